@@ -1,0 +1,1 @@
+//! The Plan as a person reads it.

@@ -1,0 +1,164 @@
+//! Filesets: trees of files and directories, as a workload asks for them.
+
+use crate::program::Place;
+use crate::variable::Value;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A tree of files and empty leaf directories below `path/name`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fileset {
+    /// Name, unique in the Plan.
+    pub name: String,
+    /// Directory that holds the tree's root, relative to the work directory; may be empty.
+    pub path: RelPath,
+    /// Files.
+    pub entries: u64,
+    /// Empty directories that makedir and removedir work on.
+    pub leaf_dirs: u64,
+    /// Entries per directory.
+    pub width: Width,
+    /// Target depth of a directory, drawn per directory; without it the mean follows from
+    /// the entries and the width.
+    pub depth: Option<Value>,
+    /// Bytes per file, drawn per file when the tree is laid out.
+    pub size: Value,
+    /// Probability in percent (0 to 100) that an entry is there when the run starts.
+    pub prealloc_percent: u8,
+    /// Entries are made in parallel.
+    pub parallel_prealloc: bool,
+    /// An identical tree of an earlier run may be used again.
+    pub reuse: bool,
+    /// A reused tree is taken for whole without looking at every file.
+    pub trust_tree: bool,
+    /// How openfile opens the files.
+    pub access: Access,
+    /// `Some(false)`: dropped from the page cache before the run.
+    pub cached: Option<bool>,
+    /// Where it is defined.
+    pub place: Option<Place>,
+}
+
+/// Entries per directory of a [`Fileset`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Width {
+    /// Mean number of entries of a directory, at least 2.
+    pub mean: f64,
+    /// Shape of the gamma distribution that widths and depths are drawn from; `None`: exact.
+    pub gamma_shape: Option<f64>,
+}
+
+/// How openfile opens the files of a fileset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// For reading and writing.
+    #[default]
+    ReadWrite,
+    /// For reading.
+    ReadOnly,
+    /// For writing.
+    WriteOnly,
+}
+
+/// A path below the work directory: no leading slash, no `.` or `..`, no empty component.
+///
+/// Holding one is the proof that a name cannot leave the work directory by its spelling.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
+pub struct RelPath(String);
+
+/// Why a text is no [`RelPath`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RelPathError {
+    /// It has a component that climbs or stays.
+    #[error("`{0}` would leave the work directory: `..` and `.` are not allowed in names")]
+    Climbs(String),
+    /// It holds a NUL byte.
+    #[error("a name must not hold a NUL byte")]
+    Nul,
+}
+
+impl RelPath {
+    /// The path below the work directory; leading, trailing and doubled slashes are dropped.
+    ///
+    /// # Errors
+    /// [`RelPathError::Climbs`] for `.` and `..`, [`RelPathError::Nul`] for a NUL byte.
+    pub fn new(text: &str) -> Result<Self, RelPathError> {
+        if text.contains('\0') {
+            return Err(RelPathError::Nul);
+        }
+        let parts: Vec<&str> = text.split('/').filter(|p| !p.is_empty()).collect();
+        if parts.iter().any(|p| *p == "." || *p == "..") {
+            return Err(RelPathError::Climbs(text.into()));
+        }
+        Ok(Self(parts.join("/")))
+    }
+
+    /// The path as text; empty for the work directory itself.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// This path with `below` appended.
+    #[must_use]
+    pub fn join(&self, below: &RelPath) -> RelPath {
+        match (self.0.is_empty(), below.0.is_empty()) {
+            (true, _) => below.clone(),
+            (_, true) => self.clone(),
+            _ => Self(format!("{}/{}", self.0, below.0)),
+        }
+    }
+}
+
+impl TryFrom<String> for RelPath {
+    type Error = RelPathError;
+
+    fn try_from(text: String) -> Result<Self, RelPathError> {
+        Self::new(&text)
+    }
+}
+
+impl From<RelPath> for String {
+    fn from(path: RelPath) -> Self {
+        path.0
+    }
+}
+
+impl fmt::Display for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Fileset {
+    /// Root of the tree, relative to the work directory: `path/name`.
+    ///
+    /// # Errors
+    /// When the name climbs out of the directory.
+    pub fn root(&self) -> Result<RelPath, RelPathError> {
+        Ok(self.path.join(&RelPath::new(&self.name)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_climb() {
+        for bad in ["..", "a/../b", "./a", "a/.", "../x"] {
+            assert!(
+                matches!(RelPath::new(bad), Err(RelPathError::Climbs(_))),
+                "{bad}"
+            );
+        }
+        assert_eq!(RelPath::new("//a///b/").unwrap().as_str(), "a/b");
+        assert_eq!(RelPath::new("...").unwrap().as_str(), "...");
+        assert!(serde_json::from_str::<RelPath>("\"../x\"").is_err());
+    }
+}

@@ -1,0 +1,145 @@
+use super::*;
+use crate::fileset::{RelPath, Width};
+use crate::variable::{Distribution, Variable, VariableId};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn fileset(entries: u64, leaf_dirs: u64, mean: f64, gamma_shape: Option<f64>) -> Fileset {
+    Fileset {
+        name: "set".into(),
+        path: RelPath::new("below").unwrap(),
+        entries,
+        leaf_dirs,
+        width: Width { mean, gamma_shape },
+        depth: None,
+        size: Value::Draw(VariableId(0)),
+        prealloc_percent: 80,
+        parallel_prealloc: false,
+        reuse: false,
+        trust_tree: false,
+        access: crate::Access::ReadWrite,
+        cached: None,
+        place: None,
+    }
+}
+
+fn plan(fileset: Fileset, seed: u64) -> Plan {
+    let size = Variable {
+        name: "size".into(),
+        distribution: Distribution::Gamma {
+            offset: 0.0,
+            shape: 1.5,
+            scale: 10_000.0,
+        },
+        min: None,
+        max: None,
+        round: 0,
+        seed: None,
+    };
+    Plan {
+        seed,
+        filesets: vec![fileset],
+        variables: vec![size],
+        ..Plan::empty("test")
+    }
+}
+
+fn paths(layout: &Layout) -> Vec<String> {
+    let text = |write: &dyn Fn(&mut Vec<u8>)| {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    };
+    let files = (0..layout.files()).map(|i| text(&|o| layout.push_file(FileId(i), o)));
+    let leaves = (0..layout.leaf_dirs()).map(|i| text(&|o| layout.push_leaf_dir(i, o)));
+    files.chain(leaves).collect()
+}
+
+#[test]
+fn one_file_lies_where_filebench_puts_it() {
+    let f = fileset(1, 0, 10.0, None);
+    let layout = Layout::new(&plan(f, 1), FilesetId(0)).unwrap();
+    assert_eq!(paths(&layout), ["below/set/00000001/00000001"]);
+}
+
+#[test]
+fn exact_widths_give_the_textbook_tree() {
+    // ln 1000 / ln 10 = 3: root, then two levels of directories, the second of which holds files.
+    let layout = Layout::new(&plan(fileset(1000, 0, 10.0, None), 1), FilesetId(0)).unwrap();
+    let all = paths(&layout);
+    assert_eq!(all[0], "below/set/00000001/00000001/00000001");
+    assert_eq!(all[999], "below/set/00000010/00000010/00000010");
+    assert_eq!(layout.dirs(), 1 + 10 + 100);
+}
+
+#[test]
+fn a_wide_directory_holds_everything() {
+    let layout = Layout::new(&plan(fileset(1000, 0, 1e6, None), 1), FilesetId(0)).unwrap();
+    assert_eq!(layout.dirs(), 2);
+}
+
+#[test]
+fn prealloc_makes_its_share() {
+    let layout = Layout::new(&plan(fileset(50_000, 0, 20.0, Some(1.5)), 3), FilesetId(0)).unwrap();
+    let made = (0..layout.files())
+        .filter(|i| layout.starts_with(FileId(*i)))
+        .count();
+    assert!((39_500..40_500).contains(&made), "{made}");
+}
+
+#[test]
+fn mean_width_is_near_what_was_asked() {
+    let layout = Layout::new(&plan(fileset(200_000, 0, 20.0, Some(1.5)), 3), FilesetId(0)).unwrap();
+    let mut per_dir = BTreeMap::new();
+    for i in 0..layout.files() {
+        *per_dir.entry(layout.dir_of(FileId(i))).or_insert(0u32) += 1;
+    }
+    let mean = f64::from(layout.files()) / per_dir.len() as f64;
+    assert!((17.0..23.0).contains(&mean), "{mean}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_entry_exists_once_and_parents_come_first(
+        entries in 0u64..3000,
+        leaf_dirs in 0u64..300,
+        width in 2.0f64..200.0,
+        gamma in prop::option::of(0.3f64..4.0),
+        seed: u64,
+    ) {
+        let p = plan(fileset(entries, leaf_dirs, width, gamma), seed);
+        let layout = Layout::new(&p, FilesetId(0)).unwrap();
+        prop_assert_eq!(u64::from(layout.files()), entries);
+        prop_assert_eq!(u64::from(layout.leaf_dirs()), leaf_dirs);
+        let mut all = BTreeSet::new();
+        for d in 0..layout.dirs() {
+            let mut out = Vec::new();
+            layout.push_dir(DirId(d), &mut out);
+            prop_assert!(all.insert(String::from_utf8(out).unwrap()));
+            prop_assert!(layout.parent(DirId(d)).is_none_or(|p| p.0 < d));
+            prop_assert!(layout.level(DirId(d)) <= MAX_LEVELS);
+        }
+        for path in paths(&layout) {
+            let parent = path.rsplit_once('/').unwrap().0;
+            prop_assert!(all.contains(parent));
+            prop_assert!(all.insert(path));
+        }
+        let total: u64 = (0..layout.files()).map(|i| layout.size(FileId(i))).sum();
+        let summary = layout.size_summary(false);
+        prop_assert_eq!(summary.total, total);
+        prop_assert_eq!(summary.buckets.iter().map(|(_, n)| n).sum::<u64>(), entries);
+    }
+
+    #[test]
+    fn one_seed_one_tree(entries in 1u64..500, seed: u64) {
+        let lay = |seed| {
+            let p = plan(fileset(entries, 5, 7.0, Some(1.5)), seed);
+            Layout::new(&p, FilesetId(0)).unwrap()
+        };
+        prop_assert_eq!(lay(seed), lay(seed));
+        prop_assert_eq!(lay(seed).fingerprint(), lay(seed).fingerprint());
+        prop_assert_ne!(lay(seed).fingerprint(), lay(seed.wrapping_add(1)).fingerprint());
+    }
+}

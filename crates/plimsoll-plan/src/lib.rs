@@ -1,0 +1,33 @@
+//! The Plan: everything a run will do, resolved and printable.
+//!
+//! Front ends (the WML language, and later operation mixes and metadata patterns) lower what a
+//! person wrote to a [`Plan`]; the engine runs it. A Plan knows nothing of files on a disk, of
+//! threads or of clocks: it is data, and the same seed always gives the same Plan and the same
+//! [`Layout`] of files.
+
+mod display;
+mod fileset;
+mod layout;
+mod options;
+mod plan;
+mod program;
+mod script;
+mod seed;
+mod units;
+mod variable;
+
+pub use fileset::{Access, Fileset, RelPath, RelPathError, Width};
+pub use layout::{DirId, FileId, Layout, LayoutError, SizeSummary};
+pub use options::{Cold, Content, OnError, OpsLimit, Overrides, RunOptions};
+pub use plan::{Note, Parameter, Plan, PlanError, Source, SourceKind, WorkPlace};
+pub use program::{
+    FileRef, Io, LimitKind, Op, OpClass, OpKind, Operation, OperationId, Place, Program, Step,
+    WorkerGroup,
+};
+pub use script::{Phase, QuitMode, Snapshots, Until};
+pub use seed::{Rng, Stream};
+pub use units::{Bytes, Count, parse_duration, parse_size, show_duration};
+pub use variable::{Distribution, FilesetId, Row, Sampler, Value, Variable, VariableId};
+
+/// Version of the Plan's JSON form; raised when a field changes meaning or goes.
+pub const PLAN_SCHEMA: u32 = 1;

@@ -1,0 +1,440 @@
+//! Numbers of a workload: constants, and random variables that give a new draw at every use.
+
+use crate::seed::Rng;
+use rand::RngExt;
+use rand_distr::{Distribution as _, Exp, Gamma, LogNormal, Normal, Weibull};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Index of a [`Variable`] in `Plan::variables`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct VariableId(pub u32);
+
+/// Index of a fileset in `Plan::filesets`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct FilesetId(pub u32);
+
+/// A number: fixed when the Plan was made, or drawn at every use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Value {
+    /// Always this number.
+    Const(u64),
+    /// A draw of a random variable.
+    Draw(VariableId),
+}
+
+impl Value {
+    /// The number if it is fixed.
+    #[must_use]
+    pub fn constant(self) -> Option<u64> {
+        match self {
+            Value::Const(n) => Some(n),
+            Value::Draw(_) => None,
+        }
+    }
+}
+
+impl From<u64> for Value {
+    fn from(n: u64) -> Self {
+        Value::Const(n)
+    }
+}
+
+/// A random variable of a workload.
+///
+/// A draw is taken from the distribution, clamped to `[min, max]`, rounded to the nearest
+/// multiple of `round`, and never below zero.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Variable {
+    /// Name without the dollar sign.
+    pub name: String,
+    /// What it is drawn from.
+    pub distribution: Distribution,
+    /// Least value of a draw.
+    pub min: Option<f64>,
+    /// Greatest value of a draw.
+    pub max: Option<f64>,
+    /// Draws are rounded to the nearest multiple of this; 0 and 1 mean whole numbers.
+    pub round: u64,
+    /// Seed the workload gave this variable; mixed with the Plan's.
+    pub seed: Option<u64>,
+}
+
+/// Shape of a random variable. Parameters are in the unit of the value drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "type")]
+#[allow(missing_docs)] // the parameters carry their textbook names
+pub enum Distribution {
+    /// Uniform between two bounds.
+    Uniform { lower: f64, upper: f64 },
+    /// Gaussian.
+    Normal { mean: f64, sigma: f64 },
+    /// `exp` of a Gaussian with mean `mu` and deviation `sigma`.
+    Lognormal { mu: f64, sigma: f64 },
+    /// Exponential with this mean.
+    Exponential { mean: f64 },
+    /// `offset` plus a gamma variate; Erlang is the case of a whole `shape`.
+    Gamma { offset: f64, shape: f64, scale: f64 },
+    /// Triangle over `[lower, upper]` with its peak at `mode`.
+    Triangular { lower: f64, upper: f64, mode: f64 },
+    /// Weibull.
+    Weibull { shape: f64, scale: f64 },
+    /// A row by its percent, then a value uniform within it.
+    Table { rows: Vec<Row> },
+}
+
+/// One segment of a [`Distribution::Table`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Share of the draws that fall into this row, in percent.
+    pub percent: f64,
+    /// Lower end of the segment.
+    pub min: f64,
+    /// Upper end of the segment.
+    pub max: f64,
+}
+
+impl Distribution {
+    /// Mean of the distribution, before clamping and rounding.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Uniform { lower, upper } => (lower + upper) / 2.0,
+            Self::Normal { mean, .. } | Self::Exponential { mean } => *mean,
+            Self::Lognormal { mu, sigma } => (mu + sigma * sigma / 2.0).exp(),
+            Self::Gamma {
+                offset,
+                shape,
+                scale,
+            } => offset + shape * scale,
+            Self::Triangular { lower, upper, mode } => (lower + upper + mode) / 3.0,
+            Self::Weibull { shape, scale } => scale * gamma_function(1.0 + 1.0 / shape),
+            Self::Table { rows } => rows
+                .iter()
+                .map(|r| r.percent / 100.0 * (r.min + r.max) / 2.0)
+                .sum(),
+        }
+    }
+
+    /// Checks that the parameters make a distribution.
+    ///
+    /// # Errors
+    /// One sentence that names the parameter at fault and what it must be.
+    pub fn check(&self) -> Result<(), String> {
+        let positive = |name: &str, x: f64| {
+            if x.is_finite() && x > 0.0 {
+                Ok(())
+            } else {
+                Err(format!("{name} must be above 0, is {x}"))
+            }
+        };
+        match self {
+            Self::Uniform { lower, upper } if lower > upper => {
+                Err(format!("lower ({lower}) must not exceed upper ({upper})"))
+            }
+            Self::Normal { sigma, .. } | Self::Lognormal { sigma, .. }
+                if !(sigma.is_finite() && *sigma >= 0.0) =>
+            {
+                Err(format!("the deviation must be at least 0, is {sigma}"))
+            }
+            Self::Exponential { mean } => positive("mean", *mean),
+            Self::Gamma { shape, scale, .. } => {
+                positive("shape", *shape)?;
+                if *scale < 0.0 {
+                    Err("the mean must not be below min".into())
+                } else {
+                    Ok(())
+                }
+            }
+            Self::Triangular { lower, upper, mode } if !(lower <= mode && mode <= upper) => Err(
+                format!("needs lower ≤ mode ≤ upper, has {lower}, {mode}, {upper}"),
+            ),
+            Self::Weibull { shape, scale } => {
+                positive("shape", *shape).and_then(|()| positive("scale", *scale))
+            }
+            Self::Table { rows } => check_table(rows),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_table(rows: &[Row]) -> Result<(), String> {
+    if rows.is_empty() {
+        return Err("the table has no rows".into());
+    }
+    if let Some(r) = rows.iter().find(|r| r.min > r.max || r.percent < 0.0) {
+        return Err(format!(
+            "row {{{}, {}, {}}} needs min ≤ max",
+            r.percent, r.min, r.max
+        ));
+    }
+    let sum: f64 = rows.iter().map(|r| r.percent).sum();
+    if (sum - 100.0).abs() > 1e-6 {
+        return Err(format!("the percentages sum to {sum}, not to 100"));
+    }
+    Ok(())
+}
+
+/// Γ(x) for x > 1 by Lanczos' approximation (g = 7, 9 terms; error below 1e-13).
+fn gamma_function(x: f64) -> f64 {
+    const G: f64 = 7.0;
+    const TERMS: [f64; 9] = [
+        0.999_999_999_999_809_9,
+        676.520_368_121_885_1,
+        -1_259.139_216_722_402_8,
+        771.323_428_777_653_1,
+        -176.615_029_162_140_6,
+        12.507_343_278_686_905,
+        -0.138_571_095_265_720_12,
+        9.984_369_578_019_572e-6,
+        1.505_632_735_149_311_6e-7,
+    ];
+    let x = x - 1.0;
+    let t = x + G + 0.5;
+    let sum: f64 = TERMS[0]
+        + TERMS
+            .iter()
+            .enumerate()
+            .skip(1)
+            .map(|(i, c)| c / (x + i as f64))
+            .sum::<f64>();
+    (2.0 * std::f64::consts::PI).sqrt() * t.powf(x + 0.5) * (-t).exp() * sum
+}
+
+/// A [`Variable`] made ready to draw from.
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    shape: Shape,
+    min: f64,
+    max: f64,
+    round: f64,
+}
+
+#[derive(Debug, Clone)]
+enum Shape {
+    Fixed(f64),
+    Uniform(f64, f64),
+    Normal(Normal<f64>),
+    Lognormal(LogNormal<f64>),
+    Exponential(Exp<f64>),
+    Gamma(f64, Gamma<f64>),
+    Triangular {
+        lower: f64,
+        upper: f64,
+        mode: f64,
+    },
+    Weibull(Weibull<f64>),
+    /// Rows with the running sum of their percentages.
+    Table(Vec<(f64, Row)>),
+}
+
+impl Variable {
+    /// Makes the variable ready to draw from.
+    ///
+    /// # Errors
+    /// What [`Distribution::check`] finds.
+    pub fn sampler(&self) -> Result<Sampler, String> {
+        self.distribution.check()?;
+        let text = |e: &dyn std::fmt::Display| e.to_string();
+        let shape = match &self.distribution {
+            Distribution::Uniform { lower, upper } => Shape::Uniform(*lower, *upper),
+            Distribution::Normal { mean, sigma } => {
+                Shape::Normal(Normal::new(*mean, *sigma).map_err(|e| text(&e))?)
+            }
+            Distribution::Lognormal { mu, sigma } => {
+                Shape::Lognormal(LogNormal::new(*mu, *sigma).map_err(|e| text(&e))?)
+            }
+            Distribution::Exponential { mean } => {
+                Shape::Exponential(Exp::new(1.0 / mean).map_err(|e| text(&e))?)
+            }
+            // A mean equal to the minimum leaves nothing to spread.
+            Distribution::Gamma { offset, scale, .. } if *scale == 0.0 => Shape::Fixed(*offset),
+            Distribution::Gamma {
+                offset,
+                shape,
+                scale,
+            } => Shape::Gamma(*offset, Gamma::new(*shape, *scale).map_err(|e| text(&e))?),
+            Distribution::Triangular { lower, upper, mode } => Shape::Triangular {
+                lower: *lower,
+                upper: *upper,
+                mode: *mode,
+            },
+            Distribution::Weibull { shape, scale } => {
+                Shape::Weibull(Weibull::new(*scale, *shape).map_err(|e| text(&e))?)
+            }
+            Distribution::Table { rows } => {
+                let mut sum = 0.0;
+                Shape::Table(
+                    rows.iter()
+                        .map(|r| {
+                            sum += r.percent;
+                            (sum, *r)
+                        })
+                        .collect(),
+                )
+            }
+        };
+        let (min, max) = (
+            self.min.unwrap_or(0.0).max(0.0),
+            self.max.unwrap_or(f64::MAX),
+        );
+        if min > max {
+            return Err(format!("min ({min}) must not exceed max ({max})"));
+        }
+        Ok(Sampler {
+            shape,
+            min,
+            max,
+            round: self.round.max(1) as f64,
+        })
+    }
+}
+
+impl Sampler {
+    /// One draw: clamped, rounded, whole.
+    #[must_use]
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        let x = match &self.shape {
+            Shape::Fixed(x) => *x,
+            Shape::Uniform(lower, upper) => lower + rng.random::<f64>() * (upper - lower),
+            Shape::Normal(d) => d.sample(rng),
+            Shape::Lognormal(d) => d.sample(rng),
+            Shape::Exponential(d) => d.sample(rng),
+            Shape::Gamma(offset, d) => offset + d.sample(rng),
+            Shape::Triangular { lower, upper, mode } => triangular(*lower, *upper, *mode, rng),
+            Shape::Weibull(d) => d.sample(rng),
+            Shape::Table(rows) => {
+                let at = rng.random::<f64>() * 100.0;
+                let row = rows.iter().find(|(sum, _)| at < *sum).or(rows.last());
+                row.map_or(0.0, |(_, r)| r.min + rng.random::<f64>() * (r.max - r.min))
+            }
+        };
+        let clamped = x.clamp(self.min, self.max);
+        // Rounding comes last, as in the languages we read, so it may step over a bound by less
+        // than one multiple.
+        ((clamped / self.round).round() * self.round) as u64
+    }
+}
+
+/// Inverse transform; `rand_distr` refuses the degenerate triangle that workloads may ask for.
+fn triangular(lower: f64, upper: f64, mode: f64, rng: &mut Rng) -> f64 {
+    let width = upper - lower;
+    if width == 0.0 {
+        return lower;
+    }
+    let u: f64 = rng.random();
+    let left = (mode - lower) / width;
+    if u < left {
+        lower + (u * width * (mode - lower)).sqrt()
+    } else {
+        upper - ((1.0 - u) * width * (upper - mode)).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Stream;
+
+    fn mean_of(d: Distribution) -> f64 {
+        let v = Variable {
+            name: "x".into(),
+            distribution: d,
+            min: None,
+            max: None,
+            round: 0,
+            seed: None,
+        };
+        let s = v.sampler().unwrap();
+        let mut rng = Stream::new(7).rng();
+        (0..200_000).map(|_| s.draw(&mut rng) as f64).sum::<f64>() / 200_000.0
+    }
+
+    #[test]
+    fn draws_have_the_mean_the_distribution_states() {
+        let cases = [
+            Distribution::Uniform {
+                lower: 1000.0,
+                upper: 3000.0,
+            },
+            Distribution::Normal {
+                mean: 5000.0,
+                sigma: 200.0,
+            },
+            Distribution::Lognormal {
+                mu: 7.0,
+                sigma: 0.5,
+            },
+            Distribution::Exponential { mean: 4000.0 },
+            Distribution::Gamma {
+                offset: 1000.0,
+                shape: 1.5,
+                scale: 2000.0,
+            },
+            Distribution::Triangular {
+                lower: 1000.0,
+                upper: 5000.0,
+                mode: 1500.0,
+            },
+            Distribution::Weibull {
+                shape: 1.5,
+                scale: 3000.0,
+            },
+            Distribution::Table {
+                rows: vec![
+                    Row {
+                        percent: 80.0,
+                        min: 1000.0,
+                        max: 2000.0,
+                    },
+                    Row {
+                        percent: 20.0,
+                        min: 8000.0,
+                        max: 9000.0,
+                    },
+                ],
+            },
+        ];
+        for d in cases {
+            let (want, got) = (d.mean(), mean_of(d.clone()));
+            assert!((got / want - 1.0).abs() < 0.02, "{d:?}: {got} for {want}");
+        }
+    }
+
+    #[test]
+    fn a_table_whose_percentages_do_not_sum_to_100_names_the_sum() {
+        let d = Distribution::Table {
+            rows: vec![Row {
+                percent: 90.0,
+                min: 1.0,
+                max: 2.0,
+            }],
+        };
+        assert_eq!(
+            d.check().unwrap_err(),
+            "the percentages sum to 90, not to 100"
+        );
+    }
+
+    #[test]
+    fn draws_are_clamped_and_rounded() {
+        let v = Variable {
+            name: "x".into(),
+            distribution: Distribution::Uniform {
+                lower: 0.0,
+                upper: 10_000.0,
+            },
+            min: Some(1000.0),
+            max: Some(2000.0),
+            round: 512,
+            seed: None,
+        };
+        let s = v.sampler().unwrap();
+        let mut rng = Stream::new(1).rng();
+        for _ in 0..1000 {
+            let x = s.draw(&mut rng);
+            assert!(x % 512 == 0 && (1024..=2048).contains(&x), "{x}");
+        }
+    }
+}
