@@ -1,1 +1,29 @@
-//! (being written)
+//! Measuring: the clock, recorders that cost a few nanoseconds an operation, and what becomes
+//! of their records: interval series and totals with exact counts and HDR histograms.
+//!
+//! A [`Recorder`] belongs to one lane (one OS thread). It writes only memory of its own; at the
+//! end of each interval it hands a full buffer to the [`Collector`], which merges the lanes.
+//! All times are nanoseconds of one [`Clock`].
+
+pub mod clock;
+mod collector;
+mod counts;
+mod latency;
+mod recorder;
+mod window;
+
+pub use clock::{Clock, Nanos};
+pub use collector::{Collector, Interval, WindowTotals};
+pub use latency::{ErrorCode, Latency, OpTotals};
+pub use recorder::{LaneProgress, Recorder, RowSpec};
+pub use window::WindowState;
+
+/// Least latency a histogram tells from zero, in nanoseconds.
+pub const LEAST_LATENCY: Nanos = 1;
+
+/// Greatest latency a histogram holds (one hour, in nanoseconds); a longer one is counted here,
+/// while the exact maximum keeps its true value.
+pub const GREATEST_LATENCY: Nanos = 3_600_000_000_000;
+
+/// Significant decimal digits that histograms keep.
+pub const SIGNIFICANT_DIGITS: u8 = 3;

@@ -1,0 +1,288 @@
+//! Merges what the lanes deliver into intervals and totals.
+
+use crate::recorder::{Delivery, LaneProgress};
+use crate::{Nanos, OpTotals, WindowState};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Intervals kept open for a lane that is stuck; an older one is closed without it, and what the
+/// lane delivers for it later is counted in the totals and in the oldest interval still open.
+const OPEN_INTERVALS: usize = 60;
+
+/// One interval of a window, all lanes together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// Window, from 1.
+    pub window: u32,
+    /// Place in the window, from 0.
+    pub index: u64,
+    /// Begin, in nanoseconds since the window opened.
+    pub start: Nanos,
+    /// Length in nanoseconds; the last one may be shorter.
+    pub length: Nanos,
+    /// One entry a row of the results.
+    pub rows: Vec<OpTotals>,
+}
+
+/// One window, all lanes together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct WindowTotals {
+    /// Window, from 1.
+    pub number: u32,
+    /// Begin, in nanoseconds of the run's clock.
+    pub start: Nanos,
+    /// End, in nanoseconds of the run's clock.
+    pub end: Nanos,
+    /// One entry a row of the results.
+    pub rows: Vec<OpTotals>,
+    /// Operations under way when the window ended; in no other figure.
+    pub in_flight: u64,
+}
+
+/// Merges the lanes of a run.
+pub struct Collector {
+    lanes: Vec<Arc<LaneProgress>>,
+    window: Arc<WindowState>,
+    rows: usize,
+    open: BTreeMap<u64, Vec<OpTotals>>,
+    totals: WindowTotals,
+    /// First interval that is not closed yet.
+    next: u64,
+}
+
+impl Collector {
+    /// A collector for these lanes, whose recorders all have `rows` rows.
+    #[must_use]
+    pub fn new(window: Arc<WindowState>, lanes: Vec<Arc<LaneProgress>>, rows: usize) -> Self {
+        let totals = WindowTotals {
+            rows: vec![OpTotals::default(); rows],
+            ..Default::default()
+        };
+        Self {
+            lanes,
+            window,
+            rows,
+            open: BTreeMap::new(),
+            totals,
+            next: 0,
+        }
+    }
+
+    /// The lanes.
+    #[must_use]
+    pub fn lanes(&self) -> &[Arc<LaneProgress>] {
+        &self.lanes
+    }
+
+    /// Operations and bytes of a row since the lanes started.
+    #[must_use]
+    pub fn progress(&self, row: usize) -> (u64, u64) {
+        self.lanes
+            .iter()
+            .fold((0, 0), |(o, b), l| (o + l.ops(row), b + l.bytes(row)))
+    }
+
+    /// Takes what was delivered; returns the intervals that are complete now, in order.
+    pub fn drain(&mut self) -> Vec<Interval> {
+        self.take_deliveries();
+        let reached = self
+            .lanes
+            .iter()
+            .map(|l| l.reached(self.totals.number))
+            .min()
+            .unwrap_or(u64::MAX);
+        let mut complete = Vec::new();
+        while let Some((&index, _)) = self.open.first_key_value() {
+            if index >= reached && self.open.len() <= OPEN_INTERVALS {
+                break;
+            }
+            complete.extend(self.close_interval(index));
+        }
+        complete
+    }
+
+    /// Ends the window: takes what was delivered and what lanes that never came back had
+    /// recorded. Returns the last intervals and the window's totals.
+    pub fn finish(&mut self) -> (Vec<Interval>, WindowTotals) {
+        self.take_deliveries();
+        for lane in self.lanes.clone() {
+            if lane.reached(self.totals.number) < u64::MAX >> 24 {
+                let found = lane.salvage();
+                self.merge(&found);
+            }
+        }
+        let mut last = Vec::new();
+        while let Some((&index, _)) = self.open.first_key_value() {
+            last.extend(self.close_interval(index));
+        }
+        let (number, start, end) = self.window.bounds();
+        self.totals.in_flight = self.lanes.iter().map(|l| l.in_flight()).sum();
+        let empty = WindowTotals {
+            rows: vec![OpTotals::default(); self.rows],
+            ..Default::default()
+        };
+        let mut totals = std::mem::replace(&mut self.totals, empty);
+        (totals.number, totals.start, totals.end) = (number, start, end);
+        (last, totals)
+    }
+
+    fn take_deliveries(&mut self) {
+        for lane in self.lanes.clone() {
+            for delivery in lane.take() {
+                self.merge(&delivery);
+                lane.give_back(delivery.buffer);
+            }
+        }
+    }
+
+    fn merge(&mut self, delivery: &Delivery) {
+        let (number, _, _) = self.window.bounds();
+        if number != self.totals.number {
+            // A new window: what the old one had was dropped with it.
+            self.totals = WindowTotals {
+                number,
+                rows: vec![OpTotals::default(); self.rows],
+                ..Default::default()
+            };
+            self.open.clear();
+            self.next = 0;
+        }
+        if delivery.window != number {
+            return;
+        }
+        let index = delivery.interval.max(self.next);
+        let rows = self
+            .open
+            .entry(index)
+            .or_insert_with(|| vec![OpTotals::default(); self.rows]);
+        delivery.buffer.add_to(rows);
+    }
+
+    fn close_interval(&mut self, index: u64) -> Option<Interval> {
+        let rows = self.open.remove(&index)?;
+        for (total, row) in self.totals.rows.iter_mut().zip(&rows) {
+            total.add(row);
+        }
+        self.next = index + 1;
+        let (window, start, end) = self.window.bounds();
+        let length = self.window.interval();
+        let from = index * length;
+        let length = length.min(end.saturating_sub(start).saturating_sub(from));
+        Some(Interval {
+            window,
+            index,
+            start: from,
+            length,
+            rows,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Recorder, RowSpec};
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    fn bench(lanes: usize) -> (Arc<WindowState>, Vec<Recorder>, Collector) {
+        let window = Arc::new(WindowState::new(SECOND));
+        let specs = [
+            RowSpec {
+                unused: false,
+                paced: true,
+            },
+            RowSpec::default(),
+        ];
+        let recorders: Vec<_> = (0..lanes)
+            .map(|_| Recorder::new(window.clone(), &specs))
+            .collect();
+        let progress = recorders.iter().map(Recorder::progress).collect();
+        let collector = Collector::new(window.clone(), progress, specs.len());
+        (window, recorders, collector)
+    }
+
+    #[test]
+    fn an_operation_belongs_to_the_window_it_completes_in() {
+        let (window, lanes, mut collector) = bench(1);
+        let lane = &lanes[0];
+        window.open(10 * SECOND, 20 * SECOND);
+        lane.record(0, SECOND, 9 * SECOND, None, 1); // warm-up
+        lane.record(0, 9 * SECOND, 11 * SECOND, None, 2); // begun in warm-up, completed inside
+        lane.record(0, 19 * SECOND, 20 * SECOND - 1, None, 4);
+        lane.record(0, 19 * SECOND, 20 * SECOND, None, 8); // too late
+        lane.finish();
+        let (intervals, totals) = collector.finish();
+        assert_eq!((totals.rows[0].ops, totals.rows[0].bytes), (2, 6));
+        assert_eq!(
+            intervals.iter().map(|i| i.index).collect::<Vec<_>>(),
+            [1, 9]
+        );
+        assert_eq!(collector.progress(0), (4, 15), "progress counts everything");
+    }
+
+    #[test]
+    fn intervals_close_in_order_once_all_lanes_have_passed() {
+        let (window, lanes, mut collector) = bench(2);
+        window.open(0, Nanos::MAX);
+        lanes[0].record(0, 0, SECOND / 2, None, 1);
+        lanes[0].record(0, 0, 3 * SECOND / 2, None, 1);
+        assert!(
+            collector.drain().is_empty(),
+            "the other lane is still in interval 0"
+        );
+        lanes[1].record(0, 0, SECOND / 3, None, 1);
+        lanes[1].record(1, 0, 5 * SECOND / 2, None, 1);
+        let closed = collector.drain();
+        assert_eq!(closed.len(), 1);
+        assert_eq!((closed[0].index, closed[0].rows[0].ops), (0, 2));
+        window.close(3 * SECOND);
+        lanes.iter().for_each(Recorder::finish);
+        let (rest, totals) = collector.finish();
+        assert_eq!(rest.iter().map(|i| i.index).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!((totals.rows[0].ops, totals.rows[1].ops), (3, 1));
+    }
+
+    #[test]
+    fn a_lane_that_never_comes_back_is_salvaged() {
+        let (window, lanes, mut collector) = bench(1);
+        window.open(0, Nanos::MAX);
+        lanes[0].record(0, 0, 5, Some(0), 7);
+        window.close(SECOND);
+        let (_, totals) = collector.finish();
+        assert_eq!((totals.rows[0].ops, totals.rows[0].bytes), (1, 7));
+        assert_eq!(totals.rows[0].response.count(), 1);
+    }
+
+    #[test]
+    fn a_second_window_starts_from_nothing() {
+        let (window, lanes, mut collector) = bench(1);
+        window.open(0, 10);
+        lanes[0].record(0, 0, 5, None, 1);
+        lanes[0].record(0, 5, 15, None, 1);
+        assert_eq!(collector.finish().1.rows[0].ops, 1);
+        window.open(20, 30);
+        lanes[0].record(0, 0, 25, None, 1);
+        lanes[0].record_error(1, 26, "ENOENT");
+        lanes[0].finish();
+        let totals = collector.finish().1;
+        assert_eq!(
+            (
+                totals.number,
+                totals.rows[0].ops,
+                totals.rows[1].error_count()
+            ),
+            (2, 1, 1)
+        );
+    }
+
+    #[test]
+    fn response_time_counts_from_the_intended_start() {
+        let (window, lanes, mut collector) = bench(1);
+        window.open(0, Nanos::MAX);
+        lanes[0].record(0, 900, 1000, Some(100), 0);
+        lanes[0].finish();
+        let row = &collector.finish().1.rows[0];
+        assert_eq!((row.service.max(), row.response.max()), (100, 900));
+    }
+}

@@ -1,0 +1,148 @@
+//! Latency counters of one operation in one interval: the part of a histogram that is written
+//! while load is running.
+
+use crate::{GREATEST_LATENCY, Nanos};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Counters per power of two, halved: three significant digits need 2048 to begin with.
+const HALF: usize = 1024;
+const HALF_BITS: u32 = 10;
+
+/// Bucket of a latency. The numbering is that of HdrHistogram with three significant digits and
+/// a lowest value of 1, so that a bucket here is a bucket there.
+#[inline]
+pub(crate) fn index_of(latency: Nanos) -> usize {
+    let v = latency.min(GREATEST_LATENCY);
+    let shift = (u64::BITS - (v | (2 * HALF as u64 - 1)).leading_zeros()) - HALF_BITS - 1;
+    ((shift as usize) << HALF_BITS) + (v >> shift) as usize
+}
+
+/// Least latency of a bucket.
+pub(crate) fn value_of(index: usize) -> Nanos {
+    if index < 2 * HALF {
+        return index as u64;
+    }
+    let shift = index / HALF - 1;
+    ((index % HALF + HALF) as u64) << shift
+}
+
+/// Buckets from zero to the greatest latency.
+fn buckets() -> usize {
+    index_of(GREATEST_LATENCY) + 1
+}
+
+/// Adds to a cell that only this thread writes: a plain load, add and store.
+#[inline]
+pub(crate) fn bump(cell: &AtomicU64, by: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
+}
+
+/// A histogram with exact sum, least and greatest value, written by one thread and readable by
+/// any. The cells are atomic so that a reader may look while the writer is stuck in a system
+/// call; each is written with plain stores, never with a locked instruction.
+pub(crate) struct Counts {
+    buckets: Box<[AtomicU32]>,
+    pub(crate) count: AtomicU64,
+    pub(crate) sum: AtomicU64,
+    pub(crate) min: AtomicU64,
+    pub(crate) max: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn new() -> Self {
+        // Zeroed pages that nobody writes cost no memory, and a latency distribution touches few.
+        let zeroed = vec![0u32; buckets()].into_boxed_slice();
+        let buckets = zeroed.into_iter().map(AtomicU32::new).collect();
+        Self {
+            buckets,
+            count: AtomicU64::new(0),
+            sum: AtomicU64::new(0),
+            min: AtomicU64::new(u64::MAX),
+            max: AtomicU64::new(0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn record(&self, latency: Nanos) {
+        let cell = &self.buckets[index_of(latency)];
+        cell.store(cell.load(Relaxed) + 1, Relaxed);
+        bump(&self.count, 1);
+        bump(&self.sum, latency);
+        if latency < self.min.load(Relaxed) {
+            self.min.store(latency, Relaxed);
+        }
+        if latency > self.max.load(Relaxed) {
+            self.max.store(latency, Relaxed);
+        }
+    }
+
+    /// Calls `visit` with the least value and the count of every bucket in use.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(Nanos, u64)) {
+        if self.count.load(Relaxed) == 0 {
+            return;
+        }
+        let (lo, hi) = self.used();
+        for (i, cell) in self.buckets[lo..=hi].iter().enumerate() {
+            match cell.load(Relaxed) {
+                0 => {}
+                n => visit(value_of(lo + i), u64::from(n)),
+            }
+        }
+    }
+
+    /// Empties the histogram; only for its owner.
+    pub(crate) fn clear(&self) {
+        if self.count.load(Relaxed) == 0 {
+            return;
+        }
+        let (lo, hi) = self.used();
+        for cell in &self.buckets[lo..=hi] {
+            cell.store(0, Relaxed);
+        }
+        self.count.store(0, Relaxed);
+        self.sum.store(0, Relaxed);
+        self.min.store(u64::MAX, Relaxed);
+        self.max.store(0, Relaxed);
+    }
+
+    fn used(&self) -> (usize, usize) {
+        (
+            index_of(self.min.load(Relaxed)),
+            index_of(self.max.load(Relaxed)),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::Histogram;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn buckets_are_those_of_hdrhistogram(v in 0u64..=GREATEST_LATENCY) {
+            let h = Histogram::<u64>::new_with_bounds(1, GREATEST_LATENCY, 3).unwrap();
+            let i = index_of(v);
+            prop_assert!(i < buckets());
+            prop_assert_eq!(value_of(i), h.lowest_equivalent(v));
+            prop_assert_eq!(index_of(h.highest_equivalent(v).min(GREATEST_LATENCY)), i);
+        }
+    }
+
+    #[test]
+    fn what_is_recorded_is_visited_and_cleared() {
+        let c = Counts::new();
+        for v in [0, 1, 1, 5_000_000, u64::MAX] {
+            c.record(v);
+        }
+        let mut seen = Vec::new();
+        c.for_each(|v, n| seen.push((v, n)));
+        assert_eq!(seen[..2], [(0, 1), (1, 2)]);
+        assert_eq!(seen.iter().map(|(_, n)| n).sum::<u64>(), 5);
+        assert_eq!(c.max.load(Relaxed), u64::MAX);
+        c.clear();
+        c.for_each(|_, _| panic!("not empty"));
+        assert!(c.buckets.iter().all(|b| b.load(Relaxed) == 0));
+    }
+}

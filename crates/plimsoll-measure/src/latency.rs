@@ -1,0 +1,200 @@
+//! Totals of an operation over a time: counts, bytes, errors and latency distributions.
+
+use crate::counts::Counts;
+use crate::{GREATEST_LATENCY, LEAST_LATENCY, Nanos, SIGNIFICANT_DIGITS};
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What went wrong with an operation: the name of an errno or of a protocol's status.
+pub type ErrorCode = String;
+
+/// A latency distribution with exact count, sum, least and greatest value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Latency {
+    histogram: Histogram<u64>,
+    sum: u64,
+    min: Nanos,
+    max: Nanos,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        let mut histogram =
+            Histogram::new_with_bounds(LEAST_LATENCY, 2 * LEAST_LATENCY, SIGNIFICANT_DIGITS)
+                .expect("the bounds are constants that the crate accepts");
+        histogram.auto(true);
+        Self {
+            histogram,
+            sum: 0,
+            min: Nanos::MAX,
+            max: 0,
+        }
+    }
+}
+
+impl Latency {
+    /// Samples.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Sum of all samples in nanoseconds, exact.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// Arithmetic mean in nanoseconds, exact; 0 without samples.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        if self.count() == 0 {
+            0.0
+        } else {
+            self.sum as f64 / self.count() as f64
+        }
+    }
+
+    /// Least sample in nanoseconds, exact; 0 without samples.
+    #[must_use]
+    pub fn min(&self) -> Nanos {
+        if self.count() == 0 { 0 } else { self.min }
+    }
+
+    /// Greatest sample in nanoseconds, exact; 0 without samples.
+    #[must_use]
+    pub fn max(&self) -> Nanos {
+        self.max
+    }
+
+    /// Latency in nanoseconds that a share `q` (0 to 1) of the samples does not exceed, to three
+    /// significant digits; 0 without samples. Never above the exact maximum.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Nanos {
+        if self.count() == 0 {
+            0
+        } else {
+            self.histogram.value_at_quantile(q).min(self.max)
+        }
+    }
+
+    /// The distribution in HdrHistogram's own form.
+    #[must_use]
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.histogram
+    }
+
+    /// Adds one sample.
+    pub fn record(&mut self, latency: Nanos) {
+        self.record_n(latency.min(GREATEST_LATENCY), 1);
+        self.sum += latency;
+        self.min = self.min.min(latency);
+        self.max = self.max.max(latency);
+    }
+
+    /// Adds another distribution.
+    pub fn add(&mut self, other: &Latency) {
+        if other.count() > 0 {
+            self.histogram
+                .add(&other.histogram)
+                .expect("the histogram grows as needed");
+            self.sum += other.sum;
+            self.min = self.min.min(other.min);
+            self.max = self.max.max(other.max);
+        }
+    }
+
+    fn record_n(&mut self, value: Nanos, n: u64) {
+        self.histogram
+            .record_n(value, n)
+            .expect("the histogram grows as needed");
+    }
+
+    pub(crate) fn add_counts(&mut self, counts: &Counts) {
+        counts.for_each(|value, n| self.record_n(value, n));
+        self.sum += counts.sum.load(Relaxed);
+        self.min = self.min.min(counts.min.load(Relaxed));
+        self.max = self.max.max(counts.max.load(Relaxed));
+    }
+}
+
+/// What one operation did over a time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OpTotals {
+    /// Operations that succeeded.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Operations that failed, by what went wrong.
+    pub errors: BTreeMap<ErrorCode, u64>,
+    /// Call to return.
+    pub service: Latency,
+    /// Intended start to return; only of paced operations.
+    pub response: Latency,
+    /// Processor time of the operations that were sampled, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Operations whose processor time was sampled.
+    pub cpu_samples: u64,
+}
+
+impl OpTotals {
+    /// Adds what was done at another time or place.
+    pub fn add(&mut self, other: &OpTotals) {
+        self.ops += other.ops;
+        self.bytes += other.bytes;
+        self.service.add(&other.service);
+        self.response.add(&other.response);
+        self.cpu_ns += other.cpu_ns;
+        self.cpu_samples += other.cpu_samples;
+        for (code, n) in &other.errors {
+            *self.errors.entry(code.clone()).or_default() += n;
+        }
+    }
+
+    /// Failed operations of any kind.
+    #[must_use]
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Mean processor time of an operation in microseconds; `None` if none was sampled.
+    #[must_use]
+    pub fn cpu_us_per_op(&self) -> Option<f64> {
+        (self.cpu_samples > 0).then(|| self.cpu_ns as f64 / self.cpu_samples as f64 / 1e3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_a_thousandth_of_the_sorted_samples(
+            mut samples in prop::collection::vec(1u64..10_000_000_000, 1..400),
+            q in 0.0f64..=1.0,
+        ) {
+            let mut l = Latency::default();
+            samples.iter().for_each(|s| l.record(*s));
+            samples.sort_unstable();
+            let rank = ((q * samples.len() as f64).ceil() as usize).clamp(1, samples.len());
+            let exact = samples[rank - 1] as f64;
+            let got = l.quantile(q) as f64;
+            prop_assert!((got - exact).abs() <= exact * 1e-3 + 1.0, "{got} for {exact}");
+            prop_assert_eq!(l.sum(), samples.iter().sum::<u64>());
+            prop_assert_eq!((l.min(), l.max()), (samples[0], samples[samples.len() - 1]));
+        }
+    }
+
+    #[test]
+    fn nothing_measured_is_all_zero() {
+        let l = Latency::default();
+        assert_eq!(
+            (l.count(), l.min(), l.max(), l.quantile(0.99)),
+            (0, 0, 0, 0)
+        );
+        assert!(l.mean().abs() < f64::EPSILON);
+    }
+}

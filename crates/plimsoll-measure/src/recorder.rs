@@ -1,0 +1,393 @@
+//! What a lane records with: a few plain stores an operation.
+
+use crate::counts::{Counts, bump};
+use crate::latency::{ErrorCode, Latency, OpTotals};
+use crate::{Nanos, WindowState};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is recorded of a row (an operation) of the results.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RowSpec {
+    /// This lane never does it: nothing is set aside.
+    pub unused: bool,
+    /// It may be paced, so response times are kept too.
+    pub paced: bool,
+}
+
+/// One operation in one interval.
+struct RowBuffer {
+    bytes: AtomicU64,
+    cpu_ns: AtomicU64,
+    cpu_samples: AtomicU64,
+    service: Counts,
+    response: Option<Counts>,
+}
+
+/// All operations of a lane in one interval.
+pub(crate) struct IntervalBuffer {
+    rows: Box<[Option<RowBuffer>]>,
+    errors: Mutex<BTreeMap<(u32, ErrorCode), u64>>,
+}
+
+impl IntervalBuffer {
+    fn new(specs: &[RowSpec]) -> Self {
+        let row = |s: &RowSpec| {
+            (!s.unused).then(|| RowBuffer {
+                bytes: AtomicU64::new(0),
+                cpu_ns: AtomicU64::new(0),
+                cpu_samples: AtomicU64::new(0),
+                service: Counts::new(),
+                response: s.paced.then(Counts::new),
+            })
+        };
+        Self {
+            rows: specs.iter().map(row).collect(),
+            errors: Mutex::default(),
+        }
+    }
+
+    /// Adds everything to `totals`, which has one entry a row.
+    pub(crate) fn add_to(&self, totals: &mut [OpTotals]) {
+        for (row, total) in self.rows.iter().zip(totals.iter_mut()) {
+            let Some(row) = row else { continue };
+            total.ops += row.service.count.load(Relaxed);
+            total.bytes += row.bytes.load(Relaxed);
+            total.cpu_ns += row.cpu_ns.load(Relaxed);
+            total.cpu_samples += row.cpu_samples.load(Relaxed);
+            total.service.add_counts(&row.service);
+            if let Some(response) = &row.response {
+                total.response.add_counts(response);
+            }
+        }
+        for ((row, code), n) in self
+            .errors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+        {
+            *totals[*row as usize]
+                .errors
+                .entry(code.clone())
+                .or_default() += n;
+        }
+    }
+
+    fn clear(&self) {
+        for row in self.rows.iter().flatten() {
+            row.bytes.store(0, Relaxed);
+            row.cpu_ns.store(0, Relaxed);
+            row.cpu_samples.store(0, Relaxed);
+            row.service.clear();
+            if let Some(response) = &row.response {
+                response.clear();
+            }
+        }
+        self.errors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+}
+
+/// A buffer that a lane has finished with.
+pub(crate) struct Delivery {
+    pub(crate) window: u32,
+    pub(crate) interval: u64,
+    pub(crate) buffer: Arc<IntervalBuffer>,
+}
+
+struct Mailbox {
+    delivered: Vec<Delivery>,
+    spare: Vec<Arc<IntervalBuffer>>,
+    /// What the lane writes at the moment, for looking at a lane that never comes back.
+    current: Delivery,
+}
+
+/// Everything a lane has done since it started, whatever the window.
+#[derive(Default)]
+struct Progress {
+    ops: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// The side of a [`Recorder`] that other threads may look at.
+pub struct LaneProgress {
+    rows: Box<[Progress]>,
+    specs: Box<[RowSpec]>,
+    mailbox: Mutex<Mailbox>,
+    /// The lane has delivered everything of the intervals before this one.
+    reached: AtomicU64,
+    ended: AtomicBool,
+    in_flight: AtomicU64,
+}
+
+impl LaneProgress {
+    /// Operations of a row that succeeded since the lane started.
+    #[must_use]
+    pub fn ops(&self, row: usize) -> u64 {
+        self.rows[row].ops.load(Relaxed)
+    }
+
+    /// Bytes of a row moved since the lane started.
+    #[must_use]
+    pub fn bytes(&self, row: usize) -> u64 {
+        self.rows[row].bytes.load(Relaxed)
+    }
+
+    /// Whether the lane has ended and delivered everything.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.ended.load(Relaxed)
+    }
+
+    /// Operations that completed after the end of a window they were begun in.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight.load(Relaxed)
+    }
+
+    /// Interval before which everything of window `window` is delivered.
+    pub(crate) fn reached(&self, window: u32) -> u64 {
+        if self.ended() {
+            return u64::MAX;
+        }
+        let packed = self.reached.load(Relaxed);
+        if packed >> 40 < u64::from(window) {
+            0
+        } else {
+            packed & ((1 << 40) - 1)
+        }
+    }
+
+    pub(crate) fn take(&self) -> Vec<Delivery> {
+        std::mem::take(&mut self.lock().delivered)
+    }
+
+    /// Gives a buffer back to the lane, emptied.
+    pub(crate) fn give_back(&self, buffer: Arc<IntervalBuffer>) {
+        buffer.clear();
+        self.lock().spare.push(buffer);
+    }
+
+    /// What a lane that never came back had recorded when it was last seen.
+    pub(crate) fn salvage(&self) -> Delivery {
+        let mailbox = self.lock();
+        let Delivery {
+            window,
+            interval,
+            buffer,
+        } = &mailbox.current;
+        Delivery {
+            window: *window,
+            interval: *interval,
+            buffer: buffer.clone(),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Mailbox> {
+        self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Records the operations of one lane.
+pub struct Recorder {
+    shared: Arc<LaneProgress>,
+    window: Arc<WindowState>,
+    current: RefCell<Arc<IntervalBuffer>>,
+    epoch: Cell<u32>,
+    /// Next instant at which something changes.
+    boundary: Cell<Nanos>,
+    measuring: Cell<bool>,
+    number: Cell<u32>,
+    interval: Cell<u64>,
+}
+
+impl Recorder {
+    /// A recorder for a lane that does the operations of `specs`, one entry a row.
+    #[must_use]
+    pub fn new(window: Arc<WindowState>, specs: &[RowSpec]) -> Self {
+        let buffer = Arc::new(IntervalBuffer::new(specs));
+        let mailbox = Mailbox {
+            delivered: Vec::new(),
+            spare: Vec::new(),
+            current: Delivery {
+                window: 0,
+                interval: 0,
+                buffer: buffer.clone(),
+            },
+        };
+        let shared = LaneProgress {
+            rows: specs.iter().map(|_| Progress::default()).collect(),
+            specs: specs.into(),
+            mailbox: Mutex::new(mailbox),
+            reached: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+            in_flight: AtomicU64::new(0),
+        };
+        Self {
+            shared: Arc::new(shared),
+            epoch: Cell::new(window.epoch().wrapping_sub(1)),
+            window,
+            current: RefCell::new(buffer),
+            boundary: Cell::new(Nanos::MAX),
+            measuring: Cell::new(false),
+            number: Cell::new(0),
+            interval: Cell::new(0),
+        }
+    }
+
+    /// The side that other threads may look at.
+    #[must_use]
+    pub fn progress(&self) -> Arc<LaneProgress> {
+        self.shared.clone()
+    }
+
+    /// Records an operation that succeeded: called at `start`, returned at `end`, meant to start
+    /// at `intended` if it was paced.
+    #[inline]
+    pub fn record(&self, row: u32, start: Nanos, end: Nanos, intended: Option<Nanos>, bytes: u64) {
+        let progress = &self.shared.rows[row as usize];
+        bump(&progress.ops, 1);
+        bump(&progress.bytes, bytes);
+        if !self.in_window(end) {
+            return;
+        }
+        let buffer = self.current.borrow();
+        if let Some(cells) = &buffer.rows[row as usize] {
+            bump(&cells.bytes, bytes);
+            cells.service.record(end.saturating_sub(start));
+            if let (Some(intended), Some(response)) = (intended, &cells.response) {
+                response.record(end.saturating_sub(intended));
+            }
+        }
+    }
+
+    /// Records the processor time of an operation that ended at `end`.
+    pub fn record_cpu(&self, row: u32, end: Nanos, cpu_ns: u64) {
+        if self.in_window(end)
+            && let Some(cells) = &self.current.borrow().rows[row as usize]
+        {
+            bump(&cells.cpu_ns, cpu_ns);
+            bump(&cells.cpu_samples, 1);
+        }
+    }
+
+    /// Records an operation that failed at `end`.
+    pub fn record_error(&self, row: u32, end: Nanos, code: &str) {
+        if self.in_window(end) {
+            let buffer = self.current.borrow();
+            let mut errors = buffer.errors.lock().unwrap_or_else(PoisonError::into_inner);
+            *errors.entry((row, code.into())).or_default() += 1;
+        }
+    }
+
+    /// Ops and mean service time (nanoseconds) of a row in the current interval.
+    #[must_use]
+    pub fn recent(&self, row: u32) -> (u64, Nanos) {
+        self.current.borrow().rows[row as usize]
+            .as_ref()
+            .map_or((0, 0), |cells| {
+                let n = cells.service.count.load(Relaxed);
+                (
+                    n,
+                    cells.service.sum.load(Relaxed).checked_div(n).unwrap_or(0),
+                )
+            })
+    }
+
+    /// Counts an operation that was under way when the window ended.
+    pub fn count_in_flight(&self) {
+        bump(&self.shared.in_flight, 1);
+    }
+
+    /// Delivers what is left. Call when the lane ends.
+    pub fn finish(&self) {
+        if self.measuring.get() {
+            self.deliver(u64::MAX >> 24);
+            self.measuring.set(false);
+        }
+        self.shared
+            .ended
+            .store(true, std::sync::atomic::Ordering::Release);
+    }
+
+    /// Whether an operation that completed at `end` is measured.
+    #[inline]
+    fn in_window(&self, end: Nanos) -> bool {
+        if end >= self.boundary.get() || self.window.epoch() != self.epoch.get() {
+            self.cross(end);
+        }
+        self.measuring.get()
+    }
+
+    /// Something changed: a window opened or closed, or an interval ended.
+    #[cold]
+    fn cross(&self, now: Nanos) {
+        self.epoch.set(self.window.epoch());
+        let (number, start, end) = self.window.bounds();
+        let length = self.window.interval();
+        let inside = number > 0 && now >= start && now < end;
+        let interval = if inside { (now - start) / length } else { 0 };
+        if self.measuring.get()
+            && (number != self.number.get() || interval != self.interval.get() || !inside)
+        {
+            self.deliver(if inside { interval } else { u64::MAX >> 24 });
+        }
+        self.measuring.set(inside);
+        if inside {
+            if self.number.get() != number || self.interval.get() != interval {
+                self.number.set(number);
+                self.interval.set(interval);
+                let mut mailbox = self.shared.lock();
+                mailbox.current.window = number;
+                mailbox.current.interval = interval;
+            }
+            self.shared
+                .reached
+                .store(u64::from(number) << 40 | interval, Relaxed);
+            self.boundary.set(end.min(start + (interval + 1) * length));
+        } else if number > 0 && now < start {
+            self.boundary.set(start);
+        } else {
+            self.shared
+                .reached
+                .store(u64::from(number) << 40 | (u64::MAX >> 24), Relaxed);
+            self.boundary.set(Nanos::MAX);
+        }
+    }
+
+    /// Hands the current buffer to the collector and takes an empty one.
+    fn deliver(&self, next: u64) {
+        let mut current = self.current.borrow_mut();
+        let mut mailbox = self.shared.lock();
+        let empty = mailbox
+            .spare
+            .pop()
+            .unwrap_or_else(|| Arc::new(IntervalBuffer::new(&self.shared.specs)));
+        let full = std::mem::replace(&mut *current, empty);
+        mailbox.current.buffer = current.clone();
+        let (window, interval) = (self.number.get(), self.interval.get());
+        mailbox.delivered.push(Delivery {
+            window,
+            interval,
+            buffer: full,
+        });
+        drop(mailbox);
+        self.shared
+            .reached
+            .store(u64::from(window) << 40 | next, Relaxed);
+    }
+}
+
+impl Latency {
+    /// Distribution of a list of samples, in nanoseconds.
+    #[must_use]
+    pub fn of(samples: impl IntoIterator<Item = Nanos>) -> Self {
+        let mut l = Self::default();
+        samples.into_iter().for_each(|s| l.record(s));
+        l
+    }
+}
