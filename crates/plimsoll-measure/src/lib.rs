@@ -10,6 +10,7 @@ mod collector;
 mod counts;
 mod latency;
 mod recorder;
+pub mod system;
 mod window;
 
 pub use clock::{Clock, Nanos};

@@ -1,0 +1,447 @@
+//! What the machine spent meanwhile: processor, page cache, disks and network.
+//!
+//! Two [`Snapshot`]s of the kernel's counters make a [`SystemUse`]. Where the kernel does not
+//! show a counter (not Linux, a container that hides `/proc`), the field is `None`.
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use procfs::{Current, CurrentSI};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+/// Bytes of a sector in `/proc/diskstats`, whatever the device's own sectors are.
+const SECTOR_BYTES: u64 = 512;
+
+/// Counters of this process and of the machine at one moment.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The kernel counts in real time, whatever the clock of the run.
+    taken: Instant,
+    process: Option<ProcessUse>,
+    ticks: Option<Ticks>,
+    vm: Option<VmCounters>,
+    disks: Option<BTreeMap<String, DiskUse>>,
+    networks: Option<BTreeMap<String, NetworkUse>>,
+}
+
+/// What was used between two [`Snapshot`]s.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SystemUse {
+    /// Real time between the snapshots.
+    pub seconds: f64,
+    /// This process.
+    pub process: Option<ProcessUse>,
+    /// Processors of the whole machine.
+    pub machine: Option<MachineUse>,
+    /// Page cache of the whole machine.
+    pub page_cache: Option<PageCacheUse>,
+    /// Whole disks that were used, by name; partitions are part of their disk.
+    pub disks: Option<BTreeMap<String, DiskUse>>,
+    /// Network interfaces that were used, by name.
+    pub networks: Option<BTreeMap<String, NetworkUse>>,
+}
+
+/// Resources of this process, all its threads together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessUse {
+    /// Processor time in user mode.
+    pub user_s: f64,
+    /// Processor time in the kernel.
+    pub system_s: f64,
+    /// Greatest resident memory since the process began.
+    pub max_rss_bytes: u64,
+    /// Page faults that needed no I/O.
+    pub minor_faults: u64,
+    /// Page faults that needed I/O.
+    pub major_faults: u64,
+    /// Context switches because the process waited.
+    pub voluntary_switches: u64,
+    /// Context switches because its time was up.
+    pub involuntary_switches: u64,
+}
+
+/// How the processors of the machine spent their time; shares are of all processors, 0 to 1.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineUse {
+    /// Processors.
+    pub cpus: u32,
+    /// Neither idle nor waiting for I/O.
+    pub busy_share: f64,
+    /// In user mode, low priority included.
+    pub user_share: f64,
+    /// In the kernel, interrupts included.
+    pub system_share: f64,
+    /// Idle while I/O was outstanding.
+    pub iowait_share: f64,
+    /// Taken by the hypervisor for somebody else.
+    pub steal_share: f64,
+}
+
+/// Traffic between page cache and storage, from `/proc/vmstat`, and what the cache holds at the
+/// end, from `/proc/meminfo`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PageCacheUse {
+    /// Bytes read from block devices.
+    pub read_in_bytes: u64,
+    /// Bytes written to block devices.
+    pub written_out_bytes: u64,
+    /// Bytes of pages that became dirty.
+    pub dirtied_bytes: u64,
+    /// Bytes of dirty pages that were written back.
+    pub written_back_bytes: u64,
+    /// Bytes the cache holds at the end.
+    pub cached_bytes: u64,
+    /// Bytes of it that are dirty at the end.
+    pub dirty_bytes: u64,
+}
+
+/// Traffic of one disk.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DiskUse {
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Time with I/O under way.
+    pub busy_s: f64,
+    /// Time summed over all I/O, from queueing to completion.
+    pub io_s: f64,
+}
+
+/// Traffic of one network interface.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkUse {
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Packets received.
+    pub received_packets: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets dropped or damaged, either way.
+    pub errors: u64,
+}
+
+/// Clock ticks of all processors since boot.
+#[derive(Debug, Clone, Copy)]
+struct Ticks {
+    cpus: u32,
+    user: u64,
+    system: u64,
+    idle: u64,
+    iowait: u64,
+    steal: u64,
+}
+
+/// Counters of the virtual memory system in bytes.
+#[derive(Debug, Clone, Copy)]
+struct VmCounters {
+    read_in: u64,
+    written_out: u64,
+    dirtied: u64,
+    written_back: u64,
+    cached: u64,
+    dirty: u64,
+}
+
+impl Snapshot {
+    /// Reads the counters. Takes about a millisecond.
+    #[must_use]
+    pub fn take() -> Self {
+        Self {
+            taken: Instant::now(),
+            process: process(),
+            ticks: ticks(),
+            vm: vm_counters(),
+            disks: disks(),
+            networks: networks(),
+        }
+    }
+
+    /// What was used from this snapshot until a later one.
+    #[must_use]
+    pub fn until(&self, later: &Snapshot) -> SystemUse {
+        let pair = |a: &Option<_>, b: &Option<_>| Some((a.clone()?, b.clone()?));
+        SystemUse {
+            seconds: later
+                .taken
+                .saturating_duration_since(self.taken)
+                .as_secs_f64(),
+            process: pair(&self.process, &later.process).map(|(a, b)| b.since(&a)),
+            machine: self.ticks.zip(later.ticks).and_then(|(a, b)| b.since(&a)),
+            page_cache: self.vm.zip(later.vm).map(|(a, b)| b.since(&a)),
+            disks: used(&self.disks, &later.disks, DiskUse::since),
+            networks: used(&self.networks, &later.networks, NetworkUse::since),
+        }
+    }
+}
+
+impl ProcessUse {
+    /// Processor time in either mode, in seconds.
+    #[must_use]
+    pub fn cpu_s(&self) -> f64 {
+        self.user_s + self.system_s
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            user_s: (self.user_s - before.user_s).max(0.0),
+            system_s: (self.system_s - before.system_s).max(0.0),
+            max_rss_bytes: self.max_rss_bytes,
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(before.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(before.involuntary_switches),
+        }
+    }
+}
+
+impl Ticks {
+    fn total(&self) -> u64 {
+        self.user + self.system + self.idle + self.iowait + self.steal
+    }
+
+    /// `None` when no tick has passed.
+    fn since(&self, before: &Self) -> Option<MachineUse> {
+        let total = self.total().checked_sub(before.total())?;
+        if total == 0 {
+            return None;
+        }
+        // The kernel lets idle and iowait run backwards now and then.
+        let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total as f64;
+        Some(MachineUse {
+            cpus: self.cpus,
+            busy_share: share(self.user + self.system, before.user + before.system),
+            user_share: share(self.user, before.user),
+            system_share: share(self.system, before.system),
+            iowait_share: share(self.iowait, before.iowait),
+            steal_share: share(self.steal, before.steal),
+        })
+    }
+}
+
+impl VmCounters {
+    fn since(&self, before: &Self) -> PageCacheUse {
+        PageCacheUse {
+            read_in_bytes: self.read_in.saturating_sub(before.read_in),
+            written_out_bytes: self.written_out.saturating_sub(before.written_out),
+            dirtied_bytes: self.dirtied.saturating_sub(before.dirtied),
+            written_back_bytes: self.written_back.saturating_sub(before.written_back),
+            cached_bytes: self.cached,
+            dirty_bytes: self.dirty,
+        }
+    }
+}
+
+impl DiskUse {
+    fn since(&self, before: &Self) -> Option<Self> {
+        let used = Self {
+            reads: self.reads.saturating_sub(before.reads),
+            writes: self.writes.saturating_sub(before.writes),
+            read_bytes: self.read_bytes.saturating_sub(before.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(before.written_bytes),
+            busy_s: (self.busy_s - before.busy_s).max(0.0),
+            io_s: (self.io_s - before.io_s).max(0.0),
+        };
+        (used.reads + used.writes > 0).then_some(used)
+    }
+}
+
+impl NetworkUse {
+    fn since(&self, before: &Self) -> Option<Self> {
+        let used = Self {
+            received_bytes: self.received_bytes.saturating_sub(before.received_bytes),
+            received_packets: self
+                .received_packets
+                .saturating_sub(before.received_packets),
+            sent_bytes: self.sent_bytes.saturating_sub(before.sent_bytes),
+            sent_packets: self.sent_packets.saturating_sub(before.sent_packets),
+            errors: self.errors.saturating_sub(before.errors),
+        };
+        (used.received_packets + used.sent_packets + used.errors > 0).then_some(used)
+    }
+}
+
+/// Devices of the later map that did something since the earlier one; one that appeared
+/// meanwhile began at zero.
+fn used<T: Default>(
+    before: &Option<BTreeMap<String, T>>,
+    later: &Option<BTreeMap<String, T>>,
+    since: impl Fn(&T, &T) -> Option<T>,
+) -> Option<BTreeMap<String, T>> {
+    let before = before.as_ref()?;
+    let zero = T::default();
+    let changed = later.as_ref()?.iter().filter_map(|(name, now)| {
+        let change = since(now, before.get(name).unwrap_or(&zero))?;
+        Some((name.clone(), change))
+    });
+    Some(changed.collect())
+}
+
+fn process() -> Option<ProcessUse> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+    let count = |n: i64| u64::try_from(n).unwrap_or(0);
+    Some(ProcessUse {
+        user_s: usage.user_time().num_microseconds() as f64 / 1e6,
+        system_s: usage.system_time().num_microseconds() as f64 / 1e6,
+        max_rss_bytes: count(usage.max_rss()) * 1024,
+        minor_faults: count(usage.minor_page_faults()),
+        major_faults: count(usage.major_page_faults()),
+        voluntary_switches: count(usage.voluntary_context_switches()),
+        involuntary_switches: count(usage.involuntary_context_switches()),
+    })
+}
+
+fn ticks() -> Option<Ticks> {
+    let stat = procfs::KernelStats::current().ok()?;
+    let t = &stat.total;
+    Some(Ticks {
+        cpus: u32::try_from(stat.cpu_time.len()).unwrap_or(u32::MAX),
+        // Time of guests is part of user and nice already.
+        user: t.user + t.nice,
+        system: t.system + t.irq.unwrap_or(0) + t.softirq.unwrap_or(0),
+        idle: t.idle,
+        iowait: t.iowait.unwrap_or(0),
+        steal: t.steal.unwrap_or(0),
+    })
+}
+
+fn vm_counters() -> Option<VmCounters> {
+    let counters = procfs::vmstat().ok()?;
+    let memory = procfs::Meminfo::current().ok()?;
+    let page = procfs::page_size();
+    let counter = |name: &str| u64::try_from(*counters.get(name)?).ok();
+    Some(VmCounters {
+        // pgpgin and pgpgout are in KiB, the others in pages.
+        read_in: counter("pgpgin")? * 1024,
+        written_out: counter("pgpgout")? * 1024,
+        dirtied: counter("nr_dirtied")? * page,
+        written_back: counter("nr_written")? * page,
+        cached: memory.cached,
+        dirty: memory.dirty,
+    })
+}
+
+/// Names of whole block devices; `None` where `/sys` does not tell.
+fn whole_disks() -> Option<BTreeSet<String>> {
+    let names = std::fs::read_dir("/sys/block")
+        .ok()?
+        .filter_map(|e| e.ok()?.file_name().into_string().ok());
+    // A device's name holds `!` in /sys where it holds `/` in /proc.
+    Some(names.map(|n| n.replace('!', "/")).collect())
+}
+
+fn disks() -> Option<BTreeMap<String, DiskUse>> {
+    let stats = procfs::diskstats().ok()?;
+    let whole = whole_disks();
+    let seconds = |ms: u64| ms as f64 / 1e3;
+    let kept = stats
+        .into_iter()
+        .filter(|d| whole.as_ref().is_none_or(|names| names.contains(&d.name)));
+    let used = kept.map(|d| {
+        let counters = DiskUse {
+            reads: d.reads,
+            writes: d.writes,
+            read_bytes: d.sectors_read * SECTOR_BYTES,
+            written_bytes: d.sectors_written * SECTOR_BYTES,
+            busy_s: seconds(d.time_in_progress),
+            io_s: seconds(d.time_reading + d.time_writing),
+        };
+        (d.name, counters)
+    });
+    Some(used.collect())
+}
+
+fn networks() -> Option<BTreeMap<String, NetworkUse>> {
+    let stats = procfs::net::dev_status().ok()?;
+    let used = stats.into_iter().map(|(name, n)| {
+        let counters = NetworkUse {
+            received_bytes: n.recv_bytes,
+            received_packets: n.recv_packets,
+            sent_bytes: n.sent_bytes,
+            sent_packets: n.sent_packets,
+            errors: n.recv_errs + n.recv_drop + n.sent_errs + n.sent_drop,
+        };
+        (name, counters)
+    });
+    Some(used.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_busy_process_is_seen() {
+        let before = Snapshot::take();
+        let begin = Instant::now();
+        let mut x = 0u64;
+        while begin.elapsed() < Duration::from_millis(150) {
+            x = std::hint::black_box(x + 1);
+        }
+        let used = before.until(&Snapshot::take());
+        assert!(used.seconds >= 0.15);
+        let process = used.process.expect("getrusage works everywhere");
+        assert!(process.cpu_s() > 0.02, "{process:?}");
+        assert!(process.max_rss_bytes > 1 << 20);
+        if let Some(machine) = used.machine {
+            assert!(machine.busy_share > 0.0 && machine.busy_share <= 1.0 + 1e-9);
+        }
+    }
+
+    #[test]
+    fn shares_of_the_machine_are_of_all_ticks() {
+        let ticks = |user, system, idle, iowait, steal| Ticks {
+            cpus: 2,
+            user,
+            system,
+            idle,
+            iowait,
+            steal,
+        };
+        let used = ticks(30, 20, 110, 25, 15)
+            .since(&ticks(10, 10, 50, 20, 10))
+            .unwrap();
+        let shares = [
+            used.busy_share,
+            used.user_share,
+            used.iowait_share,
+            used.steal_share,
+        ];
+        assert_eq!(shares, [0.3, 0.2, 0.05, 0.05]);
+        assert_eq!(ticks(1, 1, 1, 1, 1).since(&ticks(1, 1, 1, 1, 1)), None);
+    }
+
+    #[test]
+    fn idle_devices_are_left_out_and_new_ones_begin_at_zero() {
+        let disk = |reads, busy_s| DiskUse {
+            reads,
+            busy_s,
+            ..DiskUse::default()
+        };
+        let before = BTreeMap::from([("a".to_string(), disk(5, 1.0)), ("b".into(), disk(7, 1.0))]);
+        let later = BTreeMap::from([
+            ("a".to_string(), disk(5, 1.0)),
+            ("b".into(), disk(9, 1.5)),
+            ("c".into(), disk(2, 0.5)),
+        ]);
+        let used = used(&Some(before), &Some(later), DiskUse::since).unwrap();
+        assert_eq!(
+            used,
+            BTreeMap::from([("b".to_string(), disk(2, 0.5)), ("c".into(), disk(2, 0.5))])
+        );
+        assert_eq!(super::used(&None, &Some(used), DiskUse::since), None);
+    }
+}
