@@ -1,0 +1,61 @@
+//! The instant at which a run stops.
+
+use crate::remote::Remote;
+use plimsoll_measure::Nanos;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A wait was cut short because the run stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
+/// The instant at which all lanes of a run stop; may be brought forward at any time, from any
+/// thread.
+#[derive(Debug)]
+pub struct Deadline {
+    at: AtomicU64,
+    lanes: Mutex<Vec<Arc<Remote>>>,
+}
+
+impl Default for Deadline {
+    fn default() -> Self {
+        Self {
+            at: AtomicU64::new(Nanos::MAX),
+            lanes: Mutex::default(),
+        }
+    }
+}
+
+impl Deadline {
+    /// Nanoseconds of the run's clock; [`Nanos::MAX`] while it is not known.
+    #[inline]
+    #[must_use]
+    pub fn at(&self) -> Nanos {
+        self.at.load(Relaxed)
+    }
+
+    /// Brings the deadline forward to `at`, and wakes every lane; later than now it stays.
+    pub fn bring_forward(&self, at: Nanos) {
+        self.at.fetch_min(at, Relaxed);
+        for lane in self.lanes().iter() {
+            lane.notify();
+        }
+    }
+
+    /// Takes the deadline away, for the next part of a run.
+    pub fn clear(&self) {
+        self.at.store(Nanos::MAX, Relaxed);
+    }
+
+    pub(crate) fn join(&self, lane: Arc<Remote>) {
+        self.lanes().push(lane);
+    }
+
+    pub(crate) fn leave(&self, lane: &Arc<Remote>) {
+        self.lanes().retain(|l| !Arc::ptr_eq(l, lane));
+    }
+
+    fn lanes(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Remote>>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

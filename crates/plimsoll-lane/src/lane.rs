@@ -1,0 +1,358 @@
+//! The loop of a lane.
+
+use crate::deadline::Deadline;
+use crate::remote::Remote;
+use crate::waits::{Readable, Sleep, Timer, Yield};
+use plimsoll_measure::{Clock, Nanos};
+use polling::Events;
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::future::Future;
+use std::hint::black_box;
+use std::os::fd::BorrowedFd;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+/// The kernel wakes a sleeper this late, in nanoseconds, on a busy client: the lane sleeps that
+/// much shorter and spins for the rest, so that a late start is not charged to the server.
+const SPIN: Nanos = 50_000;
+
+/// Turns a worker may take before others on its lane get theirs.
+const TURNS: u32 = 128;
+
+/// Kinds of lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneKind {
+    /// One worker, whose operations block the thread.
+    Blocking,
+    /// Many workers, which wait for readiness and timers.
+    Reactor,
+    /// Many workers in virtual time.
+    Virtual,
+}
+
+/// A worker.
+pub type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// No worker can ever go on: all wait for each other, and no timer and no deadline is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadlock {
+    /// Workers that wait.
+    pub waiting: usize,
+}
+
+/// A handle on the lane that the caller's workers run on. Cheap to clone.
+#[derive(Clone)]
+pub struct Lane {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    kind: LaneKind,
+    clock: Clock,
+    deadline: Arc<Deadline>,
+    remote: Arc<Remote>,
+    timers: RefCell<BinaryHeap<Reverse<(Nanos, u64, u32)>>>,
+    /// Makes timers of the same instant fire in the order they were set.
+    sequence: Cell<u64>,
+    current: Cell<u32>,
+    turns: Cell<u32>,
+    alone: Cell<bool>,
+    scratch: RefCell<Vec<u64>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.deadline.leave(&self.remote);
+    }
+}
+
+impl Lane {
+    /// A lane for the calling thread.
+    #[must_use]
+    pub fn new(kind: LaneKind, clock: Clock, deadline: Arc<Deadline>) -> Self {
+        let remote = Arc::new(Remote::new());
+        remote.bind();
+        deadline.join(remote.clone());
+        let inner = Inner {
+            kind,
+            clock,
+            deadline,
+            remote,
+            timers: RefCell::default(),
+            sequence: Cell::new(0),
+            current: Cell::new(0),
+            turns: Cell::new(0),
+            alone: Cell::new(true),
+            scratch: RefCell::default(),
+        };
+        Self {
+            inner: Rc::new(inner),
+        }
+    }
+
+    /// Nanoseconds of the run's clock.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.inner.clock.now()
+    }
+
+    /// Instant at which the run stops.
+    #[inline]
+    #[must_use]
+    pub fn deadline(&self) -> Nanos {
+        self.inner.deadline.at()
+    }
+
+    /// Waits until `due`, or until the run stops.
+    #[must_use]
+    pub fn sleep_until(&self, due: Nanos) -> Sleep {
+        Sleep::new(self.clone(), due)
+    }
+
+    /// Waits until `due`, even if the run stops meanwhile: for the latency of an operation.
+    #[must_use]
+    pub fn timer(&self, due: Nanos) -> Timer {
+        Timer::new(self.clone(), due)
+    }
+
+    /// Lets other workers of the lane have a turn, if this one has had its share.
+    #[inline]
+    #[must_use]
+    pub fn breathe(&self) -> Yield {
+        let left = self.inner.turns.get();
+        if self.inner.alone.get() || left > 0 {
+            self.inner.turns.set(left.wrapping_sub(1));
+            return Yield::new(false);
+        }
+        Yield::new(true)
+    }
+
+    /// Waits until a descriptor has something to read, or is at its end.
+    #[must_use]
+    pub fn readable<'a>(&self, fd: BorrowedFd<'a>) -> Readable<'a> {
+        Readable::new(self.clone(), fd, false)
+    }
+
+    /// Waits until a descriptor takes something to write.
+    #[must_use]
+    pub fn writable<'a>(&self, fd: BorrowedFd<'a>) -> Readable<'a> {
+        Readable::new(self.clone(), fd, true)
+    }
+
+    /// Keeps the processor busy with `stores` stores to memory; in virtual time a store takes a
+    /// nanosecond.
+    pub async fn busy(&self, stores: u64) {
+        if self.inner.kind == LaneKind::Virtual {
+            self.timer(self.now().saturating_add(stores)).await;
+            return;
+        }
+        let mut scratch = self.inner.scratch.borrow_mut();
+        scratch.resize(512, 0);
+        for i in 0..stores {
+            black_box(&mut *scratch)[i as usize % 512] = i;
+        }
+    }
+
+    /// Processor time of this thread in nanoseconds, if it can be told which worker used it.
+    #[must_use]
+    pub fn thread_cpu(&self) -> Option<Nanos> {
+        if self.inner.kind != LaneKind::Blocking {
+            return None;
+        }
+        let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Some(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+    }
+
+    /// Drives the workers until all have ended.
+    ///
+    /// # Errors
+    /// [`Deadlock`] in virtual time, when no worker can ever go on.
+    pub fn run(&self, tasks: Vec<Task<'_>>) -> Result<(), Deadlock> {
+        let inner = &*self.inner;
+        inner.alone.set(tasks.len() == 1);
+        Driver::new(inner, tasks).run()
+    }
+
+    pub(crate) fn set_timer(&self, due: Nanos) {
+        let inner = &self.inner;
+        let sequence = inner.sequence.get();
+        inner.sequence.set(sequence + 1);
+        inner
+            .timers
+            .borrow_mut()
+            .push(Reverse((due, sequence, inner.current.get())));
+    }
+
+    pub(crate) fn current(&self) -> u32 {
+        self.inner.current.get()
+    }
+
+    pub(crate) fn remote(&self) -> &Arc<Remote> {
+        &self.inner.remote
+    }
+}
+
+/// One call of [`Lane::run`].
+struct Driver<'a, 'f> {
+    inner: &'a Inner,
+    tasks: Vec<Option<Task<'f>>>,
+    wakers: Vec<Waker>,
+    ready: VecDeque<u32>,
+    queued: Vec<bool>,
+    woken: Vec<u32>,
+    live: usize,
+    stopped: bool,
+    events: Events,
+}
+
+impl<'a, 'f> Driver<'a, 'f> {
+    fn new(inner: &'a Inner, tasks: Vec<Task<'f>>) -> Self {
+        let count = tasks.len();
+        Self {
+            inner,
+            wakers: (0..count as u32).map(|t| inner.remote.waker(t)).collect(),
+            tasks: tasks.into_iter().map(Some).collect(),
+            ready: (0..count as u32).collect(),
+            queued: vec![true; count],
+            woken: Vec::new(),
+            live: count,
+            stopped: false,
+            events: Events::new(),
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Deadlock> {
+        inner_timers_reset(self.inner);
+        while self.live > 0 {
+            while let Some(task) = self.ready.pop_front() {
+                self.poll(task);
+                if self.inner.remote.any() {
+                    self.take_woken();
+                }
+            }
+            if self.live > 0 && !self.fire() {
+                self.idle()?;
+            }
+            self.take_woken();
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, task: u32) {
+        self.queued[task as usize] = false;
+        let Some(future) = &mut self.tasks[task as usize] else {
+            return;
+        };
+        self.inner.current.set(task);
+        self.inner.turns.set(TURNS);
+        if future
+            .as_mut()
+            .poll(&mut Context::from_waker(&self.wakers[task as usize]))
+            .is_ready()
+        {
+            self.tasks[task as usize] = None;
+            self.live -= 1;
+        }
+    }
+
+    fn make_ready(&mut self, task: u32) {
+        if !std::mem::replace(&mut self.queued[task as usize], true) {
+            self.ready.push_back(task);
+        }
+    }
+
+    fn take_woken(&mut self) {
+        let mut woken = std::mem::take(&mut self.woken);
+        self.inner.remote.take(&mut woken);
+        for task in woken.drain(..) {
+            self.make_ready(task);
+        }
+        self.woken = woken;
+    }
+
+    /// Makes the workers ready whose timers are due, and all of them when the deadline comes.
+    fn fire(&mut self) -> bool {
+        let now = self.inner.clock.now();
+        let due = |timers: &mut BinaryHeap<Reverse<(Nanos, u64, u32)>>| match timers.peek() {
+            Some(Reverse((when, _, _))) if *when <= now => timers.pop().map(|Reverse((_, _, t))| t),
+            _ => None,
+        };
+        while let Some(task) = { due(&mut self.inner.timers.borrow_mut()) } {
+            self.make_ready(task);
+        }
+        if now >= self.inner.deadline.at() && !self.stopped {
+            self.stopped = true;
+            for task in 0..self.tasks.len() as u32 {
+                self.make_ready(task);
+            }
+        }
+        !self.ready.is_empty()
+    }
+
+    /// Nothing can go on now: sleeps, spins or jumps until something can.
+    fn idle(&mut self) -> Result<(), Deadlock> {
+        let timer = self
+            .inner
+            .timers
+            .borrow()
+            .peek()
+            .map(|Reverse((when, _, _))| *when);
+        let deadline = if self.stopped {
+            Nanos::MAX
+        } else {
+            self.inner.deadline.at()
+        };
+        let next = timer.unwrap_or(Nanos::MAX).min(deadline);
+        if self.inner.kind == LaneKind::Virtual {
+            if next == Nanos::MAX && !self.inner.remote.any() {
+                return Err(Deadlock { waiting: self.live });
+            }
+            self.inner.clock.advance(next);
+            return Ok(());
+        }
+        let wait = next.saturating_sub(self.inner.clock.now());
+        if wait <= SPIN {
+            std::hint::spin_loop();
+            return self.look();
+        }
+        let timeout = (next != Nanos::MAX).then(|| Duration::from_nanos(wait - SPIN));
+        if self.inner.remote.fall_asleep() {
+            match (self.inner.remote.poller_if_any().cloned(), timeout) {
+                (Some(poller), timeout) => self.poll_events(&poller, timeout),
+                (None, Some(timeout)) => std::thread::park_timeout(timeout),
+                (None, None) => std::thread::park(),
+            }
+            self.inner.remote.wake_up();
+        }
+        Ok(())
+    }
+
+    /// While spinning, descriptors are looked at too.
+    fn look(&mut self) -> Result<(), Deadlock> {
+        if let Some(poller) = self.inner.remote.poller_if_any().cloned() {
+            self.poll_events(&poller, Some(Duration::ZERO));
+        }
+        Ok(())
+    }
+
+    fn poll_events(&mut self, poller: &polling::Poller, timeout: Option<Duration>) {
+        self.events.clear();
+        // An interrupted wait is a wait that found nothing.
+        let _ = poller.wait(&mut self.events, timeout);
+        let tasks: Vec<u32> = self.events.iter().map(|e| e.key as u32).collect();
+        for task in tasks {
+            self.make_ready(task);
+        }
+    }
+}
+
+/// Timers of an earlier call would wake workers of this one.
+fn inner_timers_reset(inner: &Inner) {
+    inner.timers.borrow_mut().clear();
+}

@@ -1,0 +1,163 @@
+//! Lanes drive real threads, descriptors and virtual time.
+
+use plimsoll_lane::{Deadline, Deadlock, Lane, LaneKind, Stopped, Task};
+use plimsoll_measure::Clock;
+use std::cell::{Cell, RefCell};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const MS: u64 = 1_000_000;
+
+fn lane(kind: LaneKind) -> (Lane, Arc<Deadline>) {
+    let deadline = Arc::new(Deadline::default());
+    let clock = if kind == LaneKind::Virtual {
+        Clock::simulated()
+    } else {
+        Clock::real()
+    };
+    (Lane::new(kind, clock, deadline.clone()), deadline)
+}
+
+#[test]
+fn virtual_time_jumps_in_the_order_of_the_timers() {
+    let (lane, _) = lane(LaneKind::Virtual);
+    let log = RefCell::new(Vec::new());
+    let worker = |name: char, step: u64| -> Task<'_> {
+        let (lane, log) = (lane.clone(), &log);
+        Box::pin(async move {
+            for i in 1..=3 {
+                lane.timer(i * step).await;
+                log.borrow_mut().push((name, lane.now()));
+            }
+        })
+    };
+    lane.run(vec![
+        worker('a', 3_600_000 * MS),
+        worker('b', 3_000_000 * MS),
+    ])
+    .unwrap();
+    let hours: Vec<_> = log
+        .borrow()
+        .iter()
+        .map(|(n, t)| (*n, t / (600_000 * MS)))
+        .collect();
+    assert_eq!(
+        hours,
+        [
+            ('b', 5),
+            ('a', 6),
+            ('b', 10),
+            ('a', 12),
+            ('b', 15),
+            ('a', 18)
+        ]
+    );
+}
+
+#[test]
+fn workers_that_wait_for_nothing_are_a_deadlock_in_virtual_time() {
+    let (lane, _) = lane(LaneKind::Virtual);
+    let stuck: Task<'_> = Box::pin(std::future::pending());
+    assert_eq!(lane.run(vec![stuck]), Err(Deadlock { waiting: 1 }));
+}
+
+#[test]
+fn a_sleep_is_cut_short_at_the_deadline_and_a_timer_is_not() {
+    let (lane, deadline) = lane(LaneKind::Virtual);
+    deadline.bring_forward(10);
+    let seen = Cell::new((0, 0));
+    let task: Task<'_> = Box::pin(async {
+        assert_eq!(lane.sleep_until(100).await, Err(Stopped));
+        let cut = lane.now();
+        lane.timer(50).await;
+        seen.set((cut, lane.now()));
+    });
+    lane.run(vec![task]).unwrap();
+    assert_eq!(seen.get(), (10, 50));
+}
+
+#[test]
+fn a_deadline_brought_forward_from_outside_ends_a_blocking_sleep() {
+    let (lane, deadline) = lane(LaneKind::Blocking);
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        deadline.bring_forward(0);
+    });
+    let begun = Instant::now();
+    let task: Task<'_> = Box::pin(async {
+        assert_eq!(
+            lane.sleep_until(lane.now() + 60_000 * MS).await,
+            Err(Stopped)
+        );
+    });
+    lane.run(vec![task]).unwrap();
+    assert!(
+        begun.elapsed() < Duration::from_secs(30),
+        "it would have slept a minute"
+    );
+}
+
+#[test]
+fn workers_take_turns() {
+    let (lane, _) = lane(LaneKind::Reactor);
+    let turns = RefCell::new(Vec::new());
+    let worker = |n: usize| -> Task<'_> {
+        let (lane, turns) = (lane.clone(), &turns);
+        Box::pin(async move {
+            for _ in 0..1000 {
+                turns.borrow_mut().push(n);
+                lane.breathe().await;
+            }
+        })
+    };
+    lane.run((0..3).map(worker).collect()).unwrap();
+    let turns = turns.borrow();
+    let first_of_last = turns.iter().position(|n| *n == 2).unwrap();
+    let last_of_first = turns.iter().rposition(|n| *n == 0).unwrap();
+    assert!(
+        first_of_last < last_of_first,
+        "the last worker waited for the first to end"
+    );
+}
+
+#[test]
+fn many_workers_on_one_thread_wait_for_descriptors() {
+    let (lane, _) = lane(LaneKind::Reactor);
+    let pairs: Vec<_> = (0..200).map(|_| UnixStream::pair().unwrap()).collect();
+    let (ours, mut theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+    let echo = std::thread::spawn(move || {
+        for _ in 0..20 {
+            for (i, s) in theirs.iter_mut().enumerate() {
+                s.write_all(&[i as u8]).unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    });
+    let read = Cell::new(0);
+    let worker = |i: usize| -> Task<'_> {
+        let (lane, read, mut stream) = (lane.clone(), &read, &ours[i]);
+        Box::pin(async move {
+            for _ in 0..20 {
+                lane.readable(stream.as_fd()).await.unwrap();
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                assert_eq!(usize::from(byte[0]), i);
+                read.set(read.get() + 1);
+            }
+        })
+    };
+    lane.run((0..200).map(worker).collect()).unwrap();
+    echo.join().unwrap();
+    assert_eq!(read.get(), 4000);
+}
+
+#[test]
+fn virtual_busy_takes_a_nanosecond_a_store() {
+    let (lane, _) = lane(LaneKind::Virtual);
+    let task: Task<'_> = Box::pin(async { lane.busy(12_345).await });
+    lane.run(vec![task]).unwrap();
+    assert_eq!(lane.now(), 12_345);
+}
