@@ -1,0 +1,16 @@
+# Reading many large files sequentially at once, one file per thread.
+
+set $dir=/tmp     # directory the files go to
+set $filesize=1g  # size of each file (bytes)
+set $nthreads=8   # number of streams and of files
+set $iosize=1m    # bytes per read
+
+# Every thread opens the next file of the set once, so no two threads share one.
+define fileset name=largefiles, path=$dir, size=$filesize, entries=$nthreads,
+               dirwidth=1024, dirgamma=0, prealloc=100, reuse, paralloc
+
+define process name=seqread, instances=1 {
+  thread name=seqread, memsize=10m, instances=$nthreads {
+    flowop read name=seqreadfile, filesetname=largefiles, iosize=$iosize
+  }
+}
