@@ -1,4 +1,4 @@
-# Reading five large files sequentially at once, one thread per file.
+# Five sequential readers, each on a large file of its own.
 
 set $dir=/tmp     # directory the files go to
 set $filesize=1g  # size of each file (bytes)

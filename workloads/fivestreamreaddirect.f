@@ -1,4 +1,4 @@
-# Reading five large files sequentially at once, one thread per file, past the page cache (O_DIRECT).
+# Five sequential readers, each on a large file of its own, past the page cache (O_DIRECT).
 
 set $dir=/tmp     # directory the files go to
 set $filesize=1g  # size of each file (bytes)

@@ -1,4 +1,4 @@
-# Writing many large files sequentially at once, one file per thread.
+# Many sequential writers, each on a large file of its own.
 
 set $dir=/tmp     # directory the files go to
 set $filesize=1g  # size of each file (bytes)
