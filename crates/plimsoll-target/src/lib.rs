@@ -1,1 +1,19 @@
-//! (being written)
+//! Targets: what load is put on.
+//!
+//! A [`Target`] is connected to once; each worker opens a [`Session`] on it and calls the
+//! session's operations. A target knows nothing of workloads. A new one is a module here and one
+//! line in [`registry::connect`]; `tests/conformance.rs` says what all of them must do.
+
+mod content;
+mod error;
+mod null;
+mod posix;
+pub mod registry;
+mod session;
+
+pub use content::ContentPool;
+pub use error::OpError;
+pub use registry::{TargetError, Visitor, connect};
+pub use session::{
+    AioDone, Attributes, EntryKind, Listed, OpenHow, OpenMode, Session, SessionSpec, Space, Target,
+};

@@ -1,0 +1,263 @@
+//! Asynchronous writes by a pool of threads that all workers of a target share.
+
+use crate::content::ContentPool;
+use crate::error::OpError;
+use crate::session::AioDone;
+use plimsoll_lane::{Lane, Stopped};
+use plimsoll_measure::{Clock, Nanos};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+/// Threads of the pool: writes in progress at the same time.
+const THREADS: usize = 32;
+
+struct Job {
+    fd: RawFd,
+    offset: u64,
+    len: u64,
+    tag: u32,
+    content: ContentPool,
+    step: usize,
+    start: Nanos,
+    clock: Clock,
+    to: Arc<Completions>,
+}
+
+#[derive(Default)]
+struct Jobs {
+    queue: VecDeque<Job>,
+    idle: usize,
+    threads: usize,
+}
+
+/// The pool; its threads are started as they are needed and end when idle pools are dropped.
+#[derive(Default)]
+pub(super) struct Pool {
+    shared: Arc<PoolShared>,
+}
+
+#[derive(Default)]
+struct PoolShared {
+    jobs: Mutex<(Jobs, bool)>,
+    some: Condvar,
+}
+
+/// What became of one worker's writes.
+#[derive(Default)]
+struct Completions {
+    state: Mutex<Completed>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Completed {
+    done: Vec<AioDone>,
+    waker: Option<Waker>,
+    /// Descriptors of the writes that are queued or in progress.
+    active: Vec<RawFd>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    fn submit(&self, job: Job) -> Result<(), Errno> {
+        let mut guard = lock(&self.shared.jobs);
+        let jobs = &mut guard.0;
+        if jobs.idle <= jobs.queue.len() && jobs.threads < THREADS {
+            let shared = self.shared.clone();
+            let started = std::thread::Builder::new()
+                .name(format!("aio-{}", jobs.threads))
+                .spawn(move || shared.work());
+            match started {
+                Ok(_) => jobs.threads += 1,
+                // With no thread at all the write would never be done.
+                Err(_) if jobs.threads == 0 => return Err(Errno::AGAIN),
+                Err(_) => {}
+            }
+        }
+        jobs.queue.push_back(job);
+        drop(guard);
+        self.shared.some.notify_one();
+        Ok(())
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        lock(&self.shared.jobs).1 = true;
+        self.shared.some.notify_all();
+    }
+}
+
+impl PoolShared {
+    fn work(&self) {
+        let mut guard = lock(&self.jobs);
+        loop {
+            if let Some(job) = guard.0.queue.pop_front() {
+                drop(guard);
+                job.run();
+                guard = lock(&self.jobs);
+            } else if guard.1 {
+                return;
+            } else {
+                guard.0.idle += 1;
+                guard = self
+                    .some
+                    .wait(guard)
+                    .unwrap_or_else(PoisonError::into_inner);
+                guard.0.idle -= 1;
+            }
+        }
+    }
+}
+
+impl Job {
+    fn run(self) {
+        // SAFETY: the session that queued this write closes the descriptor only after it has
+        // waited for the write, in `Queue::drain`; so it is open for as long as this borrow.
+        let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
+        let result = self.write(fd);
+        let end = self.clock.now();
+        let mut state = lock(&self.to.state);
+        if let Some(at) = state.active.iter().position(|f| *f == self.fd) {
+            state.active.swap_remove(at);
+        }
+        state.done.push(AioDone {
+            tag: self.tag,
+            start: self.start,
+            end,
+            result,
+        });
+        let waker = state.waker.take();
+        drop(state);
+        self.to.changed.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn write(&self, fd: BorrowedFd<'_>) -> Result<u64, OpError> {
+        let mut done = 0;
+        while done < self.len {
+            let want = (self.len - done).min(self.content.longest() as u64) as usize;
+            match rustix::io::pwrite(fd, self.content.piece(self.step, want), self.offset + done) {
+                Ok(0) => return Err(Errno::IO.into()),
+                Ok(n) => done += n as u64,
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// One worker's queued writes.
+pub(super) struct Queue {
+    pool: Arc<Pool>,
+    clock: Clock,
+    completions: Arc<Completions>,
+    /// Queued and not yet taken.
+    pending: usize,
+}
+
+impl Queue {
+    pub(super) fn new(pool: Arc<Pool>, clock: Clock) -> Self {
+        Self {
+            pool,
+            clock,
+            completions: Arc::default(),
+            pending: 0,
+        }
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.pending
+    }
+
+    pub(super) fn push(
+        &mut self,
+        fd: RawFd,
+        offset: u64,
+        len: u64,
+        tag: u32,
+        content: &ContentPool,
+        step: usize,
+    ) -> Result<(), OpError> {
+        lock(&self.completions.state).active.push(fd);
+        let job = Job {
+            fd,
+            offset,
+            len,
+            tag,
+            content: content.clone(),
+            step,
+            start: self.clock.now(),
+            clock: self.clock.clone(),
+            to: self.completions.clone(),
+        };
+        self.pool.submit(job).inspect_err(|_| {
+            lock(&self.completions.state).active.pop();
+        })?;
+        self.pending += 1;
+        Ok(())
+    }
+
+    pub(super) async fn take(
+        &mut self,
+        lane: &Lane,
+        count: usize,
+        done: &mut Vec<AioDone>,
+    ) -> Result<(), Stopped> {
+        let count = count.min(self.pending);
+        std::future::poll_fn(|context| {
+            let mut state = lock(&self.completions.state);
+            if state.done.len() >= count {
+                return Poll::Ready(Ok(()));
+            }
+            if lane.now() >= lane.deadline() {
+                return Poll::Ready(Err(Stopped));
+            }
+            state.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await?;
+        let mut state = lock(&self.completions.state);
+        self.pending -= state.done.len();
+        done.append(&mut state.done);
+        Ok(())
+    }
+
+    /// Blocks until no write to `fd` is queued or in progress.
+    #[inline]
+    pub(super) fn drain(&self, fd: RawFd) {
+        if self.pending == 0 {
+            return;
+        }
+        let mut state = lock(&self.completions.state);
+        while state.active.contains(&fd) {
+            state = self
+                .completions
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let mut state = lock(&self.completions.state);
+        while !state.active.is_empty() {
+            state = self
+                .completions
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

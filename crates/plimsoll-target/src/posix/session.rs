@@ -1,0 +1,394 @@
+//! One worker's system calls.
+
+use super::aio::{Pool, Queue};
+use crate::content::ContentPool;
+use crate::error::OpError;
+use crate::session::{
+    AioDone, Attributes, EntryKind, Listed, OpenHow, OpenMode, Session, SessionSpec,
+};
+use memmap2::MmapMut;
+use plimsoll_lane::{Lane, Stopped};
+use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+use std::ffi::CStr;
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::sync::Arc;
+
+/// Bytes a directory is read by.
+const DIR_BUFFER: usize = 32 << 10;
+
+/// Reads step through the buffer by this, so that direct reads stay aligned.
+const ALIGNMENT: usize = 4096;
+
+/// No component may be a symbolic link, and the path may not climb out of the work directory.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+
+pub(crate) struct PosixSession {
+    root: Arc<OwnedFd>,
+    lane: Lane,
+    /// Path relative to the root, with a NUL.
+    path: Vec<u8>,
+    buffer: MmapMut,
+    /// Where the next read goes in the buffer.
+    at: usize,
+    content: ContentPool,
+    step: usize,
+    dir_buffer: Vec<MaybeUninit<u8>>,
+    queue: Queue,
+}
+
+impl PosixSession {
+    pub(super) fn new(
+        root: Arc<OwnedFd>,
+        pool: Arc<Pool>,
+        lane: &Lane,
+        spec: &SessionSpec,
+    ) -> Result<Self, OpError> {
+        let len = usize::try_from(spec.buffer.max(ALIGNMENT as u64)).map_err(|_| Errno::NOMEM)?;
+        Ok(Self {
+            root,
+            lane: lane.clone(),
+            path: Vec::with_capacity(256),
+            buffer: MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?,
+            at: 0,
+            content: spec.content.clone(),
+            step: spec.number as usize * 61,
+            dir_buffer: Vec::new(),
+            queue: Queue::new(pool, spec.clock.clone()),
+        })
+    }
+
+    #[inline]
+    fn name(&self) -> &CStr {
+        // `locate` ends the path with its only NUL.
+        CStr::from_bytes_with_nul(&self.path).unwrap_or(c"")
+    }
+
+    /// The place in the buffer for the next `len` bytes.
+    #[inline]
+    fn room(&mut self, len: usize) -> Result<std::ops::Range<usize>, Errno> {
+        if len > self.buffer.len() {
+            // Only the first transfer of its size comes here.
+            self.buffer = MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?;
+            self.at = 0;
+        }
+        if self.at + len > self.buffer.len() {
+            self.at = 0;
+        }
+        let begin = self.at;
+        self.at += len.next_multiple_of(ALIGNMENT);
+        Ok(begin..begin + len)
+    }
+
+    fn open_beneath(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        rustix::fs::openat2(&self.root, self.name(), flags, Mode::empty(), BENEATH)
+    }
+
+    /// The located directory's parent, and the last component of the path.
+    fn open_parent(&self) -> Result<(OwnedFd, std::ffi::CString), Errno> {
+        let path = self.name().to_bytes();
+        let (parent, name) = match path.iter().rposition(|b| *b == b'/') {
+            Some(i) => (&path[..i], &path[i + 1..]),
+            None => (&b"."[..], path),
+        };
+        let name = std::ffi::CString::new(name).map_err(|_| Errno::INVAL)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent = rustix::fs::openat2(&self.root, parent, flags, Mode::empty(), BENEATH)?;
+        Ok((parent, name))
+    }
+
+    #[inline]
+    fn write_with(
+        &mut self,
+        len: u64,
+        mut call: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
+    ) -> Result<(), OpError> {
+        let mut done = 0;
+        while done < len {
+            let want = (len - done).min(self.content.longest() as u64) as usize;
+            match call(self.content.piece(self.step, want), done) {
+                Ok(0) => return Err(Errno::IO.into()),
+                Ok(n) => done += n as u64,
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+            self.step = self.step.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    fn read_dir(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        mut visit: impl FnMut(&CStr, FileType, usize),
+    ) -> Result<(), Errno> {
+        self.dir_buffer.resize(DIR_BUFFER, MaybeUninit::uninit());
+        let mut dir = RawDir::new(fd, &mut self.dir_buffer);
+        while let Some(entry) = dir.next() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                // A record holds two numbers, a length, a type and the name, padded to eight.
+                let record = (19 + name.count_bytes() + 1).next_multiple_of(8);
+                visit(name, entry.file_type(), record);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kind_of(kind: FileType) -> EntryKind {
+    match kind {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Dir,
+        _ => EntryKind::Other,
+    }
+}
+
+#[inline]
+fn attributes(s: &rustix::fs::Stat) -> Attributes {
+    Attributes {
+        kind: kind_of(FileType::from_raw_mode(s.st_mode)),
+        size: s.st_size as u64,
+    }
+}
+
+impl Session for PosixSession {
+    type Handle = OwnedFd;
+
+    #[inline]
+    fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+        self.path.clear();
+        push(&mut self.path);
+        if self.path.is_empty() {
+            self.path.push(b'.');
+        }
+        self.path.push(0);
+    }
+
+    #[inline]
+    async fn open(&mut self, how: OpenHow) -> Result<OwnedFd, OpError> {
+        let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        flags |= match how.mode {
+            OpenMode::Read => OFlags::RDONLY,
+            OpenMode::Write => OFlags::WRONLY,
+            OpenMode::ReadWrite => OFlags::RDWR,
+        };
+        flags.set(OFlags::CREATE, how.create);
+        flags.set(OFlags::DIRECT, how.direct);
+        flags.set(OFlags::DSYNC, how.dsync);
+        let mode = if how.create {
+            Mode::from_raw_mode(0o666)
+        } else {
+            Mode::empty()
+        };
+        let fd = loop {
+            match rustix::fs::openat2(&self.root, self.name(), flags, mode, BENEATH) {
+                // The kernel gives up when a rename elsewhere races with the lookup.
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                other => break other?,
+            }
+        };
+        if how.no_read_ahead {
+            rustix::fs::fadvise(&fd, 0, None, Advice::Random)?;
+        }
+        Ok(fd)
+    }
+
+    #[inline]
+    async fn close(&mut self, handle: OwnedFd) -> Result<(), OpError> {
+        self.queue.drain(handle.as_raw_fd());
+        // SAFETY: the descriptor was owned, and nothing else uses it: its asynchronous writes
+        // have just been waited for.
+        Ok(unsafe { rustix::io::try_close(handle.into_raw_fd()) }?)
+    }
+
+    #[inline]
+    async fn read(&mut self, handle: &OwnedFd, offset: u64, len: u64) -> Result<u64, OpError> {
+        let room = self.room(len as usize)?;
+        loop {
+            match rustix::io::pread(handle, &mut self.buffer[room.clone()], offset) {
+                Err(Errno::INTR) => {}
+                other => return Ok(other? as u64),
+            }
+        }
+    }
+
+    #[inline]
+    async fn write(&mut self, handle: &OwnedFd, offset: u64, len: u64) -> Result<(), OpError> {
+        self.write_with(len, |bytes, done| {
+            rustix::io::pwrite(handle, bytes, offset + done)
+        })
+    }
+
+    #[inline]
+    async fn append(&mut self, handle: &OwnedFd, len: u64) -> Result<(), OpError> {
+        self.write_with(len, |bytes, _| {
+            rustix::io::pwritev2(handle, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND)
+        })
+    }
+
+    async fn fsync(&mut self, handle: &OwnedFd) -> Result<(), OpError> {
+        Ok(rustix::fs::fsync(handle)?)
+    }
+
+    async fn stat_handle(&mut self, handle: &OwnedFd) -> Result<Attributes, OpError> {
+        Ok(attributes(&rustix::fs::fstat(handle)?))
+    }
+
+    async fn drop_cache(&mut self, handle: &OwnedFd) -> Result<(), OpError> {
+        // Dirty pages are not dropped, so they are written first.
+        rustix::fs::fdatasync(handle)?;
+        Ok(rustix::fs::fadvise(
+            handle,
+            0,
+            None::<NonZeroU64>,
+            Advice::DontNeed,
+        )?)
+    }
+
+    #[inline]
+    async fn stat(&mut self) -> Result<Attributes, OpError> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(attributes(&rustix::fs::statat(
+            &self.root,
+            self.name(),
+            flags,
+        )?))
+    }
+
+    #[inline]
+    async fn unlink(&mut self) -> Result<(), OpError> {
+        Ok(rustix::fs::unlinkat(
+            &self.root,
+            self.name(),
+            AtFlags::empty(),
+        )?)
+    }
+
+    #[inline]
+    async fn make_dir(&mut self) -> Result<(), OpError> {
+        Ok(rustix::fs::mkdirat(
+            &self.root,
+            self.name(),
+            Mode::from_raw_mode(0o777),
+        )?)
+    }
+
+    #[inline]
+    async fn remove_dir(&mut self) -> Result<(), OpError> {
+        Ok(rustix::fs::unlinkat(
+            &self.root,
+            self.name(),
+            AtFlags::REMOVEDIR,
+        )?)
+    }
+
+    async fn list(&mut self) -> Result<Listed, OpError> {
+        let fd = self.open_beneath(OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut listed = Listed::default();
+        self.read_dir(fd.as_fd(), |_, _, record| {
+            listed.entries += 1;
+            listed.bytes += record as u64;
+        })?;
+        Ok(listed)
+    }
+
+    #[inline]
+    fn aio_write(
+        &mut self,
+        handle: &OwnedFd,
+        offset: u64,
+        len: u64,
+        tag: u32,
+    ) -> Result<(), OpError> {
+        self.step = self.step.wrapping_add(1);
+        self.queue.push(
+            handle.as_raw_fd(),
+            offset,
+            len,
+            tag,
+            &self.content,
+            self.step,
+        )
+    }
+
+    fn aio_pending(&self) -> usize {
+        self.queue.pending()
+    }
+
+    async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
+        self.queue.take(&self.lane, count, done).await
+    }
+
+    async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
+        let fd = self.open_beneath(OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let mut all = Vec::new();
+        self.read_dir(fd.as_fd(), |name, kind, _| {
+            all.push((name.to_bytes().to_vec(), kind))
+        })?;
+        let mut out = Vec::with_capacity(all.len());
+        for (name, kind) in all {
+            // Some file systems do not say what an entry is.
+            let kind = if kind == FileType::Unknown {
+                let s = rustix::fs::statat(&fd, &name[..], AtFlags::SYMLINK_NOFOLLOW)?;
+                FileType::from_raw_mode(s.st_mode)
+            } else {
+                kind
+            };
+            out.push((name, kind_of(kind)));
+        }
+        Ok(out)
+    }
+
+    async fn get(&mut self) -> Result<Vec<u8>, OpError> {
+        let fd = self.open_beneath(OFlags::RDONLY)?;
+        let mut out = Vec::new();
+        let mut piece = vec![0; 64 << 10];
+        loop {
+            match rustix::io::pread(&fd, &mut piece[..], out.len() as u64)? {
+                0 => return Ok(out),
+                n => out.extend_from_slice(&piece[..n]),
+            }
+        }
+    }
+
+    async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError> {
+        // Written beside and renamed, so that a crash leaves the old one or the new one whole.
+        let (parent, name) = self.open_parent()?;
+        let mut beside = name.to_bytes().to_vec();
+        beside.extend_from_slice(b".new");
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+        let mode = Mode::from_raw_mode(0o644);
+        let fd = rustix::fs::openat(&parent, &beside[..], flags | OFlags::CLOEXEC, mode)?;
+        let write = || {
+            let mut done = 0;
+            while done < bytes.len() {
+                match rustix::io::write(&fd, &bytes[done..])? {
+                    0 => return Err(Errno::IO),
+                    n => done += n,
+                }
+            }
+            rustix::fs::renameat(&parent, &beside[..], &parent, &*name)
+        };
+        write().map_err(|e| {
+            // What could not be written whole must not stay behind half.
+            let _ = rustix::fs::unlinkat(&parent, &beside[..], AtFlags::empty());
+            e.into()
+        })
+    }
+
+    async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError> {
+        let (parent, name) = self.open_parent()?;
+        let flags = if kind == EntryKind::Dir {
+            AtFlags::REMOVEDIR
+        } else {
+            AtFlags::empty()
+        };
+        Ok(rustix::fs::unlinkat(&parent, &*name, flags)?)
+    }
+}

@@ -1,0 +1,147 @@
+//! Targets by the scheme of their URL.
+
+use crate::error::OpError;
+use crate::session::Target;
+use plimsoll_plan::{WorkPlace, parse_duration};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Code that is generic over the target it is given.
+pub trait Visitor {
+    /// What it returns.
+    type Output;
+
+    /// Called with the target.
+    fn visit<T: Target>(self, target: T) -> Self::Output;
+}
+
+/// Why a target cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// Nobody answers to the scheme.
+    #[error("unknown target `{scheme}`: expected one of {known}{hint}")]
+    Unknown {
+        /// What was asked for.
+        scheme: String,
+        /// What there is.
+        known: String,
+        /// `, did you mean …`, or nothing.
+        hint: String,
+    },
+    /// A part of the URL means nothing to the target.
+    #[error("target `{target}`: {reason}")]
+    Option {
+        /// The scheme.
+        target: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The directory cannot be used.
+    #[error("`{}`: {error}", path.display())]
+    Place {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        error: OpError,
+    },
+    /// The directory that is to hold the work directory is missing.
+    #[error(
+        "`{}` does not exist: the work directory is made by Plimsoll, the directory that holds \
+         it must be there", .0.display()
+    )]
+    NoParent(PathBuf),
+    /// The file system is something that Plimsoll never writes.
+    #[error("`{}` is not a directory", .0.display())]
+    NotDir(PathBuf),
+}
+
+/// Schemes and what they are.
+pub const SCHEMES: &[(&str, &str)] = &[
+    ("posix", "files in the work directory, through system calls"),
+    (
+        "null",
+        "nothing at all, to measure Plimsoll itself: null:?latency=10ms answers later",
+    ),
+];
+
+/// Connects to the target of a URL and hands it to `visitor`.
+///
+/// # Errors
+/// See [`TargetError`].
+pub fn connect<V: Visitor>(
+    url: &str,
+    place: &WorkPlace,
+    visitor: V,
+) -> Result<V::Output, TargetError> {
+    let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+    match scheme {
+        "posix" => Ok(visitor.visit(crate::posix::Posix::connect(rest, place)?)),
+        "null" => Ok(visitor.visit(crate::null::Null::connect(rest)?)),
+        _ => Err(unknown(scheme)),
+    }
+}
+
+fn unknown(scheme: &str) -> TargetError {
+    let names = || SCHEMES.iter().map(|(n, _)| *n);
+    let close = names().find(|n| strsim::damerau_levenshtein(n, scheme) <= 2);
+    TargetError::Unknown {
+        scheme: scheme.into(),
+        known: names().collect::<Vec<_>>().join(", "),
+        hint: close
+            .map(|n| format!(", did you mean `{n}`?"))
+            .unwrap_or_default(),
+    }
+}
+
+/// The options of a URL: `?name=value&name=value`.
+pub(crate) struct Options {
+    target: &'static str,
+    left: Vec<(String, String)>,
+}
+
+impl Options {
+    pub(crate) fn parse(target: &'static str, rest: &str) -> Result<Self, TargetError> {
+        let fail = |reason: String| Err(TargetError::Option { target, reason });
+        let Some(query) = rest.strip_prefix('?') else {
+            return if rest.is_empty() {
+                Ok(Self {
+                    target,
+                    left: vec![],
+                })
+            } else {
+                fail(format!("`{rest}` means nothing here: expected ?name=value"))
+            };
+        };
+        let mut left = Vec::new();
+        for pair in query.split('&').filter(|p| !p.is_empty()) {
+            let Some((name, value)) = pair.split_once('=') else {
+                return fail(format!("`{pair}` is not name=value"));
+            };
+            left.push((name.into(), value.into()));
+        }
+        Ok(Self { target, left })
+    }
+
+    pub(crate) fn duration(&mut self, name: &str) -> Result<Option<Duration>, TargetError> {
+        let Some(at) = self.left.iter().position(|(n, _)| n == name) else {
+            return Ok(None);
+        };
+        let (_, value) = self.left.remove(at);
+        let wrong = |reason| TargetError::Option {
+            target: self.target,
+            reason,
+        };
+        parse_duration(&value).map(Some).map_err(wrong)
+    }
+
+    /// Refuses what nobody asked for.
+    pub(crate) fn finish(self, known: &str) -> Result<(), TargetError> {
+        match self.left.first() {
+            None => Ok(()),
+            Some((name, _)) => Err(TargetError::Option {
+                target: self.target,
+                reason: format!("unknown option `{name}`: expected {known}"),
+            }),
+        }
+    }
+}

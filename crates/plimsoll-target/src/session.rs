@@ -1,0 +1,236 @@
+//! What a target can do.
+
+use crate::content::ContentPool;
+use crate::error::OpError;
+use plimsoll_lane::{Lane, LaneKind, Stopped};
+use plimsoll_measure::{Clock, Nanos};
+use std::future::Future;
+
+/// Something that load can be put on.
+pub trait Target: Send + Sync + 'static {
+    /// What a worker does its operations with.
+    type Session: Session + 'static;
+
+    /// One line for the results: what this is and its parameters.
+    fn describe(&self) -> String;
+
+    /// Kind of lane its sessions want in real time.
+    fn lane_kind(&self) -> LaneKind;
+
+    /// Whether its sessions take time only from their lane, so that it may be virtual.
+    fn can_be_virtual(&self) -> bool {
+        false
+    }
+
+    /// Free space and inodes; `None` where that has no meaning.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn space(&self) -> Result<Option<Space>, OpError> {
+        Ok(None)
+    }
+
+    /// A session for a worker that runs on `lane`.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<Self::Session, OpError>;
+}
+
+/// What a session is for.
+#[derive(Clone)]
+pub struct SessionSpec {
+    /// Bytes that reads rotate through.
+    pub buffer: u64,
+    /// What is written.
+    pub content: ContentPool,
+    /// The run's clock.
+    pub clock: Clock,
+    /// Tells sessions apart, so that their contents start at different places.
+    pub number: u64,
+}
+
+/// Space on a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes free to this user.
+    pub bytes: u64,
+    /// Inodes free to this user; `None` if the file system has no limit.
+    pub inodes: Option<u64>,
+    /// Bytes in a block: each file takes a whole number of them.
+    pub block: u64,
+}
+
+/// How a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Reading.
+    Read,
+    /// Writing.
+    Write,
+    /// Both.
+    ReadWrite,
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenHow {
+    /// What for.
+    pub mode: OpenMode,
+    /// Make it if it is not there.
+    pub create: bool,
+    /// Past the page cache.
+    pub direct: bool,
+    /// Synchronous data.
+    pub dsync: bool,
+    /// Advise against read-ahead.
+    pub no_read_ahead: bool,
+    /// Size the workload planned, for targets that keep no files.
+    pub planned_size: u64,
+}
+
+impl OpenHow {
+    /// For this mode, nothing special.
+    #[must_use]
+    pub fn plain(mode: OpenMode) -> Self {
+        Self {
+            mode,
+            create: false,
+            direct: false,
+            dsync: false,
+            no_read_ahead: false,
+            planned_size: 0,
+        }
+    }
+}
+
+/// What stat tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributes {
+    /// What it is.
+    pub kind: EntryKind,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Kinds of directory entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link, device, socket, or anything else.
+    Other,
+}
+
+/// What listing a directory gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Listed {
+    /// Entries but `.` and `..`.
+    pub entries: u64,
+    /// Bytes of the records the system returned: names and their overhead.
+    pub bytes: u64,
+}
+
+/// An asynchronous write that has completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AioDone {
+    /// Number the caller gave it.
+    pub tag: u32,
+    /// When it was queued.
+    pub start: Nanos,
+    /// When it completed.
+    pub end: Nanos,
+    /// Bytes written.
+    pub result: Result<u64, OpError>,
+}
+
+/// The operations of one worker on a target.
+///
+/// Operations on names work on the name given by the last [`Session::locate`], which is called
+/// before the operation is timed. Nothing here follows a symbolic link.
+#[allow(async_fn_in_trait)] // futures stay on their lane's thread and are never boxed
+pub trait Session {
+    /// An open file.
+    type Handle;
+
+    /// Chooses the name that the next operation works on: `push` appends the path, relative to
+    /// the work directory. A target that needs no names never calls it.
+    fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>));
+
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// What the target says; so for every operation below.
+    async fn open(&mut self, how: OpenHow) -> Result<Self::Handle, OpError>;
+
+    /// Closes the file, after its asynchronous writes have completed.
+    async fn close(&mut self, handle: Self::Handle) -> Result<(), OpError>;
+
+    /// Reads up to `len` bytes at `offset`; returns how many there were.
+    async fn read(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError>;
+
+    /// Writes `len` bytes at `offset`.
+    async fn write(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError>;
+
+    /// Writes `len` bytes at the end.
+    async fn append(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError>;
+
+    /// Flushes the file to stable storage.
+    async fn fsync(&mut self, handle: &Self::Handle) -> Result<(), OpError>;
+
+    /// Attributes of an open file.
+    async fn stat_handle(&mut self, handle: &Self::Handle) -> Result<Attributes, OpError>;
+
+    /// Drops the file from the client's cache.
+    async fn drop_cache(&mut self, handle: &Self::Handle) -> Result<(), OpError>;
+
+    /// Attributes of the name.
+    async fn stat(&mut self) -> Result<Attributes, OpError>;
+
+    /// Removes the file.
+    async fn unlink(&mut self) -> Result<(), OpError>;
+
+    /// Makes the directory.
+    async fn make_dir(&mut self) -> Result<(), OpError>;
+
+    /// Removes the empty directory.
+    async fn remove_dir(&mut self) -> Result<(), OpError>;
+
+    /// Opens the directory, reads it to the end and closes it.
+    async fn list(&mut self) -> Result<Listed, OpError>;
+
+    /// Queues a write; `tag` comes back in [`AioDone`].
+    fn aio_write(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        len: u64,
+        tag: u32,
+    ) -> Result<(), OpError>;
+
+    /// Asynchronous writes that were queued and not yet taken by [`Session::aio_take`].
+    fn aio_pending(&self) -> usize;
+
+    /// Waits until at least `count` queued writes have completed, and appends all that have to
+    /// `done`; cut short when the run stops.
+    fn aio_take(
+        &mut self,
+        count: usize,
+        done: &mut Vec<AioDone>,
+    ) -> impl Future<Output = Result<(), Stopped>>;
+
+    /// Names and kinds of the directory's entries. Not for the hot path.
+    async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError>;
+
+    /// Contents of a small file. Not for the hot path.
+    async fn get(&mut self) -> Result<Vec<u8>, OpError>;
+
+    /// Makes or replaces a small file. Not for the hot path.
+    async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError>;
+
+    /// Removes a file or an empty directory, making sure that no component of its path is a
+    /// symbolic link. Not for the hot path.
+    async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError>;
+}
