@@ -16,6 +16,8 @@ pub struct Interval {
     pub window: u32,
     /// Place in the window, from 0.
     pub index: u64,
+    /// When the window opened, in nanoseconds of the run's clock.
+    pub opened: Nanos,
     /// Begin, in nanoseconds since the window opened.
     pub start: Nanos,
     /// Length in nanoseconds; the last one may be shorter.
@@ -171,6 +173,7 @@ impl Collector {
         Some(Interval {
             window,
             index,
+            opened: start,
             start: from,
             length,
             rows,
@@ -218,6 +221,7 @@ mod tests {
             intervals.iter().map(|i| i.index).collect::<Vec<_>>(),
             [1, 9]
         );
+        assert_eq!(intervals[0].opened, 10 * SECOND);
         assert_eq!(collector.progress(0), (4, 15), "progress counts everything");
     }
 

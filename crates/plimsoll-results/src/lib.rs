@@ -1,1 +1,44 @@
-//! (being written)
+//! The results of a run in open formats.
+//!
+//! A results directory holds `run.json` (a [`Run`]: everything known about the run and its
+//! figures), `histograms.hlog` (every latency distribution, by interval, in HdrHistogram's log
+//! format) and `intervals.csv` (throughput and latency over time). [`RunWriter`] writes the
+//! series while the run goes on and gives the directory its name when it is complete;
+//! [`RunDir`] reads one back.
+
+mod assemble;
+mod dir;
+mod environment;
+mod error;
+mod histograms;
+mod run;
+mod series;
+
+pub use assemble::Measured;
+pub use dir::{RunDir, RunWriter};
+pub use environment::{Environment, WorkDir};
+pub use error::ResultsError;
+pub use histograms::{Histograms, IntervalHistogram, tag_of, window_histograms};
+pub use run::{
+    ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Summary,
+    Target, Validity, VariableFigures, Verdict, Window,
+};
+
+/// Version of `run.json`; raised when a field changes meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// Name of the file that holds the [`Run`].
+pub const RUN_FILE: &str = "run.json";
+
+/// Name of the file that holds the latency distributions.
+pub const HISTOGRAMS_FILE: &str = "histograms.hlog";
+
+/// Name of the file that holds throughput and latency over time.
+pub const INTERVALS_FILE: &str = "intervals.csv";
+
+/// The JSON schema of `run.json`, pretty-printed.
+#[must_use]
+pub fn run_schema() -> String {
+    let schema = schemars::schema_for!(Run);
+    serde_json::to_string_pretty(schema.as_value()).expect("a JSON value always prints") + "\n"
+}

@@ -1,0 +1,240 @@
+//! From what was measured to the figures of a [`Run`].
+
+use crate::run::{
+    ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Summary,
+    Target, Validity, VariableFigures, Verdict, Window, ms,
+};
+use crate::{Environment, SCHEMA};
+use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::{Latency, OpTotals, WindowTotals};
+use plimsoll_plan::{Note, OnError, OperationId, Phase, Plan};
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
+/// What a run measured, before any figure is computed.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// What was run.
+    pub plan: Plan,
+    /// What the load was put on.
+    pub target: Target,
+    /// Clock of the run.
+    pub clock: ClockKind,
+    /// When the run began.
+    pub started: SystemTime,
+    /// Windows in order; the last one is the result.
+    pub windows: Vec<(WindowTotals, SystemUse)>,
+    /// Trees made or found before the run.
+    pub populated: Vec<Populated>,
+    /// The error that ended the run.
+    pub failure: Option<Failure>,
+    /// Somebody ended the run.
+    pub interrupted: bool,
+    /// Why the run is not what its Plan says.
+    pub reasons: Vec<Reason>,
+    /// Workers that were still in a system call long after the end.
+    pub stuck: Vec<String>,
+    /// Remarks on the run, besides those of the Plan.
+    pub notes: Vec<Note>,
+    /// Random variables under test.
+    pub variables: Vec<VariableFigures>,
+    /// The machine and the place of the files.
+    pub environment: Environment,
+}
+
+impl Run {
+    /// Computes all figures of a run and judges it.
+    ///
+    /// A run with a failure has failed; else one that somebody ended was interrupted; else one
+    /// with any reason against it is invalid. Failed operations and stuck workers are reasons.
+    #[must_use]
+    pub fn assemble(measured: Measured) -> Run {
+        let m = measured;
+        let unused = unused_implicit_opens(&m.plan);
+        let mut windows: Vec<Window> = m
+            .windows
+            .iter()
+            .map(|(totals, system)| window(&m.plan, totals, system, &unused))
+            .collect();
+        let last = windows.pop().unwrap_or_else(|| Window {
+            number: 0,
+            start_s: 0.0,
+            window_s: 0.0,
+            summary: Summary::default(),
+            operations: vec![],
+            system: SystemUse::default(),
+        });
+        let validity = judge(&m, &last);
+        let mut notes = m.plan.notes.clone();
+        notes.extend(m.notes);
+        Run {
+            schema: SCHEMA,
+            workload: m.plan.name.clone(),
+            seed: m.plan.seed,
+            started: rfc3339(m.started),
+            window_s: last.window_s,
+            validity,
+            summary: last.summary,
+            operations: last.operations,
+            program: Program {
+                name: "plimsoll".into(),
+                version: env!("CARGO_PKG_VERSION").into(),
+            },
+            target: m.target,
+            clock: m.clock,
+            workers: m.plan.workers(),
+            window_start_s: last.start_s,
+            window_number: last.number,
+            system: last.system,
+            earlier_windows: windows,
+            populated: m.populated,
+            failure: m.failure,
+            stuck: m.stuck,
+            variables: m.variables,
+            notes,
+            environment: m.environment,
+            plan: m.plan,
+        }
+    }
+}
+
+/// An instant as RFC 3339 in UTC, to the millisecond.
+fn rfc3339(t: SystemTime) -> String {
+    let stamp = jiff::Timestamp::try_from(t).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    format!("{stamp:.3}")
+}
+
+/// Rows that only count the opens which reads, writes and appends make on the way.
+fn unused_implicit_opens(plan: &Plan) -> BTreeSet<OperationId> {
+    let (mut implicit, mut explicit) = (BTreeSet::new(), BTreeSet::new());
+    for group in &plan.groups {
+        group.program.for_each_op(&mut |row, _, op| {
+            explicit.insert(row);
+            implicit.extend(op.file().and_then(|f| f.implicit_open));
+        });
+    }
+    implicit.difference(&explicit).copied().collect()
+}
+
+fn window(
+    plan: &Plan,
+    totals: &WindowTotals,
+    system: &SystemUse,
+    hidden_if_unused: &BTreeSet<OperationId>,
+) -> Window {
+    let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
+    let rows = plan.operations.iter().zip(&totals.rows).enumerate();
+    let operations = rows
+        .filter(|(i, (_, t))| {
+            let id = OperationId(u32::try_from(*i).unwrap_or(u32::MAX));
+            t.ops + t.error_count() > 0 || !hidden_if_unused.contains(&id)
+        })
+        .map(|(_, (op, t))| OperationFigures {
+            name: op.name.clone(),
+            kind: op.kind,
+            class: op.kind.class(),
+            ops: t.ops,
+            ops_per_s: per(t.ops, seconds),
+            bytes: t.bytes,
+            bytes_per_s: per(t.bytes, seconds),
+            service: LatencyFigures::of(&t.service),
+            cpu_us_per_op: t.cpu_us_per_op(),
+            errors: t.error_count(),
+            error_codes: t.errors.clone(),
+            response: (t.response.count() > 0).then(|| LatencyFigures::of(&t.response)),
+        })
+        .collect();
+    Window {
+        number: totals.number,
+        start_s: totals.start as f64 / 1e9,
+        window_s: seconds,
+        summary: summary(plan, totals, system, seconds),
+        operations,
+        system: system.clone(),
+    }
+}
+
+fn summary(plan: &Plan, totals: &WindowTotals, system: &SystemUse, seconds: f64) -> Summary {
+    let rows = || plan.operations.iter().zip(&totals.rows);
+    let counted = || rows().filter(|(op, _)| op.kind.counts()).map(|(_, t)| t);
+    let mut latency = Latency::default();
+    counted().for_each(|t| latency.add(&t.service));
+    let ops: u64 = counted().map(|t| t.ops).sum();
+    let bytes: u64 = counted().map(|t| t.bytes).sum();
+    let ops_where = |wanted: fn(plimsoll_plan::OpKind) -> bool| -> u64 {
+        rows()
+            .filter(|(op, _)| wanted(op.kind))
+            .map(|(_, t)| t.ops)
+            .sum()
+    };
+    let cpu_s = system.process.as_ref().map(|p| p.cpu_s());
+    Summary {
+        ops,
+        ops_per_s: per(ops, seconds),
+        bytes,
+        bytes_per_s: per(bytes, seconds),
+        mean_ms: ms(latency.mean()),
+        p50_ms: ms(latency.quantile(0.5) as f64),
+        p99_ms: ms(latency.quantile(0.99) as f64),
+        errors: rows().map(|(_, t)| OpTotals::error_count(t)).sum(),
+        reads_per_s: per(ops_where(plimsoll_plan::OpKind::reads), seconds),
+        writes_per_s: per(ops_where(plimsoll_plan::OpKind::writes), seconds),
+        cpu_us_per_op: cpu_s
+            .filter(|_| ops > 0 && plan.cpu_accounting)
+            .map(|s| s * 1e6 / ops as f64),
+        in_flight: totals.in_flight,
+    }
+}
+
+fn per(n: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 {
+        n as f64 / seconds
+    } else {
+        0.0
+    }
+}
+
+fn judge(m: &Measured, last: &Window) -> Validity {
+    let mut reasons = Vec::new();
+    let mut say = |code: &str, text: String| {
+        reasons.push(Reason {
+            code: code.into(),
+            text,
+        });
+    };
+    if let Some(failure) = &m.failure {
+        say("failed", failure.to_string());
+    }
+    if m.interrupted {
+        say("interrupted", "stopped before its end".into());
+    }
+    let measures = m.plan.script.contains(&Phase::OpenWindow);
+    if measures && m.windows.is_empty() && m.failure.is_none() && !m.interrupted {
+        say("nothing_measured", "no window was measured".into());
+    }
+    let said = |code: &str| m.reasons.iter().any(|r| r.code == code);
+    if m.plan.options.on_error == OnError::Count && last.summary.errors > 0 && !said("errors") {
+        say(
+            "errors",
+            format!("{} operations failed", last.summary.errors),
+        );
+    }
+    if !m.stuck.is_empty() && !said("stuck") {
+        let workers = m.stuck.join(", ");
+        say(
+            "stuck",
+            format!("still in an operation long after the end: {workers}"),
+        );
+    }
+    reasons.extend(m.reasons.iter().cloned());
+    let verdict = if m.failure.is_some() {
+        Verdict::Failed
+    } else if m.interrupted {
+        Verdict::Interrupted
+    } else if reasons.is_empty() {
+        Verdict::Valid
+    } else {
+        Verdict::Invalid
+    };
+    Validity { verdict, reasons }
+}

@@ -1,0 +1,219 @@
+//! The results directory.
+
+use crate::histograms::{self, IntervalHistogram};
+use crate::series::SeriesWriter;
+use crate::{ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError, Run, SCHEMA};
+use plimsoll_measure::Interval;
+use plimsoll_plan::Plan;
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use tempfile::TempDir;
+
+/// Most runs of one workload that may begin in the same second.
+const MOST_IN_A_SECOND: u32 = 10_000;
+
+/// A finished results directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+/// A results directory that is being written.
+///
+/// It has a hidden name until [`RunWriter::finish`]; dropped before that, it is removed.
+pub struct RunWriter {
+    root: PathBuf,
+    name: String,
+    dir: TempDir,
+    series: SeriesWriter,
+}
+
+impl RunWriter {
+    /// Makes a hidden directory below `root`, which is made if it is missing.
+    ///
+    /// Times in the histogram log count from `started`, or from zero with a virtual clock: two
+    /// virtual runs of one seed write the same bytes.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn create(
+        root: &Path,
+        plan: &Plan,
+        started: SystemTime,
+        clock: ClockKind,
+    ) -> Result<Self, ResultsError> {
+        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
+        let dir = tempfile::Builder::new()
+            .prefix(".plimsoll-")
+            .permissions(Permissions::from_mode(0o777))
+            .tempdir_in(root)
+            .map_err(ResultsError::io("create a directory in", root))?;
+        let base = match clock {
+            ClockKind::Real => started,
+            ClockKind::Virtual => SystemTime::UNIX_EPOCH,
+        };
+        let series = SeriesWriter::create(dir.path(), &plan.operations, base)?;
+        Ok(Self {
+            root: root.to_owned(),
+            name: name_of(&plan.name, started),
+            dir,
+            series,
+        })
+    }
+
+    /// Appends an interval to the series.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses, for instance because it is full.
+    pub fn interval(&mut self, interval: &Interval) -> Result<(), ResultsError> {
+        self.series.write(interval)
+    }
+
+    /// Writes `run.json` and gives the directory its name: the workload, the local time at the
+    /// start and, if that exists, a number. Never overwrites anything.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the hidden directory is removed.
+    pub fn finish(self, run: &Run) -> Result<RunDir, ResultsError> {
+        let hidden = self.dir.path().to_owned();
+        self.series.finish()?;
+        write_run(&hidden.join(RUN_FILE), run)?;
+        let path = publish(&hidden, &self.root, &self.name)?;
+        // The directory has moved away; there is nothing left to remove.
+        let _moved = self.dir.keep();
+        Ok(RunDir { path })
+    }
+}
+
+fn write_run(path: &Path, run: &Run) -> Result<(), ResultsError> {
+    let text = run.to_json();
+    let write = || -> io::Result<()> {
+        let mut file = File::create_new(path)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(ResultsError::io("write", path))
+}
+
+/// Renames `hidden` to the first free name.
+fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf, ResultsError> {
+    for n in 1..=MOST_IN_A_SECOND {
+        let path = match n {
+            1 => root.join(name),
+            n => root.join(format!("{name}-{n}")),
+        };
+        // An empty directory takes the name, for only an empty one is replaced by a rename.
+        match std::fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(e) => return Err(ResultsError::io("create", &path)(e)),
+        }
+        return match std::fs::rename(hidden, &path) {
+            Ok(()) => Ok(path),
+            Err(e) => {
+                // Ours and empty; if even this fails the rename's error says more.
+                let _ = std::fs::remove_dir(&path);
+                Err(ResultsError::io("rename the results to", &path)(e))
+            }
+        };
+    }
+    let full = io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        "too many results of that name",
+    );
+    Err(ResultsError::io("create", &root.join(name))(full))
+}
+
+/// `WORKLOAD-YYYYmmdd-HHMMSS` in local time, with nothing but letters, digits, `.`, `_`, `-`.
+fn name_of(workload: &str, started: SystemTime) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let name: String = workload
+        .chars()
+        .map(|c| if plain(c) { c } else { '-' })
+        .collect();
+    let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let local = stamp.to_zoned(jiff::tz::TimeZone::system());
+    let name = name.trim_start_matches('.');
+    let name = if name.is_empty() { "run" } else { name };
+    format!("{name}-{}", local.strftime("%Y%m%d-%H%M%S"))
+}
+
+impl RunDir {
+    /// A results directory, which need not be whole: reading says what is wrong with it.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Path of the throughput and latency over time.
+    #[must_use]
+    pub fn intervals_path(&self) -> PathBuf {
+        self.path.join(INTERVALS_FILE)
+    }
+
+    /// Reads `run.json`.
+    ///
+    /// # Errors
+    /// [`ResultsError::Schema`] if it was written by a program of another version,
+    /// [`ResultsError::Json`] if it is no result, [`ResultsError::Io`] if it cannot be read.
+    pub fn read(&self) -> Result<Run, ResultsError> {
+        let path = self.path.join(RUN_FILE);
+        let text = std::fs::read_to_string(&path).map_err(ResultsError::io("read", &path))?;
+        let json = |source| ResultsError::Json {
+            path: path.clone(),
+            source,
+        };
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(json)?;
+        match value.get("schema") {
+            Some(n) if *n == SCHEMA => {}
+            found => {
+                return Err(ResultsError::Schema {
+                    path,
+                    found: found.map_or("none".into(), ToString::to_string),
+                });
+            }
+        }
+        serde_json::from_value(value).map_err(json)
+    }
+
+    /// Reads `histograms.hlog`.
+    ///
+    /// # Errors
+    /// [`ResultsError::Histogram`] with the line that is damaged, [`ResultsError::Io`] if it
+    /// cannot be read.
+    pub fn read_histograms(&self) -> Result<Vec<IntervalHistogram>, ResultsError> {
+        histograms::read(&self.path.join(HISTOGRAMS_FILE))
+    }
+}
+
+impl Run {
+    /// The run as `run.json` holds it: pretty-printed, with a newline at the end.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Every field has a JSON form; only a map with keys that are no text could fail.
+        serde_json::to_string_pretty(self).expect("a run always has a JSON form") + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_directories_are_plain() {
+        let name = name_of("../we ird/näme", SystemTime::now());
+        assert!(name.starts_with("-we-ird-n-me-20"), "{name}");
+        assert!(name_of("..", SystemTime::now()).starts_with("run-20"));
+    }
+}

@@ -1,0 +1,110 @@
+//! Reading `histograms.hlog` back.
+
+use crate::ResultsError;
+use crate::series::WINDOW_MARK;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogHistogram, IntervalLogIterator, LogEntry,
+};
+use plimsoll_plan::OpKind;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// Histograms of a window by tag.
+pub type Histograms = BTreeMap<String, Histogram<u64>>;
+
+/// One line of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IntervalHistogram {
+    /// Window, from 1.
+    pub window: u32,
+    /// `NAME/KIND` for service time, `NAME/KIND/response` for response time.
+    pub tag: String,
+    /// Begin of the interval since the run's clock began.
+    pub start: Duration,
+    /// Length of the interval.
+    pub length: Duration,
+    /// Latencies in nanoseconds.
+    pub histogram: Histogram<u64>,
+}
+
+/// Tag of an operation's service times in the log; `/response` is appended for response times.
+///
+/// The format has no commas and spaces in tags; they become `_`.
+#[must_use]
+pub fn tag_of(name: &str, kind: OpKind) -> String {
+    let name = name.replace(|c: char| c == ',' || c.is_whitespace(), "_");
+    format!("{name}/{kind}")
+}
+
+/// Adds up the intervals of one window.
+#[must_use]
+pub fn window_histograms(intervals: &[IntervalHistogram], window: u32) -> Histograms {
+    let mut sums = Histograms::new();
+    for interval in intervals.iter().filter(|i| i.window == window) {
+        match sums.get_mut(&interval.tag) {
+            // It grows as needed, so adding cannot fail.
+            Some(sum) => _ = sum.add(&interval.histogram),
+            None => {
+                let mut first = interval.histogram.clone();
+                first.auto(true);
+                sums.insert(interval.tag.clone(), first);
+            }
+        }
+    }
+    sums
+}
+
+/// Reads a whole log.
+pub(crate) fn read(path: &Path) -> Result<Vec<IntervalHistogram>, ResultsError> {
+    let text = std::fs::read_to_string(path).map_err(ResultsError::io("read", path))?;
+    let mut found = Vec::new();
+    let mut deserializer = Deserializer::new();
+    let mut window = 0;
+    for (i, line) in text.split_inclusive('\n').enumerate() {
+        let wrong = |reason: String| ResultsError::Histogram {
+            path: path.to_owned(),
+            line: i + 1,
+            reason,
+        };
+        if let Some(number) = line.strip_prefix(WINDOW_MARK) {
+            let digits = number.trim_end().trim_end_matches(']');
+            window = digits
+                .parse()
+                .map_err(|_| wrong(format!("`{digits}` is not the number of a window")))?;
+            continue;
+        }
+        for entry in IntervalLogIterator::new(line.as_bytes()) {
+            let entry = entry.map_err(|_| wrong("not a line of an interval log".into()))?;
+            if let LogEntry::Interval(interval) = entry {
+                let decoded = decode(&mut deserializer, window, &interval).map_err(wrong)?;
+                found.push(decoded);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn decode(
+    deserializer: &mut Deserializer,
+    window: u32,
+    interval: &IntervalLogHistogram<'_>,
+) -> Result<IntervalHistogram, String> {
+    let bytes = STANDARD
+        .decode(interval.encoded_histogram())
+        .map_err(|e| format!("the histogram is not base64: {e}"))?;
+    let histogram = deserializer
+        .deserialize(&mut &bytes[..])
+        .map_err(|e| format!("the histogram is damaged: {e}"))?;
+    Ok(IntervalHistogram {
+        window,
+        tag: interval.tag().map_or("", |t| t.as_str()).to_owned(),
+        start: interval.start_timestamp(),
+        length: interval.duration(),
+        histogram,
+    })
+}

@@ -1,0 +1,316 @@
+//! What `run.json` holds.
+
+use crate::Environment;
+use plimsoll_measure::Latency;
+use plimsoll_measure::system::SystemUse;
+use plimsoll_plan::{Note, OpClass, OpKind, Place, Plan};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Everything known about one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Version of this form.
+    pub schema: u32,
+    /// Name of the workload.
+    pub workload: String,
+    /// Root of all random choices of the run.
+    pub seed: u64,
+    /// When the run began: RFC 3339, in UTC.
+    pub started: String,
+    /// Length of the measured window in seconds; 0 if nothing was measured.
+    pub window_s: f64,
+    /// Whether the figures may be used.
+    pub validity: Validity,
+    /// All operations together.
+    pub summary: Summary,
+    /// One entry a name and kind of operation.
+    pub operations: Vec<OperationFigures>,
+    /// Program that ran it.
+    pub program: Program,
+    /// What the load was put on.
+    pub target: Target,
+    /// Clock of the run.
+    pub clock: ClockKind,
+    /// Workers of the Plan.
+    pub workers: u64,
+    /// When the measured window opened, in seconds since the run's clock began.
+    pub window_start_s: f64,
+    /// Number of the measured window, from 1; 0 if nothing was measured.
+    pub window_number: u32,
+    /// Use of the machine during the measured window.
+    pub system: SystemUse,
+    /// Windows measured before the last one, in order.
+    pub earlier_windows: Vec<Window>,
+    /// Trees of files made or found before the run.
+    pub populated: Vec<Populated>,
+    /// The error that ended the run.
+    pub failure: Option<Failure>,
+    /// Workers that were still in a system call long after the end.
+    pub stuck: Vec<String>,
+    /// Random variables under test.
+    pub variables: Vec<VariableFigures>,
+    /// Remarks on the workload and on the run.
+    pub notes: Vec<Note>,
+    /// The machine and the place of the files.
+    pub environment: Environment,
+    /// Everything the run was to do.
+    pub plan: Plan,
+}
+
+/// Whether the figures of a run may be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Validity {
+    /// The judgement.
+    pub verdict: Verdict,
+    /// Why it is not valid; empty if it is.
+    pub reasons: Vec<Reason>,
+}
+
+/// Judgement of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The run did what its Plan says.
+    Valid,
+    /// The run ended, but not as its Plan says: see the reasons.
+    Invalid,
+    /// An error ended the run.
+    Failed,
+    /// Somebody ended the run.
+    Interrupted,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Valid => "valid",
+            Self::Invalid => "invalid",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        })
+    }
+}
+
+/// Why a run is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// A word for programs, such as `errors`.
+    pub code: String,
+    /// A sentence for people.
+    pub text: String,
+}
+
+/// All operations of a window that count: file operations and asynchronous writes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Operations that succeeded.
+    pub ops: u64,
+    /// Operations a second.
+    pub ops_per_s: f64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Bytes a second.
+    pub bytes_per_s: f64,
+    /// Mean service time in milliseconds; 0 without operations.
+    pub mean_ms: f64,
+    /// Median of the service time in milliseconds; 0 without operations.
+    pub p50_ms: f64,
+    /// 99th percentile of the service time in milliseconds; 0 without operations.
+    pub p99_ms: f64,
+    /// Failed operations, of every class.
+    pub errors: u64,
+    /// Operations that move data from the target, a second.
+    pub reads_per_s: f64,
+    /// Operations that move data to the target, a second.
+    pub writes_per_s: f64,
+    /// Processor time of the whole process, divided by the operations, in microseconds; null
+    /// without operations or without accounting.
+    pub cpu_us_per_op: Option<f64>,
+    /// Operations under way when the window ended; in no other figure.
+    pub in_flight: u64,
+}
+
+/// One row of the results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationFigures {
+    /// Name the workload gave it.
+    pub name: String,
+    /// What it does.
+    pub kind: OpKind,
+    /// Class of the kind; only `io` and `aio` count in the summary.
+    pub class: OpClass,
+    /// Operations that succeeded.
+    pub ops: u64,
+    /// Operations a second.
+    pub ops_per_s: f64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Bytes a second.
+    pub bytes_per_s: f64,
+    /// Service time: call to return.
+    #[serde(flatten)]
+    pub service: LatencyFigures,
+    /// Processor time of an operation in microseconds; null if it was not measured.
+    pub cpu_us_per_op: Option<f64>,
+    /// Failed operations.
+    pub errors: u64,
+    /// Failed operations by errno or protocol status.
+    pub error_codes: BTreeMap<String, u64>,
+    /// Response time: intended start to return; null if the operation was not paced.
+    pub response: Option<LatencyFigures>,
+}
+
+/// A latency distribution in milliseconds; all 0 without samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyFigures {
+    /// Arithmetic mean, exact.
+    pub mean_ms: f64,
+    /// Least, exact.
+    pub min_ms: f64,
+    /// Median, to three significant digits like all percentiles.
+    pub p50_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// 99.9th percentile.
+    pub p999_ms: f64,
+    /// Greatest, exact.
+    pub max_ms: f64,
+}
+
+impl LatencyFigures {
+    /// The figures of a distribution.
+    #[must_use]
+    pub fn of(latency: &Latency) -> Self {
+        let quantile = |q| ms(latency.quantile(q) as f64);
+        Self {
+            mean_ms: ms(latency.mean()),
+            min_ms: ms(latency.min() as f64),
+            p50_ms: quantile(0.5),
+            p95_ms: quantile(0.95),
+            p99_ms: quantile(0.99),
+            p999_ms: quantile(0.999),
+            max_ms: ms(latency.max() as f64),
+        }
+    }
+}
+
+/// Nanoseconds to milliseconds.
+pub(crate) fn ms(ns: f64) -> f64 {
+    ns / 1e6
+}
+
+/// The program that ran the workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// What the load was put on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Target {
+    /// As given on the command line.
+    pub url: String,
+    /// As the target describes itself.
+    pub description: String,
+}
+
+/// Clocks of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockKind {
+    /// Time that passes.
+    Real,
+    /// Time that jumps to the next event.
+    Virtual,
+}
+
+/// A measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Window {
+    /// Number, from 1.
+    pub number: u32,
+    /// When it opened, in seconds since the run's clock began.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub window_s: f64,
+    /// All operations together.
+    pub summary: Summary,
+    /// One entry a name and kind of operation.
+    pub operations: Vec<OperationFigures>,
+    /// Use of the machine.
+    pub system: SystemUse,
+}
+
+/// A tree of files that was made or found before the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Populated {
+    /// Name of the fileset.
+    pub fileset: String,
+    /// Files that existed when the run began.
+    pub files: u64,
+    /// Directories, the root among them.
+    pub dirs: u64,
+    /// Bytes in the files.
+    pub bytes: u64,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// An identical tree of an earlier run was found and used.
+    pub reused: bool,
+}
+
+/// The error that ended a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// Name of the operation, or what was done instead, such as `populate`.
+    pub operation: String,
+    /// Kind of the operation.
+    pub kind: Option<OpKind>,
+    /// Worker that met the error.
+    pub worker: Option<String>,
+    /// Path the operation worked on, relative to the work directory.
+    pub path: Option<String>,
+    /// What went wrong.
+    pub error: String,
+    /// Where the operation is written in the workload.
+    pub place: Option<Place>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.operation)?;
+        if let Some(kind) = self.kind {
+            write!(f, " ({kind})")?;
+        }
+        if let Some(path) = &self.path {
+            write!(f, " on {path}")?;
+        }
+        write!(f, ": {}", self.error)?;
+        match (&self.worker, &self.place) {
+            (Some(w), Some(p)) => write!(f, " (worker {w}, {p})"),
+            (Some(w), None) => write!(f, " (worker {w})"),
+            (None, Some(p)) => write!(f, " ({p})"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// What a `testrandvar` drew.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VariableFigures {
+    /// Name of the flowop.
+    pub name: String,
+    /// Draws.
+    pub draws: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub sigma: f64,
+}

@@ -1,0 +1,232 @@
+//! What is written while the run goes on: `intervals.csv` and `histograms.hlog`.
+
+use crate::histograms::tag_of;
+use crate::run::ms;
+use crate::{HISTOGRAMS_FILE, INTERVALS_FILE, ResultsError};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
+};
+use plimsoll_measure::{Interval, OpTotals};
+use plimsoll_plan::Operation;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Columns of `intervals.csv`.
+const COLUMNS: [&str; 13] = [
+    "window",
+    "interval",
+    "start_s",
+    "length_s",
+    "operation",
+    "kind",
+    "ops",
+    "bytes",
+    "errors",
+    "mean_ms",
+    "p50_ms",
+    "p99_ms",
+    "max_ms",
+];
+
+/// Line that HdrHistogram's own tools expect before the first histogram.
+const LEGEND: &str =
+    "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
+
+/// Begin of the comment line that says which window the histograms below it belong to.
+pub(crate) const WINDOW_MARK: &str = "#[Window: ";
+
+/// Writes both series into a directory.
+pub(crate) struct SeriesWriter {
+    rows: Vec<Operation>,
+    tags: Vec<String>,
+    csv: csv::Writer<BufWriter<File>>,
+    csv_path: PathBuf,
+    log: BufWriter<File>,
+    log_path: PathBuf,
+    serializer: V2DeflateSerializer,
+    window: u32,
+}
+
+impl SeriesWriter {
+    /// Makes both files. Times in the log count from `base`.
+    pub(crate) fn create(
+        dir: &Path,
+        rows: &[Operation],
+        base: SystemTime,
+    ) -> Result<Self, ResultsError> {
+        let make = |name: &str| {
+            let path = dir.join(name);
+            let file = File::create_new(&path).map_err(ResultsError::io("create", &path))?;
+            Ok((BufWriter::new(file), path))
+        };
+        let (csv_file, csv_path) = make(INTERVALS_FILE)?;
+        let (mut log, log_path) = make(HISTOGRAMS_FILE)?;
+        let mut csv = csv::Writer::from_writer(csv_file);
+        csv.write_record(COLUMNS)
+            .map_err(csv_error)
+            .map_err(ResultsError::io("write", &csv_path))?;
+        write_header(&mut log, base).map_err(ResultsError::io("write", &log_path))?;
+        Ok(Self {
+            rows: rows.to_vec(),
+            tags: rows.iter().map(|o| tag_of(&o.name, o.kind)).collect(),
+            csv,
+            csv_path,
+            log,
+            log_path,
+            serializer: V2DeflateSerializer::new(),
+            window: 0,
+        })
+    }
+
+    /// Appends an interval to both files.
+    pub(crate) fn write(&mut self, interval: &Interval) -> Result<(), ResultsError> {
+        self.write_csv(interval)
+            .map_err(csv_error)
+            .map_err(ResultsError::io("write", &self.csv_path))?;
+        self.write_log(interval)
+            .map_err(ResultsError::io("write", &self.log_path))
+    }
+
+    /// Brings everything to the disk.
+    pub(crate) fn finish(mut self) -> Result<(), ResultsError> {
+        let flushed = self.csv.flush();
+        let synced = flushed.and_then(|()| self.csv.get_ref().get_ref().sync_all());
+        synced.map_err(ResultsError::io("write", &self.csv_path))?;
+        let flushed = self.log.flush();
+        let synced = flushed.and_then(|()| self.log.get_ref().sync_all());
+        synced.map_err(ResultsError::io("write", &self.log_path))
+    }
+
+    fn write_csv(&mut self, interval: &Interval) -> Result<(), csv::Error> {
+        for (op, totals) in self.rows.iter().zip(&interval.rows) {
+            if !happened(totals) {
+                continue;
+            }
+            let latency = &totals.service;
+            let ms_text = |ns: f64| format!("{:.6}", ms(ns));
+            self.csv.write_record([
+                interval.window.to_string(),
+                interval.index.to_string(),
+                seconds(interval.start).to_string(),
+                seconds(interval.length).to_string(),
+                op.name.clone(),
+                op.kind.to_string(),
+                totals.ops.to_string(),
+                totals.bytes.to_string(),
+                totals.error_count().to_string(),
+                ms_text(latency.mean()),
+                ms_text(latency.quantile(0.5) as f64),
+                ms_text(latency.quantile(0.99) as f64),
+                ms_text(latency.max() as f64),
+            ])?;
+        }
+        Ok(())
+    }
+
+    fn write_log(&mut self, interval: &Interval) -> io::Result<()> {
+        if interval.window != self.window {
+            self.window = interval.window;
+            writeln!(self.log, "{WINDOW_MARK}{}]", interval.window)?;
+        }
+        let start = Duration::from_nanos(interval.opened.saturating_add(interval.start));
+        let length = Duration::from_nanos(interval.length);
+        for (tag, totals) in self.tags.iter().zip(&interval.rows) {
+            let histograms = [
+                (tag.clone(), &totals.service),
+                (format!("{tag}/response"), &totals.response),
+            ];
+            for (tag, latency) in histograms {
+                if latency.count() > 0 {
+                    let entry = (tag.as_str(), latency.histogram());
+                    append(&mut self.log, &mut self.serializer, start, length, entry)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn append(
+    log: &mut BufWriter<File>,
+    serializer: &mut V2DeflateSerializer,
+    start: Duration,
+    length: Duration,
+    (tag, histogram): (&str, &Histogram<u64>),
+) -> io::Result<()> {
+    // A builder without settings writes no header, so this only appends.
+    let mut writer = IntervalLogWriterBuilder::new().begin_log_with(log, serializer)?;
+    writer
+        .write_histogram(histogram, start, length, Tag::new(tag))
+        .map_err(|e| match e {
+            IntervalLogWriterError::IoError(e) => e,
+            IntervalLogWriterError::SerializeError(e) => io::Error::other(e),
+        })
+}
+
+fn write_header(log: &mut BufWriter<File>, base: SystemTime) -> io::Result<()> {
+    let mut serializer = V2DeflateSerializer::new();
+    IntervalLogWriterBuilder::new()
+        .add_comment("[Histogram log format version 1.3]")
+        .add_comment("Latencies of Plimsoll; all values, Interval_Max too, are nanoseconds.")
+        .add_comment("Tag NAME/KIND is service time, NAME/KIND/response is response time.")
+        .with_start_time(base)
+        .with_base_time(base)
+        .begin_log_with(log, &mut serializer)?;
+    log.write_all(LEGEND.as_bytes())
+}
+
+fn happened(totals: &OpTotals) -> bool {
+    totals.ops + totals.error_count() > 0
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn csv_error(e: csv::Error) -> io::Error {
+    match e.into_kind() {
+        csv::ErrorKind::Io(e) => e,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::Latency;
+    use plimsoll_plan::OpKind;
+
+    #[test]
+    fn a_full_disk_is_an_error_that_names_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let rows = [Operation {
+            name: "read1".into(),
+            kind: OpKind::Read,
+            place: None,
+        }];
+        let mut series = SeriesWriter::create(dir.path(), &rows, SystemTime::UNIX_EPOCH).unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        series.log = BufWriter::with_capacity(16, full);
+        let error = series
+            .write(&Interval {
+                window: 1,
+                index: 0,
+                opened: 0,
+                start: 0,
+                length: 1_000_000_000,
+                rows: vec![OpTotals {
+                    ops: 1,
+                    service: Latency::of([5]),
+                    ..OpTotals::default()
+                }],
+            })
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with("cannot write ") && error.contains(HISTOGRAMS_FILE));
+        assert!(error.contains("No space left on device"), "{error}");
+    }
+}

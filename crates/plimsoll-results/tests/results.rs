@@ -1,0 +1,417 @@
+//! The results directory, through its door.
+
+use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::{Interval, Latency, OpTotals, WindowTotals};
+use plimsoll_plan::{
+    FileRef, OnError, Op, OpKind, Operation, OperationId, Phase, Plan, Program, Step, Value,
+    WorkerGroup,
+};
+use plimsoll_results::{
+    ClockKind, Environment, Failure, LatencyFigures, Measured, ResultsError, Run, RunDir,
+    RunWriter, Target, Verdict, tag_of, window_histograms,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn operation(name: &str, kind: OpKind) -> Operation {
+    Operation {
+        name: name.into(),
+        kind,
+        place: None,
+    }
+}
+
+/// A read that may open its file on the way, and a delay.
+fn plan() -> Plan {
+    let file = FileRef {
+        fileset: None,
+        slot: 0,
+        open_next: false,
+        index: None,
+        implicit_open: Some(OperationId(1)),
+        direct: false,
+        dsync: false,
+        no_read_ahead: false,
+    };
+    let step = |row, op| Step::Do {
+        row: OperationId(row),
+        iters: Value::Const(1),
+        op,
+    };
+    let mut plan = Plan::empty("two, things");
+    plan.operations = vec![
+        operation("read, all", OpKind::ReadWhole),
+        operation("read, all", OpKind::Open),
+        operation("pause", OpKind::Delay),
+    ];
+    plan.groups = vec![WorkerGroup {
+        process: "p".into(),
+        process_instances: 1,
+        thread: "t".into(),
+        thread_instances: 3,
+        memory: 0,
+        nice: 0,
+        io_priority: None,
+        program: Program::Sequence(vec![
+            step(
+                0,
+                Op::ReadWhole {
+                    file,
+                    size: Value::Const(0),
+                },
+            ),
+            step(
+                2,
+                Op::Delay {
+                    seconds: Value::Const(1),
+                },
+            ),
+        ]),
+        place: None,
+    }];
+    plan.script = vec![Phase::Start, Phase::OpenWindow, Phase::CloseWindow];
+    plan
+}
+
+fn row(samples: &[u64], bytes: u64, response: &[u64]) -> OpTotals {
+    OpTotals {
+        ops: samples.len() as u64,
+        bytes,
+        service: Latency::of(samples.iter().copied()),
+        response: Latency::of(response.iter().copied()),
+        ..OpTotals::default()
+    }
+}
+
+fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
+    let windows = rows.into_iter().zip(1..).map(|(rows, number)| {
+        let totals = WindowTotals {
+            number,
+            start: u64::from(number) * 10 * SECOND,
+            end: (u64::from(number) * 10 + 4) * SECOND,
+            rows,
+            in_flight: 2,
+        };
+        (totals, SystemUse::default())
+    });
+    Measured {
+        plan,
+        target: Target {
+            url: "posix".into(),
+            description: "files of this machine".into(),
+        },
+        clock: ClockKind::Real,
+        started: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250),
+        windows: windows.collect(),
+        populated: vec![],
+        failure: None,
+        interrupted: false,
+        reasons: vec![],
+        stuck: vec![],
+        notes: vec![],
+        variables: vec![],
+        environment: Environment::default(),
+    }
+}
+
+fn one_window() -> Measured {
+    let rows = vec![
+        row(&[1_000_000, 3_000_000], 8192, &[]),
+        row(&[], 0, &[]),
+        row(&[SECOND], 0, &[]),
+    ];
+    measured(plan(), vec![rows])
+}
+
+fn writer(root: &Path, clock: ClockKind, started: SystemTime) -> RunWriter {
+    RunWriter::create(root, &plan(), started, clock).unwrap()
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_summary_counts_file_operations_only() {
+    let run = Run::assemble(one_window());
+    assert_eq!(run.started, "2023-11-14T22:13:20.250Z");
+    assert_eq!((run.workers, run.window_s, run.window_number), (3, 4.0, 1));
+    let s = &run.summary;
+    assert_eq!((s.ops, s.bytes, s.in_flight), (2, 8192, 2));
+    assert_eq!((s.ops_per_s, s.bytes_per_s, s.mean_ms), (0.5, 2048.0, 2.0));
+    assert_eq!((s.reads_per_s, s.writes_per_s), (0.5, 0.0));
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    // The open on the way never happened and has no row; the delay has one.
+    let rows: Vec<_> = run.operations.iter().map(|o| o.kind).collect();
+    assert_eq!(rows, [OpKind::ReadWhole, OpKind::Delay]);
+    assert_eq!(run.operations[0].service.max_ms, 3.0);
+}
+
+#[test]
+fn earlier_windows_are_kept() {
+    let rows = |ns| vec![row(&[ns], 1, &[]), row(&[], 0, &[]), row(&[], 0, &[])];
+    let run = Run::assemble(measured(plan(), vec![rows(1_000_000), rows(2_000_000)]));
+    assert_eq!(run.summary.mean_ms, 2.0);
+    assert_eq!((run.window_number, run.window_start_s), (2, 20.0));
+    let before: Vec<_> = run
+        .earlier_windows
+        .iter()
+        .map(|w| w.summary.mean_ms)
+        .collect();
+    assert_eq!(before, [1.0]);
+}
+
+#[test]
+fn verdicts_have_an_order() {
+    let mut m = one_window();
+    m.plan.options.on_error = OnError::Count;
+    m.windows[0].0.rows[0].errors = BTreeMap::from([("ENOENT".into(), 2)]);
+    let run = Run::assemble(m.clone());
+    assert_eq!(run.validity.verdict, Verdict::Invalid);
+    assert_eq!(run.validity.reasons[0].code, "errors");
+    assert_eq!((run.summary.errors, run.operations[0].errors), (2, 2));
+    m.interrupted = true;
+    assert_eq!(
+        Run::assemble(m.clone()).validity.verdict,
+        Verdict::Interrupted
+    );
+    m.failure = Some(Failure {
+        operation: "read, all".into(),
+        kind: Some(OpKind::ReadWhole),
+        worker: Some("p-1.t-2".into()),
+        path: Some("set/00000001".into()),
+        error: "EIO: Input/output error".into(),
+        place: None,
+    });
+    let run = Run::assemble(m);
+    assert_eq!(run.validity.verdict, Verdict::Failed);
+    assert_eq!(
+        run.validity.reasons[0].text,
+        "read, all (read_whole) on set/00000001: EIO: Input/output error (worker p-1.t-2)"
+    );
+}
+
+#[test]
+fn a_run_without_a_window_is_valid_only_if_none_was_asked_for() {
+    let mut m = one_window();
+    m.windows.clear();
+    assert_eq!(Run::assemble(m.clone()).validity.verdict, Verdict::Invalid);
+    m.plan.script = vec![Phase::Start];
+    let run = Run::assemble(m);
+    assert_eq!((run.validity.verdict, run.window_s), (Verdict::Valid, 0.0));
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let root = tempfile::tempdir().unwrap();
+    let run = Run::assemble(one_window());
+    let now = SystemTime::now();
+    let dir = writer(&root.path().join("a/b"), ClockKind::Real, now)
+        .finish(&run)
+        .unwrap();
+    assert_eq!(dir.read().unwrap(), run);
+    assert_eq!(
+        names(dir.path()),
+        ["histograms.hlog", "intervals.csv", "run.json"]
+    );
+}
+
+#[test]
+fn names_are_taken_in_turn_and_nothing_is_overwritten() {
+    let root = tempfile::tempdir().unwrap();
+    let run = Run::assemble(one_window());
+    let now = SystemTime::now();
+    let write = || {
+        let dir = writer(root.path(), ClockKind::Real, now)
+            .finish(&run)
+            .unwrap();
+        dir.path().file_name().unwrap().to_str().unwrap().to_owned()
+    };
+    let first = write();
+    assert!(first.starts_with("two--things-20"), "{first}");
+    assert_eq!(write(), format!("{first}-2"));
+    assert_eq!(write(), format!("{first}-3"));
+}
+
+#[test]
+fn unfinished_results_leave_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let writer = writer(root.path(), ClockKind::Real, SystemTime::now());
+    assert_eq!(names(root.path()).len(), 1);
+    assert!(names(root.path())[0].starts_with('.'));
+    drop(writer);
+    assert!(names(root.path()).is_empty());
+}
+
+#[test]
+fn another_schema_is_refused_by_its_number() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = RunDir::at(root.path());
+    let read = |text: &str| {
+        std::fs::write(root.path().join("run.json"), text).unwrap();
+        dir.read().unwrap_err()
+    };
+    let error = read("{\"schema\": 99}").to_string();
+    assert!(
+        error.ends_with("has schema 99; this program reads schema 1"),
+        "{error}"
+    );
+    assert!(matches!(read("{}"), ResultsError::Schema { .. }));
+    assert!(matches!(read("{\"schema\": 1}"), ResultsError::Json { .. }));
+    assert!(matches!(read("not json"), ResultsError::Json { .. }));
+}
+
+#[test]
+fn a_damaged_histogram_is_named_by_its_line() {
+    let root = tempfile::tempdir().unwrap();
+    let log = root.path().join("histograms.hlog");
+    std::fs::write(&log, "#a comment\nTag=a,0.000,1.000,5.000,@@@\n").unwrap();
+    let error = RunDir::at(root.path())
+        .read_histograms()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("histograms.hlog:2: the histogram is not base64"),
+        "{error}"
+    );
+}
+
+#[test]
+fn virtual_runs_write_the_same_bytes_whenever_they_run() {
+    let root = tempfile::tempdir().unwrap();
+    let log = |started| {
+        let mut w = writer(root.path(), ClockKind::Virtual, started);
+        w.interval(&interval(1, 0, vec![row(&[5, 7, 900], 3, &[])]))
+            .unwrap();
+        let dir = w.finish(&Run::assemble(one_window())).unwrap();
+        std::fs::read(dir.path().join("histograms.hlog")).unwrap()
+    };
+    let now = SystemTime::now();
+    assert_eq!(log(now), log(now - Duration::from_secs(77)));
+}
+
+#[test]
+fn the_series_has_a_line_for_every_operation_that_happened() {
+    let root = tempfile::tempdir().unwrap();
+    let mut w = writer(root.path(), ClockKind::Real, SystemTime::now());
+    let rows = vec![
+        row(&[1_500_000], 4096, &[]),
+        row(&[], 0, &[]),
+        row(&[], 0, &[]),
+    ];
+    w.interval(&interval(1, 3, rows)).unwrap();
+    let dir = w.finish(&Run::assemble(one_window())).unwrap();
+    assert_eq!(
+        std::fs::read_to_string(dir.intervals_path()).unwrap(),
+        "window,interval,start_s,length_s,operation,kind,ops,bytes,errors,\
+         mean_ms,p50_ms,p99_ms,max_ms\n\
+         1,3,3,1,\"read, all\",read_whole,1,4096,0,1.500000,1.500000,1.500000,1.500000\n"
+    );
+}
+
+#[test]
+fn the_schema_in_the_documents_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run.schema.json");
+    let schema = plimsoll_results::run_schema();
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, &schema).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == schema,
+        "docs/run.schema.json is out of date: run this test with UPDATE_SCHEMA=1"
+    );
+}
+
+fn interval(window: u32, index: u64, rows: Vec<OpTotals>) -> Interval {
+    Interval {
+        window,
+        index,
+        opened: u64::from(window) * 10 * SECOND,
+        start: index * SECOND,
+        length: SECOND,
+        rows,
+    }
+}
+
+type Samples = Vec<(u64, Option<u64>)>;
+
+fn samples() -> impl Strategy<Value = Vec<Samples>> {
+    let one = (0u64..20_000_000_000, prop::option::of(0u64..40_000_000_000));
+    prop::collection::vec(prop::collection::vec(one, 1..40), 1..6)
+}
+
+fn totals(samples: &Samples) -> OpTotals {
+    let service: Vec<u64> = samples.iter().map(|s| s.0).collect();
+    let response: Vec<u64> = samples.iter().filter_map(|s| s.1).collect();
+    row(&service, 0, &response)
+}
+
+/// Quantiles must agree exactly; the mean and the ends, which are exact in `run.json`, to the
+/// histogram's three digits.
+fn agrees(figures: &LatencyFigures, histogram: &hdrhistogram::Histogram<u64>) {
+    let max_ns = (figures.max_ms * 1e6).round() as u64;
+    for (q, ms) in [
+        (0.5, figures.p50_ms),
+        (0.95, figures.p95_ms),
+        (0.99, figures.p99_ms),
+        (0.999, figures.p999_ms),
+    ] {
+        assert_eq!(histogram.value_at_quantile(q).min(max_ns) as f64 / 1e6, ms);
+    }
+    for (exact, found) in [
+        (figures.mean_ms, histogram.mean() / 1e6),
+        (figures.min_ms, histogram.min() as f64 / 1e6),
+        (figures.max_ms, histogram.max() as f64 / 1e6),
+    ] {
+        assert!(
+            (exact - found).abs() <= exact * 1e-3 + 1e-6,
+            "{found} for {exact}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_latency_figure_can_be_recomputed_from_the_histograms(
+        windows in prop::collection::vec(samples(), 1..3),
+    ) {
+        let root = tempfile::tempdir().unwrap();
+        let mut w = writer(root.path(), ClockKind::Real, SystemTime::now());
+        let mut sums = Vec::new();
+        for (number, window) in (1..).zip(&windows) {
+            let mut sum = vec![OpTotals::default(); 3];
+            for (index, samples) in (0..).zip(window) {
+                let rows = vec![totals(samples), OpTotals::default(), OpTotals::default()];
+                sum.iter_mut().zip(&rows).for_each(|(s, r)| s.add(r));
+                w.interval(&interval(number, index, rows)).unwrap();
+            }
+            sums.push(sum);
+        }
+        let dir = w.finish(&Run::assemble(measured(plan(), sums))).unwrap();
+        let run = dir.read().unwrap();
+        let log = dir.read_histograms().unwrap();
+        let earlier = run.earlier_windows.iter().map(|w| (w.number, &w.operations));
+        for (number, operations) in earlier.chain([(run.window_number, &run.operations)]) {
+            let histograms = window_histograms(&log, number);
+            for op in operations.iter().filter(|o| o.ops > 0) {
+                let tag = tag_of(&op.name, op.kind);
+                prop_assert_eq!(histograms[&tag].len(), op.ops);
+                agrees(&op.service, &histograms[&tag]);
+                if let Some(response) = &op.response {
+                    agrees(response, &histograms[&format!("{tag}/response")]);
+                }
+            }
+        }
+    }
+}
