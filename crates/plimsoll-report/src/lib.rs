@@ -1,1 +1,12 @@
-//! (being written)
+//! Everything a person reads of a run. Each format is a module of its own, fed a
+//! [`Run`](plimsoll_results::Run); nothing here measures or computes a figure.
+
+pub mod filebench;
+pub mod live;
+pub mod terminal;
+
+mod format;
+mod table;
+mod text;
+
+pub use format::{latency, mib_per_s, rate};

@@ -1,0 +1,98 @@
+//! Numbers as people read them.
+
+use plimsoll_plan::Count;
+
+/// Bytes of a MiB.
+const MIB: f64 = 1_048_576.0;
+
+/// A latency given in milliseconds, three significant digits, in `ns`, `µs`, `ms` or `s`.
+///
+/// The unit takes two columns, so that right-aligned latencies of one unit line up.
+#[must_use]
+pub fn latency(ms: f64) -> String {
+    let ns = ms * 1e6;
+    // A value that would be rounded to 1000 belongs to the next unit.
+    let (value, unit) = match ns {
+        n if n < 999.5 => return format!("{n:.0} ns"),
+        n if n < 999.5e3 => (n / 1e3, "µs"),
+        n if n < 999.5e6 => (n / 1e6, "ms"),
+        n => (n / 1e9, " s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A number of at least three significant digits: `0.5`, `1.25`, `99.9`, `12 345`.
+#[must_use]
+pub fn rate(per_second: f64) -> String {
+    if per_second == 0.0 {
+        "0".into()
+    } else {
+        three_digits(per_second)
+    }
+}
+
+/// Bytes a second in MiB a second.
+#[must_use]
+pub fn mib_per_s(bytes_per_s: f64) -> String {
+    rate(bytes_per_s / MIB)
+}
+
+fn three_digits(value: f64) -> String {
+    match value {
+        v if v < 9.995 => format!("{v:.2}"),
+        v if v < 99.95 => format!("{v:.1}"),
+        v => Count(v.round() as u64).to_string(),
+    }
+}
+
+/// A share as a percentage.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn latencies_take_the_unit_that_fits() {
+        let shown: Vec<String> = [
+            0.0,
+            0.000_85,
+            0.000_999_6,
+            0.001_234,
+            0.0999_96,
+            0.9996,
+            12.34,
+            1000.0,
+            3_600_000.0,
+        ]
+        .into_iter()
+        .map(latency)
+        .collect();
+        assert_eq!(
+            shown,
+            [
+                "0 ns", "850 ns", "1.00 µs", "1.23 µs", "100 µs", "1.00 ms", "12.3 ms", "1.00  s",
+                "3 600  s"
+            ]
+        );
+    }
+
+    #[test]
+    fn rates_keep_three_digits() {
+        let shown: Vec<String> = [0.0, 0.5, 9.996, 99.96, 1234.6].map(rate).into();
+        assert_eq!(shown, ["0", "0.50", "10.0", "100", "1 235"]);
+        assert_eq!(mib_per_s(1_572_864.0), "1.50");
+    }
+
+    proptest! {
+        #[test]
+        fn a_latency_never_shows_a_thousand_of_a_smaller_unit(ms in 0.0f64..900_000.0) {
+            let shown = latency(ms);
+            let number = shown.rsplit_once(' ').unwrap().0.trim().replace(' ', "");
+            prop_assert!(number.parse::<f64>().unwrap() < 1000.0, "{}", shown);
+        }
+    }
+}

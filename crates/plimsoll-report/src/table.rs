@@ -1,0 +1,73 @@
+//! Tables: the first column left-aligned, the others right-aligned, two spaces between.
+
+use crate::text::{Paint, shorten};
+
+/// Columns between two columns of a table.
+const GAP: usize = 2;
+
+/// Least columns a shortened first column keeps.
+const LEAST_NAME: usize = 12;
+
+/// A table that is being filled.
+pub(crate) struct Table {
+    head: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(head: &[&'static str]) -> Self {
+        Self {
+            head: head.to_vec(),
+            rows: vec![],
+        }
+    }
+
+    /// Adds a row; cells that are missing at its end stay empty.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// Columns the whole table takes.
+    pub(crate) fn width(&self) -> usize {
+        let widths = self.widths();
+        widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let cells = |i: usize| self.rows.iter().filter_map(move |r| r.get(i));
+        let heads = self.head.iter().enumerate();
+        heads
+            .map(|(i, head)| {
+                let longest = cells(i).map(|c| c.chars().count()).max().unwrap_or(0);
+                longest.max(head.chars().count())
+            })
+            .collect()
+    }
+
+    /// Appends the table; the first column is shortened where it would exceed `width`.
+    pub(crate) fn render(&self, out: &mut String, width: usize, paint: Paint) {
+        let mut widths = self.widths();
+        let excess = self.width().saturating_sub(width);
+        if excess > 0 {
+            widths[0] = widths[0].saturating_sub(excess).max(LEAST_NAME);
+        }
+        let line = |cells: &[String]| {
+            let mut line = String::new();
+            for (i, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+                if i == 0 {
+                    line.push_str(&format!("{:<width$}", shorten(cell, *width)));
+                } else {
+                    line.push_str(&format!("{:GAP$}{cell:>width$}", ""));
+                }
+            }
+            line.trim_end().to_owned()
+        };
+        let head: Vec<String> = self.head.iter().map(ToString::to_string).collect();
+        out.push_str(&paint.bold(&line(&head)));
+        out.push('\n');
+        for row in &self.rows {
+            out.push_str(&line(row));
+            out.push('\n');
+        }
+    }
+}

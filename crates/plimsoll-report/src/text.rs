@@ -1,0 +1,94 @@
+//! Lines of text: wrapping and colour.
+
+/// Colours and weights, or nothing at all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint(pub bool);
+
+impl Paint {
+    fn with(self, code: &str, text: &str) -> String {
+        if self.0 {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.into()
+        }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    pub(crate) fn good(self, text: &str) -> String {
+        self.with("1;32", text)
+    }
+
+    pub(crate) fn doubtful(self, text: &str) -> String {
+        self.with("1;33", text)
+    }
+
+    pub(crate) fn bad(self, text: &str) -> String {
+        self.with("1;31", text)
+    }
+}
+
+/// A space that is no place to break a line.
+const HARD_SPACE: char = '\u{a0}';
+
+/// Makes a text that [`paragraph`] does not break.
+pub(crate) fn whole(text: &str) -> String {
+    text.replace(' ', &HARD_SPACE.to_string())
+}
+
+/// Appends `label` and `text`, broken at spaces to `width` columns; the lines after the first
+/// begin under the text. A word longer than a line, such as a path, is left whole; [`whole`]
+/// makes one word of several.
+pub(crate) fn paragraph(out: &mut String, label: &str, text: &str, width: usize) {
+    let indent = label.chars().count();
+    let room = width.saturating_sub(indent).max(20);
+    out.push_str(label);
+    let mut column = 0;
+    for word in text.split_ascii_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > room {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            column = 0;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(&word.replace(HARD_SPACE, " "));
+        column += length;
+    }
+    out.push('\n');
+}
+
+/// Cuts the middle out of a text that is longer than `width` columns.
+pub(crate) fn shorten(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.into();
+    }
+    let kept = width.saturating_sub(1);
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    let begin: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    format!("{begin}…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_at_spaces_and_indented() {
+        let mut out = String::new();
+        paragraph(&mut out, "note: ", "one two three four five six seven", 26);
+        assert_eq!(out, "note: one two three four\n      five six seven\n");
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shorten("abcdefghij", 5), "ab…ij");
+        assert_eq!(shorten("abc", 5), "abc");
+    }
+}

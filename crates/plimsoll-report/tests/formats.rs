@@ -1,0 +1,246 @@
+//! Every printed format, from fixed results.
+
+use plimsoll_measure::system::{
+    DiskUse, MachineUse, NetworkUse, PageCacheUse, ProcessUse, SystemUse,
+};
+use plimsoll_measure::{Latency, OpTotals, WindowTotals};
+use plimsoll_plan::{Note, OpKind, Operation, Place, Plan};
+use plimsoll_report::terminal::{Layout, render};
+use plimsoll_report::{filebench, live};
+use plimsoll_results::{
+    ClockKind, Environment, Failure, Measured, Reason, Run, Target, VariableFigures, WorkDir,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn place(line: u32) -> Option<Place> {
+    Some(Place {
+        file: "fileserver".into(),
+        line,
+        column: 5,
+    })
+}
+
+fn plan() -> Plan {
+    let mut plan = Plan::empty("fileserver");
+    plan.notes = vec![Note {
+        text: "`useism` has no meaning any more".into(),
+        place: place(7),
+    }];
+    plan.operations = [
+        ("createfile1", OpKind::Create),
+        ("wrtfile1", OpKind::WriteWhole),
+        ("readfile1", OpKind::ReadWhole),
+        ("readfile1", OpKind::Open),
+        (
+            "a-very-long-name-that-somebody-gave-to-a-stat",
+            OpKind::Stat,
+        ),
+        ("think", OpKind::Delay),
+    ]
+    .map(|(name, kind)| Operation {
+        name: name.into(),
+        kind,
+        place: None,
+    })
+    .into();
+    plan
+}
+
+fn row(base: u64, n: u64, bytes: u64) -> OpTotals {
+    OpTotals {
+        ops: n,
+        bytes: bytes * n,
+        service: Latency::of((0..n).map(|i| base + base * i / 50)),
+        cpu_ns: base * n / 2,
+        cpu_samples: n,
+        ..OpTotals::default()
+    }
+}
+
+fn system() -> SystemUse {
+    SystemUse {
+        seconds: 10.0,
+        process: Some(ProcessUse {
+            user_s: 2.5,
+            system_s: 7.0,
+            max_rss_bytes: 60 << 20,
+            ..ProcessUse::default()
+        }),
+        machine: Some(MachineUse {
+            cpus: 2,
+            busy_share: 0.55,
+            user_share: 0.15,
+            system_share: 0.4,
+            iowait_share: 0.2,
+            steal_share: 0.01,
+        }),
+        page_cache: Some(PageCacheUse {
+            read_in_bytes: 5 << 20,
+            written_out_bytes: 300 << 20,
+            dirty_bytes: 12 << 20,
+            ..PageCacheUse::default()
+        }),
+        disks: Some(BTreeMap::from([(
+            "sda".into(),
+            DiskUse {
+                read_bytes: 5 << 20,
+                written_bytes: 300 << 20,
+                busy_s: 3.4,
+                ..DiskUse::default()
+            },
+        )])),
+        networks: Some(BTreeMap::from([(
+            "eth0".into(),
+            NetworkUse {
+                received_bytes: 1000,
+                sent_bytes: 70 << 10,
+                ..NetworkUse::default()
+            },
+        )])),
+    }
+}
+
+fn measured() -> Measured {
+    let rows = vec![
+        row(40_000, 1000, 0),
+        row(700_000, 1000, 128 << 10),
+        row(900, 1000, 128 << 10),
+        row(2_000, 10, 0),
+        row(1_200_000_000, 4, 0),
+        OpTotals::default(),
+    ];
+    let totals = WindowTotals {
+        number: 1,
+        start: SECOND,
+        end: 11 * SECOND,
+        rows,
+        in_flight: 3,
+    };
+    Measured {
+        plan: plan(),
+        target: Target {
+            url: "posix".into(),
+            description: "files of this machine".into(),
+        },
+        clock: ClockKind::Real,
+        started: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+        windows: vec![(totals, system())],
+        populated: vec![],
+        failure: None,
+        interrupted: false,
+        reasons: vec![],
+        stuck: vec![],
+        notes: vec![],
+        variables: vec![],
+        environment: Environment {
+            work_dir: Some(WorkDir {
+                path: "/mnt/test".into(),
+                fs_type: Some("ext4".into()),
+                device: Some("/dev/sda1".into()),
+                ..WorkDir::default()
+            }),
+            ..Environment::default()
+        },
+    }
+}
+
+fn show(m: Measured, width: usize) -> String {
+    let layout = Layout {
+        width,
+        color: false,
+    };
+    render(&Run::assemble(m), Some(Path::new("results/x-1")), layout)
+}
+
+#[test]
+fn wide_report() {
+    insta::assert_snapshot!(show(measured(), 160));
+}
+
+#[test]
+fn narrow_report() {
+    let shown = show(measured(), 80);
+    for line in shown.lines().filter(|l| !l.starts_with("IO Summary")) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn open_loop_report_says_service_and_response() {
+    let mut m = measured();
+    let rows = &mut m.windows[0].0.rows;
+    rows[2].response = Latency::of((1..=1000).map(|i| i * 5000));
+    insta::assert_snapshot!(show(m, 140));
+}
+
+#[test]
+fn invalid_report_names_errors_reasons_and_earlier_windows() {
+    let mut m = measured();
+    let first = m.windows[0].clone();
+    m.windows.push(first);
+    m.windows[1].0.number = 2;
+    m.windows[1].0.rows[0].errors = BTreeMap::from([("ENOENT".into(), 3), ("EIO".into(), 1)]);
+    m.reasons = vec![Reason {
+        code: "client_cpu".into(),
+        text: "the client's processors were busy 99 % of the time, so that the figures may be \
+               those of the client and not of the storage"
+            .into(),
+    }];
+    m.clock = ClockKind::Virtual;
+    m.variables = vec![VariableFigures {
+        name: "draw".into(),
+        draws: 1234,
+        mean: 1.5,
+        sigma: 0.25,
+    }];
+    insta::assert_snapshot!(show(m, 100));
+}
+
+#[test]
+fn failed_report_without_a_window() {
+    let mut m = measured();
+    m.windows.clear();
+    m.failure = Some(Failure {
+        operation: "wrtfile1".into(),
+        kind: Some(OpKind::WriteWhole),
+        worker: Some("filereader.filereaderthread-3".into()),
+        path: Some("bigfileset/00000001/00000007".into()),
+        error: "ENOSPC: No space left on device".into(),
+        place: place(31),
+    });
+    insta::assert_snapshot!(show(m, 100));
+}
+
+#[test]
+fn colours_are_used_only_when_asked_for() {
+    let run = Run::assemble(measured());
+    let shown = |color| render(&run, None, Layout { width: 100, color });
+    assert!(shown(true).contains("\x1b[1;32mvalid\x1b[0m"));
+    assert!(!shown(false).contains('\x1b'));
+}
+
+#[test]
+fn filebench_line() {
+    let mut s = Run::assemble(measured()).summary;
+    insta::assert_snapshot!(filebench::io_summary(&s), @"IO Summary:  3014 ops 301.400 ops/s 100/100 rd/wr  25.0mb/s 4.342ms/op 3152us cpu/op");
+    s.cpu_us_per_op = None;
+    assert!(filebench::io_summary(&s).ends_with("ms/op"));
+}
+
+#[test]
+fn live_line() {
+    let line = live::line(&live::Moment {
+        elapsed: Duration::from_millis(12_700),
+        ops_per_s: 123_456.7,
+        bytes_per_s: 2e8,
+        mean_ms: 0.0123,
+        p99_ms: 4.56,
+        errors: 0,
+    });
+    insta::assert_snapshot!(line, @"   12s    123 457 ops/s      191 MiB/s  mean 12.3 µs  p99 4.56 ms  0 errors");
+}
