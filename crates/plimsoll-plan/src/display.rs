@@ -1,1 +1,252 @@
 //! The Plan as a person reads it.
+
+mod filesets;
+mod programs;
+
+use crate::{
+    Cold, Content, Count, Distribution, Layout, OnError, OpsLimit, Phase, Plan, QuitMode,
+    RunOptions, SourceKind, Until, Value, Variable, show_duration,
+};
+use std::fmt::{self, Display, Formatter};
+
+/// A Plan and the trees it lays out, for printing.
+///
+/// With the [`Layout`]s (one a fileset, in the Plan's order) directories, sizes and their
+/// distribution are those the run will make; without them only what the Plan asks for is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanView<'a> {
+    /// The Plan.
+    pub plan: &'a Plan,
+    /// One entry a fileset, or none.
+    pub layouts: &'a [Layout],
+}
+
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        PlanView {
+            plan: self,
+            layouts: &[],
+        }
+        .fmt(f)
+    }
+}
+
+impl Display for PlanView<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let plan = self.plan;
+        head(f, plan)?;
+        parameters(f, plan)?;
+        variables(f, plan)?;
+        filesets::write(f, plan, self.layouts)?;
+        programs::write(f, plan)?;
+        script(f, plan)?;
+        options(f, &plan.options)?;
+        for note in &plan.notes {
+            match &note.place {
+                Some(place) => writeln!(f, "note: {} ({place})", note.text)?,
+                None => writeln!(f, "note: {}", note.text)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn head(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
+    match plan.title.as_str() {
+        "" => writeln!(f, "{}", plan.name)?,
+        title => writeln!(f, "{}: {title}", plan.name)?,
+    }
+    let kind = match plan.source.kind {
+        SourceKind::Builtin => "built in",
+        SourceKind::File => "file",
+    };
+    writeln!(f, "  source    {} ({kind})", plan.source.name)?;
+    writeln!(f, "  seed      {}", plan.seed)?;
+    write!(f, "  place     {}", plan.place.dir.display())?;
+    if plan.place.temporary {
+        f.write_str(match plan.options.keep {
+            true => " (new)",
+            false => " (new, removed afterwards)",
+        })?;
+    }
+    f.write_str("\n")
+}
+
+fn parameters(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
+    if plan.parameters.is_empty() {
+        return Ok(());
+    }
+    f.write_str("\nparameters\n")?;
+    let width = |text: fn(&crate::Parameter) -> &str| {
+        let lengths = plan.parameters.iter().map(|p| text(p).chars().count());
+        lengths.max().unwrap_or(0)
+    };
+    let (names, values) = (width(|p| &p.name), width(|p| &p.value).min(24));
+    for p in &plan.parameters {
+        let mut line = format!("  {:names$}  {:values$}", p.name, p.value);
+        if p.value != p.default {
+            line.push_str(&format!("  instead of {}", p.default));
+        }
+        if !p.meaning.is_empty() {
+            line.push_str(&format!("  {}", p.meaning));
+        }
+        writeln!(f, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn variables(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
+    if plan.variables.is_empty() {
+        return Ok(());
+    }
+    f.write_str("\nrandom variables\n")?;
+    for v in &plan.variables {
+        write!(f, "  ${}: {}", v.name, v.distribution)?;
+        match (v.min, v.max) {
+            (Some(min), Some(max)) => write!(f, ", from {min} to {max}")?,
+            (Some(min), None) => write!(f, ", at least {min}")?,
+            (None, Some(max)) => write!(f, ", at most {max}")?,
+            (None, None) => {}
+        }
+        if v.round > 1 {
+            write!(f, ", multiples of {}", v.round)?;
+        }
+        f.write_str("\n")?;
+    }
+    Ok(())
+}
+
+impl Display for Distribution {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform { lower, upper } => write!(f, "uniform from {lower} to {upper}"),
+            Self::Normal { mean, sigma } => write!(f, "normal, mean {mean}, deviation {sigma}"),
+            Self::Lognormal { mu, sigma } => {
+                write!(
+                    f,
+                    "lognormal, mean of the logarithm {mu}, deviation {sigma}"
+                )
+            }
+            Self::Exponential { mean } => write!(f, "exponential, mean {mean}"),
+            Self::Gamma {
+                offset,
+                shape,
+                scale,
+            } => {
+                let mean = ((offset + shape * scale) * 1e3).round() / 1e3;
+                write!(f, "gamma, mean {mean}, shape {shape}")?;
+                match *offset == 0.0 {
+                    true => Ok(()),
+                    false => write!(f, ", above {offset}"),
+                }
+            }
+            Self::Triangular { lower, upper, mode } => {
+                write!(f, "triangular from {lower} to {upper}, peak at {mode}")
+            }
+            Self::Weibull { shape, scale } => write!(f, "weibull, shape {shape}, scale {scale}"),
+            Self::Table { rows } => {
+                f.write_str("table")?;
+                let mut between = ": ";
+                for row in rows {
+                    write!(f, "{between}{} % {} to {}", row.percent, row.min, row.max)?;
+                    between = ", ";
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A number, or the variable it is drawn from.
+fn value(plan: &Plan, v: Value, show: impl Fn(u64) -> String) -> String {
+    match v {
+        Value::Const(n) => show(n),
+        Value::Draw(id) => match plan.variables.get(id.0 as usize) {
+            Some(Variable { name, .. }) => format!("${name}"),
+            None => format!("variable {}", id.0),
+        },
+    }
+}
+
+fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
+    f.write_str("\nrun\n")?;
+    if let Some(rate) = plan.event_rate {
+        writeln!(f, "  limiters share {rate} events a second")?;
+    }
+    for (n, phase) in plan.script.iter().enumerate() {
+        write!(f, "  {}. ", n + 1)?;
+        match phase {
+            Phase::Populate { filesets } => {
+                let names = filesets.iter().map(|id| filesets::name(plan, *id));
+                let names: Vec<String> = names.collect();
+                writeln!(f, "make the files of {}", names.join(", "))?;
+            }
+            Phase::Start => writeln!(f, "start {} workers", Count(plan.workers()))?,
+            Phase::OpenWindow => writeln!(f, "begin to measure")?,
+            Phase::CloseWindow => writeln!(f, "end of measurement")?,
+            Phase::Stop => writeln!(f, "stop the workers")?,
+            Phase::Echo { text } => writeln!(f, "print \"{}\"", text.escape_debug())?,
+            Phase::System { command } => writeln!(f, "run `{}`", command.escape_debug())?,
+            Phase::Wait { until, snapshots } => {
+                match until {
+                    Until::Elapsed { time } => write!(f, "run {}", show_duration(*time))?,
+                    Until::Done { at_most: None } => f.write_str("run until done")?,
+                    Until::Done { at_most: Some(t) } => {
+                        write!(f, "run until done, at most {}", show_duration(*t))?;
+                    }
+                }
+                if let Some(s) = snapshots {
+                    let what = if s.cleared {
+                        "the period"
+                    } else {
+                        "all so far"
+                    };
+                    write!(f, ", printing {what} every {}", show_duration(s.every))?;
+                }
+                f.write_str("\n")?;
+            }
+        }
+    }
+    writeln!(
+        f,
+        "  {}",
+        match plan.quit {
+            QuitMode::Timeout => "a worker that finds no file to work on is an error",
+            QuitMode::AllDone => "ends early when every worker is done",
+            QuitMode::FirstDone => "ends early when the first worker is done",
+        }
+    )
+}
+
+fn options(f: &mut Formatter<'_>, o: &RunOptions) -> fmt::Result {
+    let mut say = Vec::new();
+    match o.ops {
+        Some(OpsLimit::Total(n)) => say.push(format!("end after {} operations", Count(n))),
+        Some(OpsLimit::PerWorker(n)) => {
+            say.push(format!("end each worker after {} operations", Count(n)));
+        }
+        None => {}
+    }
+    say.push(match o.on_error {
+        OnError::Stop => "stop at the first error".into(),
+        OnError::Count => "count errors and go on".into(),
+    });
+    say.push(match o.content {
+        Content::Random => "write random bytes".into(),
+        Content::Zero => "write zeros".into(),
+        Content::Compressible { ratio } => format!("write bytes compressible {ratio} to 1"),
+    });
+    match o.cold {
+        Cold::No => {}
+        Cold::Files => say.push("drop the files from the page cache first".into()),
+        Cold::System => say.push("drop all caches of the machine first".into()),
+    }
+    if !o.cpus.is_empty() {
+        let cpus: Vec<String> = o.cpus.iter().map(u32::to_string).collect();
+        say.push(format!("bind workers to processors {}", cpus.join(", ")));
+    }
+    if o.keep {
+        say.push("keep the files".into());
+    }
+    writeln!(f, "  options: {}", say.join("; "))
+}

@@ -16,6 +16,7 @@ mod seed;
 mod units;
 mod variable;
 
+pub use display::PlanView;
 pub use fileset::{Access, Fileset, RelPath, RelPathError, Width};
 pub use layout::{DirId, FileId, Layout, LayoutError, SizeSummary};
 pub use options::{Cold, Content, OnError, OpsLimit, Overrides, RunOptions};

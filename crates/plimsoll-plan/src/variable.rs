@@ -434,7 +434,7 @@ mod tests {
         let mut rng = Stream::new(1).rng();
         for _ in 0..1000 {
             let x = s.draw(&mut rng);
-            assert!(x % 512 == 0 && (1024..=2048).contains(&x), "{x}");
+            assert!(x.is_multiple_of(512) && (1024..=2048).contains(&x), "{x}");
         }
     }
 }

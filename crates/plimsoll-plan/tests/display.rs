@@ -1,0 +1,348 @@
+//! The Plan as it is printed.
+
+use plimsoll_plan::{
+    Access, Cold, Content, Distribution, FileRef, Fileset, FilesetId, Io, Layout, LimitKind, Note,
+    OnError, Op, OpKind, Operation, OperationId, OpsLimit, Parameter, Phase, Place, Plan, PlanView,
+    Program, QuitMode, RelPath, Row, Snapshots, Step, Until, Value, Variable, VariableId, Width,
+    WorkerGroup,
+};
+use std::time::Duration;
+
+const DRAW: Value = Value::Draw(VariableId(0));
+const SET: FilesetId = FilesetId(0);
+
+fn fileset(name: &str, entries: u64, size: Value) -> Fileset {
+    Fileset {
+        name: name.into(),
+        path: RelPath::new("data").unwrap(),
+        entries,
+        leaf_dirs: 0,
+        width: Width {
+            mean: 10.0,
+            gamma_shape: Some(1.5),
+        },
+        depth: None,
+        size,
+        prealloc_percent: 80,
+        parallel_prealloc: true,
+        reuse: false,
+        trust_tree: false,
+        access: Access::ReadWrite,
+        cached: None,
+        place: None,
+    }
+}
+
+fn file(fileset: Option<FilesetId>) -> FileRef {
+    FileRef {
+        fileset,
+        slot: 1,
+        open_next: false,
+        index: None,
+        implicit_open: None,
+        direct: false,
+        dsync: false,
+        no_read_ahead: false,
+    }
+}
+
+fn io(random: bool) -> Io {
+    Io {
+        file: file(Some(SET)),
+        size: Value::Const(8192),
+        random,
+        working_set: if random { 1 << 20 } else { 0 },
+    }
+}
+
+/// One of every operation.
+fn ops() -> Vec<Op> {
+    let set = file(Some(SET));
+    let open = file(None);
+    let rows = vec![OperationId(0)];
+    let direct = FileRef {
+        direct: true,
+        dsync: true,
+        no_read_ahead: true,
+        open_next: true,
+        index: Some(DRAW),
+        ..set.clone()
+    };
+    let n = Value::Const;
+    vec![
+        Op::Read(io(false)),
+        Op::Write(io(true)),
+        Op::AioWrite {
+            io: io(true),
+            completion: OperationId(0),
+        },
+        Op::AioWait,
+        Op::Open(direct),
+        Op::Create(set.clone()),
+        Op::Close { slot: 1 },
+        Op::ReadWhole {
+            file: open.clone(),
+            size: n(0),
+        },
+        Op::WriteWhole {
+            file: open.clone(),
+            source_slot: Some(2),
+            size: n(1 << 20),
+        },
+        Op::Append {
+            file: open.clone(),
+            size: DRAW,
+            random: true,
+        },
+        Op::Delete(set.clone()),
+        Op::Stat(set),
+        Op::Fsync(open),
+        Op::FsyncSet { fileset: SET },
+        Op::MakeDir {
+            fileset: SET,
+            index: None,
+        },
+        Op::RemoveDir {
+            fileset: SET,
+            index: Some(n(3)),
+        },
+        Op::ListDir {
+            fileset: SET,
+            index: None,
+        },
+        Op::SemBlock {
+            value: n(5),
+            high_water: n(9),
+        },
+        Op::SemPost {
+            targets: rows.clone(),
+            value: n(1),
+            blocking: true,
+        },
+        Op::Block,
+        Op::Wakeup {
+            targets: rows.clone(),
+        },
+        Op::Hog { value: n(2000) },
+        Op::Delay { seconds: n(1) },
+        Op::Limit {
+            kind: LimitKind::Bandwidth,
+            targets: Some(rows),
+        },
+        Op::Limit {
+            kind: LimitKind::Calls,
+            targets: None,
+        },
+        Op::FinishOnCount {
+            value: n(10_000),
+            targets: None,
+        },
+        Op::FinishOnBytes {
+            value: n(1 << 30),
+            targets: None,
+        },
+        Op::Print {
+            text: "hello\n".into(),
+        },
+        Op::TestVariable { value: DRAW },
+    ]
+}
+
+fn plan() -> Plan {
+    let mut plan = Plan::empty("everything");
+    plan.title = "one of each".into();
+    plan.place.dir = "/mnt/test".into();
+    plan.place.temporary = true;
+    let parameter = |name: &str, value: &str, default: &str, meaning: &str| Parameter {
+        name: name.into(),
+        value: value.into(),
+        default: default.into(),
+        meaning: meaning.into(),
+    };
+    plan.parameters = vec![
+        parameter("nfiles", "200", "10000", "files"),
+        parameter("iosize", "8k", "8k", ""),
+    ];
+    plan.variables = vec![Variable {
+        name: "filesize".into(),
+        distribution: Distribution::Gamma {
+            offset: 0.0,
+            shape: 1.5,
+            scale: 87_381.333,
+        },
+        min: None,
+        max: Some(1e6),
+        round: 512,
+        seed: None,
+    }];
+    plan.filesets = vec![
+        fileset("bigfileset", 200, DRAW),
+        fileset("log", 3, 4096.into()),
+    ];
+    plan.filesets[1].leaf_dirs = 2;
+    plan.operations = vec![Operation {
+        name: "op".into(),
+        kind: OpKind::Read,
+        place: None,
+    }];
+    let step = |op| Step::Do {
+        row: OperationId(0),
+        iters: Value::Const(1),
+        op,
+    };
+    let composite = Step::Block {
+        name: "work".into(),
+        iters: Value::Const(4),
+        steps: vec![Step::Do {
+            row: OperationId(0),
+            iters: DRAW,
+            op: Op::AioWait,
+        }],
+    };
+    let steps = ops().into_iter().map(step).chain([composite]);
+    plan.groups = vec![WorkerGroup {
+        process: "reader".into(),
+        process_instances: 2,
+        thread: "user".into(),
+        thread_instances: 50,
+        memory: 10 << 20,
+        nice: 5,
+        io_priority: Some(2),
+        program: Program::Sequence(steps.collect()),
+        place: None,
+    }];
+    plan.event_rate = Some(100.0);
+    plan.quit = QuitMode::FirstDone;
+    plan.script = script();
+    plan.options.ops = Some(OpsLimit::PerWorker(1000));
+    plan.options.on_error = OnError::Count;
+    plan.options.content = Content::Compressible { ratio: 2.5 };
+    plan.options.cold = Cold::Files;
+    plan.options.cpus = vec![0, 2];
+    plan.notes = vec![Note {
+        text: "`useism` has no meaning any more".into(),
+        place: Some(Place {
+            file: "x.f".into(),
+            line: 3,
+            column: 9,
+        }),
+    }];
+    plan
+}
+
+fn script() -> Vec<Phase> {
+    let ten = Duration::from_secs(10);
+    vec![
+        Phase::Populate {
+            filesets: vec![SET, FilesetId(1)],
+        },
+        Phase::Start,
+        Phase::Wait {
+            until: Until::Elapsed { time: ten },
+            snapshots: None,
+        },
+        Phase::OpenWindow,
+        Phase::Wait {
+            until: Until::Done { at_most: Some(ten) },
+            snapshots: Some(Snapshots {
+                every: Duration::from_secs(2),
+                cleared: true,
+            }),
+        },
+        Phase::Wait {
+            until: Until::Done { at_most: None },
+            snapshots: None,
+        },
+        Phase::CloseWindow,
+        Phase::Stop,
+        Phase::Echo {
+            text: "done".into(),
+        },
+        Phase::System {
+            command: "sync".into(),
+        },
+    ]
+}
+
+#[test]
+fn everything_a_plan_can_hold_is_printed() {
+    let plan = plan();
+    let layouts: Vec<Layout> = [0, 1]
+        .map(|i| Layout::new(&plan, FilesetId(i)).unwrap())
+        .into();
+    let view = PlanView {
+        plan: &plan,
+        layouts: &layouts,
+    };
+    insta::assert_snapshot!(view);
+}
+
+#[test]
+fn without_layouts_it_says_what_is_asked_for() {
+    let text = plan().to_string();
+    assert!(text.contains("200 files of $filesize\n"), "{text}");
+    assert!(text.contains("3 files of 4 KiB\n    2 leaf directories\n"));
+}
+
+#[test]
+fn a_plan_with_dangling_references_still_prints() {
+    let mut plan = plan();
+    plan.filesets.clear();
+    plan.variables.clear();
+    plan.operations.clear();
+    let text = plan.to_string();
+    for found in ["fileset 0", "variable 0", "operation 0"] {
+        assert!(text.contains(found), "{found}");
+    }
+}
+
+#[test]
+fn distributions_are_named_with_their_parameters() {
+    let shown: Vec<String> = [
+        Distribution::Uniform {
+            lower: 1.0,
+            upper: 2.5,
+        },
+        Distribution::Normal {
+            mean: 4.0,
+            sigma: 0.5,
+        },
+        Distribution::Lognormal {
+            mu: 1.0,
+            sigma: 2.0,
+        },
+        Distribution::Exponential { mean: 3.0 },
+        Distribution::Gamma {
+            offset: 10.0,
+            shape: 2.0,
+            scale: 5.0,
+        },
+        Distribution::Triangular {
+            lower: 0.0,
+            upper: 4.0,
+            mode: 1.0,
+        },
+        Distribution::Weibull {
+            shape: 1.0,
+            scale: 2.0,
+        },
+        Distribution::Table {
+            rows: vec![
+                Row {
+                    percent: 80.0,
+                    min: 1024.0,
+                    max: 4096.0,
+                },
+                Row {
+                    percent: 20.0,
+                    min: 4096.0,
+                    max: 8192.0,
+                },
+            ],
+        },
+    ]
+    .iter()
+    .map(ToString::to_string)
+    .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
