@@ -1,1 +1,65 @@
-//! (being written)
+//! Filebench's workload model language (WML): read, checked, and lowered to a Plan.
+//!
+//! [`parse`] turns a text into a [`Workload`], a syntax tree in which every part knows its
+//! place; [`lower`] turns that into a [`plimsoll_plan::Plan`] under the changes of a command
+//! line. Both collect what is wrong in [`Diagnostics`] and never panic on any input. The three
+//! dialects of the language (1.0, 1.4 and 1.5) are one grammar here; `docs/wml.md` describes it.
+//! [`library`] holds the workloads that are compiled in.
+
+mod ast;
+mod attributes;
+mod diagnostics;
+mod lexer;
+pub mod library;
+mod lower;
+mod parser;
+mod summary;
+
+pub use diagnostics::{Diagnostics, Finding};
+pub use lower::{Context, Loaded, lower};
+pub use summary::{parameters, title, usage};
+
+use ast::Statement;
+use diagnostics::Source;
+use lexer::Comment;
+use std::sync::Arc;
+
+/// A workload as it was written: its syntax tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    source: Arc<Source>,
+    statements: Vec<Statement>,
+    comments: Vec<Comment>,
+}
+
+impl Workload {
+    /// Name the text was given: a path, or the name of a built-in workload.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// The text itself.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+}
+
+/// Reads a workload. `name` stands for the text in messages.
+///
+/// # Errors
+/// Every error found, at most ten; reading goes on at the next statement after each.
+pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
+    let source = Source::new(name, text);
+    let tree = parser::parse_text(text, 0);
+    if tree.problems.is_empty() {
+        Ok(Workload {
+            source,
+            statements: tree.statements,
+            comments: tree.comments,
+        })
+    } else {
+        Err(Diagnostics::new(vec![source], tree.problems))
+    }
+}

@@ -1,0 +1,195 @@
+//! The syntax tree: what was written, with the place of every part.
+
+use crate::attributes::Key;
+use crate::diagnostics::Span;
+use crate::lexer::Piece;
+
+/// Something written, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Spanned<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
+}
+
+/// A value as written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Expr {
+    pub(crate) kind: ExprKind,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ExprKind {
+    Int(i64),
+    Bool(bool),
+    Word(String),
+    Text(Vec<Piece>),
+    Var(String),
+    /// `first (sign operand)*`, worked out from left to right.
+    Chain(Box<Expr>, Vec<(Spanned<char>, Expr)>),
+    /// `randvar(…)` or `cvar(…)`.
+    Random(Random),
+}
+
+/// A random variable's definition.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Random {
+    pub(crate) family: Family,
+    pub(crate) attrs: Attrs,
+}
+
+/// The two ways to write a random variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// `randvar`: uniform, gamma or tabular.
+    Randvar,
+    /// `cvar`: the distributions that Filebench loads as libraries.
+    Cvar,
+}
+
+/// An attribute of a statement, a flowop, or a random variable.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Attr {
+    pub(crate) key: Key,
+    /// Of the name.
+    pub(crate) name_span: Span,
+    pub(crate) value: Option<AttrValue>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum AttrValue {
+    Expr(Expr),
+    /// `{{percent, min, max}, …}`
+    Table(Spanned<Vec<[Expr; 3]>>),
+}
+
+/// `$name` or `$name=value` among the attributes: a local of a composite flowop.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Local {
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    pub(crate) value: Option<Expr>,
+}
+
+/// A list of attributes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Attrs {
+    pub(crate) list: Vec<Attr>,
+    pub(crate) locals: Vec<Local>,
+    /// Of the thing that has the attributes: keyword to last attribute.
+    pub(crate) span: Span,
+}
+
+impl Attrs {
+    pub(crate) fn get(&self, key: Key) -> Option<&Attr> {
+        self.list.iter().find(|a| a.key == key)
+    }
+}
+
+/// A use of a flowop.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Flowop {
+    pub(crate) kind: Spanned<String>,
+    pub(crate) attrs: Attrs,
+}
+
+/// `thread … { … }`
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Thread {
+    pub(crate) attrs: Attrs,
+    pub(crate) flowops: Vec<Flowop>,
+}
+
+/// `define process … { … }`
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Process {
+    pub(crate) attrs: Attrs,
+    pub(crate) threads: Vec<Thread>,
+}
+
+/// `define flowop … { … }`
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Composite {
+    pub(crate) attrs: Attrs,
+    pub(crate) flowops: Vec<Flowop>,
+}
+
+/// `define file` or `define fileset`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FilesetDef {
+    /// `define file`: one file.
+    pub(crate) single: bool,
+    pub(crate) attrs: Attrs,
+}
+
+/// When a run ends, as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quit {
+    Timeout,
+    AllDone,
+    FirstDone,
+}
+
+/// What `create` makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Create {
+    Filesets,
+    Processes,
+}
+
+/// What `stats` does.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Stats {
+    Clear,
+    /// `snap`, `dump`, `multidump`, `xmldump`, and `statsdump`: the end of the period.
+    Snap,
+    /// `directory`, `command`: settings without a meaning today.
+    Setting,
+}
+
+/// A statement and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Statement {
+    pub(crate) kind: StatementKind,
+    /// The statement as far as its own text goes (blocks: to the opening brace).
+    pub(crate) span: Span,
+    /// Its first words, for messages: `stats directory`.
+    pub(crate) title: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum StatementKind {
+    Set {
+        name: Spanned<String>,
+        value: Expr,
+    },
+    Fileset(FilesetDef),
+    Process(Process),
+    Composite(Composite),
+    Mode(Quit),
+    NoUsageStats,
+    EventGen(Attrs),
+    Create(Create),
+    Run(Option<Expr>),
+    PsRun {
+        /// Negative: statistics are cleared at each period.
+        period: Expr,
+        time: Option<Expr>,
+    },
+    Sleep(Expr),
+    Warmup(Expr),
+    Echo(Expr),
+    Usage(Expr),
+    System(Expr),
+    Stats(Stats),
+    Load(Expr),
+    Foreach {
+        name: Spanned<String>,
+        values: Vec<Expr>,
+        body: Vec<Statement>,
+    },
+    Shutdown,
+    Quit,
+    /// Accepted, and means nothing here; the reason.
+    Nothing(&'static str),
+}

@@ -1,0 +1,314 @@
+//! Errors in a workload: each with its place, what was expected, and a way out.
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, ThemeStyles};
+use std::fmt;
+use std::sync::Arc;
+
+/// Most errors collected before reading stops; more would bury the first.
+pub(crate) const MOST_ERRORS: usize = 10;
+
+/// Columns that [`fmt::Display`] renders for.
+const DISPLAY_WIDTH: usize = 100;
+
+/// A text that spans point into: a workload file, or a setting of the command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+impl Source {
+    pub(crate) fn new(name: &str, text: &str) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.into(),
+            text: text.into(),
+        })
+    }
+
+    /// Line and column of a byte offset, both from 1; the column counts characters.
+    pub(crate) fn position(&self, offset: usize) -> (u32, u32) {
+        let before = &self.text[..self.text.floor_char_boundary(offset)];
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        let line = before.matches('\n').count() + 1;
+        let column = before[line_start..].chars().count() + 1;
+        (line as u32, column as u32)
+    }
+}
+
+/// A piece of a source text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Span {
+    /// Index into the list of sources of whoever holds the span.
+    pub(crate) file: u16,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Span {
+    /// From the start of this span to the end of another of the same text.
+    pub(crate) fn to(self, last: Span) -> Span {
+        Span {
+            end: last.end.max(self.end),
+            ..self
+        }
+    }
+
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// One error.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Problem {
+    pub(crate) message: String,
+    pub(crate) span: Span,
+    pub(crate) label: String,
+    pub(crate) help: Option<String>,
+    /// A second place that has to do with it.
+    pub(crate) also: Option<(Span, String)>,
+}
+
+impl Problem {
+    pub(crate) fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            span,
+            label: label.into(),
+            help: None,
+            also: None,
+        }
+    }
+
+    pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
+        self.help = Some(text.into());
+        self
+    }
+
+    pub(crate) fn also(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.also = Some((span, label.into()));
+        self
+    }
+
+    /// Help that offers the nearest of the known names, or lists them when few.
+    pub(crate) fn suggest<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        const MOST_LISTED: usize = 12;
+        let mut known: Vec<&str> = known.into_iter().collect();
+        known.sort_unstable();
+        known.dedup();
+        if let Some(near) = nearest(name, known.iter().copied()) {
+            return self.help(format!("did you mean `{near}`?"));
+        }
+        match known.len() {
+            0 => self,
+            1..=MOST_LISTED => {
+                let list: Vec<String> = known.iter().map(|k| format!("`{k}`")).collect();
+                self.help(format!("known here: {}", list.join(", ")))
+            }
+            _ => self,
+        }
+    }
+}
+
+/// The known name nearest to `name`, if it is near enough to be a slip of the hand.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const NEAR_ENOUGH: f64 = 0.7;
+    let lower = name.to_ascii_lowercase();
+    known
+        .map(|k| {
+            let likeness = strsim::normalized_damerau_levenshtein(&lower, &k.to_ascii_lowercase());
+            // A name typed in part is as good a hint as one typed wrongly.
+            let part = lower.len() >= 3 && (k.starts_with(&lower) || lower.starts_with(k));
+            (
+                if part {
+                    likeness.max(NEAR_ENOUGH)
+                } else {
+                    likeness
+                },
+                k,
+            )
+        })
+        .filter(|(likeness, _)| *likeness >= NEAR_ENOUGH - 1e-9)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, k)| k)
+}
+
+/// Everything found wrong with a workload, at most ten errors, in the order they were found.
+///
+/// `Display` renders it without colour for 100 columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostics {
+    sources: Vec<Arc<Source>>,
+    problems: Vec<Problem>,
+}
+
+/// One error of [`Diagnostics`], without its picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Name of the text it is in.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// What helps, if something does.
+    pub help: Option<String>,
+}
+
+impl Diagnostics {
+    pub(crate) fn new(sources: Vec<Arc<Source>>, mut problems: Vec<Problem>) -> Self {
+        debug_assert!(!problems.is_empty());
+        problems.truncate(MOST_ERRORS);
+        Self { sources, problems }
+    }
+
+    /// The errors as plain values.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        self.problems
+            .iter()
+            .map(|p| {
+                let source = self.source(p.span);
+                let (line, column) = source.position(p.span.start as usize);
+                Finding {
+                    file: source.name.clone(),
+                    line,
+                    column,
+                    message: p.message.clone(),
+                    help: p.help.clone(),
+                }
+            })
+            .collect()
+    }
+
+    /// The errors as a person reads them: message, source line, underline, label and help.
+    ///
+    /// `width` is the width of the terminal in columns.
+    #[must_use]
+    pub fn render(&self, color: bool, width: usize) -> String {
+        let mut theme = GraphicalTheme::unicode_nocolor();
+        if color {
+            theme.styles = ThemeStyles::ansi();
+        }
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_links(false)
+            .with_width(width.max(40))
+            .with_context_lines(0);
+        let mut out = String::new();
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                out.push('\n');
+            }
+            let view = View::new(problem, &self.sources);
+            if handler.render_report(&mut out, &view).is_err() {
+                // Only a span outside its text gets here; the message still tells what it is.
+                out.push_str(&problem.message);
+                out.push('\n');
+            }
+        }
+        out
+    }
+
+    fn source(&self, span: Span) -> &Source {
+        let last = self.sources.len() - 1;
+        &self.sources[usize::from(span.file).min(last)]
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false, DISPLAY_WIDTH))
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+/// One problem in the form the renderer takes.
+#[derive(Debug)]
+struct View<'a> {
+    problem: &'a Problem,
+    source: NamedSource<String>,
+    labels: Vec<LabeledSpan>,
+}
+
+impl<'a> View<'a> {
+    fn new(problem: &'a Problem, sources: &[Arc<Source>]) -> Self {
+        let file = usize::from(problem.span.file).min(sources.len() - 1);
+        let source = &sources[file];
+        let mut labels = vec![LabeledSpan::new_primary_with_span(
+            Some(problem.label.clone()).filter(|l| !l.is_empty()),
+            within(problem.span, &source.text),
+        )];
+        if let Some((span, label)) = &problem.also
+            && span.file == problem.span.file
+        {
+            labels.push(LabeledSpan::new_with_span(
+                Some(label.clone()),
+                within(*span, &source.text),
+            ));
+        }
+        Self {
+            problem,
+            source: NamedSource::new(&source.name, source.text.clone()),
+            labels,
+        }
+    }
+}
+
+/// Offset and length of a span, cut to its first line and to the text.
+fn within(span: Span, text: &str) -> (usize, usize) {
+    let start = text.floor_char_boundary(span.start as usize);
+    let end = text.floor_char_boundary(span.end as usize).max(start);
+    let line = text[start..end].lines().next().unwrap_or("");
+    (start, line.len())
+}
+
+impl fmt::Display for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem.message)
+    }
+}
+
+impl std::error::Error for View<'_> {}
+
+impl miette::Diagnostic for View<'_> {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let help = self.problem.help.as_ref()?;
+        Some(Box::new(help))
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.labels.iter().cloned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_characters_from_one() {
+        let s = Source::new("x", "aä$\nb");
+        assert_eq!(s.position(0), (1, 1));
+        assert_eq!(s.position(3), (1, 3));
+        assert_eq!(s.position(5), (2, 1));
+        assert_eq!(s.position(999), (2, 2));
+    }
+
+    #[test]
+    fn slips_of_the_hand_find_the_name() {
+        let known = ["openfile", "read", "readwholefile", "write"];
+        let near = |n: &str| nearest(n, known.into_iter());
+        assert_eq!(near("raed"), Some("read"));
+        assert_eq!(near("openfil"), Some("openfile"));
+        assert_eq!(near("READ"), Some("read"));
+        assert_eq!(near("readwhole"), Some("readwholefile"));
+        assert_eq!(near("zzz"), None);
+    }
+}

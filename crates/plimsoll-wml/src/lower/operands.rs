@@ -1,0 +1,213 @@
+//! The operands that flowops share: rows, names, files, sizes, values.
+
+use super::flowops::{SlotUse, ThreadState};
+use super::values::Scope;
+use super::{Lowered, Lowerer};
+use crate::ast::{Attrs, Flowop};
+use crate::attributes::{FLOWOP, Key, name_of};
+use crate::diagnostics::{Problem, Span};
+use plimsoll_plan::{FileRef, FilesetId, OpKind, Operation, OperationId, Value};
+
+/// Descriptor slots of a thread.
+const SLOTS: i64 = 128;
+
+/// What a flowop does with its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// Opens a file there.
+    Opens,
+    /// Works on the file that is open there, and opens one if it names a fileset.
+    Works,
+    /// Works on the file that is open there, whatever its fileset.
+    Holds,
+    /// Works on the file that is or was there, or chooses one if it names a fileset.
+    Knows,
+}
+
+/// A flowop while it is lowered.
+pub(super) struct Use<'f> {
+    pub(super) attrs: &'f Attrs,
+    pub(super) name: &'f str,
+    pub(super) scope: &'f Scope,
+    /// Of the flowop's kind, where messages about the flowop as a whole point.
+    pub(super) span: Span,
+}
+
+impl Lowerer<'_> {
+    /// The row of a name and kind; made when it is new.
+    pub(super) fn row(&mut self, name: &str, kind: OpKind, span: Span) -> OperationId {
+        let known = self
+            .operations
+            .iter()
+            .position(|o| o.kind == kind && o.name == name);
+        let at = known.unwrap_or_else(|| {
+            let place = Some(self.place(span));
+            self.operations.push(Operation {
+                name: name.into(),
+                kind,
+                place,
+            });
+            self.operations.len() - 1
+        });
+        OperationId(at as u32)
+    }
+
+    /// The name of a flowop: as given, else its kind and a number that is its own.
+    pub(super) fn flowop_name(&mut self, flowop: &Flowop, scope: &Scope) -> Lowered<String> {
+        if let Some(name) = self.text(&flowop.attrs, Key::Name, scope)? {
+            return Ok(name);
+        }
+        let kind = &flowop.kind;
+        if let Some(name) = self.made_up.get(&kind.span) {
+            return Ok(name.clone());
+        }
+        let free = |n: &u32| !self.given_names.contains(&format!("{}{n}", kind.value));
+        let number = (1u32..).find(free).unwrap_or(0);
+        let name = format!("{}{number}", kind.value);
+        self.given_names.insert(name.clone());
+        self.made_up.insert(kind.span, name.clone());
+        Ok(name)
+    }
+
+    pub(super) fn iters(&mut self, attrs: &Attrs, scope: &Scope) -> Lowered<Option<Value>> {
+        let iters = self.value(attrs, Key::Iters, scope)?;
+        if iters == Some(Value::Const(0)) {
+            let span = self.value_span(attrs, Key::Iters);
+            let problem = Problem::new(span, "`iters` must be at least 1, is 0", "repetitions");
+            return Err(self.problem(problem));
+        }
+        Ok(iters)
+    }
+
+    pub(super) fn fileset_of(&mut self, u: &Use<'_>) -> Lowered<Option<FilesetId>> {
+        let Some((what, expr)) = self.written(u.attrs, Key::Fileset) else {
+            return Ok(None);
+        };
+        let name = self.text_of(&what, expr, u.scope)?;
+        self.fileset_named(&name, expr.span).map(Some)
+    }
+
+    pub(super) fn needed_fileset(&mut self, u: &Use<'_>) -> Lowered<FilesetId> {
+        match self.fileset_of(u)? {
+            Some(id) => Ok(id),
+            None => Err(self.lacks(u, Key::Fileset, "the files it works on")),
+        }
+    }
+
+    /// Reports an attribute that a flowop cannot do without.
+    pub(super) fn lacks(&mut self, u: &Use<'_>, key: Key, why: &str) -> crate::parser::Reported {
+        let attribute = name_of(FLOWOP, key);
+        let problem = Problem::new(
+            u.span,
+            format!("`{}` needs `{attribute}`: {why}", u.name),
+            format!("expected {attribute}=…"),
+        );
+        self.problem(problem)
+    }
+
+    pub(super) fn slot(&mut self, u: &Use<'_>, key: Key) -> Lowered<Option<u8>> {
+        let n = self.ranged(u.attrs, key, u.scope, 0..=SLOTS - 1)?;
+        Ok(n.map(|n| n as u8))
+    }
+
+    /// The file of a flowop, and what it does with its slot.
+    pub(super) fn file(
+        &mut self,
+        u: &Use<'_>,
+        slot_use: Slot,
+        state: &mut ThreadState,
+    ) -> Lowered<FileRef> {
+        let fileset = match slot_use {
+            Slot::Opens => Some(self.needed_fileset(u)?),
+            Slot::Holds => None,
+            Slot::Works | Slot::Knows => self.fileset_of(u)?,
+        };
+        let slot = self.slot(u, Key::Fd)?.unwrap_or(0);
+        let open_next = self.is_set(u.attrs, Key::OpenNext, u.scope)?;
+        let opens = slot_use == Slot::Opens || slot_use == Slot::Works && fileset.is_some();
+        // Deleting and stating by slot is for slots above 0; slot 0 chooses from the fileset.
+        let chooses = slot_use == Slot::Knows && slot == 0;
+        if chooses && fileset.is_none() {
+            return Err(self.lacks(u, Key::Fileset, "without it `fd` must be above 0"));
+        }
+        state.uses.push(SlotUse {
+            slot,
+            opens,
+            any: opens && open_next,
+            needs: !opens && fileset.is_none(),
+            name: u.name.into(),
+            span: u.span,
+        });
+        let at_open = |l: &mut Self, key| -> Lowered<bool> {
+            let on = l.is_set(u.attrs, key, u.scope)?;
+            if on && !opens {
+                l.unused(
+                    u,
+                    key,
+                    "it takes effect when a file is opened, and this opens none",
+                );
+            }
+            Ok(on && opens)
+        };
+        Ok(FileRef {
+            fileset,
+            slot,
+            open_next: at_open(self, Key::OpenNext)?,
+            direct: at_open(self, Key::DirectIo)?,
+            dsync: at_open(self, Key::Dsync)?,
+            no_read_ahead: at_open(self, Key::NoReadAhead)?,
+            index: self.value(u.attrs, Key::Indexed, u.scope)?,
+            implicit_open: (slot_use == Slot::Works && fileset.is_some())
+                .then(|| self.row(u.name, OpKind::Open, u.span)),
+        })
+    }
+
+    /// Notes an attribute that has no effect where it stands.
+    pub(super) fn unused(&mut self, u: &Use<'_>, key: Key, why: &str) {
+        let Some(attr) = u.attrs.get(key) else { return };
+        let (span, attribute) = (attr.name_span, self.snippet(attr.name_span));
+        self.note(
+            span,
+            format!("`{attribute}` of `{}` has no effect: {why}", u.name),
+        );
+    }
+
+    /// Bytes of a transfer; `required` transfers move at least one byte.
+    pub(super) fn io_size(
+        &mut self,
+        u: &Use<'_>,
+        required: bool,
+        state: &mut ThreadState,
+    ) -> Lowered<Value> {
+        let size = self.value(u.attrs, Key::IoSize, u.scope)?;
+        if !required {
+            let size = size.unwrap_or(Value::Const(0));
+            state.largest_io = state.largest_io.max(size.constant().unwrap_or(0));
+            return Ok(size);
+        }
+        match size {
+            None => Err(self.lacks(u, Key::IoSize, "the bytes of a transfer")),
+            Some(Value::Const(0)) => {
+                let span = self.value_span(u.attrs, Key::IoSize);
+                let problem = Problem::new(
+                    span,
+                    format!("`iosize` of `{}` must be at least 1 byte, is 0", u.name),
+                    "bytes of a transfer",
+                );
+                Err(self.problem(problem))
+            }
+            Some(size) => {
+                state.largest_io = state.largest_io.max(size.constant().unwrap_or(0));
+                Ok(size)
+            }
+        }
+    }
+
+    /// `value`, drawn once.
+    pub(super) fn needed_value(&mut self, u: &Use<'_>, why: &str) -> Lowered<Value> {
+        match self.count(u.attrs, Key::Value, u.scope)? {
+            Some(n) => Ok(Value::Const(n)),
+            None => Err(self.lacks(u, Key::Value, why)),
+        }
+    }
+}

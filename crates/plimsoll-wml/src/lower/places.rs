@@ -1,0 +1,113 @@
+//! Where files go: the paths of filesets become paths below one work directory.
+
+use super::{Lowered, Lowerer};
+use crate::diagnostics::{Problem, Span};
+use plimsoll_plan::{Fileset, RelPath, SourceKind, WorkPlace};
+use std::path::{Component, Path, PathBuf};
+
+impl Lowerer<'_> {
+    /// The absolute directory a fileset's `path` means, as its components.
+    pub(super) fn absolute(&mut self, path: &str, span: Span) -> Lowered<Vec<String>> {
+        let mut parts = Vec::new();
+        if !path.starts_with('/') {
+            for part in self.context.current_dir.components() {
+                if let Component::Normal(part) = part {
+                    parts.push(part.to_string_lossy().into_owned());
+                }
+            }
+        }
+        // `.` stays where it is and is harmless here; `..` is refused with everything else.
+        let own: Vec<&str> = path.split('/').filter(|p| *p != ".").collect();
+        let own = self.relative("path", &own.join("/"), span)?;
+        parts.extend(
+            own.as_str()
+                .split('/')
+                .filter(|p| !p.is_empty())
+                .map(str::to_string),
+        );
+        Ok(parts)
+    }
+
+    /// A name that cannot leave the work directory.
+    pub(super) fn relative(&mut self, what: &str, text: &str, span: Span) -> Lowered<RelPath> {
+        RelPath::new(text).map_err(|e| {
+            let problem = Problem::new(span, format!("`{what}`: {e}"), "refused");
+            self.problem(problem)
+        })
+    }
+
+    /// A raw device in the place of a file is refused: its contents would be overwritten.
+    pub(super) fn refuse_device(&mut self, dir: &[String], span: Span) -> Lowered<()> {
+        let moved = self.overrides.dir.is_some() || self.context.kind == SourceKind::Builtin;
+        let in_dev = dir.first().is_some_and(|d| d == "dev");
+        let in_memory = dir.get(1).is_some_and(|d| d == "shm");
+        if moved || !in_dev || in_memory {
+            return Ok(());
+        }
+        let problem = Problem::new(
+            span,
+            format!("raw devices are refused: /{}", dir.join("/")),
+            "a place for devices",
+        );
+        Err(self.problem(problem.help("run it on a file system: --dir DIR")))
+    }
+
+    /// The work place, and the filesets with their paths below it.
+    pub(super) fn work_place(&mut self) -> Lowered<(WorkPlace, Vec<Fileset>)> {
+        let made: Vec<_> = self
+            .filesets
+            .iter()
+            .filter_map(|s| s.made.clone())
+            .collect();
+        let ancestor = common(made.iter().map(|m| m.dir.as_slice()));
+        let mut filesets = Vec::with_capacity(made.len());
+        for m in made {
+            let below = m.dir[ancestor.len()..].join("/");
+            let path = self.relative("path", &below, m.path_span)?;
+            filesets.push(Fileset { path, ..m.fileset });
+        }
+        let rooted = |dir: &Path, temporary| WorkPlace {
+            dir: dir.to_path_buf(),
+            guards: vec![RelPath::default()],
+            temporary,
+        };
+        let place = match (&self.overrides.dir, self.context.kind) {
+            (Some(dir), _) => rooted(dir, false),
+            (None, SourceKind::Builtin) => rooted(&self.context.temp_dir, true),
+            (None, SourceKind::File) => WorkPlace {
+                dir: if filesets.is_empty() {
+                    self.context.current_dir.clone()
+                } else {
+                    PathBuf::from(format!("/{}", ancestor.join("/")))
+                },
+                guards: filesets.iter().filter_map(|f| f.root().ok()).collect(),
+                temporary: false,
+            },
+        };
+        Ok((place, filesets))
+    }
+}
+
+/// Longest directory that all others lie in.
+fn common<'d>(mut dirs: impl Iterator<Item = &'d [String]>) -> Vec<String> {
+    let mut shared = dirs.next().unwrap_or_default().to_vec();
+    for dir in dirs {
+        let same = shared.iter().zip(dir).take_while(|(a, b)| a == b).count();
+        shared.truncate(same);
+    }
+    shared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common;
+
+    #[test]
+    fn the_common_directory_is_the_longest_shared_one() {
+        let dirs = [["mnt", "a"], ["mnt", "b"]].map(|d| d.map(String::from).to_vec());
+        let of = |d: &[Vec<String>]| common(d.iter().map(Vec::as_slice)).join("/");
+        assert_eq!(of(&dirs), "mnt");
+        assert_eq!(of(&dirs[..1]), "mnt/a");
+        assert_eq!(of(&[]), "");
+    }
+}

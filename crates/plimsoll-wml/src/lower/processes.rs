@@ -1,0 +1,172 @@
+//! Processes and threads: what runs.
+
+use super::flowops::ThreadState;
+use super::values::Scope;
+use super::{Lowered, Lowerer, Started};
+use crate::ast::{Attrs, ExprKind, Flowop, Process, Thread};
+use crate::attributes::Key;
+use crate::diagnostics::{Problem, Span};
+use crate::parser::Reported;
+use plimsoll_plan::{Phase, Program, WorkerGroup};
+
+/// Buffer of a thread that gives no `memsize`, in bytes; larger where an `iosize` is.
+const DEFAULT_MEMORY: u64 = 1 << 20;
+
+impl Lowerer<'_> {
+    /// Starts all threads. A later start must find what the first one found.
+    pub(super) fn start(&mut self, span: Span) -> Lowered<()> {
+        self.populate();
+        let before = self.problems.len();
+        let groups = self.groups();
+        let event_rate = self.event_rate()?;
+        let quit = self.overrides.quit.unwrap_or(self.quit);
+        if groups.is_empty() && self.problems.len() == before {
+            let problem = Problem::new(
+                span,
+                "no process is defined: there is nothing to run",
+                "would start here",
+            );
+            return Err(self.problem(
+                problem.help("write define process … { thread … { flowop … } } before it"),
+            ));
+        }
+        if self.problems.len() > before {
+            return Err(Reported);
+        }
+        let now = Started {
+            groups,
+            event_rate,
+            quit,
+        };
+        let changed = match &self.started {
+            None => None,
+            Some(s) if s.groups != now.groups => Some("what the threads do"),
+            Some(s) if s.event_rate != now.event_rate => Some("the event rate"),
+            Some(s) if s.quit != now.quit => Some("the quit mode"),
+            Some(_) => None,
+        };
+        if let Some(what) = changed {
+            return Err(self.changed(span, what));
+        }
+        self.started.get_or_insert(now);
+        self.script.push(Phase::Start);
+        Ok(())
+    }
+
+    /// Something is not what it was at an earlier run of the same workload.
+    pub(super) fn changed(&mut self, span: Span, what: &str) -> Reported {
+        let problem = Problem::new(
+            span,
+            format!("{what} would differ from an earlier run in this workload"),
+            "one Plan has one set of filesets and threads",
+        );
+        self.problem(problem.help("run the workload once for each value: --set name=value"))
+    }
+
+    fn event_rate(&mut self) -> Lowered<Option<f64>> {
+        let written = match self.rate.clone() {
+            Some((attrs, _)) => self.count(&attrs, Key::Rate, &Scope::default())?,
+            None => None,
+        };
+        let rate = self.overrides.rate.or(written.map(|r| r as f64));
+        Ok(rate.filter(|r| *r != 0.0))
+    }
+
+    fn groups(&mut self) -> Vec<WorkerGroup> {
+        self.once = 1 << 60;
+        self.collect_names();
+        let mut pending = Vec::new();
+        let mut groups = Vec::new();
+        let mut steps_left = super::flowops::MOST_STEPS;
+        for (process, span) in self.processes.clone() {
+            for thread in &process.threads {
+                let mut state = ThreadState::new(steps_left);
+                let group = self.group(&process, thread, span, &mut state);
+                steps_left = state.steps_left;
+                pending.append(&mut state.pending);
+                if let Ok(group) = group {
+                    groups.push(group);
+                }
+            }
+        }
+        if self.problems.is_empty() {
+            self.resolve_targets(&mut groups, pending);
+        }
+        groups
+    }
+
+    /// Names written out in the workload, so that made-up ones differ from them.
+    fn collect_names(&mut self) {
+        let threads = self.processes.iter().flat_map(|(p, _)| &p.threads);
+        let in_threads = threads.flat_map(|t| &t.flowops);
+        let in_composites = self.composites.values().flat_map(|c| &c.flowops);
+        let name = |f: &Flowop| match self.written(&f.attrs, Key::Name)?.1.kind {
+            ExprKind::Word(ref w) => Some(w.clone()),
+            _ => None,
+        };
+        let names: Vec<String> = in_threads.chain(in_composites).filter_map(name).collect();
+        self.given_names.extend(names);
+    }
+
+    fn group(
+        &mut self,
+        process: &Process,
+        thread: &Thread,
+        span: Span,
+        state: &mut ThreadState,
+    ) -> Lowered<WorkerGroup> {
+        let none = Scope::default();
+        let (p, t) = (&process.attrs, &thread.attrs);
+        let process_name = self.text(p, Key::Name, &none)?;
+        let thread_name = self.text(t, Key::Name, &none)?;
+        let process_instances = self.instances(p)?;
+        let thread_instances = self.instances(t)?;
+        let nice = self.ranged(p, Key::Nice, &none, -20..=19)?.unwrap_or(0);
+        let io_priority = self.ranged(t, Key::IoPrio, &none, 0..=7)?;
+        if self.is_set(t, Key::UseIsm, &none)? {
+            let at = self.value_span(t, Key::UseIsm);
+            self.note(
+                at,
+                "`useism` means nothing here: buffers are ordinary memory of each thread",
+            );
+        }
+        let steps = self.steps(&thread.flowops, &none, state);
+        self.check_slots(state)?;
+        let memory = self.memory(t, state)?;
+        let place = if t.span.start > 0 { t.span } else { span };
+        Ok(WorkerGroup {
+            process: process_name.unwrap_or_else(|| "process".into()),
+            process_instances,
+            thread: thread_name.unwrap_or_else(|| "thread".into()),
+            thread_instances,
+            memory,
+            nice: nice as i8,
+            io_priority: io_priority.map(|p| p as u8),
+            program: Program::Sequence(steps),
+            place: Some(self.place(place)),
+        })
+    }
+
+    fn instances(&mut self, attrs: &Attrs) -> Lowered<u32> {
+        let range = 1..=i64::from(u32::MAX);
+        let n = self.ranged(attrs, Key::Instances, &Scope::default(), range)?;
+        Ok(n.unwrap_or(1) as u32)
+    }
+
+    /// Bytes of buffer: what is asked for, at least the largest fixed transfer.
+    fn memory(&mut self, attrs: &Attrs, state: &ThreadState) -> Lowered<u64> {
+        let asked = self.count(attrs, Key::MemSize, &Scope::default())?;
+        let Some(asked) = asked.filter(|m| *m > 0) else {
+            return Ok(DEFAULT_MEMORY.max(state.largest_io));
+        };
+        if asked < state.largest_io {
+            let span = self.value_span(attrs, Key::MemSize);
+            let text = format!(
+                "memsize is {asked} bytes, below the largest iosize of the thread; the buffer has {} bytes",
+                state.largest_io
+            );
+            self.note(span, text);
+        }
+        Ok(asked.max(state.largest_io))
+    }
+}

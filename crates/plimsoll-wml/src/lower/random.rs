@@ -1,0 +1,451 @@
+//! Random variables: `randvar(…)`, `cvar(…)`.
+
+use super::values::{Scope, Val};
+use super::{Lowered, Lowerer};
+use crate::ast::{AttrValue, Attrs, Expr, Family, Random};
+use crate::attributes::{Key, RANDVAR_TYPES};
+use crate::diagnostics::{Problem, Span};
+use crate::parser::Reported;
+use plimsoll_plan::{Distribution, Row, Variable, VariableId};
+
+/// Thousandths in the shape of a gamma distribution: attributes are whole numbers.
+const GAMMA_UNIT: f64 = 1000.0;
+
+/// Shape in thousandths when `gamma` is not given.
+const DEFAULT_GAMMA: f64 = 1500.0;
+
+/// The distributions of `cvar`: name, parameters with their defaults (none: must be given).
+const CVARS: &[(&str, &[(&str, Option<f64>)])] = &[
+    (
+        "cvar-uniform",
+        &[("lower", Some(0.0)), ("upper", Some(1.0))],
+    ),
+    ("cvar-normal", &[("mean", Some(0.0)), ("sigma", Some(1.0))]),
+    (
+        "cvar-lognormal",
+        &[("shape", Some(1.0)), ("scale", Some(1.0))],
+    ),
+    ("cvar-exponential", &[("mean", Some(1.0))]),
+    ("cvar-erlang", &[("shape", Some(1.0)), ("rate", Some(1.0))]),
+    ("cvar-gamma", &[("mean", None), ("gamma", Some(1.5))]),
+    (
+        "cvar-triangular",
+        &[("lower", None), ("upper", None), ("mode", None)],
+    ),
+    ("cvar-weibull", &[("shape", None), ("scale", None)]),
+];
+
+impl Lowerer<'_> {
+    /// The Plan's variable of a definition; made at the first use.
+    ///
+    /// A later use must find the same: the Plan has one of it.
+    pub(super) fn intern(&mut self, def: usize) -> Lowered<VariableId> {
+        let variable = self.define(def)?;
+        if let Some(id) = self.randoms[def].id {
+            if self.variables[id.0 as usize] == variable {
+                return Ok(id);
+            }
+            let span = self.randoms[def].ast.attrs.span;
+            self.randoms[def].bad = true;
+            return Err(self.changed(span, &format!("the random variable `${}`", variable.name)));
+        }
+        let id = VariableId(u32::try_from(self.variables.len()).unwrap_or(u32::MAX));
+        self.variables.push(variable);
+        self.randoms[def].id = Some(id);
+        Ok(id)
+    }
+
+    /// One draw for everything: what Filebench resolves once.
+    pub(super) fn draw_once(&mut self, def: usize) -> Lowered<u64> {
+        let variable = self.define(def)?;
+        let span = self.randoms[def].ast.attrs.span;
+        let sampler = variable
+            .sampler()
+            .map_err(|e| self.problem(Problem::new(span, e, "")))?;
+        Ok(sampler.draw(&mut self.once_stream().rng()))
+    }
+
+    /// Definitions that nothing draws from are checked all the same.
+    pub(super) fn check_unused_randoms(&mut self) {
+        for def in 0..self.randoms.len() {
+            if self.randoms[def].id.is_none() {
+                // The problem is on the list; there is nothing to go without.
+                let _reported = self.define(def);
+            }
+        }
+    }
+
+    /// Works a definition out with the variables as they are now.
+    fn define(&mut self, def: usize) -> Lowered<Variable> {
+        if self.randoms[def].bad {
+            return Err(Reported);
+        }
+        let ast = self.randoms[def].ast.clone();
+        let name = self.randoms[def].name.clone();
+        let result = self.variable(&name, &ast);
+        self.randoms[def].bad = result.is_err();
+        result
+    }
+
+    fn variable(&mut self, name: &str, ast: &Random) -> Lowered<Variable> {
+        let attrs = &ast.attrs;
+        let span = self.value_span(attrs, Key::Type);
+        let none = Scope::default();
+        let min = self.real(attrs, Key::Min)?;
+        let max = self.real(attrs, Key::Max)?;
+        let distribution = match ast.family {
+            Family::Randvar => self.randvar(attrs, span, min.unwrap_or(0.0))?,
+            Family::Cvar => self.cvar(attrs, span)?,
+        };
+        let round = self.count(attrs, Key::Round, &none)?.unwrap_or(0);
+        let seed = self.count(attrs, Key::Seed, &none)?;
+        self.random_source(attrs)?;
+        let variable = Variable {
+            name: name.into(),
+            distribution,
+            min,
+            max,
+            round,
+            seed,
+        };
+        if let Err(reason) = variable.sampler() {
+            let problem = Problem::new(attrs.span, reason, "in this random variable");
+            return Err(self.problem(problem));
+        }
+        Ok(variable)
+    }
+
+    /// A constant attribute as a real number.
+    fn real(&mut self, attrs: &Attrs, key: Key) -> Lowered<Option<f64>> {
+        match self.written(attrs, key) {
+            Some((name, expr)) => self.constant(&name, expr).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn constant(&mut self, what: &str, expr: &Expr) -> Lowered<f64> {
+        let value = self.eval(expr, &Scope::default())?;
+        if matches!(value, Val::Random(_)) {
+            let problem = Problem::new(
+                expr.span,
+                format!("`{what}` of a random variable must not be random itself"),
+                "expected a whole number",
+            );
+            return Err(self.problem(problem));
+        }
+        self.signed(what, expr.span, &value).map(|n| n as f64)
+    }
+
+    /// `randsrc` chose between two sources of random numbers; there is one now.
+    fn random_source(&mut self, attrs: &Attrs) -> Lowered<()> {
+        let Some(source) = self.text(attrs, Key::RandSrc, &Scope::default())? else {
+            return Ok(());
+        };
+        let span = self.value_span(attrs, Key::RandSrc);
+        const KNOWN: [&str; 2] = ["urandom", "rand48"];
+        if !KNOWN.contains(&source.as_str()) {
+            let problem = Problem::new(
+                span,
+                format!("unknown source of random numbers `{source}`"),
+                "expected `urandom` or `rand48`",
+            );
+            return Err(self.problem(problem.suggest(&source, KNOWN)));
+        }
+        self.note(
+            span,
+            format!("randsrc={source} means nothing here: all draws come from the Plan's seed"),
+        );
+        Ok(())
+    }
+
+    fn randvar(&mut self, attrs: &Attrs, type_span: Span, min: f64) -> Lowered<Distribution> {
+        let kind = self
+            .text(attrs, Key::Type, &Scope::default())?
+            .unwrap_or_default();
+        if !RANDVAR_TYPES.contains(&kind.as_str()) {
+            let problem = Problem::new(
+                type_span,
+                format!("unknown type `{kind}` of `randvar`"),
+                "expected uniform, gamma or tabular",
+            );
+            let problem = if CVARS.iter().any(|(n, _)| *n == kind) {
+                problem.help(format!("write cvar(type={kind}, parameters=…)"))
+            } else {
+                problem.suggest(&kind, RANDVAR_TYPES)
+            };
+            return Err(self.problem(problem));
+        }
+        let table = attrs.get(Key::RandTable);
+        if kind == "tabular" {
+            if let Some(gamma) = attrs.get(Key::Gamma) {
+                let span = gamma.name_span;
+                self.note(span, "`gamma` means nothing to a tabular random variable");
+            }
+            return self.tabular(attrs, min);
+        }
+        if let Some(table) = table {
+            let problem = Problem::new(
+                table.name_span,
+                format!("`randtable` goes with type=tabular, not with type={kind}"),
+                "not used by this type",
+            );
+            return Err(self.problem(problem));
+        }
+        let gamma = self.real(attrs, Key::Gamma)?.unwrap_or(DEFAULT_GAMMA);
+        if gamma <= 0.0 {
+            let span = self.value_span(attrs, Key::Gamma);
+            let problem = Problem::new(
+                span,
+                format!("`gamma` must be above 0, is {gamma}"),
+                "expected thousandths",
+            );
+            return Err(self.problem(problem.help("a shape of 1.5 is written gamma=1500")));
+        }
+        let shape = gamma / GAMMA_UNIT;
+        // Filebench takes the shape itself for a mean that is not given.
+        let mean = self.real(attrs, Key::Mean)?.unwrap_or(shape);
+        self.mean_above_min(attrs, mean, min)?;
+        Ok(match kind.as_str() {
+            "uniform" => Distribution::Uniform {
+                lower: min,
+                upper: min + 2.0 * (mean - min),
+            },
+            _ => Distribution::Gamma {
+                offset: min,
+                shape,
+                scale: (mean - min) / shape,
+            },
+        })
+    }
+
+    fn mean_above_min(&mut self, attrs: &Attrs, mean: f64, min: f64) -> Lowered<()> {
+        if mean >= min {
+            return Ok(());
+        }
+        let problem = match attrs.get(Key::Mean) {
+            Some(_) => Problem::new(
+                self.value_span(attrs, Key::Mean),
+                format!("the mean ({mean}) must not be below min ({min})"),
+                "expected a mean of at least min",
+            ),
+            None => Problem::new(
+                attrs.span,
+                format!("without `mean` the mean is {mean}, which is below min ({min})"),
+                "no `mean` among the attributes",
+            )
+            .help("add mean=…"),
+        };
+        Err(self.problem(problem))
+    }
+
+    fn tabular(&mut self, attrs: &Attrs, min: f64) -> Lowered<Distribution> {
+        let Some(AttrValue::Table(table)) =
+            attrs.get(Key::RandTable).and_then(|a| a.value.as_ref())
+        else {
+            let problem = Problem::new(
+                attrs.span,
+                "a tabular random variable needs a `randtable`",
+                "no `randtable` among the attributes",
+            );
+            return Err(self.problem(
+                problem.help("write randtable={{80, 1k, 4k}, {20, 4k, 64k}}: percent, min, max"),
+            ));
+        };
+        let mut rows = Vec::with_capacity(table.value.len());
+        for [percent, low, high] in &table.value {
+            let row = Row {
+                percent: self.constant("percent", percent)?,
+                min: self.constant("min", low)?,
+                max: self.constant("max", high)?,
+            };
+            if row.min > row.max || row.percent < 0.0 || row.min < 0.0 {
+                let span = percent.span.to(high.span);
+                let problem = Problem::new(
+                    span,
+                    format!(
+                        "the row {{{}, {}, {}}} needs a percentage and 0 ≤ min ≤ max",
+                        row.percent, row.min, row.max
+                    ),
+                    "this row",
+                );
+                return Err(self.problem(problem));
+            }
+            rows.push(row);
+        }
+        let distribution = Distribution::Table { rows };
+        if let Err(reason) = distribution.check() {
+            let problem = Problem::new(table.span, reason, "this table");
+            return Err(self.problem(problem));
+        }
+        match self.real(attrs, Key::Mean)? {
+            Some(mean) => self.stretch(attrs, distribution, mean, min),
+            None => Ok(distribution),
+        }
+    }
+
+    /// Stretches a table about `min` so that its mean becomes `mean`.
+    fn stretch(
+        &mut self,
+        attrs: &Attrs,
+        table: Distribution,
+        mean: f64,
+        min: f64,
+    ) -> Lowered<Distribution> {
+        self.mean_above_min(attrs, mean, min)?;
+        let own = table.mean();
+        let (Distribution::Table { rows }, true) = (table, own > min) else {
+            let span = self.value_span(attrs, Key::Mean);
+            let problem = Problem::new(
+                span,
+                format!(
+                    "the table's own mean ({own}) is not above min ({min}): it cannot be stretched to a mean of {mean}"
+                ),
+                "asked for here",
+            );
+            return Err(self.problem(problem));
+        };
+        let factor = (mean - min) / (own - min);
+        let moved = |x: f64| min + (x - min) * factor;
+        Ok(Distribution::Table {
+            rows: rows
+                .into_iter()
+                .map(|r| Row {
+                    percent: r.percent,
+                    min: moved(r.min),
+                    max: moved(r.max),
+                })
+                .collect(),
+        })
+    }
+
+    fn cvar(&mut self, attrs: &Attrs, type_span: Span) -> Lowered<Distribution> {
+        let none = Scope::default();
+        let kind = self.text(attrs, Key::Type, &none)?.unwrap_or_default();
+        let Some((_, known)) = CVARS.iter().find(|(n, _)| *n == kind) else {
+            let problem = Problem::new(
+                type_span,
+                format!("unknown type `{kind}` of `cvar`"),
+                "expected cvar-NAME",
+            );
+            let problem = match kind.as_str() {
+                "tabular" => problem.help("write randvar(type=tabular, …)"),
+                "uniform" | "gamma" => problem.help(format!(
+                    "write type=cvar-{kind}, or randvar(type={kind}, …)"
+                )),
+                _ => problem.suggest(&kind, CVARS.iter().map(|(n, _)| *n)),
+            };
+            return Err(self.problem(problem));
+        };
+        let given = self
+            .text(attrs, Key::Parameters, &none)?
+            .unwrap_or_default();
+        let span = self.value_span(attrs, Key::Parameters);
+        let values = self.cvar_parameters(&kind, &given, span, known)?;
+        let p = |i: usize| values[i];
+        Ok(match kind.as_str() {
+            "cvar-uniform" => Distribution::Uniform {
+                lower: p(0),
+                upper: p(1),
+            },
+            "cvar-normal" => Distribution::Normal {
+                mean: p(0),
+                sigma: p(1),
+            },
+            "cvar-lognormal" => Distribution::Lognormal {
+                mu: p(1),
+                sigma: p(0),
+            },
+            "cvar-exponential" => Distribution::Exponential { mean: p(0) },
+            "cvar-erlang" => {
+                let shape = p(0);
+                if shape < 1.0 || shape.fract() != 0.0 || p(1) <= 0.0 {
+                    let problem = Problem::new(
+                        span,
+                        format!(
+                            "erlang needs a whole shape of at least 1 and a rate above 0, has {shape} and {}",
+                            p(1)
+                        ),
+                        "these parameters",
+                    );
+                    return Err(self.problem(problem));
+                }
+                Distribution::Gamma {
+                    offset: 0.0,
+                    shape,
+                    scale: 1.0 / p(1),
+                }
+            }
+            "cvar-gamma" => Distribution::Gamma {
+                offset: 0.0,
+                shape: p(1),
+                scale: p(0) / p(1),
+            },
+            "cvar-triangular" => Distribution::Triangular {
+                lower: p(0),
+                upper: p(1),
+                mode: p(2),
+            },
+            _ => Distribution::Weibull {
+                shape: p(0),
+                scale: p(1),
+            },
+        })
+    }
+
+    /// `key:value;key:value`, in the order of `known`.
+    fn cvar_parameters(
+        &mut self,
+        kind: &str,
+        given: &str,
+        span: Span,
+        known: &[(&str, Option<f64>)],
+    ) -> Lowered<Vec<f64>> {
+        let mut values: Vec<Option<f64>> = vec![None; known.len()];
+        for pair in given.split(';').map(str::trim).filter(|p| !p.is_empty()) {
+            let (key, text) = pair.split_once(':').unwrap_or((pair, ""));
+            let (key, text) = (key.trim(), text.trim());
+            let Some(at) = known.iter().position(|(k, _)| *k == key) else {
+                let problem = Problem::new(
+                    span,
+                    format!("unknown parameter `{key}` of `{kind}`"),
+                    "in these parameters",
+                );
+                return Err(self.problem(problem.suggest(key, known.iter().map(|(k, _)| *k))));
+            };
+            let number = text.parse::<f64>().ok().filter(|n| n.is_finite());
+            let Some(number) = number else {
+                let problem = Problem::new(
+                    span,
+                    format!("the parameter `{key}` of `{kind}` takes a number, found `{text}`"),
+                    "in these parameters",
+                );
+                return Err(self.problem(problem.help(
+                    "write key:value;key:value with plain numbers, such as mean:16384;gamma:1.5",
+                )));
+            };
+            if values[at].replace(number).is_some() {
+                let problem = Problem::new(
+                    span,
+                    format!("the parameter `{key}` is given twice"),
+                    "in these parameters",
+                );
+                return Err(self.problem(problem));
+            }
+        }
+        let mut out = Vec::with_capacity(known.len());
+        for (value, (key, default)) in values.iter().zip(known) {
+            match value.or(*default) {
+                Some(v) => out.push(v),
+                None => {
+                    let problem = Problem::new(
+                        span,
+                        format!("`{kind}` needs the parameter `{key}`"),
+                        "not among the parameters",
+                    );
+                    return Err(self.problem(problem.help(format!("add parameters={key}:…"))));
+                }
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,163 @@
+//! Targets: flowops that other flowops name.
+//!
+//! A target may stand anywhere in the workload, so it is looked up when all threads are known.
+//! Until then it waits in a list, in the order of the flowops that have one.
+
+use super::flowops::ThreadState;
+use super::operands::Use;
+use super::{Lowered, Lowerer};
+use crate::attributes::Key;
+use crate::diagnostics::{Problem, Span};
+use crate::parser::Reported;
+use plimsoll_plan::{Op, OpKind, OperationId, Program, Step, WorkerGroup};
+
+/// What kind of flowop a target must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wants {
+    SemBlocks,
+    Blocks,
+    /// Anything that counts in the summary.
+    Counted,
+}
+
+impl Wants {
+    fn show(self) -> &'static str {
+        match self {
+            Wants::SemBlocks => "a semblock",
+            Wants::Blocks => "a block",
+            Wants::Counted => "a flowop that does I/O",
+        }
+    }
+
+    fn takes(self, kind: OpKind) -> bool {
+        match self {
+            Wants::SemBlocks => kind == OpKind::SemBlock,
+            Wants::Blocks => kind == OpKind::Block,
+            Wants::Counted => kind.counts(),
+        }
+    }
+}
+
+/// A target still to be looked up.
+pub(super) struct Pending {
+    name: String,
+    span: Span,
+    wants: Wants,
+}
+
+impl Lowerer<'_> {
+    /// Takes down a target that the flowop must have.
+    pub(super) fn target(
+        &mut self,
+        u: &Use<'_>,
+        wants: Wants,
+        state: &mut ThreadState,
+    ) -> Lowered<()> {
+        let Some(name) = self.text(u.attrs, Key::Target, u.scope)? else {
+            return Err(self.lacks(u, Key::Target, &format!("the name of {}", wants.show())));
+        };
+        state.pending.push(Pending {
+            name,
+            span: self.value_span(u.attrs, Key::Target),
+            wants,
+        });
+        Ok(())
+    }
+
+    /// Takes down a target if there is one; the empty list is filled in later.
+    pub(super) fn optional_target(
+        &mut self,
+        u: &Use<'_>,
+        state: &mut ThreadState,
+    ) -> Lowered<Option<Vec<OperationId>>> {
+        if u.attrs.get(Key::Target).is_none() {
+            return Ok(None);
+        }
+        self.target(u, Wants::Counted, state)?;
+        Ok(Some(vec![]))
+    }
+
+    /// Fills in the targets of all flowops, which come in the order of `pending`.
+    pub(super) fn resolve_targets(&mut self, groups: &mut [WorkerGroup], pending: Vec<Pending>) {
+        let mut pending = pending.into_iter();
+        for group in groups {
+            let Program::Sequence(steps) = &mut group.program;
+            self.fill(steps, &mut pending);
+        }
+        debug_assert!(pending.next().is_none(), "a target without a flowop");
+    }
+
+    fn fill(&mut self, steps: &mut [Step], pending: &mut std::vec::IntoIter<Pending>) {
+        for step in steps {
+            match step {
+                Step::Block { steps, .. } => self.fill(steps, pending),
+                Step::Do { op, .. } => {
+                    if let Some(targets) = open_targets(op)
+                        && let Some(next) = pending.next()
+                        && let Ok(rows) = self.rows_of(&next)
+                    {
+                        *targets = rows;
+                    }
+                }
+            }
+        }
+    }
+
+    fn rows_of(&mut self, target: &Pending) -> Lowered<Vec<OperationId>> {
+        let rows = self
+            .operations
+            .iter()
+            .enumerate()
+            .filter(|(_, o)| o.name == target.name);
+        let rows: Vec<(OperationId, OpKind)> = rows
+            .map(|(i, o)| (OperationId(i as u32), o.kind))
+            // An open on the way is counted apart and is not what the name stands for.
+            .filter(|(id, _)| self.counted.contains(id))
+            .collect();
+        let fit: Vec<OperationId> = rows
+            .iter()
+            .filter(|(_, kind)| target.wants.takes(*kind))
+            .map(|(id, _)| *id)
+            .collect();
+        if !fit.is_empty() {
+            return Ok(fit);
+        }
+        Err(self.no_such_target(target, rows.first().map(|(_, kind)| *kind)))
+    }
+
+    fn no_such_target(&mut self, target: &Pending, other: Option<OpKind>) -> Reported {
+        let Pending { name, span, wants } = target;
+        let label = format!("expected the name of {}", wants.show());
+        if let Some(kind) = other {
+            let message = format!("`{name}` is not {}, but a {kind}", wants.show());
+            return self.problem(Problem::new(*span, message, label));
+        }
+        let known: Vec<String> = self
+            .operations
+            .iter()
+            .enumerate()
+            .filter(|(i, o)| wants.takes(o.kind) && self.counted.contains(&OperationId(*i as u32)))
+            .map(|(_, o)| o.name.clone())
+            .collect();
+        let problem = Problem::new(*span, format!("no flowop is named `{name}`"), label);
+        let problem = if self.composites.contains_key(name) {
+            problem.help(format!(
+                "`{name}` is a composite flowop; a target is one of the flowops in it"
+            ))
+        } else {
+            problem.suggest(name, known.iter().map(String::as_str))
+        };
+        self.problem(problem)
+    }
+}
+
+/// The targets of an operation that has a target in the workload.
+fn open_targets(op: &mut Op) -> Option<&mut Vec<OperationId>> {
+    match op {
+        Op::SemPost { targets, .. } | Op::Wakeup { targets } => Some(targets),
+        Op::Limit { targets, .. }
+        | Op::FinishOnCount { targets, .. }
+        | Op::FinishOnBytes { targets, .. } => targets.as_mut(),
+        _ => None,
+    }
+}

@@ -1,0 +1,379 @@
+//! Variables and the values of expressions.
+
+use super::{Lowered, Lowerer};
+use crate::ast::{Attr, AttrValue, Attrs, Expr, ExprKind, Random, Spanned};
+use crate::attributes::Key;
+use crate::diagnostics::{Problem, Span};
+use crate::lexer::Piece;
+use crate::parser::Reported;
+use plimsoll_plan::Value;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A value of the language.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Val {
+    Int(i64),
+    Bool(bool),
+    Text(String),
+    /// A random variable: its number in `Lowerer::randoms`.
+    Random(usize),
+    /// Found wrong, and reported.
+    Bad,
+}
+
+impl Val {
+    /// For messages: "the text `x`".
+    fn show(&self) -> String {
+        match self {
+            Val::Int(n) => format!("the number {n}"),
+            Val::Bool(b) => format!("`{b}`"),
+            Val::Text(t) => format!("the text `{t}`"),
+            Val::Random(_) => "a random variable".into(),
+            Val::Bad => "unreadable".into(),
+        }
+    }
+
+    /// As it stands in a text.
+    fn to_text(&self) -> Option<String> {
+        match self {
+            Val::Int(n) => Some(n.to_string()),
+            Val::Bool(b) => Some(b.to_string()),
+            Val::Text(t) => Some(t.clone()),
+            Val::Random(_) | Val::Bad => None,
+        }
+    }
+}
+
+/// The locals of the composite flowop that is being expanded.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scope {
+    pub(super) locals: HashMap<String, Val>,
+}
+
+impl Lowerer<'_> {
+    /// The value of an expression now.
+    pub(super) fn eval(&mut self, expr: &Expr, scope: &Scope) -> Lowered<Val> {
+        match &expr.kind {
+            ExprKind::Int(n) => Ok(Val::Int(*n)),
+            ExprKind::Bool(b) => Ok(Val::Bool(*b)),
+            ExprKind::Word(w) => Ok(Val::Text(w.clone())),
+            ExprKind::Text(pieces) => self.interpolate(pieces, scope).map(Val::Text),
+            ExprKind::Var(name) => self.lookup(name, expr.span, scope),
+            ExprKind::Chain(first, rest) => self.chain(first, rest, scope),
+            ExprKind::Random(random) => Ok(self.new_random("", random)),
+        }
+    }
+
+    /// Registers a random variable; the same piece of text is the same variable.
+    pub(super) fn new_random(&mut self, name: &str, random: &Random) -> Val {
+        let known = self.randoms.iter();
+        let known = known
+            .enumerate()
+            .find(|(_, r)| r.ast.attrs.span == random.attrs.span);
+        if let Some((number, _)) = known {
+            return Val::Random(number);
+        }
+        self.randoms.push(super::RandomDef {
+            name: name.into(),
+            ast: Rc::new(random.clone()),
+            id: None,
+            bad: false,
+        });
+        Val::Random(self.randoms.len() - 1)
+    }
+
+    pub(super) fn lookup(&mut self, name: &str, span: Span, scope: &Scope) -> Lowered<Val> {
+        let found = scope.locals.get(name).or_else(|| self.vars.get(name));
+        match found {
+            Some(Val::Bad) => return Err(Reported),
+            Some(value) => return Ok(value.clone()),
+            None => {}
+        }
+        match name {
+            "date" => return Ok(Val::Text(self.context.date.clone())),
+            "hostname" => return Ok(Val::Text(self.context.hostname.clone())),
+            _ => {}
+        }
+        if !self.missing.insert(name.into()) {
+            return Err(Reported);
+        }
+        let known: Vec<String> = scope
+            .locals
+            .keys()
+            .chain(self.vars.keys())
+            .cloned()
+            .collect();
+        let problem = Problem::new(
+            span,
+            format!("the variable `${name}` is never set"),
+            "used here",
+        );
+        let near = crate::diagnostics::nearest(name, known.iter().map(String::as_str));
+        let problem = match near {
+            Some(near) => problem.help(format!("did you mean `${near}`?")),
+            None => problem.help(format!("set it before: set ${name}=…")),
+        };
+        Err(self.problem(problem))
+    }
+
+    fn interpolate(&mut self, pieces: &[Piece], scope: &Scope) -> Lowered<String> {
+        let mut out = String::new();
+        for piece in pieces {
+            match piece {
+                Piece::Plain(text) => out.push_str(text),
+                Piece::Var(name, span) if name.starts_with("stats.") => {
+                    self.note(
+                        *span,
+                        format!("`${{{name}}}` is not known before the run; the text keeps it as written"),
+                    );
+                    out.push_str(&format!("${{{name}}}"));
+                }
+                Piece::Var(name, span) => {
+                    let value = self.lookup(name, *span, scope)?;
+                    match value.to_text() {
+                        Some(text) => out.push_str(&text),
+                        None => {
+                            let problem = Problem::new(
+                                *span,
+                                format!("the random variable `${name}` has no one value to print"),
+                                "used in a text here",
+                            );
+                            return Err(self.problem(problem));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Arithmetic: whole numbers, from left to right, division cut to whole numbers.
+    fn chain(
+        &mut self,
+        first: &Expr,
+        rest: &[(Spanned<char>, Expr)],
+        scope: &Scope,
+    ) -> Lowered<Val> {
+        let mut sum = self.operand(first, scope)?;
+        for (sign, expr) in rest {
+            let n = self.operand(expr, scope)?;
+            if sign.value == '/' && n == 0 {
+                let problem = Problem::new(expr.span, "division by 0", "this is 0");
+                return Err(self.problem(problem));
+            }
+            let result = match sign.value {
+                '+' => sum.checked_add(n),
+                '-' => sum.checked_sub(n),
+                '*' => sum.checked_mul(n),
+                _ => sum.checked_div(n),
+            };
+            let Some(result) = result else {
+                let whole = first.span.to(expr.span);
+                let problem = Problem::new(
+                    whole,
+                    format!("the result of {sum} {} {n} is too large", sign.value),
+                    "does not fit into 63 bits",
+                );
+                return Err(self.problem(problem));
+            };
+            sum = result;
+        }
+        Ok(Val::Int(sum))
+    }
+
+    fn operand(&mut self, expr: &Expr, scope: &Scope) -> Lowered<i64> {
+        match self.eval(expr, scope)? {
+            Val::Int(n) => Ok(n),
+            Val::Random(_) => {
+                let shown = self.snippet(expr.span);
+                let problem = Problem::new(
+                    expr.span,
+                    format!("arithmetic on the random variable `{shown}` is refused"),
+                    "a new draw at every use, not one number",
+                );
+                Err(self.problem(problem.help("put the factor into the variable's own definition")))
+            }
+            other => {
+                let problem = Problem::new(
+                    expr.span,
+                    format!("arithmetic needs whole numbers; this is {}", other.show()),
+                    "expected a whole number",
+                );
+                Err(self.problem(problem))
+            }
+        }
+    }
+
+    /// The number of a value that may be random.
+    pub(super) fn value_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<Value> {
+        match self.eval(expr, scope)? {
+            Val::Random(def) => self.intern(def).map(Value::Draw),
+            other => self.unsigned(what, expr.span, &other).map(Value::Const),
+        }
+    }
+
+    /// A number; a random variable is drawn from once.
+    pub(super) fn count_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<u64> {
+        match self.eval(expr, scope)? {
+            Val::Random(def) => self.draw_once(def),
+            other => self.unsigned(what, expr.span, &other),
+        }
+    }
+
+    fn unsigned(&mut self, what: &str, span: Span, value: &Val) -> Lowered<u64> {
+        let n = self.signed(what, span, value)?;
+        u64::try_from(n).map_err(|_| {
+            let problem = Problem::new(
+                span,
+                format!("`{what}` must not be negative, is {n}"),
+                "expected 0 or more",
+            );
+            self.problem(problem)
+        })
+    }
+
+    pub(super) fn signed(&mut self, what: &str, span: Span, value: &Val) -> Lowered<i64> {
+        if let Val::Int(n) = value {
+            return Ok(*n);
+        }
+        let written = self.snippet(span);
+        let is = match value {
+            Val::Text(t) if *t == written => format!("found the text `{t}`"),
+            other => format!("`{written}` is {}", other.show()),
+        };
+        let mut problem = Problem::new(
+            span,
+            format!("`{what}` takes a whole number; {is}"),
+            "expected a whole number",
+        );
+        if matches!(value, Val::Text(_)) && self.vars.contains_key(&written) {
+            problem = problem.help(format!("did you mean `${written}`?"));
+        }
+        Err(self.problem(problem))
+    }
+
+    pub(super) fn text_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<String> {
+        let value = self.eval(expr, scope)?;
+        value.to_text().ok_or_else(|| {
+            let problem = Problem::new(
+                expr.span,
+                format!("`{what}` takes a text; this is {}", value.show()),
+                "expected a name or a text",
+            );
+            self.problem(problem)
+        })
+    }
+
+    /// `true`, `false`, and of old 1 and 0.
+    fn flag_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<bool> {
+        match self.eval(expr, scope)? {
+            Val::Bool(b) => Ok(b),
+            Val::Int(0) => Ok(false),
+            Val::Int(1) => Ok(true),
+            other => {
+                let problem = Problem::new(
+                    expr.span,
+                    format!("`{what}` takes `true` or `false`; this is {}", other.show()),
+                    "expected `true` or `false`",
+                );
+                Err(self.problem(problem))
+            }
+        }
+    }
+}
+
+/// Attributes by their keys.
+impl Lowerer<'_> {
+    /// The expression and name of an attribute that is there with a value.
+    pub(super) fn written<'e>(&self, attrs: &'e Attrs, key: Key) -> Option<(String, &'e Expr)> {
+        let attr: &Attr = attrs.get(key)?;
+        match &attr.value {
+            Some(AttrValue::Expr(expr)) => Some((self.snippet(attr.name_span), expr)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn value(
+        &mut self,
+        attrs: &Attrs,
+        key: Key,
+        scope: &Scope,
+    ) -> Lowered<Option<Value>> {
+        match self.written(attrs, key) {
+            Some((name, expr)) => self.value_of(&name, expr, scope).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn count(&mut self, attrs: &Attrs, key: Key, scope: &Scope) -> Lowered<Option<u64>> {
+        match self.written(attrs, key) {
+            Some((name, expr)) => self.count_of(&name, expr, scope).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A number within a range, with its place.
+    pub(super) fn ranged(
+        &mut self,
+        attrs: &Attrs,
+        key: Key,
+        scope: &Scope,
+        range: std::ops::RangeInclusive<i64>,
+    ) -> Lowered<Option<i64>> {
+        let Some((name, expr)) = self.written(attrs, key) else {
+            return Ok(None);
+        };
+        let n = match self.eval(expr, scope)? {
+            Val::Random(def) => i64::try_from(self.draw_once(def)?).unwrap_or(i64::MAX),
+            other => self.signed(&name, expr.span, &other)?,
+        };
+        if range.contains(&n) {
+            return Ok(Some(n));
+        }
+        let (low, high) = (*range.start(), *range.end());
+        let allowed = match high {
+            _ if high >= i64::from(u32::MAX) => format!("at least {low}"),
+            _ => format!("{low} to {high}"),
+        };
+        let problem = Problem::new(
+            expr.span,
+            format!("`{name}` must be {allowed}, is {n}"),
+            format!("expected {allowed}"),
+        );
+        Err(self.problem(problem))
+    }
+
+    pub(super) fn flag(&mut self, attrs: &Attrs, key: Key, scope: &Scope) -> Lowered<Option<bool>> {
+        if attrs.get(key).is_none() {
+            return Ok(None);
+        }
+        match self.written(attrs, key) {
+            Some((name, expr)) => self.flag_of(&name, expr, scope).map(Some),
+            None => Ok(Some(true)),
+        }
+    }
+
+    pub(super) fn is_set(&mut self, attrs: &Attrs, key: Key, scope: &Scope) -> Lowered<bool> {
+        Ok(self.flag(attrs, key, scope)?.unwrap_or(false))
+    }
+
+    pub(super) fn text(
+        &mut self,
+        attrs: &Attrs,
+        key: Key,
+        scope: &Scope,
+    ) -> Lowered<Option<String>> {
+        match self.written(attrs, key) {
+            Some((name, expr)) => self.text_of(&name, expr, scope).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Where the value of an attribute stands, or the attributes as a whole.
+    pub(super) fn value_span(&self, attrs: &Attrs, key: Key) -> Span {
+        let written = self.written(attrs, key).map(|(_, e)| e.span);
+        let bare = || attrs.get(key).map(|a| a.name_span);
+        written.or_else(bare).unwrap_or(attrs.span)
+    }
+}

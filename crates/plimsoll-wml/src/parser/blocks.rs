@@ -1,0 +1,239 @@
+//! Blocks: processes, threads, composite flowops, loops.
+
+use super::{MOST_DEPTH, Parsed, Parser, Reported, STATEMENTS};
+use crate::ast::{Composite, Flowop, Process, Spanned, Statement, StatementKind, Thread};
+use crate::attributes::{COMPOSITE, FLOWOP, FLOWOPS, Key, PROCESS, THREAD, flowop};
+use crate::diagnostics::{Problem, Span};
+use crate::lexer::Kind;
+
+impl Parser {
+    /// After `define process`.
+    pub(super) fn process(&mut self) -> Parsed<StatementKind> {
+        let attrs = self.attributes(PROCESS, "process", false)?;
+        let open = self.sign('{', "and the threads of the process")?;
+        let mut threads = Vec::new();
+        loop {
+            if self.eat_sign('}') {
+                break;
+            }
+            self.inside("process", open)?;
+            if self.at_word("thread") {
+                match self.thread() {
+                    Ok(thread) => threads.push(thread),
+                    Err(Reported) => self.recover(&["thread"]),
+                }
+            } else {
+                let e = self.expected_with("`thread` or `}`", |p| {
+                    p.help("a process holds threads, and a thread holds flowops")
+                });
+                self.step_over(e, &["thread"])?;
+            }
+        }
+        if threads.is_empty() && self.problems.is_empty() {
+            let problem = Problem::new(attrs.span, "the process has no thread", "nothing to run");
+            return Err(self.problem(problem.help("write thread name=… { flowop … }")));
+        }
+        Ok(StatementKind::Process(Process { attrs, threads }))
+    }
+
+    fn thread(&mut self) -> Parsed<Thread> {
+        self.next();
+        let attrs = self.attributes(THREAD, "thread", false)?;
+        let flowops = self.flowops("thread")?;
+        if flowops.is_empty() && self.problems.is_empty() {
+            let problem = Problem::new(attrs.span, "the thread has no flowop", "nothing to do");
+            return Err(self.problem(problem));
+        }
+        Ok(Thread { attrs, flowops })
+    }
+
+    /// After `define flowop`.
+    pub(super) fn composite(&mut self) -> Parsed<StatementKind> {
+        let attrs = self.attributes(COMPOSITE, "define flowop", true)?;
+        if attrs.get(Key::Name).is_none() {
+            let problem = Problem::new(
+                attrs.span,
+                "a composite flowop needs a name",
+                "no `name` among the attributes",
+            );
+            self.problem(problem.help("write define flowop name=…"));
+        }
+        let flowops = self.flowops("flowop")?;
+        if flowops.is_empty() && self.problems.is_empty() {
+            let problem =
+                Problem::new(attrs.span, "the composite flowop is empty", "nothing to do");
+            return Err(self.problem(problem));
+        }
+        Ok(StatementKind::Composite(Composite { attrs, flowops }))
+    }
+
+    /// `{ flowop … }`
+    fn flowops(&mut self, of: &str) -> Parsed<Vec<Flowop>> {
+        let open = self.sign('{', &format!("and the flowops of the {of}"))?;
+        let mut flowops = Vec::new();
+        while !self.eat_sign('}') {
+            self.inside(of, open)?;
+            if self.at_word("flowop") {
+                match self.flowop() {
+                    Ok(flowop) => flowops.push(flowop),
+                    Err(Reported) => self.recover(&["flowop", "thread"]),
+                }
+            } else {
+                let token = self.peek().clone();
+                let e = match &token.kind {
+                    Kind::Word(w) if flowop(w).is_some() => {
+                        let problem = Problem::new(
+                            token.span,
+                            format!("expected `flowop` before `{w}`"),
+                            "a flowop's line begins with `flowop`",
+                        );
+                        self.problem(problem.help(format!("write flowop {w} …")))
+                    }
+                    _ => self.expected_with("`flowop` or `}`", |p| match &token.kind {
+                        Kind::Word(w) => p.suggest(w, ["flowop"]),
+                        _ => p,
+                    }),
+                };
+                self.step_over(e, &["flowop", "thread"])?;
+            }
+        }
+        Ok(flowops)
+    }
+
+    fn flowop(&mut self) -> Parsed<Flowop> {
+        let start = self.next().span;
+        let token = self.peek().clone();
+        let Kind::Word(name) = token.kind else {
+            return Err(self.expected("the name of a flowop"));
+        };
+        self.next();
+        if self.at_sign('=') {
+            let problem = Problem::new(
+                token.span,
+                format!("expected the name of a flowop, found the attribute `{name}`"),
+                "the flowop comes first",
+            );
+            let some: Vec<&str> = FLOWOPS.iter().take(4).map(|f| f.name).collect();
+            return Err(self.problem(problem.help(format!(
+                "write flowop KIND {name}=…, where KIND is one of {}, … or a composite flowop",
+                some.join(", ")
+            ))));
+        }
+        self.eat_comma_after_kind();
+        let owner = format!("flowop {name}");
+        let mut attrs = self.attributes(FLOWOP, &owner, true)?;
+        attrs.span = start.to(self.last_span());
+        Ok(Flowop {
+            kind: Spanned {
+                value: name,
+                span: token.span,
+            },
+            attrs,
+        })
+    }
+
+    /// Old files write `flowop read, name=…` now and then.
+    fn eat_comma_after_kind(&mut self) {
+        self.eat_sign(',');
+    }
+
+    /// After `foreach`.
+    pub(super) fn foreach(&mut self) -> Parsed<StatementKind> {
+        let token = self.peek().clone();
+        let Kind::Var(name) = token.kind else {
+            return Err(self.expected("a variable after `foreach`: foreach $x in 1, 2 { … }"));
+        };
+        self.next();
+        if !self.at_word("in") {
+            return Err(self.expected("`in` and the values: foreach $x in 1, 2 { … }"));
+        }
+        self.next();
+        let mut values = vec![self.expr("a value")?];
+        while self.eat_sign(',') {
+            values.push(self.expr("a value after `,`")?);
+        }
+        if self.depth >= MOST_DEPTH {
+            let span = token.span;
+            return Err(self.problem(Problem::new(
+                span,
+                format!("loops lie more than {MOST_DEPTH} deep in each other"),
+                "this one is too deep",
+            )));
+        }
+        let open = self.sign('{', "and the statements of the loop")?;
+        self.depth += 1;
+        let body = self.loop_body(open);
+        self.depth -= 1;
+        Ok(StatementKind::Foreach {
+            name: Spanned {
+                value: name,
+                span: token.span,
+            },
+            values,
+            body: body?,
+        })
+    }
+
+    fn loop_body(&mut self, open: Span) -> Parsed<Vec<Statement>> {
+        let mut body = Vec::new();
+        while !self.eat_sign('}') {
+            if self.at_end() {
+                return Err(self.not_closed("foreach", open));
+            }
+            if self.gives_up() {
+                return Err(Reported);
+            }
+            let start = self.at;
+            match self.statement() {
+                Ok(statement) => body.push(statement),
+                Err(Reported) => {
+                    self.at = self.at.max(start + 1);
+                    self.recover(STATEMENTS);
+                }
+            }
+        }
+        Ok(body)
+    }
+
+    /// Fails when a block cannot go on: at the end of the file, or when a statement that does
+    /// not belong into it begins a line, which means that its closing brace is missing.
+    fn inside(&mut self, of: &str, open: Span) -> Parsed<()> {
+        if self.gives_up() {
+            return Err(Reported);
+        }
+        let token = self.peek();
+        let foreign = matches!(&token.kind, Kind::Word(w)
+            if token.starts_line && STATEMENTS.contains(&w.as_str()));
+        if self.at_end() || foreign {
+            return Err(self.not_closed(of, open));
+        }
+        Ok(())
+    }
+
+    fn not_closed(&mut self, of: &str, open: Span) -> Reported {
+        let token = self.peek().clone();
+        let problem = Problem::new(
+            open,
+            format!(
+                "the `{{` of this {of} is not closed before {}",
+                token.kind.show()
+            ),
+            "opened here",
+        );
+        self.problem(
+            problem
+                .also(token.span, "expected `}` before this")
+                .help("add the missing `}`"),
+        )
+    }
+
+    /// After a token that does not belong into a block: goes on behind it.
+    fn step_over(&mut self, _reported: Reported, words: &[&str]) -> Parsed<()> {
+        if self.at_end() {
+            return Err(Reported);
+        }
+        self.at += 1;
+        self.recover(words);
+        Ok(())
+    }
+}

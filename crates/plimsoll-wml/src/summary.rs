@@ -1,0 +1,221 @@
+//! What can be said of a workload without lowering it: title, parameters, usage.
+
+use crate::Workload;
+use crate::ast::{ExprKind, Statement, StatementKind};
+use crate::diagnostics::Span;
+use crate::lexer::{Comment, Piece};
+use plimsoll_plan::Parameter;
+
+/// The first comment line before any statement that is not part of a licence header, or nothing.
+#[must_use]
+pub fn title(workload: &Workload) -> String {
+    let first = workload
+        .statements
+        .first()
+        .map_or(u32::MAX, |s| s.span.start);
+    let mut in_licence = false;
+    for comment in workload.comments.iter().filter(|c| c.span.end <= first) {
+        let text = comment.text.as_str();
+        if text.contains("CDDL HEADER START") {
+            in_licence = true;
+        } else if text.contains("CDDL HEADER END") {
+            in_licence = false;
+        } else if !in_licence && !is_boilerplate(text) {
+            return text.to_string();
+        }
+    }
+    String::new()
+}
+
+/// Comment lines that say nothing of the workload: licences, copyrights, revision marks, rules.
+fn is_boilerplate(text: &str) -> bool {
+    const BEGINNINGS: [&str; 10] = [
+        "all rights reserved",
+        "copyright",
+        "created by",
+        "ident ",
+        "licensed under",
+        "permission is hereby",
+        "spdx-",
+        "this program is free",
+        "use is subject",
+        "vim:",
+    ];
+    let lower = text.to_ascii_lowercase();
+    !text.chars().any(char::is_alphabetic)
+        || text.starts_with('$')
+        || text.starts_with("-*-")
+        || BEGINNINGS.iter().any(|b| lower.starts_with(b))
+}
+
+/// The workload's parameters in the order of their first `set`: name, default as written, and
+/// the meaning that a comment beside or right above the `set` gives.
+///
+/// The value is the default; [`crate::lower`] fills in what a Plan uses.
+#[must_use]
+pub fn parameters(workload: &Workload) -> Vec<Parameter> {
+    let mut found: Vec<Parameter> = Vec::new();
+    collect(&workload.statements, workload, &mut found);
+    found
+}
+
+fn collect(statements: &[Statement], workload: &Workload, found: &mut Vec<Parameter>) {
+    for statement in statements {
+        match &statement.kind {
+            StatementKind::Set { name, value } => {
+                if found.iter().any(|p| p.name == name.value) {
+                    continue;
+                }
+                let default = written(workload.text(), value.span);
+                found.push(Parameter {
+                    name: name.value.clone(),
+                    value: default.clone(),
+                    default,
+                    meaning: meaning(workload, statement.span),
+                });
+            }
+            StatementKind::Foreach { body, .. } => collect(body, workload, found),
+            _ => {}
+        }
+    }
+}
+
+/// A piece of the text with every run of blanks as one, and without comments.
+pub(crate) fn written(text: &str, span: Span) -> String {
+    let lines = text.get(span.range()).unwrap_or("").lines();
+    let words = lines.flat_map(|l| {
+        // A quoted text may hold a `#`; only definitions over several lines hold comments.
+        let code = if l.contains('"') {
+            l
+        } else {
+            l.split('#').next().unwrap_or("")
+        };
+        code.split_whitespace()
+    });
+    let joined = words.collect::<Vec<&str>>().join(" ");
+    match joined.strip_prefix('"').and_then(|j| j.strip_suffix('"')) {
+        Some(inner) if !inner.contains('"') => inner.to_string(),
+        _ => joined,
+    }
+}
+
+/// The comment after a `set` on its last line, else the comment lines right above it.
+pub(crate) fn meaning(workload: &Workload, set: Span) -> String {
+    let text = workload.text();
+    let after = workload.comments.iter().find(|c| {
+        !c.alone && c.span.start >= set.end && !between(text, set.end, c.span.start).contains('\n')
+    });
+    if let Some(comment) = after {
+        return comment.text.clone();
+    }
+    let mut lines: Vec<&Comment> = Vec::new();
+    let mut top = set.start;
+    for comment in workload
+        .comments
+        .iter()
+        .rev()
+        .filter(|c| c.span.end <= set.start)
+    {
+        let gap = between(text, comment.span.end, top);
+        if !comment.alone || gap.matches('\n').count() != 1 || !gap.trim().is_empty() {
+            break;
+        }
+        lines.push(comment);
+        top = comment.span.start;
+    }
+    // A block that reaches up to the first line is the head of the file, not of one parameter.
+    if lines
+        .last()
+        .is_some_and(|c| text[..c.span.start as usize].trim().is_empty())
+    {
+        return String::new();
+    }
+    let words: Vec<&str> = lines
+        .iter()
+        .rev()
+        .map(|c| c.text.as_str())
+        .filter(|t| t.chars().any(char::is_alphanumeric))
+        .collect();
+    words.join(" ")
+}
+
+fn between(text: &str, start: u32, end: u32) -> &str {
+    text.get(start as usize..end as usize).unwrap_or("")
+}
+
+/// What the workload's `usage` statements say, one text each; parameters in them stand as their
+/// defaults.
+#[must_use]
+pub fn usage(workload: &Workload) -> Vec<String> {
+    let parameters = parameters(workload);
+    let default = |name: &str| {
+        let known = parameters.iter().find(|p| p.name == name);
+        known.map_or_else(|| format!("${name}"), |p| p.default.clone())
+    };
+    let texts = workload.statements.iter().filter_map(|s| match &s.kind {
+        StatementKind::Usage(e) => Some(match &e.kind {
+            ExprKind::Text(pieces) => pieces
+                .iter()
+                .map(|p| match p {
+                    Piece::Plain(t) => t.clone(),
+                    Piece::Var(name, _) => default(name),
+                })
+                .collect(),
+            ExprKind::Var(name) => default(name),
+            _ => written(workload.text(), e.span),
+        }),
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn read(text: &str) -> Workload {
+        parse(text, "t").unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn the_title_is_the_first_comment_that_is_no_licence() {
+        let licence = "#\n# CDDL HEADER START\n#\n# The contents of this file\n#\n\
+                       # CDDL HEADER END\n#\n# Copyright 2007 X\n# Use is subject to terms.\n";
+        assert_eq!(
+            title(&read(&format!("{licence}\n# A web server\n# more\n"))),
+            "A web server"
+        );
+        assert_eq!(title(&read(&format!("{licence}\nset $x=1 # size\n"))), "");
+        assert_eq!(
+            title(&read("# $__Header$\n# ----\n# Reads\nset $x=1")),
+            "Reads"
+        );
+    }
+
+    #[test]
+    fn meanings_stand_beside_or_right_above_a_set() {
+        let w = read(
+            "# Title\n\n# files in\n# the set\nset $n=10k\nset $size=randvar(type=gamma,\n  \
+             mean=16k) # bytes\n\n# far\n\nset $x=\"a b\"\nset $n=4\n",
+        );
+        let shown: Vec<String> = parameters(&w)
+            .iter()
+            .map(|p| format!("{}={} ({})", p.name, p.default, p.meaning))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "n=10k (files in the set)",
+                "size=randvar(type=gamma, mean=16k) (bytes)",
+                "x=a b ()"
+            ]
+        );
+    }
+
+    #[test]
+    fn usage_shows_defaults() {
+        let w = read("set $dir=/tmp\nusage \"set \\$dir=<dir>, defaults to $dir and $y\"");
+        assert_eq!(usage(&w), ["set $dir=<dir>, defaults to /tmp and $y"]);
+    }
+}
