@@ -16,9 +16,9 @@ pub fn title(workload: &Workload) -> String {
     let mut in_licence = false;
     for comment in workload.comments.iter().filter(|c| c.span.end <= first) {
         let text = comment.text.as_str();
-        if text.contains("CDDL HEADER START") {
+        if text.ends_with("HEADER START") {
             in_licence = true;
-        } else if text.contains("CDDL HEADER END") {
+        } else if text.ends_with("HEADER END") {
             in_licence = false;
         } else if !in_licence && !is_boilerplate(text) {
             return text.to_string();
@@ -49,7 +49,8 @@ fn is_boilerplate(text: &str) -> bool {
 }
 
 /// The workload's parameters in the order of their first `set`: name, default as written, and
-/// the meaning that a comment beside or right above the `set` gives.
+/// the meaning that a comment gives: beside the `set`, right above it, or, as Filebench's own
+/// files have it, in a line `# $name - meaning` anywhere.
 ///
 /// The value is the default; [`crate::lower`] fills in what a Plan uses.
 #[must_use]
@@ -71,7 +72,7 @@ fn collect(statements: &[Statement], workload: &Workload, found: &mut Vec<Parame
                     name: name.value.clone(),
                     value: default.clone(),
                     default,
-                    meaning: meaning(workload, statement.span),
+                    meaning: meaning(workload, &name.value, statement.span),
                 });
             }
             StatementKind::Foreach { body, .. } => collect(body, workload, found),
@@ -99,8 +100,8 @@ pub(crate) fn written(text: &str, span: Span) -> String {
     }
 }
 
-/// The comment after a `set` on its last line, else the comment lines right above it.
-pub(crate) fn meaning(workload: &Workload, set: Span) -> String {
+/// The comment after a `set` on its last line, else a listed one, else the lines right above.
+pub(crate) fn meaning(workload: &Workload, name: &str, set: Span) -> String {
     let text = workload.text();
     let after = workload.comments.iter().find(|c| {
         !c.alone && c.span.start >= set.end && !between(text, set.end, c.span.start).contains('\n')
@@ -123,6 +124,20 @@ pub(crate) fn meaning(workload: &Workload, set: Span) -> String {
         lines.push(comment);
         top = comment.span.start;
     }
+    listed(workload, name).unwrap_or_else(|| above(&lines, text))
+}
+
+/// From a list of parameters in comments: `# $name - meaning`.
+fn listed(workload: &Workload, name: &str) -> Option<String> {
+    workload.comments.iter().find_map(|c| {
+        let rest = c.text.strip_prefix('$')?.strip_prefix(name)?;
+        let meaning = rest.trim_start().strip_prefix(['-', ':'])?;
+        Some(meaning.trim().to_string())
+    })
+}
+
+/// The comment lines right above, lowest first.
+fn above(lines: &[&Comment], text: &str) -> String {
     // A block that reaches up to the first line is the head of the file, not of one parameter.
     if lines
         .last()
@@ -211,6 +226,13 @@ mod tests {
                 "x=a b ()"
             ]
         );
+    }
+
+    #[test]
+    fn meanings_stand_in_lists_too() {
+        let w = read("# $dir - directory for data\n# $n: files\n\nset $dir=/x\nset $n=1\n");
+        let shown: Vec<String> = parameters(&w).into_iter().map(|p| p.meaning).collect();
+        assert_eq!(shown, ["directory for data", "files"]);
     }
 
     #[test]

@@ -14,25 +14,22 @@ const GAMMA_UNIT: f64 = 1000.0;
 /// Shape in thousandths when `gamma` is not given.
 const DEFAULT_GAMMA: f64 = 1500.0;
 
-/// The distributions of `cvar`: name, parameters with their defaults (none: must be given).
-const CVARS: &[(&str, &[(&str, Option<f64>)])] = &[
-    (
-        "cvar-uniform",
-        &[("lower", Some(0.0)), ("upper", Some(1.0))],
-    ),
-    ("cvar-normal", &[("mean", Some(0.0)), ("sigma", Some(1.0))]),
-    (
-        "cvar-lognormal",
-        &[("shape", Some(1.0)), ("scale", Some(1.0))],
-    ),
-    ("cvar-exponential", &[("mean", Some(1.0))]),
-    ("cvar-erlang", &[("shape", Some(1.0)), ("rate", Some(1.0))]),
-    ("cvar-gamma", &[("mean", None), ("gamma", Some(1.5))]),
+/// A parameter of a `cvar`, and its default as in Filebench's own libraries.
+type Known = (&'static str, f64);
+
+/// The distributions of `cvar` and their parameters.
+const CVARS: &[(&str, &[Known])] = &[
+    ("cvar-uniform", &[("lower", 0.0), ("upper", 1.0)]),
+    ("cvar-normal", &[("mean", 0.0), ("sigma", 1.0)]),
+    ("cvar-lognormal", &[("shape", 1.0), ("scale", 1.0)]),
+    ("cvar-exponential", &[("mean", 1.0)]),
+    ("cvar-erlang", &[("shape", 1.0), ("rate", 1.0)]),
+    ("cvar-gamma", &[("mean", 4096.0), ("gamma", 1.5)]),
     (
         "cvar-triangular",
-        &[("lower", None), ("upper", None), ("mode", None)],
+        &[("lower", 0.0), ("upper", 1.0), ("mode", 0.5)],
     ),
-    ("cvar-weibull", &[("shape", None), ("scale", None)]),
+    ("cvar-weibull", &[("shape", 1.0), ("scale", 1.0)]),
 ];
 
 impl Lowerer<'_> {
@@ -398,7 +395,7 @@ impl Lowerer<'_> {
         kind: &str,
         given: &str,
         span: Span,
-        known: &[(&str, Option<f64>)],
+        known: &[Known],
     ) -> Lowered<Vec<f64>> {
         let mut values: Vec<Option<f64>> = vec![None; known.len()];
         for pair in given.split(';').map(str::trim).filter(|p| !p.is_empty()) {
@@ -432,20 +429,9 @@ impl Lowerer<'_> {
                 return Err(self.problem(problem));
             }
         }
-        let mut out = Vec::with_capacity(known.len());
-        for (value, (key, default)) in values.iter().zip(known) {
-            match value.or(*default) {
-                Some(v) => out.push(v),
-                None => {
-                    let problem = Problem::new(
-                        span,
-                        format!("`{kind}` needs the parameter `{key}`"),
-                        "not among the parameters",
-                    );
-                    return Err(self.problem(problem.help(format!("add parameters={key}:…"))));
-                }
-            }
-        }
-        Ok(out)
+        let filled = values.iter().zip(known);
+        Ok(filled
+            .map(|(given, (_, default))| given.unwrap_or(*default))
+            .collect())
     }
 }

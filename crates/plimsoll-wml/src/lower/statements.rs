@@ -289,7 +289,7 @@ impl Lowerer<'_> {
             name: name.value.clone(),
             value,
             default: as_written,
-            meaning: meaning(of, statement.span),
+            meaning: meaning(of, &name.value, statement.span),
         });
     }
 

@@ -213,15 +213,17 @@ impl Parser {
     fn recover(&mut self, words: &[&str]) {
         loop {
             let token = self.peek();
-            match &token.kind {
-                Kind::End => return,
-                Kind::Sign('}') if !words.is_empty() => return,
-                Kind::Word(w) if token.starts_line => {
-                    if words.contains(&w.as_str()) || STATEMENTS.contains(&w.as_str()) {
-                        return;
-                    }
+            let stops = match &token.kind {
+                Kind::End => true,
+                Kind::Sign('}') => !words.is_empty(),
+                Kind::Word(w) => {
+                    let word = w.as_str();
+                    token.starts_line && (words.contains(&word) || STATEMENTS.contains(&word))
                 }
-                _ => {}
+                _ => false,
+            };
+            if stops {
+                return;
             }
             self.at += 1;
         }
