@@ -1,2 +1,31 @@
-//! (being written)
-fn main() {}
+//! The command line of Plimsoll: reads the arguments, calls the other crates, and chooses how
+//! to end.
+
+mod cli;
+mod commands;
+mod console;
+mod exit;
+mod workload;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use exit::Stopped;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Plan(args) => commands::plan::run(&args),
+        Command::List(args) => commands::list::run(&args),
+        Command::Show(args) => commands::show::run(&args),
+        Command::Schema => commands::print(&plimsoll_results::run_schema()),
+        Command::Completions { shell } => commands::documents::completions(shell),
+        Command::Man { dir } => commands::documents::man(dir.as_deref()),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(Stopped { exit, message }) => {
+            console::err(&message);
+            exit.into()
+        }
+    }
+}

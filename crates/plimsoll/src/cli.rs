@@ -1,0 +1,418 @@
+//! The command line: its types and nothing else.
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use plimsoll_plan::{Cold, Content, OnError, OpsLimit, QuitMode, parse_duration};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Shortest interval of the series; a shorter one would cost more than it shows.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Finds how much load a file system can carry, and proves it.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, styles = STYLES, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  plimsoll list                              the built-in workloads
+  plimsoll run fileserver --time 10s         run one in a fresh temporary directory
+  plimsoll run webserver --dir /mnt/test     run one on a file system of your choice
+  plimsoll plan my.f                         what running a file would do
+
+Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 ran but the result is invalid,
+130 interrupted.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print exactly what `run` would do, without doing it
+    #[command(after_help = "\
+Examples:
+  plimsoll plan fileserver
+  plimsoll plan oltp --dir /mnt/test --set nshadows=20
+  plimsoll plan my.f --format json
+
+Exits with 2 and the reason if `run` would refuse.")]
+    Plan(Box<PlanArgs>),
+    /// List the built-in workloads
+    #[command(after_help = "\
+Examples:
+  plimsoll list
+  plimsoll list --format json")]
+    List(ListArgs),
+    /// Show a workload's parameters and its text
+    #[command(after_help = "\
+Examples:
+  plimsoll show varmail
+  plimsoll show ./my.f
+  plimsoll show varmail --text > my.f        a copy to change")]
+    Show(ShowArgs),
+    /// Print the JSON schema of run.json
+    #[command(after_help = "\
+Examples:
+  plimsoll schema > run.schema.json")]
+    Schema,
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll
+  plimsoll completions zsh > ~/.zfunc/_plimsoll")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write the pages of all commands to a directory
+    #[command(after_help = "\
+Examples:
+  plimsoll man | man -l -
+  plimsoll man --dir ~/.local/share/man/man1")]
+    Man {
+        /// Directory that the pages of all commands are written to
+        #[arg(long, value_hint = ValueHint::DirPath)]
+        dir: Option<PathBuf>,
+    },
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// What would be run.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
+    /// What is printed; json is the whole Plan
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Built-in name, or path of a workload file
+    #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    pub workload: String,
+    /// Print the workload's text and nothing else
+    #[arg(long)]
+    pub text: bool,
+}
+
+/// What `run` and `plan` have in common.
+#[derive(Debug, Args)]
+pub struct WorkloadArgs {
+    /// Built-in name, or path of a workload file
+    #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    pub workload: String,
+
+    /// Directory for the files; every path of the workload is taken to be below it
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
+    pub dir: Option<PathBuf>,
+    /// What the load is put on: posix, or null:?latency=TIME
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "posix",
+        help_heading = "Place"
+    )]
+    pub target: String,
+    /// Leave the files there afterwards
+    #[arg(long, help_heading = "Place")]
+    pub keep: bool,
+
+    /// Length of the measured window, such as 500ms, 10s, 5m, 1h
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Load")]
+    pub time: Option<Duration>,
+    /// Run this long before measuring
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Load")]
+    pub warmup: Option<Duration>,
+    /// Change a parameter of the workload; may be given again
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Load")]
+    pub set: Vec<(String, String)>,
+    /// Root of all random choices [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub seed: Option<u64>,
+    /// End after N operations in all, or of each worker
+    #[arg(long, value_name = "N[/worker]", value_parser = ops_limit, help_heading = "Load")]
+    pub ops: Option<OpsLimit>,
+    /// When the run ends, instead of what the workload says
+    #[arg(long, value_enum, help_heading = "Load")]
+    pub quit: Option<Quit>,
+    /// Events a second for the limiters, instead of the workload's; 0 lifts the limit
+    #[arg(long, value_name = "EVENTS", value_parser = rate, help_heading = "Load")]
+    pub rate: Option<f64>,
+
+    /// What an unexpected error does: stop the run, or count and make the result invalid
+    #[arg(long, value_enum, default_value_t, help_heading = "Behaviour")]
+    pub on_error: ErrorPolicy,
+    /// What is written: random, zero, or compressible:RATIO
+    #[arg(long, value_name = "KIND", default_value = "random", value_parser = content)]
+    #[arg(help_heading = "Behaviour")]
+    pub content: Content,
+    /// Drop the page cache before the run: of the files, or of the whole system (needs root)
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "files", help_heading = "Behaviour")]
+    pub cold: Option<ColdKind>,
+    /// Processors that workers are bound to in turn, such as 0-3,8
+    #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Behaviour")]
+    pub cpus: Option<CpuList>,
+    /// Let the workload's `system` statements run shell commands
+    #[arg(long, help_heading = "Behaviour")]
+    pub allow_system: bool,
+
+    /// Real time, or virtual time that jumps to the next event (for targets that support it)
+    #[arg(long, value_enum, default_value_t, help_heading = "Engine")]
+    pub clock: ClockArg,
+    /// Threads that drive the workers, for targets that need not have one a worker
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "Engine")]
+    pub lanes: Option<u32>,
+    /// Length of an interval of the series in the results
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    #[arg(help_heading = "Engine")]
+    pub interval: Duration,
+}
+
+/// Output formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// Values of `--quit`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Quit {
+    /// By time; a worker without a file to work on is an error
+    Timeout,
+    /// When every worker is done
+    Alldone,
+    /// When the first worker is done
+    Firstdone,
+}
+
+impl From<Quit> for QuitMode {
+    fn from(q: Quit) -> Self {
+        match q {
+            Quit::Timeout => Self::Timeout,
+            Quit::Alldone => Self::AllDone,
+            Quit::Firstdone => Self::FirstDone,
+        }
+    }
+}
+
+/// Values of `--on-error`.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub enum ErrorPolicy {
+    /// The run stops and has failed
+    #[default]
+    Stop,
+    /// The run goes on and its result is invalid
+    Count,
+}
+
+impl From<ErrorPolicy> for OnError {
+    fn from(e: ErrorPolicy) -> Self {
+        match e {
+            ErrorPolicy::Stop => Self::Stop,
+            ErrorPolicy::Count => Self::Count,
+        }
+    }
+}
+
+/// Values of `--cold`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ColdKind {
+    /// The files of the workload
+    Files,
+    /// Everything the machine caches; needs root
+    System,
+}
+
+impl From<ColdKind> for Cold {
+    fn from(c: ColdKind) -> Self {
+        match c {
+            ColdKind::Files => Self::Files,
+            ColdKind::System => Self::System,
+        }
+    }
+}
+
+/// Values of `--clock`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ClockArg {
+    /// Time that passes
+    #[default]
+    Real,
+    /// Time that jumps to the next event
+    Virtual,
+}
+
+/// Value of `--cpus`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuList(pub Vec<u32>);
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text)
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        d if d < SHORTEST_INTERVAL => Err("an interval must be at least 1ms".into()),
+        d => Ok(d),
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let wrong = || format!("expected NAME=VALUE, such as nthreads=16, not `{text}`");
+    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+    let name = name.trim().trim_start_matches('$');
+    if name.is_empty() {
+        return Err(wrong());
+    }
+    Ok((name.into(), value.trim().into()))
+}
+
+fn ops_limit(text: &str) -> Result<OpsLimit, String> {
+    let (number, per_worker) = match text.split_once('/') {
+        Some((number, "worker")) => (number, true),
+        Some(_) => (text, false),
+        None => (text, false),
+    };
+    match number.parse::<u64>() {
+        Ok(0) => Err("a run needs at least one operation".into()),
+        Ok(n) if per_worker => Ok(OpsLimit::PerWorker(n)),
+        Ok(n) => Ok(OpsLimit::Total(n)),
+        Err(_) => Err("expected a whole number, such as 100000, or 1000/worker".into()),
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(r) if r.is_finite() && r >= 0.0 => Ok(r),
+        _ => Err("expected a number of events a second, such as 250, or 0 for no limit".into()),
+    }
+}
+
+fn content(text: &str) -> Result<Content, String> {
+    match text.split_once(':') {
+        None if text == "random" => Ok(Content::Random),
+        None if text == "zero" => Ok(Content::Zero),
+        Some(("compressible", ratio)) => match ratio.parse::<f64>() {
+            Ok(ratio) if ratio.is_finite() && ratio >= 1.0 => Ok(Content::Compressible { ratio }),
+            _ => Err(format!(
+                "the ratio must be a number of at least 1, is `{ratio}`"
+            )),
+        },
+        _ => Err("expected random, zero, or compressible:RATIO such as compressible:2.5".into()),
+    }
+}
+
+fn cpu_list(text: &str) -> Result<CpuList, String> {
+    /// More processors than any machine has; keeps `0-4294967295` from filling memory.
+    const MOST_CPUS: u32 = 65_536;
+    let wrong = || format!("expected processor numbers, such as 0-3,8, not `{text}`");
+    let number = |t: &str| match t.trim().parse::<u32>() {
+        Ok(n) if n < MOST_CPUS => Ok(n),
+        _ => Err(wrong()),
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = match part.split_once('-') {
+            Some((a, b)) => (number(a)?, number(b)?),
+            None => (number(part)?, number(part)?),
+        };
+        if first > last {
+            return Err(wrong());
+        }
+        cpus.extend(
+            (first..=last)
+                .filter(|c| !cpus.contains(c))
+                .collect::<Vec<u32>>(),
+        );
+    }
+    Ok(CpuList(cpus))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Cli::command().get_subcommands() {
+            let after = command.get_after_help().map(ToString::to_string);
+            assert!(
+                after.is_some_and(|a| a.contains("Examples:\n")),
+                "{}",
+                command.get_name()
+            );
+        }
+    }
+
+    #[test]
+    fn settings_may_carry_a_dollar_sign() {
+        assert_eq!(setting("$dir = /x=y"), Ok(("dir".into(), "/x=y".into())));
+        assert!(setting("novalue").is_err() && setting("=x").is_err());
+    }
+
+    #[test]
+    fn operations_are_of_all_or_of_each_worker() {
+        assert_eq!(ops_limit("10"), Ok(OpsLimit::Total(10)));
+        assert_eq!(ops_limit("10/worker"), Ok(OpsLimit::PerWorker(10)));
+        for bad in ["0", "-1", "1k", "10/thread", "/worker", ""] {
+            assert!(ops_limit(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn contents_are_three_kinds() {
+        assert_eq!(
+            content("compressible:2.5"),
+            Ok(Content::Compressible { ratio: 2.5 })
+        );
+        for bad in [
+            "compressible",
+            "compressible:0.5",
+            "compressible:x",
+            "zeros",
+            "zero:1",
+        ] {
+            assert!(content(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn processors_are_numbers_and_ranges() {
+        assert_eq!(cpu_list("0-2,8,1"), Ok(CpuList(vec![0, 1, 2, 8])));
+        for bad in ["", "a", "3-1", "0-4294967295", "1,,2", "-1"] {
+            assert!(cpu_list(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! `completions` and `man`: documents that are made from the command line's definition.
+
+use super::print;
+use crate::cli::Cli;
+use crate::exit::{Exit, Stopped};
+use clap::CommandFactory;
+use clap_complete::Shell;
+use std::path::Path;
+
+/// Prints a completion script.
+pub fn completions(shell: Shell) -> Result<Exit, Stopped> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "plimsoll", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}
+
+/// Prints the manual page, or writes those of all commands to a directory.
+pub fn man(dir: Option<&Path>) -> Result<Exit, Stopped> {
+    let Some(dir) = dir else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Cli::command())
+            .render(&mut page)
+            .map_err(|e| Stopped::failed(format!("cannot make the manual page: {e}")))?;
+        return print(&String::from_utf8_lossy(&page));
+    };
+    std::fs::create_dir_all(dir)
+        .and_then(|()| clap_mangen::generate_to(Cli::command(), dir))
+        .map(|()| Exit::Valid)
+        .map_err(|e| {
+            let place = dir.display();
+            Stopped::failed(format!("cannot write the manual pages to {place}: {e}"))
+        })
+}

@@ -1,0 +1,98 @@
+//! `list`: the built-in workloads.
+
+use super::print;
+use crate::cli::{Format, ListArgs};
+use crate::exit::{Exit, Stopped};
+use crate::workload;
+use plimsoll_plan::{Bytes, FilesetId, Layout, Overrides, Plan};
+use plimsoll_wml::library;
+
+/// Head of the column that says where a workload comes from.
+const SOURCE: &str = "source";
+
+/// Where the workloads of the list come from.
+const BUILT_IN: &str = "built-in";
+
+/// One line of the list.
+struct Entry {
+    name: &'static str,
+    title: &'static str,
+    /// Files and bytes of all filesets, with the workload's own parameters.
+    files: u64,
+    bytes: u64,
+}
+
+/// Prints the list.
+pub fn run(args: &ListArgs) -> Result<Exit, Stopped> {
+    let entries = library::all().iter().map(entry);
+    let entries = entries.collect::<Result<Vec<Entry>, Stopped>>()?;
+    match args.format {
+        Format::Text => print(&text(&entries)),
+        Format::Json => print(&json(&entries)),
+    }
+}
+
+fn entry(builtin: &library::Builtin) -> Result<Entry, Stopped> {
+    let overrides = Overrides {
+        // Where files would go has no part in their sizes.
+        dir: Some("/".into()),
+        ..Overrides::default()
+    };
+    let found = workload::Found::builtin(builtin);
+    let plan = workload::lower(&found, &overrides)?;
+    let (files, bytes) = size(&plan)?;
+    Ok(Entry {
+        name: builtin.name,
+        title: builtin.title,
+        files,
+        bytes,
+    })
+}
+
+fn size(plan: &Plan) -> Result<(u64, u64), Stopped> {
+    let mut sum = (0, 0);
+    for id in (0..).map(FilesetId).take(plan.filesets.len()) {
+        let layout = Layout::new(plan, id).map_err(Stopped::usage)?;
+        let sizes = layout.size_summary(false);
+        sum = (sum.0 + sizes.files, sum.1 + sizes.total);
+    }
+    Ok(sum)
+}
+
+fn text(entries: &[Entry]) -> String {
+    let longest = entries.iter().map(|e| e.name.len()).max().unwrap_or(0);
+    let mut out = format!(
+        "{:longest$}  {:>8}  {SOURCE:8}  what it stands for\n",
+        "name", "size"
+    );
+    for e in entries {
+        let size = Bytes(e.bytes).to_string();
+        let line = format!(
+            "{:longest$}  {size:>8}  {BUILT_IN:8}  {}\n",
+            e.name, e.title
+        );
+        out.push_str(&line);
+    }
+    out.push_str(
+        "\nThe size is that of all files with the parameters as they are.\n\
+         `plimsoll show NAME` prints parameters and text; any workload file can be run by its \
+         path.\n",
+    );
+    out
+}
+
+fn json(entries: &[Entry]) -> String {
+    let list: Vec<serde_json::Value> = entries
+        .iter()
+        .map(|e| {
+            serde_json::json!({
+                "name": e.name,
+                "title": e.title,
+                "files": e.files,
+                "bytes": e.bytes,
+                "source": BUILT_IN,
+            })
+        })
+        .collect();
+    format!("{:#}\n", serde_json::Value::Array(list))
+}

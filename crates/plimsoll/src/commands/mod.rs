@@ -1,0 +1,16 @@
+//! One module a subcommand.
+
+pub mod documents;
+pub mod list;
+pub mod plan;
+pub mod show;
+
+use crate::console;
+use crate::exit::{Exit, Stopped};
+
+/// Prints a text that is all a command has to say.
+pub fn print(text: &str) -> Result<Exit, Stopped> {
+    console::out(text)
+        .map(|()| Exit::Valid)
+        .map_err(|e| Stopped::failed(format!("cannot write to standard output: {e}")))
+}

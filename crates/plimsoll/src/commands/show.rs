@@ -1,0 +1,42 @@
+//! `show`: a workload's parameters and its text.
+
+use super::print;
+use crate::cli::ShowArgs;
+use crate::exit::{Exit, Stopped};
+use crate::workload;
+
+/// Prints the workload.
+pub fn run(args: &ShowArgs) -> Result<Exit, Stopped> {
+    let found = workload::find(&args.workload)?;
+    if args.text {
+        return print(&found.text);
+    }
+    let parsed = workload::parse(&found)?;
+    let mut out = match plimsoll_wml::title(&parsed) {
+        title if title.is_empty() => format!("{}\n", found.name),
+        title => format!("{}: {title}\n", found.name),
+    };
+    let parameters = plimsoll_wml::parameters(&parsed);
+    if !parameters.is_empty() {
+        out.push_str("\nparameters (change them with --set NAME=VALUE)\n");
+    }
+    let width = |text: fn(&plimsoll_plan::Parameter) -> &str| {
+        let lengths = parameters.iter().map(|p| text(p).chars().count());
+        lengths.max().unwrap_or(0)
+    };
+    // A random variable's definition is long; the others still line up.
+    let (names, values) = (width(|p| &p.name), width(|p| &p.default).min(20));
+    for p in &parameters {
+        let line = format!("  {:names$}  {:values$}  {}", p.name, p.default, p.meaning);
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    for usage in plimsoll_wml::usage(&parsed) {
+        out.push_str(&format!("\nusage: {}\n", usage.trim_end()));
+    }
+    out.push_str(&format!("\n{}", found.text));
+    if !found.text.ends_with('\n') {
+        out.push('\n');
+    }
+    print(&out)
+}

@@ -1,0 +1,207 @@
+//! From a name or a path on the command line to a Plan.
+
+use crate::cli::WorkloadArgs;
+use crate::console;
+use crate::exit::{Exit, Stopped};
+use plimsoll_plan::{Cold, Overrides, Plan, RunOptions, SourceKind};
+use plimsoll_wml::{Context, Diagnostics, Loaded, Workload, library};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Largest workload file that is read; the largest of Filebench's own has 6 KiB.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// A workload that was found, before it is read.
+pub struct Found {
+    /// Built-in name, or path as it was given.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// Where it comes from.
+    pub kind: SourceKind,
+}
+
+impl Found {
+    /// A built-in workload.
+    pub fn builtin(b: &library::Builtin) -> Self {
+        Self {
+            name: b.name.into(),
+            text: b.text.into(),
+            kind: SourceKind::Builtin,
+        }
+    }
+}
+
+/// Finds a workload: a built-in name; else a path, which has a slash, ends in `.f`, or exists.
+pub fn find(name: &str) -> Result<Found, Stopped> {
+    if let Some(builtin) = library::find(name) {
+        return Ok(Found::builtin(builtin));
+    }
+    let path = Path::new(name);
+    if name.contains('/') || name.ends_with(".f") || path.exists() {
+        return Ok(Found {
+            name: name.into(),
+            text: read(path).map_err(Stopped::usage)?,
+            kind: SourceKind::File,
+        });
+    }
+    let hint = match library::suggest(name) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`plimsoll list` names the built-in ones; a file needs a path".into(),
+    };
+    Err(Stopped::usage(format!(
+        "there is no workload `{name}`: {hint}"
+    )))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|e| format!("cannot read the workload {shown}: {e}"))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(format!("{shown} is no workload: it has more than 16 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let good = e.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(&e.as_bytes()[..good]).into_owned();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        format!("{shown}:{line}:{column}: this byte is no UTF-8; convert the file with iconv")
+    })
+}
+
+/// Reads a workload's text.
+pub fn parse(found: &Found) -> Result<Workload, Stopped> {
+    plimsoll_wml::parse(&found.text, &found.name).map_err(diagnosed)
+}
+
+/// Makes the Plan of a workload.
+pub fn lower(found: &Found, overrides: &Overrides) -> Result<Plan, Stopped> {
+    let current_dir = std::env::current_dir()
+        .map_err(|e| Stopped::usage(format!("the current directory cannot be used: {e}")))?;
+    let workload = parse(found)?;
+    let beside = match found.kind {
+        SourceKind::Builtin => current_dir.clone(),
+        SourceKind::File => parent(Path::new(&found.name)),
+    };
+    let uname = rustix::system::uname();
+    let context = Context {
+        kind: found.kind,
+        temp_dir: fresh_dir(&found.name),
+        current_dir,
+        load: &|name| load(&beside, name),
+        date: jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string(),
+        hostname: uname.nodename().to_string_lossy().into_owned(),
+    };
+    plimsoll_wml::lower(&workload, overrides, &context).map_err(diagnosed)
+}
+
+/// The Plan that a command line asks for.
+pub fn plan(args: &WorkloadArgs) -> Result<Plan, Stopped> {
+    lower(&find(&args.workload)?, &overrides(args))
+}
+
+fn overrides(args: &WorkloadArgs) -> Overrides {
+    Overrides {
+        dir: args.dir.clone(),
+        sets: args.set.clone(),
+        seed: args.seed,
+        time: args.time,
+        warmup: args.warmup,
+        rate: args.rate,
+        quit: args.quit.map(Into::into),
+        options: RunOptions {
+            ops: args.ops,
+            on_error: args.on_error.into(),
+            content: args.content,
+            cold: args.cold.map_or(Cold::No, Into::into),
+            cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
+            allow_system: args.allow_system,
+            keep: args.keep,
+        },
+    }
+}
+
+fn diagnosed(d: Diagnostics) -> Stopped {
+    Stopped {
+        exit: Exit::Usage,
+        message: d.render(console::color_err(), console::width()),
+    }
+}
+
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(p) if p != Path::new("") => p.into(),
+        _ => ".".into(),
+    }
+}
+
+/// Finds what a `load` statement names: beside the workload, with `.f` or without, else among
+/// the built-in workloads.
+fn load(beside: &Path, name: &str) -> Option<Loaded> {
+    for candidate in [beside.join(format!("{name}.f")), beside.join(name)] {
+        if candidate.is_file()
+            && let Ok(text) = read(&candidate)
+        {
+            return Some(Loaded {
+                name: candidate.display().to_string(),
+                text,
+            });
+        }
+    }
+    library::find(name).map(|b| Loaded {
+        name: b.name.into(),
+        text: b.text.into(),
+    })
+}
+
+/// A directory below the system's temporary directory that does not exist yet.
+fn fresh_dir(workload: &str) -> PathBuf {
+    let name = Path::new(workload).file_stem().unwrap_or_default();
+    let base = format!("plimsoll-{}-{}", name.to_string_lossy(), std::process::id());
+    let root = std::env::temp_dir();
+    let names = (1..).map(|n| match n {
+        1 => root.join(&base),
+        n => root.join(format!("{base}-{n}")),
+    });
+    names
+        .take(10_000)
+        .find(|p| std::fs::symlink_metadata(p).is_err())
+        .unwrap_or_else(|| root.join(&base))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_get_a_hint() {
+        let message = find("fileserve").err().map(|s| s.message).unwrap();
+        assert_eq!(
+            message,
+            "error: there is no workload `fileserve`: did you mean `fileserver`?\n"
+        );
+        let message = find("nothing-like-it").err().map(|s| s.message).unwrap();
+        assert!(message.contains("plimsoll list"), "{message}");
+    }
+
+    #[test]
+    fn a_byte_that_is_no_utf8_is_named_by_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.f");
+        std::fs::write(&path, b"# a\nset $a\xe4=1\n").unwrap();
+        let message = read(&path).unwrap_err();
+        assert!(
+            message.contains("x.f:2:7: this byte is no UTF-8"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn endless_files_are_not_read_to_their_end() {
+        let message = read(Path::new("/dev/zero")).unwrap_err();
+        assert!(message.contains("more than 16 MiB"), "{message}");
+    }
+}
