@@ -127,6 +127,7 @@ fn measured() -> Measured {
             description: "files of this machine".into(),
         },
         clock: ClockKind::Real,
+        lanes: 1,
         started: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         windows: vec![(totals, system())],
         populated: vec![],

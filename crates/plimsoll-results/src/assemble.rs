@@ -20,6 +20,8 @@ pub struct Measured {
     pub target: Target,
     /// Clock of the run.
     pub clock: ClockKind,
+    /// Threads that drove the workers; 0 if they were never started.
+    pub lanes: u64,
     /// When the run began.
     pub started: SystemTime,
     /// Windows in order; the last one is the result.
@@ -83,6 +85,7 @@ impl Run {
             target: m.target,
             clock: m.clock,
             workers: m.plan.workers(),
+            lanes: m.lanes,
             window_start_s: last.start_s,
             window_number: last.number,
             system: last.system,

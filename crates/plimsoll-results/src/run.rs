@@ -36,6 +36,8 @@ pub struct Run {
     pub clock: ClockKind,
     /// Workers of the Plan.
     pub workers: u64,
+    /// Threads that drove them; 0 if they were never started.
+    pub lanes: u64,
     /// When the measured window opened, in seconds since the run's clock began.
     pub window_start_s: f64,
     /// Number of the measured window, from 1; 0 if nothing was measured.

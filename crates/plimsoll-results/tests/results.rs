@@ -105,6 +105,7 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
             description: "files of this machine".into(),
         },
         clock: ClockKind::Real,
+        lanes: 1,
         started: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250),
         windows: windows.collect(),
         populated: vec![],
