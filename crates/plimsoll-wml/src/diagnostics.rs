@@ -112,13 +112,14 @@ impl Problem {
 
 /// The known name nearest to `name`, if it is near enough to be a slip of the hand.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    const NEAR_ENOUGH: f64 = 0.7;
+    const NEAR_ENOUGH: f64 = 0.6;
     let lower = name.to_ascii_lowercase();
     known
         .map(|k| {
             let likeness = strsim::normalized_damerau_levenshtein(&lower, &k.to_ascii_lowercase());
             // A name typed in part is as good a hint as one typed wrongly.
-            let part = lower.len() >= 3 && (k.starts_with(&lower) || lower.starts_with(k));
+            let long = lower.len().min(k.len()) >= 3;
+            let part = long && (k.starts_with(&lower) || lower.starts_with(k));
             (
                 if part {
                     likeness.max(NEAR_ENOUGH)
@@ -195,7 +196,7 @@ impl Diagnostics {
         let handler = GraphicalReportHandler::new_themed(theme)
             .with_links(false)
             .with_width(width.max(40))
-            .with_context_lines(0);
+            .with_context_lines(1);
         let mut out = String::new();
         for (i, problem) in self.problems.iter().enumerate() {
             if i > 0 {
@@ -207,6 +208,9 @@ impl Diagnostics {
                 out.push_str(&problem.message);
                 out.push('\n');
             }
+        }
+        if self.problems.len() == MOST_ERRORS {
+            out.push_str(&format!("\n{MOST_ERRORS} errors; there may be more\n"));
         }
         out
     }

@@ -179,7 +179,7 @@ impl Lexer<'_> {
             '"' => self.quoted(),
             '$' => self.variable(),
             c if c.is_ascii_digit() => self.number(),
-            c if starts_word(c) => Kind::Word(self.take(in_word).to_string()),
+            c if starts_word(c) => self.word(),
             c => {
                 let start = self.at;
                 self.at += c.len_utf8();
@@ -188,8 +188,24 @@ impl Lexer<'_> {
         }
     }
 
+    fn word(&mut self) -> Kind {
+        let start = self.at;
+        let word = self.take(in_word).to_string();
+        // Lists of parameters hold semicolons; at the end it is another language's habit.
+        if word.ends_with(';') {
+            let whole = std::mem::replace(&mut self.at, start + word.trim_end_matches(';').len());
+            let last = self.at;
+            self.at = whole;
+            return self.unexpected(';', last);
+        }
+        Kind::Word(word)
+    }
+
     fn unexpected(&mut self, c: char, start: usize) -> Kind {
-        let shown: String = c.escape_debug().collect();
+        let shown: String = match c.is_control() {
+            true => c.escape_default().collect(),
+            false => c.to_string(),
+        };
         let problem = Problem::new(
             self.span(start),
             format!("unexpected character `{shown}`"),

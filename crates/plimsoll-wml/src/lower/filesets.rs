@@ -177,7 +177,7 @@ impl Lowerer<'_> {
                 format!("`dirwidth` must be at least 2, is {width}"),
                 "entries per directory",
             );
-            return Err(self.problem(problem));
+            return Err(self.value_problem(problem));
         }
         let gamma = self
             .count(attrs, Key::DirGamma, &none)?

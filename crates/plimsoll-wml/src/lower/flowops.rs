@@ -61,6 +61,9 @@ impl Lowerer<'_> {
     ) -> Vec<Step> {
         let mut steps = Vec::with_capacity(flowops.len());
         for flowop in flowops {
+            if self.too_many {
+                break;
+            }
             if let Ok(step) = self.step(flowop, scope, state) {
                 steps.push(step);
             }
@@ -70,6 +73,7 @@ impl Lowerer<'_> {
 
     fn step(&mut self, f: &Flowop, scope: &Scope, state: &mut ThreadState) -> Lowered<Step> {
         if state.steps_left == 0 {
+            self.too_many = true;
             let problem = Problem::new(
                 f.kind.span,
                 format!("the threads have more than {MOST_STEPS} steps"),
@@ -215,7 +219,7 @@ impl Lowerer<'_> {
                 ),
                 "no random transfer fits",
             );
-            return Err(self.problem(problem));
+            return Err(self.value_problem(problem));
         }
         if !random && working_set > 0 {
             self.unused(u, Key::WorkingSet, "transfers are not `random`");
@@ -383,8 +387,10 @@ impl Lowerer<'_> {
                     ),
                     "not declared there",
                 );
-                let known = declared.iter().map(|d| d.name.as_str());
-                return Err(self.problem(problem.suggest(&local.name, known)));
+                let known: Vec<String> = declared.iter().map(|d| format!("${}", d.name)).collect();
+                let name = format!("${}", local.name);
+                let known = known.iter().map(String::as_str);
+                return Err(self.problem(problem.suggest(&name, known)));
             }
             if local.value.is_none() {
                 let problem = Problem::new(

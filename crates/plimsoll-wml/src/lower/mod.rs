@@ -138,6 +138,8 @@ struct Lowerer<'a> {
     /// Texts being loaded, innermost last.
     loading: Vec<String>,
     statements_left: usize,
+    /// A limit on statements or steps was passed: going on would report it again and again.
+    too_many: bool,
 }
 
 impl<'a> Lowerer<'a> {
@@ -170,6 +172,7 @@ impl<'a> Lowerer<'a> {
             script: script::Script::default(),
             loading: Vec::new(),
             statements_left: MOST_STATEMENTS,
+            too_many: false,
         }
     }
 
@@ -232,7 +235,7 @@ impl<'a> Lowerer<'a> {
         };
         let first = workload.statements.first().map(|s| s.span);
         let span = span.or(first).unwrap_or_default();
-        self.problem(Problem::new(span, error.to_string(), ""))
+        self.problem(Problem::new(span, error.to_string(), "here"))
     }
 
     fn into_diagnostics(mut self, workload: &Workload) -> Diagnostics {

@@ -74,7 +74,7 @@ impl Lowerer<'_> {
         if iters == Some(Value::Const(0)) {
             let span = self.value_span(attrs, Key::Iters);
             let problem = Problem::new(span, "`iters` must be at least 1, is 0", "repetitions");
-            return Err(self.problem(problem));
+            return Err(self.value_problem(problem));
         }
         Ok(iters)
     }
@@ -100,7 +100,10 @@ impl Lowerer<'_> {
         let problem = Problem::new(
             u.span,
             format!("`{}` needs `{attribute}`: {why}", u.name),
-            format!("expected {attribute}=…"),
+            match key {
+                Key::Random => format!("expected {attribute}"),
+                _ => format!("expected {attribute}=…"),
+            },
         );
         self.problem(problem)
     }
@@ -194,7 +197,7 @@ impl Lowerer<'_> {
                     format!("`iosize` of `{}` must be at least 1 byte, is 0", u.name),
                     "bytes of a transfer",
                 );
-                Err(self.problem(problem))
+                Err(self.value_problem(problem))
             }
             Some(size) => {
                 state.largest_io = state.largest_io.max(size.constant().unwrap_or(0));

@@ -20,7 +20,7 @@ impl Lowerer<'_> {
         let groups = self.groups();
         let event_rate = self.event_rate()?;
         let quit = self.overrides.quit.unwrap_or(self.quit);
-        if groups.is_empty() && self.problems.len() == before {
+        if groups.is_empty() && self.problems.is_empty() {
             let problem = Problem::new(
                 span,
                 "no process is defined: there is nothing to run",

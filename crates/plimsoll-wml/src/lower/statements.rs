@@ -32,10 +32,11 @@ impl Lowerer<'_> {
     /// Carries out statements; fails only when going on is of no use.
     fn statements(&mut self, statements: &[Statement], of: &Workload) -> Lowered<Flow> {
         for statement in statements {
-            if self.problems.len() >= MOST_ERRORS {
+            if self.problems.len() >= MOST_ERRORS || self.too_many {
                 return Err(Reported);
             }
             if self.statements_left == 0 {
+                self.too_many = true;
                 return Err(self.problem(Problem::new(
                     statement.span,
                     format!(

@@ -229,8 +229,22 @@ impl Lowerer<'_> {
                 format!("`{what}` must not be negative, is {n}"),
                 "expected 0 or more",
             );
-            self.problem(problem)
+            self.value_problem(problem)
         })
+    }
+
+    /// Reports a bad value; when it came from the command line, says so.
+    pub(super) fn value_problem(&mut self, problem: Problem) -> Reported {
+        let written = self.snippet(problem.span);
+        let overrides = self.overrides;
+        let named = written.strip_prefix('$').unwrap_or_default();
+        let from = overrides.sets.iter().rev().find(|(name, _)| name == named);
+        match from {
+            Some((name, text)) if problem.help.is_none() => {
+                self.problem(problem.help(format!("given by --set {name}={text}")))
+            }
+            _ => self.problem(problem),
+        }
     }
 
     pub(super) fn signed(&mut self, what: &str, span: Span, value: &Val) -> Lowered<i64> {
@@ -250,7 +264,7 @@ impl Lowerer<'_> {
         if matches!(value, Val::Text(_)) && self.vars.contains_key(&written) {
             problem = problem.help(format!("did you mean `${written}`?"));
         }
-        Err(self.problem(problem))
+        Err(self.value_problem(problem))
     }
 
     pub(super) fn text_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<String> {
@@ -277,7 +291,7 @@ impl Lowerer<'_> {
                     format!("`{what}` takes `true` or `false`; this is {}", other.show()),
                     "expected `true` or `false`",
                 );
-                Err(self.problem(problem))
+                Err(self.value_problem(problem))
             }
         }
     }
@@ -341,7 +355,7 @@ impl Lowerer<'_> {
             format!("`{name}` must be {allowed}, is {n}"),
             format!("expected {allowed}"),
         );
-        Err(self.problem(problem))
+        Err(self.value_problem(problem))
     }
 
     pub(super) fn flag(&mut self, attrs: &Attrs, key: Key, scope: &Scope) -> Lowered<Option<bool>> {

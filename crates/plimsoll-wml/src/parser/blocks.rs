@@ -9,7 +9,10 @@ use crate::lexer::Kind;
 impl Parser {
     /// After `define process`.
     pub(super) fn process(&mut self) -> Parsed<StatementKind> {
-        let attrs = self.attributes(PROCESS, "process", false)?;
+        let header = self.attributes(PROCESS, "process", false);
+        if header.is_err() {
+            self.skip_to_block();
+        }
         let open = self.sign('{', "and the threads of the process")?;
         let mut threads = Vec::new();
         loop {
@@ -20,7 +23,7 @@ impl Parser {
             if self.at_word("thread") {
                 match self.thread() {
                     Ok(thread) => threads.push(thread),
-                    Err(Reported) => self.recover(&["thread"]),
+                    Err(Reported) => self.recover_in_block(&["thread"]),
                 }
             } else {
                 let e = self.expected_with("`thread` or `}`", |p| {
@@ -29,6 +32,7 @@ impl Parser {
                 self.step_over(e, &["thread"])?;
             }
         }
+        let attrs = header?;
         if threads.is_empty() && self.problems.is_empty() {
             let problem = Problem::new(attrs.span, "the process has no thread", "nothing to run");
             return Err(self.problem(problem.help("write thread name=… { flowop … }")));
@@ -38,8 +42,12 @@ impl Parser {
 
     fn thread(&mut self) -> Parsed<Thread> {
         self.next();
-        let attrs = self.attributes(THREAD, "thread", false)?;
+        let header = self.attributes(THREAD, "thread", false);
+        if header.is_err() {
+            self.skip_to_block();
+        }
         let flowops = self.flowops("thread")?;
+        let attrs = header?;
         if flowops.is_empty() && self.problems.is_empty() {
             let problem = Problem::new(attrs.span, "the thread has no flowop", "nothing to do");
             return Err(self.problem(problem));
@@ -49,7 +57,12 @@ impl Parser {
 
     /// After `define flowop`.
     pub(super) fn composite(&mut self) -> Parsed<StatementKind> {
-        let attrs = self.attributes(COMPOSITE, "define flowop", true)?;
+        let header = self.attributes(COMPOSITE, "define flowop", true);
+        if header.is_err() {
+            self.skip_to_block();
+        }
+        let flowops = self.flowops("flowop")?;
+        let attrs = header?;
         if attrs.get(Key::Name).is_none() {
             let problem = Problem::new(
                 attrs.span,
@@ -58,7 +71,6 @@ impl Parser {
             );
             self.problem(problem.help("write define flowop name=…"));
         }
-        let flowops = self.flowops("flowop")?;
         if flowops.is_empty() && self.problems.is_empty() {
             let problem =
                 Problem::new(attrs.span, "the composite flowop is empty", "nothing to do");
@@ -141,11 +153,17 @@ impl Parser {
     pub(super) fn foreach(&mut self) -> Parsed<StatementKind> {
         let token = self.peek().clone();
         let Kind::Var(name) = token.kind else {
-            return Err(self.expected("a variable after `foreach`: foreach $x in 1, 2 { … }"));
+            return Err(self.expected_with("a variable after `foreach`", foreach_form));
         };
         self.next();
         if !self.at_word("in") {
-            return Err(self.expected("`in` and the values: foreach $x in 1, 2 { … }"));
+            let e = self.expected_with("`in` after the variable", foreach_form);
+            self.skip_to_block();
+            if self.eat_sign('{') {
+                let open = self.last_span();
+                self.loop_body(open)?;
+            }
+            return Err(e);
         }
         self.next();
         let mut values = vec![self.expr("a value")?];
@@ -153,6 +171,7 @@ impl Parser {
             values.push(self.expr("a value after `,`")?);
         }
         if self.depth >= MOST_DEPTH {
+            self.too_deep = true;
             let span = token.span;
             return Err(self.problem(Problem::new(
                 span,
@@ -188,7 +207,7 @@ impl Parser {
                 Ok(statement) => body.push(statement),
                 Err(Reported) => {
                     self.at = self.at.max(start + 1);
-                    self.recover(STATEMENTS);
+                    self.recover_statement(STATEMENTS);
                 }
             }
         }
@@ -211,6 +230,9 @@ impl Parser {
     }
 
     fn not_closed(&mut self, of: &str, open: Span) -> Reported {
+        if std::mem::replace(&mut self.unclosed, true) {
+            return Reported;
+        }
         let token = self.peek().clone();
         let problem = Problem::new(
             open,
@@ -220,11 +242,20 @@ impl Parser {
             ),
             "opened here",
         );
-        self.problem(
-            problem
-                .also(token.span, "expected `}` before this")
-                .help("add the missing `}`"),
-        )
+        let problem = problem.help("add the missing `}`");
+        let problem = match token.kind {
+            Kind::End => problem,
+            _ => problem.also(token.span, "expected `}` before this"),
+        };
+        self.problem(problem)
+    }
+
+    /// After a thread that failed: a thread whose own braces were read leaves nothing to skip.
+    fn recover_in_block(&mut self, words: &[&str]) {
+        if self.at > 0 && self.tokens[self.at - 1].kind == Kind::Sign('}') {
+            return;
+        }
+        self.recover(words);
     }
 
     /// After a token that does not belong into a block: goes on behind it.
@@ -236,4 +267,8 @@ impl Parser {
         self.recover(words);
         Ok(())
     }
+}
+
+fn foreach_form(problem: Problem) -> Problem {
+    problem.help("write foreach $x in 1, 2 { … }")
 }

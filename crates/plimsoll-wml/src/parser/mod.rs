@@ -81,6 +81,9 @@ pub(crate) fn parse_text(text: &str, file: u16) -> Tree {
         at: 0,
         depth: 0,
         problems: lexed.problems,
+        unclosed: false,
+        at_line: false,
+        too_deep: false,
     };
     let statements = parser.file();
     // Lexing ran ahead of parsing: bring the errors back into the order of the text.
@@ -100,6 +103,9 @@ pub(crate) fn parse_value(text: &str, file: u16) -> Result<crate::ast::Expr, Vec
         at: 0,
         depth: 0,
         problems: lexed.problems,
+        unclosed: false,
+        at_line: false,
+        too_deep: false,
     };
     match parser.expr("a value") {
         Ok(expr) if parser.problems.is_empty() => match parser.peek().kind {
@@ -126,6 +132,12 @@ struct Parser {
     at: usize,
     depth: usize,
     problems: Vec<Problem>,
+    /// A block without an end has been reported; those around it have none either.
+    unclosed: bool,
+    /// The statement that failed has been skipped already.
+    at_line: bool,
+    /// Blocks lie too deep: what follows cannot be made sense of.
+    too_deep: bool,
 }
 
 impl Parser {
@@ -180,7 +192,7 @@ impl Parser {
 
     /// Whether so much is wrong that reading on is of no use.
     fn gives_up(&self) -> bool {
-        self.problems.len() >= MOST_ERRORS
+        self.problems.len() >= MOST_ERRORS || self.too_deep
     }
 
     /// Reports that something else was expected than what comes next.
@@ -229,6 +241,48 @@ impl Parser {
         }
     }
 
+    fn recover_statement(&mut self, words: &[&str]) {
+        if !std::mem::take(&mut self.at_line) {
+            self.recover(words);
+        }
+    }
+
+    /// After an error before a block: goes to its opening brace, so that its insides are read
+    /// as what they are. Stays where the block cannot be any more.
+    fn skip_to_block(&mut self) {
+        while !matches!(self.peek().kind, Kind::End | Kind::Sign('{' | '}')) {
+            let token = self.peek();
+            let inner = ["flowop", "thread"];
+            let stops = matches!(&token.kind, Kind::Word(w) if token.starts_line
+                && (STATEMENTS.contains(&w.as_str()) || inner.contains(&w.as_str())));
+            if stops {
+                return;
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Skips a statement that begins with an unknown word, with the blocks in it: to the next
+    /// line that does not go on with it.
+    fn skip_statement(&mut self) {
+        let mut depth = 0_usize;
+        let mut first = true;
+        loop {
+            let token = self.peek();
+            let after_comma = self.at > 0 && self.tokens[self.at - 1].kind == Kind::Sign(',');
+            match token.kind {
+                Kind::End => return,
+                Kind::Sign('{') => depth += 1,
+                Kind::Sign('}') if depth == 0 => return,
+                Kind::Sign('}') => depth -= 1,
+                _ if depth == 0 && token.starts_line && !first && !after_comma => return,
+                _ => {}
+            }
+            first = false;
+            self.at += 1;
+        }
+    }
+
     fn file(&mut self) -> Vec<Statement> {
         let mut statements = Vec::new();
         while !self.at_end() && !self.gives_up() {
@@ -238,7 +292,7 @@ impl Parser {
                 Err(Reported) => {
                     // A statement that failed at its first word must not stop the advance.
                     self.at = self.at.max(start + 1);
-                    self.recover(&[]);
+                    self.recover_statement(&[]);
                 }
             }
         }

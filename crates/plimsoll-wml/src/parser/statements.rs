@@ -8,17 +8,20 @@ use crate::ast::{
 use crate::attributes::{
     DEFINE_RANDVAR, EVENTGEN, FILE, FILESET, Key, MULTI, MULTISYNC, RANDVAR, flowop,
 };
-use crate::diagnostics::{Problem, Span};
-use crate::lexer::Kind;
+use crate::diagnostics::{Problem, nearest};
+use crate::lexer::{Kind, Token};
 
 impl Parser {
     pub(super) fn statement(&mut self) -> Parsed<Statement> {
         let token = self.peek().clone();
-        let Kind::Word(word) = token.kind else {
+        let Kind::Word(word) = token.kind.clone() else {
             return Err(self.not_a_statement());
         };
         if !STATEMENTS.contains(&word.as_str()) {
-            return Err(self.unknown_statement(&word, token.span));
+            let reported = self.unknown_statement(&word, &token);
+            self.skip_statement();
+            self.at_line = true;
+            return Err(reported);
         }
         self.next();
         let first = self.at;
@@ -52,12 +55,20 @@ impl Parser {
         self.expected_with("a statement", |p| p.help(help))
     }
 
-    fn unknown_statement(&mut self, word: &str, span: Span) -> Reported {
-        let problem = Problem::new(
-            span,
-            format!("unknown statement `{word}`"),
-            "expected a statement",
-        );
+    fn unknown_statement(&mut self, word: &str, token: &Token) -> Reported {
+        let problem = if token.starts_line {
+            Problem::new(
+                token.span,
+                format!("unknown statement `{word}`"),
+                "expected a statement",
+            )
+        } else {
+            Problem::new(
+                token.span,
+                format!("unexpected `{word}` after the statement"),
+                "expected its end, or another statement",
+            )
+        };
         let problem = match word {
             "flowop" => problem.help("flowops stand in a thread, or in define flowop … { … }"),
             "thread" => problem.help("threads stand in a process: define process … { thread … }"),
@@ -251,7 +262,11 @@ impl Parser {
                 self.next();
                 return Ok(found);
             }
-            return Err(self.expected_with(what, |p| p.suggest(&lower, known.iter().copied())));
+            let near = nearest(&lower, known.iter().copied());
+            return Err(self.expected_with(what, |p| match near {
+                Some(near) => p.help(format!("did you mean `{near}`?")),
+                None => p,
+            }));
         }
         Err(self.expected(what))
     }
@@ -348,7 +363,10 @@ impl Parser {
             "directory",
             "command",
         ];
-        let word = self.keyword("what to do with the statistics", &known)?;
+        let word = self.keyword(
+            "clear, snap, dump, xmldump, multidump, directory or command",
+            &known,
+        )?;
         Ok(StatementKind::Stats(match word {
             "clear" => Stats::Clear,
             "snap" => Stats::Snap,
