@@ -13,19 +13,19 @@ use std::fmt::{self, Display, Formatter};
 ///
 /// With the [`Layout`]s (one a fileset, in the Plan's order) directories, sizes and their
 /// distribution are those the run will make; without them only what the Plan asks for is shown.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct PlanView<'a> {
     /// The Plan.
     pub plan: &'a Plan,
     /// One entry a fileset, or none.
-    pub layouts: &'a [Layout],
+    pub layouts: Vec<&'a Layout>,
 }
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         PlanView {
             plan: self,
-            layouts: &[],
+            layouts: vec![],
         }
         .fmt(f)
     }
@@ -37,7 +37,7 @@ impl Display for PlanView<'_> {
         head(f, plan)?;
         parameters(f, plan)?;
         variables(f, plan)?;
-        filesets::write(f, plan, self.layouts)?;
+        filesets::write(f, plan, &self.layouts)?;
         programs::write(f, plan)?;
         script(f, plan)?;
         options(f, &plan.options)?;

@@ -272,7 +272,7 @@ fn everything_a_plan_can_hold_is_printed() {
         .into();
     let view = PlanView {
         plan: &plan,
-        layouts: &layouts,
+        layouts: layouts.iter().collect(),
     };
     insta::assert_snapshot!(view);
 }

@@ -13,10 +13,8 @@ pub struct Moment {
     pub ops_per_s: f64,
     /// Bytes a second.
     pub bytes_per_s: f64,
-    /// Mean service time in milliseconds.
-    pub mean_ms: f64,
-    /// 99th percentile of the service time in milliseconds.
-    pub p99_ms: f64,
+    /// Mean and 99th percentile of the service time in milliseconds, once they are known.
+    pub latency_ms: Option<(f64, f64)>,
     /// Errors since the run began.
     pub errors: u64,
 }
@@ -24,14 +22,15 @@ pub struct Moment {
 /// One line without its end.
 #[must_use]
 pub fn line(m: &Moment) -> String {
+    let shown = |ms: Option<f64>| ms.map_or("-".into(), latency);
     let whole = Duration::from_secs(m.elapsed.as_secs());
     format!(
         "{:>6}  {:>9} ops/s  {:>7} MiB/s  mean {:>7}  p99 {:>7}  {} {}",
         show_duration(whole),
         rate(m.ops_per_s),
         mib_per_s(m.bytes_per_s),
-        latency(m.mean_ms),
-        latency(m.p99_ms),
+        shown(m.latency_ms.map(|l| l.0)),
+        shown(m.latency_ms.map(|l| l.1)),
         m.errors,
         if m.errors == 1 { "error" } else { "errors" },
     )

@@ -239,8 +239,7 @@ fn live_line() {
         elapsed: Duration::from_millis(12_700),
         ops_per_s: 123_456.7,
         bytes_per_s: 2e8,
-        mean_ms: 0.0123,
-        p99_ms: 4.56,
+        latency_ms: Some((0.0123, 4.56)),
         errors: 0,
     });
     insta::assert_snapshot!(line, @"   12s    123 457 ops/s      191 MiB/s  mean 12.3 µs  p99 4.56 ms  0 errors");

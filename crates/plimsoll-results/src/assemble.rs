@@ -7,7 +7,7 @@ use crate::run::{
 use crate::{Environment, SCHEMA};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Latency, OpTotals, WindowTotals};
-use plimsoll_plan::{Note, OnError, OperationId, Phase, Plan};
+use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Plan};
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
@@ -52,11 +52,10 @@ impl Run {
     #[must_use]
     pub fn assemble(measured: Measured) -> Run {
         let m = measured;
-        let unused = unused_implicit_opens(&m.plan);
         let mut windows: Vec<Window> = m
             .windows
             .iter()
-            .map(|(totals, system)| window(&m.plan, totals, system, &unused))
+            .map(|(totals, system)| window(&m.plan, totals, system))
             .collect();
         let last = windows.pop().unwrap_or_else(|| Window {
             number: 0,
@@ -119,58 +118,72 @@ fn unused_implicit_opens(plan: &Plan) -> BTreeSet<OperationId> {
     implicit.difference(&explicit).copied().collect()
 }
 
-fn window(
-    plan: &Plan,
-    totals: &WindowTotals,
-    system: &SystemUse,
-    hidden_if_unused: &BTreeSet<OperationId>,
-) -> Window {
-    let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
-    let rows = plan.operations.iter().zip(&totals.rows).enumerate();
-    let operations = rows
+/// Figures of what the operations of a Plan did in a time: the summary, and a row each.
+///
+/// Processor time and operations in flight are not known here and are left out.
+#[must_use]
+pub fn figures(plan: &Plan, rows: &[OpTotals], seconds: f64) -> (Summary, Vec<OperationFigures>) {
+    let hidden_if_unused = unused_implicit_opens(plan);
+    let operations = plan
+        .operations
+        .iter()
+        .zip(rows)
+        .enumerate()
         .filter(|(i, (_, t))| {
             let id = OperationId(u32::try_from(*i).unwrap_or(u32::MAX));
             t.ops + t.error_count() > 0 || !hidden_if_unused.contains(&id)
         })
-        .map(|(_, (op, t))| OperationFigures {
-            name: op.name.clone(),
-            kind: op.kind,
-            class: op.kind.class(),
-            ops: t.ops,
-            ops_per_s: per(t.ops, seconds),
-            bytes: t.bytes,
-            bytes_per_s: per(t.bytes, seconds),
-            service: LatencyFigures::of(&t.service),
-            cpu_us_per_op: t.cpu_us_per_op(),
-            errors: t.error_count(),
-            error_codes: t.errors.clone(),
-            response: (t.response.count() > 0).then(|| LatencyFigures::of(&t.response)),
-        })
+        .map(|(_, (op, t))| operation(op, t, seconds))
         .collect();
+    (summary(plan, rows, seconds), operations)
+}
+
+fn operation(op: &Operation, t: &OpTotals, seconds: f64) -> OperationFigures {
+    OperationFigures {
+        name: op.name.clone(),
+        kind: op.kind,
+        class: op.kind.class(),
+        ops: t.ops,
+        ops_per_s: per(t.ops, seconds),
+        bytes: t.bytes,
+        bytes_per_s: per(t.bytes, seconds),
+        service: LatencyFigures::of(&t.service),
+        cpu_us_per_op: t.cpu_us_per_op(),
+        errors: t.error_count(),
+        error_codes: t.errors.clone(),
+        response: (t.response.count() > 0).then(|| LatencyFigures::of(&t.response)),
+    }
+}
+
+fn window(plan: &Plan, totals: &WindowTotals, system: &SystemUse) -> Window {
+    let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
+    let (mut summary, operations) = figures(plan, &totals.rows, seconds);
+    summary.in_flight = totals.in_flight;
+    if summary.ops > 0 && plan.cpu_accounting {
+        let cpu_s = system.process.as_ref().map(|p| p.cpu_s());
+        summary.cpu_us_per_op = cpu_s.map(|s| s * 1e6 / summary.ops as f64);
+    }
     Window {
         number: totals.number,
         start_s: totals.start as f64 / 1e9,
         window_s: seconds,
-        summary: summary(plan, totals, system, seconds),
+        summary,
         operations,
         system: system.clone(),
     }
 }
 
-fn summary(plan: &Plan, totals: &WindowTotals, system: &SystemUse, seconds: f64) -> Summary {
-    let rows = || plan.operations.iter().zip(&totals.rows);
-    let counted = || rows().filter(|(op, _)| op.kind.counts()).map(|(_, t)| t);
+fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64) -> Summary {
+    let rows = || plan.operations.iter().map(|o| o.kind).zip(rows);
+    let counted = || rows().filter(|(kind, _)| kind.counts()).map(|(_, t)| t);
     let mut latency = Latency::default();
     counted().for_each(|t| latency.add(&t.service));
     let ops: u64 = counted().map(|t| t.ops).sum();
     let bytes: u64 = counted().map(|t| t.bytes).sum();
-    let ops_where = |wanted: fn(plimsoll_plan::OpKind) -> bool| -> u64 {
-        rows()
-            .filter(|(op, _)| wanted(op.kind))
-            .map(|(_, t)| t.ops)
-            .sum()
+    let ops_where = |wanted: fn(OpKind) -> bool| -> u64 {
+        let found = rows().filter(|(kind, _)| wanted(*kind));
+        found.map(|(_, t)| t.ops).sum()
     };
-    let cpu_s = system.process.as_ref().map(|p| p.cpu_s());
     Summary {
         ops,
         ops_per_s: per(ops, seconds),
@@ -179,13 +192,11 @@ fn summary(plan: &Plan, totals: &WindowTotals, system: &SystemUse, seconds: f64)
         mean_ms: ms(latency.mean()),
         p50_ms: ms(latency.quantile(0.5) as f64),
         p99_ms: ms(latency.quantile(0.99) as f64),
-        errors: rows().map(|(_, t)| OpTotals::error_count(t)).sum(),
-        reads_per_s: per(ops_where(plimsoll_plan::OpKind::reads), seconds),
-        writes_per_s: per(ops_where(plimsoll_plan::OpKind::writes), seconds),
-        cpu_us_per_op: cpu_s
-            .filter(|_| ops > 0 && plan.cpu_accounting)
-            .map(|s| s * 1e6 / ops as f64),
-        in_flight: totals.in_flight,
+        errors: rows().map(|(_, t)| t.error_count()).sum(),
+        reads_per_s: per(ops_where(OpKind::reads), seconds),
+        writes_per_s: per(ops_where(OpKind::writes), seconds),
+        cpu_us_per_op: None,
+        in_flight: 0,
     }
 }
 
@@ -211,11 +222,10 @@ fn judge(m: &Measured, last: &Window) -> Validity {
     if m.interrupted {
         say("interrupted", "stopped before its end".into());
     }
-    let measures = m.plan.script.contains(&Phase::OpenWindow);
-    if measures && m.windows.is_empty() && m.failure.is_none() && !m.interrupted {
-        say("nothing_measured", "no window was measured".into());
-    }
     let said = |code: &str| m.reasons.iter().any(|r| r.code == code);
+    if m.windows.is_empty() && m.failure.is_none() && !m.interrupted && !said("no_window") {
+        say("no_window", "no window was measured".into());
+    }
     if m.plan.options.on_error == OnError::Count && last.summary.errors > 0 && !said("errors") {
         say(
             "errors",

@@ -29,6 +29,18 @@ pub struct RunWriter {
     name: String,
     dir: TempDir,
     series: SeriesWriter,
+    /// After `dir`, so that it is dropped when the hidden directory has gone.
+    _made_root: Option<MadeRoot>,
+}
+
+/// A root that did not exist before; removed if nothing came to be in it.
+struct MadeRoot(PathBuf);
+
+impl Drop for MadeRoot {
+    fn drop(&mut self) {
+        // One that is not empty is meant to stay.
+        let _ = std::fs::remove_dir(&self.0);
+    }
 }
 
 impl RunWriter {
@@ -45,6 +57,7 @@ impl RunWriter {
         started: SystemTime,
         clock: ClockKind,
     ) -> Result<Self, ResultsError> {
+        let made_root = (!root.exists()).then(|| MadeRoot(root.to_owned()));
         std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
         let dir = tempfile::Builder::new()
             .prefix(".plimsoll-")
@@ -61,6 +74,7 @@ impl RunWriter {
             name: name_of(&plan.name, started),
             dir,
             series,
+            _made_root: made_root,
         })
     }
 

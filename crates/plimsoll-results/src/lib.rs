@@ -14,7 +14,7 @@ mod histograms;
 mod run;
 mod series;
 
-pub use assemble::Measured;
+pub use assemble::{Measured, figures};
 pub use dir::{RunDir, RunWriter};
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;

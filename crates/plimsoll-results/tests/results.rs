@@ -202,13 +202,23 @@ fn verdicts_have_an_order() {
 }
 
 #[test]
-fn a_run_without_a_window_is_valid_only_if_none_was_asked_for() {
+fn a_run_without_a_window_is_invalid() {
     let mut m = one_window();
     m.windows.clear();
-    assert_eq!(Run::assemble(m.clone()).validity.verdict, Verdict::Invalid);
-    m.plan.script = vec![Phase::Start];
     let run = Run::assemble(m);
-    assert_eq!((run.validity.verdict, run.window_s), (Verdict::Valid, 0.0));
+    assert_eq!(
+        (run.validity.verdict, run.window_s),
+        (Verdict::Invalid, 0.0)
+    );
+    assert_eq!(run.validity.reasons[0].code, "no_window");
+}
+
+#[test]
+fn a_root_made_for_nothing_goes_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("results");
+    drop(writer(&root, ClockKind::Real, SystemTime::now()));
+    assert!(!root.exists());
 }
 
 #[test]

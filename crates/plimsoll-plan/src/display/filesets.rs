@@ -15,7 +15,7 @@ pub(super) fn name(plan: &Plan, id: FilesetId) -> String {
     }
 }
 
-pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, layouts: &[Layout]) -> fmt::Result {
+pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, layouts: &[&Layout]) -> fmt::Result {
     if plan.filesets.is_empty() {
         return Ok(());
     }

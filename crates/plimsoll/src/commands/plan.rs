@@ -23,7 +23,7 @@ pub fn run(args: &PlanArgs) -> Result<Exit, Stopped> {
                 .map_err(Stopped::usage)?;
             let view = PlanView {
                 plan: &plan,
-                layouts: &layouts,
+                layouts: layouts.iter().collect(),
             };
             print(&view.to_string())
         }
