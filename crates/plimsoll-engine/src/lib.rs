@@ -1,1 +1,15 @@
-//! (being written)
+//! Runs a Plan on a target: populates filesets, starts workers on their lanes, measures, cleans.
+//!
+//! [`preflight`] says what a run would need and whether it would begin; [`run`] runs. What
+//! happens meanwhile is told to an [`Observer`].
+
+mod outcome;
+mod run;
+mod shared;
+mod store;
+mod sync;
+mod worker;
+
+pub use outcome::{Drawn, Failure, Outcome, Populated, Reason, VariableStats, Window};
+pub use run::{ClockKind, EngineError, Event, Observer, Preflight, Settings, Stop, preflight, run};
+pub use store::{FilesetState, Hand};

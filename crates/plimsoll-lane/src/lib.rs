@@ -13,6 +13,7 @@
 
 mod deadline;
 mod lane;
+pub mod os;
 mod remote;
 mod waits;
 

@@ -143,6 +143,11 @@ impl LaneProgress {
         self.ended.load(Relaxed)
     }
 
+    /// Says that the lane has ended, even if it could not deliver everything.
+    pub fn mark_ended(&self) {
+        self.ended.store(true, std::sync::atomic::Ordering::Release);
+    }
+
     /// Operations that completed after the end of a window they were begun in.
     #[must_use]
     pub fn in_flight(&self) -> u64 {

@@ -45,6 +45,10 @@ impl Target for Null {
         }
     }
 
+    fn keeps_files(&self) -> bool {
+        false
+    }
+
     fn can_be_virtual(&self) -> bool {
         // Without a latency time would stand still for ever.
         self.latency > 0

@@ -55,6 +55,15 @@ pub enum TargetError {
     NotDir(PathBuf),
 }
 
+/// What a target is connected to for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To put load on it: the work directory is made if it is missing.
+    Load,
+    /// To look only: nothing is made.
+    Look,
+}
+
 /// Schemes and what they are.
 pub const SCHEMES: &[(&str, &str)] = &[
     ("posix", "files in the work directory, through system calls"),
@@ -71,11 +80,12 @@ pub const SCHEMES: &[(&str, &str)] = &[
 pub fn connect<V: Visitor>(
     url: &str,
     place: &WorkPlace,
+    purpose: Purpose,
     visitor: V,
 ) -> Result<V::Output, TargetError> {
     let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
     match scheme {
-        "posix" => Ok(visitor.visit(crate::posix::Posix::connect(rest, place)?)),
+        "posix" => Ok(visitor.visit(crate::posix::Posix::connect(rest, place, purpose)?)),
         "null" => Ok(visitor.visit(crate::null::Null::connect(rest)?)),
         _ => Err(unknown(scheme)),
     }

@@ -22,6 +22,29 @@ pub trait Target: Send + Sync + 'static {
         false
     }
 
+    /// Whether files that are made are there afterwards; without it nothing is populated.
+    fn keeps_files(&self) -> bool {
+        true
+    }
+
+    /// Whether the work directory exists; only a target that is looked at may say no.
+    fn exists(&self) -> bool {
+        true
+    }
+
+    /// Whether connecting made the work directory.
+    fn made_work_dir(&self) -> bool {
+        false
+    }
+
+    /// Removes the work directory, which must be empty.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn remove_work_dir(&self) -> Result<(), OpError> {
+        Ok(())
+    }
+
     /// Free space and inodes; `None` where that has no meaning.
     ///
     /// # Errors

@@ -4,12 +4,12 @@ mod aio;
 mod session;
 
 use crate::error::OpError;
-use crate::registry::{Options, TargetError};
+use crate::registry::{Options, Purpose, TargetError};
 use crate::session::{SessionSpec, Space, Target};
 use aio::Pool;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_plan::WorkPlace;
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use session::PosixSession;
 use std::os::fd::OwnedFd;
@@ -21,46 +21,56 @@ pub(crate) struct Posix {
     root: Arc<OwnedFd>,
     path: std::path::PathBuf,
     aio: Arc<Pool>,
+    found: Found,
+}
+
+/// How the work directory came to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    There,
+    Made,
+    Missing,
 }
 
 impl Posix {
     /// Opens the work directory, which is made if only its last component is missing.
-    pub(crate) fn connect(rest: &str, place: &WorkPlace) -> Result<Self, TargetError> {
+    pub(crate) fn connect(
+        rest: &str,
+        place: &WorkPlace,
+        purpose: Purpose,
+    ) -> Result<Self, TargetError> {
         Options::parse("posix", rest)?.finish("none: the place is given by --dir")?;
-        let path = if place.dir.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            &place.dir
-        };
-        let root = open_root(path)?;
-        Ok(Self {
-            root: Arc::new(root),
-            path: path.into(),
-            aio: Arc::default(),
-        })
+        let path = if place.dir.as_os_str().is_empty() { Path::new(".") } else { &place.dir };
+        let (root, found) = open_root(path, purpose)?;
+        Ok(Self { root: Arc::new(root), path: path.into(), aio: Arc::default(), found })
     }
 }
 
-fn open_root(path: &Path) -> Result<OwnedFd, TargetError> {
+/// Opens the work directory; when it is only looked for and missing, the one that would hold it.
+fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, Found), TargetError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let place = |error: Errno| TargetError::Place {
-        path: path.into(),
-        error: error.into(),
-    };
-    match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+    let open = |path: &Path| rustix::fs::openat(CWD, path, flags, Mode::empty());
+    let place = |error: Errno| TargetError::Place { path: path.into(), error: error.into() };
+    match open(path) {
         Err(Errno::NOENT) => {}
         Err(Errno::NOTDIR) => return Err(TargetError::NotDir(path.into())),
-        other => return other.map_err(place),
+        other => return other.map(|fd| (fd, Found::There)).map_err(place),
     }
+    let parent = match path.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    };
     // A whole missing path is most often a file system that is not mounted: making it would
     // measure the disk below.
-    match rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o777)) {
-        Err(Errno::NOENT) => {
-            return Err(TargetError::NoParent(path.parent().unwrap_or(path).into()));
-        }
-        other => other.map_err(place)?,
+    let holder = open(parent).map_err(|e| match e {
+        Errno::NOENT => TargetError::NoParent(parent.into()),
+        e => place(e),
+    })?;
+    if purpose == Purpose::Look {
+        return Ok((holder, Found::Missing));
     }
-    rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(place)
+    rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o777)).map_err(place)?;
+    open(path).map(|fd| (fd, Found::Made)).map_err(place)
 }
 
 impl Target for Posix {
@@ -72,6 +82,18 @@ impl Target for Posix {
 
     fn lane_kind(&self) -> LaneKind {
         LaneKind::Blocking
+    }
+
+    fn exists(&self) -> bool {
+        self.found != Found::Missing
+    }
+
+    fn made_work_dir(&self) -> bool {
+        self.found == Found::Made
+    }
+
+    fn remove_work_dir(&self) -> Result<(), OpError> {
+        Ok(rustix::fs::unlinkat(CWD, &self.path, AtFlags::REMOVEDIR)?)
     }
 
     fn space(&self) -> Result<Option<Space>, OpError> {

@@ -1,0 +1,167 @@
+//! What a run came to.
+
+use plimsoll_measure::WindowTotals;
+use plimsoll_measure::system::SystemUse;
+use plimsoll_plan::{OpKind, Place};
+use std::time::{Duration, SystemTime};
+
+/// Everything measured and noticed in a run.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Measured windows, in order.
+    pub windows: Vec<Window>,
+    /// Filesets, made or used again.
+    pub populated: Vec<Populated>,
+    /// The operation that ended the run.
+    pub failure: Option<Failure>,
+    /// Whether the run was stopped from outside.
+    pub interrupted: bool,
+    /// What makes the result invalid.
+    pub reasons: Vec<Reason>,
+    /// Workers that did not come back from a system call.
+    pub stuck: Vec<String>,
+    /// Remarks.
+    pub notes: Vec<String>,
+    /// Draws of testrandvar.
+    pub variables: Vec<Drawn>,
+    /// What the target said of itself.
+    pub target: String,
+    /// Lanes that drove the workers.
+    pub lanes: usize,
+    /// What was left in the work directory because Plimsoll did not make it.
+    pub foreign: Vec<String>,
+}
+
+/// A measured window.
+#[derive(Debug)]
+pub struct Window {
+    /// What the workers did.
+    pub totals: WindowTotals,
+    /// Wall clock at its begin.
+    pub started: SystemTime,
+    /// What the process and the machine used.
+    pub system: SystemUse,
+}
+
+/// A fileset that was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Populated {
+    /// Name.
+    pub fileset: String,
+    /// Files made or found.
+    pub files: u64,
+    /// Directories made or found.
+    pub dirs: u64,
+    /// Bytes written or found.
+    pub bytes: u64,
+    /// How long it took.
+    pub time: Duration,
+    /// An identical tree of an earlier run was used.
+    pub reused: bool,
+}
+
+/// An operation that ended the run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// Name of the operation.
+    pub operation: String,
+    /// Its kind.
+    pub kind: Option<OpKind>,
+    /// Worker that did it.
+    pub worker: String,
+    /// Path it worked on; may be empty.
+    pub path: String,
+    /// What went wrong.
+    pub error: String,
+    /// Where the operation stands in the workload.
+    pub place: Option<Place>,
+}
+
+/// Why a result is invalid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// A word for scripts.
+    pub code: &'static str,
+    /// A sentence for people.
+    pub text: String,
+}
+
+/// What testrandvar drew.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawn {
+    /// Name of the operation.
+    pub name: String,
+    /// Count, mean and deviation.
+    pub stats: VariableStats,
+}
+
+/// Mean and deviation of numbers as they come (Welford 1962).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct VariableStats {
+    /// Numbers.
+    pub count: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Sum of squared distances from the mean.
+    squares: f64,
+}
+
+impl VariableStats {
+    /// Adds a number.
+    pub fn add(&mut self, x: f64) {
+        self.count += 1;
+        let distance = x - self.mean;
+        self.mean += distance / self.count as f64;
+        self.squares += distance * (x - self.mean);
+    }
+
+    /// Adds another series (Chan, Golub, LeVeque 1979).
+    pub fn merge(&mut self, other: &Self) {
+        let count = self.count + other.count;
+        if other.count == 0 {
+            return;
+        }
+        let distance = other.mean - self.mean;
+        let share = other.count as f64 / count as f64;
+        self.mean += distance * share;
+        self.squares += other.squares + distance * distance * self.count as f64 * share;
+        self.count = count;
+    }
+
+    /// Standard deviation with n − 1; 0 for fewer than two numbers.
+    #[must_use]
+    pub fn deviation(&self) -> f64 {
+        if self.count < 2 {
+            0.0
+        } else {
+            (self.squares / (self.count - 1) as f64).sqrt()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn merged_series_are_one_series(
+            a in prop::collection::vec(-1e6f64..1e6, 0..50),
+            b in prop::collection::vec(-1e6f64..1e6, 0..50),
+        ) {
+            let of = |xs: &[f64]| {
+                let mut s = VariableStats::default();
+                xs.iter().for_each(|x| s.add(*x));
+                s
+            };
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let all: Vec<f64> = a.iter().chain(&b).copied().collect();
+            let whole = of(&all);
+            prop_assert_eq!(merged.count, whole.count);
+            prop_assert!((merged.mean - whole.mean).abs() < 1e-6);
+            prop_assert!((merged.deviation() - whole.deviation()).abs() < 1e-3);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Lanes of a run: which workers they drive, and the threads they are.
+
+use super::crew::Crew;
+use crate::outcome::Failure;
+use crate::shared::Shared;
+use crate::sync::lock;
+use crate::worker::{Core, Hands, Uncharged, Worker, worker_name};
+use plimsoll_lane::{Lane, LaneKind, Task, os};
+use plimsoll_measure::{Recorder, RowSpec};
+use plimsoll_plan::{Cold, Plan};
+use plimsoll_target::{ContentPool, OpError, SessionSpec, Target};
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A worker: its group, its number within it, and its number in the run.
+#[derive(Clone, Copy)]
+pub(crate) struct WorkerId {
+    pub(crate) group: u32,
+    pub(crate) number: u32,
+    pub(crate) index: u32,
+}
+
+/// Where lanes and the controller wait for each other.
+#[derive(Default)]
+pub(crate) struct Gate {
+    state: Mutex<(usize, bool)>,
+    changed: Condvar,
+}
+
+impl Gate {
+    /// A lane is ready; returns when the gate opens.
+    fn pass(&self) {
+        let mut state = lock(&self.state);
+        state.0 += 1;
+        self.changed.notify_all();
+        while !state.1 {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits until so many lanes are ready.
+    pub(crate) fn wait_for(&self, lanes: usize) {
+        let mut state = lock(&self.state);
+        while state.0 < lanes {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(crate) fn open(&self) {
+        lock(&self.state).1 = true;
+        self.changed.notify_all();
+    }
+}
+
+/// Wakes the controller when a lane has ended.
+#[derive(Default)]
+pub(crate) struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Bell {
+    pub(crate) fn ring(&self) {
+        *lock(&self.rung) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the bell, for at most so long.
+    pub(crate) fn wait(&self, at_most: Duration) {
+        let rung = lock(&self.rung);
+        let (mut rung, _) = self
+            .changed
+            .wait_timeout_while(rung, at_most, |rung| !*rung)
+            .unwrap_or_else(PoisonError::into_inner);
+        *rung = false;
+    }
+}
+
+/// All workers of a Plan, in the order of their groups.
+pub(crate) fn workers(plan: &Plan) -> Vec<WorkerId> {
+    let mut all = Vec::new();
+    for (group, g) in plan.groups.iter().enumerate() {
+        for number in 0..g.workers() as u32 {
+            all.push(WorkerId {
+                group: group as u32,
+                number,
+                index: all.len() as u32,
+            });
+        }
+    }
+    all
+}
+
+/// Which workers each lane drives.
+pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> Vec<Vec<WorkerId>> {
+    let count = match kind {
+        LaneKind::Blocking => all.len(),
+        LaneKind::Virtual => 1,
+        LaneKind::Reactor => lanes
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+            .min(all.len()),
+    };
+    let mut lanes = vec![Vec::new(); count.max(1)];
+    for (i, worker) in all.iter().enumerate() {
+        let at = i % lanes.len();
+        lanes[at].push(*worker);
+    }
+    lanes
+}
+
+/// What a lane records: the rows its workers' programs have.
+pub(crate) fn specs(shared: &Shared, workers: &[WorkerId]) -> Vec<RowSpec> {
+    let paced = shared.events.is_some();
+    let mut specs = vec![
+        RowSpec {
+            unused: true,
+            paced: false
+        };
+        shared.rows.len()
+    ];
+    for worker in workers {
+        for row in &shared.programs[worker.group as usize].rows {
+            specs[*row as usize] = RowSpec {
+                unused: false,
+                paced,
+            };
+        }
+    }
+    specs
+}
+
+/// A lane to be: everything its thread needs.
+pub(crate) struct LanePlan<T: Target> {
+    pub(crate) target: Arc<T>,
+    pub(crate) content: ContentPool,
+    pub(crate) kind: LaneKind,
+    pub(crate) number: usize,
+    pub(crate) workers: Vec<WorkerId>,
+    pub(crate) recorder: Recorder,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) bell: Arc<Bell>,
+}
+
+impl<T: Target> LanePlan<T> {
+    pub(crate) fn of(crew: &Crew<T>, kind: LaneKind, number: usize, rest: LaneRest) -> Self {
+        let LaneRest {
+            workers,
+            recorder,
+            shared,
+            gate,
+            bell,
+        } = rest;
+        let (target, content) = (crew.target.clone(), crew.content.clone());
+        Self {
+            target,
+            content,
+            kind,
+            number,
+            workers,
+            recorder,
+            shared,
+            gate,
+            bell,
+        }
+    }
+
+    /// Starts the lane's thread. It ends by itself; one that is stuck in a system call cannot be
+    /// waited for, so nobody joins it.
+    pub(crate) fn spawn(self) -> std::io::Result<()> {
+        let name = match self.workers.first() {
+            Some(w) if self.kind == LaneKind::Blocking => {
+                worker_name(&self.shared.plan, w.group as usize, w.number)
+            }
+            _ => format!("lane-{}", self.number + 1),
+        };
+        std::thread::Builder::new()
+            .name(name)
+            .spawn(move || self.main())
+            .map(|_| ())
+    }
+
+    fn main(self) {
+        let (bell, shared, progress) = (
+            self.bell.clone(),
+            self.shared.clone(),
+            self.recorder.progress(),
+        );
+        let gate = self.gate.clone();
+        let mut passed = false;
+        let work = std::panic::catch_unwind(AssertUnwindSafe(|| self.work(&mut passed)));
+        if work.is_err() {
+            // A defect of ours; the run ends and says so instead of waiting for the lane.
+            let error = "internal error: a worker panicked; please report this".into();
+            let now = shared.clock.now();
+            shared.fail(nobody(error), now);
+            if !passed {
+                gate.pass();
+            }
+        }
+        progress.mark_ended();
+        bell.ring();
+    }
+
+    fn work(self, passed: &mut bool) {
+        let shared = self.shared.clone();
+        self.prepare_thread();
+        let lane = Lane::new(self.kind, shared.clock.clone(), shared.deadline.clone());
+        let recorder = Rc::new(self.recorder);
+        let mut workers = Vec::with_capacity(self.workers.len());
+        let mut failure = None;
+        for id in &self.workers {
+            let memory = shared.programs[id.group as usize].memory;
+            let spec = SessionSpec {
+                buffer: memory,
+                content: self.content.clone(),
+                clock: shared.clock.clone(),
+                number: u64::from(id.index),
+            };
+            match self.target.session(&lane, &spec) {
+                Ok(session) => {
+                    let core = core(&lane, &recorder, &shared, *id);
+                    workers.push(Worker::new(session, core));
+                }
+                Err(e) => failure = Some((*id, e)),
+            }
+        }
+        if let Some((id, e)) = failure {
+            shared.fail(no_session(&shared.plan, id, e), 0);
+        }
+        *passed = true;
+        self.gate.pass();
+        let tasks = workers
+            .into_iter()
+            .map(|w| -> Task<'_> { Box::pin(w.run()) })
+            .collect();
+        if let Err(deadlock) = lane.run(tasks) {
+            let error = format!(
+                "deadlock: all {} workers that are left wait for each other",
+                deadlock.waiting
+            );
+            shared.fail(nobody(error), lane.now());
+        }
+        recorder.finish();
+    }
+
+    fn prepare_thread(&self) {
+        os::set_exact_timers();
+        let plan = &self.shared.plan;
+        let cpus = &plan.options.cpus;
+        if let Some(cpu) = cpus.get(self.number % cpus.len().max(1)) {
+            // The processors were checked before the run.
+            let _ = os::pin(*cpu);
+        }
+        if let (LaneKind::Blocking, Some(worker)) = (self.kind, self.workers.first()) {
+            let group = &plan.groups[worker.group as usize];
+            let set = |what: &str, result: Result<(), rustix::io::Errno>| {
+                if let Err(e) = result {
+                    let text = format!("{what} of `{}` was refused: {}", group.thread, OpError(e));
+                    self.shared.note(text);
+                }
+            };
+            if group.nice != 0 {
+                set("nice", os::set_nice(group.nice));
+            }
+            if let Some(priority) = group.io_priority {
+                set("ioprio", os::set_io_priority(priority));
+            }
+        }
+        debug_assert!(plan.options.cold != Cold::System || rustix::process::geteuid().is_root());
+    }
+}
+
+/// What differs between the lanes of a run.
+pub(crate) struct LaneRest {
+    pub(crate) workers: Vec<WorkerId>,
+    pub(crate) recorder: Recorder,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) bell: Arc<Bell>,
+}
+
+/// A failure that is no operation's.
+fn nobody(error: String) -> Failure {
+    Failure {
+        operation: String::new(),
+        kind: None,
+        worker: String::new(),
+        path: String::new(),
+        error,
+        place: None,
+    }
+}
+
+fn no_session(plan: &Plan, id: WorkerId, error: OpError) -> Failure {
+    Failure {
+        worker: worker_name(plan, id.group as usize, id.number),
+        ..nobody(format!("cannot begin: {error}"))
+    }
+}
+
+fn core(lane: &Lane, recorder: &Rc<Recorder>, shared: &Arc<Shared>, id: WorkerId) -> Core {
+    let program = shared.programs[id.group as usize].clone();
+    let stream = shared.plan.stream("worker").branch(u64::from(id.index));
+    let variable = |(i, v): (usize, &plimsoll_plan::Variable)| {
+        stream
+            .named("variable")
+            .branch(i as u64)
+            .branch(v.seed.unwrap_or(0))
+            .rng()
+    };
+    let semaphores = program.semblocks.iter().map(|(row, _)| {
+        // The engine made one for each worker of each row, in the order of the workers.
+        shared.semaphore_of(*row, id.index)
+    });
+    Core {
+        lane: lane.clone(),
+        recorder: recorder.clone(),
+        group: id.group,
+        number: id.number,
+        index: id.index,
+        rng: stream.named("positions").rng(),
+        variable_rngs: shared
+            .plan
+            .variables
+            .iter()
+            .enumerate()
+            .map(variable)
+            .collect(),
+        hands: vec![Hands::default(); shared.filesets.len()].into(),
+        recorded: 0,
+        intended: None,
+        tickets: shared.first_tickets(),
+        uncharged: vec![Uncharged::default(); program.limiters.len()].into(),
+        seen: vec![0; program.blocks.len()].into(),
+        semaphores: semaphores.collect(),
+        rotation_at: 0,
+        cpu: crate::worker::CpuSampling::new(lane, shared.rows.len(), shared.plan.cpu_accounting),
+        shared: shared.clone(),
+        program,
+    }
+}

@@ -1,0 +1,233 @@
+//! The marker file: the proof that a directory is Plimsoll's, and the record of what is in it.
+
+use super::crew::{Crew, CrewError};
+use plimsoll_plan::{Plan, RelPath};
+use plimsoll_target::{EntryKind, OpError, Session, Target};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+/// Name of the marker file.
+pub(crate) const MARKER: &str = ".plimsoll";
+
+/// A file system's own directory in its root does not make the root somebody's.
+const NOBODYS: &[u8] = b"lost+found";
+
+/// What a marker file says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Marker {
+    /// Version of this form.
+    pub(crate) plimsoll: u32,
+    /// Workload of the last run here.
+    pub(crate) workload: String,
+    /// Seed of the last run here.
+    pub(crate) seed: u64,
+    /// The directory was made by Plimsoll, and goes when it is empty.
+    pub(crate) made_dir: bool,
+    /// The process that uses the directory at the moment.
+    pub(crate) used_by: Option<User>,
+    /// Trees below the directory.
+    pub(crate) trees: Vec<Tree>,
+}
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct User {
+    pub(crate) host: String,
+    pub(crate) pid: u32,
+    /// Tells a process from a later one with the same number: its start in clock ticks.
+    pub(crate) start: u64,
+}
+
+/// A fileset's tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tree {
+    /// Its root, relative to the work directory.
+    pub(crate) root: RelPath,
+    /// Number that tells trees apart, as text: JSON numbers do not hold 64 bits.
+    pub(crate) fingerprint: String,
+    pub(crate) state: TreeState,
+}
+
+/// How far a tree can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TreeState {
+    /// Being made.
+    Making,
+    /// As it was laid out.
+    Whole,
+    /// Changed by a run.
+    Used,
+}
+
+impl User {
+    /// This process.
+    pub(crate) fn me() -> Self {
+        let host = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        let pid = std::process::id();
+        Self {
+            host,
+            pid,
+            start: start_of(pid).unwrap_or(0),
+        }
+    }
+
+    /// Whether the process runs on this machine and is not this one.
+    fn is_another(&self) -> bool {
+        let me = Self::me();
+        self.host == me.host && self.pid != me.pid && start_of(self.pid) == Some(self.start)
+    }
+}
+
+/// Field 22 of `/proc/PID/stat`; the name before it may hold spaces, so it is counted from the
+/// closing parenthesis.
+fn start_of(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(19)?
+        .parse()
+        .ok()
+}
+
+/// What a guarded directory is.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// Missing.
+    Nothing,
+    /// There, and empty.
+    Empty,
+    /// Plimsoll's.
+    Ours(Marker),
+}
+
+/// Why a directory must not be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum GuardError {
+    #[error(
+        "`{0}` is not empty and was not made by Plimsoll (there is no {MARKER} in it): choose an \
+         empty or a new directory"
+    )]
+    Foreign(String),
+    #[error("`{0}` is in use by another run (process {1})")]
+    InUse(String, u32),
+    #[error("`{0}/{MARKER}` cannot be read as a marker of this version: {1}")]
+    Unreadable(String, String),
+    #[error("`{0}`: {1}")]
+    Io(String, OpError),
+}
+
+/// The path of the marker in a guarded directory.
+pub(crate) fn marker_path(guard: &RelPath) -> String {
+    if guard.as_str().is_empty() {
+        MARKER.into()
+    } else {
+        format!("{guard}/{MARKER}")
+    }
+}
+
+/// Looks at a guarded directory; changes nothing.
+pub(crate) fn look<T: Target>(
+    crew: &Crew<T>,
+    plan: &Plan,
+    guard: &RelPath,
+) -> Result<Found, GuardError> {
+    let shown = plan.place.dir.join(guard.as_str()).display().to_string();
+    let io = |e: OpError| GuardError::Io(shown.clone(), e);
+    if !crew.target.keeps_files() || !crew.target.exists() {
+        return Ok(Found::Nothing);
+    }
+    let read = crew.one(async |session| {
+        session.locate(|path| path.extend_from_slice(guard.as_str().as_bytes()));
+        let entries = match session.entries().await {
+            Err(OpError(Errno::NOENT)) => return Ok(None),
+            other => other?,
+        };
+        session.locate(|path| path.extend_from_slice(marker_path(guard).as_bytes()));
+        let marker = match session.get().await {
+            Err(OpError(Errno::NOENT)) => None,
+            other => Some(other?),
+        };
+        Ok::<_, OpError>(Some((entries, marker)))
+    });
+    let Some((entries, marker)) = read.and_then(|r| r).map_err(io)? else {
+        return Ok(Found::Nothing);
+    };
+    let Some(text) = marker else {
+        let foreign =
+            |(name, kind): &(Vec<u8>, EntryKind)| !(name == NOBODYS && *kind == EntryKind::Dir);
+        return if entries.iter().any(foreign) {
+            Err(GuardError::Foreign(shown))
+        } else {
+            Ok(Found::Empty)
+        };
+    };
+    let marker: Marker = serde_json::from_slice(&text)
+        .map_err(|e| GuardError::Unreadable(shown.clone(), e.to_string()))?;
+    if marker.plimsoll != 1 {
+        let version = format!("it has version {}", marker.plimsoll);
+        return Err(GuardError::Unreadable(shown, version));
+    }
+    match marker.used_by.as_ref().filter(|u| u.is_another()) {
+        Some(user) => Err(GuardError::InUse(shown, user.pid)),
+        None => Ok(Found::Ours(marker)),
+    }
+}
+
+/// Writes a marker.
+pub(crate) fn write<T: Target>(
+    crew: &Crew<T>,
+    guard: &RelPath,
+    marker: &Marker,
+) -> Result<(), CrewError> {
+    let path = marker_path(guard);
+    let fail = |e| CrewError::failed("write", path.as_bytes(), e);
+    let text = serde_json::to_vec_pretty(marker).unwrap_or_default();
+    let put = crew.one(async |session| {
+        session.locate(|p| p.extend_from_slice(path.as_bytes()));
+        session.put(&text).await
+    });
+    put.and_then(|r| r).map_err(fail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_not_another() {
+        let me = User::me();
+        assert!(me.start > 0);
+        assert!(!me.is_another());
+        assert!(
+            !User {
+                pid: 0,
+                ..me.clone()
+            }
+            .is_another()
+        );
+        let parent = std::os::unix::process::parent_id();
+        if let Some(start) = start_of(parent) {
+            assert!(
+                User {
+                    pid: parent,
+                    start,
+                    ..me.clone()
+                }
+                .is_another()
+            );
+            assert!(
+                !User {
+                    pid: parent,
+                    start: start + 1,
+                    ..me
+                }
+                .is_another()
+            );
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! A run from its first phase to its last.
+
+mod crew;
+mod lanes;
+mod marker;
+mod preflight;
+mod segment;
+mod store;
+mod tree;
+
+pub(crate) use lanes::WorkerId;
+pub use preflight::{Preflight, preflight};
+
+use crate::outcome::{Drawn, Outcome, Populated, Reason};
+use crate::store::FilesetState;
+use crew::{Crew, CrewError};
+use plimsoll_measure::{Clock, Interval, OpTotals};
+use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
+use plimsoll_target::{ContentPool, Purpose, Target, Visitor};
+use segment::Segment;
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use store::Workplace;
+
+/// How a run is made, whatever the Plan.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// URL of the target.
+    pub target: String,
+    /// Real or virtual time.
+    pub clock: ClockKind,
+    /// Lanes that share the workers, on targets whose lanes are shared; without it one for each
+    /// processor.
+    pub lanes: Option<usize>,
+    /// Length of an interval of the series.
+    pub interval: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            target: "posix".into(),
+            clock: ClockKind::Real,
+            lanes: None,
+            interval: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Kinds of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockKind {
+    /// Time that passes.
+    Real,
+    /// Time that jumps to the next event.
+    Virtual,
+}
+
+/// Stops a run from outside: it ends as interrupted, with what was measured so far.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks the run to stop.
+    pub fn request(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_requested(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Why there is no outcome.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// The run was not begun: bad input.
+    #[error("{0}")]
+    Refused(String),
+    /// The run could not be carried out.
+    #[error("{0}")]
+    Failed(String),
+    /// The run was stopped from outside before there was anything to measure.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl EngineError {
+    pub(crate) fn refused(e: impl Display) -> Self {
+        Self::Refused(e.to_string())
+    }
+}
+
+/// Is told what happens while a run goes on.
+pub trait Observer {
+    /// Something happened.
+    fn event(&mut self, event: Event<'_>);
+}
+
+/// What happens while a run goes on.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A fileset is being made or checked.
+    PopulateStart {
+        /// Its name.
+        fileset: &'a str,
+        /// Files it will have.
+        files: u64,
+        /// Bytes they will have.
+        bytes: u64,
+    },
+    /// So much of it is made.
+    PopulateProgress {
+        /// Files begun.
+        files: u64,
+        /// Bytes written.
+        bytes: u64,
+    },
+    /// A fileset is there.
+    PopulateEnd(&'a Populated),
+    /// Workers have started.
+    Started {
+        /// How many.
+        workers: u64,
+        /// Lanes that drive them.
+        lanes: usize,
+    },
+    /// A measured window opens, or opened just now.
+    WindowOpened {
+        /// Its number, from 1.
+        number: u32,
+    },
+    /// An interval of the series is complete.
+    Interval(&'a Interval),
+    /// The run goes on.
+    Tick {
+        /// Time since the workers started.
+        elapsed: Duration,
+        /// Operations that count, since the workers started.
+        ops: u64,
+        /// Bytes they moved.
+        bytes: u64,
+    },
+    /// Statistics the workload asked for.
+    Snapshot {
+        /// Time since the window opened.
+        elapsed: Duration,
+        /// Time the figures are of.
+        period: Duration,
+        /// One entry a row.
+        rows: &'a [OpTotals],
+    },
+    /// The workload prints a line.
+    Echo(&'a str),
+    /// The files of the run are being removed.
+    Cleaning,
+}
+
+/// Runs a Plan.
+///
+/// # Errors
+/// [`EngineError::Refused`] before anything was done, [`EngineError::Failed`] when the run could
+/// not be carried out. An operation that fails is no error here: see
+/// [`Outcome::failure`](crate::Outcome::failure).
+pub fn run(
+    plan: &Plan,
+    settings: &Settings,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, EngineError> {
+    let look = preflight(plan, settings)?;
+    if !look.refusals.is_empty() {
+        return Err(EngineError::Refused(look.refusals.join("\n")));
+    }
+    let visitor = Runner {
+        plan,
+        settings,
+        stop,
+        observer,
+        layouts: look.layouts,
+    };
+    plimsoll_target::connect(&settings.target, &plan.place, Purpose::Load, visitor)
+        .map_err(EngineError::refused)?
+}
+
+pub(crate) fn crew_for<T: Target>(target: Arc<T>, plan: &Plan) -> Result<Crew<T>, EngineError> {
+    let content = ContentPool::new(plan.options.content, plan.stream("content"))
+        .map_err(|e| EngineError::Failed(format!("no memory for what is written: {e}")))?;
+    Ok(Crew {
+        target,
+        content,
+        stop: Arc::default(),
+    })
+}
+
+struct Runner<'a> {
+    plan: &'a Plan,
+    settings: &'a Settings,
+    stop: &'a Stop,
+    observer: &'a mut dyn Observer,
+    layouts: Vec<Arc<Layout>>,
+}
+
+impl Visitor for Runner<'_> {
+    type Output = Result<Outcome, EngineError>;
+
+    fn visit<T: Target>(mut self, target: T) -> Self::Output {
+        let target = Arc::new(target);
+        let mut crew = crew_for(target.clone(), self.plan)?;
+        crew.stop = self.stop.0.clone();
+        // Whatever happens, what was made goes unless it is kept; a crew that was told to stop
+        // would not do that.
+        let cleaner = Crew {
+            target: target.clone(),
+            content: crew.content.clone(),
+            stop: Arc::default(),
+        };
+        let mut place = Workplace::claim(&crew, self.plan)?;
+        let mut outcome = Outcome {
+            target: target.describe(),
+            ..Outcome::default()
+        };
+        let ran = self.script(&crew, &mut place, &mut outcome);
+        let cleaned = finish(&cleaner, place, self.plan, &mut outcome);
+        ran?;
+        cleaned?;
+        outcome.reasons.extend(verdict(self.plan, &outcome));
+        Ok(outcome)
+    }
+}
+
+/// Removes what the run made, or keeps it.
+fn finish<'a, T: Target>(
+    cleaner: &'a Crew<T>,
+    mut place: Workplace<'a, T>,
+    plan: &Plan,
+    outcome: &mut Outcome,
+) -> Result<(), EngineError> {
+    if !outcome.stuck.is_empty() {
+        outcome.notes.push(
+            "files were left in place because workers are stuck in a system call; the next run \
+             in the same directory removes them"
+                .into(),
+        );
+        return Ok(());
+    }
+    place.work_with(cleaner);
+    let left = place
+        .release(plan.options.keep)
+        .map_err(|e| place.failed(e))?;
+    for path in &left {
+        let path = plan.place.dir.join(path);
+        outcome.notes.push(format!(
+            "`{}` was left: Plimsoll did not make it",
+            path.display()
+        ));
+    }
+    outcome.foreign = left;
+    Ok(())
+}
+
+/// What makes the result invalid.
+fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if let Some(window) = outcome.windows.last() {
+        let rows = window.totals.rows.iter().zip(&plan.operations);
+        let ops: u64 = rows
+            .filter(|(_, o)| o.kind.counts())
+            .map(|(r, _)| r.ops)
+            .sum();
+        let errors: u64 = window.totals.rows.iter().map(OpTotals::error_count).sum();
+        if errors > 0 && outcome.failure.is_none() {
+            let text = format!("{errors} operations failed in the measured window");
+            reasons.push(Reason {
+                code: "errors",
+                text,
+            });
+        }
+        if ops == 0 {
+            let text = "no operation completed in the measured window".into();
+            reasons.push(Reason {
+                code: "no_operations",
+                text,
+            });
+        }
+    } else if outcome.failure.is_none() {
+        let text = "the workload measures nothing".into();
+        reasons.push(Reason {
+            code: "no_window",
+            text,
+        });
+    }
+    if !outcome.stuck.is_empty() {
+        let text = format!(
+            "{} did not come back from a system call within 10 s of the end",
+            outcome.stuck.join(", ")
+        );
+        reasons.push(Reason {
+            code: "stuck",
+            text,
+        });
+    }
+    reasons
+}
+
+impl Runner<'_> {
+    fn script<T: Target>(
+        &mut self,
+        crew: &Crew<T>,
+        place: &mut Workplace<'_, T>,
+        outcome: &mut Outcome,
+    ) -> Result<(), EngineError> {
+        let clock = match self.settings.clock {
+            ClockKind::Real => Clock::real(),
+            ClockKind::Virtual => Clock::simulated(),
+        };
+        let mut filesets: Vec<Option<Arc<FilesetState>>> = vec![None; self.layouts.len()];
+        let mut at = 0;
+        let script = &self.plan.script;
+        while at < script.len() && outcome.failure.is_none() && outcome.stuck.is_empty() {
+            if self.stop.is_requested() {
+                outcome.interrupted = true;
+                return if outcome.windows.is_empty() {
+                    Err(EngineError::Interrupted)
+                } else {
+                    Ok(())
+                };
+            }
+            match &script[at] {
+                Phase::Populate { filesets: ids } => {
+                    for id in ids {
+                        let slot = &mut filesets[id.0 as usize];
+                        if slot.is_none() {
+                            let layout = &self.layouts[id.0 as usize];
+                            let made = place.populate(*id, layout, self.observer)?;
+                            outcome.populated.push(made);
+                            *slot = Some(Arc::new(FilesetState::new(*id, layout.clone())));
+                        }
+                    }
+                }
+                Phase::Start => {
+                    let states = all_states(&filesets, &self.layouts);
+                    self.make_cold(crew, &states)?;
+                    place.about_to_use()?;
+                    let mut segment = Segment::new(
+                        crew,
+                        self.plan,
+                        self.settings,
+                        self.stop,
+                        &clock,
+                        states,
+                        outcome,
+                    )?;
+                    at = segment.run(at + 1, self.observer)?;
+                    continue;
+                }
+                Phase::Echo { text } => self.observer.event(Event::Echo(text)),
+                Phase::System { command } => shell(command, outcome)?,
+                Phase::Wait { until, .. } => idle_wait(*until, self.stop),
+                Phase::OpenWindow | Phase::CloseWindow | Phase::Stop => {}
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// Drops from the page cache what is to be cold.
+    fn make_cold<T: Target>(
+        &self,
+        crew: &Crew<T>,
+        states: &[Arc<FilesetState>],
+    ) -> Result<(), EngineError> {
+        if !crew.target.keeps_files() {
+            return Ok(());
+        }
+        for state in states {
+            let wanted = self.plan.fileset(state.id).cached == Some(false);
+            if self.plan.options.cold == Cold::Files || wanted {
+                tree::drop_cache(crew, &state.layout).map_err(|e| crew_error(self.plan, e))?;
+            }
+        }
+        if self.plan.options.cold == Cold::System {
+            rustix::fs::sync();
+            std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| {
+                EngineError::Failed(format!("cannot drop the machine's caches: {e}"))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// States of all filesets; one that was never populated has no files yet.
+fn all_states(
+    made: &[Option<Arc<FilesetState>>],
+    layouts: &[Arc<Layout>],
+) -> Vec<Arc<FilesetState>> {
+    let state = |(i, made): (usize, &Option<Arc<FilesetState>>)| {
+        let new = || Arc::new(FilesetState::new(FilesetId(i as u32), layouts[i].clone()));
+        made.clone().unwrap_or_else(new)
+    };
+    made.iter().enumerate().map(state).collect()
+}
+
+pub(crate) fn crew_error(plan: &Plan, e: CrewError) -> EngineError {
+    match e {
+        CrewError::Stopped => EngineError::Interrupted,
+        CrewError::Failed {
+            action,
+            path,
+            error,
+        } => {
+            let path = plan.place.dir.join(path);
+            EngineError::Failed(format!("cannot {action} `{}`: {error}", path.display()))
+        }
+    }
+}
+
+/// Runs a shell command of the workload; front ends let it through only when it is allowed.
+fn shell(command: &str, outcome: &mut Outcome) -> Result<(), EngineError> {
+    let status = std::process::Command::new("sh")
+        .arg("-c")
+        .arg(command)
+        .status();
+    match status {
+        Err(e) => Err(EngineError::Failed(format!("cannot run `{command}`: {e}"))),
+        Ok(s) if s.success() => Ok(()),
+        Ok(s) => {
+            outcome.notes.push(format!("`{command}` ended with {s}"));
+            Ok(())
+        }
+    }
+}
+
+/// A sleep of the script while no worker runs.
+fn idle_wait(until: plimsoll_plan::Until, stop: &Stop) {
+    let plimsoll_plan::Until::Elapsed { time } = until else {
+        return;
+    };
+    let end = std::time::Instant::now() + time;
+    while !stop.is_requested() {
+        let left = end.saturating_duration_since(std::time::Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(Duration::from_millis(20)));
+    }
+}
+
+/// What testrandvar drew, by operation.
+pub(crate) fn drawn(plan: &Plan, stats: &[(u32, crate::VariableStats)]) -> Vec<Drawn> {
+    let name = |row: u32| plan.operations[row as usize].name.clone();
+    stats
+        .iter()
+        .map(|(row, stats)| Drawn {
+            name: name(*row),
+            stats: *stats,
+        })
+        .collect()
+}

@@ -1,0 +1,265 @@
+//! What a run would need, and whether it may begin.
+
+use super::crew::Crew;
+use super::marker::{self, Found, TreeState};
+use super::{EngineError, Settings};
+use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
+use plimsoll_target::{Purpose, Space, Target, Visitor};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Files a crew makes in a second, and bytes it writes, for an estimate of how long populating
+/// takes: a middling local file system. Populating says what it really was.
+const FILES_A_SECOND: f64 = 20_000.0;
+const BYTES_A_SECOND: f64 = 600e6;
+
+/// Descriptors the program itself needs.
+const OWN_DESCRIPTORS: u64 = 64;
+
+/// What a run would need.
+#[derive(Debug)]
+pub struct Preflight {
+    /// Trees of the filesets, in the Plan's order.
+    pub layouts: Vec<Arc<Layout>>,
+    /// Filesets whose tree of an earlier run can be used again, if it is found whole.
+    pub reusable: Vec<bool>,
+    /// Bytes that populating takes on the target, in whole blocks.
+    pub bytes_needed: u64,
+    /// Inodes that populating takes.
+    pub inodes_needed: u64,
+    /// Bytes if every file of the filesets came to exist with its planned size.
+    pub bytes_at_most: u64,
+    /// What the target has; `None` if it keeps no files.
+    pub space: Option<Space>,
+    /// About how long populating takes.
+    pub populate_estimate: Duration,
+    /// Bytes of the workers' I/O buffers.
+    pub buffer_bytes: u64,
+    /// What the target says of itself.
+    pub target: String,
+    /// Why the run would be refused; empty if it would begin.
+    pub refusals: Vec<String>,
+}
+
+/// Looks at what a run would need and whether it would begin; makes nothing.
+///
+/// # Errors
+/// [`EngineError::Refused`] if not even that can be said.
+pub fn preflight(plan: &Plan, settings: &Settings) -> Result<Preflight, EngineError> {
+    plan.check().map_err(EngineError::refused)?;
+    let look = Look { plan, settings };
+    plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, look)
+        .map_err(EngineError::refused)?
+}
+
+struct Look<'a> {
+    plan: &'a Plan,
+    settings: &'a Settings,
+}
+
+impl Visitor for Look<'_> {
+    type Output = Result<Preflight, EngineError>;
+
+    fn visit<T: Target>(self, target: T) -> Self::Output {
+        let crew = super::crew_for(Arc::new(target), self.plan)?;
+        let layouts = layouts(self.plan)?;
+        inspect(&crew, self.plan, self.settings, layouts)
+    }
+}
+
+/// Lays out every fileset of a Plan.
+pub(crate) fn layouts(plan: &Plan) -> Result<Vec<Arc<Layout>>, EngineError> {
+    let ids = (0..plan.filesets.len() as u32).map(FilesetId);
+    ids.map(|id| {
+        Layout::new(plan, id)
+            .map(Arc::new)
+            .map_err(EngineError::refused)
+    })
+    .collect()
+}
+
+pub(crate) fn inspect<T: Target>(
+    crew: &Crew<T>,
+    plan: &Plan,
+    settings: &Settings,
+    layouts: Vec<Arc<Layout>>,
+) -> Result<Preflight, EngineError> {
+    let space = crew
+        .target
+        .space()
+        .map_err(|e| EngineError::Refused(format!("`{}`: {e}", plan.place.dir.display())))?;
+    let mut found = Preflight {
+        reusable: vec![false; layouts.len()],
+        bytes_needed: 0,
+        inodes_needed: 0,
+        bytes_at_most: 0,
+        space,
+        populate_estimate: Duration::ZERO,
+        buffer_bytes: plan.groups.iter().map(|g| g.workers() * g.memory).sum(),
+        target: crew.target.describe(),
+        refusals: vec![],
+        layouts,
+    };
+    found.guards(crew, plan);
+    if crew.target.keeps_files() {
+        found.sizes(plan);
+    }
+    found.limits(plan);
+    found.settings(crew, plan, settings);
+    Ok(found)
+}
+
+impl Preflight {
+    fn refuse(&mut self, reason: impl Into<String>) {
+        self.refusals.push(reason.into());
+    }
+
+    fn guards<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan) {
+        for guard in &plan.place.guards {
+            match marker::look(crew, plan, guard) {
+                Err(e) => self.refuse(e.to_string()),
+                Ok(Found::Ours(marker)) => {
+                    for (fileset, (layout, reusable)) in plan
+                        .filesets
+                        .iter()
+                        .zip(self.layouts.iter().zip(&mut self.reusable))
+                    {
+                        let root = fileset.root().unwrap_or_default();
+                        let print = format!("{:016x}", layout.fingerprint());
+                        *reusable |= marker.trees.iter().any(|t| {
+                            t.root == root && t.fingerprint == print && t.state == TreeState::Whole
+                        });
+                    }
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+
+    fn sizes(&mut self, plan: &Plan) {
+        let block = self.space.map_or(1, |s| s.block.max(1));
+        let mut files = 0;
+        for (layout, reusable) in self.layouts.iter().zip(&self.reusable) {
+            let (initial, all) = (layout.size_summary(true), layout.size_summary(false));
+            // On average the last block of a file is half empty.
+            self.bytes_at_most += all.total + all.files * (block / 2);
+            if *reusable {
+                continue;
+            }
+            files += initial.files;
+            self.bytes_needed += initial.total + initial.files * (block / 2);
+            let leaf_dirs: u64 = layout
+                .initial_leaf_dirs()
+                .iter()
+                .map(|w| u64::from(w.count_ones()))
+                .sum();
+            self.inodes_needed += initial.files + u64::from(layout.dirs()) + leaf_dirs;
+        }
+        let seconds = files as f64 / FILES_A_SECOND + self.bytes_needed as f64 / BYTES_A_SECOND;
+        self.populate_estimate = Duration::from_secs_f64(seconds);
+        let Some(space) = self.space else { return };
+        let show = plimsoll_plan::Bytes;
+        if self.bytes_needed > space.bytes {
+            self.refuse(format!(
+                "populating takes {} and `{}` has {} free; make the filesets smaller with --set",
+                show(self.bytes_needed),
+                plan.place.dir.display(),
+                show(space.bytes)
+            ));
+        }
+        if let Some(free) = space.inodes.filter(|free| self.inodes_needed > *free) {
+            self.refuse(format!(
+                "populating takes {} inodes and `{}` has {free} free",
+                self.inodes_needed,
+                plan.place.dir.display()
+            ));
+        }
+    }
+
+    fn limits(&mut self, plan: &Plan) {
+        if let Some(memory) = available_memory().filter(|m| self.buffer_bytes > *m) {
+            self.refuse(format!(
+                "the workers' buffers take {} (memsize times workers) and the machine has {} \
+                 available",
+                plimsoll_plan::Bytes(self.buffer_bytes),
+                plimsoll_plan::Bytes(memory)
+            ));
+        }
+        let slots: u64 = plan
+            .groups
+            .iter()
+            .map(|g| g.workers() * u64::from(crate::worker::Compiled::new(plan, g).slots))
+            .sum();
+        let files = plimsoll_lane::os::raise_open_files();
+        if slots + OWN_DESCRIPTORS > files {
+            self.refuse(format!(
+                "the workers may hold {slots} files open and the limit is {files}: raise it with \
+                 `ulimit -n`"
+            ));
+        }
+        if plan.workers() == 0 && plan.script.contains(&Phase::Start) {
+            self.refuse("the workload starts no workers: it has no thread with instances above 0");
+        }
+    }
+
+    fn settings<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan, settings: &Settings) {
+        use plimsoll_lane::LaneKind;
+        let kind = crew.target.lane_kind();
+        if settings.clock == super::ClockKind::Virtual {
+            if !crew.target.can_be_virtual() {
+                self.refuse(format!(
+                    "target `{}` takes real time: --clock virtual needs one that takes none, \
+                     such as null:?latency=10ms",
+                    settings.target
+                ));
+            }
+            let system = plan
+                .script
+                .iter()
+                .any(|p| matches!(p, Phase::System { .. }));
+            let windows = plan
+                .script
+                .iter()
+                .filter(|p| **p == Phase::OpenWindow)
+                .count();
+            if system || windows > 1 {
+                self.refuse(
+                    "--clock virtual takes one measured window a run and no shell commands",
+                );
+            }
+        }
+        match settings.lanes {
+            Some(0) => self.refuse("--lanes must be at least 1"),
+            Some(_) if kind == LaneKind::Blocking => self.refuse(format!(
+                "--lanes is for targets that share lanes; on `{}` each worker has its own thread",
+                settings.target
+            )),
+            Some(n) if n > 1 && settings.clock == super::ClockKind::Virtual => {
+                self.refuse("--clock virtual has a single lane");
+            }
+            _ => {}
+        }
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        if let Some(cpu) = plan.options.cpus.iter().find(|c| **c >= cpus) {
+            self.refuse(format!(
+                "--cpus names processor {cpu}; this machine has 0 to {}",
+                cpus - 1
+            ));
+        }
+        if plan.options.cold == Cold::System && !rustix::process::geteuid().is_root() {
+            self.refuse("--cold=system drops the whole machine's caches and needs root");
+        }
+    }
+}
+
+/// `MemAvailable` of `/proc/meminfo`, in bytes.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    line.trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
+}

@@ -1,0 +1,365 @@
+//! The work directory through a run: guarded, populated, cleaned.
+
+use super::crew::{Crew, CrewError};
+use super::marker::{self, Found, Marker, Tree, TreeState, User};
+use super::tree::{self, Progress};
+use super::{EngineError, Event, Observer};
+use crate::outcome::Populated;
+use plimsoll_plan::{FilesetId, Layout, Plan, RelPath};
+use plimsoll_target::{EntryKind, OpError, Session, Target};
+use rustix::io::Errno;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// A guarded directory and its marker.
+struct Guarded {
+    guard: RelPath,
+    marker: Marker,
+}
+
+/// The work directory of a run.
+pub(crate) struct Workplace<'a, T: Target> {
+    crew: &'a Crew<T>,
+    plan: &'a Plan,
+    guarded: Vec<Guarded>,
+    /// Directories above the guarded ones that did not exist, outermost first.
+    made_above: Vec<String>,
+    populated: Vec<FilesetId>,
+}
+
+impl<'a, T: Target> Workplace<'a, T> {
+    /// Checks the guarded directories and puts markers into them.
+    pub(crate) fn claim(crew: &'a Crew<T>, plan: &'a Plan) -> Result<Self, EngineError> {
+        let mut place = Self {
+            crew,
+            plan,
+            guarded: vec![],
+            made_above: vec![],
+            populated: vec![],
+        };
+        if !crew.target.keeps_files() {
+            return Ok(place);
+        }
+        // All are looked at before the first is touched.
+        let mut found = Vec::new();
+        for guard in &plan.place.guards {
+            found.push((
+                guard,
+                marker::look(crew, plan, guard).map_err(EngineError::refused)?,
+            ));
+        }
+        for (guard, found) in found {
+            if let Err(e) = place.take(guard, found) {
+                // What was made so far goes again.
+                let _ = place.clean();
+                return Err(place.failed(e));
+            }
+        }
+        Ok(place)
+    }
+
+    fn take(&mut self, guard: &RelPath, found: Found) -> Result<(), CrewError> {
+        let mut marker = Marker {
+            plimsoll: 1,
+            workload: self.plan.name.clone(),
+            seed: self.plan.seed,
+            made_dir: guard.as_str().is_empty() && self.crew.target.made_work_dir(),
+            used_by: Some(User::me()),
+            trees: vec![],
+        };
+        match found {
+            Found::Nothing => {
+                self.made_above.extend(self.make_dirs_above(guard)?);
+                marker.made_dir |= self.make_dir(guard.as_str())?;
+            }
+            Found::Empty => {}
+            Found::Ours(old) => {
+                marker.made_dir |= old.made_dir;
+                marker.trees = old.trees;
+            }
+        }
+        marker::write(self.crew, guard, &marker)?;
+        self.guarded.push(Guarded {
+            guard: guard.clone(),
+            marker,
+        });
+        Ok(())
+    }
+
+    /// Makes the directories that lead to a guarded one; returns those that were missing.
+    fn make_dirs_above(&self, guard: &RelPath) -> Result<Vec<String>, CrewError> {
+        let mut made = Vec::new();
+        for (at, _) in guard.as_str().match_indices('/') {
+            let above = &guard.as_str()[..at];
+            if self.make_dir(above)? {
+                made.push(above.to_string());
+            }
+        }
+        Ok(made)
+    }
+
+    /// Makes a directory; `false` if it was there.
+    fn make_dir(&self, path: &str) -> Result<bool, CrewError> {
+        let made = self.crew.one(async |session| {
+            session.locate(|p| p.extend_from_slice(path.as_bytes()));
+            session.make_dir().await
+        });
+        match made.and_then(|r| r) {
+            Ok(()) => Ok(true),
+            Err(OpError(Errno::EXIST)) => Ok(false),
+            Err(e) => Err(CrewError::failed("make directory", path.as_bytes(), e)),
+        }
+    }
+
+    fn guard_of(&mut self, root: &RelPath) -> Option<&mut Guarded> {
+        let above = |g: &RelPath| {
+            g.as_str().is_empty()
+                || root == g
+                || root.as_str().starts_with(&format!("{}/", g.as_str()))
+        };
+        self.guarded.iter_mut().find(|g| above(&g.guard))
+    }
+
+    /// Sets what the marker says of a tree; `None` takes it out.
+    fn note_tree(&mut self, root: &RelPath, tree: Option<Tree>) -> Result<(), CrewError> {
+        let crew = self.crew;
+        let Some(guarded) = self.guard_of(root) else {
+            return Ok(());
+        };
+        guarded.marker.trees.retain(|t| t.root != *root);
+        guarded.marker.trees.extend(tree);
+        marker::write(crew, &guarded.guard, &guarded.marker)
+    }
+
+    /// Makes a fileset's tree, or finds it made by an earlier run.
+    pub(crate) fn populate(
+        &mut self,
+        id: FilesetId,
+        layout: &Arc<Layout>,
+        observer: &mut dyn Observer,
+    ) -> Result<Populated, EngineError> {
+        let fileset = self.plan.fileset(id);
+        let sizes = layout.size_summary(true);
+        let started = Instant::now();
+        let mut report = Populated {
+            fileset: fileset.name.clone(),
+            files: sizes.files,
+            dirs: u64::from(layout.dirs()),
+            bytes: sizes.total,
+            time: Default::default(),
+            reused: false,
+        };
+        self.populated.push(id);
+        if !self.crew.target.keeps_files() {
+            return Ok(report);
+        }
+        let (files, bytes) = (sizes.files, sizes.total);
+        observer.event(Event::PopulateStart {
+            fileset: &fileset.name,
+            files,
+            bytes,
+        });
+        let progress = Progress::default();
+        report.reused = self
+            .make_or_reuse(id, layout, &progress, &mut || {
+                let (files, bytes) = (progress.files.load(Relaxed), progress.bytes.load(Relaxed));
+                observer.event(Event::PopulateProgress { files, bytes });
+            })
+            .map_err(|e| self.failed(e))?;
+        report.time = started.elapsed();
+        observer.event(Event::PopulateEnd(&report));
+        Ok(report)
+    }
+
+    /// `true` if the tree of an earlier run was found whole.
+    fn make_or_reuse(
+        &mut self,
+        id: FilesetId,
+        layout: &Layout,
+        progress: &Progress,
+        tell: &mut dyn FnMut(),
+    ) -> Result<bool, CrewError> {
+        let fileset = self.plan.fileset(id);
+        let root = fileset.root().unwrap_or_default();
+        let fingerprint = format!("{:016x}", layout.fingerprint());
+        let known = self
+            .guard_of(&root)
+            .and_then(|g| g.marker.trees.iter().find(|t| t.root == root).cloned());
+        if let Some(tree) = known {
+            let same = tree.fingerprint == fingerprint && tree.state == TreeState::Whole;
+            if same && (fileset.trust_tree || tree::is_whole(self.crew, layout, &mut *tell)?) {
+                return Ok(true);
+            }
+        }
+        let tree = |state| {
+            Some(Tree {
+                root: root.clone(),
+                fingerprint: fingerprint.clone(),
+                state,
+            })
+        };
+        self.note_tree(&root, tree(TreeState::Making))?;
+        self.clear_root(&root, tell)?;
+        self.make_dirs_above(&root)?;
+        tree::make(self.crew, layout, progress, &mut *tell)?;
+        self.note_tree(&root, tree(TreeState::Whole))?;
+        Ok(false)
+    }
+
+    /// Removes what an earlier run left at the root of a tree. The guarded directory may be the
+    /// root itself, with the marker in it.
+    fn clear_root(&mut self, root: &RelPath, tell: &mut dyn FnMut()) -> Result<(), CrewError> {
+        let left = tree::remove(self.crew, root.as_str(), &mut *tell)?;
+        let marker = marker::marker_path(root);
+        let foreign = left
+            .iter()
+            .find(|p| **p != marker.as_bytes() && !p.ends_with(b"/lost+found"));
+        match foreign {
+            Some(path) => Err(CrewError::failed(
+                "make a tree beside",
+                path,
+                OpError(Errno::EXIST),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Workers are about to change these trees.
+    pub(crate) fn about_to_use(&mut self) -> Result<(), EngineError> {
+        let changed: Vec<FilesetId> = self
+            .populated
+            .iter()
+            .copied()
+            .filter(|id| self.plan.changes_tree(*id))
+            .collect();
+        for id in changed {
+            let root = self.plan.fileset(id).root().unwrap_or_default();
+            let Some(guarded) = self.guard_of(&root) else {
+                continue;
+            };
+            let Some(tree) = guarded
+                .marker
+                .trees
+                .iter()
+                .find(|t| t.root == root)
+                .cloned()
+            else {
+                continue;
+            };
+            self.note_tree(
+                &root,
+                Some(Tree {
+                    state: TreeState::Used,
+                    ..tree
+                }),
+            )
+            .map_err(|e| self.failed(e))?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with another crew, which nobody has told to stop.
+    pub(crate) fn work_with(&mut self, crew: &'a Crew<T>) {
+        self.crew = crew;
+    }
+
+    /// Ends the use of the directory. Unless the run keeps its files, removes what it made and
+    /// nothing else; returns the paths of what was left because Plimsoll did not make it.
+    pub(crate) fn release(&mut self, keep: bool) -> Result<Vec<String>, CrewError> {
+        if keep {
+            for guarded in &mut self.guarded {
+                guarded.marker.used_by = None;
+                marker::write(self.crew, &guarded.guard, &guarded.marker)?;
+            }
+            return Ok(vec![]);
+        }
+        self.clean()
+    }
+
+    fn clean(&mut self) -> Result<Vec<String>, CrewError> {
+        let mut foreign = Vec::new();
+        for id in std::mem::take(&mut self.populated) {
+            if !self.crew.target.keeps_files() {
+                continue;
+            }
+            let root = self.plan.fileset(id).root().unwrap_or_default();
+            let marker = marker::marker_path(&root).into_bytes();
+            let left = tree::remove(self.crew, root.as_str(), || ())?;
+            foreign.extend(left.into_iter().filter(|p| *p != marker));
+            self.note_tree(&root, None)?;
+            self.remove_empty_above(&root)?;
+        }
+        for guarded in std::mem::take(&mut self.guarded).into_iter().rev() {
+            self.leave(&guarded)?;
+        }
+        for above in std::mem::take(&mut self.made_above).into_iter().rev() {
+            self.remove(&above, EntryKind::Dir)?;
+        }
+        let text = |p: Vec<u8>| String::from_utf8_lossy(&p).into_owned();
+        Ok(foreign.into_iter().map(text).collect())
+    }
+
+    /// Removes the directories between a guarded one and a tree's root, which Plimsoll made.
+    fn remove_empty_above(&mut self, root: &RelPath) -> Result<(), CrewError> {
+        let Some(guard) = self.guard_of(root).map(|g| g.guard.as_str().len()) else {
+            return Ok(());
+        };
+        let mut path = root.as_str();
+        while let Some((above, _)) = path.rsplit_once('/') {
+            if above.len() <= guard {
+                break;
+            }
+            self.remove(above, EntryKind::Dir)?;
+            path = above;
+        }
+        Ok(())
+    }
+
+    /// Takes the marker away, and the directory if Plimsoll made it, once no tree is left in it.
+    fn leave(&self, guarded: &Guarded) -> Result<(), CrewError> {
+        if !guarded.marker.trees.is_empty() {
+            let marker = Marker {
+                used_by: None,
+                ..guarded.marker.clone()
+            };
+            return marker::write(self.crew, &guarded.guard, &marker);
+        }
+        self.remove(&marker::marker_path(&guarded.guard), EntryKind::File)?;
+        match guarded.guard.as_str() {
+            _ if !guarded.marker.made_dir => Ok(()),
+            "" => match self.crew.target.remove_work_dir() {
+                // Something that is not ours lies in it.
+                Ok(()) | Err(OpError(Errno::NOTEMPTY | Errno::EXIST)) => Ok(()),
+                Err(e) => Err(CrewError::failed("remove directory", b"", e)),
+            },
+            guard => self.remove(guard, EntryKind::Dir),
+        }
+    }
+
+    /// Removes an entry; a directory only if nothing is in it.
+    fn remove(&self, path: &str, kind: EntryKind) -> Result<(), CrewError> {
+        let removed = self.crew.one(async |session| {
+            session.locate(|p| p.extend_from_slice(path.as_bytes()));
+            session.remove(kind).await
+        });
+        match removed.and_then(|r| r) {
+            Ok(()) | Err(OpError(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT)) => Ok(()),
+            Err(e) => Err(CrewError::failed("remove", path.as_bytes(), e)),
+        }
+    }
+
+    pub(crate) fn failed(&self, e: CrewError) -> EngineError {
+        match e {
+            CrewError::Stopped => EngineError::Interrupted,
+            CrewError::Failed {
+                action,
+                path,
+                error,
+            } => {
+                let path = self.plan.place.dir.join(path);
+                EngineError::Failed(format!("cannot {action} `{}`: {error}", path.display()))
+            }
+        }
+    }
+}

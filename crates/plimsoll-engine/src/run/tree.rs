@@ -1,0 +1,353 @@
+//! Making, checking and removing the tree of a fileset.
+
+use super::crew::{Crew, CrewError, Job};
+use super::marker::MARKER;
+use crate::sync::lock;
+use plimsoll_plan::{DirId, FileId, Layout};
+use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
+use rustix::io::Errno;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Bytes written at a time when a file is made.
+const PIECE: u64 = 1 << 20;
+
+/// How far populating is.
+#[derive(Default)]
+pub(crate) struct Progress {
+    pub(crate) files: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+}
+
+fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut path = Vec::new();
+    push(&mut path);
+    path
+}
+
+struct MakeDirs<'a> {
+    layout: &'a Layout,
+    dirs: &'a [u32],
+}
+
+impl<S: Session> Job<S> for MakeDirs<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let dir = DirId(self.dirs[index as usize]);
+        session.locate(|p| self.layout.push_dir(dir, p));
+        match session.make_dir().await {
+            // The root may be the guarded directory itself.
+            Err(OpError(Errno::EXIST)) if dir == DirId(0) => Ok(()),
+            other => other.map_err(|e| {
+                CrewError::failed(
+                    "make directory",
+                    &path_of(|p| self.layout.push_dir(dir, p)),
+                    e,
+                )
+            }),
+        }
+    }
+}
+
+struct MakeFiles<'a> {
+    layout: &'a Layout,
+    progress: &'a Progress,
+}
+
+impl MakeFiles<'_> {
+    async fn make<S: Session>(&self, session: &mut S, file: FileId) -> Result<(), OpError> {
+        let size = self.layout.size(file);
+        session.locate(|p| self.layout.push_file(file, p));
+        let how = OpenHow {
+            create: true,
+            ..OpenHow::plain(OpenMode::Write)
+        };
+        let handle = session.open(how).await?;
+        let mut at = 0;
+        while at < size {
+            let n = PIECE.min(size - at);
+            if let Err(e) = session.write(&handle, at, n).await {
+                let _ = session.close(handle).await;
+                return Err(e);
+            }
+            at += n;
+            self.progress.bytes.fetch_add(n, Relaxed);
+        }
+        session.close(handle).await
+    }
+}
+
+impl<S: Session> Job<S> for MakeFiles<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let file = FileId(index as u32);
+        if !self.layout.starts_with(file) {
+            return Ok(());
+        }
+        self.progress.files.fetch_add(1, Relaxed);
+        self.make(session, file).await.map_err(|e| {
+            CrewError::failed("make file", &path_of(|p| self.layout.push_file(file, p)), e)
+        })
+    }
+}
+
+struct MakeLeafDirs<'a> {
+    layout: &'a Layout,
+}
+
+impl<S: Session> Job<S> for MakeLeafDirs<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let leaf = index as u32;
+        if !self.layout.starts_with_leaf_dir(leaf) {
+            return Ok(());
+        }
+        session.locate(|p| self.layout.push_leaf_dir(leaf, p));
+        session.make_dir().await.map_err(|e| {
+            CrewError::failed(
+                "make directory",
+                &path_of(|p| self.layout.push_leaf_dir(leaf, p)),
+                e,
+            )
+        })
+    }
+}
+
+/// Makes the whole tree; its root's parent is there.
+pub(crate) fn make<T: Target>(
+    crew: &Crew<T>,
+    layout: &Layout,
+    progress: &Progress,
+    mut tell: impl FnMut(),
+) -> Result<(), CrewError> {
+    // Level by level: a directory is made after the one that holds it.
+    let mut levels: Vec<Vec<u32>> = Vec::new();
+    let mut level = vec![0u8; layout.dirs() as usize];
+    for dir in 0..layout.dirs() {
+        let at = layout
+            .parent(DirId(dir))
+            .map_or(0, |p| level[p.0 as usize] + 1);
+        level[dir as usize] = at;
+        if levels.len() <= usize::from(at) {
+            levels.push(Vec::new());
+        }
+        levels[usize::from(at)].push(dir);
+    }
+    for dirs in &levels {
+        crew.all(dirs.len() as u64, &MakeDirs { layout, dirs }, &mut tell)?;
+    }
+    crew.all(
+        u64::from(layout.leaf_dirs()),
+        &MakeLeafDirs { layout },
+        &mut tell,
+    )?;
+    crew.all(
+        u64::from(layout.files()),
+        &MakeFiles { layout, progress },
+        &mut tell,
+    )
+}
+
+struct CheckFiles<'a> {
+    layout: &'a Layout,
+}
+
+/// What checking says of a tree that is not as it was laid out.
+const DIFFERS: OpError = OpError(Errno::STALE);
+
+impl<S: Session> Job<S> for CheckFiles<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let file = FileId(index as u32);
+        session.locate(|p| self.layout.push_file(file, p));
+        let found = match session.stat().await {
+            Ok(found) => Some((found.kind, found.size)),
+            Err(OpError(Errno::NOENT)) => None,
+            Err(e) => return Err(CrewError::failed("check", b"", e)),
+        };
+        let size = self.layout.size(file);
+        let want = self
+            .layout
+            .starts_with(file)
+            .then_some((EntryKind::File, size));
+        if found == want {
+            Ok(())
+        } else {
+            Err(CrewError::failed("check", b"", DIFFERS))
+        }
+    }
+}
+
+struct CheckDirs<'a> {
+    layout: &'a Layout,
+    entries: &'a [u32],
+}
+
+impl<S: Session> Job<S> for CheckDirs<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        session.locate(|p| self.layout.push_dir(DirId(index as u32), p));
+        let mut found = session
+            .entries()
+            .await
+            .map_err(|e| CrewError::failed("check", b"", e))?;
+        found.retain(|(name, _)| name != MARKER.as_bytes());
+        let whole = found.len() == self.entries[index as usize] as usize
+            && found.iter().all(|(_, kind)| *kind != EntryKind::Other);
+        if whole {
+            Ok(())
+        } else {
+            Err(CrewError::failed("check", b"", DIFFERS))
+        }
+    }
+}
+
+/// Whether the tree is there exactly as it was laid out: every file with its size, and nothing
+/// else.
+pub(crate) fn is_whole<T: Target>(
+    crew: &Crew<T>,
+    layout: &Layout,
+    mut tell: impl FnMut(),
+) -> Result<bool, CrewError> {
+    let mut entries = vec![0u32; layout.dirs() as usize];
+    for dir in 1..layout.dirs() {
+        if let Some(parent) = layout.parent(DirId(dir)) {
+            entries[parent.0 as usize] += 1;
+        }
+    }
+    for file in (0..layout.files())
+        .map(FileId)
+        .filter(|f| layout.starts_with(*f))
+    {
+        entries[layout.dir_of(file).0 as usize] += 1;
+    }
+    // Leaf directories share their parents with directories of the tree; a fileset that has
+    // them is made anew instead of being counted out.
+    if layout.leaf_dirs() > 0 {
+        return Ok(false);
+    }
+    let checked = crew
+        .all(
+            u64::from(layout.dirs()),
+            &CheckDirs {
+                layout,
+                entries: &entries,
+            },
+            &mut tell,
+        )
+        .and_then(|()| crew.all(u64::from(layout.files()), &CheckFiles { layout }, &mut tell));
+    match checked {
+        Ok(()) => Ok(true),
+        Err(CrewError::Failed { error, .. }) if error == DIFFERS => Ok(false),
+        Err(CrewError::Failed {
+            error: OpError(Errno::NOENT),
+            ..
+        }) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Names that Plimsoll gives: positions of at least eight digits.
+fn is_ours(name: &[u8]) -> bool {
+    name.len() >= 8 && name.iter().all(u8::is_ascii_digit)
+}
+
+/// One level of a tree that is being removed.
+struct Remove<'a> {
+    dirs: &'a [Vec<u8>],
+    below: Mutex<Vec<Vec<u8>>>,
+    foreign: &'a Mutex<Vec<Vec<u8>>>,
+}
+
+impl<S: Session> Job<S> for Remove<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let dir = &self.dirs[index as usize];
+        session.locate(|p| p.extend_from_slice(dir));
+        let entries = match session.entries().await {
+            Err(OpError(Errno::NOENT)) => return Ok(()),
+            other => other.map_err(|e| CrewError::failed("list", dir, e))?,
+        };
+        for (name, kind) in entries {
+            let path = [dir, &b"/"[..], &name].concat();
+            match kind {
+                EntryKind::File if is_ours(&name) => {
+                    session.locate(|p| p.extend_from_slice(&path));
+                    let removed = session.remove(EntryKind::File).await;
+                    removed.map_err(|e| CrewError::failed("remove", &path, e))?;
+                }
+                EntryKind::Dir if is_ours(&name) => lock(&self.below).push(path),
+                _ => lock(self.foreign).push(path),
+            }
+        }
+        Ok(())
+    }
+}
+
+struct RemoveDirs<'a> {
+    dirs: &'a [Vec<u8>],
+}
+
+impl<S: Session> Job<S> for RemoveDirs<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let dir = &self.dirs[index as usize];
+        session.locate(|p| p.extend_from_slice(dir));
+        match session.remove(EntryKind::Dir).await {
+            // Something that is not ours lies in it, or it was never there.
+            Ok(()) | Err(OpError(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT)) => Ok(()),
+            Err(e) => Err(CrewError::failed("remove directory", dir, e)),
+        }
+    }
+}
+
+/// Removes a tree: every entry whose name and kind are Plimsoll's, whatever layout it had.
+/// Returns the paths of entries that were left because they are not.
+pub(crate) fn remove<T: Target>(
+    crew: &Crew<T>,
+    root: &str,
+    mut tell: impl FnMut(),
+) -> Result<Vec<Vec<u8>>, CrewError> {
+    let foreign = Mutex::new(Vec::new());
+    let mut levels = vec![vec![root.as_bytes().to_vec()]];
+    while let Some(dirs) = levels.last().filter(|l| !l.is_empty()) {
+        let level = Remove {
+            dirs,
+            below: Mutex::default(),
+            foreign: &foreign,
+        };
+        crew.all(dirs.len() as u64, &level, &mut tell)?;
+        let below = std::mem::take(&mut *lock(&level.below));
+        levels.push(below);
+    }
+    for dirs in levels.iter().rev() {
+        crew.all(dirs.len() as u64, &RemoveDirs { dirs }, &mut tell)?;
+    }
+    let left = std::mem::take(&mut *lock(&foreign));
+    Ok(left)
+}
+
+struct DropCache<'a> {
+    layout: &'a Layout,
+}
+
+impl<S: Session> Job<S> for DropCache<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let file = FileId(index as u32);
+        if !self.layout.starts_with(file) {
+            return Ok(());
+        }
+        session.locate(|p| self.layout.push_file(file, p));
+        let dropped = async {
+            let handle = session.open(OpenHow::plain(OpenMode::Read)).await?;
+            let dropped = session.drop_cache(&handle).await;
+            session.close(handle).await.and(dropped)
+        };
+        dropped.await.map_err(|e| {
+            CrewError::failed(
+                "drop from cache",
+                &path_of(|p| self.layout.push_file(file, p)),
+                e,
+            )
+        })
+    }
+}
+
+/// Drops every file of the tree from the client's page cache.
+pub(crate) fn drop_cache<T: Target>(crew: &Crew<T>, layout: &Layout) -> Result<(), CrewError> {
+    crew.all(u64::from(layout.files()), &DropCache { layout }, || ())
+}

@@ -1,0 +1,198 @@
+//! What all lanes of a run share.
+
+use crate::outcome::{Failure, VariableStats};
+use crate::run::WorkerId;
+use crate::store::FilesetState;
+use crate::sync::{EventSource, Idle, Semaphore, Tickets, Wakeups, lock};
+use crate::worker::{Compiled, RowInfo};
+use plimsoll_lane::Deadline;
+use plimsoll_measure::{Clock, LaneProgress, Nanos, WindowState};
+use plimsoll_plan::{OpsLimit, Plan, QuitMode, Sampler, Variable};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Everything the workers of a run share.
+pub(crate) struct Shared {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) filesets: Vec<Arc<FilesetState>>,
+    pub(crate) samplers: Vec<Sampler>,
+    pub(crate) rows: Vec<RowInfo>,
+    pub(crate) programs: Vec<Arc<Compiled>>,
+    pub(crate) clock: Clock,
+    pub(crate) window: Arc<WindowState>,
+    pub(crate) deadline: Arc<Deadline>,
+    pub(crate) events: Option<EventSource>,
+    pub(crate) tickets: Option<Arc<Tickets>>,
+    /// Semaphores by row, one for each worker that has the semblock.
+    pub(crate) semaphores: Vec<Vec<Arc<Semaphore>>>,
+    /// Wakeups by row.
+    pub(crate) wakeups: Vec<Arc<Wakeups>>,
+    pub(crate) progress: OnceLock<Vec<Arc<LaneProgress>>>,
+    pub(crate) idle: Idle,
+    /// Workers that have not ended.
+    pub(crate) live: AtomicUsize,
+    /// Instant at which workers started.
+    pub(crate) started: AtomicU64,
+    pub(crate) failure: Mutex<Option<Failure>>,
+    pub(crate) said: Mutex<Vec<String>>,
+    pub(crate) drawn: Mutex<Vec<(u32, VariableStats)>>,
+    pub(crate) notes: Mutex<Vec<String>>,
+    /// Workers that have ended.
+    pub(crate) ended: Box<[AtomicBool]>,
+    /// Worker that each semaphore belongs to, as `semaphores`.
+    owners: Vec<Vec<u32>>,
+}
+
+impl Shared {
+    /// What the workers of a Plan share when they start.
+    ///
+    /// # Errors
+    /// When a random variable cannot be drawn from.
+    pub(crate) fn new(
+        plan: &Plan,
+        clock: Clock,
+        interval: Nanos,
+        filesets: Vec<Arc<FilesetState>>,
+        workers: &[WorkerId],
+    ) -> Result<Self, String> {
+        let rows = plan.operations.len();
+        let programs: Vec<_> = plan
+            .groups
+            .iter()
+            .map(|g| Arc::new(Compiled::new(plan, g)))
+            .collect();
+        let mut semaphores = vec![Vec::new(); rows];
+        let mut owners = vec![Vec::new(); rows];
+        for worker in workers {
+            for (row, high_water) in &programs[worker.group as usize].semblocks {
+                let semaphore = Arc::new(Semaphore::default());
+                // A high water that is drawn anew is set when the worker first waits.
+                semaphore.set_high_water(high_water.constant().unwrap_or(u64::MAX));
+                semaphores[*row as usize].push(semaphore);
+                owners[*row as usize].push(worker.index);
+            }
+        }
+        let tickets = match plan.options.ops {
+            Some(OpsLimit::Total(n)) => Some(Tickets::new(n, workers.len() as u64)),
+            _ => None,
+        };
+        Ok(Self {
+            samplers: plan
+                .variables
+                .iter()
+                .map(Variable::sampler)
+                .collect::<Result<_, _>>()?,
+            rows: plan
+                .operations
+                .iter()
+                .map(|o| RowInfo::of(o.kind))
+                .collect(),
+            wakeups: (0..rows).map(|_| Arc::default()).collect(),
+            window: Arc::new(WindowState::new(interval)),
+            deadline: Arc::default(),
+            events: plan.event_rate.map(EventSource::new),
+            progress: OnceLock::new(),
+            idle: Idle::default(),
+            live: AtomicUsize::new(workers.len()),
+            started: AtomicU64::new(0),
+            failure: Mutex::default(),
+            said: Mutex::default(),
+            drawn: Mutex::default(),
+            notes: Mutex::default(),
+            ended: workers.iter().map(|_| AtomicBool::new(false)).collect(),
+            plan: Arc::new(plan.clone()),
+            filesets,
+            programs,
+            clock,
+            tickets,
+            semaphores,
+            owners,
+        })
+    }
+
+    /// The semaphore of a worker's semblock.
+    pub(crate) fn semaphore_of(&self, row: u32, worker: u32) -> Arc<Semaphore> {
+        let at = self.owners[row as usize].iter().position(|w| *w == worker);
+        at.map(|at| self.semaphores[row as usize][at].clone())
+            .unwrap_or_default()
+    }
+
+    /// A remark for the end of the run; each is made once.
+    pub(crate) fn note(&self, text: String) {
+        let mut notes = lock(&self.notes);
+        if !notes.contains(&text) {
+            notes.push(text);
+        }
+    }
+
+    /// Ends the run at `at`: no window goes on longer, no worker waits longer.
+    pub(crate) fn end_run(&self, at: Nanos) {
+        // An operation that completed at this very instant still counts.
+        self.window.close(at + 1);
+        self.deadline.bring_forward(at);
+    }
+
+    /// Ends the run because of something that is no operation's fault.
+    pub(crate) fn fail_unnamed(&self, error: String, at: Nanos) {
+        let failure = Failure {
+            operation: String::new(),
+            kind: None,
+            worker: String::new(),
+            path: String::new(),
+            error,
+            place: None,
+        };
+        self.fail(failure, at);
+    }
+
+    /// Operations and bytes of some rows, or of all that count, since the workers started.
+    pub(crate) fn done(&self, rows: Option<&[plimsoll_plan::OperationId]>) -> (u64, u64) {
+        let Some(lanes) = self.progress.get() else {
+            return (0, 0);
+        };
+        let sum = |row: usize| {
+            lanes
+                .iter()
+                .fold((0, 0), |(o, b), l| (o + l.ops(row), b + l.bytes(row)))
+        };
+        let add = |(o, b): (u64, u64), (x, y)| (o + x, b + y);
+        match rows {
+            Some(rows) => rows.iter().map(|r| sum(r.0 as usize)).fold((0, 0), add),
+            None => {
+                let counted = (0..self.rows.len()).filter(|r| self.rows[*r].counts);
+                counted.map(sum).fold((0, 0), add)
+            }
+        }
+    }
+
+    /// Ends the run at `at` because of a failure; the first one is kept.
+    pub(crate) fn fail(&self, failure: Failure, at: Nanos) {
+        lock(&self.failure).get_or_insert(failure);
+        self.end_run(at);
+    }
+
+    /// A worker has ended of itself at `now`.
+    pub(crate) fn worker_ended(&self, worker: u32, now: Nanos) {
+        let last = self.live.fetch_sub(1, AcqRel) == 1;
+        if last || self.plan.quit == QuitMode::FirstDone {
+            self.end_run(now);
+        }
+        self.ended[worker as usize].store(true, Relaxed);
+    }
+
+    /// Tickets a worker starts with, and whether it needs any.
+    pub(crate) fn first_tickets(&self) -> Option<u64> {
+        match self.plan.options.ops {
+            None => None,
+            Some(OpsLimit::PerWorker(n)) => Some(n),
+            Some(OpsLimit::Total(_)) => Some(0),
+        }
+    }
+
+    /// Instant at which the n-th event is due.
+    pub(crate) fn event_due(&self, count: u64) -> Option<Nanos> {
+        let events = self.events.as_ref()?;
+        Some(self.started.load(Relaxed) + events.take(count))
+    }
+}

@@ -1,0 +1,230 @@
+//! A set of numbers that many threads take from and give back to, without a lock.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// Words of a processor's cache line; blocks that different threads work in do not share one.
+const LINE: usize = 8;
+
+/// Numbers in a cache line.
+pub(crate) const LINE_BITS: u32 = LINE as u32 * 64;
+
+#[repr(align(64))]
+struct Line([AtomicU64; LINE]);
+
+struct Level(Box<[Line]>);
+
+impl Level {
+    fn new(words: usize) -> Self {
+        let line = |_| Line(std::array::from_fn(|_| AtomicU64::new(0)));
+        Self((0..words.div_ceil(LINE)).map(line).collect())
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> &AtomicU64 {
+        &self.0[at / LINE].0[at % LINE]
+    }
+
+    fn words(&self) -> usize {
+        self.0.len() * LINE
+    }
+}
+
+/// A set of numbers below a bound, as a bitmap with summaries: a bit of a level tells whether a
+/// word of the level below may be other than zero. Taking, giving back and finding the next
+/// number look at one word a level, so their cost does not grow with the set.
+pub(crate) struct Bits {
+    levels: Vec<Level>,
+    len: u32,
+}
+
+impl Bits {
+    /// The set of the bits in `words`, numbers below `len`.
+    pub(crate) fn new(len: u32, words: impl Iterator<Item = u64>) -> Self {
+        let mut levels = vec![Level::new((len as usize).div_ceil(64).max(1))];
+        while levels[levels.len() - 1].words() > LINE {
+            let below = levels[levels.len() - 1].words();
+            levels.push(Level::new(below.div_ceil(64)));
+        }
+        let bits = Self { levels, len };
+        for (at, word) in words.enumerate() {
+            bits.levels[0].word(at).store(word, Relaxed);
+            if word != 0 {
+                bits.mark(1, at);
+            }
+        }
+        bits
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Says in the levels from `level` up that word `at` of the level below is not zero.
+    fn mark(&self, level: usize, at: usize) {
+        let mut at = at;
+        for level in &self.levels[level..] {
+            let before = level.word(at / 64).fetch_or(1 << (at % 64), AcqRel);
+            if before != 0 {
+                return;
+            }
+            at /= 64;
+        }
+    }
+
+    /// Puts a number in.
+    #[inline]
+    pub(crate) fn insert(&self, i: u32) {
+        let at = i as usize;
+        if self.levels[0]
+            .word(at / 64)
+            .fetch_or(1 << (at % 64), AcqRel)
+            == 0
+        {
+            self.mark(1, at / 64);
+        }
+    }
+
+    /// Takes a number out; `false` if it was not in.
+    #[inline]
+    pub(crate) fn take(&self, i: u32) -> bool {
+        let (at, bit) = (i as usize / 64, 1u64 << (i % 64));
+        let before = self.levels[0].word(at).fetch_and(!bit, AcqRel);
+        if before == bit {
+            self.unmark(at);
+        }
+        before & bit != 0
+    }
+
+    /// Word `at` of the lowest level became zero.
+    #[cold]
+    fn unmark(&self, at: usize) {
+        let mut at = at;
+        for l in 1..self.levels.len() {
+            let bit = 1u64 << (at % 64);
+            let before = self.levels[l].word(at / 64).fetch_and(!bit, AcqRel);
+            // Somebody may have put a number in since: whoever comes second sets the mark again.
+            if self.levels[l - 1].word(at).load(Acquire) != 0 {
+                self.mark(l, at);
+                return;
+            }
+            if before != bit {
+                return;
+            }
+            at /= 64;
+        }
+    }
+
+    pub(crate) fn contains(&self, i: u32) -> bool {
+        self.levels[0].word(i as usize / 64).load(Acquire) >> (i % 64) & 1 == 1
+    }
+
+    /// The least number in the set that is at least `from` and below `to`.
+    #[inline]
+    pub(crate) fn next(&self, from: u32, to: u32) -> Option<u32> {
+        if from >= to {
+            return None;
+        }
+        self.find(0, from as usize)
+            .map(|i| i as u32)
+            .filter(|i| *i < to)
+    }
+
+    /// The first bit of a level that is set, at or after `from`.
+    #[inline]
+    fn find(&self, level: usize, from: usize) -> Option<usize> {
+        let mut at = from / 64;
+        if at >= self.levels[level].words() {
+            return None;
+        }
+        let word = self.levels[level].word(at).load(Acquire) & (u64::MAX << (from % 64));
+        if word != 0 {
+            return Some(at * 64 + word.trailing_zeros() as usize);
+        }
+        loop {
+            at = self.next_word(level, at + 1)?;
+            // A mark may be ahead of what it marks: then the word is zero after all.
+            let word = self.levels[level].word(at).load(Acquire);
+            if word != 0 {
+                return Some(at * 64 + word.trailing_zeros() as usize);
+            }
+        }
+    }
+
+    /// The first word of a level that may be other than zero, at or after `from`.
+    fn next_word(&self, level: usize, from: usize) -> Option<usize> {
+        if level + 1 < self.levels.len() {
+            return self.find(level + 1, from);
+        }
+        let top = &self.levels[level];
+        (from..top.words()).find(|at| top.word(*at).load(Acquire) != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_set(
+            len in 1u32..200_000,
+            steps in prop::collection::vec((any::<bool>(), any::<u32>(), any::<u32>()), 1..300),
+        ) {
+            let bits = Bits::new(len, std::iter::empty());
+            let mut model = BTreeSet::new();
+            for (put, a, b) in steps {
+                let (a, b) = (a % len, b % (len + 1));
+                if put {
+                    bits.insert(a);
+                    model.insert(a);
+                } else {
+                    prop_assert_eq!(bits.take(a), model.remove(&a));
+                }
+                let want = if a < b { model.range(a..b).next().copied() } else { None };
+                prop_assert_eq!(bits.next(a, b), want);
+                prop_assert_eq!(bits.next(0, len), model.first().copied());
+                prop_assert_eq!(bits.contains(a), model.contains(&a));
+            }
+        }
+    }
+
+    #[test]
+    fn threads_never_take_the_same_number() {
+        let len = 10_000;
+        let full = (0..(len as usize).div_ceil(64)).map(|i| {
+            let left = len as usize - i * 64;
+            if left >= 64 {
+                u64::MAX
+            } else {
+                (1 << left) - 1
+            }
+        });
+        let bits = Arc::new(Bits::new(len, full));
+        let held: Arc<Vec<AtomicU64>> = Arc::new((0..len).map(|_| AtomicU64::new(0)).collect());
+        let threads: Vec<_> = (0..4)
+            .map(|t| {
+                let (bits, held) = (bits.clone(), held.clone());
+                std::thread::spawn(move || {
+                    let mut at = t * 17;
+                    for _ in 0..100_000 {
+                        let Some(i) = bits.next(at, len).or_else(|| bits.next(0, len)) else {
+                            continue;
+                        };
+                        if bits.take(i) {
+                            assert_eq!(held[i as usize].swap(1, AcqRel), 0);
+                            held[i as usize].store(0, Relaxed);
+                            bits.insert(i);
+                        }
+                        at = (i + 1) % len;
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|t| t.join().unwrap());
+        assert!((0..len).all(|i| bits.contains(i) && bits.next(i, i + 1) == Some(i)));
+    }
+}

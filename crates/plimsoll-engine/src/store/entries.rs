@@ -1,0 +1,287 @@
+//! Choosing entries: the next one round, of those that exist or of those that do not.
+
+use super::bits::{Bits, LINE_BITS};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Blocks that a set is divided into at least, so that every worker gets its turn at all of it.
+const BLOCKS: u32 = 64;
+
+/// Whether an entry exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It exists.
+    Present,
+    /// It does not exist yet, or no more.
+    Absent,
+}
+
+/// What choosing came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// This entry is busy now, with the caller.
+    Taken(u32),
+    /// There are entries of the kind, but others work on all of them.
+    AllBusy,
+    /// There is none of the kind.
+    None,
+}
+
+/// Where a worker is in the block of entries it has at the moment.
+///
+/// One hand goes round a set; workers take it on by a block at a time instead of one entry, so
+/// that it is touched rarely and two workers do not write the same cache lines. Small sets have
+/// blocks of one entry: the order is then exactly one by one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hand {
+    next: u32,
+    end: u32,
+}
+
+#[repr(align(64))]
+#[derive(Default)]
+struct Shared(AtomicU32);
+
+/// Entries of a fileset: its files, or its leaf directories.
+pub(crate) struct Entries {
+    /// Idle and existing.
+    present: Bits,
+    /// Idle and not existing.
+    absent: Bits,
+    /// Existing, idle or busy.
+    count: AtomicU64,
+    /// Next block of each kind.
+    hands: [Shared; 2],
+    block: u32,
+}
+
+impl Entries {
+    /// Entries below `len`; those with a bit in `initial` exist.
+    pub(crate) fn new(len: u32, initial: &[u64]) -> Self {
+        let full = |i: usize| {
+            let left = len as usize - i * 64;
+            if left >= 64 {
+                u64::MAX
+            } else {
+                (1 << left) - 1
+            }
+        };
+        let missing = initial.iter().enumerate().map(|(i, w)| !w & full(i));
+        let count = initial.iter().map(|w| u64::from(w.count_ones())).sum();
+        // A power of two, so that blocks of a large set begin with a cache line.
+        let block = 1 << (len / BLOCKS).clamp(1, LINE_BITS).ilog2();
+        Self {
+            present: Bits::new(len, initial.iter().copied()),
+            absent: Bits::new(len, missing),
+            count: AtomicU64::new(count),
+            hands: Default::default(),
+            block,
+        }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.present.len()
+    }
+
+    /// Entries that exist, idle or busy.
+    pub(crate) fn present(&self) -> u64 {
+        self.count.load(Acquire)
+    }
+
+    /// Whether the entry exists and nobody works on it.
+    pub(crate) fn is_present(&self, i: u32) -> bool {
+        self.present.contains(i)
+    }
+
+    fn set(&self, kind: Kind) -> &Bits {
+        match kind {
+            Kind::Present => &self.present,
+            Kind::Absent => &self.absent,
+        }
+    }
+
+    /// Takes the next idle entry of the kind.
+    #[inline]
+    pub(crate) fn choose(&self, kind: Kind, hand: &mut Hand) -> Choice {
+        let set = self.set(kind);
+        loop {
+            if let Some(i) = set.next(hand.next, hand.end) {
+                hand.next = i + 1;
+                if set.take(i) {
+                    return Choice::Taken(i);
+                }
+                continue;
+            }
+            if !self.next_block(kind, hand) {
+                return self.nothing(kind);
+            }
+        }
+    }
+
+    /// Moves the hand to the next block that has an entry of the kind; `false` if none has.
+    #[cold]
+    fn next_block(&self, kind: Kind, hand: &mut Hand) -> bool {
+        let (set, shared, len) = (self.set(kind), &self.hands[kind as usize].0, self.len());
+        if len == 0 {
+            return false;
+        }
+        let blocks = len.div_ceil(self.block);
+        let block = shared.fetch_add(1, AcqRel) % blocks;
+        let begin = block * self.block;
+        let end = (begin + self.block).min(len);
+        if set.next(begin, end).is_some() {
+            *hand = Hand { next: begin, end };
+            return true;
+        }
+        // The rest of the set is searched by its summaries, and the shared hand jumps there.
+        let Some(i) = set.next(end, len).or_else(|| set.next(0, begin)) else {
+            return false;
+        };
+        let found = i / self.block;
+        shared.store((found + 1) % blocks, Relaxed);
+        *hand = Hand {
+            next: i,
+            end: ((found + 1) * self.block).min(len),
+        };
+        true
+    }
+
+    /// Takes the idle entry of the kind with this number (modulo their count), or the next one
+    /// that qualifies.
+    pub(crate) fn choose_at(&self, kind: Kind, number: u64) -> Choice {
+        let (set, len) = (self.set(kind), self.len());
+        if len == 0 {
+            return Choice::None;
+        }
+        let from = (number % u64::from(len)) as u32;
+        while let Some(i) = set.next(from, len).or_else(|| set.next(0, from)) {
+            if set.take(i) {
+                return Choice::Taken(i);
+            }
+        }
+        self.nothing(kind)
+    }
+
+    /// Takes this entry if it exists and is idle; `Choice::None` if it does not exist.
+    pub(crate) fn claim(&self, i: u32) -> Choice {
+        if self.present.take(i) {
+            Choice::Taken(i)
+        } else if self.absent.contains(i) {
+            Choice::None
+        } else {
+            Choice::AllBusy
+        }
+    }
+
+    fn nothing(&self, kind: Kind) -> Choice {
+        let present = self.present();
+        let of_kind = match kind {
+            Kind::Present => present,
+            Kind::Absent => u64::from(self.len()) - present,
+        };
+        if of_kind == 0 {
+            Choice::None
+        } else {
+            Choice::AllBusy
+        }
+    }
+
+    /// Ends the work on an entry that was taken.
+    #[inline]
+    pub(crate) fn release(&self, i: u32, now: Kind) {
+        self.set(now).insert(i);
+    }
+
+    /// An entry that was taken came to exist, or went.
+    pub(crate) fn changed(&self, now: Kind) {
+        match now {
+            Kind::Present => self.count.fetch_add(1, AcqRel),
+            Kind::Absent => self.count.fetch_sub(1, AcqRel),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(len: u32, exists: impl Fn(u32) -> bool) -> Entries {
+        let mut words = vec![0u64; len.div_ceil(64) as usize];
+        (0..len)
+            .filter(|i| exists(*i))
+            .for_each(|i| words[i as usize / 64] |= 1 << (i % 64));
+        Entries::new(len, &words)
+    }
+
+    fn take(e: &Entries, kind: Kind, hand: &mut Hand) -> u32 {
+        match e.choose(kind, hand) {
+            Choice::Taken(i) => i,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_single_worker_goes_round_one_by_one() {
+        for len in [1u32, 5, 100, 10_000] {
+            let e = entries(len, |_| true);
+            let mut hand = Hand::default();
+            for round in 0..2 * len {
+                let i = take(&e, Kind::Present, &mut hand);
+                assert_eq!(i, round % len);
+                e.release(i, Kind::Present);
+            }
+        }
+    }
+
+    #[test]
+    fn busy_entries_are_passed_over_and_the_last_is_not_there_to_take() {
+        let e = entries(3, |_| true);
+        let mut hand = Hand::default();
+        let all: Vec<_> = (0..3).map(|_| take(&e, Kind::Present, &mut hand)).collect();
+        assert_eq!(all, [0, 1, 2]);
+        assert_eq!(e.choose(Kind::Present, &mut hand), Choice::AllBusy);
+        assert_eq!(e.choose(Kind::Absent, &mut Hand::default()), Choice::None);
+        e.release(1, Kind::Present);
+        assert_eq!(take(&e, Kind::Present, &mut hand), 1);
+    }
+
+    #[test]
+    fn a_rare_entry_is_found_and_the_hand_goes_on_from_there() {
+        let e = entries(1_000_000, |i| i != 700_000 && i != 900_000);
+        let mut hand = Hand::default();
+        assert_eq!(take(&e, Kind::Absent, &mut hand), 700_000);
+        e.changed(Kind::Present);
+        e.release(700_000, Kind::Present);
+        assert_eq!(take(&e, Kind::Absent, &mut hand), 900_000);
+        e.changed(Kind::Present);
+        e.release(900_000, Kind::Present);
+        assert_eq!(e.choose(Kind::Absent, &mut hand), Choice::None);
+        assert_eq!(e.present(), 1_000_000);
+    }
+
+    #[test]
+    fn a_number_is_taken_or_the_next_that_qualifies() {
+        let e = entries(10, |i| i != 3);
+        assert_eq!(e.choose_at(Kind::Present, 13), Choice::Taken(4));
+        assert_eq!(e.choose_at(Kind::Absent, 5), Choice::Taken(3));
+        assert_eq!(e.claim(3), Choice::AllBusy);
+        assert_eq!(e.claim(4), Choice::AllBusy);
+        assert_eq!(e.claim(9), Choice::Taken(9));
+    }
+
+    #[test]
+    fn two_workers_together_visit_every_entry() {
+        let e = entries(5000, |_| true);
+        let (mut a, mut b) = (Hand::default(), Hand::default());
+        let mut seen = vec![0; 5000];
+        for _ in 0..2500 {
+            for hand in [&mut a, &mut b] {
+                let i = take(&e, Kind::Present, hand);
+                seen[i as usize] += 1;
+                e.release(i, Kind::Present);
+            }
+        }
+        let once = seen.iter().filter(|n| **n == 1).count();
+        assert!(once > 4700, "{once} of 5000 were visited once");
+    }
+}

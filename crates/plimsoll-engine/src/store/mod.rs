@@ -1,0 +1,106 @@
+//! Filesets while a run is going on: which files exist, who works on which, and which one is
+//! next.
+
+pub(crate) mod bits;
+mod entries;
+
+pub use entries::Hand;
+pub(crate) use entries::{Choice, Entries, Kind};
+
+use crate::sync::WaitList;
+use plimsoll_plan::{DirId, FileId, FilesetId, Layout};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU16;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// A fileset in use.
+///
+/// Fourteen bytes a file with the layout: four for the directory, eight for the size (none if
+/// all are of one size), two for the open count, and two bits.
+pub struct FilesetState {
+    /// Index in the Plan.
+    pub id: FilesetId,
+    /// The tree.
+    pub layout: Arc<Layout>,
+    pub(crate) files: Entries,
+    pub(crate) leaf_dirs: Entries,
+    open: Box<[AtomicU16]>,
+    next_dir: AtomicU32,
+    pub(crate) released: WaitList,
+}
+
+impl FilesetState {
+    /// The state at the start of a run.
+    #[must_use]
+    pub fn new(id: FilesetId, layout: Arc<Layout>) -> Self {
+        let open = (0..layout.files()).map(|_| AtomicU16::new(0)).collect();
+        Self {
+            id,
+            files: Entries::new(layout.files(), layout.initial_files()),
+            leaf_dirs: Entries::new(layout.leaf_dirs(), layout.initial_leaf_dirs()),
+            layout,
+            open,
+            next_dir: AtomicU32::new(0),
+            released: WaitList::default(),
+        }
+    }
+
+    /// Chooses the next existing file and gives it back at once: what a benchmark of choosing
+    /// measures. `None` when no file is idle.
+    #[must_use]
+    pub fn touch_next(&self, hand: &mut Hand) -> Option<FileId> {
+        match self.files.choose(Kind::Present, hand) {
+            Choice::Taken(i) => {
+                self.files.release(i, Kind::Present);
+                Some(FileId(i))
+            }
+            _ => None,
+        }
+    }
+
+    /// Files that exist.
+    #[must_use]
+    pub fn present(&self) -> u64 {
+        self.files.present()
+    }
+
+    /// Whether the file exists.
+    #[must_use]
+    pub fn exists(&self, file: FileId) -> bool {
+        self.files.is_present(file.0)
+    }
+
+    /// A directory of the tree, the next one round or the one with this number.
+    pub(crate) fn pick_dir(&self, index: Option<u64>) -> DirId {
+        let dirs = self.layout.dirs();
+        let number = match index {
+            Some(i) => (i % u64::from(dirs)) as u32,
+            None => self.next_dir.fetch_add(1, Relaxed) % dirs,
+        };
+        DirId(number)
+    }
+
+    pub(crate) fn opened(&self, file: FileId) {
+        self.open[file.0 as usize].fetch_add(1, AcqRel);
+    }
+
+    pub(crate) fn closed(&self, file: FileId) {
+        self.open[file.0 as usize].fetch_sub(1, AcqRel);
+    }
+
+    pub(crate) fn open_count(&self, file: FileId) -> u16 {
+        self.open[file.0 as usize].load(Acquire)
+    }
+
+    /// Ends the work on a file: it is idle again, existing or not.
+    pub(crate) fn release(&self, file: FileId, now: Kind) {
+        self.files.release(file.0, now);
+        self.released.wake_all();
+    }
+
+    pub(crate) fn release_leaf_dir(&self, dir: u32, now: Kind) {
+        self.leaf_dirs.release(dir, now);
+        self.released.wake_all();
+    }
+}

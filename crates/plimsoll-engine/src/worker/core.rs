@@ -1,0 +1,367 @@
+//! The part of a worker that does not depend on the target: time, choice, records.
+
+use super::program::Compiled;
+use super::sampling::CpuSampling;
+use crate::outcome::Failure;
+use crate::shared::Shared;
+use crate::store::{Choice, FilesetState, Hand, Kind};
+use crate::sync::Semaphore;
+use plimsoll_lane::{Lane, Stopped};
+use plimsoll_measure::{Nanos, Recorder};
+use plimsoll_plan::{DirId, FileId, Rng, Value};
+use plimsoll_target::OpError;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Why a worker stops.
+pub(crate) enum Halt {
+    /// The run is over.
+    Stopped,
+    /// The program says it is done, or the operations asked for are.
+    Finished,
+    /// There is nothing of the kind the operation needs.
+    NoResource { row: u32, what: &'static str },
+    /// An operation failed.
+    Failed(Box<Failure>),
+}
+
+impl From<Stopped> for Halt {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+/// What an operation works on, for saying so when it fails.
+#[derive(Clone, Copy)]
+pub(crate) enum Subject {
+    Nothing,
+    File(u32, FileId),
+    Dir(u32, DirId),
+    LeafDir(u32, u32),
+}
+
+/// What a limiter has not charged yet.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Uncharged {
+    pub(crate) ops: u64,
+    pub(crate) transfers: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Hands of a worker in one fileset.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Hands {
+    pub(crate) present: Hand,
+    pub(crate) absent: Hand,
+    pub(crate) leaf_dirs: [Hand; 2],
+    /// Next file of rotating opens.
+    pub(crate) rotating: u64,
+}
+
+pub(crate) struct Core {
+    pub(crate) lane: Lane,
+    pub(crate) recorder: Rc<Recorder>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) program: Arc<Compiled>,
+    /// Group, and number within it.
+    pub(crate) group: u32,
+    pub(crate) number: u32,
+    /// Number in the run.
+    pub(crate) index: u32,
+    pub(crate) rng: Rng,
+    /// One stream a variable, so that one's draws do not shift another's.
+    pub(crate) variable_rngs: Box<[Rng]>,
+    pub(crate) hands: Box<[Hands]>,
+    /// Operations recorded so far.
+    pub(crate) recorded: u64,
+    /// When the schedule meant the next operation to start.
+    pub(crate) intended: Option<Nanos>,
+    pub(crate) tickets: Option<u64>,
+    pub(crate) uncharged: Box<[Uncharged]>,
+    pub(crate) seen: Box<[u64]>,
+    pub(crate) semaphores: Box<[Arc<Semaphore>]>,
+    pub(crate) rotation_at: u32,
+    pub(crate) cpu: CpuSampling,
+}
+
+impl Core {
+    /// A number of the program.
+    #[inline]
+    pub(crate) fn draw(&mut self, value: Value) -> u64 {
+        match value {
+            Value::Const(n) => n,
+            Value::Draw(v) => {
+                let v = v.0 as usize;
+                self.shared.samplers[v].draw(&mut self.variable_rngs[v])
+            }
+        }
+    }
+
+    /// Does an operation and records it: the innermost part of every run.
+    ///
+    /// Between the two readings of the clock there is nothing but the operation. Returns `None`
+    /// when it failed and failures are only counted.
+    #[inline]
+    pub(crate) async fn timed<T>(
+        &mut self,
+        row: u32,
+        subject: Subject,
+        bytes: impl FnOnce(&T) -> u64,
+        work: impl Future<Output = Result<T, OpError>>,
+    ) -> Result<Option<T>, Halt> {
+        self.begin_operation(row)?;
+        let sample = self.cpu.begin(&self.lane, row);
+        let start = self.lane.now();
+        let result = work.await;
+        let end = self.lane.now();
+        match result {
+            Ok(value) => {
+                let moved = bytes(&value);
+                let intended = self.intended.take();
+                self.recorder.record(row, start, end, intended, moved);
+                if let Some(begin) = sample {
+                    self.cpu.end(&self.lane, &self.recorder, row, begin, end);
+                }
+                self.charge(row, moved);
+                self.check_deadline(end)?;
+                Ok(Some(value))
+            }
+            Err(error) => self.failed(row, subject, end, error).map(|()| None),
+        }
+    }
+
+    /// Does something that waits for other workers, and records it.
+    pub(crate) async fn timed_wait<T>(
+        &mut self,
+        row: u32,
+        wait: impl Future<Output = Result<T, Stopped>>,
+    ) -> Result<T, Halt> {
+        let start = self.lane.now();
+        let value = wait.await?;
+        let end = self.lane.now();
+        self.recorder.record(row, start, end, None, 0);
+        self.recorded += 1;
+        self.check_deadline(end)?;
+        Ok(value)
+    }
+
+    #[inline]
+    fn begin_operation(&mut self, row: u32) -> Result<(), Halt> {
+        self.recorded += 1;
+        if let Some(left) = self.tickets
+            && self.shared.rows[row as usize].counts
+        {
+            return self.take_ticket(left);
+        }
+        Ok(())
+    }
+
+    /// Operations before the measured window cost no ticket.
+    fn take_ticket(&mut self, left: u64) -> Result<(), Halt> {
+        let (number, start, _) = self.shared.window.bounds();
+        if number == 0 || self.lane.now() < start {
+            return Ok(());
+        }
+        let more = || self.shared.tickets.as_ref().map_or(0, |t| t.take());
+        let left = if left > 0 { left } else { more() };
+        self.tickets = Some(left.saturating_sub(1));
+        if left == 0 {
+            Err(Halt::Finished)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[inline]
+    fn check_deadline(&self, now: Nanos) -> Result<(), Halt> {
+        if now < self.lane.deadline() {
+            return Ok(());
+        }
+        self.recorder.count_in_flight();
+        Err(Halt::Stopped)
+    }
+
+    /// Adds an operation to what the worker's limiters will charge.
+    #[inline]
+    fn charge(&mut self, row: u32, bytes: u64) {
+        if self.uncharged.is_empty() {
+            return;
+        }
+        let info = self.shared.rows[row as usize];
+        for (limiter, sum) in self.program.limiters.iter().zip(&mut self.uncharged) {
+            let charged = match &limiter.rows {
+                Some(rows) => rows.contains(&row),
+                None => info.counts,
+            };
+            if charged {
+                sum.ops += 1;
+                sum.transfers += u64::from(info.moves);
+                sum.bytes += bytes;
+            }
+        }
+    }
+
+    #[cold]
+    pub(crate) fn failed(
+        &mut self,
+        row: u32,
+        subject: Subject,
+        end: Nanos,
+        error: OpError,
+    ) -> Result<(), Halt> {
+        self.intended = None;
+        self.recorder.record_error(row, end, &error.name());
+        if self.shared.plan.options.on_error == plimsoll_plan::OnError::Count {
+            return self.check_deadline(end);
+        }
+        if end >= self.lane.deadline() {
+            return Err(Halt::Stopped);
+        }
+        let path = self.path_of(subject);
+        Err(Halt::Failed(Box::new(Failure {
+            path,
+            ..self.failure(row, error.to_string())
+        })))
+    }
+
+    pub(crate) fn failure(&self, row: u32, error: String) -> Failure {
+        let operation = &self.shared.plan.operations[row as usize];
+        Failure {
+            operation: operation.name.clone(),
+            kind: Some(operation.kind),
+            worker: self.name(),
+            path: String::new(),
+            error,
+            place: operation.place.clone(),
+        }
+    }
+
+    /// `process-1/thread-3`.
+    pub(crate) fn name(&self) -> String {
+        worker_name(&self.shared.plan, self.group as usize, self.number)
+    }
+
+    fn path_of(&self, subject: Subject) -> String {
+        let layout = |f: u32| &self.shared.filesets[f as usize].layout;
+        let mut path = Vec::new();
+        match subject {
+            Subject::Nothing => return String::new(),
+            Subject::File(f, file) => layout(f).push_file(file, &mut path),
+            Subject::Dir(f, dir) => layout(f).push_dir(dir, &mut path),
+            Subject::LeafDir(f, dir) => layout(f).push_leaf_dir(dir, &mut path),
+        }
+        let below = String::from_utf8_lossy(&path).into_owned();
+        self.shared.plan.place.dir.join(below).display().to_string()
+    }
+
+    /// Takes a file of the kind the operation needs; waits while all of them are busy.
+    #[inline]
+    pub(crate) async fn choose(
+        &mut self,
+        row: u32,
+        fileset: u32,
+        kind: Kind,
+        number: Option<u64>,
+    ) -> Result<FileId, Halt> {
+        let shared = &self.shared;
+        let set = &shared.filesets[fileset as usize];
+        let hands = &mut self.hands[fileset as usize];
+        let hand = if kind == Kind::Present {
+            &mut hands.present
+        } else {
+            &mut hands.absent
+        };
+        let mut look = || match number {
+            Some(n) => set.files.choose_at(kind, n),
+            None => set.files.choose(kind, hand),
+        };
+        let mut choice = look();
+        if choice == Choice::AllBusy {
+            let free = || Some(look()).filter(|c| *c != Choice::AllBusy);
+            choice = set.released.until(&self.lane, &shared.idle, free).await?;
+        }
+        let what = if kind == Kind::Present {
+            "existing file"
+        } else {
+            "file to create"
+        };
+        match choice {
+            Choice::Taken(i) => Ok(FileId(i)),
+            _ => Err(Halt::NoResource { row, what }),
+        }
+    }
+
+    /// Takes a leaf directory likewise.
+    pub(crate) async fn choose_leaf_dir(
+        &mut self,
+        row: u32,
+        fileset: u32,
+        kind: Kind,
+        number: Option<u64>,
+    ) -> Result<u32, Halt> {
+        let shared = &self.shared;
+        let set = &shared.filesets[fileset as usize];
+        let hand = &mut self.hands[fileset as usize].leaf_dirs[kind as usize];
+        let look = || match number {
+            Some(n) => set.leaf_dirs.choose_at(kind, n),
+            None => set.leaf_dirs.choose(kind, hand),
+        };
+        let mut look = look;
+        let free = || Some(look()).filter(|c| *c != Choice::AllBusy);
+        let what = if kind == Kind::Present {
+            "leaf directory"
+        } else {
+            "leaf directory to make"
+        };
+        match set.released.until(&self.lane, &shared.idle, free).await? {
+            Choice::Taken(i) => Ok(i),
+            _ => Err(Halt::NoResource { row, what }),
+        }
+    }
+
+    /// Takes this file if it exists; waits while another worker has it.
+    pub(crate) async fn claim(&self, fileset: u32, file: FileId) -> Result<bool, Halt> {
+        let set: &FilesetState = &self.shared.filesets[fileset as usize];
+        let look = || match set.files.claim(file.0) {
+            Choice::Taken(_) => Some(true),
+            Choice::None => Some(false),
+            Choice::AllBusy => None,
+        };
+        Ok(set
+            .released
+            .until(&self.lane, &self.shared.idle, look)
+            .await?)
+    }
+
+    /// Waits until events that cost `count` are due, and notes when the last of them was.
+    pub(crate) async fn pace(&mut self, count: u64) -> Result<(), Halt> {
+        if count == 0 {
+            return Ok(());
+        }
+        if let Some(due) = self.shared.event_due(count) {
+            self.lane.sleep_until(due).await?;
+            self.intended = Some(due);
+        }
+        Ok(())
+    }
+
+    /// The worker has ended: nobody needs to wait for it any more.
+    pub(crate) fn retire(&self) {
+        self.semaphores.iter().for_each(|s| s.retire());
+    }
+
+    /// Nanoseconds since the workers started, for what is printed.
+    pub(crate) fn since_start(&self) -> Nanos {
+        self.lane
+            .now()
+            .saturating_sub(self.shared.started.load(Relaxed))
+    }
+}
+
+/// Name of a worker: `process-1/thread-3`.
+pub(crate) fn worker_name(plan: &plimsoll_plan::Plan, group: usize, number: u32) -> String {
+    let g = &plan.groups[group];
+    let (process, thread) = (number / g.thread_instances, number % g.thread_instances);
+    format!("{}-{}/{}-{}", g.process, process + 1, g.thread, thread + 1)
+}

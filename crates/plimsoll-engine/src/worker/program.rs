@@ -1,0 +1,180 @@
+//! A group's program, flattened into a list that a worker runs through without recursion.
+
+use plimsoll_plan::{FilesetId, Op, OpKind, Plan, Program, Step, Value, WorkerGroup};
+
+/// Descriptor slots that one fileset's rotating opens may take.
+const ROTATING_SLOTS: u32 = 128;
+
+/// One instruction of a flat program.
+pub(crate) enum Instr {
+    /// An operation, `iters` times.
+    Do {
+        row: u32,
+        iters: Value,
+        op: Op,
+        /// Index into the worker's semaphores, blocks or limiters, by the kind of operation.
+        state: u32,
+    },
+    /// A composite begins: it runs `iters` times and ends before `exit`.
+    Enter { iters: Value, exit: u32 },
+    /// A composite ends.
+    Next,
+}
+
+/// Slots that rotating opens of a fileset use.
+#[derive(Clone, Copy)]
+pub(crate) struct Rotation {
+    pub(crate) fileset: FilesetId,
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+}
+
+/// A limiter of a program.
+pub(crate) struct Limiter {
+    /// Rows it charges; `None`: all.
+    pub(crate) rows: Option<Vec<u32>>,
+}
+
+/// A group's program, shared by its workers.
+pub(crate) struct Compiled {
+    pub(crate) code: Vec<Instr>,
+    pub(crate) slots: u32,
+    pub(crate) rotations: Vec<Rotation>,
+    /// Row and high water of each semblock.
+    pub(crate) semblocks: Vec<(u32, Value)>,
+    /// Row of each block.
+    pub(crate) blocks: Vec<u32>,
+    pub(crate) limiters: Vec<Limiter>,
+    /// Bytes of a worker's buffer.
+    pub(crate) memory: u64,
+    /// Rows the program can record.
+    pub(crate) rows: Vec<u32>,
+}
+
+impl Compiled {
+    pub(crate) fn new(plan: &Plan, group: &WorkerGroup) -> Self {
+        let mut compiled = Self {
+            code: Vec::new(),
+            slots: 1,
+            rotations: Vec::new(),
+            semblocks: Vec::new(),
+            blocks: Vec::new(),
+            limiters: Vec::new(),
+            memory: group.memory,
+            rows: Vec::new(),
+        };
+        match &group.program {
+            Program::Sequence(steps) => compiled.steps(steps),
+        }
+        compiled.assign_slots(plan);
+        compiled.rows.sort_unstable();
+        compiled.rows.dedup();
+        compiled
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Do { row, iters, op } => self.operation(row.0, *iters, op),
+                Step::Block { iters, steps, .. } => {
+                    let enter = self.code.len();
+                    self.code.push(Instr::Next);
+                    self.steps(steps);
+                    self.code.push(Instr::Next);
+                    let exit = self.code.len() as u32;
+                    self.code[enter] = Instr::Enter {
+                        iters: *iters,
+                        exit,
+                    };
+                }
+            }
+        }
+    }
+
+    fn operation(&mut self, row: u32, iters: Value, op: &Op) {
+        self.rows.push(row);
+        if let Some(open) = op.file().and_then(|f| f.implicit_open) {
+            self.rows.push(open.0);
+        }
+        let state = match op {
+            Op::SemBlock { high_water, .. } => {
+                self.semblocks.push((row, *high_water));
+                self.semblocks.len() - 1
+            }
+            Op::Block => {
+                self.blocks.push(row);
+                self.blocks.len() - 1
+            }
+            Op::Limit { targets, .. } => {
+                let rows = targets.as_ref().map(|t| t.iter().map(|r| r.0).collect());
+                self.limiters.push(Limiter { rows });
+                self.limiters.len() - 1
+            }
+            Op::AioWrite { completion, .. } => {
+                self.rows.push(completion.0);
+                0
+            }
+            _ => 0,
+        };
+        self.code.push(Instr::Do {
+            row,
+            iters,
+            op: op.clone(),
+            state: state as u32,
+        });
+    }
+
+    /// Slots named by number come first, those of rotating opens behind them.
+    fn assign_slots(&mut self, plan: &Plan) {
+        let mut rotating = Vec::new();
+        for instr in &self.code {
+            let Instr::Do { op, .. } = instr else {
+                continue;
+            };
+            let slot = match op {
+                Op::Close { slot } => Some(*slot),
+                Op::WriteWhole {
+                    source_slot: Some(slot),
+                    ..
+                } => Some(*slot),
+                _ => None,
+            };
+            let slots = slot.into_iter().chain(op.file().map(|f| f.slot));
+            self.slots = slots.map(|s| u32::from(s) + 1).fold(self.slots, u32::max);
+            if let Some(file) = op.file().filter(|f| f.open_next)
+                && let Some(fileset) = file.fileset
+                && !rotating.contains(&fileset)
+            {
+                rotating.push(fileset);
+            }
+        }
+        for fileset in rotating {
+            let entries = plan.fileset(fileset).entries;
+            let count = entries.clamp(1, u64::from(ROTATING_SLOTS)) as u32;
+            self.rotations.push(Rotation {
+                fileset,
+                first: self.slots,
+                count,
+            });
+            self.slots += count;
+        }
+    }
+}
+
+/// What a worker needs to know of a row.
+#[derive(Clone, Copy)]
+pub(crate) struct RowInfo {
+    /// Counts in the summary.
+    pub(crate) counts: bool,
+    /// Moves data.
+    pub(crate) moves: bool,
+}
+
+impl RowInfo {
+    pub(crate) fn of(kind: OpKind) -> Self {
+        Self {
+            counts: kind.counts(),
+            moves: kind.reads() || kind.writes(),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Processor time of operations, measured on a sample of them.
+
+use plimsoll_lane::Lane;
+use plimsoll_measure::{Nanos, Recorder};
+
+/// Reading the thread's processor time takes two system calls: as many operations are left out
+/// between two samples as take this long together, in nanoseconds.
+const SPACING: Nanos = 50_000;
+
+/// Most operations left out between two samples.
+const LONGEST: u32 = 255;
+
+/// First operations of a row that are all sampled, so that rare ones have a figure too.
+const FIRST: u64 = 16;
+
+/// Decides which operations of a worker are sampled.
+pub(crate) struct CpuSampling {
+    /// Operations of each row until the next sample; empty when nothing is sampled.
+    left: Box<[u32]>,
+    /// Processor time of the two readings themselves.
+    overhead: Nanos,
+}
+
+impl CpuSampling {
+    pub(crate) fn new(lane: &Lane, rows: usize, wanted: bool) -> Self {
+        let readings = (0..32).filter_map(|_| {
+            let (a, b) = (lane.thread_cpu()?, lane.thread_cpu()?);
+            Some(b - a)
+        });
+        match readings.min().filter(|_| wanted) {
+            Some(overhead) => Self {
+                left: vec![0; rows].into(),
+                overhead,
+            },
+            None => Self {
+                left: Box::default(),
+                overhead: 0,
+            },
+        }
+    }
+
+    /// Processor time before an operation that is sampled.
+    #[inline]
+    pub(crate) fn begin(&mut self, lane: &Lane, row: u32) -> Option<Nanos> {
+        let left = self.left.get_mut(row as usize)?;
+        if *left > 0 {
+            *left -= 1;
+            return None;
+        }
+        lane.thread_cpu()
+    }
+
+    /// Records the sample, and how long the next one is to wait for.
+    #[cold]
+    pub(crate) fn end(
+        &mut self,
+        lane: &Lane,
+        recorder: &Recorder,
+        row: u32,
+        begin: Nanos,
+        end: Nanos,
+    ) {
+        let Some(after) = lane.thread_cpu() else {
+            return;
+        };
+        let used = (after - begin).saturating_sub(self.overhead);
+        recorder.record_cpu(row, end, used);
+        let (count, mean) = recorder.recent(row);
+        let skip = SPACING / mean.max(1);
+        self.left[row as usize] = if count < FIRST {
+            0
+        } else {
+            (skip as u32).min(LONGEST)
+        };
+    }
+}

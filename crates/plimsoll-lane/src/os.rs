@@ -1,0 +1,61 @@
+//! What the operating system lets a thread say of itself.
+
+use rustix::io::Errno;
+use rustix::thread::CpuSet;
+
+/// Binds the calling thread to a processor.
+///
+/// # Errors
+/// `EINVAL` if there is no such processor.
+pub fn pin(cpu: u32) -> Result<(), Errno> {
+    let cpu = cpu as usize;
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(Errno::INVAL);
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    rustix::thread::sched_setaffinity(None, &set)
+}
+
+/// Sets the nice value of the calling thread, −20 to 19.
+///
+/// # Errors
+/// `EACCES` or `EPERM` for a value that needs more rights.
+pub fn set_nice(nice: i8) -> Result<(), Errno> {
+    rustix::process::setpriority_process(None, i32::from(nice))
+}
+
+/// Sets the best-effort I/O priority of the calling thread, 0 (first) to 7.
+///
+/// # Errors
+/// What the kernel says.
+pub fn set_io_priority(priority: u8) -> Result<(), Errno> {
+    const WHO_PROCESS: libc::c_long = 1;
+    const BEST_EFFORT: libc::c_long = 2 << 13;
+    let value = BEST_EFFORT | libc::c_long::from(priority.min(7));
+    // SAFETY: `ioprio_set` takes three numbers and no pointers; thread 0 is the caller.
+    let result =
+        unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0 as libc::c_long, value) };
+    if result == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(Errno::from_io_error(&error).unwrap_or(Errno::INVAL))
+}
+
+/// Lets timers of the calling thread fire when they are due instead of up to 50 µs later.
+pub fn set_exact_timers() {
+    // A kernel that cannot do it leaves the timers as they are, which costs precision only.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+/// Raises the limit of open files to the most this process may have; returns it.
+#[must_use]
+pub fn raise_open_files() -> u64 {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum;
+    limit.current = most;
+    let _ = setrlimit(Resource::Nofile, limit);
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
