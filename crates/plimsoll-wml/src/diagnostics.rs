@@ -15,22 +15,26 @@ const DISPLAY_WIDTH: usize = 100;
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) text: String,
+    /// Offset of each line's first byte.
+    lines: Vec<usize>,
 }
 
 impl Source {
     pub(crate) fn new(name: &str, text: &str) -> Arc<Self> {
+        let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         Arc::new(Self {
             name: name.into(),
             text: text.into(),
+            lines: std::iter::once(0).chain(ends.map(|(i, _)| i + 1)).collect(),
         })
     }
 
     /// Line and column of a byte offset, both from 1; the column counts characters.
     pub(crate) fn position(&self, offset: usize) -> (u32, u32) {
-        let before = &self.text[..self.text.floor_char_boundary(offset)];
-        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        let line = before.matches('\n').count() + 1;
-        let column = before[line_start..].chars().count() + 1;
+        let offset = self.text.floor_char_boundary(offset);
+        // The first line begins at 0, so at least one line begins at or before any offset.
+        let line = self.lines.partition_point(|start| *start <= offset);
+        let column = self.text[self.lines[line - 1]..offset].chars().count() + 1;
         (line as u32, column as u32)
     }
 }

@@ -22,6 +22,7 @@ pub use summary::{parameters, title, usage};
 use ast::Statement;
 use diagnostics::Source;
 use lexer::Comment;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A workload as it was written: its syntax tree.
@@ -30,6 +31,8 @@ pub struct Workload {
     source: Arc<Source>,
     statements: Vec<Statement>,
     comments: Vec<Comment>,
+    /// Meanings of parameters that comments list.
+    listed: HashMap<String, String>,
 }
 
 impl Workload {
@@ -57,6 +60,7 @@ pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
         Ok(Workload {
             source,
             statements: tree.statements,
+            listed: summary::listed(&tree.comments),
             comments: tree.comments,
         })
     } else {

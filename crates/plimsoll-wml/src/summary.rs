@@ -5,6 +5,7 @@ use crate::ast::{ExprKind, Statement, StatementKind};
 use crate::diagnostics::Span;
 use crate::lexer::{Comment, Piece};
 use plimsoll_plan::Parameter;
+use std::collections::{HashMap, HashSet};
 
 /// The first comment line before any statement that is not part of a licence header, or nothing.
 #[must_use]
@@ -55,16 +56,26 @@ fn is_boilerplate(text: &str) -> bool {
 /// The value is the default; [`crate::lower`] fills in what a Plan uses.
 #[must_use]
 pub fn parameters(workload: &Workload) -> Vec<Parameter> {
-    let mut found: Vec<Parameter> = Vec::new();
-    collect(&workload.statements, workload, &mut found);
+    let mut found = Vec::new();
+    collect(
+        &workload.statements,
+        workload,
+        &mut found,
+        &mut HashSet::new(),
+    );
     found
 }
 
-fn collect(statements: &[Statement], workload: &Workload, found: &mut Vec<Parameter>) {
+fn collect<'w>(
+    statements: &'w [Statement],
+    workload: &Workload,
+    found: &mut Vec<Parameter>,
+    seen: &mut HashSet<&'w str>,
+) {
     for statement in statements {
         match &statement.kind {
             StatementKind::Set { name, value } => {
-                if found.iter().any(|p| p.name == name.value) {
+                if !seen.insert(&name.value) {
                     continue;
                 }
                 let default = written(workload.text(), value.span);
@@ -75,7 +86,7 @@ fn collect(statements: &[Statement], workload: &Workload, found: &mut Vec<Parame
                     meaning: meaning(workload, &name.value, statement.span),
                 });
             }
-            StatementKind::Foreach { body, .. } => collect(body, workload, found),
+            StatementKind::Foreach { body, .. } => collect(body, workload, found, seen),
             _ => {}
         }
     }
@@ -103,20 +114,24 @@ pub(crate) fn written(text: &str, span: Span) -> String {
 /// The comment after a `set` on its last line, else a listed one, else the lines right above.
 pub(crate) fn meaning(workload: &Workload, name: &str, set: Span) -> String {
     let text = workload.text();
-    let after = workload.comments.iter().find(|c| {
-        !c.alone && c.span.start >= set.end && !between(text, set.end, c.span.start).contains('\n')
-    });
-    if let Some(comment) = after {
+    let next = workload
+        .comments
+        .partition_point(|c| c.span.start < set.end);
+    if let Some(comment) = workload.comments.get(next)
+        && !comment.alone
+        && !between(text, set.end, comment.span.start).contains('\n')
+    {
         return comment.text.clone();
+    }
+    if let Some(meaning) = workload.listed.get(name) {
+        return meaning.clone();
     }
     let mut lines: Vec<&Comment> = Vec::new();
     let mut top = set.start;
-    for comment in workload
+    let before = workload
         .comments
-        .iter()
-        .rev()
-        .filter(|c| c.span.end <= set.start)
-    {
+        .partition_point(|c| c.span.end <= set.start);
+    for comment in workload.comments[..before].iter().rev() {
         let gap = between(text, comment.span.end, top);
         if !comment.alone || gap.matches('\n').count() != 1 || !gap.trim().is_empty() {
             break;
@@ -124,16 +139,20 @@ pub(crate) fn meaning(workload: &Workload, name: &str, set: Span) -> String {
         lines.push(comment);
         top = comment.span.start;
     }
-    listed(workload, name).unwrap_or_else(|| above(&lines, text))
+    above(&lines, text)
 }
 
-/// From a list of parameters in comments: `# $name - meaning`.
-fn listed(workload: &Workload, name: &str) -> Option<String> {
-    workload.comments.iter().find_map(|c| {
-        let rest = c.text.strip_prefix('$')?.strip_prefix(name)?;
-        let meaning = rest.trim_start().strip_prefix(['-', ':'])?;
-        Some(meaning.trim().to_string())
-    })
+/// Lists of parameters in comments, as in Filebench's own files: `# $name - meaning`.
+pub(crate) fn listed(comments: &[Comment]) -> HashMap<String, String> {
+    let pairs = comments.iter().rev().filter_map(|c| {
+        let rest = c.text.strip_prefix('$')?;
+        let (name, meaning) = rest.split_once(['-', ':'])?;
+        let name = name.trim_end();
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        is_name.then(|| (name.to_string(), meaning.trim().to_string()))
+    });
+    // Backwards, so that the first of two lines about one parameter stays.
+    pairs.collect()
 }
 
 /// The comment lines right above, lowest first.

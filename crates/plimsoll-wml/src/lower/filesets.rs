@@ -41,7 +41,8 @@ impl Lowerer<'_> {
             let (def, span) = (self.filesets[at].def.clone(), self.filesets[at].span);
             // Each fileset has its own numbers for draws taken once, whatever came before it.
             self.once = (at as u64 + 1) << 32;
-            let Ok(made) = self.fileset(&def, span) else {
+            let made = self.spend(span).and_then(|()| self.fileset(&def, span));
+            let Ok(made) = made else {
                 continue;
             };
             match &self.filesets[at].made {
@@ -105,6 +106,7 @@ impl Lowerer<'_> {
     fn fileset(&mut self, def: &FilesetDef, span: Span) -> Lowered<Made> {
         let none = Scope::default();
         let attrs = &def.attrs;
+        self.probe(attrs, &none)?;
         let name = self.text(attrs, Key::Name, &none)?.unwrap_or_default();
         let name_span = self.value_span(attrs, Key::Name);
         let root = self.relative("name", &name, name_span)?;

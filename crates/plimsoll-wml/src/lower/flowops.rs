@@ -9,6 +9,7 @@ use crate::attributes::{COMPOSITE, FLOWOPS, FlowopInfo, FlowopKind, Key, flowop}
 use crate::diagnostics::{Problem, Span};
 use crate::parser::Reported;
 use plimsoll_plan::{Io, LimitKind, Op, OpKind, Step, Value};
+use std::collections::BTreeSet;
 
 /// Steps of all threads together, with every composite expanded.
 pub(super) const MOST_STEPS: usize = 100_000;
@@ -82,6 +83,7 @@ impl Lowerer<'_> {
             return Err(self.problem(problem.help("composite flowops multiply when they nest")));
         }
         state.steps_left -= 1;
+        self.spend(f.kind.span)?;
         if let Some(info) = flowop(&f.kind.value) {
             return self.single(f, info, scope, state);
         }
@@ -118,6 +120,7 @@ impl Lowerer<'_> {
             );
             return Err(self.problem(problem.help(format!("did you mean attribute=${name}?"))));
         }
+        self.probe(&f.attrs, scope)?;
         let name = self.flowop_name(f, scope)?;
         let u = Use {
             attrs: &f.attrs,
@@ -429,9 +432,15 @@ impl Lowerer<'_> {
         if state.uses.iter().any(|u| u.any) {
             return Ok(());
         }
+        let opened: BTreeSet<u8> = state
+            .uses
+            .iter()
+            .filter(|o| o.opens)
+            .map(|o| o.slot)
+            .collect();
         let mut outcome = Ok(());
         for u in state.uses.iter().filter(|u| u.needs) {
-            if state.uses.iter().any(|o| o.opens && o.slot == u.slot) {
+            if opened.contains(&u.slot) {
                 continue;
             }
             let problem = Problem::new(
@@ -442,14 +451,6 @@ impl Lowerer<'_> {
                 ),
                 "nothing is open there",
             );
-            let mut opened: Vec<u8> = state
-                .uses
-                .iter()
-                .filter(|o| o.opens)
-                .map(|o| o.slot)
-                .collect();
-            opened.sort_unstable();
-            opened.dedup();
             let list: Vec<String> = opened.iter().map(|s| format!("fd={s}")).collect();
             let help = match list.as_slice() {
                 [] => "open a file there first, or name its fileset: filesetname=…".to_string(),

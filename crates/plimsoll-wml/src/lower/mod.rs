@@ -29,6 +29,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use values::Val;
 
+/// Filesets and steps that are worked out for one workload; every run works them out again to
+/// see that they are the same.
+const MOST_WORK: usize = 1_000_000;
+
 type Lowered<T> = Result<T, Reported>;
 
 /// Statements that one workload may carry out, loops counted through.
@@ -109,6 +113,7 @@ struct Lowerer<'a> {
     sources: Vec<Arc<Source>>,
     problems: Vec<Problem>,
     notes: Vec<Note>,
+    noted: HashSet<String>,
     seed: u64,
     /// Numbers the draws that are taken once.
     once: u64,
@@ -118,7 +123,11 @@ struct Lowerer<'a> {
     /// Variables that have been reported as never set.
     missing: HashSet<String>,
     parameters: Vec<Parameter>,
+    /// Parameters by name.
+    parameter_index: HashMap<String, usize>,
     randoms: Vec<RandomDef>,
+    /// Random variables by the text that defines them.
+    random_spans: HashMap<Span, usize>,
     variables: Vec<Variable>,
     filesets: Vec<FilesetSlot>,
     processes: Vec<(Rc<Process>, Span)>,
@@ -127,7 +136,11 @@ struct Lowerer<'a> {
     given_names: HashSet<String>,
     /// Names made up for flowops without one, by the place of the flowop.
     made_up: HashMap<Span, String>,
+    /// The last number in a made-up name, by flowop.
+    made_up_numbers: HashMap<String, u32>,
     operations: Vec<Operation>,
+    /// Rows by name.
+    rows: HashMap<String, Vec<OperationId>>,
     /// Rows that a flowop stands for, unlike those of opens and completions on the way.
     counted: HashSet<OperationId>,
     rate: Option<(Rc<crate::ast::Attrs>, Span)>,
@@ -138,6 +151,8 @@ struct Lowerer<'a> {
     /// Texts being loaded, innermost last.
     loading: Vec<String>,
     statements_left: usize,
+    /// Filesets and steps that may still be worked out, over all runs of the script.
+    work_left: usize,
     /// A limit on statements or steps was passed: going on would report it again and again.
     too_many: bool,
 }
@@ -150,20 +165,25 @@ impl<'a> Lowerer<'a> {
             sources: vec![workload.source.clone()],
             problems: Vec::new(),
             notes: Vec::new(),
+            noted: HashSet::new(),
             seed: overrides.seed.unwrap_or(1),
             once: 0,
             vars: HashMap::new(),
             override_values: HashMap::new(),
             missing: HashSet::new(),
             parameters: Vec::new(),
+            parameter_index: HashMap::new(),
             randoms: Vec::new(),
+            random_spans: HashMap::new(),
             variables: Vec::new(),
             filesets: Vec::new(),
             processes: Vec::new(),
             composites: HashMap::new(),
             given_names: HashSet::new(),
             made_up: HashMap::new(),
+            made_up_numbers: HashMap::new(),
             operations: Vec::new(),
+            rows: HashMap::new(),
             counted: HashSet::new(),
             rate: None,
             quit: QuitMode::default(),
@@ -172,6 +192,7 @@ impl<'a> Lowerer<'a> {
             script: script::Script::default(),
             loading: Vec::new(),
             statements_left: MOST_STATEMENTS,
+            work_left: MOST_WORK,
             too_many: false,
         }
     }
@@ -259,10 +280,21 @@ impl<'a> Lowerer<'a> {
         Reported
     }
 
+    /// Counts one more thing to work out.
+    fn spend(&mut self, span: Span) -> Lowered<()> {
+        if self.work_left > 0 {
+            self.work_left -= 1;
+            return Ok(());
+        }
+        self.too_many = true;
+        let message = "the workload has too many runs, filesets and steps";
+        Err(self.problem(Problem::new(span, message, "too many with this one")))
+    }
+
     /// Adds a remark, once for each text.
     fn note(&mut self, span: Span, text: impl Into<String>) {
         let text = text.into();
-        if self.notes.iter().all(|n| n.text != text) {
+        if self.noted.insert(text.clone()) {
             let place = Some(self.place(span));
             self.notes.push(Note { text, place });
         }

@@ -36,20 +36,21 @@ pub(super) struct Use<'f> {
 impl Lowerer<'_> {
     /// The row of a name and kind; made when it is new.
     pub(super) fn row(&mut self, name: &str, kind: OpKind, span: Span) -> OperationId {
-        let known = self
-            .operations
+        let rows = self.rows.get(name).map(Vec::as_slice).unwrap_or_default();
+        let known = rows
             .iter()
-            .position(|o| o.kind == kind && o.name == name);
-        let at = known.unwrap_or_else(|| {
-            let place = Some(self.place(span));
-            self.operations.push(Operation {
-                name: name.into(),
-                kind,
-                place,
-            });
-            self.operations.len() - 1
+            .find(|r| self.operations[r.0 as usize].kind == kind);
+        if let Some(known) = known {
+            return *known;
+        }
+        let id = OperationId(self.operations.len() as u32);
+        self.operations.push(Operation {
+            name: name.into(),
+            kind,
+            place: Some(self.place(span)),
         });
-        OperationId(at as u32)
+        self.rows.entry(name.into()).or_default().push(id);
+        id
     }
 
     /// The name of a flowop: as given, else its kind and a number that is its own.
@@ -61,10 +62,14 @@ impl Lowerer<'_> {
         if let Some(name) = self.made_up.get(&kind.span) {
             return Ok(name.clone());
         }
-        let free = |n: &u32| !self.given_names.contains(&format!("{}{n}", kind.value));
-        let number = (1u32..).find(free).unwrap_or(0);
-        let name = format!("{}{number}", kind.value);
-        self.given_names.insert(name.clone());
+        let number = self.made_up_numbers.entry(kind.value.clone()).or_default();
+        let name = loop {
+            *number += 1;
+            let name = format!("{}{number}", kind.value);
+            if !self.given_names.contains(&name) {
+                break name;
+            }
+        };
         self.made_up.insert(kind.span, name.clone());
         Ok(name)
     }

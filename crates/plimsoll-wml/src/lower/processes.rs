@@ -117,6 +117,9 @@ impl Lowerer<'_> {
     ) -> Lowered<WorkerGroup> {
         let none = Scope::default();
         let (p, t) = (&process.attrs, &thread.attrs);
+        // First, so that what is wrong in the thread's header hides nothing in its body.
+        let steps = self.steps(&thread.flowops, &none, state);
+        self.probe(p, &none).and(self.probe(t, &none))?;
         let process_name = self.text(p, Key::Name, &none)?;
         let thread_name = self.text(t, Key::Name, &none)?;
         let process_instances = self.instances(p)?;
@@ -130,7 +133,6 @@ impl Lowerer<'_> {
                 "`useism` means nothing here: buffers are ordinary memory of each thread",
             );
         }
-        let steps = self.steps(&thread.flowops, &none, state);
         self.check_slots(state)?;
         let memory = self.memory(t, state)?;
         let place = if t.span.start > 0 { t.span } else { span };

@@ -3,7 +3,7 @@
 use super::values::{Scope, Val};
 use super::{FilesetSlot, Lowered, Lowerer};
 use crate::Workload;
-use crate::ast::{Create, Expr, ExprKind, Quit, Spanned, Statement, StatementKind};
+use crate::ast::{Create, Expr, ExprKind, FilesetDef, Quit, Spanned, Statement, StatementKind};
 use crate::attributes::{Key, flowop};
 use crate::diagnostics::{MOST_ERRORS, Problem, Source, Span};
 use crate::parser::{Reported, parse_text, parse_value};
@@ -14,6 +14,9 @@ use std::rc::Rc;
 
 /// Workloads may load each other this deep.
 const MOST_LOADS: usize = 8;
+
+/// Filesets of one workload; each pair is checked for overlap.
+const MOST_FILESETS: usize = 1000;
 
 /// Texts of one run: spans count them in 16 bits.
 const MOST_SOURCES: usize = 1000;
@@ -60,11 +63,7 @@ impl Lowerer<'_> {
         let (span, none) = (statement.span, Scope::default());
         match &statement.kind {
             S::Set { name, value } => self.set(name, value, statement, of)?,
-            S::Fileset(def) => self.filesets.push(FilesetSlot {
-                def: Rc::new(def.clone()),
-                span,
-                made: None,
-            }),
+            S::Fileset(def) => self.define_fileset(def, span)?,
             S::Process(process) => self.processes.push((Rc::new(process.clone()), span)),
             S::Composite(composite) => self.define_composite(composite)?,
             S::Mode(quit) => {
@@ -102,6 +101,20 @@ impl Lowerer<'_> {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn define_fileset(&mut self, def: &FilesetDef, span: Span) -> Lowered<()> {
+        if self.filesets.len() >= MOST_FILESETS {
+            self.too_many = true;
+            let message = format!("more than {MOST_FILESETS} filesets are defined");
+            return Err(self.problem(Problem::new(span, message, "too many with this one")));
+        }
+        self.filesets.push(FilesetSlot {
+            def: Rc::new(def.clone()),
+            span,
+            made: None,
+        });
+        Ok(())
     }
 
     fn define_composite(&mut self, composite: &crate::ast::Composite) -> Lowered<()> {
@@ -173,6 +186,7 @@ impl Lowerer<'_> {
         let workload = Workload {
             source,
             statements: tree.statements,
+            listed: crate::summary::listed(&tree.comments),
             comments: tree.comments,
         };
         self.loading.push(found.name);
@@ -282,10 +296,12 @@ impl Lowerer<'_> {
             (None, Some(Val::Text(t))) if !literal => t.clone(),
             _ => as_written.clone(),
         };
-        if let Some(known) = self.parameters.iter_mut().find(|p| p.name == name.value) {
-            known.value = value;
+        if let Some(at) = self.parameter_index.get(&name.value) {
+            self.parameters[*at].value = value;
             return;
         }
+        self.parameter_index
+            .insert(name.value.clone(), self.parameters.len());
         self.parameters.push(Parameter {
             name: name.value.clone(),
             value,
@@ -302,7 +318,7 @@ impl Lowerer<'_> {
     pub(super) fn check_overrides(&mut self) {
         let overrides = self.overrides;
         for (name, text) in &overrides.sets {
-            if self.parameters.iter().any(|p| p.name == *name) {
+            if self.parameter_index.contains_key(name) {
                 continue;
             }
             let file = self.sources.len() as u16;

@@ -104,13 +104,9 @@ impl Lowerer<'_> {
     }
 
     fn rows_of(&mut self, target: &Pending) -> Lowered<Vec<OperationId>> {
-        let rows = self
-            .operations
-            .iter()
-            .enumerate()
-            .filter(|(_, o)| o.name == target.name);
+        let rows = self.rows.get(&target.name).into_iter().flatten();
         let rows: Vec<(OperationId, OpKind)> = rows
-            .map(|(i, o)| (OperationId(i as u32), o.kind))
+            .map(|id| (*id, self.operations[id.0 as usize].kind))
             // An open on the way is counted apart and is not what the name stands for.
             .filter(|(id, _)| self.counted.contains(id))
             .collect();

@@ -67,13 +67,11 @@ impl Lowerer<'_> {
 
     /// Registers a random variable; the same piece of text is the same variable.
     pub(super) fn new_random(&mut self, name: &str, random: &Random) -> Val {
-        let known = self.randoms.iter();
-        let known = known
-            .enumerate()
-            .find(|(_, r)| r.ast.attrs.span == random.attrs.span);
-        if let Some((number, _)) = known {
-            return Val::Random(number);
+        if let Some(number) = self.random_spans.get(&random.attrs.span) {
+            return Val::Random(*number);
         }
+        self.random_spans
+            .insert(random.attrs.span, self.randoms.len());
         self.randoms.push(super::RandomDef {
             name: name.into(),
             ast: Rc::new(random.clone()),
@@ -299,6 +297,17 @@ impl Lowerer<'_> {
 
 /// Attributes by their keys.
 impl Lowerer<'_> {
+    /// Works out every attribute, so that all that is wrong with them is reported at once.
+    pub(super) fn probe(&mut self, attrs: &Attrs, scope: &Scope) -> Lowered<()> {
+        let mut outcome = Ok(());
+        for attr in &attrs.list {
+            if let Some(AttrValue::Expr(expr)) = &attr.value {
+                outcome = outcome.and(self.eval(expr, scope).map(|_| ()));
+            }
+        }
+        outcome
+    }
+
     /// The expression and name of an attribute that is there with a value.
     pub(super) fn written<'e>(&self, attrs: &'e Attrs, key: Key) -> Option<(String, &'e Expr)> {
         let attr: &Attr = attrs.get(key)?;

@@ -13,8 +13,8 @@ use crate::lexer::{Comment, Kind, Token, lex};
 /// Blocks (`foreach`) may lie this deep in each other.
 const MOST_DEPTH: usize = 32;
 
-/// Largest text that is read, in bytes: spans count in 32 bits.
-pub(crate) const MOST_BYTES: usize = 64 << 20;
+/// Largest text that is read, in bytes; workloads have a few KiB.
+pub(crate) const MOST_BYTES: usize = 1 << 20;
 
 /// The words that begin statements.
 pub(super) const STATEMENTS: &[&str] = &[
