@@ -37,6 +37,9 @@ pub struct Cli {
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run a workload and report what was measured
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunArgs>),
     /// Print exactly what `run` would do, without doing it
     #[command(after_help = "\
 Examples:
@@ -83,6 +86,37 @@ Examples:
         #[arg(long, value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,
     },
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  plimsoll run fileserver --time 10s
+      in a fresh directory below the system's temporary directory
+  plimsoll run webserver --dir /mnt/test --warmup 5s --time 60s
+  plimsoll run my.f --set nthreads=16 --set filesize=1m
+  plimsoll run varmail --ops 100000 --quit alldone
+  plimsoll run randomread --cold --cpus 0-3 --format json > run.json
+  plimsoll run my.f --target 'null:?latency=10ms' --clock virtual --lanes 2
+
+Without --dir, a workload file's own paths are used as they are written.
+Exit codes: 0 valid, 1 failed, 2 refused, 3 invalid, 130 interrupted.";
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// What is run.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
+    /// Directory that the results directory is made in
+    #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
+    #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub results: PathBuf,
+    /// What is printed at the end; json is the content of run.json and nothing else
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Print nothing but the report and errors
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
 }
 
 /// Arguments of `plan`.

@@ -15,6 +15,11 @@ pub fn width() -> usize {
         .unwrap_or(DEFAULT_WIDTH)
 }
 
+/// Whether standard output takes colours: a terminal, and nobody set `NO_COLOR`.
+pub fn color_out() -> bool {
+    io::stdout().is_terminal() && color_wanted()
+}
+
 /// Whether standard error takes colours.
 pub fn color_err() -> bool {
     io::stderr().is_terminal() && color_wanted()

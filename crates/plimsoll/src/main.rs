@@ -4,7 +4,10 @@
 mod cli;
 mod commands;
 mod console;
+mod convert;
 mod exit;
+mod screen;
+mod signals;
 mod workload;
 
 use clap::Parser;
@@ -14,6 +17,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Run(args) => commands::run::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Show(args) => commands::show::run(&args),

@@ -1,9 +1,10 @@
 //! From a name or a path on the command line to a Plan.
 
-use crate::cli::WorkloadArgs;
+use crate::cli::{ClockArg, WorkloadArgs};
 use crate::console;
 use crate::exit::{Exit, Stopped};
-use plimsoll_plan::{Cold, Overrides, Plan, RunOptions, SourceKind};
+use plimsoll_engine::{ClockKind, Settings};
+use plimsoll_plan::{Cold, Overrides, Plan, RelPath, RunOptions, SourceKind};
 use plimsoll_wml::{Context, Diagnostics, Loaded, Workload, library};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -101,6 +102,40 @@ pub fn lower(found: &Found, overrides: &Overrides) -> Result<Plan, Stopped> {
 /// The Plan that a command line asks for.
 pub fn plan(args: &WorkloadArgs) -> Result<Plan, Stopped> {
     lower(&find(&args.workload)?, &overrides(args))
+}
+
+/// How the engine is to run it.
+pub fn settings(args: &WorkloadArgs) -> Settings {
+    Settings {
+        target: args.target.clone(),
+        clock: match args.clock {
+            ClockArg::Real => ClockKind::Real,
+            ClockArg::Virtual => ClockKind::Virtual,
+        },
+        lanes: args.lanes.map(|n| n as usize),
+        interval: args.interval,
+    }
+}
+
+/// The directories a Plan keeps its files in, as a person reads them.
+pub fn place(plan: &Plan) -> String {
+    let whole = [RelPath::default()];
+    let guards = match plan.place.guards.as_slice() {
+        [] => &whole[..],
+        guards => guards,
+    };
+    let shown = guards
+        .iter()
+        .map(|g| below(&plan.place.dir, g).display().to_string());
+    shown.collect::<Vec<String>>().join(", ")
+}
+
+/// A path below a directory; the directory itself without a slash at the end.
+pub fn below(dir: &Path, path: &RelPath) -> PathBuf {
+    match path.as_str() {
+        "" => dir.to_owned(),
+        path => dir.join(path),
+    }
 }
 
 fn overrides(args: &WorkloadArgs) -> Overrides {

@@ -3,6 +3,7 @@
 pub mod documents;
 pub mod list;
 pub mod plan;
+pub mod run;
 pub mod show;
 
 use crate::console;

@@ -4,28 +4,77 @@ use super::print;
 use crate::cli::{Format, PlanArgs};
 use crate::exit::{Exit, Stopped};
 use crate::workload;
-use plimsoll_plan::{FilesetId, Layout, PlanView};
+use plimsoll_engine::Preflight;
+use plimsoll_plan::{Bytes, Count, Plan, PlanView, show_duration};
+use std::time::Duration;
 
-/// Prints the Plan.
+/// Prints the Plan; the reasons to refuse it, if there are any, go to standard error.
 pub fn run(args: &PlanArgs) -> Result<Exit, Stopped> {
     let plan = workload::plan(&args.workload)?;
+    let settings = workload::settings(&args.workload);
+    let look = plimsoll_engine::preflight(&plan, &settings).map_err(Stopped::usage)?;
     match args.format {
-        Format::Json => print(&format!(
-            "{}\n",
-            serde_json::to_string_pretty(&plan)
-                .map_err(|e| Stopped::failed(format!("the Plan has no JSON form: {e}")))?
-        )),
+        Format::Json => {
+            let text = serde_json::to_string_pretty(&plan);
+            let text =
+                text.map_err(|e| Stopped::failed(format!("the Plan has no JSON form: {e}")))?;
+            print(&format!("{text}\n"))?;
+        }
         Format::Text => {
-            let ids = (0..).map(FilesetId).take(plan.filesets.len());
-            let layouts = ids.map(|id| Layout::new(&plan, id));
-            let layouts = layouts
-                .collect::<Result<Vec<Layout>, _>>()
-                .map_err(Stopped::usage)?;
             let view = PlanView {
                 plan: &plan,
-                layouts: layouts.iter().collect(),
+                layouts: look.layouts.iter().map(|l| &**l).collect(),
             };
-            print(&view.to_string())
+            print(&format!("{view}{}", needs(&plan, &look)))?;
         }
     }
+    match look.refusals.as_slice() {
+        [] => Ok(Exit::Valid),
+        reasons => Err(Stopped::usage(format!(
+            "run would refuse: {}",
+            reasons.join("\n  ")
+        ))),
+    }
+}
+
+/// What the run takes, and what there is.
+fn needs(plan: &Plan, look: &Preflight) -> String {
+    let mut out = format!("\nneeds\n  target    {}\n", look.target);
+    if let Some(space) = look.space {
+        out.push_str(&format!(
+            "  space     {} to populate, {} if every file exists; {} free\n",
+            Bytes(look.bytes_needed),
+            Bytes(look.bytes_at_most),
+            Bytes(space.bytes)
+        ));
+        let free = match space.inodes {
+            Some(free) => format!("{} free", Count(free)),
+            None => "no limit".into(),
+        };
+        out.push_str(&format!(
+            "  inodes    {} to populate; {free}\n",
+            Count(look.inodes_needed)
+        ));
+        // The estimate is no better than a second.
+        let whole = look.populate_estimate.as_secs_f64().ceil().max(1.0);
+        let time = Duration::try_from_secs_f64(whole).unwrap_or(Duration::MAX);
+        out.push_str(&format!("  populate  about {}\n", show_duration(time)));
+    }
+    let reused = plan
+        .filesets
+        .iter()
+        .zip(&look.reusable)
+        .filter(|(_, r)| **r);
+    let reused: Vec<&str> = reused.map(|(f, _)| f.name.as_str()).collect();
+    if !reused.is_empty() {
+        out.push_str(&format!(
+            "  reuse     {} from an earlier run\n",
+            reused.join(", ")
+        ));
+    }
+    out.push_str(&format!(
+        "  buffers   {} of memory\n",
+        Bytes(look.buffer_bytes)
+    ));
+    out
 }

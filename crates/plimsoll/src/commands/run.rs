@@ -1,0 +1,115 @@
+//! `run`: runs a workload.
+
+use crate::cli::{Format, RunArgs};
+use crate::console;
+use crate::convert::{self, Circumstances};
+use crate::exit::{Exit, Stopped};
+use crate::screen::Screen;
+use crate::{signals, workload};
+use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
+use plimsoll_plan::{Plan, show_duration};
+use plimsoll_report::terminal;
+use plimsoll_results::{ClockKind, Environment, ResultsError, Run, RunDir, RunWriter};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// Runs the workload, writes the results and prints the report.
+pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
+    let plan = workload::plan(&args.workload)?;
+    let settings = workload::settings(&args.workload);
+    let stop = Stop::default();
+    signals::stop_on_interrupt(&stop)
+        .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    let c = circumstances(&plan, &settings);
+    let writer = RunWriter::create(&args.results, &plan, c.started, c.clock).map_err(|e| {
+        Stopped::usage(format!(
+            "{e}; --results chooses another place for the results"
+        ))
+    })?;
+    let mut screen = Screen::new(args.format, args.quiet, &plan, writer, stop.clone());
+    screen.begin_with(headline(&plan, &settings));
+    let outcome = match plimsoll_engine::run(&plan, &settings, &stop, &mut screen) {
+        Ok(outcome) => outcome,
+        Err(EngineError::Refused(reason)) => {
+            // Ends the display first, so that the reason stands alone.
+            drop(screen);
+            return Err(Stopped::usage(reason));
+        }
+        Err(EngineError::Failed(error)) => convert::failed("run", error),
+        Err(EngineError::Interrupted) => Outcome {
+            interrupted: true,
+            ..Outcome::default()
+        },
+    };
+    let (run, dir) = write(screen, outcome, c);
+    report(args.format, &run, dir.as_ref().ok().map(RunDir::path))?;
+    match dir {
+        Ok(_) => Ok(run.validity.verdict.into()),
+        Err(e) => Err(Stopped::failed(e)),
+    }
+}
+
+fn circumstances(plan: &Plan, settings: &Settings) -> Circumstances {
+    // Only the posix target has its files in a directory of this machine.
+    let local = settings.target.split(':').next() == Some("posix");
+    let first = plan.place.guards.first().cloned().unwrap_or_default();
+    let dir = workload::below(&plan.place.dir, &first);
+    Circumstances {
+        plan: plan.clone(),
+        target: settings.target.clone(),
+        clock: match settings.clock {
+            plimsoll_engine::ClockKind::Real => ClockKind::Real,
+            plimsoll_engine::ClockKind::Virtual => ClockKind::Virtual,
+        },
+        started: SystemTime::now(),
+        environment: Environment::look(local.then_some(dir.as_path())),
+    }
+}
+
+/// The first line: what is run, and where its files go.
+fn headline(plan: &Plan, settings: &Settings) -> String {
+    let place = workload::place(plan);
+    let fate = match (plan.options.keep, plan.place.temporary) {
+        (true, _) => "kept afterwards",
+        (false, true) => "a new directory, removed afterwards",
+        (false, false) => "removed afterwards",
+    };
+    let interval = show_duration(settings.interval);
+    format!(
+        "{}: files in {place} ({fate}), target {}, intervals of {interval}",
+        plan.name, settings.target
+    )
+}
+
+/// Writes the results. A run whose results cannot be written has failed.
+fn write(
+    screen: Screen,
+    mut outcome: Outcome,
+    c: Circumstances,
+) -> (Run, Result<RunDir, ResultsError>) {
+    match screen.finish() {
+        Ok(writer) => {
+            let run = Run::assemble(convert::measured(outcome, c));
+            let dir = writer.finish(&run);
+            (run, dir)
+        }
+        Err(error) => {
+            outcome.failure = convert::failed("write the results", error.to_string()).failure;
+            (Run::assemble(convert::measured(outcome, c)), Err(error))
+        }
+    }
+}
+
+fn report(format: Format, run: &Run, dir: Option<&Path>) -> Result<(), Stopped> {
+    let text = match format {
+        Format::Json => run.to_json(),
+        Format::Text => {
+            let layout = terminal::Layout {
+                width: console::width(),
+                color: console::color_out(),
+            };
+            format!("\n{}", terminal::render(run, dir, layout))
+        }
+    };
+    super::print(&text).map(|_| ())
+}

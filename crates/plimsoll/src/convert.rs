@@ -1,0 +1,101 @@
+//! From what the engine hands back to the results.
+
+use plimsoll_engine::Outcome;
+use plimsoll_plan::{Note, Plan};
+use plimsoll_results::{
+    ClockKind, Environment, Failure, Measured, Populated, Reason, Target, VariableFigures,
+};
+use std::time::SystemTime;
+
+/// What is known of a run besides its outcome.
+pub struct Circumstances {
+    /// What was run.
+    pub plan: Plan,
+    /// Target as it was asked for.
+    pub target: String,
+    /// Clock of the run.
+    pub clock: ClockKind,
+    /// When the run began.
+    pub started: SystemTime,
+    /// Where the run took place.
+    pub environment: Environment,
+}
+
+/// Puts an outcome into the form that figures are computed from.
+pub fn measured(outcome: Outcome, c: Circumstances) -> Measured {
+    let note = |text: String| Note { text, place: None };
+    let notes = outcome.notes.into_iter().map(note).collect();
+    let text = |s: String| (!s.is_empty()).then_some(s);
+    Measured {
+        plan: c.plan,
+        target: Target {
+            url: c.target,
+            description: outcome.target,
+        },
+        clock: c.clock,
+        lanes: outcome.lanes as u64,
+        started: c.started,
+        windows: outcome
+            .windows
+            .into_iter()
+            .map(|w| (w.totals, w.system))
+            .collect(),
+        populated: outcome
+            .populated
+            .into_iter()
+            .map(|p| Populated {
+                fileset: p.fileset,
+                files: p.files,
+                dirs: p.dirs,
+                bytes: p.bytes,
+                seconds: p.time.as_secs_f64(),
+                reused: p.reused,
+            })
+            .collect(),
+        failure: outcome.failure.map(|f| Failure {
+            operation: f.operation,
+            kind: f.kind,
+            worker: text(f.worker),
+            path: text(f.path),
+            error: f.error,
+            place: f.place,
+        }),
+        interrupted: outcome.interrupted,
+        reasons: outcome
+            .reasons
+            .into_iter()
+            .map(|r| Reason {
+                code: r.code.into(),
+                text: r.text,
+            })
+            .collect(),
+        stuck: outcome.stuck,
+        notes,
+        variables: outcome
+            .variables
+            .into_iter()
+            .map(|v| VariableFigures {
+                draws: v.stats.count,
+                mean: v.stats.mean,
+                sigma: v.stats.deviation(),
+                name: v.name,
+            })
+            .collect(),
+        environment: c.environment,
+    }
+}
+
+/// The outcome of a run that ended in an error that is no operation's.
+pub fn failed(what: &str, error: String) -> Outcome {
+    Outcome {
+        failure: Some(plimsoll_engine::Failure {
+            operation: what.into(),
+            kind: None,
+            worker: String::new(),
+            path: String::new(),
+            error,
+            place: None,
+        }),
+        ..Outcome::default()
+    }
+}

@@ -1,0 +1,240 @@
+//! What is shown while a run goes on, and the series that are written meanwhile.
+
+use crate::cli::Format;
+use crate::console;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_engine::{Event, Observer, Populated, Stop};
+use plimsoll_measure::{Interval, Latency, OpTotals};
+use plimsoll_plan::{Bytes, Count, OpKind, Plan, show_duration};
+use plimsoll_report::{filebench, live, terminal};
+use plimsoll_results::{ResultsError, RunWriter, figures};
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+/// Time between two lines where there is no terminal to rewrite one on.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+/// Time that the rates of the live line are taken over, at least.
+const RATE_PERIOD: Duration = Duration::from_millis(500);
+
+/// Where messages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    Quiet,
+    Out,
+    /// Standard output belongs to the JSON.
+    Err,
+}
+
+/// Shows a run to a person and writes its series.
+pub struct Screen<'a> {
+    plan: &'a Plan,
+    voice: Voice,
+    /// Said before anything else.
+    headline: Option<String>,
+    /// Whether there is a terminal to rewrite a line on.
+    rewrites: bool,
+    bar: ProgressBar,
+    last_line: Instant,
+    writer: Result<RunWriter, ResultsError>,
+    stop: Stop,
+    moment: live::Moment,
+    /// Time, operations and bytes that the latest rates were taken at.
+    mark: (Duration, u64, u64),
+}
+
+impl<'a> Screen<'a> {
+    /// A screen for a run of `plan` whose series go to `writer`; if that fails, `stop` is
+    /// requested.
+    pub fn new(format: Format, quiet: bool, plan: &'a Plan, writer: RunWriter, stop: Stop) -> Self {
+        let voice = match (quiet, format) {
+            (true, _) => Voice::Quiet,
+            (false, Format::Text) => Voice::Out,
+            (false, Format::Json) => Voice::Err,
+        };
+        Self {
+            plan,
+            voice,
+            headline: None,
+            rewrites: voice != Voice::Quiet && io::stderr().is_terminal(),
+            bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
+            last_line: Instant::now(),
+            writer: Ok(writer),
+            stop,
+            moment: live::Moment::default(),
+            mark: (Duration::ZERO, 0, 0),
+        }
+    }
+
+    /// Sets what is said first, once the run has begun: one that is refused only says why.
+    pub fn begin_with(&mut self, line: String) {
+        self.headline = Some(line);
+    }
+
+    /// Ends the display; gives the writer back, or why it could not go on.
+    pub fn finish(self) -> Result<RunWriter, ResultsError> {
+        self.bar.finish_and_clear();
+        self.writer
+    }
+
+    /// Says a line, above the one that is rewritten.
+    pub fn say(&self, line: &str) {
+        self.bar.suspend(|| match self.voice {
+            Voice::Quiet => {}
+            // A run does not end because nobody reads what it says.
+            Voice::Out => _ = console::out(&format!("{line}\n")),
+            Voice::Err => console::err(&format!("{line}\n")),
+        });
+    }
+
+    /// Says how far the run is: on a terminal nothing, for there the bar shows it.
+    fn tell(&mut self, line: &str) {
+        if !self.rewrites && self.voice != Voice::Quiet {
+            self.last_line = Instant::now();
+            console::err(&format!("{line}\n"));
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.last_line.elapsed() >= BETWEEN_LINES
+    }
+
+    /// Replaces the line that is rewritten.
+    fn bar(&mut self, template: &str, length: Option<u64>) {
+        self.bar.finish_and_clear();
+        if self.rewrites {
+            let style = ProgressStyle::with_template(template);
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+            self.bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+            self.bar.set_style(style);
+        }
+    }
+
+    fn populate_start(&mut self, fileset: &str, files: u64, bytes: u64) {
+        let template = "making {msg}  [{bar:30}]  {percent} %  {eta} left";
+        self.bar(template, Some(files.max(1)));
+        let what = format!("{fileset}: {} files, {}", Count(files), Bytes(bytes));
+        self.tell(&format!("making {what}"));
+        self.bar.set_message(what);
+    }
+
+    fn populate_progress(&mut self, files: u64, bytes: u64) {
+        self.bar.set_position(files);
+        if self.is_due() {
+            self.tell(&format!(
+                "  {} files, {} so far",
+                Count(files),
+                Bytes(bytes)
+            ));
+        }
+    }
+
+    fn populate_end(&mut self, p: &Populated) {
+        self.bar.finish_and_clear();
+        let how = match p.reused {
+            true => "found as an earlier run left it".to_owned(),
+            false => format!("made in {}", show_duration(p.time)),
+        };
+        self.tell(&format!("{}: {how}", p.fileset));
+    }
+
+    /// Shows the live line: always on a terminal, else every ten seconds.
+    fn live(&mut self) {
+        let line = live::line(&self.moment);
+        if self.rewrites {
+            self.bar.set_message(line);
+        } else if self.is_due() {
+            self.tell(&line);
+        }
+    }
+
+    fn tick(&mut self, elapsed: Duration, ops: u64, bytes: u64) {
+        let (then, ops_then, bytes_then) = self.mark;
+        self.moment.elapsed = elapsed;
+        let period = elapsed.saturating_sub(then);
+        if period >= RATE_PERIOD {
+            let per_s = |n: u64| n as f64 / period.as_secs_f64();
+            self.moment.ops_per_s = per_s(ops.saturating_sub(ops_then));
+            self.moment.bytes_per_s = per_s(bytes.saturating_sub(bytes_then));
+            self.mark = (elapsed, ops, bytes);
+        }
+        self.live();
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        if let Ok(writer) = &mut self.writer
+            && let Err(e) = writer.interval(interval)
+        {
+            // Figures that cannot be kept need not be measured.
+            self.writer = Err(e);
+            self.stop.request();
+        }
+        let mut latency = Latency::default();
+        for (op, totals) in self.plan.operations.iter().zip(&interval.rows) {
+            if OpKind::counts(op.kind) {
+                latency.add(&totals.service);
+            }
+        }
+        let errors = interval.rows.iter().map(OpTotals::error_count);
+        self.moment.errors += errors.sum::<u64>();
+        if latency.count() > 0 {
+            let ms = |ns: f64| ns / 1e6;
+            self.moment.latency_ms = Some((ms(latency.mean()), ms(latency.quantile(0.99) as f64)));
+        }
+    }
+
+    fn snapshot(&mut self, elapsed: Duration, period: Duration, rows: &[OpTotals]) {
+        let (summary, operations) = figures(self.plan, rows, period.as_secs_f64());
+        let layout = terminal::Layout {
+            width: console::width(),
+            color: self.voice == Voice::Out && console::color_out(),
+        };
+        self.say(&format!(
+            "\nat {}, the last {}:\n{}{}",
+            show_duration(elapsed),
+            show_duration(period),
+            terminal::table(&operations, layout),
+            filebench::io_summary(&summary)
+        ));
+    }
+}
+
+impl Observer for Screen<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        if let Some(line) = self.headline.take() {
+            self.say(&line);
+        }
+        match event {
+            Event::PopulateStart {
+                fileset,
+                files,
+                bytes,
+            } => self.populate_start(fileset, files, bytes),
+            Event::PopulateProgress { files, bytes } => self.populate_progress(files, bytes),
+            Event::PopulateEnd(populated) => self.populate_end(populated),
+            Event::Started { workers, .. } => {
+                self.bar("{spinner} {msg}", None);
+                self.mark = (Duration::ZERO, 0, 0);
+                let s = if workers == 1 { "" } else { "s" };
+                self.tell(&format!("{} worker{s} started", Count(workers)));
+            }
+            Event::WindowOpened { number } => self.tell(&format!("measuring (window {number})")),
+            Event::Interval(interval) => self.interval(interval),
+            Event::Tick {
+                elapsed,
+                ops,
+                bytes,
+            } => self.tick(elapsed, ops, bytes),
+            Event::Snapshot {
+                elapsed,
+                period,
+                rows,
+            } => self.snapshot(elapsed, period, rows),
+            Event::Echo(text) => self.say(text),
+            Event::Cleaning => {
+                self.bar("{spinner} removing the files", None);
+                self.tell("removing the files");
+            }
+        }
+    }
+}

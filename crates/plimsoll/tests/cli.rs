@@ -1,0 +1,222 @@
+//! The program as a person or a script calls it.
+
+use assert_cmd::Command;
+use std::path::Path;
+
+fn plimsoll(args: &[&str]) -> std::process::Output {
+    Command::cargo_bin("plimsoll")
+        .unwrap()
+        .args(args)
+        .env_remove("NO_COLOR")
+        .output()
+        .unwrap()
+}
+
+fn stdout(args: &[&str]) -> String {
+    let out = plimsoll(args);
+    let error = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{args:?}: {error}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// Code and standard error of a call that is refused; nothing goes to standard output.
+fn refused(args: &[&str]) -> (i32, String) {
+    let out = plimsoll(args);
+    assert!(out.stdout.is_empty(), "{args:?}");
+    (
+        out.status.code().unwrap(),
+        String::from_utf8(out.stderr).unwrap(),
+    )
+}
+
+fn write(dir: &Path, name: &str, text: &str) -> String {
+    let path = dir.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_list_has_name_size_source_and_meaning() {
+    let list = stdout(&["list"]);
+    let line = list.lines().find(|l| l.starts_with("fileserver ")).unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(&words[2..6], ["GiB", "built-in", "A", "file"], "{line}");
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&["list", "--format=json"])).unwrap();
+    let server = json
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|w| w["name"] == "fileserver")
+        .unwrap();
+    assert_eq!(server["files"], 10_000);
+    assert!(server["bytes"].as_u64().unwrap() > 1 << 30);
+}
+
+#[test]
+fn show_prints_parameters_and_the_text() {
+    let shown = stdout(&["show", "varmail"]);
+    assert!(shown.starts_with("varmail: A mail server"), "{shown}");
+    assert!(shown.contains("\n  nthreads        16 "), "{shown}");
+    let text = stdout(&["show", "varmail", "--text"]);
+    assert!(shown.ends_with(&text) && text.contains("define fileset"));
+}
+
+#[test]
+fn a_plan_shows_what_the_command_line_changed() {
+    let plan = stdout(&[
+        "plan",
+        "varmail",
+        "--dir",
+        "/somewhere",
+        "--set",
+        "nthreads=3",
+        "--time",
+        "5s",
+        "--warmup",
+        "2s",
+        "--seed",
+        "9",
+        "--target",
+        "null:",
+    ]);
+    for part in [
+        "seed      9",
+        "/somewhere",
+        "workers: 3\n",
+        "run 5s",
+        "run 2s",
+        "instead of 16",
+    ] {
+        assert!(plan.contains(part), "no `{part}` in\n{plan}");
+    }
+}
+
+#[test]
+fn a_plan_in_json_is_the_plan() {
+    let args = [
+        "plan",
+        "varmail",
+        "--format",
+        "json",
+        "--ops",
+        "5/worker",
+        "--cold",
+        "--target=null",
+    ];
+    let plan: plimsoll_plan::Plan = serde_json::from_str(&stdout(&args)).unwrap();
+    assert_eq!(plan.name, "varmail");
+    assert_eq!(
+        plan.options.ops,
+        Some(plimsoll_plan::OpsLimit::PerWorker(5))
+    );
+    assert_eq!(plan.options.cold, plimsoll_plan::Cold::Files);
+}
+
+#[test]
+fn a_misspelt_name_is_refused_with_a_hint() {
+    let (code, error) = refused(&["plan", "fileserve"]);
+    assert_eq!(code, 2);
+    assert_eq!(
+        error,
+        "error: there is no workload `fileserve`: did you mean `fileserver`?\n"
+    );
+}
+
+#[test]
+fn a_missing_file_is_refused() {
+    let (code, error) = refused(&["show", "./none.f"]);
+    assert_eq!(code, 2);
+    assert!(
+        error.contains("cannot read the workload ./none.f: No such file"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_error_in_a_workload_is_shown_with_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = write(
+        dir.path(),
+        "bad.f",
+        "set $a=1\ndefine fileset nmae=x,path=/tmp\n",
+    );
+    let (code, error) = refused(&["plan", &path]);
+    assert_eq!(code, 2);
+    assert!(error.contains("bad.f:2:"), "{error}");
+    assert!(error.contains("did you mean `name`?"), "{error}");
+    assert!(!error.contains('\x1b'), "colours without a terminal");
+}
+
+#[test]
+fn wrong_options_say_what_is_expected() {
+    for (args, expected) in [
+        (["plan", "varmail", "--time=5x"], "is not a duration"),
+        (["plan", "varmail", "--ops=many"], "expected a whole number"),
+        (["plan", "varmail", "--content=junk"], "compressible:RATIO"),
+        (["plan", "varmail", "--cpus=3-1"], "processor numbers"),
+        (["plan", "varmail", "--set=x"], "NAME=VALUE"),
+        (["plan", "varmail", "--rate=-1"], "events a second"),
+        (["plan", "varmail", "--interval=0s"], "at least 1ms"),
+        (["plan", "varmail", "--lanes=0"], "not in 1.."),
+        (["plan", "varmail", "--tme=5s"], "--time"),
+        (["plan", "varmail", "--set=nosuch=1"], "nosuch"),
+    ] {
+        let (code, error) = refused(&args);
+        assert_eq!(code, 2, "{args:?}");
+        assert!(error.contains(expected), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn a_loaded_workload_is_found_beside_the_file_and_among_the_built_in() {
+    let dir = tempfile::tempdir().unwrap();
+    write(
+        dir.path(),
+        "inner.f",
+        "set $n=7\ndefine fileset name=s,path=/tmp,entries=$n,dirwidth=20\n",
+    );
+    for (name, found) in [("inner", "7 files"), ("varmail", "1 000 files")] {
+        let path = write(
+            dir.path(),
+            "outer.f",
+            &format!("load {name}\ncreate filesets\n"),
+        );
+        let plan = stdout(&["plan", &path, "--dir", "/x", "--target", "null"]);
+        assert!(plan.contains(found), "{plan}");
+    }
+}
+
+#[test]
+fn every_command_explains_itself_with_examples() {
+    for command in [
+        "run",
+        "plan",
+        "list",
+        "show",
+        "schema",
+        "completions",
+        "man",
+    ] {
+        let help = stdout(&[command, "--help"]);
+        assert!(help.contains("Examples:\n  plimsoll "), "{command}");
+    }
+}
+
+#[test]
+fn documents_are_generated() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().to_str().unwrap();
+    stdout(&["man", "--dir", dir]);
+    let page = std::fs::read_to_string(format!("{dir}/plimsoll-run.1")).unwrap();
+    assert!(page.contains("warmup"));
+    assert!(stdout(&["man"]).contains(".TH plimsoll 1"));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            stdout(&["completions", shell]).contains("plimsoll"),
+            "{shell}"
+        );
+    }
+    let schema: serde_json::Value = serde_json::from_str(&stdout(&["schema"])).unwrap();
+    assert!(schema["properties"]["summary"].is_object());
+}
