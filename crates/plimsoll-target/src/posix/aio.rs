@@ -7,7 +7,7 @@ use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Clock, Nanos};
 use rustix::io::Errno;
 use std::collections::VecDeque;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -15,7 +15,8 @@ use std::task::{Poll, Waker};
 const THREADS: usize = 32;
 
 struct Job {
-    fd: RawFd,
+    /// Keeps the file open, even when the worker lets go of it before the write is done.
+    file: Arc<OwnedFd>,
     offset: u64,
     len: u64,
     tag: u32,
@@ -58,6 +59,14 @@ struct Completed {
     waker: Option<Waker>,
     /// Descriptors of the writes that are queued or in progress.
     active: Vec<RawFd>,
+}
+
+impl Completed {
+    fn forget(&mut self, fd: RawFd) {
+        if let Some(at) = self.active.iter().position(|f| *f == fd) {
+            self.active.swap_remove(at);
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -118,15 +127,14 @@ impl PoolShared {
 
 impl Job {
     fn run(self) {
-        // SAFETY: the session that queued this write closes the descriptor only after it has
-        // waited for the write, in `Queue::drain`; so it is open for as long as this borrow.
-        let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
-        let result = self.write(fd);
+        let result = self.write();
         let end = self.clock.now();
+        let fd = self.file.as_raw_fd();
+        // Before the write is reported, so that a file is not open any more when its close
+        // returns.
+        drop(self.file);
         let mut state = lock(&self.to.state);
-        if let Some(at) = state.active.iter().position(|f| *f == self.fd) {
-            state.active.swap_remove(at);
-        }
+        state.forget(fd);
         state.done.push(AioDone {
             tag: self.tag,
             start: self.start,
@@ -141,11 +149,12 @@ impl Job {
         }
     }
 
-    fn write(&self, fd: BorrowedFd<'_>) -> Result<u64, OpError> {
+    fn write(&self) -> Result<u64, OpError> {
         let mut done = 0;
         while done < self.len {
             let want = (self.len - done).min(self.content.longest() as u64) as usize;
-            match rustix::io::pwrite(fd, self.content.piece(self.step, want), self.offset + done) {
+            let piece = self.content.piece(self.step, want);
+            match rustix::io::pwrite(&self.file, piece, self.offset + done) {
                 Ok(0) => return Err(Errno::IO.into()),
                 Ok(n) => done += n as u64,
                 Err(Errno::INTR) => {}
@@ -181,16 +190,17 @@ impl Queue {
 
     pub(super) fn push(
         &mut self,
-        fd: RawFd,
+        file: Arc<OwnedFd>,
         offset: u64,
         len: u64,
         tag: u32,
         content: &ContentPool,
         step: usize,
     ) -> Result<(), OpError> {
+        let fd = file.as_raw_fd();
         lock(&self.completions.state).active.push(fd);
         let job = Job {
-            fd,
+            file,
             offset,
             len,
             tag,
@@ -201,7 +211,7 @@ impl Queue {
             to: self.completions.clone(),
         };
         self.pool.submit(job).inspect_err(|_| {
-            lock(&self.completions.state).active.pop();
+            lock(&self.completions.state).forget(fd);
         })?;
         self.pending += 1;
         Ok(())

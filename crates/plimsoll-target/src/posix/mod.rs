@@ -40,9 +40,18 @@ impl Posix {
         purpose: Purpose,
     ) -> Result<Self, TargetError> {
         Options::parse("posix", rest)?.finish("none: the place is given by --dir")?;
-        let path = if place.dir.as_os_str().is_empty() { Path::new(".") } else { &place.dir };
+        let path = if place.dir.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &place.dir
+        };
         let (root, found) = open_root(path, purpose)?;
-        Ok(Self { root: Arc::new(root), path: path.into(), aio: Arc::default(), found })
+        Ok(Self {
+            root: Arc::new(root),
+            path: path.into(),
+            aio: Arc::default(),
+            found,
+        })
     }
 }
 
@@ -50,7 +59,10 @@ impl Posix {
 fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, Found), TargetError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = |path: &Path| rustix::fs::openat(CWD, path, flags, Mode::empty());
-    let place = |error: Errno| TargetError::Place { path: path.into(), error: error.into() };
+    let place = |error: Errno| TargetError::Place {
+        path: path.into(),
+        error: error.into(),
+    };
     match open(path) {
         Err(Errno::NOENT) => {}
         Err(Errno::NOTDIR) => return Err(TargetError::NotDir(path.into())),

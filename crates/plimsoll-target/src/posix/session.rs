@@ -10,6 +10,7 @@ use memmap2::MmapMut;
 use plimsoll_lane::{Lane, Stopped};
 use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::{Errno, ReadWriteFlags};
+use std::cell::OnceCell;
 use std::ffi::CStr;
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -38,6 +39,23 @@ pub(crate) struct PosixSession {
     step: usize,
     dir_buffer: Vec<MaybeUninit<u8>>,
     queue: Queue,
+}
+
+/// An open file.
+pub(crate) struct PosixHandle {
+    fd: OwnedFd,
+    /// A second descriptor that asynchronous writes share and keep open; made by the first.
+    shared: OnceCell<Arc<OwnedFd>>,
+}
+
+impl PosixHandle {
+    fn shared(&self) -> Result<Arc<OwnedFd>, Errno> {
+        if let Some(fd) = self.shared.get() {
+            return Ok(fd.clone());
+        }
+        let fd = Arc::new(rustix::io::fcntl_dupfd_cloexec(&self.fd, 0)?);
+        Ok(self.shared.get_or_init(|| fd).clone())
+    }
 }
 
 impl PosixSession {
@@ -158,7 +176,7 @@ fn attributes(s: &rustix::fs::Stat) -> Attributes {
 }
 
 impl Session for PosixSession {
-    type Handle = OwnedFd;
+    type Handle = PosixHandle;
 
     #[inline]
     fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
@@ -171,7 +189,7 @@ impl Session for PosixSession {
     }
 
     #[inline]
-    async fn open(&mut self, how: OpenHow) -> Result<OwnedFd, OpError> {
+    async fn open(&mut self, how: OpenHow) -> Result<PosixHandle, OpError> {
         let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
         flags |= match how.mode {
             OpenMode::Read => OFlags::RDONLY,
@@ -196,22 +214,26 @@ impl Session for PosixSession {
         if how.no_read_ahead {
             rustix::fs::fadvise(&fd, 0, None, Advice::Random)?;
         }
-        Ok(fd)
+        Ok(PosixHandle {
+            fd,
+            shared: OnceCell::new(),
+        })
     }
 
     #[inline]
-    async fn close(&mut self, handle: OwnedFd) -> Result<(), OpError> {
-        self.queue.drain(handle.as_raw_fd());
-        // SAFETY: the descriptor was owned, and nothing else uses it: its asynchronous writes
-        // have just been waited for.
-        Ok(unsafe { rustix::io::try_close(handle.into_raw_fd()) }?)
+    async fn close(&mut self, handle: PosixHandle) -> Result<(), OpError> {
+        if let Some(shared) = handle.shared.into_inner() {
+            self.queue.drain(shared.as_raw_fd());
+        }
+        // SAFETY: the descriptor was owned, and nothing else uses it.
+        Ok(unsafe { rustix::io::try_close(handle.fd.into_raw_fd()) }?)
     }
 
     #[inline]
-    async fn read(&mut self, handle: &OwnedFd, offset: u64, len: u64) -> Result<u64, OpError> {
+    async fn read(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<u64, OpError> {
         let room = self.room(len as usize)?;
         loop {
-            match rustix::io::pread(handle, &mut self.buffer[room.clone()], offset) {
+            match rustix::io::pread(&handle.fd, &mut self.buffer[room.clone()], offset) {
                 Err(Errno::INTR) => {}
                 other => return Ok(other? as u64),
             }
@@ -219,32 +241,37 @@ impl Session for PosixSession {
     }
 
     #[inline]
-    async fn write(&mut self, handle: &OwnedFd, offset: u64, len: u64) -> Result<(), OpError> {
+    async fn write(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<(), OpError> {
         self.write_with(len, |bytes, done| {
-            rustix::io::pwrite(handle, bytes, offset + done)
+            rustix::io::pwrite(&handle.fd, bytes, offset + done)
         })
     }
 
     #[inline]
-    async fn append(&mut self, handle: &OwnedFd, len: u64) -> Result<(), OpError> {
+    async fn append(&mut self, handle: &PosixHandle, len: u64) -> Result<(), OpError> {
         self.write_with(len, |bytes, _| {
-            rustix::io::pwritev2(handle, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND)
+            rustix::io::pwritev2(
+                &handle.fd,
+                &[IoSlice::new(bytes)],
+                0,
+                ReadWriteFlags::APPEND,
+            )
         })
     }
 
-    async fn fsync(&mut self, handle: &OwnedFd) -> Result<(), OpError> {
-        Ok(rustix::fs::fsync(handle)?)
+    async fn fsync(&mut self, handle: &PosixHandle) -> Result<(), OpError> {
+        Ok(rustix::fs::fsync(&handle.fd)?)
     }
 
-    async fn stat_handle(&mut self, handle: &OwnedFd) -> Result<Attributes, OpError> {
-        Ok(attributes(&rustix::fs::fstat(handle)?))
+    async fn stat_handle(&mut self, handle: &PosixHandle) -> Result<Attributes, OpError> {
+        Ok(attributes(&rustix::fs::fstat(&handle.fd)?))
     }
 
-    async fn drop_cache(&mut self, handle: &OwnedFd) -> Result<(), OpError> {
+    async fn drop_cache(&mut self, handle: &PosixHandle) -> Result<(), OpError> {
         // Dirty pages are not dropped, so they are written first.
-        rustix::fs::fdatasync(handle)?;
+        rustix::fs::fdatasync(&handle.fd)?;
         Ok(rustix::fs::fadvise(
-            handle,
+            &handle.fd,
             0,
             None::<NonZeroU64>,
             Advice::DontNeed,
@@ -301,20 +328,15 @@ impl Session for PosixSession {
     #[inline]
     fn aio_write(
         &mut self,
-        handle: &OwnedFd,
+        handle: &PosixHandle,
         offset: u64,
         len: u64,
         tag: u32,
     ) -> Result<(), OpError> {
+        let file = handle.shared()?;
         self.step = self.step.wrapping_add(1);
-        self.queue.push(
-            handle.as_raw_fd(),
-            offset,
-            len,
-            tag,
-            &self.content,
-            self.step,
-        )
+        self.queue
+            .push(file, offset, len, tag, &self.content, self.step)
     }
 
     fn aio_pending(&self) -> usize {
@@ -362,9 +384,17 @@ impl Session for PosixSession {
         let (parent, name) = self.open_parent()?;
         let mut beside = name.to_bytes().to_vec();
         beside.extend_from_slice(b".new");
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o644);
-        let fd = rustix::fs::openat(&parent, &beside[..], flags | OFlags::CLOEXEC, mode)?;
+        let create = || rustix::fs::openat(&parent, &beside[..], flags, mode);
+        let fd = match create() {
+            // Left by a crash, or another name of somebody's file: it is never written through.
+            Err(Errno::EXIST) => {
+                rustix::fs::unlinkat(&parent, &beside[..], AtFlags::empty())?;
+                create()?
+            }
+            other => other?,
+        };
         let write = || {
             let mut done = 0;
             while done < bytes.len() {
@@ -373,6 +403,8 @@ impl Session for PosixSession {
                     n => done += n,
                 }
             }
+            // Without this the new name could outlive a power cut, and the bytes not.
+            rustix::fs::fdatasync(&fd)?;
             rustix::fs::renameat(&parent, &beside[..], &parent, &*name)
         };
         write().map_err(|e| {

@@ -1,0 +1,15 @@
+//! What every target must do, done by every target.
+//!
+//! A case is written once, over [`plimsoll_target::Session`], and checks what it did with the
+//! standard library, byte for byte. A new target that keeps files is one more test in
+//! `support::on_files`.
+
+#[macro_use]
+mod support;
+
+#[path = "conformance/aio.rs"]
+mod aio;
+#[path = "conformance/files.rs"]
+mod files;
+#[path = "conformance/names.rs"]
+mod names;

@@ -1,0 +1,224 @@
+//! Operations on names and directories.
+
+use crate::support::{error, making, name};
+use plimsoll_target::{Attributes, EntryKind, Listed, OpenMode, Session};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+
+/// Bytes of the records of these names: two numbers of 8 bytes, a length of 2, a type of 1, the
+/// name and its NUL, padded to 8 (`struct linux_dirent64`).
+fn records<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> u64 {
+    let record = |n: &[u8]| (19 + n.len() + 1).div_ceil(8) * 8;
+    names.into_iter().map(|n| record(n) as u64).sum()
+}
+
+on_files! {
+    /// Attributes of names: what it is and how large, and a link is itself.
+    async fn attributes(at, s) {
+        at.file("f", &[7; 1234]);
+        at.dir("d/e");
+        at.file("d/e/g", b"x");
+        at.link("l", "f");
+        at.link("dangling", "nowhere");
+        let f = name(&mut s, "f").stat().await.unwrap();
+        assert_eq!(f, Attributes { kind: EntryKind::File, size: 1234 });
+        let g = name(&mut s, "d/e/g").stat().await.unwrap();
+        assert_eq!(g, Attributes { kind: EntryKind::File, size: 1 });
+        assert_eq!(name(&mut s, "d/e").stat().await.unwrap().kind, EntryKind::Dir);
+        assert_eq!(name(&mut s, "").stat().await.unwrap().kind, EntryKind::Dir);
+        let l = name(&mut s, "l").stat().await.unwrap();
+        assert_eq!(l, Attributes { kind: EntryKind::Other, size: 1 });
+        assert_eq!(name(&mut s, "dangling").stat().await.unwrap().kind, EntryKind::Other);
+        assert_eq!(error(name(&mut s, "missing").stat().await), Errno::NOENT);
+        assert_eq!(error(name(&mut s, "f/g").stat().await), Errno::NOTDIR);
+    }
+
+    /// Unlinking takes the name away, and only a file's.
+    async fn unlinking(at, s) {
+        at.file("f", b"x");
+        at.dir("d");
+        name(&mut s, "f").unlink().await.unwrap();
+        assert_eq!(at.names(""), ["d"]);
+        assert_eq!(error(name(&mut s, "f").unlink().await), Errno::NOENT);
+        assert_eq!(error(name(&mut s, "d").unlink().await), Errno::ISDIR);
+        assert_eq!(at.names(""), ["d"]);
+    }
+
+    /// A directory is made once, in one that is there.
+    async fn making_directories(at, s) {
+        name(&mut s, "d").make_dir().await.unwrap();
+        name(&mut s, "d/e").make_dir().await.unwrap();
+        let mode = at.path("d/e").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o700, 0o700, "we could not use it ourselves");
+        assert_eq!(error(name(&mut s, "d").make_dir().await), Errno::EXIST);
+        assert_eq!(error(name(&mut s, "x/y").make_dir().await), Errno::NOENT);
+        at.file("f", b"x");
+        assert_eq!(error(name(&mut s, "f").make_dir().await), Errno::EXIST);
+        assert_eq!(error(name(&mut s, "f/d").make_dir().await), Errno::NOTDIR);
+        assert_eq!(at.names(""), ["d", "f"]);
+        assert_eq!(at.names("d"), ["e"]);
+    }
+
+    /// Only an empty directory goes.
+    async fn removing_directories(at, s) {
+        at.dir("d/e");
+        at.file("f", b"x");
+        assert_eq!(error(name(&mut s, "d").remove_dir().await), Errno::NOTEMPTY);
+        assert_eq!(error(name(&mut s, "f").remove_dir().await), Errno::NOTDIR);
+        assert_eq!(error(name(&mut s, "x").remove_dir().await), Errno::NOENT);
+        assert_eq!(at.names(""), ["d", "f"]);
+        name(&mut s, "d/e").remove_dir().await.unwrap();
+        name(&mut s, "d").remove_dir().await.unwrap();
+        assert_eq!(at.names(""), ["f"]);
+    }
+
+    /// A listing counts every entry once, and the bytes of their records.
+    async fn listing(at, s) {
+        at.dir("d/sub");
+        assert_eq!(name(&mut s, "d/sub").list().await.unwrap(), Listed::default());
+        let long = "n".repeat(255);
+        at.file(&format!("d/{long}"), b"");
+        at.file("d/.hidden", b"");
+        at.link("d/link", "nowhere");
+        // More than one call of the system returns.
+        for i in 0..3000 {
+            at.file(&format!("d/{:01$}", i, 8 + i % 9), b"");
+        }
+        let names = at.names("d");
+        assert_eq!(names.len(), 3004);
+        let listed = name(&mut s, "d").list().await.unwrap();
+        let bytes = records(names.iter().map(String::as_bytes));
+        assert_eq!(listed, Listed { entries: 3004, bytes });
+        assert_eq!(name(&mut s, "").list().await.unwrap(), Listed { entries: 1, bytes: 24 });
+        assert_eq!(error(name(&mut s, "d/.hidden").list().await), Errno::NOTDIR);
+        assert_eq!(error(name(&mut s, "missing").list().await), Errno::NOENT);
+    }
+
+    /// Entries are given with what they are, whatever bytes are in their names.
+    async fn entries(at, s) {
+        at.file("f", b"x");
+        at.dir("d");
+        at.link("to_f", "f");
+        at.link("to_d", "d");
+        let odd = b"odd \xff\n'name";
+        std::fs::write(at.dir.join(OsStr::from_bytes(odd)), b"").unwrap();
+        let mut all = name(&mut s, "").entries().await.unwrap();
+        all.sort();
+        let expected = [
+            (b"d".to_vec(), EntryKind::Dir),
+            (b"f".to_vec(), EntryKind::File),
+            (odd.to_vec(), EntryKind::File),
+            (b"to_d".to_vec(), EntryKind::Other),
+            (b"to_f".to_vec(), EntryKind::Other),
+        ];
+        assert_eq!(all, expected);
+        assert_eq!(name(&mut s, odd).stat().await.unwrap().size, 0);
+        assert_eq!(name(&mut s, "d").entries().await.unwrap(), []);
+        assert_eq!(error(name(&mut s, "f").entries().await), Errno::NOTDIR);
+        assert_eq!(error(name(&mut s, "missing").entries().await), Errno::NOENT);
+    }
+
+    /// A small file is put and got whole, and putting it again replaces it.
+    async fn small_files(at, s) {
+        at.dir("d");
+        for len in [0, 1, 65_535, 65_536, 65_537, 1 << 20] {
+            for file in ["m", "d/m"] {
+                let bytes: Vec<u8> = (0..len).map(|i: u32| (i * 7) as u8).collect();
+                name(&mut s, file).put(&bytes).await.unwrap();
+                assert_eq!(at.bytes(file), bytes);
+                assert_eq!(name(&mut s, file).get().await.unwrap(), bytes);
+            }
+        }
+        name(&mut s, "m").put(b"short").await.unwrap();
+        assert_eq!(at.bytes("m"), b"short", "the longer one shines through");
+        assert_eq!(at.names(""), ["d", "m"]);
+        assert_eq!(at.names("d"), ["m"]);
+        assert_eq!(error(name(&mut s, "missing").get().await), Errno::NOENT);
+        assert_eq!(error(name(&mut s, "d").get().await), Errno::ISDIR);
+        assert_eq!(error(name(&mut s, "no/m").put(b"x").await), Errno::NOENT);
+        assert_eq!(error(name(&mut s, "m/m").put(b"x").await), Errno::NOTDIR);
+    }
+
+    /// A put replaces a file at once: who has the old one open keeps the whole of it.
+    async fn putting_is_atomic(at, s) {
+        use std::io::Read;
+        at.file("m", b"old and long");
+        let mut old = std::fs::File::open(at.path("m")).unwrap();
+        name(&mut s, "m").put(b"new").await.unwrap();
+        let mut bytes = Vec::new();
+        old.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, b"old and long");
+        assert_eq!(at.bytes("m"), b"new");
+    }
+
+    /// A put that fails leaves what was there, and nothing half done beside it.
+    async fn putting_in_vain(at, s) {
+        at.dir("d/full");
+        assert_eq!(error(name(&mut s, "d").put(b"new").await), Errno::ISDIR);
+        assert_eq!(at.names(""), ["d"]);
+        assert_eq!(at.names("d"), ["full"]);
+    }
+
+    /// What an interrupted put left behind neither stops the next one nor is written through.
+    async fn putting_after_a_crash(at, s) {
+        at.file("theirs", b"not ours");
+        std::fs::hard_link(at.path("theirs"), at.path("m.new")).unwrap();
+        name(&mut s, "m").put(b"new").await.unwrap();
+        assert_eq!(at.bytes("m"), b"new");
+        assert_eq!(at.bytes("theirs"), b"not ours", "a put wrote through another name");
+        at.link("n.new", "theirs");
+        name(&mut s, "n").put(b"new").await.unwrap();
+        assert_eq!(at.bytes("n"), b"new");
+        assert_eq!(at.bytes("theirs"), b"not ours", "a put wrote through a link");
+        assert_eq!(at.names(""), ["m", "n", "theirs"]);
+    }
+
+    /// What is removed is what was said: a file, or an empty directory.
+    async fn removing(at, s) {
+        at.dir("d/e");
+        at.file("d/f", b"x");
+        assert_eq!(error(name(&mut s, "d").remove(EntryKind::Dir).await), Errno::NOTEMPTY);
+        assert_eq!(error(name(&mut s, "d/f").remove(EntryKind::Dir).await), Errno::NOTDIR);
+        assert_eq!(error(name(&mut s, "d/e").remove(EntryKind::File).await), Errno::ISDIR);
+        assert_eq!(error(name(&mut s, "d/x").remove(EntryKind::File).await), Errno::NOENT);
+        assert_eq!(at.names("d"), ["e", "f"]);
+        name(&mut s, "d/f").remove(EntryKind::File).await.unwrap();
+        name(&mut s, "d/e").remove(EntryKind::Dir).await.unwrap();
+        name(&mut s, "d").remove(EntryKind::Dir).await.unwrap();
+        assert!(at.names("").is_empty());
+    }
+
+    /// Names that nothing can have are errors, and nothing is made.
+    async fn absurd_names(at, s) {
+        let long = "n".repeat(256);
+        let deep = "d/".repeat(2100) + "f";
+        for odd in [long.as_str(), deep.as_str()] {
+            assert_eq!(error(name(&mut s, odd).open(making(OpenMode::Write)).await), Errno::NAMETOOLONG);
+            assert_eq!(error(name(&mut s, odd).make_dir().await), Errno::NAMETOOLONG);
+            assert_eq!(error(name(&mut s, odd).stat().await), Errno::NAMETOOLONG);
+            error(name(&mut s, odd).put(b"x").await);
+            error(name(&mut s, odd).get().await);
+            error(name(&mut s, odd).remove(EntryKind::File).await);
+        }
+        // A NUL would cut the name: another file would be meant.
+        for odd in ["cut\0short", "\0", "cut\0"] {
+            error(name(&mut s, odd).open(making(OpenMode::Write)).await);
+            error(name(&mut s, odd).make_dir().await);
+            error(name(&mut s, odd).put(b"x").await);
+            error(name(&mut s, odd).stat().await);
+            error(name(&mut s, odd).list().await);
+        }
+        assert!(at.names("").is_empty());
+    }
+
+    /// A session forgets the last name when it is given the next, longer or shorter.
+    async fn one_name_after_another(at, s) {
+        for file in ["a_rather_long_name", "b", "another_long_name_than_that", "c"] {
+            name(&mut s, file).put(file.as_bytes()).await.unwrap();
+            assert_eq!(at.bytes(file), file.as_bytes());
+        }
+        assert_eq!(at.names("").len(), 4);
+    }
+}

@@ -1,0 +1,300 @@
+//! How a conformance case gets a target, a lane to run on and a directory to look into.
+
+#![allow(dead_code)] // each test binary uses its part
+
+use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
+use plimsoll_measure::Clock;
+use plimsoll_plan::{Content, Stream, WorkPlace};
+use plimsoll_target::{
+    AioDone, ContentPool, OpError, OpenHow, OpenMode, Purpose, Session, SessionSpec, Target,
+    Visitor, connect,
+};
+use rustix::io::Errno;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// A case that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Bytes of a session's buffer, unless a case asks for another.
+pub const BUFFER: u64 = 64 << 10;
+
+/// Something that every target must do.
+pub trait Case: Send + 'static {
+    /// Does it, and panics if the target does otherwise.
+    async fn run<T: Target>(self, at: Bench<'_, T>);
+}
+
+/// What a case works with.
+pub struct Bench<'a, T> {
+    /// The target, connected to `dir`.
+    pub target: &'a T,
+    /// The lane that the case runs on.
+    pub lane: Lane,
+    /// The lane's deadline; not set.
+    pub deadline: Arc<Deadline>,
+    /// The lane's clock.
+    pub clock: Clock,
+    /// The work directory.
+    pub dir: &'a Path,
+}
+
+impl<T: Target> Bench<'_, T> {
+    /// A session that writes random bytes.
+    pub fn session(&self) -> T::Session {
+        self.session_with(&pool(Content::Random), 0, BUFFER)
+    }
+
+    /// A session that writes from `content`.
+    pub fn session_with(&self, content: &ContentPool, number: u64, buffer: u64) -> T::Session {
+        let spec = SessionSpec {
+            buffer,
+            content: content.clone(),
+            clock: self.clock.clone(),
+            number,
+        };
+        self.target.session(&self.lane, &spec).expect("a session")
+    }
+
+    /// Path of a name in the work directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Makes a file without the target.
+    pub fn file(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.path(name), bytes).expect("a file to test with");
+    }
+
+    /// Makes a directory without the target.
+    pub fn dir(&self, name: &str) {
+        std::fs::create_dir_all(self.path(name)).expect("a directory to test with");
+    }
+
+    /// Makes a symbolic link without the target.
+    pub fn link(&self, name: &str, to: impl AsRef<Path>) {
+        std::os::unix::fs::symlink(to, self.path(name)).expect("a link to test with");
+    }
+
+    /// What a file contains, read without the target.
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    /// Whether a name is there, without following it.
+    pub fn there(&self, name: &str) -> bool {
+        self.path(name).symlink_metadata().is_ok()
+    }
+
+    /// Names in the work directory, sorted.
+    pub fn names(&self, dir: &str) -> Vec<String> {
+        let mut names: Vec<_> = std::fs::read_dir(self.path(dir))
+            .expect("a directory to look into")
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// A pool of contents; the same each time.
+pub fn pool(content: Content) -> ContentPool {
+    static RANDOM: OnceLock<ContentPool> = OnceLock::new();
+    let make = || ContentPool::new(content, Stream::new(42)).expect("memory for a pool");
+    match content {
+        Content::Random => RANDOM.get_or_init(make).clone(),
+        _ => make(),
+    }
+}
+
+/// Whether a directory lies in memory, where dropping the cache drops nothing.
+pub fn in_memory(dir: &Path) -> bool {
+    const TMPFS_MAGIC: u64 = 0x0102_1994;
+    rustix::fs::statfs(dir).expect("a file system").f_type as u64 == TMPFS_MAGIC
+}
+
+/// Whether `bytes` are one transfer from the pool: pieces of it, each as long as it gives.
+pub fn is_from(pool: &ContentPool, bytes: &[u8]) -> bool {
+    bytes.chunks(pool.longest()).all(|chunk| {
+        // More steps than there are pieces.
+        (0..4096).any(|step| pool.piece(step, chunk.len()) == chunk)
+    })
+}
+
+/// Chooses the name of the session's next operation.
+pub fn name<S: Session>(session: &mut S, path: impl AsRef<[u8]>) -> &mut S {
+    session.locate(|to| to.extend_from_slice(path.as_ref()));
+    session
+}
+
+/// How to open a file for this, making it if it is not there.
+pub fn making(mode: OpenMode) -> OpenHow {
+    OpenHow {
+        create: true,
+        ..OpenHow::plain(mode)
+    }
+}
+
+/// Opens a file that is there, or is made.
+pub async fn opened<S: Session>(session: &mut S, path: &str, how: OpenHow) -> S::Handle {
+    match name(session, path).open(how).await {
+        Ok(handle) => handle,
+        Err(e) => panic!("open {path}: {e}"),
+    }
+}
+
+/// Takes the error of an operation that must fail.
+#[track_caller]
+pub fn error<R>(result: Result<R, OpError>) -> Errno {
+    match result {
+        Ok(_) => panic!("it must fail"),
+        Err(OpError(e)) => e,
+    }
+}
+
+/// Takes all writes that are queued.
+pub async fn take_all<S: Session>(session: &mut S) -> Vec<AioDone> {
+    let mut done = Vec::new();
+    let pending = session.aio_pending();
+    session
+        .aio_take(pending, &mut done)
+        .await
+        .expect("no deadline is set");
+    assert_eq!(
+        session.aio_pending(),
+        0,
+        "all were taken, and some still pend"
+    );
+    done
+}
+
+/// Where a case's files lie.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// In memory.
+    Memory,
+    /// Wherever temporary files are.
+    Disk,
+}
+
+impl Place {
+    fn make(self) -> tempfile::TempDir {
+        match self {
+            Place::Memory => tempfile::tempdir_in("/dev/shm"),
+            Place::Disk => tempfile::tempdir(),
+        }
+        .expect("a directory for the test")
+    }
+}
+
+/// Runs a case on the target of `url` in a directory of its own.
+pub fn check(url: &'static str, place: Place, case: impl Case) {
+    let dir = place.make();
+    check_in(url, dir.path(), None, case);
+}
+
+/// Runs a case on a target that keeps no files; without `kind`, on the lane it asks for.
+pub fn check_null(url: &'static str, kind: Option<LaneKind>, case: impl Case) {
+    let dir = Place::Memory.make();
+    check_in(url, dir.path(), kind, case);
+    let left = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(left, 0, "a target that keeps no files left some");
+}
+
+/// Runs a case on the target of `url` in `dir`.
+pub fn check_in(url: &'static str, dir: &Path, kind: Option<LaneKind>, case: impl Case) {
+    let dir = dir.to_path_buf();
+    let (ended, end) = channel();
+    let runner = std::thread::spawn(move || {
+        let place = place_of(&dir);
+        let on = OnLane { dir, kind, case };
+        connect(url, &place, Purpose::Load, on).expect("the target connects");
+        let _ = ended.send(());
+    });
+    if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        panic!("the case hangs");
+    }
+    if let Err(panic) = runner.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// A work place that is only a directory.
+pub fn place_of(dir: &Path) -> WorkPlace {
+    WorkPlace {
+        dir: dir.into(),
+        guards: Vec::new(),
+        temporary: false,
+    }
+}
+
+struct OnLane<C> {
+    dir: PathBuf,
+    kind: Option<LaneKind>,
+    case: C,
+}
+
+impl<C: Case> Visitor for OnLane<C> {
+    type Output = ();
+
+    fn visit<T: Target>(self, target: T) {
+        let kind = self.kind.unwrap_or(target.lane_kind());
+        let clock = if kind == LaneKind::Virtual {
+            assert!(target.can_be_virtual(), "the case is not for this target");
+            Clock::simulated()
+        } else {
+            Clock::real()
+        };
+        let deadline = Arc::new(Deadline::default());
+        let lane = Lane::new(kind, clock.clone(), deadline.clone());
+        let bench = Bench {
+            target: &target,
+            lane: lane.clone(),
+            deadline,
+            clock,
+            dir: &self.dir,
+        };
+        let ended = Cell::new(false);
+        let (ended_at, case) = (&ended, self.case);
+        let task: Task<'_> = Box::pin(async move {
+            case.run(bench).await;
+            ended_at.set(true);
+        });
+        lane.run(vec![task]).expect("the case can go on");
+        assert!(ended.get(), "the lane ended before the case did");
+    }
+}
+
+/// Makes tests of a case: on every target that keeps files, in memory and on disk.
+#[macro_export]
+macro_rules! on_files {
+    ($($(#[$about:meta])* async fn $case:ident($at:ident, $session:ident) $body:block)*) => {$(
+        $(#[$about])*
+        mod $case {
+            use super::*;
+
+            struct This;
+
+            impl $crate::support::Case for This {
+                async fn run<T: plimsoll_target::Target>(self, $at: $crate::support::Bench<'_, T>) {
+                    #[allow(unused_mut, unused_variables)] // not every case needs it
+                    let mut $session = $at.session();
+                    $body
+                }
+            }
+
+            #[test]
+            fn posix_in_memory() {
+                $crate::support::check("posix", $crate::support::Place::Memory, This);
+            }
+
+            #[test]
+            fn posix_on_disk() {
+                $crate::support::check("posix", $crate::support::Place::Disk, This);
+            }
+        }
+    )*};
+}
