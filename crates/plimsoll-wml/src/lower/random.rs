@@ -338,55 +338,56 @@ impl Lowerer<'_> {
             .unwrap_or_default();
         let span = self.value_span(attrs, Key::Parameters);
         let values = self.cvar_parameters(&kind, &given, span, known)?;
-        let p = |i: usize| values[i];
+        let (first, second) = (values[0], values.get(1).copied().unwrap_or_default());
         Ok(match kind.as_str() {
             "cvar-uniform" => Distribution::Uniform {
-                lower: p(0),
-                upper: p(1),
+                lower: first,
+                upper: second,
             },
             "cvar-normal" => Distribution::Normal {
-                mean: p(0),
-                sigma: p(1),
+                mean: first,
+                sigma: second,
             },
             "cvar-lognormal" => Distribution::Lognormal {
-                mu: p(1),
-                sigma: p(0),
+                mu: second,
+                sigma: first,
             },
-            "cvar-exponential" => Distribution::Exponential { mean: p(0) },
-            "cvar-erlang" => {
-                let shape = p(0);
-                if shape < 1.0 || shape.fract() != 0.0 || p(1) <= 0.0 {
-                    let problem = Problem::new(
-                        span,
-                        format!(
-                            "erlang needs a whole shape of at least 1 and a rate above 0, has {shape} and {}",
-                            p(1)
-                        ),
-                        "these parameters",
-                    );
-                    return Err(self.problem(problem));
-                }
-                Distribution::Gamma {
-                    offset: 0.0,
-                    shape,
-                    scale: 1.0 / p(1),
-                }
-            }
+            "cvar-exponential" => Distribution::Exponential { mean: first },
+            "cvar-erlang" => return self.erlang(first, second, span),
             "cvar-gamma" => Distribution::Gamma {
                 offset: 0.0,
-                shape: p(1),
-                scale: p(0) / p(1),
+                shape: second,
+                scale: first / second,
             },
             "cvar-triangular" => Distribution::Triangular {
-                lower: p(0),
-                upper: p(1),
-                mode: p(2),
+                lower: first,
+                upper: second,
+                mode: values[2],
             },
             _ => Distribution::Weibull {
-                shape: p(0),
-                scale: p(1),
+                shape: first,
+                scale: second,
             },
         })
+    }
+
+    /// Erlang's distribution is a gamma distribution with a whole shape.
+    fn erlang(&mut self, shape: f64, rate: f64, span: Span) -> Lowered<Distribution> {
+        if shape >= 1.0 && shape.fract() == 0.0 && rate > 0.0 {
+            return Ok(Distribution::Gamma {
+                offset: 0.0,
+                shape,
+                scale: 1.0 / rate,
+            });
+        }
+        let problem = Problem::new(
+            span,
+            format!(
+                "erlang needs a whole shape of at least 1 and a rate above 0, has {shape} and {rate}"
+            ),
+            "these parameters",
+        );
+        Err(self.problem(problem))
     }
 
     /// `key:value;key:value`, in the order of `known`.
