@@ -25,7 +25,7 @@ pub enum TargetError {
         scheme: String,
         /// What there is.
         known: String,
-        /// `, did you mean …`, or nothing.
+        /// `, did you mean …`, `; a directory …`, or nothing.
         hint: String,
     },
     /// A part of the URL means nothing to the target.
@@ -50,7 +50,7 @@ pub enum TargetError {
          it must be there", .0.display()
     )]
     NoParent(PathBuf),
-    /// The file system is something that Plimsoll never writes.
+    /// A file is where the work directory, or one that holds it, is to be.
     #[error("`{}` is not a directory", .0.display())]
     NotDir(PathBuf),
 }
@@ -93,15 +93,21 @@ pub fn connect<V: Visitor>(
 
 fn unknown(scheme: &str) -> TargetError {
     let names = || SCHEMES.iter().map(|(n, _)| *n);
-    let close = names().find(|n| strsim::damerau_levenshtein(n, scheme) <= 2);
+    let lower = scheme.to_ascii_lowercase();
+    let close = names().find(|n| strsim::damerau_levenshtein(n, &lower) <= 2);
     TargetError::Unknown {
         scheme: scheme.into(),
         known: names().collect::<Vec<_>>().join(", "),
-        hint: close
-            .map(|n| format!(", did you mean `{n}`?"))
-            .unwrap_or_default(),
+        hint: match close {
+            Some(name) => format!(", did you mean `{name}`?"),
+            None if scheme.contains('/') => "; a directory is given by --dir".into(),
+            None => String::new(),
+        },
     }
 }
+
+/// Longest time an option may give: the longest latency that is recorded.
+const LONGEST: Duration = Duration::from_nanos(plimsoll_measure::GREATEST_LATENCY);
 
 /// The options of a URL: `?name=value&name=value`.
 pub(crate) struct Options {
@@ -122,16 +128,20 @@ impl Options {
                 fail(format!("`{rest}` means nothing here: expected ?name=value"))
             };
         };
-        let mut left = Vec::new();
+        let mut left: Vec<(String, String)> = Vec::new();
         for pair in query.split('&').filter(|p| !p.is_empty()) {
             let Some((name, value)) = pair.split_once('=') else {
                 return fail(format!("`{pair}` is not name=value"));
             };
+            if left.iter().any(|(n, _)| n == name) {
+                return fail(format!("option `{name}` is given twice"));
+            }
             left.push((name.into(), value.into()));
         }
         Ok(Self { target, left })
     }
 
+    /// A time of at most [`LONGEST`].
     pub(crate) fn duration(&mut self, name: &str) -> Result<Option<Duration>, TargetError> {
         let Some(at) = self.left.iter().position(|(n, _)| n == name) else {
             return Ok(None);
@@ -141,7 +151,12 @@ impl Options {
             target: self.target,
             reason,
         };
-        parse_duration(&value).map(Some).map_err(wrong)
+        match parse_duration(&value).map_err(wrong)? {
+            time if time > LONGEST => Err(wrong(format!(
+                "{name} {value} is too long: expected at most 1h"
+            ))),
+            time => Ok(Some(time)),
+        }
     }
 
     /// Refuses what nobody asked for.

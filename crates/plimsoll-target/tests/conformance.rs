@@ -13,3 +13,9 @@ mod aio;
 mod files;
 #[path = "conformance/names.rs"]
 mod names;
+#[path = "conformance/nothing.rs"]
+mod nothing;
+#[path = "conformance/registry.rs"]
+mod registry;
+#[path = "conformance/safety.rs"]
+mod safety;

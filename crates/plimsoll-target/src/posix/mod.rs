@@ -65,7 +65,11 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, Found), TargetEr
     };
     match open(path) {
         Err(Errno::NOENT) => {}
-        Err(Errno::NOTDIR) => return Err(TargetError::NotDir(path.into())),
+        Err(Errno::NOTDIR) => {
+            let file = |p: &&Path| p.metadata().is_ok_and(|m| !m.is_dir());
+            let file = path.ancestors().find(file).unwrap_or(path);
+            return Err(TargetError::NotDir(file.into()));
+        }
         other => return other.map(|fd| (fd, Found::There)).map_err(place),
     }
     let parent = match path.parent() {

@@ -1,8 +1,10 @@
 //! Operations on open files.
 
-use crate::support::{BUFFER, error, in_memory, is_from, making, name, opened, pool};
+use crate::support::{
+    BUFFER, Bench, Case, check_in, error, in_memory, is_from, making, name, opened, pool, take_all,
+};
 use plimsoll_plan::Content;
-use plimsoll_target::{Attributes, EntryKind, OpenHow, OpenMode, Session};
+use plimsoll_target::{Attributes, EntryKind, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::fs::File;
@@ -351,4 +353,25 @@ on_files! {
             assert_eq!(ahead[1], Some(false), "it was read ahead all the same");
         }
     }
+}
+
+/// A device on which nothing ever fits.
+struct Full;
+
+impl Case for Full {
+    async fn run<T: Target>(self, at: Bench<'_, T>) {
+        let mut s = at.session();
+        let h = opened(&mut s, "full", OpenHow::plain(OpenMode::Write)).await;
+        assert_eq!(error(s.write(&h, 0, 10_000).await), Errno::NOSPC);
+        s.aio_write(&h, 0, 10_000, 5).unwrap();
+        let done = take_all(&mut s).await;
+        assert_eq!((done.len(), done[0].tag), (1, 5));
+        assert_eq!(done[0].result, Err(OpError(Errno::NOSPC)));
+        s.close(h).await.unwrap();
+    }
+}
+
+#[test]
+fn full() {
+    check_in("posix", Path::new("/dev"), None, Full);
 }

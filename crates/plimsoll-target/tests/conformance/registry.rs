@@ -1,0 +1,231 @@
+//! Targets by their URL: what is accepted, and what is said to what is not.
+
+use crate::support::place_of;
+use plimsoll_target::registry::SCHEMES;
+use plimsoll_target::{OpError, Purpose, Space, Target, TargetError, Visitor, connect};
+use rustix::io::Errno;
+use std::path::Path;
+
+/// What a target says of itself.
+#[derive(Debug, PartialEq)]
+struct Said {
+    text: String,
+    keeps_files: bool,
+    exists: bool,
+    space: Result<Option<Space>, OpError>,
+}
+
+struct Ask;
+
+impl Visitor for Ask {
+    type Output = Said;
+
+    fn visit<T: Target>(self, target: T) -> Said {
+        Said {
+            text: target.describe(),
+            keeps_files: target.keeps_files(),
+            exists: target.exists(),
+            space: target.space(),
+        }
+    }
+}
+
+fn ask(url: &str, dir: &Path, purpose: Purpose) -> Result<Said, TargetError> {
+    connect(url, &place_of(dir), purpose, Ask)
+}
+
+#[track_caller]
+fn says(url: &str, message: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let error = ask(url, &dir.path().join("work"), Purpose::Load).unwrap_err();
+    assert_eq!(error.to_string(), message);
+    assert_eq!(
+        dir.path().read_dir().unwrap().count(),
+        0,
+        "{url} was refused, and left something"
+    );
+}
+
+#[test]
+fn every_scheme_connects() {
+    let dir = tempfile::tempdir().unwrap();
+    for (scheme, about) in SCHEMES {
+        assert!(!about.is_empty());
+        for url in [
+            scheme.to_string(),
+            format!("{scheme}:"),
+            format!("{scheme}:?"),
+        ] {
+            let said = ask(&url, dir.path(), Purpose::Load).unwrap();
+            assert!(said.text.starts_with(scheme), "{url} says {}", said.text);
+            assert!(said.exists);
+        }
+    }
+}
+
+#[test]
+fn unknown_schemes() {
+    says(
+        "posx",
+        "unknown target `posx`: expected one of posix, null, did you mean `posix`?",
+    );
+    says(
+        "nul:?latency=1ms",
+        "unknown target `nul`: expected one of posix, null, did you mean `null`?",
+    );
+    says(
+        "POSIX:",
+        "unknown target `POSIX`: expected one of posix, null, did you mean `posix`?",
+    );
+    says(
+        "nfs3://host/export",
+        "unknown target `nfs3`: expected one of posix, null",
+    );
+    says("", "unknown target ``: expected one of posix, null");
+    says(
+        "/mnt/data",
+        "unknown target `/mnt/data`: expected one of posix, null; a directory is given by --dir",
+    );
+}
+
+#[test]
+fn unknown_options() {
+    says(
+        "posix:?direct=1",
+        "target `posix`: unknown option `direct`: expected none: the place is given by --dir",
+    );
+    says(
+        "posix:/mnt",
+        "target `posix`: `/mnt` means nothing here: expected ?name=value",
+    );
+    says(
+        "posix:?direct",
+        "target `posix`: `direct` is not name=value",
+    );
+    says(
+        "null:?latncy=1ms",
+        "target `null`: unknown option `latncy`: expected latency=DURATION",
+    );
+    says(
+        "null:?latency=1ms&x=y",
+        "target `null`: unknown option `x`: expected latency=DURATION",
+    );
+    says(
+        "null:latency=1ms",
+        "target `null`: `latency=1ms` means nothing here: expected ?name=value",
+    );
+    says(
+        "null:?latency=1ms&latency=2ms",
+        "target `null`: option `latency` is given twice",
+    );
+}
+
+#[test]
+fn bad_latencies() {
+    for value in [
+        "", "x", "-1ms", "1 parsec", "1e3ms", "ms", "1.2.3ms", "nan", "inf",
+    ] {
+        let expected = format!(
+            "target `null`: `{value}` is not a duration: expected a number and ms, s, m or h, such as 500ms or 10s"
+        );
+        says(&format!("null:?latency={value}"), &expected);
+    }
+    // More than a histogram can hold, up to what would not fit a clock.
+    for value in ["61m", "1.001h", "99999999999h", "18446744073s"] {
+        says(
+            &format!("null:?latency={value}"),
+            &format!("target `null`: latency {value} is too long: expected at most 1h"),
+        );
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for (value, text) in [
+        ("1h", "3600000000 us"),
+        ("1", "1000000 us"),
+        ("1.5us", "1.5 us"),
+    ] {
+        let said = ask(&format!("null:?latency={value}"), dir.path(), Purpose::Load).unwrap();
+        assert_eq!(said.text, format!("null, latency {text}"));
+    }
+}
+
+#[test]
+fn a_work_directory_is_made_in_one_that_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let work = dir.path().join("work");
+    let said = ask("posix", &work, Purpose::Load).unwrap();
+    assert!(work.is_dir());
+    assert!(said.exists && said.keeps_files);
+    // The second time it is there.
+    assert_eq!(ask("posix", &work, Purpose::Load).unwrap().text, said.text);
+    let deep = dir.path().join("not/there");
+    let error = ask("posix", &deep, Purpose::Load).unwrap_err();
+    assert_eq!(error, TargetError::NoParent(dir.path().join("not")));
+    let message = error.to_string();
+    assert!(
+        message.starts_with(&format!(
+            "`{}` does not exist: ",
+            dir.path().join("not").display()
+        )),
+        "{message}"
+    );
+    assert!(!dir.path().join("not").exists());
+}
+
+#[test]
+fn looking_makes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = ask("posix", &dir.path().join("work"), Purpose::Look).unwrap();
+    assert!(!said.exists);
+    assert!(
+        matches!(said.space, Ok(Some(_))),
+        "the space where it would be made"
+    );
+    let deep = ask("posix", &dir.path().join("not/there"), Purpose::Look).unwrap_err();
+    assert_eq!(deep, TargetError::NoParent(dir.path().join("not")));
+    assert_eq!(dir.path().read_dir().unwrap().count(), 0);
+    assert!(ask("posix", dir.path(), Purpose::Look).unwrap().exists);
+}
+
+#[test]
+fn a_file_is_no_work_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("f");
+    std::fs::write(&file, b"stays").unwrap();
+    for purpose in [Purpose::Load, Purpose::Look] {
+        let error = ask("posix", &file, purpose).unwrap_err();
+        assert_eq!(error, TargetError::NotDir(file.clone()));
+        assert_eq!(
+            error.to_string(),
+            format!("`{}` is not a directory", file.display())
+        );
+        // Nor can one lie below it.
+        let error = ask("posix", &file.join("work"), purpose).unwrap_err();
+        assert_eq!(error, TargetError::NotDir(file.clone()));
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), b"stays");
+    let long = dir.path().join("n".repeat(300));
+    let error = ask("posix", &long, Purpose::Load).unwrap_err();
+    let expected = TargetError::Place {
+        path: long.clone(),
+        error: OpError(Errno::NAMETOOLONG),
+    };
+    assert_eq!(error, expected);
+    assert_eq!(
+        error.to_string(),
+        format!("`{}`: File name too long (ENAMETOOLONG)", long.display())
+    );
+}
+
+#[test]
+fn dangling_link_as_work_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    let error = ask("posix", &link, Purpose::Load).unwrap_err();
+    let expected = TargetError::Place {
+        path: link.clone(),
+        error: OpError(Errno::EXIST),
+    };
+    assert_eq!(error, expected);
+    assert!(!dir.path().join("nowhere").exists());
+}
