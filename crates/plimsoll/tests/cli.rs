@@ -171,17 +171,11 @@ fn wrong_options_say_what_is_expected() {
 #[test]
 fn a_loaded_workload_is_found_beside_the_file_and_among_the_built_in() {
     let dir = tempfile::tempdir().unwrap();
-    write(
-        dir.path(),
-        "inner.f",
-        "set $n=7\ndefine fileset name=s,path=/tmp,entries=$n,dirwidth=20\n",
-    );
-    for (name, found) in [("inner", "7 files"), ("varmail", "1 000 files")] {
-        let path = write(
-            dir.path(),
-            "outer.f",
-            &format!("load {name}\ncreate filesets\n"),
-        );
+    let inner = "define fileset name=s,path=/tmp,entries=7,dirwidth=20\n\
+                 define process name=p { thread name=t { flowop statfile filesetname=s } }\n";
+    write(dir.path(), "inner.f", inner);
+    for (name, found) in [("inner", "    7 files"), ("varmail", "    1 000 files")] {
+        let path = write(dir.path(), "outer.f", &format!("load {name}\nrun 1\n"));
         let plan = stdout(&["plan", &path, "--dir", "/x", "--target", "null"]);
         assert!(plan.contains(found), "{plan}");
     }
