@@ -271,3 +271,6 @@ impl Drop for Queue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! The pool under load, and at its ends.
+
+use super::*;
+use plimsoll_lane::{Deadline, LaneKind, Task};
+use plimsoll_plan::{Content, Stream};
+use std::cell::RefCell;
+use std::time::Duration;
+
+/// Waits of a test that would otherwise hang for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn content() -> ContentPool {
+    ContentPool::new(Content::Zero, Stream::new(1)).unwrap()
+}
+
+fn file() -> Arc<OwnedFd> {
+    Arc::new(tempfile::tempfile_in("/dev/shm").unwrap().into())
+}
+
+fn lane(clock: &Clock) -> Lane {
+    Lane::new(
+        LaneKind::Blocking,
+        clock.clone(),
+        Arc::new(Deadline::default()),
+    )
+}
+
+/// Runs `test` on a thread of its own, and fails if it does not end.
+fn in_time(test: impl FnOnce() + Send + 'static) {
+    let (ended, end) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        test();
+        let _ = ended.send(());
+    });
+    let timeout = Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+    assert_ne!(end.recv_timeout(PATIENCE), timeout, "it hangs");
+    thread.join().unwrap();
+}
+
+/// One worker: `writes` writes in batches, each batch waited for in pieces.
+fn work(pool: Arc<Pool>, clock: &Clock, content: &ContentPool, writes: u32, batch: u32) {
+    let (lane, file) = (lane(clock), file());
+    let seen = RefCell::new(Vec::new());
+    let task: Task<'_> = Box::pin(async {
+        let mut queue = Queue::new(pool, clock.clone());
+        let mut done = Vec::new();
+        for tag in 0..writes {
+            queue
+                .push(file.clone(), u64::from(tag), 1, tag, content, 0)
+                .unwrap();
+            if tag % batch == batch - 1 {
+                // One by one: each of these waits may miss the wake of the write it waits for.
+                while queue.pending() > 0 {
+                    queue.take(&lane, 1, &mut done).await.unwrap();
+                }
+            }
+        }
+        queue.take(&lane, queue.pending(), &mut done).await.unwrap();
+        assert_eq!(queue.pending(), 0);
+        seen.borrow_mut().append(&mut done);
+    });
+    lane.run(vec![task]).unwrap();
+    let mut tags: Vec<u32> = seen.borrow().iter().map(|d| d.tag).collect();
+    tags.sort_unstable();
+    assert!(tags.into_iter().eq(0..writes), "not every write once");
+    assert!(seen.borrow().iter().all(|d| d.result == Ok(1)));
+    assert_eq!(rustix::fs::fstat(&file).unwrap().st_size, i64::from(writes));
+}
+
+#[test]
+fn eight_workers_miss_no_write_and_no_wake() {
+    in_time(|| {
+        let (pool, clock, content) = (Arc::new(Pool::default()), Clock::real(), content());
+        std::thread::scope(|scope| {
+            for worker in 0..8 {
+                let (pool, clock, content) = (pool.clone(), &clock, &content);
+                scope.spawn(move || work(pool, clock, content, 1000, 1 + worker * 3));
+            }
+        });
+        let jobs = &lock(&pool.shared.jobs).0;
+        assert!(jobs.queue.is_empty());
+        assert!(
+            (1..=THREADS).contains(&jobs.threads),
+            "{} threads",
+            jobs.threads
+        );
+    });
+}
+
+#[test]
+fn never_more_threads_than_the_most() {
+    in_time(|| {
+        let (pool, clock, content) = (Arc::new(Pool::default()), Clock::real(), content());
+        let threads = || lock(&pool.shared.jobs).0.threads;
+        let mut queue = Queue::new(pool.clone(), clock.clone());
+        assert_eq!(threads(), 0, "a thread that nobody asked for");
+        let file = file();
+        for tag in 0..5 * THREADS as u32 {
+            queue
+                .push(file.clone(), 0, 1 << 20, tag, &content, 0)
+                .unwrap();
+            assert!(threads() <= THREADS);
+        }
+        assert!(threads() > 1, "one write at a time");
+        queue.drain(file.as_raw_fd());
+        assert_eq!(lock(&queue.completions.state).done.len(), 5 * THREADS);
+    });
+}
+
+#[test]
+fn threads_end_with_the_pool_and_finish_what_is_queued() {
+    in_time(|| {
+        let (pool, clock, content) = (Arc::new(Pool::default()), Clock::real(), content());
+        let shared = Arc::downgrade(&pool.shared);
+        let mut queue = Queue::new(pool.clone(), clock.clone());
+        let file = file();
+        for tag in 0..100 {
+            let offset = u64::from(tag) << 16;
+            queue
+                .push(file.clone(), offset, 1 << 16, tag, &content, 0)
+                .unwrap();
+        }
+        drop(pool);
+        drop(queue);
+        assert_eq!(rustix::fs::fstat(&file).unwrap().st_size, 100 << 16);
+        assert_eq!(Arc::strong_count(&file), 1, "a write still has the file");
+        // The last to hold it are the threads.
+        while shared.strong_count() > 0 {
+            std::thread::yield_now();
+        }
+    });
+}
