@@ -5,6 +5,29 @@
 //! line. Both collect what is wrong in [`Diagnostics`] and never panic on any input. The three
 //! dialects of the language (1.0, 1.4 and 1.5) are one grammar here; `docs/wml.md` describes it.
 //! [`library`] holds the workloads that are compiled in.
+//!
+//! ```
+//! use plimsoll_plan::{Overrides, SourceKind};
+//! use plimsoll_wml::{Context, library, lower, parse};
+//!
+//! let builtin = library::find("webserver").expect("built in");
+//! let workload = parse(builtin.text, builtin.name)?;
+//! let context = Context {
+//!     kind: SourceKind::Builtin,
+//!     temp_dir: "/tmp/plimsoll-1234".into(),
+//!     current_dir: "/home/user".into(),
+//!     load: &|_| None,
+//!     date: "2026-01-02".into(),
+//!     hostname: "client".into(),
+//! };
+//! let overrides = Overrides {
+//!     sets: vec![("nthreads".into(), "8".into())],
+//!     ..Overrides::default()
+//! };
+//! let plan = lower(&workload, &overrides, &context)?;
+//! assert_eq!(plan.workers(), 8);
+//! # Ok::<(), plimsoll_wml::Diagnostics>(())
+//! ```
 
 mod ast;
 mod attributes;

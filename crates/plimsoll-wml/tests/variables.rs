@@ -307,7 +307,7 @@ fn a_wrong_setting_points_at_itself() {
         ("--set x", "unexpected `b` after the value")
     );
     let (_, message, _) = fail("x", "");
-    assert_eq!(message, "expected a value, found the end of the file");
+    assert_eq!(message, "the setting has no value");
     let (_, message, help) = fail("$x", "1");
     assert_eq!(message, "the workload has no parameter `$x`");
     assert_eq!(help.as_deref(), Some("without the dollar sign: --set x=…"));

@@ -65,8 +65,16 @@ impl Lowerer<'_> {
             if self.too_many {
                 break;
             }
-            if let Ok(step) = self.step(flowop, scope, state) {
-                steps.push(step);
+            // What was wrong in one use of a composite is wrong in the next.
+            let span = flowop.kind.span;
+            if self.failed.contains(&span) {
+                continue;
+            }
+            match self.step(flowop, scope, state) {
+                Ok(step) => steps.push(step),
+                Err(Reported) => {
+                    self.failed.insert(span);
+                }
             }
         }
         steps

@@ -138,6 +138,8 @@ struct Lowerer<'a> {
     made_up: HashMap<Span, String>,
     /// The last number in a made-up name, by flowop.
     made_up_numbers: HashMap<String, u32>,
+    /// Flowops that were found wrong, by their places.
+    failed: HashSet<Span>,
     operations: Vec<Operation>,
     /// Rows by name.
     rows: HashMap<String, Vec<OperationId>>,
@@ -182,6 +184,7 @@ impl<'a> Lowerer<'a> {
             given_names: HashSet::new(),
             made_up: HashMap::new(),
             made_up_numbers: HashMap::new(),
+            failed: HashSet::new(),
             operations: Vec::new(),
             rows: HashMap::new(),
             counted: HashSet::new(),

@@ -129,6 +129,15 @@ impl Lowerer<'_> {
             );
             return Err(self.problem(problem));
         }
+        let before = self.composites.get(&name).map(|c| c.attrs.clone());
+        if let Some(before) = before
+            && before.span != composite.attrs.span
+        {
+            let first = self.value_span(&before, Key::Name);
+            let message = format!("the composite flowop `{name}` is defined twice");
+            let problem = Problem::new(span, message, "again here");
+            return Err(self.problem(problem.also(first, "first here")));
+        }
         self.composites.insert(name, Rc::new(composite.clone()));
         Ok(())
     }

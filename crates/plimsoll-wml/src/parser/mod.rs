@@ -107,6 +107,13 @@ pub(crate) fn parse_value(text: &str, file: u16) -> Result<crate::ast::Expr, Vec
         at_line: false,
         too_deep: false,
     };
+    if parser.at_end() && parser.problems.is_empty() {
+        let span = parser.peek().span;
+        return Err(vec![
+            Problem::new(span, "the setting has no value", "expected a value")
+                .help("an empty text is written \"\""),
+        ]);
+    }
     match parser.expr("a value") {
         Ok(expr) if parser.problems.is_empty() => match parser.peek().kind {
             Kind::End => Ok(expr),
