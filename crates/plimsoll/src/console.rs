@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use terminal_size::{Width, terminal_size_of};
 
 /// Columns where nobody says how many there are.
-const DEFAULT_WIDTH: usize = 100;
+const DEFAULT_WIDTH: usize = 120;
 
 /// Columns of the terminal that standard output goes to.
 pub fn width() -> usize {

@@ -143,6 +143,7 @@ impl<'a> Screen<'a> {
         let line = live::line(&self.moment);
         if self.rewrites {
             self.bar.set_message(line);
+            self.bar.tick();
         } else if self.is_due() {
             self.tell(&line);
         }
@@ -213,7 +214,7 @@ impl Observer for Screen<'_> {
             Event::PopulateProgress { files, bytes } => self.populate_progress(files, bytes),
             Event::PopulateEnd(populated) => self.populate_end(populated),
             Event::Started { workers, .. } => {
-                self.bar("{spinner} {msg}", None);
+                self.bar("{wide_msg}", None);
                 self.mark = (Duration::ZERO, 0, 0);
                 let s = if workers == 1 { "" } else { "s" };
                 self.tell(&format!("{} worker{s} started", Count(workers)));
@@ -232,7 +233,8 @@ impl Observer for Screen<'_> {
             } => self.snapshot(elapsed, period, rows),
             Event::Echo(text) => self.say(text),
             Event::Cleaning => {
-                self.bar("{spinner} removing the files", None);
+                self.bar("removing the files", None);
+                self.bar.tick();
                 self.tell("removing the files");
             }
         }

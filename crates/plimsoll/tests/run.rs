@@ -310,6 +310,43 @@ fn virtual_runs_of_one_seed_have_the_same_histograms() {
     assert!(logs[0] == logs[1] && logs[0].len() > 1000);
 }
 
+#[test]
+fn results_inside_the_work_directory_are_refused() {
+    let bench = Bench::new();
+    let out = bench.run("varmail", &["--dir", "."]);
+    assert_eq!(code(&out), 2);
+    let error = text(&out.stderr);
+    assert!(error.contains("--results chooses another place"), "{error}");
+    assert_eq!(std::fs::read_dir(bench.dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_plan_says_what_would_be_refused_and_touches_nothing() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("letter"), "dear").unwrap();
+    let place = bench.dir.path().to_str().unwrap();
+    let plan = |more: &[&str]| {
+        let mut command = Command::cargo_bin("plimsoll").unwrap();
+        command
+            .args(["plan", "varmail"])
+            .args(more)
+            .output()
+            .unwrap()
+    };
+    let out = plan(&["--dir", place]);
+    assert_eq!(code(&out), 2);
+    assert!(text(&out.stdout).contains("\nneeds\n"));
+    let error = text(&out.stderr);
+    let reason = "error: run would refuse: ";
+    assert!(
+        error.starts_with(reason) && error.contains("was not made by Plimsoll"),
+        "{error}"
+    );
+    let new = bench.path("new");
+    assert_eq!(code(&plan(&["--dir", new.to_str().unwrap()])), 0);
+    assert_eq!(std::fs::read_dir(bench.dir.path()).unwrap().count(), 1);
+}
+
 /// Starts a run and waits until it measures.
 fn started(mut command: Command) -> Child {
     let mut child = command

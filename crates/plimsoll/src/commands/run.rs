@@ -10,13 +10,14 @@ use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::{Plan, show_duration};
 use plimsoll_report::terminal;
 use plimsoll_results::{ClockKind, Environment, ResultsError, Run, RunDir, RunWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Runs the workload, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
     let plan = workload::plan(&args.workload)?;
     let settings = workload::settings(&args.workload);
+    refuse_results_among_files(&args.results, &plan, &settings)?;
     let stop = Stop::default();
     signals::stop_on_interrupt(&stop)
         .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
@@ -49,9 +50,53 @@ pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
     }
 }
 
+/// Refuses a results directory below a directory that must hold nothing but the run's files.
+fn refuse_results_among_files(
+    results: &Path,
+    plan: &Plan,
+    settings: &Settings,
+) -> Result<(), Stopped> {
+    if !is_local(settings) {
+        return Ok(());
+    }
+    let results = resolved(results);
+    for guard in &plan.place.guards {
+        let dir = resolved(&workload::below(&plan.place.dir, guard));
+        if results.starts_with(&dir) {
+            return Err(Stopped::usage(format!(
+                "the results would be written to {}, which is inside {}, the directory of the \
+                 run's files; --results chooses another place for them",
+                results.display(),
+                dir.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A path with the links of its existing part followed.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for existing in path.ancestors() {
+        if let Ok(real) = existing.canonicalize()
+            && let Ok(rest) = path.strip_prefix(existing)
+        {
+            return if rest.as_os_str().is_empty() {
+                real
+            } else {
+                real.join(rest)
+            };
+        }
+    }
+    path
+}
+
+/// Whether files are in a directory of this machine: only the posix target's are.
+fn is_local(settings: &Settings) -> bool {
+    settings.target.split(':').next() == Some("posix")
+}
+
 fn circumstances(plan: &Plan, settings: &Settings) -> Circumstances {
-    // Only the posix target has its files in a directory of this machine.
-    let local = settings.target.split(':').next() == Some("posix");
     let first = plan.place.guards.first().cloned().unwrap_or_default();
     let dir = workload::below(&plan.place.dir, &first);
     Circumstances {
@@ -62,7 +107,7 @@ fn circumstances(plan: &Plan, settings: &Settings) -> Circumstances {
             plimsoll_engine::ClockKind::Virtual => ClockKind::Virtual,
         },
         started: SystemTime::now(),
-        environment: Environment::look(local.then_some(dir.as_path())),
+        environment: Environment::look(is_local(settings).then_some(dir.as_path())),
     }
 }
 
