@@ -62,7 +62,7 @@ fn head(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     };
     writeln!(f, "  source    {} ({kind})", plan.source.name)?;
     writeln!(f, "  seed      {}", plan.seed)?;
-    write!(f, "  place     {}", plan.place.dir.display())?;
+    write!(f, "  place     {}", places(plan))?;
     if plan.place.temporary {
         f.write_str(match plan.options.keep {
             true => " (new)",
@@ -70,6 +70,19 @@ fn head(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         })?;
     }
     f.write_str("\n")
+}
+
+/// The directories that hold nothing but the run's files.
+fn places(plan: &Plan) -> String {
+    let dir = &plan.place.dir;
+    let guards = plan.place.guards.iter().filter(|g| !g.as_str().is_empty());
+    let mut shown: Vec<String> = guards
+        .map(|g| dir.join(g.as_str()).display().to_string())
+        .collect();
+    if shown.is_empty() {
+        shown.push(dir.display().to_string());
+    }
+    shown.join(", ")
 }
 
 fn parameters(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {

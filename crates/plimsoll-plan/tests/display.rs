@@ -285,6 +285,14 @@ fn without_layouts_it_says_what_is_asked_for() {
 }
 
 #[test]
+fn a_plan_of_several_places_names_them_all() {
+    let mut plan = plan();
+    plan.place.dir = "/".into();
+    plan.place.guards = ["mnt/a", "mnt/b"].map(|g| RelPath::new(g).unwrap()).into();
+    assert!(plan.to_string().contains("  place     /mnt/a, /mnt/b (new"));
+}
+
+#[test]
 fn a_plan_with_dangling_references_still_prints() {
     let mut plan = plan();
     plan.filesets.clear();

@@ -96,9 +96,11 @@ Examples:
   plimsoll run my.f --set nthreads=16 --set filesize=1m
   plimsoll run varmail --ops 100000 --quit alldone
   plimsoll run randomread --cold --cpus 0-3 --format json > run.json
-  plimsoll run my.f --target 'null:?latency=10ms' --clock virtual --lanes 2
+  plimsoll run my.f --target 'null:?latency=10ms' --clock virtual
+      load on nothing at all, in virtual time
 
-Without --dir, a workload file's own paths are used as they are written.
+Without --dir, a workload file's own paths are used as they are written, and a built-in workload
+gets a fresh directory below the system's temporary directory.
 Exit codes: 0 valid, 1 failed, 2 refused, 3 invalid, 130 interrupted.";
 
 /// Arguments of `run`.
@@ -174,7 +176,7 @@ pub struct WorkloadArgs {
     /// Length of the measured window, such as 500ms, 10s, 5m, 1h
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Load")]
     pub time: Option<Duration>,
-    /// Run this long before measuring
+    /// Run this long before measuring, besides the workload's own warm-up
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Load")]
     pub warmup: Option<Duration>,
     /// Change a parameter of the workload; may be given again
@@ -187,21 +189,27 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "N[/worker]", value_parser = ops_limit, help_heading = "Load")]
     pub ops: Option<OpsLimit>,
     /// When the run ends, instead of what the workload says
-    #[arg(long, value_enum, help_heading = "Load")]
+    #[arg(long, value_name = "MODE", value_enum, help_heading = "Load")]
     pub quit: Option<Quit>,
     /// Events a second for the limiters, instead of the workload's; 0 lifts the limit
     #[arg(long, value_name = "EVENTS", value_parser = rate, help_heading = "Load")]
     pub rate: Option<f64>,
 
     /// What an unexpected error does: stop the run, or count and make the result invalid
-    #[arg(long, value_enum, default_value_t, help_heading = "Behaviour")]
+    #[arg(
+        long,
+        value_name = "POLICY",
+        value_enum,
+        default_value_t,
+        help_heading = "Behaviour"
+    )]
     pub on_error: ErrorPolicy,
     /// What is written: random, zero, or compressible:RATIO
     #[arg(long, value_name = "KIND", default_value = "random", value_parser = content)]
     #[arg(help_heading = "Behaviour")]
     pub content: Content,
     /// Drop the page cache before the run: of the files, or of the whole system (needs root)
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "files", help_heading = "Behaviour")]
     pub cold: Option<ColdKind>,
     /// Processors that workers are bound to in turn, such as 0-3,8
@@ -212,7 +220,13 @@ pub struct WorkloadArgs {
     pub allow_system: bool,
 
     /// Real time, or virtual time that jumps to the next event (for targets that support it)
-    #[arg(long, value_enum, default_value_t, help_heading = "Engine")]
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_enum,
+        default_value_t,
+        help_heading = "Engine"
+    )]
     pub clock: ClockArg,
     /// Threads that drive the workers, for targets that need not have one a worker
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -21,9 +21,12 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, layouts: &[&Layout]) -> 
     }
     f.write_str("\nfilesets\n")?;
     for (i, fileset) in plan.filesets.iter().enumerate() {
-        let root = fileset.path.as_str();
-        let below = if root.is_empty() { "" } else { "/" };
-        writeln!(f, "  {}: below {root}{below}{}", fileset.name, fileset.name)?;
+        let root = plan
+            .place
+            .dir
+            .join(fileset.path.as_str())
+            .join(&fileset.name);
+        writeln!(f, "  {}: below {}", fileset.name, root.display())?;
         match layouts.get(i) {
             Some(layout) => laid_out(f, plan, fileset, layout)?,
             None => asked_for(f, plan, fileset)?,

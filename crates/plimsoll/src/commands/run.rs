@@ -139,6 +139,8 @@ fn write(
             (run, dir)
         }
         Err(error) => {
+            // It was this error that stopped the run, not a person.
+            outcome.interrupted = false;
             outcome.failure = convert::failed("write the results", error.to_string()).failure;
             (Run::assemble(convert::measured(outcome, c)), Err(error))
         }
