@@ -214,6 +214,7 @@ impl Lexer<'_> {
         let help = match c {
             ';' => "statements need no semicolon; attributes are separated by `,`",
             '\'' | '`' | '“' | '”' => "texts are written in straight double quotes",
+            '~' => "`~` is not the home directory here; write the whole path",
             '[' | ']' => "blocks and tables are written in `{ }`",
             _ => "names with other characters are written in double quotes",
         };
@@ -319,6 +320,10 @@ impl Lexer<'_> {
                     break;
                 }
                 '\\' => self.escape(&mut plain),
+                '$' if let Some(length) = revision_mark(&self.text[here..]) => {
+                    plain.push_str(&self.text[here..here + length]);
+                    self.at += length;
+                }
                 '$' => match self.variable_name() {
                     Some(name) => {
                         if !plain.is_empty() {
@@ -364,6 +369,17 @@ impl Lexer<'_> {
                 .help("close it with `\"`; a quotation mark inside is written `\\\"`"),
         )
     }
+}
+
+/// Length of a revision mark such as `$Revision: 1.7 $`, which looks like a variable and is none;
+/// the oldest files print them.
+fn revision_mark(text: &str) -> Option<usize> {
+    const MARKS: [&str; 6] = ["Author", "Date", "Header", "Id", "Revision", "Source"];
+    let rest = text.strip_prefix('$')?;
+    let (word, after) = rest.split_once(':')?;
+    let end = after.find(['$', '\n', '"'])?;
+    let closed = after[end..].starts_with('$');
+    (closed && MARKS.contains(&word)).then_some(1 + word.len() + 1 + end + 1)
 }
 
 fn bad_suffix(digits: &str, suffix: &str, span: Span) -> Problem {
@@ -476,6 +492,24 @@ mod tests {
             })
             .collect();
         assert_eq!(shown, ["a\n$b ", "<dir>", "/x", "<y>", " 5$"]);
+    }
+
+    #[test]
+    fn revision_marks_are_no_variables() {
+        let text = r#""v $Revision: 1.7 $ $Date: 2005/06/21 21:18:52 $ of $Date and $Id""#;
+        let Kind::Text(pieces) = &kinds(text)[0] else {
+            panic!("no text");
+        };
+        let names: Vec<&str> = pieces
+            .iter()
+            .filter_map(|p| match p {
+                Piece::Var(v, _) => Some(v.as_str()),
+                Piece::Plain(_) => None,
+            })
+            .collect();
+        assert_eq!(names, ["Date", "Id"]);
+        let mark = Piece::Plain("v $Revision: 1.7 $ $Date: 2005/06/21 21:18:52 $ of ".into());
+        assert_eq!(pieces[0], mark);
     }
 
     #[test]

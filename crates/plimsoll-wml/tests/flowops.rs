@@ -87,7 +87,7 @@ fn reads_and_writes_open_what_they_name() {
             panic!("{ops:?}");
         };
         assert_eq!(*io, want);
-        assert_eq!(rows(&plan, "x"), [OpKind::Open, kind]);
+        assert_eq!(rows(&plan, "x"), [kind, OpKind::Open]);
     }
 }
 

@@ -254,6 +254,32 @@ fn settings_of_the_command_line_win_over_every_set() {
 }
 
 #[test]
+fn a_variable_that_is_only_used_may_be_set_from_outside() {
+    let plan = set(REST, &[("x", "3k")]);
+    assert_eq!(plan.filesets[0].size.constant(), Some(3072));
+    let p = &plan.parameters[0];
+    assert_eq!(
+        (p.name.as_str(), p.value.as_str(), p.default.as_str()),
+        ("x", "3k", "")
+    );
+    assert_eq!(messages(REST), ["the variable `$x` is never set"]);
+}
+
+#[test]
+fn a_setting_may_not_lead_in_a_circle() {
+    let overrides = Overrides {
+        sets: vec![("x".into(), "$y".into()), ("y".into(), "$x".into())],
+        ..Overrides::default()
+    };
+    let Err(e) = lower_with(REST, &overrides) else {
+        panic!("accepted");
+    };
+    let first = &e.findings()[0];
+    assert_eq!(first.file, "--set y");
+    assert_eq!(first.message, "the setting of `x` depends on itself");
+}
+
+#[test]
 fn a_setting_may_be_random_or_make_a_random_variable_fixed() {
     let text = format!("set $x=randvar(type=uniform,mean=9)\n{REST}");
     assert_eq!(

@@ -143,8 +143,9 @@ impl Lowerer<'_> {
             }
         }
         let iters = self.iters(&f.attrs, scope)?.unwrap_or(Value::Const(1));
-        let op = self.op(&u, info.kind, state)?;
+        // Its own row comes before those of opens and completions on the way.
         let row = self.row(&name, row_kind(info.kind), f.kind.span);
+        let op = self.op(&u, info.kind, state)?;
         self.counted.insert(row);
         Ok(Step::Do { row, iters, op })
     }

@@ -118,8 +118,10 @@ struct Lowerer<'a> {
     /// Numbers the draws that are taken once.
     once: u64,
     vars: HashMap<String, Val>,
-    /// Values of the command line's settings, once they are read.
-    override_values: HashMap<String, Val>,
+    /// Values of the command line's settings, once they are read; none for one found wrong.
+    override_values: HashMap<String, Option<Val>>,
+    /// Settings of the command line being read, outermost first.
+    reading: Vec<String>,
     /// Variables that have been reported as never set.
     missing: HashSet<String>,
     parameters: Vec<Parameter>,
@@ -130,7 +132,7 @@ struct Lowerer<'a> {
     random_spans: HashMap<Span, usize>,
     variables: Vec<Variable>,
     filesets: Vec<FilesetSlot>,
-    processes: Vec<(Rc<Process>, Span)>,
+    processes: Vec<Rc<Process>>,
     composites: HashMap<String, Rc<Composite>>,
     /// Names given in the workload, so that made-up names differ from them.
     given_names: HashSet<String>,
@@ -145,7 +147,7 @@ struct Lowerer<'a> {
     rows: HashMap<String, Vec<OperationId>>,
     /// Rows that a flowop stands for, unlike those of opens and completions on the way.
     counted: HashSet<OperationId>,
-    rate: Option<(Rc<crate::ast::Attrs>, Span)>,
+    rate: Option<Rc<crate::ast::Attrs>>,
     quit: QuitMode,
     cpu_accounting: bool,
     started: Option<Started>,
@@ -172,6 +174,7 @@ impl<'a> Lowerer<'a> {
             once: 0,
             vars: HashMap::new(),
             override_values: HashMap::new(),
+            reading: Vec::new(),
             missing: HashSet::new(),
             parameters: Vec::new(),
             parameter_index: HashMap::new(),

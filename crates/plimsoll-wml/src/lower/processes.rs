@@ -65,7 +65,7 @@ impl Lowerer<'_> {
 
     fn event_rate(&mut self) -> Lowered<Option<f64>> {
         let written = match self.rate.clone() {
-            Some((attrs, _)) => self.count(&attrs, Key::Rate, &Scope::default())?,
+            Some(attrs) => self.count(&attrs, Key::Rate, &Scope::default())?,
             None => None,
         };
         let rate = self.overrides.rate.or(written.map(|r| r as f64));
@@ -78,10 +78,10 @@ impl Lowerer<'_> {
         let mut pending = Vec::new();
         let mut groups = Vec::new();
         let mut steps_left = super::flowops::MOST_STEPS;
-        for (process, span) in self.processes.clone() {
+        for process in self.processes.clone() {
             for thread in &process.threads {
                 let mut state = ThreadState::new(steps_left);
-                let group = self.group(&process, thread, span, &mut state);
+                let group = self.group(&process, thread, &mut state);
                 steps_left = state.steps_left;
                 pending.append(&mut state.pending);
                 if let Ok(group) = group {
@@ -97,7 +97,7 @@ impl Lowerer<'_> {
 
     /// Names written out in the workload, so that made-up ones differ from them.
     fn collect_names(&mut self) {
-        let threads = self.processes.iter().flat_map(|(p, _)| &p.threads);
+        let threads = self.processes.iter().flat_map(|p| &p.threads);
         let in_threads = threads.flat_map(|t| &t.flowops);
         let in_composites = self.composites.values().flat_map(|c| &c.flowops);
         let name = |f: &Flowop| match self.written(&f.attrs, Key::Name)?.1.kind {
@@ -112,7 +112,6 @@ impl Lowerer<'_> {
         &mut self,
         process: &Process,
         thread: &Thread,
-        span: Span,
         state: &mut ThreadState,
     ) -> Lowered<WorkerGroup> {
         let none = Scope::default();
@@ -135,7 +134,6 @@ impl Lowerer<'_> {
         }
         self.check_slots(state)?;
         let memory = self.memory(t, state)?;
-        let place = if t.span.start > 0 { t.span } else { span };
         Ok(WorkerGroup {
             process: process_name.unwrap_or_else(|| "process".into()),
             process_instances,
@@ -145,7 +143,7 @@ impl Lowerer<'_> {
             nice: nice as i8,
             io_priority: io_priority.map(|p| p as u8),
             program: Program::Sequence(steps),
-            place: Some(self.place(place)),
+            place: Some(self.place(t.span)),
         })
     }
 

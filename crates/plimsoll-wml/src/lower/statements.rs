@@ -64,7 +64,7 @@ impl Lowerer<'_> {
         match &statement.kind {
             S::Set { name, value } => self.set(name, value, statement, of)?,
             S::Fileset(def) => self.define_fileset(def, span)?,
-            S::Process(process) => self.processes.push((Rc::new(process.clone()), span)),
+            S::Process(process) => self.processes.push(Rc::new(process.clone())),
             S::Composite(composite) => self.define_composite(composite)?,
             S::Mode(quit) => {
                 self.quit = match quit {
@@ -74,7 +74,7 @@ impl Lowerer<'_> {
                 }
             }
             S::NoUsageStats => self.cpu_accounting = false,
-            S::EventGen(attrs) => self.rate = Some((Rc::new(attrs.clone()), span)),
+            S::EventGen(attrs) => self.rate = Some(Rc::new(attrs.clone())),
             S::Create(Create::Filesets) => self.populate(),
             S::Create(Create::Processes) => self.create_processes(span)?,
             S::Run(time) => self.run_statement(span, time.as_ref(), None)?,
@@ -234,7 +234,10 @@ impl Lowerer<'_> {
         let overrides = self.overrides;
         let overridden = overrides.sets.iter().rev().find(|(n, _)| *n == name.value);
         let (result, text) = match overridden {
-            Some((_, text)) => (self.override_value(&name.value, text), Some(text.clone())),
+            Some((_, text)) => (
+                self.override_value(&name.value, text, name.span),
+                Some(text.clone()),
+            ),
             None => (self.set_value(&name.value, value), None),
         };
         self.parameter(name, value, text, result.as_ref().ok(), statement, of);
@@ -259,17 +262,29 @@ impl Lowerer<'_> {
     }
 
     /// The value of a `--set`, read once.
-    fn override_value(&mut self, name: &str, text: &str) -> Lowered<Val> {
+    pub(super) fn override_value(&mut self, name: &str, text: &str, used: Span) -> Lowered<Val> {
         if let Some(value) = self.override_values.get(name) {
             return match value {
-                Val::Bad => Err(Reported),
-                value => Ok(value.clone()),
+                Some(value) => Ok(value.clone()),
+                None => Err(Reported),
             };
         }
+        if self.reading.iter().any(|n| n == name) {
+            let message = format!("the setting of `{name}` depends on itself");
+            return Err(self.problem(Problem::new(used, message, "needed again here")));
+        }
+        self.reading.push(name.into());
+        let value = self.read_setting(name, text);
+        self.reading.pop();
+        self.override_values.insert(name.into(), value.clone().ok());
+        value
+    }
+
+    fn read_setting(&mut self, name: &str, text: &str) -> Lowered<Val> {
         let file = self.sources.len() as u16;
         let source = Source::new(&format!("--set {name}"), text);
         self.sources.push(source);
-        let value = match parse_value(text, file) {
+        match parse_value(text, file) {
             Ok(expr) => self.set_value(name, &expr),
             Err(problems) => {
                 for problem in problems {
@@ -277,10 +292,7 @@ impl Lowerer<'_> {
                 }
                 Err(Reported)
             }
-        };
-        let kept = value.clone().unwrap_or(Val::Bad);
-        self.override_values.insert(name.into(), kept);
-        value
+        }
     }
 
     /// Keeps the parameter that a `set` defines: the first one gives its default.
@@ -319,11 +331,27 @@ impl Lowerer<'_> {
         });
     }
 
+    /// Keeps a parameter that the workload uses and never sets.
+    pub(super) fn parameter_from_outside(&mut self, name: &str, value: &str) {
+        if self.parameter_index.contains_key(name) {
+            return;
+        }
+        self.parameter_index
+            .insert(name.into(), self.parameters.len());
+        self.parameters.push(Parameter {
+            name: name.into(),
+            value: value.into(),
+            default: String::new(),
+            meaning: String::new(),
+        });
+    }
+
     pub(super) fn final_parameters(&mut self) -> Vec<Parameter> {
         std::mem::take(&mut self.parameters)
     }
 
-    /// A setting of the command line for a variable that the workload never sets is a slip.
+    /// A setting of the command line for a variable that the workload neither sets nor uses is
+    /// a slip.
     pub(super) fn check_overrides(&mut self) {
         let overrides = self.overrides;
         for (name, text) in &overrides.sets {

@@ -93,6 +93,14 @@ impl Lowerer<'_> {
             "hostname" => return Ok(Val::Text(self.context.hostname.clone())),
             _ => {}
         }
+        // What the workload uses and leaves to its user may come from the command line.
+        let overrides = self.overrides;
+        if let Some((_, text)) = overrides.sets.iter().rev().find(|(n, _)| n == name) {
+            let value = self.override_value(name, text, span)?;
+            self.vars.insert(name.into(), value.clone());
+            self.parameter_from_outside(name, text);
+            return Ok(value);
+        }
         if !self.missing.insert(name.into()) {
             return Err(Reported);
         }
@@ -110,7 +118,9 @@ impl Lowerer<'_> {
         let near = crate::diagnostics::nearest(name, known.iter().map(String::as_str));
         let problem = match near {
             Some(near) => problem.help(format!("did you mean `${near}`?")),
-            None => problem.help(format!("set it before: set ${name}=…")),
+            None => problem.help(format!(
+                "set it before (set ${name}=…) or on the command line (--set {name}=…)"
+            )),
         };
         Err(self.problem(problem))
     }

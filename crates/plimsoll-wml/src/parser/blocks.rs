@@ -131,7 +131,6 @@ impl Parser {
                 some.join(", ")
             ))));
         }
-        self.eat_comma_after_kind();
         let owner = format!("flowop {name}");
         let mut attrs = self.attributes(FLOWOP, &owner, true)?;
         attrs.span = start.to(self.last_span());
@@ -142,11 +141,6 @@ impl Parser {
             },
             attrs,
         })
-    }
-
-    /// Old files write `flowop read, name=…` now and then.
-    fn eat_comma_after_kind(&mut self) {
-        self.eat_sign(',');
     }
 
     /// After `foreach`.
