@@ -21,6 +21,9 @@ use std::time::Duration;
 /// much shorter and spins for the rest, so that a late start is not charged to the server.
 const SPIN: Nanos = 50_000;
 
+/// Descriptors are looked at this often, in nanoseconds, while workers keep the lane busy.
+const LOOK: Nanos = 50_000;
+
 /// Turns a worker may take before others on its lane get theirs.
 const TURNS: u32 = 128;
 
@@ -209,6 +212,8 @@ struct Driver<'a, 'f> {
     live: usize,
     stopped: bool,
     events: Events,
+    /// When descriptors were last looked at.
+    looked: Nanos,
 }
 
 impl<'a, 'f> Driver<'a, 'f> {
@@ -224,20 +229,27 @@ impl<'a, 'f> Driver<'a, 'f> {
             live: count,
             stopped: false,
             events: Events::new(),
+            looked: 0,
         }
     }
 
     fn run(&mut self) -> Result<(), Deadlock> {
         inner_timers_reset(self.inner);
         while self.live > 0 {
-            while let Some(task) = self.ready.pop_front() {
-                self.poll(task);
-                if self.inner.remote.any() {
-                    self.take_woken();
+            // Only those that are ready now: workers that keep waking themselves or each other
+            // must not keep timers, descriptors and the deadline from the rest.
+            for _ in 0..self.ready.len() {
+                if let Some(task) = self.ready.pop_front() {
+                    self.poll(task);
                 }
             }
-            if self.live > 0 && !self.fire() {
-                self.idle()?;
+            self.take_woken();
+            if self.live > 0 {
+                if self.fire() {
+                    self.glance();
+                } else {
+                    self.idle()?;
+                }
             }
             self.take_woken();
         }
@@ -262,12 +274,19 @@ impl<'a, 'f> Driver<'a, 'f> {
     }
 
     fn make_ready(&mut self, task: u32) {
-        if !std::mem::replace(&mut self.queued[task as usize], true) {
+        // A waker kept from an earlier run may name a worker that is not in this one.
+        let Some(queued) = self.queued.get_mut(task as usize) else {
+            return;
+        };
+        if !std::mem::replace(queued, true) {
             self.ready.push_back(task);
         }
     }
 
     fn take_woken(&mut self) {
+        if !self.inner.remote.any() {
+            return;
+        }
         let mut woken = std::mem::take(&mut self.woken);
         self.inner.remote.take(&mut woken);
         for task in woken.drain(..) {
@@ -310,7 +329,11 @@ impl<'a, 'f> Driver<'a, 'f> {
         };
         let next = timer.unwrap_or(Nanos::MAX).min(deadline);
         if self.inner.kind == LaneKind::Virtual {
-            if next == Nanos::MAX && !self.inner.remote.any() {
+            if self.inner.remote.any() {
+                // Somebody may go on now, so it is not yet later.
+                return Ok(());
+            }
+            if next == Nanos::MAX {
                 return Err(Deadlock { waiting: self.live });
             }
             self.inner.clock.advance(next);
@@ -319,7 +342,8 @@ impl<'a, 'f> Driver<'a, 'f> {
         let wait = next.saturating_sub(self.inner.clock.now());
         if wait <= SPIN {
             std::hint::spin_loop();
-            return self.look();
+            self.look();
+            return Ok(());
         }
         let timeout = (next != Nanos::MAX).then(|| Duration::from_nanos(wait - SPIN));
         if self.inner.remote.fall_asleep() {
@@ -334,11 +358,22 @@ impl<'a, 'f> Driver<'a, 'f> {
     }
 
     /// While spinning, descriptors are looked at too.
-    fn look(&mut self) -> Result<(), Deadlock> {
+    fn look(&mut self) {
         if let Some(poller) = self.inner.remote.poller_if_any().cloned() {
             self.poll_events(&poller, Some(Duration::ZERO));
         }
-        Ok(())
+    }
+
+    /// While workers are busy, descriptors are looked at now and then.
+    fn glance(&mut self) {
+        if self.inner.remote.poller_if_any().is_none() {
+            return;
+        }
+        let now = self.inner.clock.now();
+        if now.saturating_sub(self.looked) >= LOOK {
+            self.looked = now;
+            self.look();
+        }
     }
 
     fn poll_events(&mut self, poller: &polling::Poller, timeout: Option<Duration>) {
