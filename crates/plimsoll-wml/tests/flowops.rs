@@ -372,7 +372,7 @@ fn think_time_and_talk() {
 #[test]
 fn unnamed_flowops_get_a_name_that_nobody_gave() {
     let plan = plan(&thread(
-        "statfile filesetname=set\nstatfile filesetname=set\nstatfile name=statfile2,filesetname=set",
+        "statfile filesetname=set\nstatfile filesetname=set\nstatfile name=\"statfile2\",filesetname=set",
     ));
     let names: Vec<&str> = plan.operations.iter().map(|o| o.name.as_str()).collect();
     assert_eq!(names, ["statfile1", "statfile3", "statfile2"]);

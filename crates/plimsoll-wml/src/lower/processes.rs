@@ -6,6 +6,7 @@ use super::{Lowered, Lowerer, Started};
 use crate::ast::{Attrs, ExprKind, Flowop, Process, Thread};
 use crate::attributes::Key;
 use crate::diagnostics::{Problem, Span};
+use crate::lexer::Piece;
 use crate::parser::Reported;
 use plimsoll_plan::{Phase, Program, WorkerGroup};
 
@@ -102,6 +103,10 @@ impl Lowerer<'_> {
         let in_composites = self.composites.values().flat_map(|c| &c.flowops);
         let name = |f: &Flowop| match self.written(&f.attrs, Key::Name)?.1.kind {
             ExprKind::Word(ref w) => Some(w.clone()),
+            ExprKind::Text(ref pieces) => match pieces.as_slice() {
+                [Piece::Plain(text)] => Some(text.clone()),
+                _ => None,
+            },
             _ => None,
         };
         let names: Vec<String> = in_threads.chain(in_composites).filter_map(name).collect();
