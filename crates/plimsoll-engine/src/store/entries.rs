@@ -173,16 +173,16 @@ impl Entries {
         }
     }
 
+    /// Nothing of the kind is idle. Entries that others work on may become of the kind: only when
+    /// there is no such entry either, there is none of the kind.
+    #[cold]
     fn nothing(&self, kind: Kind) -> Choice {
-        let present = self.present();
-        let of_kind = match kind {
-            Kind::Present => present,
-            Kind::Absent => u64::from(self.len()) - present,
-        };
-        if of_kind == 0 {
-            Choice::None
-        } else {
+        let busy = self.present.count() + self.absent.count() < self.len();
+        // Looked at again after counting: what was busy may have been released meanwhile.
+        if busy || self.set(kind).next(0, self.len()).is_some() {
             Choice::AllBusy
+        } else {
+            Choice::None
         }
     }
 
@@ -240,8 +240,16 @@ mod tests {
         let all: Vec<_> = (0..3).map(|_| take(&e, Kind::Present, &mut hand)).collect();
         assert_eq!(all, [0, 1, 2]);
         assert_eq!(e.choose(Kind::Present, &mut hand), Choice::AllBusy);
+        assert_eq!(
+            e.choose(Kind::Absent, &mut Hand::default()),
+            Choice::AllBusy,
+            "one of them may be about to go"
+        );
+        [0, 1, 2]
+            .into_iter()
+            .for_each(|i| e.release(i, Kind::Present));
         assert_eq!(e.choose(Kind::Absent, &mut Hand::default()), Choice::None);
-        e.release(1, Kind::Present);
+        assert_eq!(take(&e, Kind::Present, &mut hand), 0);
         assert_eq!(take(&e, Kind::Present, &mut hand), 1);
     }
 

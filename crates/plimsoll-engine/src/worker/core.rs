@@ -12,10 +12,13 @@ use plimsoll_plan::{DirId, FileId, Rng, Value};
 use plimsoll_target::OpError;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
-/// Why a worker stops.
-pub(crate) enum Halt {
+/// Why a worker stops. One word, so that results that carry it travel in registers: a larger one
+/// costs every operation some nanoseconds.
+pub(crate) struct Halt(pub(crate) Box<HaltReason>);
+
+/// What a [`Halt`] says.
+pub(crate) enum HaltReason {
     /// The run is over.
     Stopped,
     /// The program says it is done, or the operations asked for are.
@@ -23,12 +26,24 @@ pub(crate) enum Halt {
     /// There is nothing of the kind the operation needs.
     NoResource { row: u32, what: &'static str },
     /// An operation failed.
-    Failed(Box<Failure>),
+    Failed(Failure),
+}
+
+impl Halt {
+    #[cold]
+    pub(crate) fn new(reason: HaltReason) -> Self {
+        Self(Box::new(reason))
+    }
+
+    pub(crate) fn is_failure(&self) -> bool {
+        matches!(*self.0, HaltReason::Failed(_))
+    }
 }
 
 impl From<Stopped> for Halt {
+    #[cold]
     fn from(_: Stopped) -> Self {
-        Self::Stopped
+        Self::new(HaltReason::Stopped)
     }
 }
 
@@ -167,7 +182,7 @@ impl Core {
         let left = if left > 0 { left } else { more() };
         self.tickets = Some(left.saturating_sub(1));
         if left == 0 {
-            Err(Halt::Finished)
+            Err(Halt::new(HaltReason::Finished))
         } else {
             Ok(())
         }
@@ -179,7 +194,7 @@ impl Core {
             return Ok(());
         }
         self.recorder.count_in_flight();
-        Err(Halt::Stopped)
+        Err(Halt::new(HaltReason::Stopped))
     }
 
     /// Adds an operation to what the worker's limiters will charge.
@@ -216,13 +231,14 @@ impl Core {
             return self.check_deadline(end);
         }
         if end >= self.lane.deadline() {
-            return Err(Halt::Stopped);
+            return Err(Halt::new(HaltReason::Stopped));
         }
         let path = self.path_of(subject);
-        Err(Halt::Failed(Box::new(Failure {
+        let failure = Failure {
             path,
             ..self.failure(row, error.to_string())
-        })))
+        };
+        Err(Halt::new(HaltReason::Failed(failure)))
     }
 
     pub(crate) fn failure(&self, row: u32, error: String) -> Failure {
@@ -288,7 +304,7 @@ impl Core {
         };
         match choice {
             Choice::Taken(i) => Ok(FileId(i)),
-            _ => Err(Halt::NoResource { row, what }),
+            _ => Err(Halt::new(HaltReason::NoResource { row, what })),
         }
     }
 
@@ -316,7 +332,7 @@ impl Core {
         };
         match set.released.until(&self.lane, &shared.idle, free).await? {
             Choice::Taken(i) => Ok(i),
-            _ => Err(Halt::NoResource { row, what }),
+            _ => Err(Halt::new(HaltReason::NoResource { row, what })),
         }
     }
 
@@ -349,13 +365,6 @@ impl Core {
     /// The worker has ended: nobody needs to wait for it any more.
     pub(crate) fn retire(&self) {
         self.semaphores.iter().for_each(|s| s.retire());
-    }
-
-    /// Nanoseconds since the workers started, for what is printed.
-    pub(crate) fn since_start(&self) -> Nanos {
-        self.lane
-            .now()
-            .saturating_sub(self.shared.started.load(Relaxed))
     }
 }
 

@@ -5,6 +5,7 @@ mod ops;
 mod program;
 mod sampling;
 
+use self::core::HaltReason;
 pub(crate) use self::core::{Core, Halt, Hands, Uncharged, worker_name};
 pub(crate) use program::{Compiled, RowInfo};
 pub(crate) use sampling::CpuSampling;
@@ -19,6 +20,8 @@ pub(crate) struct Slot<H> {
     pub(crate) handle: Option<H>,
     /// File that was last chosen here.
     pub(crate) file: Option<(u32, FileId)>,
+    /// Planned size of that file.
+    pub(crate) planned: u64,
     /// Next position of sequential transfers.
     pub(crate) position: u64,
 }
@@ -28,6 +31,7 @@ impl<H> Default for Slot<H> {
         Self {
             handle: None,
             file: None,
+            planned: 0,
             position: 0,
         }
     }
@@ -39,10 +43,9 @@ pub(crate) struct Worker<S: Session> {
     pub(crate) session: S,
     pub(crate) slots: Vec<Slot<S::Handle>>,
     pub(crate) core: Core,
+    /// Where each composite that is running begins, and how often it runs again.
+    loops: Box<[(usize, u64)]>,
 }
-
-/// Nesting of composites that workers run; front ends allow less.
-const MAX_NESTING: usize = 16;
 
 /// Nanoseconds a worker rests that found nothing to do in its whole program.
 const REST: u64 = 1_000;
@@ -50,10 +53,12 @@ const REST: u64 = 1_000;
 impl<S: Session> Worker<S> {
     pub(crate) fn new(session: S, core: Core) -> Self {
         let slots = (0..core.program.slots).map(|_| Slot::default()).collect();
+        let loops = vec![(0, 0); core.program.nesting].into();
         Self {
             session,
             slots,
             core,
+            loops,
         }
     }
 
@@ -68,7 +73,7 @@ impl<S: Session> Worker<S> {
             if self.core.recorded == before {
                 let rest = self.core.lane.now() + REST;
                 if self.core.lane.sleep_until(rest).await.is_err() {
-                    break Halt::Stopped;
+                    break Halt::new(HaltReason::Stopped);
                 }
             }
         };
@@ -78,7 +83,6 @@ impl<S: Session> Worker<S> {
     /// Once through the program.
     async fn cycle(&mut self) -> Result<(), Halt> {
         let program = self.core.program.clone();
-        let mut loops = [(0usize, 0u64); MAX_NESTING];
         let (mut depth, mut at) = (0, 0);
         while let Some(instr) = program.code.get(at) {
             at += 1;
@@ -96,12 +100,12 @@ impl<S: Session> Worker<S> {
                 Instr::Enter { iters, exit } => match self.core.draw(*iters) {
                     0 => at = *exit as usize,
                     n => {
-                        loops[depth] = (at, n - 1);
+                        self.loops[depth] = (at, n - 1);
                         depth += 1;
                     }
                 },
                 Instr::Next => {
-                    let (begin, left) = &mut loops[depth - 1];
+                    let (begin, left) = &mut self.loops[depth - 1];
                     if *left == 0 {
                         depth -= 1;
                     } else {
@@ -118,9 +122,9 @@ impl<S: Session> Worker<S> {
     async fn end(mut self, halt: Halt) {
         let shared = self.core.shared.clone();
         let now = self.core.lane.now();
-        match halt {
-            Halt::Failed(failure) => shared.fail(*failure, now),
-            Halt::NoResource { row, what } if shared.plan.quit == QuitMode::Timeout => {
+        match *halt.0 {
+            HaltReason::Failed(failure) => shared.fail(failure, now),
+            HaltReason::NoResource { row, what } if shared.plan.quit == QuitMode::Timeout => {
                 let error = format!(
                     "no {what} is left to work on; the workload ends by time only: give it more \
                      entries or less time, or end it with --quit alldone"
@@ -131,7 +135,7 @@ impl<S: Session> Worker<S> {
                 };
                 shared.fail(failure, now);
             }
-            Halt::Stopped | Halt::Finished | Halt::NoResource { .. } => {}
+            HaltReason::Stopped | HaltReason::Finished | HaltReason::NoResource { .. } => {}
         }
         self.core.retire();
         for slot in &mut self.slots {

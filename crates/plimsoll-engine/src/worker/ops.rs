@@ -1,11 +1,11 @@
 //! What each operation does.
 
-use super::core::Subject;
+use super::core::{HaltReason, Subject};
 use super::{Halt, Slot, Worker};
 use crate::outcome::VariableStats;
 use crate::store::Kind;
 use crate::sync::lock;
-use plimsoll_plan::{Access, FileRef, FilesetId, Io, LimitKind, Op, OperationId, Value};
+use plimsoll_plan::{Access, FileId, FileRef, FilesetId, Io, LimitKind, Op, OperationId, Value};
 use plimsoll_target::{AioDone, OpenHow, OpenMode, Session};
 use rand::RngExt;
 
@@ -134,7 +134,7 @@ impl<S: Session> Worker<S> {
             .timed_wait(row, std::future::ready(Ok(())))
             .await?;
         if done >= value {
-            Err(Halt::Finished)
+            Err(Halt::new(HaltReason::Finished))
         } else {
             Ok(())
         }
@@ -258,6 +258,7 @@ impl<S: Session> Worker<S> {
             self.slots[slot] = Slot {
                 handle,
                 file: Some((f, id)),
+                planned: how.planned_size,
                 position: 0,
             };
         }
@@ -290,7 +291,7 @@ impl<S: Session> Worker<S> {
 
     /// The workload asks for something that makes no sense.
     fn misuse(&self, row: u32, error: String) -> Halt {
-        Halt::Failed(Box::new(self.core.failure(row, error)))
+        Halt::new(HaltReason::Failed(self.core.failure(row, error)))
     }
 
     async fn close(&mut self, row: u32, slot: u8) -> Result<(), Halt> {
@@ -316,13 +317,12 @@ impl<S: Session> Worker<S> {
         if !io.random {
             return Ok(self.slots[slot].position);
         }
-        let planned = self.slots[slot].file.map_or(0, |(f, id)| {
-            self.core.shared.filesets[f as usize].layout.size(id)
-        });
-        let set = if io.working_set == 0 {
-            planned
-        } else {
-            io.working_set
+        let planned = self.slots[slot].planned;
+        // A working set larger than the file would read nothing, or make the file longer.
+        let set = match io.working_set {
+            0 => planned,
+            n if planned > 0 => n.min(planned),
+            n => n,
         };
         if set < size || size == 0 {
             let error = format!(
@@ -345,6 +345,7 @@ impl<S: Session> Worker<S> {
             handle: Some(handle),
             file,
             position,
+            ..
         } = &mut self.slots[slot]
         else {
             return Ok(());
@@ -370,6 +371,7 @@ impl<S: Session> Worker<S> {
             handle: Some(handle),
             file,
             position,
+            ..
         } = &mut self.slots[slot]
         else {
             return Ok(());
@@ -505,44 +507,68 @@ impl<S: Session> Worker<S> {
         let in_slot = (file.slot > 0)
             .then(|| self.slots[file.slot as usize].file)
             .flatten();
-        let (f, id, own) = match in_slot {
+        let shared = self.core.shared.clone();
+        let (f, id) = match in_slot {
             Some((f, id)) => {
                 if !self.core.claim(f, id).await? {
                     return Ok(());
                 }
-                (
-                    f,
-                    id,
-                    u16::from(self.slots[file.slot as usize].handle.is_some()),
-                )
+                let own = u16::from(self.slots[file.slot as usize].handle.is_some());
+                let set = &shared.filesets[f as usize];
+                if set.open_count(id) > own {
+                    // Others hold it open: it is left alone.
+                    set.release(id, Kind::Present);
+                    return Ok(());
+                }
+                (f, id)
             }
             None => {
                 let Some(FilesetId(f)) = file.fileset else {
                     return Err(self.misuse(row, "there is no file to delete".into()));
                 };
-                let number = file.index.map(|i| self.core.draw(i));
-                (f, self.core.choose(row, f, Kind::Present, number).await?, 0)
+                match self.choose_closed(row, f, file.index).await? {
+                    Some(id) => (f, id),
+                    None => return Ok(()),
+                }
             }
         };
-        let shared = self.core.shared.clone();
         let set = &shared.filesets[f as usize];
-        if set.open_count(id) > own {
-            // Others hold it open: Filebench leaves it alone, and so do we.
-            set.release(id, Kind::Present);
-            return Ok(());
-        }
         self.session.locate(|path| set.layout.push_file(id, path));
         let unlink = self.session.unlink();
         let done = self
             .core
             .timed(row, Subject::File(f, id), |()| 0, unlink)
             .await;
-        let gone = !matches!(done, Ok(None) | Err(Halt::Failed(_)));
+        let gone = happened(&done);
         if gone {
             set.files.changed(Kind::Absent);
         }
         set.release(id, if gone { Kind::Absent } else { Kind::Present });
         done.map(|_| ())
+    }
+
+    /// Chooses the next existing file that nobody holds open; `None` if all are open.
+    ///
+    /// Filebench does nothing when the next file is open. The file would be missed for good
+    /// then, and a workload that makes as many files as it deletes would fill its fileset.
+    async fn choose_closed(
+        &mut self,
+        row: u32,
+        f: u32,
+        index: Option<Value>,
+    ) -> Result<Option<FileId>, Halt> {
+        let shared = self.core.shared.clone();
+        let set = &shared.filesets[f as usize];
+        let number = index.map(|i| self.core.draw(i));
+        for step in 0..u64::from(set.layout.files()) {
+            let number = number.map(|n| n.wrapping_add(step));
+            let id = self.core.choose(row, f, Kind::Present, number).await?;
+            if set.open_count(id) == 0 {
+                return Ok(Some(id));
+            }
+            set.release(id, Kind::Present);
+        }
+        Ok(None)
     }
 
     #[inline]
@@ -626,7 +652,7 @@ impl<S: Session> Worker<S> {
             .core
             .timed(row, Subject::LeafDir(f, dir), |()| 0, make)
             .await;
-        let made = !matches!(done, Ok(None) | Err(Halt::Failed(_)));
+        let made = happened(&done);
         if made {
             set.leaf_dirs.changed(Kind::Present);
         }
@@ -649,7 +675,7 @@ impl<S: Session> Worker<S> {
             .core
             .timed(row, Subject::LeafDir(f, dir), |()| 0, remove)
             .await;
-        let gone = !matches!(done, Ok(None) | Err(Halt::Failed(_)));
+        let gone = happened(&done);
         if gone {
             set.leaf_dirs.changed(Kind::Absent);
         }
@@ -709,5 +735,13 @@ impl<S: Session> Worker<S> {
             }
         }
         waited
+    }
+}
+
+/// Whether an operation took effect: it did also when the run ended with it.
+fn happened(done: &Result<Option<()>, Halt>) -> bool {
+    match done {
+        Ok(done) => done.is_some(),
+        Err(halt) => !halt.is_failure(),
     }
 }

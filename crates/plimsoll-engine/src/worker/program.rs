@@ -45,6 +45,8 @@ pub(crate) struct Compiled {
     /// Row of each block.
     pub(crate) blocks: Vec<u32>,
     pub(crate) limiters: Vec<Limiter>,
+    /// Greatest nesting of composites.
+    pub(crate) nesting: usize,
     /// Bytes of a worker's buffer.
     pub(crate) memory: u64,
     /// Rows the program can record.
@@ -60,11 +62,12 @@ impl Compiled {
             semblocks: Vec::new(),
             blocks: Vec::new(),
             limiters: Vec::new(),
+            nesting: 0,
             memory: group.memory,
             rows: Vec::new(),
         };
         match &group.program {
-            Program::Sequence(steps) => compiled.steps(steps),
+            Program::Sequence(steps) => compiled.steps(steps, 0),
         }
         compiled.assign_slots(plan);
         compiled.rows.sort_unstable();
@@ -72,14 +75,15 @@ impl Compiled {
         compiled
     }
 
-    fn steps(&mut self, steps: &[Step]) {
+    fn steps(&mut self, steps: &[Step], depth: usize) {
+        self.nesting = self.nesting.max(depth);
         for step in steps {
             match step {
                 Step::Do { row, iters, op } => self.operation(row.0, *iters, op),
                 Step::Block { iters, steps, .. } => {
                     let enter = self.code.len();
                     self.code.push(Instr::Next);
-                    self.steps(steps);
+                    self.steps(steps, depth + 1);
                     self.code.push(Instr::Next);
                     let exit = self.code.len() as u32;
                     self.code[enter] = Instr::Enter {

@@ -1,0 +1,69 @@
+//! Runs WML texts on real directories.
+#![allow(dead_code, missing_docs)]
+
+use plimsoll_engine::{EngineError, Event, Observer, Outcome, Settings, Stop, run};
+use plimsoll_measure::OpTotals;
+use plimsoll_plan::{Overrides, Plan};
+use std::path::Path;
+use std::time::Duration;
+
+#[derive(Default)]
+pub struct Heard {
+    pub said: Vec<String>,
+    pub intervals: u64,
+    pub snapshots: Vec<Duration>,
+}
+
+impl Observer for Heard {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Echo(text) => self.said.push(text.into()),
+            Event::Interval(_) => self.intervals += 1,
+            Event::Snapshot { elapsed, .. } => self.snapshots.push(elapsed),
+            _ => {}
+        }
+    }
+}
+
+pub fn plan(text: &str, dir: &Path, change: impl FnOnce(&mut Overrides)) -> Plan {
+    let mut overrides = Overrides {
+        dir: Some(dir.into()),
+        ..Overrides::default()
+    };
+    change(&mut overrides);
+    let workload = plimsoll_wml::parse(text, "test.f").unwrap_or_else(|e| panic!("{e}"));
+    let context = plimsoll_wml::Context {
+        kind: plimsoll_plan::SourceKind::File,
+        temp_dir: dir.into(),
+        current_dir: dir.into(),
+        load: &|_| None,
+        date: "today".into(),
+        hostname: "here".into(),
+    };
+    plimsoll_wml::lower(&workload, &overrides, &context).unwrap_or_else(|e| panic!("{e}"))
+}
+
+pub fn try_run(plan: &Plan, target: &str) -> Result<(Outcome, Heard), EngineError> {
+    let settings = Settings {
+        target: target.into(),
+        ..Settings::default()
+    };
+    let mut heard = Heard::default();
+    run(plan, &settings, &Stop::default(), &mut heard).map(|o| (o, heard))
+}
+
+pub fn run_ok(plan: &Plan) -> (Outcome, Heard) {
+    let (outcome, heard) = try_run(plan, "posix").unwrap();
+    assert_eq!(outcome.failure, None);
+    (outcome, heard)
+}
+
+/// The row of this name in the last window.
+pub fn row<'a>(plan: &Plan, outcome: &'a Outcome, name: &str) -> &'a OpTotals {
+    let at = plan
+        .operations
+        .iter()
+        .position(|o| o.name == name && format!("{}", o.kind) != "open");
+    let at = at.unwrap_or_else(|| plan.operations.iter().position(|o| o.name == name).unwrap());
+    &outcome.windows.last().unwrap().totals.rows[at]
+}
