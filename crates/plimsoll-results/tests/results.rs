@@ -409,8 +409,10 @@ proptest! {
             }
             sums.push(sum);
         }
-        let dir = w.finish(&Run::assemble(measured(plan(), sums))).unwrap();
+        let written = Run::assemble(measured(plan(), sums));
+        let dir = w.finish(&written).unwrap();
         let run = dir.read().unwrap();
+        prop_assert_eq!(&run, &written, "every digit survives");
         let log = dir.read_histograms().unwrap();
         let earlier = run.earlier_windows.iter().map(|w| (w.number, &w.operations));
         for (number, operations) in earlier.chain([(run.window_number, &run.operations)]) {
