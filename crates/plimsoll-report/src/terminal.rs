@@ -248,12 +248,18 @@ fn machine(out: &mut String, run: &Run, layout: Layout) {
         } else {
             0.0
         };
-        parts.push(format!(
+        let mut part = format!(
             "disk {name} {} read, {} written, {} busy",
             Bytes(d.read_bytes),
             Bytes(d.written_bytes),
             percent(busy)
-        ));
+        );
+        // What the device itself took, beside which the latencies above are those of everything.
+        if d.reads + d.writes > 0 {
+            let mean_ms = d.io_s * 1e3 / (d.reads + d.writes) as f64;
+            part.push_str(&format!(", {} an I/O", latency(mean_ms)));
+        }
+        parts.push(part);
     }
     for (name, n) in system.networks.iter().flatten() {
         parts.push(format!(

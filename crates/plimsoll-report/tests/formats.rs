@@ -89,7 +89,10 @@ fn system() -> SystemUse {
             DiskUse {
                 read_bytes: 5 << 20,
                 written_bytes: 300 << 20,
+                reads: 40,
+                writes: 600,
                 busy_s: 3.4,
+                io_s: 0.8,
                 ..DiskUse::default()
             },
         )])),
