@@ -93,7 +93,6 @@ fn system() -> SystemUse {
                 writes: 600,
                 busy_s: 3.4,
                 io_s: 0.8,
-                ..DiskUse::default()
             },
         )])),
         networks: Some(BTreeMap::from([(
