@@ -199,7 +199,7 @@ fn one_thread_and_a_lane_that_falls_asleep_each_time() {
             let mailbox = Mailbox::default();
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    for i in 0..5_000 {
+                    for i in 0..2_000 {
                         // Between at once and long after the lane has gone to sleep.
                         for _ in 0..scatter(i) % 5_000 {
                             std::hint::spin_loop();
@@ -214,7 +214,7 @@ fn one_thread_and_a_lane_that_falls_asleep_each_time() {
                     if polls {
                         assert!(poll_once(lane.readable(ours.as_fd())).await.is_none());
                     }
-                    mailbox.read_all(5_000).await;
+                    mailbox.read_all(2_000).await;
                 });
                 lane.run(vec![task]).unwrap();
             });
@@ -289,7 +289,7 @@ fn the_deadline_ends_a_sleep_on_a_reactor() {
 
 #[test]
 fn a_short_sleep_ends_by_itself_or_by_the_deadline() {
-    in_time(|| race(LaneKind::Blocking, 10_000, 30 * US));
+    in_time(|| race(LaneKind::Blocking, 2_000, 30 * US));
 }
 
 #[test]
@@ -489,12 +489,12 @@ fn a_wake_from_outside_does_not_move_virtual_time() {
         let waker = {
             let wakes = wakes.clone();
             std::thread::spawn(move || {
-                while wakes.fetch_add(1, Relaxed) < 200_000 {
+                while wakes.fetch_add(1, Relaxed) < 5_000_000 {
                     deadline.bring_forward(Nanos::MAX);
                 }
             })
         };
-        while wakes.load(Relaxed) < 200_000 {
+        while wakes.load(Relaxed) < 5_000_000 {
             let stuck: Task<'_> = Box::pin(std::future::pending());
             assert_eq!(lane.run(vec![stuck]), Err(Deadlock { waiting: 1 }));
             assert_eq!(lane.now(), 0, "time jumped although nothing was due");
