@@ -10,6 +10,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::path::Path;
+use std::time::Duration;
 
 /// Bytes that tell where they are.
 fn pattern(len: usize) -> Vec<u8> {
@@ -317,6 +318,11 @@ on_files! {
         let how = OpenHow { direct: true, ..making(OpenMode::ReadWrite) };
         let Ok(h) = name(&mut s, "f").open(how).await else { return };
         let content = pool(Content::Random);
+        // An odd transfer before them does not spoil their alignment.
+        at.file("plain", &pattern(200));
+        let plain = opened(&mut s, "plain", OpenHow::plain(OpenMode::Read)).await;
+        assert_eq!(s.read(&plain, 0, 101).await.unwrap(), 101);
+        s.close(plain).await.unwrap();
         let sizes = [4096, 8192, 65_536, 1 << 20, 2 * content.longest() + 4096];
         let mut end = 0;
         for len in sizes {
@@ -346,6 +352,8 @@ on_files! {
             for page in 0..4 {
                 assert_eq!(s.read(&h, page * 4096, 4096).await.unwrap(), 4096);
             }
+            // What is read ahead comes a moment later; to ask for it makes it come too.
+            std::thread::sleep(Duration::from_millis(50));
             *ahead = cached(&at.path("f"), 5 * 4096);
             s.close(h).await.unwrap();
         }
