@@ -346,7 +346,8 @@ on_files! {
         at.file("f", &pattern(4 << 20));
         let read = OpenHow::plain(OpenMode::Read);
         let mut ahead = [None, None];
-        for (how, ahead) in [read, OpenHow { no_read_ahead: true, ..read }].into_iter().zip(&mut ahead) {
+        let advised = OpenHow { no_read_ahead: true, ..read };
+        for (how, ahead) in [read, advised].into_iter().zip(&mut ahead) {
             let h = opened(&mut s, "f", how).await;
             s.drop_cache(&h).await.unwrap();
             for page in 0..4 {

@@ -195,7 +195,8 @@ on_files! {
         let long = "n".repeat(256);
         let deep = "d/".repeat(2100) + "f";
         for odd in [long.as_str(), deep.as_str()] {
-            assert_eq!(error(name(&mut s, odd).open(making(OpenMode::Write)).await), Errno::NAMETOOLONG);
+            let opened = name(&mut s, odd).open(making(OpenMode::Write)).await;
+            assert_eq!(error(opened), Errno::NAMETOOLONG);
             assert_eq!(error(name(&mut s, odd).make_dir().await), Errno::NAMETOOLONG);
             assert_eq!(error(name(&mut s, odd).stat().await), Errno::NAMETOOLONG);
             error(name(&mut s, odd).put(b"x").await);

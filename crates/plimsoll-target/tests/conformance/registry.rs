@@ -126,7 +126,8 @@ fn bad_latencies() {
         "", "x", "-1ms", "1 parsec", "1e3ms", "ms", "1.2.3ms", "nan", "inf",
     ] {
         let expected = format!(
-            "target `null`: `{value}` is not a duration: expected a number and ms, s, m or h, such as 500ms or 10s"
+            "target `null`: `{value}` is not a duration: expected a number and ms, s, m or h, \
+             such as 500ms or 10s"
         );
         says(&format!("null:?latency={value}"), &expected);
     }

@@ -120,7 +120,8 @@ on_files! {
         at.link("to_inner", "inner");
         at.link("to_inner_dir", "dir");
         at.link("loop", "loop");
-        for link in ["to_file", "to_dir", "to_new", "relative", "to_inner", "to_inner_dir", "loop"] {
+        let inner = ["to_inner", "to_inner_dir", "loop"];
+        for link in ["to_file", "to_dir", "to_new", "relative"].into_iter().chain(inner) {
             // A listing asks for a directory, and a link is none.
             refuses(&at, link, &[Errno::LOOP, Errno::NOTDIR]).await;
             assert!(at.path(link).symlink_metadata().unwrap().is_symlink(), "{link} was replaced");
@@ -138,7 +139,8 @@ on_files! {
         at.link("out", outside.path());
         at.link("in", "real");
         at.link("real/up", "..");
-        for path in ["out/f", "out/d", "out/d/g", "out/new", "in/f", "in/d", "in/d/g", "real/up/real/f"] {
+        let inner = ["in/f", "in/d", "in/d/g", "real/up/real/f"];
+        for path in ["out/f", "out/d", "out/d/g", "out/new"].into_iter().chain(inner) {
             refuses(&at, path, &[Errno::LOOP]).await;
             refuses_changes(&at, path, &[Errno::LOOP, Errno::NOTDIR]).await;
         }
