@@ -9,6 +9,8 @@ mod support;
 
 #[path = "conformance/aio.rs"]
 mod aio;
+#[path = "conformance/denied.rs"]
+mod denied;
 #[path = "conformance/files.rs"]
 mod files;
 #[path = "conformance/names.rs"]

@@ -110,6 +110,15 @@ pub fn pool(content: Content) -> ContentPool {
     }
 }
 
+/// Makes the calling thread one that permissions apply to, even if it belongs to root.
+pub fn obey_permissions() {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    let mut sets = capabilities(None).expect("the thread's capabilities");
+    let above = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+    sets.effective.remove(above);
+    set_capabilities(None, sets).expect("whatever one has can be dropped");
+}
+
 /// Whether a directory lies in memory, where dropping the cache drops nothing.
 pub fn in_memory(dir: &Path) -> bool {
     const TMPFS_MAGIC: u64 = 0x0102_1994;
