@@ -32,8 +32,17 @@ audit: ## look for known vulnerabilities in the dependencies (needs the network)
 bench: ## measure Plimsoll itself
 	cargo bench --workspace
 
-install: ## put the program into cargo's bin directory
-	cargo install --locked --path crates/plimsoll
+PREFIX ?= $(HOME)/.local
+
+install: ## put the program, its manual and its completions below PREFIX (~/.local)
+	cargo build --locked --release --bin plimsoll
+	install -D target/release/plimsoll $(PREFIX)/bin/plimsoll
+	install -d $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions \
+		$(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
+	target/release/plimsoll man $(PREFIX)/share/man/man1
+	target/release/plimsoll completions bash > $(PREFIX)/share/bash-completion/completions/plimsoll
+	target/release/plimsoll completions zsh > $(PREFIX)/share/zsh/site-functions/_plimsoll
+	target/release/plimsoll completions fish > $(PREFIX)/share/fish/vendor_completions.d/plimsoll.fish
 
 docs: ## build the API documentation
 	cargo doc --workspace --no-deps

@@ -296,6 +296,11 @@ impl<'a, T: Target> Workplace<'a, T> {
         for above in std::mem::take(&mut self.made_above).into_iter().rev() {
             self.remove(&above, EntryKind::Dir)?;
         }
+        // A work directory above the guarded ones that was made for them; whatever else came to
+        // lie in it keeps it there.
+        if self.crew.target.made_work_dir() {
+            self.remove_work_dir()?;
+        }
         let text = |p: Vec<u8>| String::from_utf8_lossy(&p).into_owned();
         Ok(foreign.into_iter().map(text).collect())
     }
@@ -328,12 +333,16 @@ impl<'a, T: Target> Workplace<'a, T> {
         self.remove(&marker::marker_path(&guarded.guard), EntryKind::File)?;
         match guarded.guard.as_str() {
             _ if !guarded.marker.made_dir => Ok(()),
-            "" => match self.crew.target.remove_work_dir() {
-                // Something that is not ours lies in it.
-                Ok(()) | Err(OpError(Errno::NOTEMPTY | Errno::EXIST)) => Ok(()),
-                Err(e) => Err(CrewError::failed("remove directory", b"", e)),
-            },
+            "" => self.remove_work_dir(),
             guard => self.remove(guard, EntryKind::Dir),
+        }
+    }
+
+    fn remove_work_dir(&self) -> Result<(), CrewError> {
+        match self.crew.target.remove_work_dir() {
+            // Something that is not ours lies in it, or it is gone already.
+            Ok(()) | Err(OpError(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT)) => Ok(()),
+            Err(e) => Err(CrewError::failed("remove directory", b"", e)),
         }
     }
 

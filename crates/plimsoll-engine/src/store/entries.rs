@@ -249,7 +249,10 @@ mod tests {
             .into_iter()
             .for_each(|i| e.release(i, Kind::Present));
         assert_eq!(e.choose(Kind::Absent, &mut Hand::default()), Choice::None);
-        assert!(matches!(e.choose(Kind::Present, &mut hand), Choice::Taken(_)));
+        assert!(matches!(
+            e.choose(Kind::Present, &mut hand),
+            Choice::Taken(_)
+        ));
         assert_eq!(take(&e, Kind::Present, &mut hand), 1);
     }
 
