@@ -35,7 +35,6 @@ const CLOCK_TOLERANCE: f64 = 1e-3;
 
 /// The window that is open.
 struct Open {
-    /// The workload closes it by itself at this instant.
     system: Option<Snapshot>,
     started: SystemTime,
     instant: Instant,
@@ -61,6 +60,8 @@ pub(crate) struct Segment<'a> {
     outcome: &'a mut Outcome,
     kind: LaneKind,
     open: Option<Open>,
+    /// The window of the next [`Phase::OpenWindow`] is open already.
+    scheduled: bool,
     periodic: Option<Periodic>,
     /// Instant up to which the script has come.
     cursor: Nanos,
@@ -132,6 +133,7 @@ impl<'a> Segment<'a> {
             outcome,
             kind,
             open: None,
+            scheduled: false,
             periodic: None,
             cursor: 0,
             ticked: Instant::now(),
@@ -180,7 +182,7 @@ impl<'a> Segment<'a> {
     ) -> Result<(), EngineError> {
         match phase {
             Phase::OpenWindow => {
-                if self.open.is_none() || !self.is_scheduled() {
+                if !std::mem::take(&mut self.scheduled) {
                     self.open_window(next);
                 }
             }
@@ -209,15 +211,12 @@ impl<'a> Segment<'a> {
                     self.cursor = at;
                     self.open_window(&phases[i + 1..]);
                     self.cursor = self.shared.started.load(Relaxed);
+                    self.scheduled = true;
                     return;
                 }
                 _ => return,
             }
         }
-    }
-
-    fn is_scheduled(&self) -> bool {
-        self.open.as_ref().is_some_and(|o| !o.announced)
     }
 
     /// Opens a window at the cursor. What follows may already say when it ends, and that the run

@@ -133,7 +133,10 @@ impl Core {
         match result {
             Ok(value) => {
                 let moved = bytes(&value);
-                let intended = self.intended.take();
+                let intended = match self.intended {
+                    None => None,
+                    Some(_) => self.paced(row),
+                };
                 self.recorder.record(row, start, end, intended, moved);
                 if let Some(begin) = sample {
                     self.cpu.end(&self.lane, &self.recorder, row, begin, end);
@@ -143,6 +146,16 @@ impl Core {
                 Ok(Some(value))
             }
             Err(error) => self.failed(row, subject, end, error).map(|()| None),
+        }
+    }
+
+    /// When the schedule meant an operation to start; only the first that counts after a limiter
+    /// is paced.
+    fn paced(&mut self, row: u32) -> Option<Nanos> {
+        if self.shared.rows[row as usize].counts {
+            self.intended.take()
+        } else {
+            None
         }
     }
 

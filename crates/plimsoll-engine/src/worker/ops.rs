@@ -241,7 +241,12 @@ impl<S: Session> Worker<S> {
         {
             Ok(handle) => handle,
             Err(halt) => {
-                set.release(id, kind);
+                // The run may have ended with the very call that made the file.
+                let made = kind == Kind::Absent && !halt.is_failure();
+                if made {
+                    set.files.changed(Kind::Present);
+                }
+                set.release(id, if made { Kind::Present } else { kind });
                 return Err(halt);
             }
         };
