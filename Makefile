@@ -39,7 +39,7 @@ install: ## put the program, its manual and its completions below PREFIX (~/.loc
 	install -D target/release/plimsoll $(PREFIX)/bin/plimsoll
 	install -d $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions \
 		$(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
-	target/release/plimsoll man $(PREFIX)/share/man/man1
+	target/release/plimsoll man --dir $(PREFIX)/share/man/man1
 	target/release/plimsoll completions bash > $(PREFIX)/share/bash-completion/completions/plimsoll
 	target/release/plimsoll completions zsh > $(PREFIX)/share/zsh/site-functions/_plimsoll
 	target/release/plimsoll completions fish > $(PREFIX)/share/fish/vendor_completions.d/plimsoll.fish

@@ -118,6 +118,16 @@ impl Shared {
             .unwrap_or_default()
     }
 
+    /// Adds a draw of testrandvar to the figures of its row.
+    pub(crate) fn note_draw(&self, row: u32, drawn: u64) {
+        let mut all = lock(&self.drawn);
+        let at = all.iter().position(|(r, _)| *r == row).unwrap_or_else(|| {
+            all.push((row, VariableStats::default()));
+            all.len() - 1
+        });
+        all[at].1.add(drawn as f64);
+    }
+
     /// A remark for the end of the run; each is made once.
     pub(crate) fn note(&self, text: String) {
         let mut notes = lock(&self.notes);

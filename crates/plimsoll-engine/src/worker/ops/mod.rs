@@ -1,0 +1,94 @@
+//! What each operation does.
+
+mod coordinate;
+mod dirs;
+mod files;
+mod transfer;
+
+use super::core::HaltReason;
+use super::{Halt, Worker};
+use crate::store::Kind;
+use plimsoll_plan::{FileRef, Op};
+use plimsoll_target::Session;
+
+impl<S: Session> Worker<S> {
+    /// Does one operation of the program.
+    #[inline]
+    pub(super) async fn operate(&mut self, row: u32, op: &Op, state: u32) -> Result<(), Halt> {
+        match op {
+            Op::Read(io) => self.read(row, io).await,
+            Op::Write(io) => self.write(row, io).await,
+            Op::Stat(file) => self.stat(row, file).await,
+            Op::Open(file) => self.open_explicit(row, file).await,
+            Op::Create(file) => self.create(row, file).await,
+            Op::Close { slot } => self.close(row, *slot).await,
+            Op::ReadWhole { file, size } => self.read_whole(row, file, *size).await,
+            Op::WriteWhole {
+                file,
+                source_slot,
+                size,
+            } => self.write_whole(row, file, *source_slot, *size).await,
+            Op::Append { file, size, random } => self.append(row, file, *size, *random).await,
+            Op::Delete(file) => self.delete(row, file).await,
+            Op::AioWrite { io, completion } => self.aio_write(row, io, *completion).await,
+            Op::AioWait => self.aio_wait(row).await,
+            Op::Fsync(file) => self.fsync(row, file).await,
+            Op::FsyncSet { fileset } => self.fsync_set(row, *fileset).await,
+            Op::MakeDir { fileset, index } => self.make_dir(row, fileset.0, *index).await,
+            Op::RemoveDir { fileset, index } => self.remove_dir(row, fileset.0, *index).await,
+            Op::ListDir { fileset, index } => self.list_dir(row, fileset.0, *index).await,
+            _ => self.coordinate(row, op, state).await,
+        }
+    }
+
+    /// Index of the slot an operation uses.
+    pub(super) fn slot_of(&mut self, file: &FileRef) -> usize {
+        let core = &mut self.core;
+        let rotation = file.fileset.filter(|_| file.open_next).and_then(|fileset| {
+            core.program
+                .rotations
+                .iter()
+                .find(|r| r.fileset == fileset)
+                .copied()
+        });
+        match rotation {
+            Some(r) => {
+                // From the top down.
+                let turn = core.rotation_at % r.count;
+                core.rotation_at = core.rotation_at.wrapping_add(1);
+                (r.first + r.count - 1 - turn) as usize
+            }
+            None => file.slot as usize,
+        }
+    }
+
+    /// The slot of a transfer, opened first if it is not open. `None` if that failed and
+    /// failures are only counted.
+    #[inline]
+    pub(super) async fn ready_slot(
+        &mut self,
+        row: u32,
+        file: &FileRef,
+    ) -> Result<Option<usize>, Halt> {
+        let slot = self.slot_of(file);
+        if self.slots[slot].handle.is_some() {
+            return Ok(Some(slot));
+        }
+        let open_row = file.implicit_open.map_or(row, |r| r.0);
+        let opened = self.open_into(open_row, file, slot, Kind::Present).await?;
+        Ok(opened.then_some(slot))
+    }
+
+    /// The workload asks for something that makes no sense.
+    pub(super) fn misuse(&self, row: u32, error: String) -> Halt {
+        Halt::new(HaltReason::Failed(self.core.failure(row, error)))
+    }
+}
+
+/// Whether an operation took effect: it did also when the run ended with it.
+fn happened(done: &Result<Option<()>, Halt>) -> bool {
+    match done {
+        Ok(done) => done.is_some(),
+        Err(halt) => !halt.is_failure(),
+    }
+}

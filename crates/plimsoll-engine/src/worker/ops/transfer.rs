@@ -1,0 +1,301 @@
+//! Moving data, and flushing it.
+
+use super::super::core::Subject;
+use super::super::{Halt, Slot, Worker};
+use plimsoll_plan::{FileRef, FilesetId, Io, OperationId, Value};
+use plimsoll_target::{AioDone, Session};
+use rand::RngExt;
+
+/// Bytes a whole file is read or written by at most, when the workload sets no size.
+const WHOLE: u64 = 1 << 30;
+
+impl<S: Session> Worker<S> {
+    /// Where a transfer of `size` bytes goes in the slot's file.
+    #[inline]
+    pub(super) fn offset(
+        &mut self,
+        row: u32,
+        io: &Io,
+        slot: usize,
+        size: u64,
+    ) -> Result<u64, Halt> {
+        if !io.random {
+            return Ok(self.slots[slot].position);
+        }
+        let planned = self.slots[slot].planned;
+        // A working set larger than the file would read nothing, or make the file longer.
+        let set = match io.working_set {
+            0 => planned,
+            n if planned > 0 => n.min(planned),
+            n => n,
+        };
+        if set < size || size == 0 {
+            let error = format!(
+                "a random transfer of {size} bytes does not fit the {set} bytes it may lie in"
+            );
+            return Err(self.misuse(row, error));
+        }
+        let u: f64 = self.core.rng.random();
+        Ok((u * (set - size) as f64 / size as f64) as u64 * size)
+    }
+
+    #[inline]
+    pub(super) async fn read(&mut self, row: u32, io: &Io) -> Result<(), Halt> {
+        let Some(slot) = self.ready_slot(row, &io.file).await? else {
+            return Ok(());
+        };
+        let size = self.core.draw(io.size);
+        let offset = self.offset(row, io, slot, size)?;
+        let Slot {
+            handle: Some(handle),
+            file,
+            position,
+            ..
+        } = &mut self.slots[slot]
+        else {
+            return Ok(());
+        };
+        let subject = file.map_or(Subject::Nothing, |(f, id)| Subject::File(f, id));
+        let read = self.session.read(handle, offset, size);
+        if let Some(n) = self.core.timed(row, subject, |n| *n, read).await?
+            && !io.random
+        {
+            *position = if n == 0 { 0 } else { offset + n };
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) async fn write(&mut self, row: u32, io: &Io) -> Result<(), Halt> {
+        let Some(slot) = self.ready_slot(row, &io.file).await? else {
+            return Ok(());
+        };
+        let size = self.core.draw(io.size);
+        let offset = self.offset(row, io, slot, size)?;
+        let Slot {
+            handle: Some(handle),
+            file,
+            position,
+            ..
+        } = &mut self.slots[slot]
+        else {
+            return Ok(());
+        };
+        let subject = file.map_or(Subject::Nothing, |(f, id)| Subject::File(f, id));
+        let write = self.session.write(handle, offset, size);
+        if self
+            .core
+            .timed(row, subject, |()| size, write)
+            .await?
+            .is_some()
+            && !io.random
+        {
+            *position = offset + size;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn read_whole(
+        &mut self,
+        row: u32,
+        file: &FileRef,
+        size: Value,
+    ) -> Result<(), Halt> {
+        let Some(slot) = self.ready_slot(row, file).await? else {
+            return Ok(());
+        };
+        let size = self.core.draw(size);
+        let Slot {
+            handle: Some(handle),
+            file: Some((f, id)),
+            ..
+        } = &self.slots[slot]
+        else {
+            return Ok(());
+        };
+        let planned = self.core.shared.filesets[*f as usize].layout.size(*id);
+        let piece = if size == 0 {
+            planned.clamp(1, WHOLE)
+        } else {
+            size
+        };
+        let session = &mut self.session;
+        let read = async {
+            let mut at = 0;
+            loop {
+                match session.read(handle, at, piece).await? {
+                    0 => return Ok(at),
+                    n => at += n,
+                }
+            }
+        };
+        self.core
+            .timed(row, Subject::File(*f, *id), |n| *n, read)
+            .await
+            .map(|_| ())
+    }
+
+    pub(super) async fn write_whole(
+        &mut self,
+        row: u32,
+        file: &FileRef,
+        source: Option<u8>,
+        size: Value,
+    ) -> Result<(), Halt> {
+        let Some(slot) = self.ready_slot(row, file).await? else {
+            return Ok(());
+        };
+        let size = self.core.draw(size);
+        let from = self.slots[source.map_or(slot, usize::from)].file;
+        let Some((f, id)) = from else {
+            let error = format!(
+                "no file was ever chosen in slot srcfd={}",
+                source.unwrap_or(0)
+            );
+            return Err(self.misuse(row, error));
+        };
+        let total = self.core.shared.filesets[f as usize].layout.size(id);
+        let Slot {
+            handle: Some(handle),
+            file: Some((f, id)),
+            ..
+        } = &self.slots[slot]
+        else {
+            return Ok(());
+        };
+        let piece = if size == 0 {
+            total.clamp(1, WHOLE)
+        } else {
+            size
+        };
+        let session = &mut self.session;
+        let write = async {
+            let mut at = 0;
+            while at < total {
+                let n = piece.min(total - at);
+                session.write(handle, at, n).await?;
+                at += n;
+            }
+            Ok(total)
+        };
+        self.core
+            .timed(row, Subject::File(*f, *id), |n| *n, write)
+            .await
+            .map(|_| ())
+    }
+
+    pub(super) async fn append(
+        &mut self,
+        row: u32,
+        file: &FileRef,
+        size: Value,
+        random: bool,
+    ) -> Result<(), Halt> {
+        let Some(slot) = self.ready_slot(row, file).await? else {
+            return Ok(());
+        };
+        let mut size = self.core.draw(size);
+        if random {
+            size = self.core.rng.random_range(0..=size);
+        }
+        let Slot {
+            handle: Some(handle),
+            file: Some((f, id)),
+            ..
+        } = &self.slots[slot]
+        else {
+            return Ok(());
+        };
+        let append = self.session.append(handle, size);
+        self.core
+            .timed(row, Subject::File(*f, *id), |()| size, append)
+            .await
+            .map(|_| ())
+    }
+
+    pub(super) async fn fsync(&mut self, row: u32, file: &FileRef) -> Result<(), Halt> {
+        if self.slots[file.slot as usize].handle.is_none() && file.fileset.is_none() {
+            return Err(self.misuse(row, format!("slot fd={} is not open", file.slot)));
+        }
+        let Some(slot) = self.ready_slot(row, file).await? else {
+            return Ok(());
+        };
+        let Slot {
+            handle: Some(handle),
+            file: Some((f, id)),
+            ..
+        } = &self.slots[slot]
+        else {
+            return Ok(());
+        };
+        let fsync = self.session.fsync(handle);
+        self.core
+            .timed(row, Subject::File(*f, *id), |()| 0, fsync)
+            .await
+            .map(|_| ())
+    }
+
+    pub(super) async fn fsync_set(&mut self, row: u32, fileset: FilesetId) -> Result<(), Halt> {
+        let (session, slots) = (&mut self.session, &self.slots);
+        let flush = async {
+            for slot in slots {
+                match (&slot.handle, slot.file) {
+                    (Some(handle), Some((f, _))) if f == fileset.0 => session.fsync(handle).await?,
+                    _ => {}
+                }
+            }
+            Ok(())
+        };
+        self.core
+            .timed(row, Subject::Nothing, |()| 0, flush)
+            .await
+            .map(|_| ())
+    }
+
+    pub(super) async fn aio_write(
+        &mut self,
+        row: u32,
+        io: &Io,
+        completion: OperationId,
+    ) -> Result<(), Halt> {
+        let Some(slot) = self.ready_slot(row, &io.file).await? else {
+            return Ok(());
+        };
+        let size = self.core.draw(io.size);
+        let offset = self.offset(row, io, slot, size)?;
+        let Slot {
+            handle: Some(handle),
+            file,
+            ..
+        } = &self.slots[slot]
+        else {
+            return Ok(());
+        };
+        let subject = file.map_or(Subject::Nothing, |(f, id)| Subject::File(f, id));
+        let session = &mut self.session;
+        let queue = async { session.aio_write(handle, offset, size, completion.0) };
+        self.core
+            .timed(row, subject, |()| size, queue)
+            .await
+            .map(|_| ())
+    }
+
+    pub(super) async fn aio_wait(&mut self, row: u32) -> Result<(), Halt> {
+        let mut done: Vec<AioDone> = Vec::new();
+        let count = (self.session.aio_pending() / 2).max(1);
+        let wait = self.session.aio_take(count, &mut done);
+        let waited = self.core.timed_wait(row, wait).await;
+        for write in done {
+            match write.result {
+                Ok(n) => self
+                    .core
+                    .recorder
+                    .record(write.tag, write.start, write.end, None, n),
+                Err(e) => self
+                    .core
+                    .failed(write.tag, Subject::Nothing, write.end, e)?,
+            }
+        }
+        waited
+    }
+}
