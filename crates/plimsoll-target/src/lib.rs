@@ -13,7 +13,7 @@ mod session;
 
 pub use content::ContentPool;
 pub use error::OpError;
-pub use registry::{Purpose, TargetError, Visitor, connect};
+pub use registry::{Purpose, TargetError, Visitor, connect, keeps_files};
 pub use session::{
     AioDone, Attributes, EntryKind, Listed, OpenHow, OpenMode, Session, SessionSpec, Space, Target,
 };

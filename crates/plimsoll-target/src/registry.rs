@@ -64,14 +64,37 @@ pub enum Purpose {
     Look,
 }
 
-/// Schemes and what they are.
-pub const SCHEMES: &[(&str, &str)] = &[
-    ("posix", "files in the work directory, through system calls"),
-    (
-        "null",
-        "nothing at all, to measure Plimsoll itself: null:?latency=10ms answers later",
-    ),
+/// A kind of target.
+#[derive(Debug, Clone, Copy)]
+pub struct Scheme {
+    /// First part of its URLs.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Whether files that are made are there afterwards, in the work directory.
+    pub keeps_files: bool,
+}
+
+/// The targets there are.
+pub const SCHEMES: &[Scheme] = &[
+    Scheme {
+        name: "posix",
+        about: "files in the work directory, through system calls",
+        keeps_files: true,
+    },
+    Scheme {
+        name: "null",
+        about: "nothing at all, to measure Plimsoll itself: null:?latency=10ms answers later",
+        keeps_files: false,
+    },
 ];
+
+/// Whether the target of a URL keeps files; an unknown one does not.
+#[must_use]
+pub fn keeps_files(url: &str) -> bool {
+    let name = url.split(':').next().unwrap_or_default();
+    SCHEMES.iter().any(|s| s.name == name && s.keeps_files)
+}
 
 /// Connects to the target of a URL and hands it to `visitor`.
 ///
@@ -92,7 +115,7 @@ pub fn connect<V: Visitor>(
 }
 
 fn unknown(scheme: &str) -> TargetError {
-    let names = || SCHEMES.iter().map(|(n, _)| *n);
+    let names = || SCHEMES.iter().map(|s| s.name);
     let lower = scheme.to_ascii_lowercase();
     let close = names().find(|n| strsim::damerau_levenshtein(n, &lower) <= 2);
     TargetError::Unknown {

@@ -42,6 +42,10 @@ on_files! {
         for (i, piece) in bytes.chunks(5000).enumerate() {
             assert!(is_from(&content, piece), "write {i} is not from the pool");
         }
+        let mut pieces: Vec<_> = bytes.chunks(5000).collect();
+        pieces.sort();
+        pieces.dedup();
+        assert_eq!(pieces.len(), 100, "two writes wrote the same");
         s.close(h).await.unwrap();
     }
 
