@@ -120,8 +120,13 @@ fn headline(plan: &Plan, settings: &Settings) -> String {
         (false, false) => "removed afterwards",
     };
     let interval = show_duration(settings.interval);
+    let files = if plimsoll_target::keeps_files(&settings.target) {
+        format!("files in {place} ({fate})")
+    } else {
+        "no files".into()
+    };
     format!(
-        "{}: files in {place} ({fate}), target {}, intervals of {interval}",
+        "{}: {files}, target {}, intervals of {interval}",
         plan.name, settings.target
     )
 }
