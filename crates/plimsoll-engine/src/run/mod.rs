@@ -238,7 +238,7 @@ fn finish<'a, T: Target>(
     plan: &Plan,
     outcome: &mut Outcome,
 ) -> Result<(), EngineError> {
-    if !outcome.stuck.is_empty() {
+    if !outcome.stuck.is_empty() && cleaner.target.keeps_files() {
         outcome.notes.push(
             "files were left in place because workers are stuck in a system call; the next run \
              in the same directory removes them"

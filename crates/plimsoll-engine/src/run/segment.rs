@@ -462,7 +462,9 @@ impl<'a> Segment<'a> {
     /// Stops the workers and collects what is left.
     fn end(&mut self, observer: &mut dyn Observer) {
         self.shared.deadline.bring_forward(self.cursor.max(1));
-        self.await_lanes(observer);
+        if self.outcome.stuck.is_empty() {
+            self.await_lanes(observer);
+        }
         if self.open.is_some() {
             self.watch_window(observer);
             self.shared.window.close(self.cursor);

@@ -363,18 +363,6 @@ impl Core {
             .await?)
     }
 
-    /// Waits until events that cost `count` are due, and notes when the last of them was.
-    pub(crate) async fn pace(&mut self, count: u64) -> Result<(), Halt> {
-        if count == 0 {
-            return Ok(());
-        }
-        if let Some(due) = self.shared.event_due(count) {
-            self.lane.sleep_until(due).await?;
-            self.intended = Some(due);
-        }
-        Ok(())
-    }
-
     /// The worker has ended: nobody needs to wait for it any more.
     pub(crate) fn retire(&self) {
         self.semaphores.iter().for_each(|s| s.retire());

@@ -119,10 +119,19 @@ impl<S: Session> Worker<S> {
                 whole
             }
         };
-        core.pace(events).await?;
-        let intended = core.intended.take();
-        core.timed_wait(row, std::future::ready(Ok(()))).await?;
-        core.intended = intended;
+        let due = match events {
+            0 => None,
+            n => core.shared.event_due(n),
+        };
+        let lane = core.lane.clone();
+        let wait = async move {
+            match due {
+                Some(due) => lane.sleep_until(due).await,
+                None => Ok(()),
+            }
+        };
+        core.timed_wait(row, wait).await?;
+        core.intended = due;
         Ok(())
     }
 }
