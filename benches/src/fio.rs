@@ -1,0 +1,80 @@
+//! fio, to compare with.
+
+use crate::error::BenchError;
+use std::path::Path;
+use std::process::Command;
+
+/// Version that fio gives itself, such as `fio-3.33`.
+///
+/// # Errors
+/// [`BenchError::NoFio`] if it is not installed.
+pub(crate) fn version() -> Result<String, BenchError> {
+    match Command::new("fio").arg("--version").output() {
+        Ok(out) if out.status.success() => Ok(String::from_utf8_lossy(&out.stdout).trim().into()),
+        Ok(out) => Err(failed(&out.stderr)),
+        Err(_) => Err(BenchError::NoFio),
+    }
+}
+
+/// Operations a second of one thread that reads 4 KiB at random offsets of a file with `pread`,
+/// for this many seconds, with fio's usual accounting.
+pub(crate) fn random_reads(file: &Path, bytes: u64, seconds: f64) -> Result<f64, BenchError> {
+    let out = Command::new("fio")
+        .args(["--name=pread", "--ioengine=psync", "--rw=randread"])
+        .args(["--bs=4k", "--norandommap", "--randrepeat=1", "--readonly"])
+        .args(["--time_based", "--output-format=json"])
+        .arg(format!("--size={bytes}"))
+        // fio takes whole units only.
+        .arg(format!("--runtime={}ms", (seconds * 1e3).round().max(1.0)))
+        .arg(format!("--filename={}", file.display()))
+        .output()
+        .map_err(|_| BenchError::NoFio)?;
+    if !out.status.success() {
+        return Err(failed(&out.stderr));
+    }
+    parse(&String::from_utf8_lossy(&out.stdout))
+}
+
+fn failed(stderr: &[u8]) -> BenchError {
+    BenchError::Program {
+        program: "fio",
+        reason: String::from_utf8_lossy(stderr).trim().into(),
+    }
+}
+
+/// Read operations a second from fio's JSON, which lines of text may precede.
+fn parse(text: &str) -> Result<f64, BenchError> {
+    let json = text.find('{').map_or("", |at| &text[at..]);
+    let report: serde_json::Value =
+        serde_json::from_str(json).map_err(|e| BenchError::Program {
+            program: "fio",
+            reason: format!("its output is not JSON: {e}"),
+        })?;
+    let read = &report["jobs"][0]["read"];
+    match read["iops"].as_f64() {
+        Some(iops) if iops > 0.0 => Ok(iops),
+        _ => Err(BenchError::Program {
+            program: "fio",
+            reason: "it reports no reads".into(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_found_behind_a_remark() {
+        let text = r#"note: both iodepth >= 1 are set
+            {"jobs": [{"read": {"iops": 520000.5}}]}"#;
+        assert_eq!(parse(text).unwrap(), 520_000.5);
+    }
+
+    #[test]
+    fn no_reads_are_no_figure() {
+        for text in ["", "{}", r#"{"jobs": [{"read": {"iops": 0.0}}]}"#] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

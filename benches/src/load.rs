@@ -1,0 +1,137 @@
+//! Runs a workload text on the engine.
+
+use crate::error::{BenchError, plausible};
+use plimsoll_engine::{ClockKind, Event, Observer, Outcome, Settings, Stop};
+use plimsoll_measure::OpTotals;
+use plimsoll_plan::{Overrides, Plan, SourceKind};
+use std::path::Path;
+use std::time::Duration;
+
+/// What was done in a measured window.
+pub(crate) struct Load {
+    /// Operations that count, all rows together.
+    pub(crate) ops: u64,
+    /// Length of the window in seconds, of the run's clock.
+    pub(crate) seconds: f64,
+    plan: Plan,
+    outcome: Outcome,
+}
+
+impl Load {
+    pub(crate) fn ops_per_s(&self) -> f64 {
+        self.ops as f64 / self.seconds
+    }
+
+    /// Wall time of an operation of a single worker, all included.
+    pub(crate) fn ns_per_op(&self) -> f64 {
+        self.seconds * 1e9 / self.ops as f64
+    }
+
+    /// Totals of the row with this name; zeros if there is none.
+    pub(crate) fn row(&self, name: &str) -> OpTotals {
+        let rows = self.outcome.windows.last().map(|w| &w.totals.rows);
+        let at = self.plan.operations.iter().position(|o| o.name == name);
+        at.and_then(|at| rows.and_then(|rows| rows.get(at)))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Operations of a row.
+    pub(crate) fn ops_of(&self, name: &str) -> u64 {
+        self.row(name).ops
+    }
+}
+
+/// Hears nothing.
+struct Deaf;
+
+impl Observer for Deaf {
+    fn event(&mut self, _: Event<'_>) {}
+}
+
+/// How long a load runs, and where.
+#[derive(Clone)]
+pub(crate) struct Conditions<'a> {
+    pub(crate) target: &'a str,
+    pub(crate) time: Duration,
+    pub(crate) warmup: Duration,
+    pub(crate) clock: ClockKind,
+    pub(crate) lanes: Option<usize>,
+    /// Files stay, so that the next round finds them.
+    pub(crate) keep: bool,
+}
+
+impl Conditions<'_> {
+    /// Real time on this target, warmed up for a fifth of the time.
+    pub(crate) fn new(target: &str, time: Duration) -> Conditions<'_> {
+        Conditions {
+            target,
+            time,
+            warmup: time / 5,
+            clock: ClockKind::Real,
+            lanes: None,
+            keep: false,
+        }
+    }
+}
+
+/// The Plan of a workload text whose files lie below `dir`.
+pub(crate) fn plan(text: &str, dir: &Path, mut overrides: Overrides) -> Result<Plan, BenchError> {
+    overrides.dir = Some(dir.into());
+    let workload = plimsoll_wml::parse(text, "benchmark.f")?;
+    let context = plimsoll_wml::Context {
+        kind: SourceKind::File,
+        temp_dir: dir.into(),
+        current_dir: dir.into(),
+        load: &|_| None,
+        date: "2026-01-01".into(),
+        hostname: "client".into(),
+    };
+    Ok(plimsoll_wml::lower(&workload, &overrides, &context)?)
+}
+
+/// Runs a workload text.
+///
+/// # Errors
+/// When it cannot be run, when an operation fails, and when it comes to nothing.
+pub(crate) fn run(text: &str, dir: &Path, how: &Conditions<'_>) -> Result<Load, BenchError> {
+    let mut overrides = Overrides {
+        time: Some(how.time),
+        warmup: Some(how.warmup),
+        ..Overrides::default()
+    };
+    overrides.options.keep = how.keep;
+    let plan = plan(text, dir, overrides)?;
+    let settings = Settings {
+        target: how.target.into(),
+        clock: how.clock,
+        lanes: how.lanes,
+        ..Settings::default()
+    };
+    let outcome = plimsoll_engine::run(&plan, &settings, &Stop::default(), &mut Deaf)?;
+    if let Some(failure) = &outcome.failure {
+        return Err(BenchError::Implausible {
+            what: failure.operation.clone(),
+            reason: format!("{} {}", failure.error, failure.path),
+        });
+    }
+    let what = plan.title.clone();
+    let window = outcome.windows.last().map(|w| &w.totals);
+    let (ops, length) = window.map_or((0, 0), |w| {
+        let rows = w.rows.iter().zip(&plan.operations);
+        let counted = rows.filter(|(_, o)| o.kind.counts());
+        (counted.map(|(r, _)| r.ops).sum(), w.end - w.start)
+    });
+    plausible(&what, ops > 0, || "no operation completed".into())?;
+    let asked = how.time.as_secs_f64();
+    let seconds = length as f64 / 1e9;
+    plausible(&what, (seconds - asked).abs() < 0.01 * asked + 1e-6, || {
+        format!("the window was {seconds} s long instead of {asked} s")
+    })?;
+    Ok(Load {
+        ops,
+        seconds,
+        plan,
+        outcome,
+    })
+}

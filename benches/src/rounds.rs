@@ -1,0 +1,87 @@
+//! Contenders that take turns, so that whatever drifts on the machine hits all of them alike.
+
+use crate::error::BenchError;
+
+/// Figures of one contender, one a round.
+pub(crate) struct Figures(Vec<f64>);
+
+impl Figures {
+    /// Figures as they came; there must be at least one.
+    pub(crate) fn new(figures: Vec<f64>) -> Self {
+        assert!(!figures.is_empty(), "at least one round is measured");
+        Self(figures)
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        let (middle, odd) = (sorted.len() / 2, sorted.len() % 2 == 1);
+        if odd {
+            sorted[middle]
+        } else {
+            (sorted[middle - 1] + sorted[middle]) / 2.0
+        }
+    }
+
+    /// Least and greatest figure.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        let pick = |f: fn(f64, f64) -> f64| self.0.iter().copied().reduce(f).unwrap_or(f64::NAN);
+        (pick(f64::min), pick(f64::max))
+    }
+
+    /// These figures over another contender's, round by round: two figures of one round were
+    /// measured within seconds, so their ratio is steadier than the ratio of the medians.
+    pub(crate) fn over(&self, other: &Figures) -> Figures {
+        Figures(self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect())
+    }
+}
+
+/// Something that is measured once a round.
+pub(crate) type Contender<'a> = Box<dyn FnMut() -> Result<f64, BenchError> + 'a>;
+
+/// Measures the contenders in turn, `rounds` times; returns their figures in the same order.
+pub(crate) fn interleave(
+    rounds: usize,
+    mut contenders: Vec<Contender<'_>>,
+) -> Result<Vec<Figures>, BenchError> {
+    let mut figures = vec![Vec::new(); contenders.len()];
+    for _ in 0..rounds {
+        for (measure, figures) in contenders.iter_mut().zip(&mut figures) {
+            figures.push(measure()?);
+        }
+    }
+    Ok(figures.into_iter().map(Figures::new).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_or_the_mean_of_the_two_middles() {
+        assert_eq!(Figures::new(vec![9.0, 1.0, 5.0]).median(), 5.0);
+        assert_eq!(Figures::new(vec![9.0, 1.0, 5.0, 7.0]).median(), 6.0);
+        assert_eq!(Figures::new(vec![9.0, 1.0, 5.0]).range(), (1.0, 9.0));
+    }
+
+    #[test]
+    fn ratios_are_taken_within_a_round() {
+        let (a, b) = (Figures::new(vec![2.0, 30.0]), Figures::new(vec![1.0, 10.0]));
+        assert_eq!(a.over(&b).range(), (2.0, 3.0));
+    }
+
+    #[test]
+    fn contenders_take_turns() {
+        let order = std::cell::RefCell::new(Vec::new());
+        let contender = |n: u32| -> Contender<'_> {
+            let order = &order;
+            Box::new(move || {
+                order.borrow_mut().push(n);
+                Ok(f64::from(n))
+            })
+        };
+        let figures = interleave(2, vec![contender(1), contender(2)]).unwrap();
+        assert_eq!(*order.borrow(), [1, 2, 1, 2]);
+        assert_eq!(figures[1].median(), 2.0);
+    }
+}

@@ -1,0 +1,103 @@
+//! Parts of an operation, one by one, measured by criterion.
+
+use super::Bench;
+use crate::error::{BenchError, plausible};
+use crate::load::plan;
+use crate::rounds::Figures;
+use crate::table::{Goal, Row, Unit};
+use criterion::{Bencher, Criterion};
+use plimsoll_measure::{Clock, Recorder, RowSpec, WindowState};
+use plimsoll_plan::Overrides;
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const FILESERVER: &str = include_str!("../../../workloads/fileserver.f");
+
+pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    let mut criterion = Criterion::default()
+        .without_plots()
+        .output_directory(&bench.history())
+        .sample_size(bench.pick(50, 10))
+        .warm_up_time(bench.time(500))
+        .measurement_time(bench.time(1500));
+    // Wrong files would be found out in every iteration; once is enough.
+    plan(FILESERVER, Path::new("/"), Overrides::default())?;
+    let clock = Clock::real();
+    let measured = [
+        (
+            "recording an operation",
+            Unit::Nanoseconds,
+            part(&mut criterion, "record", record)?,
+        ),
+        (
+            "reading the clock",
+            Unit::Nanoseconds,
+            part(&mut criterion, "now", |n| {
+                timed(n, || black_box(clock.now()))
+            })?,
+        ),
+        (
+            "parsing and lowering `fileserver`",
+            Unit::Microseconds,
+            part(&mut criterion, "wml", |n| {
+                timed(n, || {
+                    black_box(plan(FILESERVER, Path::new("/"), Overrides::default()).is_ok())
+                })
+            })? / 1e3,
+        ),
+    ];
+    let row = |(what, unit, figure)| Row::plain(what, unit, figure, Goal::None);
+    Ok(measured.map(row).into())
+}
+
+/// Has criterion measure a part; returns the median of its samples in nanoseconds.
+fn part(
+    criterion: &mut Criterion,
+    name: &str,
+    run: impl Fn(u64) -> Duration,
+) -> Result<f64, BenchError> {
+    let mut samples = Vec::new();
+    criterion.bench_function(name, |b: &mut Bencher<'_>| {
+        // Called once to warm up and once to measure: the samples of the latter count.
+        samples.clear();
+        b.iter_custom(|n| {
+            let time = run(n);
+            samples.push(time.as_nanos() as f64 / n as f64);
+            time
+        });
+    });
+    plausible(name, !samples.is_empty(), || "no sample was taken".into())?;
+    let median = Figures::new(samples).median();
+    plausible(name, median > 0.0, || "it took no time at all".into())?;
+    Ok(median)
+}
+
+/// Time of `n` calls.
+fn timed<T>(n: u64, mut call: impl FnMut() -> T) -> Duration {
+    let begin = Instant::now();
+    for _ in 0..n {
+        call();
+    }
+    begin.elapsed()
+}
+
+/// Time of recording `n` operations of 200 ns to 1.2 µs in an open window.
+fn record(n: u64) -> Duration {
+    let window = Arc::new(WindowState::new(u64::MAX));
+    let recorder = Recorder::new(window.clone(), &[RowSpec::default()]);
+    window.open(0, u64::MAX);
+    let mut now = 0;
+    let time = timed(n, || {
+        let start = now;
+        now += 200 + (now & 1023);
+        recorder.record(0, start, black_box(now), None, 4096);
+    });
+    assert_eq!(
+        recorder.progress().ops(0),
+        n,
+        "every call records one operation"
+    );
+    time
+}

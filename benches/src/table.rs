@@ -1,0 +1,241 @@
+//! The table of figures.
+
+use crate::machine::Machine;
+use crate::rounds::Figures;
+use std::fmt::Write as _;
+
+/// What a figure should be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Goal {
+    /// No more than this.
+    AtMost(f64),
+    /// No less than this.
+    AtLeast(f64),
+    /// More than this.
+    Above(f64),
+    /// Within this share of that value.
+    Within(f64, f64),
+    /// Reported only.
+    None,
+}
+
+impl Goal {
+    /// Whether a figure meets the goal; `None` if there is none.
+    pub(crate) fn met(self, figure: f64) -> Option<bool> {
+        match self {
+            Self::AtMost(most) => Some(figure <= most),
+            Self::AtLeast(least) => Some(figure >= least),
+            Self::Above(bound) => Some(figure > bound),
+            Self::Within(value, share) => Some((figure / value - 1.0).abs() <= share),
+            Self::None => None,
+        }
+    }
+}
+
+/// How a figure is written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Unit {
+    Nanoseconds,
+    Microseconds,
+    Seconds,
+    PerSecond,
+    Bytes,
+    Mebibytes,
+    Ratio,
+}
+
+impl Unit {
+    /// A figure with its unit.
+    pub(crate) fn show(self, figure: f64) -> String {
+        match self {
+            Self::Nanoseconds if figure < 10.0 => format!("{figure:.1} ns"),
+            Self::Nanoseconds => format!("{figure:.0} ns"),
+            Self::Microseconds => format!("{figure:.0} µs"),
+            Self::Seconds => format!("{figure:.2} s"),
+            Self::PerSecond => format!("{:.1} k/s", figure / 1e3),
+            Self::Bytes => format!("{figure:.0} B"),
+            Self::Mebibytes => format!("{figure:.0} MiB"),
+            Self::Ratio => format!("{figure:.2}"),
+        }
+    }
+}
+
+/// A line of the table.
+pub(crate) struct Row {
+    pub(crate) what: String,
+    pub(crate) unit: Unit,
+    pub(crate) figure: f64,
+    /// Who else did it, and their figure.
+    pub(crate) compared: Option<(String, f64)>,
+    /// Median, least and greatest ratio.
+    pub(crate) ratio: Option<(f64, f64, f64)>,
+    /// Of the ratio if there is one, else of the figure.
+    pub(crate) goal: Goal,
+}
+
+impl Row {
+    /// A figure of its own.
+    pub(crate) fn plain(what: impl Into<String>, unit: Unit, figure: f64, goal: Goal) -> Self {
+        Self {
+            what: what.into(),
+            unit,
+            figure,
+            compared: None,
+            ratio: None,
+            goal,
+        }
+    }
+
+    /// Figures beside another contender's.
+    pub(crate) fn beside(
+        what: impl Into<String>,
+        unit: Unit,
+        ours: &Figures,
+        whose: &str,
+        theirs: &Figures,
+        goal: Goal,
+    ) -> Self {
+        let ratio = ours.over(theirs);
+        let (least, greatest) = ratio.range();
+        Self {
+            what: what.into(),
+            unit,
+            figure: ours.median(),
+            compared: Some((whose.into(), theirs.median())),
+            ratio: Some((ratio.median(), least, greatest)),
+            goal,
+        }
+    }
+
+    fn met(&self) -> Option<bool> {
+        self.goal
+            .met(self.ratio.map_or(self.figure, |(median, _, _)| median))
+    }
+
+    fn cells(&self) -> [String; 6] {
+        let none = || "–".to_string();
+        let unit = if self.ratio.is_some() {
+            Unit::Ratio
+        } else {
+            self.unit
+        };
+        [
+            self.what.clone(),
+            self.unit.show(self.figure),
+            self.compared.as_ref().map_or_else(none, |(who, figure)| {
+                format!("{who}: {}", self.unit.show(*figure))
+            }),
+            self.ratio.map_or_else(none, |(median, least, greatest)| {
+                format!("{median:.2} ({least:.2}–{greatest:.2})")
+            }),
+            match self.goal {
+                Goal::AtMost(most) => format!("≤ {}", unit.show(most)),
+                Goal::AtLeast(least) => format!("≥ {}", unit.show(least)),
+                Goal::Above(bound) => format!("> {}", unit.show(bound)),
+                Goal::Within(value, share) => {
+                    format!("{} ± {:.0} %", unit.show(value), share * 100.0)
+                }
+                Goal::None => none(),
+            },
+            match self.met() {
+                Some(true) => "yes".into(),
+                Some(false) => "no".into(),
+                None => none(),
+            },
+        ]
+    }
+}
+
+const HEADINGS: [&str; 6] = ["what", "plimsoll", "compared with", "ratio", "goal", "met"];
+
+/// The table in Markdown, its columns aligned so that it reads well as text.
+pub(crate) fn markdown(rows: &[Row]) -> String {
+    let mut lines = vec![HEADINGS.map(String::from)];
+    lines.extend(rows.iter().map(Row::cells));
+    let width = |column: usize| {
+        let lengths = lines.iter().map(|l| l[column].chars().count());
+        lengths.max().unwrap_or(0)
+    };
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let mut out = String::new();
+    for (at, cells) in lines.iter().enumerate() {
+        for (cell, width) in cells.iter().zip(widths) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "| {cell:width$} ");
+        }
+        out.push_str("|\n");
+        if at == 0 {
+            for width in widths {
+                let _ = write!(out, "|{:-<1$}", "", width + 2);
+            }
+            out.push_str("|\n");
+        }
+    }
+    out
+}
+
+/// The page `docs/performance.md`.
+pub(crate) fn page(rows: &[Row], machine: &Machine, quick: bool) -> String {
+    let quick = if quick {
+        "\n**This was a quick run, which shows that everything runs: its figures mean nothing.**\n"
+    } else {
+        ""
+    };
+    format!(
+        "# Performance\n\n\
+         What Plimsoll itself costs, measured by `make bench`, which wrote this page. One run, on \
+         one machine:\n\n{}{quick}\n\
+         Contenders take turns, so that whatever drifts on the machine hits all alike. A figure \
+         is the median of the rounds; a ratio is Plimsoll's figure over the other's in the same \
+         round: median, least and greatest. A hand-written loop makes the same system calls on \
+         the same files, reads the clock before and after each and adds up the difference; it \
+         does nothing else. *All included* means the length of the window over its operations: \
+         choosing the file and the position, naming it, two readings of the clock, recording.\n\n\
+         {}",
+        machine.markdown(),
+        markdown(rows)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_met_or_not() {
+        assert_eq!(Goal::AtMost(60.0).met(60.0), Some(true));
+        assert_eq!(Goal::AtMost(60.0).met(60.1), Some(false));
+        assert_eq!(Goal::AtLeast(0.9).met(0.89), Some(false));
+        assert_eq!(Goal::Above(1.0).met(1.0), Some(false));
+        assert_eq!(Goal::Within(500e3, 0.01).met(495_001.0), Some(true));
+        assert_eq!(Goal::Within(500e3, 0.01).met(494_999.0), Some(false));
+        assert_eq!(Goal::None.met(1.0), None);
+    }
+
+    #[test]
+    fn a_goal_of_a_comparison_is_one_of_its_ratio() {
+        let (ours, theirs) = (Figures::new(vec![95e3]), Figures::new(vec![100e3]));
+        let goal = Goal::AtLeast(0.9);
+        let row = Row::beside("stat", Unit::PerSecond, &ours, "loop", &theirs, goal);
+        assert_eq!(
+            row.cells(),
+            [
+                "stat",
+                "95.0 k/s",
+                "loop: 100.0 k/s",
+                "0.95 (0.95–0.95)",
+                "≥ 0.90",
+                "yes"
+            ]
+        );
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let row = Row::plain("a", Unit::Nanoseconds, 5.0, Goal::None);
+        let text = markdown(&[row]);
+        let lengths: Vec<_> = text.lines().map(|l| l.chars().count()).collect();
+        assert_eq!(lengths.len(), 3);
+        assert!(lengths.iter().all(|l| *l == lengths[0]), "{text}");
+    }
+}

@@ -1,0 +1,63 @@
+//! A quick run of the whole suite: every benchmark runs, and what it counts makes sense. Nothing
+//! is asserted on time.
+
+use std::process::Command;
+
+fn suite(arguments: &[&str]) -> (bool, String, String) {
+    let out = Command::new(env!("CARGO_BIN_EXE_plimsoll-benches"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
+    (out.status.success(), text(out.stdout), text(out.stderr))
+}
+
+#[test]
+fn every_benchmark_runs_and_writes_its_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("performance.md");
+    let (ok, table, said) = suite(&["--quick", "--output", page.to_str().unwrap()]);
+    assert!(ok, "{said}");
+    for row in [
+        "statfile over 100 k files, null target",
+        "4 KiB reads of one file, null target",
+        "hand-written loop: ",
+        "fio, psync: ",
+        "stat of 100 k files",
+        "open and close",
+        "create, write 4 KiB, close, delete",
+        "time to plan",
+        "files of random sizes: memory",
+        "choosing one of 1 M files",
+        "2 threads at once",
+        "workers on 2 lanes, null target of 10 ms latency: operations",
+        "memory of a worker",
+        "in virtual time take",
+        "recording an operation",
+        "reading the clock",
+        "parsing and lowering `fileserver`",
+    ] {
+        assert!(table.contains(row), "no row `{row}` in\n{table}");
+    }
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("Processor") && page.contains("mean nothing"));
+    assert!(page.contains(table.trim()), "{page}");
+}
+
+#[test]
+fn a_filter_chooses_and_one_that_fits_nothing_is_an_error() {
+    let (ok, table, said) = suite(&["--quick", "choosing"]);
+    assert!(ok, "{said}");
+    assert!(table.contains("choosing") && !table.contains("fio"));
+    let (ok, _, said) = suite(&["--quick", "nothing-of-the-kind"]);
+    assert!(!ok && said.contains("open-close"), "{said}");
+}
+
+#[test]
+fn too_little_space_is_said_at_once() {
+    let (ok, _, said) = suite(&["--quick", "--dir", "/proc"]);
+    assert!(
+        !ok && said.contains("/proc") && said.contains("--dir"),
+        "{said}"
+    );
+}
