@@ -63,11 +63,11 @@ pub struct Populated {
 /// An operation that ended the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
-    /// Name of the operation.
+    /// Name of the operation; `run` if no operation of the workload is to blame.
     pub operation: String,
     /// Its kind.
     pub kind: Option<OpKind>,
-    /// Worker that did it.
+    /// Worker that did it; empty if there is none.
     pub worker: String,
     /// Path it worked on; may be empty.
     pub path: String,

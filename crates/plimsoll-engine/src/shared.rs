@@ -146,7 +146,7 @@ impl Shared {
     /// Ends the run because of something that is no operation's fault.
     pub(crate) fn fail_unnamed(&self, error: String, at: Nanos) {
         let failure = Failure {
-            operation: String::new(),
+            operation: "run".into(),
             kind: None,
             worker: String::new(),
             path: String::new(),

@@ -291,7 +291,7 @@ pub(crate) struct LaneRest {
 /// A failure that is no operation's.
 fn nobody(error: String) -> Failure {
     Failure {
-        operation: String::new(),
+        operation: "run".into(),
         kind: None,
         worker: String::new(),
         path: String::new(),

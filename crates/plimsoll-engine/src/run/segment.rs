@@ -451,10 +451,12 @@ impl<'a> Segment<'a> {
             }
             self.bell.wait(LOOK);
         }
+        // A worker that a deadlock or a panic cut short has not ended, but its lane has.
+        let all_back = self.collector.lanes().iter().all(|l| l.ended());
         self.outcome.stuck = self
             .all
             .iter()
-            .filter(|w| !self.shared.ended[w.index as usize].load(Relaxed))
+            .filter(|w| !all_back && !self.shared.ended[w.index as usize].load(Relaxed))
             .map(|w| worker_name(self.plan, w.group as usize, w.number))
             .collect();
     }

@@ -125,13 +125,16 @@ impl Core {
         bytes: impl FnOnce(&T) -> u64,
         work: impl Future<Output = Result<T, OpError>>,
     ) -> Result<Option<T>, Halt> {
-        self.begin_operation(row)?;
+        let owes_ticket = self.begin_operation(row)?;
         let sample = self.cpu.begin(&self.lane, row);
         let start = self.lane.now();
         let result = work.await;
         let end = self.lane.now();
         match result {
             Ok(value) => {
+                if owes_ticket {
+                    self.pay_ticket(end)?;
+                }
                 let moved = bytes(&value);
                 let intended = match self.intended {
                     None => None,
@@ -174,23 +177,29 @@ impl Core {
         Ok(value)
     }
 
+    /// Takes a ticket for an operation that counts. `true` if that has to wait until the
+    /// operation ends, since only then it is known whether it falls into the measured window.
     #[inline]
-    fn begin_operation(&mut self, row: u32) -> Result<(), Halt> {
+    fn begin_operation(&mut self, row: u32) -> Result<bool, Halt> {
         self.recorded += 1;
         if let Some(left) = self.tickets
             && self.shared.rows[row as usize].counts
         {
-            return self.take_ticket(left);
+            if !self.is_measured(self.lane.now()) {
+                return Ok(true);
+            }
+            self.take_ticket(left)?;
         }
-        Ok(())
+        Ok(false)
     }
 
-    /// Operations before the measured window cost no ticket.
-    fn take_ticket(&mut self, left: u64) -> Result<(), Halt> {
+    /// Whether this instant is not before the measured window.
+    fn is_measured(&self, at: Nanos) -> bool {
         let (number, start, _) = self.shared.window.bounds();
-        if number == 0 || self.lane.now() < start {
-            return Ok(());
-        }
+        number > 0 && at >= start
+    }
+
+    fn take_ticket(&mut self, left: u64) -> Result<(), Halt> {
         let more = || self.shared.tickets.as_ref().map_or(0, |t| t.take());
         let left = if left > 0 { left } else { more() };
         self.tickets = Some(left.saturating_sub(1));
@@ -199,6 +208,20 @@ impl Core {
         } else {
             Ok(())
         }
+    }
+
+    /// Takes the ticket of an operation that began before the measured window, if it ended in
+    /// it. When none is left, the operation is one too many.
+    #[cold]
+    fn pay_ticket(&mut self, end: Nanos) -> Result<(), Halt> {
+        if !self.is_measured(end) {
+            return Ok(());
+        }
+        let paid = self.take_ticket(self.tickets.unwrap_or(0));
+        if paid.is_err() {
+            self.recorder.count_in_flight();
+        }
+        paid
     }
 
     #[inline]
