@@ -29,8 +29,8 @@ test: ## everything that must hold before a commit is merged
 audit: ## look for known vulnerabilities in the dependencies (needs the network)
 	cargo deny check advisories
 
-bench: ## measure Plimsoll itself
-	cargo bench --workspace
+bench: ## measure Plimsoll itself, and write docs/performance.md
+	cargo bench -p plimsoll-benches
 
 PREFIX ?= $(HOME)/.local
 

@@ -16,32 +16,33 @@ use std::time::{Duration, Instant};
 const FILESERVER: &str = include_str!("../../../workloads/fileserver.f");
 
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    let wanted = bench.pick(50, 10);
     let mut criterion = Criterion::default()
         .without_plots()
         .output_directory(&bench.history())
-        .sample_size(bench.pick(50, 10))
+        .sample_size(wanted)
         .warm_up_time(bench.time(500))
         .measurement_time(bench.time(1500));
-    // Wrong files would be found out in every iteration; once is enough.
+    // A text that is refused would be refused fast.
     plan(FILESERVER, Path::new("/"), Overrides::default())?;
     let clock = Clock::real();
     let measured = [
         (
             "recording an operation",
             Unit::Nanoseconds,
-            part(&mut criterion, "record", record)?,
+            part(&mut criterion, wanted, "record", record)?,
         ),
         (
             "reading the clock",
             Unit::Nanoseconds,
-            part(&mut criterion, "now", |n| {
+            part(&mut criterion, wanted, "now", |n| {
                 timed(n, || black_box(clock.now()))
             })?,
         ),
         (
             "parsing and lowering `fileserver`",
             Unit::Microseconds,
-            part(&mut criterion, "wml", |n| {
+            part(&mut criterion, wanted, "wml", |n| {
                 timed(n, || {
                     black_box(plan(FILESERVER, Path::new("/"), Overrides::default()).is_ok())
                 })
@@ -52,24 +53,27 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     Ok(measured.map(row).into())
 }
 
-/// Has criterion measure a part; returns the median of its samples in nanoseconds.
+/// Has criterion take `wanted` samples of a part; returns the median of its samples in nanoseconds.
 fn part(
     criterion: &mut Criterion,
+    wanted: usize,
     name: &str,
     run: impl Fn(u64) -> Duration,
 ) -> Result<f64, BenchError> {
     let mut samples = Vec::new();
     criterion.bench_function(name, |b: &mut Bencher<'_>| {
-        // Called once to warm up and once to measure: the samples of the latter count.
-        samples.clear();
         b.iter_custom(|n| {
             let time = run(n);
             samples.push(time.as_nanos() as f64 / n as f64);
             time
         });
     });
-    plausible(name, !samples.is_empty(), || "no sample was taken".into())?;
-    let median = Figures::new(samples).median();
+    // Criterion warms up with growing numbers of calls before it takes its samples.
+    let taken = samples.len();
+    plausible(name, taken > wanted, || {
+        format!("{taken} samples were taken")
+    })?;
+    let median = Figures::new(samples.split_off(taken - wanted)).median();
     plausible(name, median > 0.0, || "it took no time at all".into())?;
     Ok(median)
 }

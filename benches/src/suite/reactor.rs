@@ -22,11 +22,13 @@ const WORKERS: u64 = 5000;
 /// Nothing is written, so no directory is needed.
 const NOWHERE: &str = "/";
 
+/// A file for each worker: opening the same one, they would wait for each other.
 fn workload(workers: u64) -> String {
     format!(
-        "define file name=file, path=/bench, size=1024t, prealloc
+        "define fileset name=files, path=/bench, entries={workers}, dirwidth=1000, size=1024t,
+                        prealloc
          define process name=p {{ thread name=t, memsize=4k, instances={workers} {{
-           flowop read name=op, filename=file, iosize=4k }} }}
+           flowop read name=op, filesetname=files, iosize=4k }} }}
          run 1"
     )
 }
