@@ -47,15 +47,30 @@ pub(crate) enum Unit {
 impl Unit {
     /// A figure with its unit.
     pub(crate) fn show(self, figure: f64) -> String {
+        format!("{}{}", self.number(figure), self.name())
+    }
+
+    /// A figure without its unit.
+    fn number(self, figure: f64) -> String {
         match self {
-            Self::Nanoseconds if figure < 10.0 => format!("{figure:.1} ns"),
-            Self::Nanoseconds => format!("{figure:.0} ns"),
-            Self::Microseconds => format!("{figure:.0} µs"),
-            Self::Seconds => format!("{figure:.2} s"),
-            Self::PerSecond => format!("{:.1} k/s", figure / 1e3),
-            Self::Bytes => format!("{figure:.0} B"),
-            Self::Mebibytes => format!("{figure:.0} MiB"),
-            Self::Ratio => format!("{figure:.2}"),
+            Self::Nanoseconds if figure < 10.0 => format!("{figure:.1}"),
+            Self::Nanoseconds | Self::Microseconds | Self::Bytes | Self::Mebibytes => {
+                format!("{figure:.0}")
+            }
+            Self::Seconds | Self::Ratio => format!("{figure:.2}"),
+            Self::PerSecond => format!("{:.1}", figure / 1e3),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => " ns",
+            Self::Microseconds => " µs",
+            Self::Seconds => " s",
+            Self::PerSecond => " k/s",
+            Self::Bytes => " B",
+            Self::Mebibytes => " MiB",
+            Self::Ratio => "",
         }
     }
 }
@@ -65,6 +80,8 @@ pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) unit: Unit,
     pub(crate) figure: f64,
+    /// Least and greatest figure, if there were several and there is no ratio.
+    pub(crate) range: Option<(f64, f64)>,
     /// Who else did it, and their figure.
     pub(crate) compared: Option<(String, f64)>,
     /// Median, least and greatest ratio.
@@ -80,9 +97,18 @@ impl Row {
             what: what.into(),
             unit,
             figure,
+            range: None,
             compared: None,
             ratio: None,
             goal,
+        }
+    }
+
+    /// The median of some rounds.
+    pub(crate) fn median(what: impl Into<String>, unit: Unit, of: &Figures, goal: Goal) -> Self {
+        Self {
+            range: Some(of.range()),
+            ..Self::plain(what, unit, of.median(), goal)
         }
     }
 
@@ -101,6 +127,7 @@ impl Row {
             what: what.into(),
             unit,
             figure: ours.median(),
+            range: None,
             compared: Some((whose.into(), theirs.median())),
             ratio: Some((ratio.median(), least, greatest)),
             goal,
@@ -121,7 +148,15 @@ impl Row {
         };
         [
             self.what.clone(),
-            self.unit.show(self.figure),
+            match self.range {
+                Some((least, greatest)) => format!(
+                    "{} ({}–{})",
+                    self.unit.show(self.figure),
+                    self.unit.number(least),
+                    self.unit.number(greatest)
+                ),
+                None => self.unit.show(self.figure),
+            },
             self.compared.as_ref().map_or_else(none, |(who, figure)| {
                 format!("{who}: {}", self.unit.show(*figure))
             }),
@@ -186,7 +221,7 @@ pub(crate) fn page(rows: &[Row], machine: &Machine, quick: bool) -> String {
          What Plimsoll itself costs, measured by `make bench`, which wrote this page. One run, on \
          one machine:\n\n{}{quick}\n\
          Contenders take turns, so that whatever drifts on the machine hits all alike. A figure \
-         is the median of the rounds; a ratio is Plimsoll's figure over the other's in the same \
+         is the median of the rounds, with the least and the greatest behind it; a ratio is Plimsoll's figure over the other's in the same \
          round: median, least and greatest. A hand-written loop makes the same system calls on \
          the same files, reads the clock before and after each and adds up the difference; it \
          does nothing else. *All included* means the length of the window over its operations: \
@@ -228,6 +263,14 @@ mod tests {
                 "yes"
             ]
         );
+    }
+
+    #[test]
+    fn several_rounds_show_their_range() {
+        let rounds = Figures::new(vec![58.0, 9.0, 61.0]);
+        let row = Row::median("op", Unit::Nanoseconds, &rounds, Goal::AtMost(60.0));
+        assert_eq!(row.cells()[1], "58 ns (9.0–61)");
+        assert_eq!(row.cells()[5], "yes");
     }
 
     #[test]

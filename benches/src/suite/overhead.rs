@@ -46,8 +46,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         "statfile over 100 k files, null target, an operation all included",
         "4 KiB reads of one file, null target, an operation all included",
     ];
-    let row = |(name, f): (_, &crate::rounds::Figures)| {
-        Row::plain(name, Unit::Nanoseconds, f.median(), GOAL)
-    };
+    let row =
+        |(name, f): (_, &crate::rounds::Figures)| Row::median(name, Unit::Nanoseconds, f, GOAL);
     Ok(names.into_iter().zip(&figures).map(row).collect())
 }

@@ -30,41 +30,42 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         (
             "recording an operation",
             Unit::Nanoseconds,
-            part(&mut criterion, wanted, "record", record)?,
+            part(&mut criterion, wanted, ("record", 1.0), record)?,
         ),
         (
             "reading the clock",
             Unit::Nanoseconds,
-            part(&mut criterion, wanted, "now", |n| {
+            part(&mut criterion, wanted, ("now", 1.0), |n| {
                 timed(n, || black_box(clock.now()))
             })?,
         ),
         (
             "parsing and lowering `fileserver`",
             Unit::Microseconds,
-            part(&mut criterion, wanted, "wml", |n| {
+            part(&mut criterion, wanted, ("wml", 1e3), |n| {
                 timed(n, || {
                     black_box(plan(FILESERVER, Path::new("/"), Overrides::default()).is_ok())
                 })
-            })? / 1e3,
+            })?,
         ),
     ];
-    let row = |(what, unit, figure)| Row::plain(what, unit, figure, Goal::None);
+    let row =
+        |(what, unit, figures): (_, _, Figures)| Row::median(what, unit, &figures, Goal::None);
     Ok(measured.map(row).into())
 }
 
-/// Has criterion take `wanted` samples of a part; returns the median of its samples in nanoseconds.
+/// Has criterion take `wanted` samples of a part; returns their figures in units of `scale` nanoseconds.
 fn part(
     criterion: &mut Criterion,
     wanted: usize,
-    name: &str,
+    (name, scale): (&str, f64),
     run: impl Fn(u64) -> Duration,
-) -> Result<f64, BenchError> {
+) -> Result<Figures, BenchError> {
     let mut samples = Vec::new();
     criterion.bench_function(name, |b: &mut Bencher<'_>| {
         b.iter_custom(|n| {
             let time = run(n);
-            samples.push(time.as_nanos() as f64 / n as f64);
+            samples.push(time.as_nanos() as f64 / n as f64 / scale);
             time
         });
     });
@@ -73,9 +74,11 @@ fn part(
     plausible(name, taken > wanted, || {
         format!("{taken} samples were taken")
     })?;
-    let median = Figures::new(samples.split_off(taken - wanted)).median();
-    plausible(name, median > 0.0, || "it took no time at all".into())?;
-    Ok(median)
+    let figures = Figures::new(samples.split_off(taken - wanted));
+    plausible(name, figures.median() > 0.0, || {
+        "it took no time at all".into()
+    })?;
+    Ok(figures)
 }
 
 /// Time of `n` calls.

@@ -73,16 +73,16 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     }
     let what = format!("a fileset of {entries} files of random sizes");
     Ok(vec![
-        Row::plain(
+        Row::median(
             format!("{what}: time to plan"),
             Unit::Seconds,
-            Figures::new(seconds).median(),
+            &Figures::new(seconds),
             Goal::AtMost(3.0),
         ),
-        Row::plain(
+        Row::median(
             format!("{what}: memory"),
             Unit::Mebibytes,
-            Figures::new(memory).median(),
+            &Figures::new(memory),
             Goal::AtMost(200e6 / MIB),
         ),
     ])
@@ -109,10 +109,10 @@ pub(crate) fn choosing(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     };
     let figures = interleave(bench.rounds() + 2, vec![threads(1), threads(2)])?;
     Ok(vec![
-        Row::plain(
+        Row::median(
             "choosing one of 1 M files and giving it back, 1 thread",
             Unit::Nanoseconds,
-            figures[0].median(),
+            &figures[0],
             Goal::None,
         ),
         Row::beside(
