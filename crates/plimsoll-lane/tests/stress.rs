@@ -544,3 +544,19 @@ fn no_workers_is_an_end_at_once() {
         assert_eq!(lane.run(Vec::new()), Ok(()));
     }
 }
+
+#[test]
+fn timers_of_an_earlier_run_are_forgotten() {
+    let (lane, _) = lane(LaneKind::Virtual);
+    let left: Task<'_> = Box::pin(async {
+        assert!(poll_once(lane.timer(3_600_000 * MS)).await.is_none());
+    });
+    lane.run(vec![left]).unwrap();
+    let stuck: Task<'_> = Box::pin(std::future::pending());
+    assert_eq!(lane.run(vec![stuck]), Err(Deadlock { waiting: 1 }));
+    assert_eq!(
+        lane.now(),
+        0,
+        "time went on to a timer that nobody waits for"
+    );
+}
