@@ -234,7 +234,10 @@ pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
         for entry in entries.map(Result::unwrap) {
             let path = entry.path();
             let below = path.strip_prefix(dir).unwrap().to_str().unwrap().to_owned();
-            let meta = entry.metadata().unwrap();
+            // A run may have removed it meanwhile.
+            let Ok(meta) = entry.metadata() else {
+                continue;
+            };
             if meta.is_dir() {
                 dirs.push(below);
                 todo.push(path);
@@ -280,8 +283,16 @@ pub fn started(mut command: Command, line_begin: &str) -> Started {
 
 impl Started {
     pub fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, Signal::INT).unwrap();
+        kill_process(pid, signal).unwrap();
     }
 
     /// How it ended.

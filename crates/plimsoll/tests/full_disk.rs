@@ -1,0 +1,140 @@
+//! File systems that are full or read-only. Making those takes the right to mount: these tests
+//! run as root.
+
+mod common;
+
+use common::{Bench, Ended, row, tree};
+use plimsoll_results::{Run, Verdict};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
+use std::ffi::CString;
+use std::path::PathBuf;
+
+/// A file system in memory on [`Bench::work`], of a size to be full soon.
+struct Small {
+    // Before `bench`, whose directory can only go when nothing is mounted in it.
+    mounted: Mounted,
+    bench: Bench,
+}
+
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = unmount(&self.0, UnmountFlags::DETACH);
+    }
+}
+
+impl Small {
+    fn new(options: &str) -> Self {
+        let bench = Bench::on_tmpfs();
+        let dir = bench.work();
+        std::fs::create_dir(&dir).unwrap();
+        let options = CString::new(options).unwrap();
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("tmpfs", &dir, "tmpfs", flags, options.as_c_str())
+            .unwrap_or_else(|e| panic!("{e}: run as root: needs mount(2)"));
+        Self {
+            mounted: Mounted(dir),
+            bench,
+        }
+    }
+
+    /// What lies in it, directories and files.
+    fn left(&self) -> (usize, usize) {
+        let (files, dirs) = tree(&self.mounted.0);
+        (files.len(), dirs.len())
+    }
+}
+
+#[test]
+fn too_little_space_is_refused_before_anything_is_made() {
+    let small = Small::new("size=2m");
+    let sets = ["--set=nfiles=100", "--set=filesize=64k"];
+    for command in ["plan", "run"] {
+        let mut args = vec![command, "webserver", "--dir=work"];
+        args.extend(sets);
+        let ended = Ended::of(small.bench.plimsoll(args)).expect_code(2);
+        for part in ["populating takes 6.", "has 2 MiB free", "--set"] {
+            assert!(ended.stderr.contains(part), "{command}: {}", ended.stderr);
+        }
+    }
+    assert_eq!(small.left(), (0, 0));
+}
+
+#[test]
+fn too_few_inodes_are_refused() {
+    let small = Small::new("size=8m,nr_inodes=50");
+    let args = ["--set=nfiles=100", "--set=filesize=0"];
+    let said = small.bench.run_in_work("webserver", &args).refusal();
+    assert!(said.contains("inodes"), "{said}");
+    assert_eq!(small.left(), (0, 0));
+}
+
+/// Appends to one file until there is no room.
+const GROWS: &str = "\
+define file name=log,path=files,size=0,prealloc
+define process name=p {
+  thread name=t,memsize=1m {
+    flowop appendfile name=grow,filesetname=log,iosize=16k
+  }
+}
+run 30
+";
+
+#[test]
+fn a_disk_that_fills_up_ends_the_run_with_its_results() {
+    let small = Small::new("size=2m");
+    let workload = small.bench.workload(GROWS);
+    let run = small.bench.run_in_work(&workload, &[]).result(1);
+    assert_eq!(run.validity.verdict, Verdict::Failed);
+    let failure = run.failure.clone().unwrap();
+    assert_eq!(failure.operation, "grow");
+    assert!(failure.error.contains("ENOSPC"), "{}", failure.error);
+    let path = failure.path.unwrap();
+    assert!(path.contains("log"), "{path}");
+    let place = failure.place.unwrap();
+    assert_eq!((place.line, place.column), (4, 12), "{place:?}");
+    let appends = row(&run, "grow:append");
+    // 2 MiB are 128 appends of 16 KiB; the marker and directories take some of it.
+    assert!((110..=128).contains(&appends.ops), "{}", appends.ops);
+    assert_eq!(appends.error_codes["ENOSPC"], 1);
+    assert_eq!(small.left(), (0, 0));
+    let written: Run = small.bench.results()[0].read().unwrap();
+    assert_eq!(written, run);
+    // What is printed for people names the same.
+    let args = ["run", &workload, "--dir=work"];
+    let text = Ended::of(small.bench.plimsoll(args)).expect_code(1).stdout;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["failed: grow", "ENOSPC", "w.f:4:12"] {
+        assert!(words.contains(part), "no {part} in\n{text}");
+    }
+}
+
+#[test]
+fn a_full_disk_can_be_counted_instead() {
+    let small = Small::new("size=1m");
+    let workload = small.bench.workload(GROWS);
+    let run = small
+        .bench
+        .run_in_work(&workload, &["--time=500ms", "--on-error=count"])
+        .result(3);
+    let appends = row(&run, "grow:append");
+    assert!(appends.ops > 0);
+    assert_eq!(appends.error_codes.keys().collect::<Vec<_>>(), ["ENOSPC"]);
+    assert_eq!(run.validity.reasons[0].code, "errors");
+    assert_eq!(small.left(), (0, 0));
+}
+
+#[test]
+fn a_read_only_file_system_is_a_clear_error() {
+    let small = Small::new("size=1m");
+    mount_remount(&small.mounted.0, MountFlags::RDONLY, c"").unwrap();
+    let ended = small.bench.run_in_work("varmail", &["--set=nfiles=10"]);
+    assert!(matches!(ended.code, Some(1 | 2)), "{:?}", ended.code);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(
+        said.contains("read-only") || said.contains("Read-only"),
+        "{said}"
+    );
+    assert!(said.contains(small.mounted.0.to_str().unwrap()), "{said}");
+}

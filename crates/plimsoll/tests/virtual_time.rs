@@ -1,0 +1,215 @@
+//! Virtual time: exact, repeatable, and the same engine as on the other lanes.
+
+mod common;
+
+use common::{Bench, row};
+use plimsoll_results::{ClockKind, Run};
+use std::path::Path;
+
+/// Workers that look at files, as many as asked for.
+const LOOKERS: &str = "\
+set $nthreads=1
+set $runtime=1
+define fileset name=s,path=files,entries=10000,dirwidth=100,prealloc
+define process name=p {
+  thread name=t,memsize=1k,instances=$nthreads {
+    flowop statfile name=look,filesetname=s
+  }
+}
+run $runtime
+";
+
+const VIRTUAL: [&str; 2] = ["--target=null:?latency=10ms", "--clock=virtual"];
+
+fn read(bench: &Bench, run: usize, file: &str) -> Vec<u8> {
+    let results = bench.results();
+    std::fs::read(results[run].path().join(file)).unwrap()
+}
+
+/// Virtual seconds of the large run: a minute, unless the program is not optimised.
+const LARGE_RUN_S: u64 = if cfg!(debug_assertions) { 6 } else { 60 };
+
+#[test]
+fn five_thousand_workers_do_what_arithmetic_says() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(LOOKERS);
+    let time = format!("--time={LARGE_RUN_S}s");
+    let mut args = vec!["--set=nthreads=5000", &time];
+    args.extend(VIRTUAL);
+    let run = bench.run(&workload, &args).result(0);
+    // The last of each worker ends at the instant the window does, which is not in it.
+    let ideal = 5000 * 100 * LARGE_RUN_S;
+    let ops = run.summary.ops;
+    assert!((ideal - 5000..=ideal).contains(&ops), "{ops} of {ideal}");
+    assert_eq!(run.clock, ClockKind::Virtual);
+    assert_eq!((run.workers, run.lanes), (5000, 1));
+    let off = run.window_s - LARGE_RUN_S as f64;
+    assert!(off.abs() < 1e-9, "{}", run.window_s);
+    let look = row(&run, "look").service;
+    assert_eq!((look.min_ms, look.mean_ms, look.max_ms), (10.0, 10.0, 10.0));
+}
+
+#[test]
+fn runs_of_one_seed_are_the_same_to_the_byte() {
+    let bench = Bench::on_tmpfs();
+    // Draws sizes, positions, files and times of events.
+    let text = "\
+        set $size=randvar(type=gamma, min=1k, mean=16k, gamma=1500)
+        set $index=randvar(type=uniform, min=0, mean=25)
+        set $think=randvar(type=uniform, min=0, mean=2)
+        eventgen rate=200
+        define fileset name=s,path=files,entries=50,dirwidth=5,size=$size,prealloc=70
+        define process name=p { thread name=t,memsize=1m,instances=20 {
+          flowop openfile name=open,filesetname=s,indexed=$index,fd=1
+          flowop read name=read,fd=1,iosize=$size
+          flowop closefile name=close,fd=1
+          flowop delay name=think,value=$think
+          flowop eventlimit name=pace
+        } }
+        run 30";
+    let workload = bench.workload(text);
+    let run = |seed: &str| {
+        let mut args = vec!["--interval=500ms", "--seed", seed];
+        args.extend(VIRTUAL);
+        bench.run(&workload, &args).result(0)
+    };
+    let (first, again, other) = (run("1"), run("1"), run("2"));
+    assert_eq!(first.operations, again.operations);
+    assert_ne!(first.operations, other.operations);
+    for file in ["histograms.hlog", "intervals.csv"] {
+        let text = read(&bench, 0, file);
+        assert!(text.len() > 1000, "{file} has {} bytes", text.len());
+        assert!(text == read(&bench, 1, file), "{file} differs");
+        assert!(
+            text != read(&bench, 2, file),
+            "{file} does not depend on the seed"
+        );
+    }
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_charges_the_queue() {
+    let bench = Bench::on_tmpfs();
+    let text = format!("eventgen rate=200\n{LOOKERS}").replace(
+        "flowop statfile name=look,filesetname=s",
+        "flowop eventlimit name=pace
+         flowop statfile name=look,filesetname=s",
+    );
+    let workload = bench.workload(&text);
+    // One worker at 10 ms does 100 a second of the 200 that are due.
+    let mut args = vec!["--time=10s"];
+    args.extend(VIRTUAL);
+    let run = bench.run(&workload, &args).result(0);
+    let look = row(&run, "look");
+    let response = look.response.expect("a paced operation has response times");
+    assert_eq!((look.service.min_ms, look.service.max_ms), (10.0, 10.0));
+    assert!((998..=1000).contains(&look.ops), "{}", look.ops);
+    // Operation n is due at 5n ms and ends at 10n ms: the last waits 5 s, the middle one 2.5 s.
+    assert!((response.max_ms - 5000.0).abs() < 30.0, "{response:?}");
+    assert!((response.mean_ms - 2500.0).abs() < 30.0, "{response:?}");
+    assert!((response.p99_ms - 4950.0).abs() < 60.0, "{response:?}");
+    // Three workers keep up: nobody waits longer than the work takes.
+    args.push("--set=nthreads=3");
+    let run = bench.run(&workload, &args).result(0);
+    let look = row(&run, "look");
+    assert!((1996..=2000).contains(&look.ops), "{}", look.ops);
+    let response = look.response.unwrap();
+    assert!((10.0..10.1).contains(&response.max_ms), "{response:?}");
+}
+
+fn fixture(name: &str) -> String {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/flowops");
+    dir.join(name).to_str().unwrap().to_owned()
+}
+
+/// Operations by name and kind.
+fn counts(run: &Run) -> Vec<(String, String, u64)> {
+    let count =
+        |o: &plimsoll_results::OperationFigures| (o.name.clone(), o.kind.to_string(), o.ops);
+    run.operations.iter().map(count).collect()
+}
+
+const LANES: [&[&str]; 4] = [
+    &["--target=null:"],
+    &["--target=null:?latency=1ms"],
+    &["--target=null:?latency=1ms", "--lanes=2"],
+    &["--target=null:?latency=1ms", "--clock=virtual"],
+];
+
+/// What ends by counts does the same on every lane.
+#[test]
+fn workers_that_meet_do_the_same_on_every_lane() {
+    let bench = Bench::on_tmpfs();
+    for name in [
+        "semaphore_pingpong.f",
+        "semaphore.f",
+        "semaphore_all.f",
+        "block_wakeup.f",
+        "finishoncount.f",
+        "composite.f",
+        "copyfile.f",
+        "createfile.f",
+        "deletefile_all.f",
+    ] {
+        let fixture = fixture(name);
+        let run = |args: &[&str]| counts(&bench.run(&fixture, args).result(0));
+        let on_files = run(&["--dir=work"]);
+        assert!(on_files.iter().any(|(_, _, ops)| *ops > 0));
+        for args in LANES {
+            assert_eq!(run(args), on_files, "{name} {args:?}");
+        }
+    }
+}
+
+/// At a rate of 50 a second for 2 s there are 100 events, on every lane.
+#[test]
+fn limits_hold_on_every_lane() {
+    let bench = Bench::on_tmpfs();
+    let fixture = fixture("eventlimit.f");
+    for args in LANES {
+        let run = bench.run(&fixture, args).result(0);
+        let ops = row(&run, "stat1").ops;
+        assert!((70..=110).contains(&ops), "{args:?}: {ops}");
+    }
+    let run = bench.run(&fixture, LANES[3]).result(0);
+    let ops = row(&run, "stat1").ops;
+    assert!((97..=103).contains(&ops), "{ops} in virtual time");
+}
+
+#[test]
+fn two_reactors_drive_a_thousand_workers() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(LOOKERS);
+    let args = [
+        "--target=null:?latency=10ms",
+        "--lanes=2",
+        "--set=nthreads=1000",
+        "--time=1s",
+    ];
+    let run = bench.run(&workload, &args).result(0);
+    assert_eq!((run.workers, run.lanes), (1000, 2));
+    // An unoptimised program on a machine that does much else; benches measure the real figure.
+    assert!(run.summary.ops > 100_000 / 3, "{}", run.summary.ops);
+    let look = row(&run, "look").service;
+    assert!(look.min_ms >= 10.0, "{look:?}");
+}
+
+#[test]
+fn warm_up_is_in_no_figure() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(LOOKERS);
+    let mut args = vec!["--time=2s", "--warmup=3s"];
+    args.extend(VIRTUAL);
+    let run = bench.run(&workload, &args).result(0);
+    assert!(
+        (199..=200).contains(&run.summary.ops),
+        "{}",
+        run.summary.ops
+    );
+    assert!(
+        (run.window_start_s - 3.0).abs() < 1e-9,
+        "{}",
+        run.window_start_s
+    );
+    assert!((run.window_s - 2.0).abs() < 1e-9, "{}", run.window_s);
+}
