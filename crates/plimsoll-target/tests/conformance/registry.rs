@@ -1,7 +1,7 @@
 //! Targets by their URL: what is accepted, and what is said to what is not.
 
 use crate::support::place_of;
-use plimsoll_target::registry::SCHEMES;
+use plimsoll_target::registry::{SCHEMES, keeps_files};
 use plimsoll_target::{OpError, Purpose, Space, Target, TargetError, Visitor, connect};
 use rustix::io::Errno;
 use std::path::Path;
@@ -49,18 +49,21 @@ fn says(url: &str, message: &str) {
 #[test]
 fn every_scheme_connects() {
     let dir = tempfile::tempdir().unwrap();
-    for (scheme, about) in SCHEMES {
-        assert!(!about.is_empty());
-        for url in [
-            scheme.to_string(),
-            format!("{scheme}:"),
-            format!("{scheme}:?"),
-        ] {
+    for scheme in SCHEMES {
+        assert!(!scheme.about.is_empty());
+        let name = scheme.name;
+        for url in [name.to_string(), format!("{name}:"), format!("{name}:?")] {
             let said = ask(&url, dir.path(), Purpose::Load).unwrap();
-            assert!(said.text.starts_with(scheme), "{url} says {}", said.text);
+            assert!(said.text.starts_with(name), "{url} says {}", said.text);
             assert!(said.exists);
+            // What is known before the target is connected to is what it then says itself.
+            assert_eq!(said.keeps_files, scheme.keeps_files);
+            assert_eq!(keeps_files(&url), scheme.keeps_files, "{url}");
         }
     }
+    assert!(!keeps_files("null:?latency=1ms"));
+    assert!(!keeps_files("posx"));
+    assert!(!keeps_files(""));
 }
 
 #[test]
