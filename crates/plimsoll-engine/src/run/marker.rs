@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const MARKER: &str = ".plimsoll";
 
 /// A file system's own directory in its root does not make the root somebody's.
-const NOBODYS: &[u8] = b"lost+found";
+pub(crate) const NOBODYS: &[u8] = b"lost+found";
 
 /// What a marker file says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

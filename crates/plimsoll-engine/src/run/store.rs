@@ -290,6 +290,9 @@ impl<'a, T: Target> Workplace<'a, T> {
             self.note_tree(&root, None)?;
             self.remove_empty_above(&root)?;
         }
+        for guarded in &self.guarded {
+            foreign.extend(self.strangers(guarded, &foreign)?);
+        }
         for guarded in std::mem::take(&mut self.guarded).into_iter().rev() {
             self.leave(&guarded)?;
         }
@@ -303,6 +306,41 @@ impl<'a, T: Target> Workplace<'a, T> {
         }
         let text = |p: Vec<u8>| String::from_utf8_lossy(&p).into_owned();
         Ok(foreign.into_iter().map(text).collect())
+    }
+
+    /// Entries of a guarded directory that lead neither to something of Plimsoll's nor to what
+    /// is `known` to be foreign.
+    fn strangers(&self, guarded: &Guarded, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, CrewError> {
+        let guard = guarded.guard.as_str();
+        let listed = self.crew.one(async |session| {
+            session.locate(|p| p.extend_from_slice(guard.as_bytes()));
+            session.entries().await
+        });
+        let entries = match listed.and_then(|r| r) {
+            Err(OpError(Errno::NOENT)) => return Ok(vec![]),
+            other => other.map_err(|e| CrewError::failed("list", guard.as_bytes(), e))?,
+        };
+        let above = |path: &[u8], other: &[u8]| {
+            let rest = other.strip_prefix(path);
+            rest.is_some_and(|r| r.is_empty() || r.starts_with(b"/"))
+        };
+        let path = |(name, kind): (Vec<u8>, EntryKind)| {
+            let own = name == marker::MARKER.as_bytes()
+                || (name == marker::NOBODYS && kind == EntryKind::Dir);
+            let path = match guard {
+                "" => name,
+                guard => [guard.as_bytes(), b"/", &name].concat(),
+            };
+            (!own).then_some(path)
+        };
+        let leads_on = |path: &Vec<u8>| {
+            let trees = guarded.marker.trees.iter().map(|t| &t.root);
+            let guards = self.guarded.iter().map(|g| &g.guard);
+            let mut ours = trees.chain(guards);
+            ours.any(|p| above(path, p.as_str().as_bytes())) || known.iter().any(|p| above(path, p))
+        };
+        let paths = entries.into_iter().filter_map(path);
+        Ok(paths.filter(|p| !leads_on(p)).collect())
     }
 
     /// Removes the directories between a guarded one and a tree's root, which Plimsoll made.
