@@ -27,6 +27,12 @@ const LOOK: Nanos = 50_000;
 /// Turns a worker may take before others on its lane get theirs.
 const TURNS: u32 = 128;
 
+/// Virtual nanoseconds that pass when a worker has used up its turns.
+const VIRTUAL_REST: Nanos = 1_000;
+
+/// Stores after which a busy worker looks whether the run is over.
+const BUSY_LOOK: u64 = 1 << 16;
+
 /// Kinds of lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneKind {
@@ -129,11 +135,14 @@ impl Lane {
     #[must_use]
     pub fn breathe(&self) -> Yield {
         let left = self.inner.turns.get();
-        if self.inner.alone.get() || left > 0 {
-            self.inner.turns.set(left.wrapping_sub(1));
-            return Yield::new(false);
+        let real = self.inner.kind != LaneKind::Virtual;
+        if left > 0 || (real && self.inner.alone.get()) {
+            self.inner.turns.set(left.saturating_sub(1));
+            return Yield::new(None, false);
         }
-        Yield::new(true)
+        // A worker that never waits would stop virtual time for everybody.
+        let timed = (!real).then(|| (self.clone(), self.now() + VIRTUAL_REST));
+        Yield::new(timed, true)
     }
 
     /// Waits until a descriptor has something to read, or is at its end.
@@ -149,7 +158,7 @@ impl Lane {
     }
 
     /// Keeps the processor busy with `stores` stores to memory; in virtual time a store takes a
-    /// nanosecond.
+    /// nanosecond. Cut short when the run stops.
     pub async fn busy(&self, stores: u64) {
         if self.inner.kind == LaneKind::Virtual {
             self.timer(self.now().saturating_add(stores)).await;
@@ -159,6 +168,9 @@ impl Lane {
         scratch.resize(512, 0);
         for i in 0..stores {
             black_box(&mut *scratch)[i as usize % 512] = i;
+            if i % BUSY_LOOK == BUSY_LOOK - 1 && self.now() >= self.deadline() {
+                return;
+            }
         }
     }
 

@@ -17,6 +17,14 @@ pub fn pin(cpu: u32) -> Result<(), Errno> {
     rustix::thread::sched_setaffinity(None, &set)
 }
 
+/// Whether the calling thread may run on a processor.
+#[must_use]
+pub fn may_run_on(cpu: u32) -> bool {
+    let cpu = cpu as usize;
+    cpu < CpuSet::MAX_CPU
+        && rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(cpu))
+}
+
 /// Sets the nice value of the calling thread, −20 to 19.
 ///
 /// # Errors

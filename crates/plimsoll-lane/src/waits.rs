@@ -71,13 +71,15 @@ impl Future for Sleep {
 
 /// Lets other workers have a turn. See [`Lane::breathe`].
 pub struct Yield {
+    /// In virtual time, until when.
+    timed: Option<(Lane, Nanos)>,
     pending: bool,
 }
 
 impl Yield {
     #[inline]
-    pub(crate) fn new(pending: bool) -> Self {
-        Self { pending }
+    pub(crate) fn new(timed: Option<(Lane, Nanos)>, pending: bool) -> Self {
+        Self { timed, pending }
     }
 }
 
@@ -89,7 +91,10 @@ impl Future for Yield {
         if !std::mem::replace(&mut self.pending, false) {
             return Poll::Ready(());
         }
-        context.waker().wake_by_ref();
+        match &self.timed {
+            Some((lane, due)) => lane.set_timer(*due),
+            None => context.waker().wake_by_ref(),
+        }
         Poll::Pending
     }
 }

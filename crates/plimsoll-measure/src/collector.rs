@@ -50,6 +50,8 @@ pub struct Collector {
     totals: WindowTotals,
     /// First interval that is not closed yet.
     next: u64,
+    /// The last window whose totals were given out.
+    finished: u32,
 }
 
 impl Collector {
@@ -67,6 +69,7 @@ impl Collector {
             open: BTreeMap::new(),
             totals,
             next: 0,
+            finished: 0,
         }
     }
 
@@ -106,12 +109,15 @@ impl Collector {
     /// Ends the window: takes what was delivered and what lanes that never came back had
     /// recorded. Returns the last intervals and the window's totals.
     pub fn finish(&mut self) -> (Vec<Interval>, WindowTotals) {
-        self.take_deliveries();
         for lane in self.lanes.clone() {
-            if lane.reached(self.totals.number) < u64::MAX >> 24 {
-                let found = lane.salvage();
-                self.merge(&found);
+            let (delivered, current) = lane.take_all();
+            for delivery in delivered {
+                self.merge(&delivery);
+                lane.give_back(delivery.buffer);
             }
+            // Of a lane that has delivered everything this is empty; one that goes on, or never
+            // comes back, had recorded this much.
+            self.merge(&current);
         }
         let mut last = Vec::new();
         while let Some((&index, _)) = self.open.first_key_value() {
@@ -125,6 +131,7 @@ impl Collector {
         };
         let mut totals = std::mem::replace(&mut self.totals, empty);
         (totals.number, totals.start, totals.end) = (number, start, end);
+        self.finished = number;
         (last, totals)
     }
 
@@ -139,6 +146,9 @@ impl Collector {
 
     fn merge(&mut self, delivery: &Delivery) {
         let (number, _, _) = self.window.bounds();
+        if delivery.window != number || number <= self.finished {
+            return;
+        }
         if number != self.totals.number {
             // A new window: what the old one had was dropped with it.
             self.totals = WindowTotals {
@@ -148,9 +158,6 @@ impl Collector {
             };
             self.open.clear();
             self.next = 0;
-        }
-        if delivery.window != number {
-            return;
         }
         let index = delivery.interval.max(self.next);
         let rows = self

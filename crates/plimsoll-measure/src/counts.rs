@@ -82,7 +82,9 @@ impl Counts {
             return;
         }
         let (lo, hi) = self.used();
-        for (i, cell) in self.buckets[lo..=hi].iter().enumerate() {
+        // A reader may come between two stores of the writer, when the bounds do not fit yet.
+        let used = self.buckets.get(lo..=hi).unwrap_or_default();
+        for (i, cell) in used.iter().enumerate() {
             match cell.load(Relaxed) {
                 0 => {}
                 n => visit(value_of(lo + i), u64::from(n)),
@@ -96,7 +98,7 @@ impl Counts {
             return;
         }
         let (lo, hi) = self.used();
-        for cell in &self.buckets[lo..=hi] {
+        for cell in self.buckets.get(lo..=hi).unwrap_or_default() {
             cell.store(0, Relaxed);
         }
         self.count.store(0, Relaxed);

@@ -140,7 +140,7 @@ impl LaneProgress {
     /// Whether the lane has ended and delivered everything.
     #[must_use]
     pub fn ended(&self) -> bool {
-        self.ended.load(Relaxed)
+        self.ended.load(std::sync::atomic::Ordering::Acquire)
     }
 
     /// Says that the lane has ended, even if it could not deliver everything.
@@ -177,19 +177,22 @@ impl LaneProgress {
         self.lock().spare.push(buffer);
     }
 
-    /// What a lane that never came back had recorded when it was last seen.
-    pub(crate) fn salvage(&self) -> Delivery {
-        let mailbox = self.lock();
+    /// Everything that was delivered, and what the lane is writing at this moment: the two
+    /// together, so that nothing falls between them.
+    pub(crate) fn take_all(&self) -> (Vec<Delivery>, Delivery) {
+        let mut mailbox = self.lock();
+        let delivered = std::mem::take(&mut mailbox.delivered);
         let Delivery {
             window,
             interval,
             buffer,
         } = &mailbox.current;
-        Delivery {
+        let current = Delivery {
             window: *window,
             interval: *interval,
             buffer: buffer.clone(),
-        }
+        };
+        (delivered, current)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Mailbox> {
@@ -206,6 +209,8 @@ pub struct Recorder {
     /// Next instant at which something changes.
     boundary: Cell<Nanos>,
     measuring: Cell<bool>,
+    /// The buffer holds operations that completed in a window that is over for this lane.
+    late: Cell<bool>,
     number: Cell<u32>,
     interval: Cell<u64>,
 }
@@ -239,6 +244,7 @@ impl Recorder {
             current: RefCell::new(buffer),
             boundary: Cell::new(Nanos::MAX),
             measuring: Cell::new(false),
+            late: Cell::new(false),
             number: Cell::new(0),
             interval: Cell::new(0),
         }
@@ -267,6 +273,30 @@ impl Recorder {
             if let (Some(intended), Some(response)) = (intended, &cells.response) {
                 response.record(end.saturating_sub(intended));
             }
+        }
+    }
+
+    /// Records an operation that somebody else completed at `end`, at or before now: an
+    /// asynchronous one that is taken notice of later. It counts in the latest window if it
+    /// completed in it, whatever the lane has done since.
+    pub fn record_past(&self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
+        let progress = &self.shared.rows[row as usize];
+        bump(&progress.ops, 1);
+        bump(&progress.bytes, bytes);
+        let (number, from, to) = self.window.bounds();
+        if number == 0 || end < from || end >= to {
+            return;
+        }
+        if self.number.get() != number {
+            // The lane has not been in this window yet; it is now.
+            self.cross(end);
+        }
+        if !self.measuring.get() {
+            self.late.set(true);
+        }
+        if let Some(cells) = &self.current.borrow().rows[row as usize] {
+            bump(&cells.bytes, bytes);
+            cells.service.record(end.saturating_sub(start));
         }
     }
 
@@ -303,14 +333,14 @@ impl Recorder {
             })
     }
 
-    /// Counts an operation that was under way when the window ended.
-    pub fn count_in_flight(&self) {
-        bump(&self.shared.in_flight, 1);
+    /// Counts operations that were under way when the window ended.
+    pub fn count_in_flight(&self, operations: u64) {
+        bump(&self.shared.in_flight, operations);
     }
 
     /// Delivers what is left. Call when the lane ends.
     pub fn finish(&self) {
-        if self.measuring.get() {
+        if self.measuring.get() || self.late.get() {
             self.deliver(u64::MAX >> 24);
             self.measuring.set(false);
         }
@@ -336,7 +366,7 @@ impl Recorder {
         let length = self.window.interval();
         let inside = number > 0 && now >= start && now < end;
         let interval = if inside { (now - start) / length } else { 0 };
-        if self.measuring.get()
+        if (self.measuring.get() || self.late.get())
             && (number != self.number.get() || interval != self.interval.get() || !inside)
         {
             self.deliver(if inside { interval } else { u64::MAX >> 24 });
@@ -374,6 +404,7 @@ impl Recorder {
             .unwrap_or_else(|| Arc::new(IntervalBuffer::new(&self.shared.specs)));
         let full = std::mem::replace(&mut *current, empty);
         mailbox.current.buffer = current.clone();
+        self.late.set(false);
         let (window, interval) = (self.number.get(), self.interval.get());
         mailbox.delivered.push(Delivery {
             window,

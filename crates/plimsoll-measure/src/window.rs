@@ -20,9 +20,16 @@ impl WindowState {
     /// No window yet; series will have intervals of this length.
     #[must_use]
     pub fn new(interval: Nanos) -> Self {
+        Self::after(interval, 0)
+    }
+
+    /// No window yet, but `windows` in an earlier part of the same run: the next one has the
+    /// number after them.
+    #[must_use]
+    pub fn after(interval: Nanos, windows: u32) -> Self {
         Self {
             epoch: AtomicU32::new(0),
-            number: AtomicU32::new(0),
+            number: AtomicU32::new(windows),
             start: AtomicU64::new(Nanos::MAX),
             end: AtomicU64::new(Nanos::MAX),
             interval: interval.max(1),
