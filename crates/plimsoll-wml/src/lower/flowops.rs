@@ -27,6 +27,8 @@ pub(super) struct ThreadState {
     pub(super) largest_io: u64,
     /// Targets by name, in the order of the flowops that have them.
     pub(super) pending: Vec<Pending>,
+    /// A flowop that opens a slot, or might, was found wrong: nobody knows which are open.
+    slots_unknown: bool,
 }
 
 impl ThreadState {
@@ -37,6 +39,7 @@ impl ThreadState {
             steps_left,
             largest_io: 0,
             pending: Vec::new(),
+            slots_unknown: false,
         }
     }
 }
@@ -67,13 +70,16 @@ impl Lowerer<'_> {
             }
             // What was wrong in one use of a composite is wrong in the next.
             let span = flowop.kind.span;
-            if self.failed.contains(&span) {
-                continue;
-            }
-            match self.step(flowop, scope, state) {
+            let step = if self.failed.contains(&span) {
+                Err(Reported)
+            } else {
+                self.step(flowop, scope, state)
+            };
+            match step {
                 Ok(step) => steps.push(step),
                 Err(Reported) => {
                     self.failed.insert(span);
+                    state.slots_unknown |= may_open(flowop);
                 }
             }
         }
@@ -438,7 +444,8 @@ impl Lowerer<'_> {
 
     /// Every slot that a flowop of the thread works on must be opened by one.
     pub(super) fn check_slots(&mut self, state: &ThreadState) -> Lowered<()> {
-        if state.uses.iter().any(|u| u.any) {
+        // Where the flowop that opens a slot has been reported, its users would only repeat that.
+        if state.slots_unknown || state.uses.iter().any(|u| u.any) {
             return Ok(());
         }
         let opened: BTreeSet<u8> = state
@@ -469,6 +476,17 @@ impl Lowerer<'_> {
             outcome = Err(self.problem(problem.help(help)));
         }
         outcome
+    }
+}
+
+/// Whether a flowop may open a slot; one of an unknown name may be anything.
+fn may_open(f: &Flowop) -> bool {
+    match flowop(&f.kind.value) {
+        Some(info) => {
+            matches!(info.kind, FlowopKind::Open | FlowopKind::Create)
+                || f.attrs.get(Key::Fileset).is_some()
+        }
+        None => true,
     }
 }
 

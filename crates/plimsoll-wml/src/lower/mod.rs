@@ -124,6 +124,8 @@ struct Lowerer<'a> {
     reading: Vec<String>,
     /// Variables that have been reported as never set.
     missing: HashSet<String>,
+    /// Variables whose values have been reported as wrong, and how.
+    blamed: HashSet<(String, String)>,
     parameters: Vec<Parameter>,
     /// Parameters by name.
     parameter_index: HashMap<String, usize>,
@@ -176,6 +178,7 @@ impl<'a> Lowerer<'a> {
             override_values: HashMap::new(),
             reading: Vec::new(),
             missing: HashSet::new(),
+            blamed: HashSet::new(),
             parameters: Vec::new(),
             parameter_index: HashMap::new(),
             randoms: Vec::new(),

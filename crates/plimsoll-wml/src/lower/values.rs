@@ -241,9 +241,18 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Reports a bad value; when it came from the command line, says so.
+    /// Reports a bad value; when it came from the command line, says so. A variable whose value
+    /// is wrong in one place is wrong in the same way in others: that is reported once.
     pub(super) fn value_problem(&mut self, problem: Problem) -> Reported {
         let written = self.snippet(problem.span);
+        // All but the attribute's name, which comes first: it differs from place to place.
+        let wrong = problem.message.split_once("` ").map(|(_, w)| w.to_string());
+        if let Some(wrong) = wrong
+            && written.starts_with('$')
+            && !self.blamed.insert((written.clone(), wrong))
+        {
+            return Reported;
+        }
         let overrides = self.overrides;
         let named = written.strip_prefix('$').unwrap_or_default();
         let from = overrides.sets.iter().rev().find(|(name, _)| name == named);
