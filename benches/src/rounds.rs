@@ -53,6 +53,16 @@ pub(crate) fn interleave(
     Ok(figures.into_iter().map(Figures::new).collect())
 }
 
+/// Does something on a thread of its own. A worker of the engine has one, and descriptors cost a
+/// little more in a process with several threads: without this a hand-written loop would have
+/// that advantage.
+pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

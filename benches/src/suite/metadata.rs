@@ -3,7 +3,7 @@
 use super::Bench;
 use crate::error::{BenchError, plausible};
 use crate::load::{Conditions, Load, plan, run};
-use crate::rounds::{Contender, interleave};
+use crate::rounds::{Contender, interleave, on_a_thread};
 use crate::table::{Goal, Row, Unit};
 use plimsoll_plan::{FileId, FilesetId, Layout, Overrides};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -160,7 +160,7 @@ fn compare(
     what: &str,
     text: &str,
     rows: &[&str],
-    cycle: impl Fn(BorrowedFd<'_>, &CStr, &mut Timer) -> Result<(), Errno>,
+    cycle: impl Fn(BorrowedFd<'_>, &CStr, &mut Timer) -> Result<(), Errno> + Sync,
 ) -> Result<Vec<Row>, BenchError> {
     let dir = &bench.dir(name)?;
     let how = &Conditions {
@@ -190,7 +190,7 @@ fn compare(
             }
         }
     };
-    let contenders: Vec<Contender<'_>> = vec![Box::new(ours), Box::new(by_hand)];
+    let contenders: Vec<Contender<'_>> = vec![Box::new(ours), Box::new(|| on_a_thread(by_hand))];
     let figures = interleave(bench.rounds(), contenders)?;
     Ok(vec![Row::beside(
         what,

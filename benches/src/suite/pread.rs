@@ -4,7 +4,7 @@ use super::Bench;
 use crate::error::{BenchError, plausible};
 use crate::fio;
 use crate::load::{Conditions, run};
-use crate::rounds::{Contender, interleave};
+use crate::rounds::{Contender, interleave, on_a_thread};
 use crate::table::{Goal, Row, Unit};
 use rustix::fs::{CWD, Mode, OFlags};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let file = &find_file(&dir, bytes)?;
     let contenders: Vec<Contender<'_>> = vec![
         Box::new(ours),
-        Box::new(|| by_hand(file, bytes, how.time)),
+        Box::new(|| on_a_thread(|| by_hand(file, bytes, how.time))),
         Box::new(|| fio::random_reads(file, bytes, seconds)),
     ];
     let figures = interleave(bench.rounds(), contenders)?;
