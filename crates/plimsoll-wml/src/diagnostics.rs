@@ -1,7 +1,9 @@
 //! Errors in a workload: each with its place, what was expected, and a way out.
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, ThemeStyles};
+use crate::excerpt::{Excerpt, shorten};
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, ThemeStyles};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Most errors collected before reading stops; more would bury the first.
@@ -57,7 +59,7 @@ impl Span {
         }
     }
 
-    pub(crate) fn range(self) -> std::ops::Range<usize> {
+    pub(crate) fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
@@ -71,6 +73,8 @@ pub(crate) struct Problem {
     pub(crate) help: Option<String>,
     /// A second place that has to do with it.
     pub(crate) also: Option<(Span, String)>,
+    /// The text as a whole is at fault: there is no place in it to show.
+    pub(crate) whole_text: bool,
 }
 
 impl Problem {
@@ -81,6 +85,19 @@ impl Problem {
             label: label.into(),
             help: None,
             also: None,
+            whole_text: false,
+        }
+    }
+
+    /// Something wrong with the text of number `file` as a whole.
+    pub(crate) fn of_text(file: u16, message: impl Into<String>) -> Self {
+        let span = Span {
+            file,
+            ..Span::default()
+        };
+        Self {
+            whole_text: true,
+            ..Self::new(span, message, "")
         }
     }
 
@@ -235,60 +252,77 @@ impl std::error::Error for Diagnostics {}
 
 /// One problem in the form the renderer takes.
 #[derive(Debug)]
-struct View<'a> {
-    problem: &'a Problem,
-    source: NamedSource<String>,
+struct View {
+    message: String,
+    help: Option<String>,
+    excerpt: Option<Excerpt>,
     labels: Vec<LabeledSpan>,
 }
 
-impl<'a> View<'a> {
-    fn new(problem: &'a Problem, sources: &[Arc<Source>]) -> Self {
+impl View {
+    fn new(problem: &Problem, sources: &[Arc<Source>]) -> Self {
         let file = usize::from(problem.span.file).min(sources.len() - 1);
         let source = &sources[file];
-        let mut labels = vec![LabeledSpan::new_primary_with_span(
-            Some(problem.label.clone()).filter(|l| !l.is_empty()),
-            within(problem.span, &source.text),
-        )];
+        let help = problem.help.as_deref().map(shorten);
+        if problem.whole_text {
+            return Self {
+                message: shorten(&format!("{}: {}", source.name, problem.message)),
+                help,
+                excerpt: None,
+                labels: vec![],
+            };
+        }
+        let mut marks = vec![within(problem.span, &source.text)];
+        let mut texts = vec![Some(shorten(&problem.label)).filter(|l| !l.is_empty())];
         if let Some((span, label)) = &problem.also
             && span.file == problem.span.file
         {
-            labels.push(LabeledSpan::new_with_span(
-                Some(label.clone()),
-                within(*span, &source.text),
-            ));
+            marks.push(within(*span, &source.text));
+            texts.push(Some(shorten(label)));
         }
+        let excerpt = Excerpt::new(source, &marks);
+        let labels = excerpt.marks.iter().zip(texts).enumerate();
+        let labels = labels.map(|(i, (mark, text))| {
+            let place = (mark.start, mark.len());
+            match i {
+                0 => LabeledSpan::new_primary_with_span(text, place),
+                _ => LabeledSpan::new_with_span(text, place),
+            }
+        });
         Self {
-            problem,
-            source: NamedSource::new(&source.name, source.text.clone()),
-            labels,
+            message: shorten(&problem.message),
+            help,
+            labels: labels.collect(),
+            excerpt: Some(excerpt),
         }
     }
 }
 
-/// Offset and length of a span, cut to its first line and to the text.
-fn within(span: Span, text: &str) -> (usize, usize) {
+/// The bytes of a span, cut to its first line and to the text.
+fn within(span: Span, text: &str) -> Range<usize> {
     let start = text.floor_char_boundary(span.start as usize);
     let end = text.floor_char_boundary(span.end as usize).max(start);
     let line = text[start..end].lines().next().unwrap_or("");
-    (start, line.len())
+    start..start + line.len()
 }
 
-impl fmt::Display for View<'_> {
+impl fmt::Display for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem.message)
+        f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for View<'_> {}
+impl std::error::Error for View {}
 
-impl miette::Diagnostic for View<'_> {
+impl miette::Diagnostic for View {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        let help = self.problem.help.as_ref()?;
+        let help = self.help.as_ref()?;
         Some(Box::new(help))
     }
 
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        Some(&self.source)
+        let excerpt = self.excerpt.as_ref()?;
+        Some(excerpt)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {

@@ -32,6 +32,7 @@
 mod ast;
 mod attributes;
 mod diagnostics;
+mod excerpt;
 mod lexer;
 pub mod library;
 mod lower;

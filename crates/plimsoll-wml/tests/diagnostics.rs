@@ -86,3 +86,31 @@ fn colour_is_only_there_when_asked_for() {
     assert!(e.render(true, 80).contains('\u{1b}'));
     assert!(!e.render(false, 80).contains('\u{1b}'));
 }
+
+#[test]
+fn a_text_that_is_too_large_is_not_shown() {
+    let text = "x".repeat(3_000_000);
+    let Err(e) = common::lower_with(&text, &Overrides::default()) else {
+        panic!("accepted");
+    };
+    assert_eq!(
+        e.to_string(),
+        "  × test.f: the file has 3000000 bytes; a workload is at most 1048576\n"
+    );
+}
+
+#[test]
+fn long_lines_are_cut_around_the_caret() {
+    let text = format!(
+        "set $a=\"{}\" rn 60 # {}\n",
+        "y".repeat(3000),
+        "z".repeat(2000)
+    );
+    let Err(e) = common::lower_with(&text, &Overrides::default()) else {
+        panic!("accepted");
+    };
+    let picture = e.to_string();
+    assert!(picture.contains("test.f:1:3011"), "{picture}");
+    assert!(picture.contains("yyy\" rn 60 # zzz"), "{picture}");
+    assert!(picture.len() < 1500, "{} bytes: {picture}", picture.len());
+}

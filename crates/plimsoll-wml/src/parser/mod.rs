@@ -65,13 +65,12 @@ pub(crate) fn parse_text(text: &str, file: u16) -> Tree {
         return Tree {
             statements: vec![],
             comments: vec![],
-            problems: vec![Problem::new(
-                Span::default(),
+            problems: vec![Problem::of_text(
+                file,
                 format!(
                     "the file has {} bytes; a workload is at most {MOST_BYTES}",
                     text.len()
                 ),
-                "",
             )],
         };
     }

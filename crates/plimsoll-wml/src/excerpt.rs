@@ -1,0 +1,219 @@
+//! The piece of a text that an error shows: long lines are cut around what they are shown for.
+
+use crate::diagnostics::Source;
+use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use std::ops::Range;
+
+/// Most characters of a line that are shown for one mark.
+const MOST_COLUMNS: usize = 120;
+
+/// Of these, characters before the mark where there are as many.
+const COLUMNS_BEFORE: usize = 40;
+
+/// Most characters of a message, a label or a help; the middle of a longer one is left out.
+const MOST_CHARACTERS: usize = 500;
+
+/// A text with its long lines cut, and where its marks lie in it.
+#[derive(Debug)]
+pub(crate) struct Excerpt {
+    name: String,
+    text: String,
+    /// The marks as bytes of the cut text, in the order they were given.
+    pub(crate) marks: Vec<Range<usize>>,
+    /// Columns of the marks in the whole text, in characters from 0.
+    columns: Vec<usize>,
+}
+
+impl Excerpt {
+    /// Cuts a text around marks, each of which lies within one line.
+    pub(crate) fn new(source: &Source, marks: &[Range<usize>]) -> Self {
+        let column = |m: &Range<usize>| source.position(m.start).1 as usize - 1;
+        let mut excerpt = Self {
+            name: source.name.clone(),
+            text: String::new(),
+            marks: marks.to_vec(),
+            columns: marks.iter().map(column).collect(),
+        };
+        let mut start = 0;
+        for line in source.text.split_inclusive('\n') {
+            let end = start + line.len();
+            // A mark behind the last byte of the text belongs to its last line.
+            let last = end == source.text.len();
+            let here = |m: &Range<usize>| {
+                m.start >= start
+                    && (m.start < end || last && m.start == end && !line.ends_with('\n'))
+            };
+            let on_line: Vec<usize> = (0..marks.len()).filter(|i| here(&marks[*i])).collect();
+            excerpt.push_line(line, start, marks, &on_line);
+            start = end;
+        }
+        let length = excerpt.text.len();
+        for (mark, given) in excerpt.marks.iter_mut().zip(marks) {
+            // Only a mark behind a final line end was on no line.
+            if given.start >= start && source.text.ends_with('\n') {
+                *mark = length..length;
+            }
+        }
+        excerpt
+    }
+
+    /// Appends a line that begins at `start`; `on_line` are the marks that lie on it.
+    fn push_line(&mut self, line: &str, start: usize, marks: &[Range<usize>], on_line: &[usize]) {
+        let content = line.trim_end_matches('\n');
+        let windows = windows(content, on_line.iter().map(|i| marks[*i].start - start));
+        let mut shown_to = 0;
+        for window in windows {
+            if window.start > shown_to {
+                self.text.push('…');
+            }
+            for i in on_line {
+                let mark = marks[*i].start - start..marks[*i].end - start;
+                if window.contains(&mark.start) || mark.start == window.end {
+                    let moved = self.text.len() + mark.start - window.start;
+                    let length = mark.end.min(window.end).saturating_sub(mark.start);
+                    self.marks[*i] = moved..moved + length;
+                }
+            }
+            self.text.push_str(&content[window.clone()]);
+            shown_to = window.end;
+        }
+        if shown_to < content.len() {
+            self.text.push('…');
+        }
+        self.text.push_str(&line[content.len()..]);
+    }
+}
+
+/// The pieces of a line that are shown, in order and apart from each other; `marks` are bytes of
+/// the line.
+fn windows(line: &str, marks: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    // A line of so few bytes has no more characters.
+    if line.len() <= MOST_COLUMNS {
+        return vec![0..line.len()];
+    }
+    let starts: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
+    let byte = |character: usize| starts.get(character).copied().unwrap_or(line.len());
+    let mut firsts: Vec<usize> = marks
+        .map(|m| {
+            starts
+                .partition_point(|s| *s < m)
+                .saturating_sub(COLUMNS_BEFORE)
+        })
+        .collect();
+    if firsts.is_empty() {
+        firsts.push(0);
+    }
+    firsts.sort_unstable();
+    let mut windows: Vec<Range<usize>> = Vec::new();
+    for first in firsts {
+        let (from, to) = (byte(first), byte(first + MOST_COLUMNS));
+        match windows.last_mut() {
+            Some(before) if from <= before.end => before.end = to.max(before.end),
+            _ => windows.push(from..to),
+        }
+    }
+    windows
+}
+
+impl SourceCode for Excerpt {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        lines_before: usize,
+        lines_after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let found = self.text.read_span(span, lines_before, lines_after)?;
+        // Without context the renderer asks where a mark is: its place in the whole text.
+        let marks = self.marks.iter().zip(&self.columns);
+        let mark = marks.filter(|_| lines_before == 0 && lines_after == 0);
+        let at_mark = mark
+            .into_iter()
+            .find(|(m, _)| m.start == span.offset())
+            .map(|(_, column)| *column);
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            found.data(),
+            *found.span(),
+            found.line(),
+            at_mark.unwrap_or(found.column()),
+            found.line_count(),
+        )))
+    }
+}
+
+/// A message without its middle, should it quote something endless.
+pub(crate) fn shorten(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= MOST_CHARACTERS {
+        return text.into();
+    }
+    let half = MOST_CHARACTERS / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(length - half).collect();
+    format!("{head}…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shown(excerpt: &Excerpt, mark: usize) -> &str {
+        &excerpt.text[excerpt.marks[mark].clone()]
+    }
+
+    #[test]
+    fn short_lines_are_left_whole() {
+        let source = Source::new("x", "one\ntwo ä three\n");
+        let e = Excerpt::new(&source, &[8..10, 17..17]);
+        assert_eq!(e.text, source.text);
+        assert_eq!(shown(&e, 0), "ä");
+        assert_eq!(e.marks[1], 17..17);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_marks() {
+        let line = format!(
+            "{}HERE{}THERE{}",
+            "a".repeat(1000),
+            "b".repeat(1000),
+            "c".repeat(999)
+        );
+        let source = Source::new("x", &format!("first\n{line}\nlast\n"));
+        let (here, there) = (1006..1010, 2010..2015);
+        let e = Excerpt::new(&source, &[there, here]);
+        assert_eq!((shown(&e, 0), shown(&e, 1)), ("THERE", "HERE"));
+        assert_eq!(e.text.matches('…').count(), 3);
+        assert!(e.text.len() < 280, "{}", e.text);
+        assert_eq!(e.columns, [2004, 1000]);
+    }
+
+    #[test]
+    fn endless_messages_keep_both_ends() {
+        let text = shorten(&format!("unknown `{}` here", "x".repeat(9000)));
+        assert_eq!(text.chars().count(), MOST_CHARACTERS + 1);
+        assert!(
+            text.starts_with("unknown `x") && text.ends_with("x` here"),
+            "{text}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_marked_stays_marked(
+            text in "[aä\n]{0,400}",
+            at in 0usize..400,
+            length in 0usize..8,
+        ) {
+            let start = text.floor_char_boundary(at.min(text.len()));
+            let end = text.floor_char_boundary((start + length).min(text.len()));
+            let end = text[start..end].find('\n').map_or(end, |n| start + n);
+            let source = Source::new("x", &text);
+            let e = Excerpt::new(&source, &[start..end]);
+            prop_assert_eq!(shown(&e, 0), &text[start..end]);
+            prop_assert_eq!(e.text.matches('\n').count(), text.matches('\n').count());
+            let widest = e.text.lines().map(|l| l.chars().count()).max().unwrap_or(0);
+            prop_assert!(widest <= MOST_COLUMNS + 2);
+        }
+    }
+}
