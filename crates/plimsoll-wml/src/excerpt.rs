@@ -89,7 +89,7 @@ impl Excerpt {
 fn windows(line: &str, marks: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
     // A line of so few bytes has no more characters.
     if line.len() <= MOST_COLUMNS {
-        return vec![0..line.len()];
+        return Vec::from([0..line.len()]);
     }
     let starts: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
     let byte = |character: usize| starts.get(character).copied().unwrap_or(line.len());
@@ -209,7 +209,8 @@ mod tests {
             let end = text.floor_char_boundary((start + length).min(text.len()));
             let end = text[start..end].find('\n').map_or(end, |n| start + n);
             let source = Source::new("x", &text);
-            let e = Excerpt::new(&source, &[start..end]);
+            let mark = start..end;
+            let e = Excerpt::new(&source, std::slice::from_ref(&mark));
             prop_assert_eq!(shown(&e, 0), &text[start..end]);
             prop_assert_eq!(e.text.matches('\n').count(), text.matches('\n').count());
             let widest = e.text.lines().map(|l| l.chars().count()).max().unwrap_or(0);
