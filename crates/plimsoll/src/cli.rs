@@ -27,7 +27,7 @@ Examples:
   plimsoll plan my.f                         what running a file would do
 
 Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 ran but the result is invalid,
-130 interrupted.")]
+130 interrupted (SIGINT, SIGTERM or SIGHUP).")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -101,7 +101,7 @@ Examples:
 
 Without --dir, a workload file's own paths are used as they are written, and a built-in workload
 gets a fresh directory below the system's temporary directory.
-Exit codes: 0 valid, 1 failed, 2 refused, 3 invalid, 130 interrupted.";
+Exit codes: 0 valid, 1 failed, 2 refused, 3 invalid, 130 interrupted (SIGINT, SIGTERM or SIGHUP).";
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
