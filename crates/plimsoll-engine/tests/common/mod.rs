@@ -1,7 +1,7 @@
 //! Runs WML texts on real directories.
 #![allow(dead_code, missing_docs)]
 
-use plimsoll_engine::{EngineError, Event, Observer, Outcome, Settings, Stop, run};
+use plimsoll_engine::{ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, run};
 use plimsoll_measure::OpTotals;
 use plimsoll_plan::{Overrides, Plan};
 use std::path::Path;
@@ -50,6 +50,18 @@ pub fn try_run(plan: &Plan, target: &str) -> Result<(Outcome, Heard), EngineErro
     };
     let mut heard = Heard::default();
     run(plan, &settings, &Stop::default(), &mut heard).map(|o| (o, heard))
+}
+
+/// Runs in virtual time on nothing; an operation takes `latency`.
+pub fn run_virtually(plan: &Plan, latency: &str) -> Outcome {
+    let settings = Settings {
+        target: format!("null:?latency={latency}"),
+        clock: ClockKind::Virtual,
+        ..Settings::default()
+    };
+    let outcome = run(plan, &settings, &Stop::default(), &mut Heard::default()).unwrap();
+    assert_eq!(outcome.failure, None);
+    outcome
 }
 
 pub fn run_ok(plan: &Plan) -> (Outcome, Heard) {
