@@ -325,18 +325,26 @@ fn choose(entries: u64, percent: u8, stream: Stream) -> Vec<u64> {
 
 /// `/` and a position as at least eight decimal digits.
 fn push_name(position: u32, out: &mut Vec<u8>) {
-    let mut text = *b"/00000000";
-    let mut rest = position;
-    for digit in text[1..].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    if rest == 0 {
-        out.extend_from_slice(&text);
+    out.push(b'/');
+    if position < 100_000_000 {
+        out.extend_from_slice(&eight_digits(position));
     } else {
-        out.push(b'/');
         out.extend_from_slice(position.to_string().as_bytes());
     }
+}
+
+/// Eight decimal digits of a number that has no more. Every name of a path goes through here
+/// before each operation, so the digits are split in three steps, halves side by side in one
+/// word, instead of by eight divisions that wait for each other.
+fn eight_digits(n: u32) -> [u8; 8] {
+    let (high, low) = (u64::from(n / 10_000), u64::from(n % 10_000));
+    let fours = high | low << 32;
+    // x / 100 is x * 10486 >> 20 for x < 10 000, and x / 10 is x * 103 >> 10 for x < 100.
+    let hundreds = (fours * 10_486) >> 20 & 0x7f_0000_007f;
+    let pairs = hundreds | (fours - hundreds * 100) << 16;
+    let tens = (pairs * 103) >> 10 & 0x000f_000f_000f_000f;
+    let digits = tens | (pairs - tens * 10) << 8;
+    (digits | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
 /// A directory whose contents are being laid out.

@@ -143,3 +143,18 @@ proptest! {
         prop_assert_ne!(lay(seed).fingerprint(), lay(seed.wrapping_add(1)).fingerprint());
     }
 }
+
+#[test]
+fn names_are_positions_in_eight_digits_or_more() {
+    let name = |n: u32| {
+        let mut out = Vec::new();
+        push_name(n, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    let edges = [0, 1, 99_999_999, 100_000_000, u32::MAX];
+    // Every group of four digits in both halves: the halves are split alike.
+    let groups = (0..10_000).flat_map(|n| [n, n * 10_000, n * 10_001]);
+    for n in edges.into_iter().chain(groups) {
+        assert_eq!(name(n), format!("/{n:08}"));
+    }
+}
