@@ -62,6 +62,17 @@ impl WaitList {
         }
     }
 
+    /// Wakes all likewise, where what waiters look at was changed by sequentially consistent
+    /// read-modify-writes: they order the change before the look for waiters as the fence of
+    /// [`WaitList::wake_all`] does, and a second barrier would cost every operation that chooses
+    /// a file.
+    #[inline]
+    pub(crate) fn wake_all_after_seq_cst(&self) {
+        if self.waiting.load(SeqCst) > 0 {
+            self.wake_waiters();
+        }
+    }
+
     #[cold]
     fn wake_waiters(&self) {
         let mut wakers = lock(&self.wakers);

@@ -1,7 +1,7 @@
 //! A set of numbers that many threads take from and give back to, without a lock.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
 /// Words of a processor's cache line; blocks that different threads work in do not share one.
 const LINE: usize = 8;
@@ -64,7 +64,7 @@ impl Bits {
     fn mark(&self, level: usize, at: usize) {
         let mut at = at;
         for level in &self.levels[level..] {
-            let before = level.word(at / 64).fetch_or(1 << (at % 64), AcqRel);
+            let before = level.word(at / 64).fetch_or(1 << (at % 64), SeqCst);
             if before != 0 {
                 return;
             }
@@ -72,13 +72,14 @@ impl Bits {
         }
     }
 
-    /// Puts a number in.
+    /// Puts a number in; every store is sequentially consistent, so that a caller who then looks
+    /// for waiters needs no fence.
     #[inline]
     pub(crate) fn insert(&self, i: u32) {
         let at = i as usize;
         if self.levels[0]
             .word(at / 64)
-            .fetch_or(1 << (at % 64), AcqRel)
+            .fetch_or(1 << (at % 64), SeqCst)
             == 0
         {
             self.mark(1, at / 64);

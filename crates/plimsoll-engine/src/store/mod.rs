@@ -94,13 +94,14 @@ impl FilesetState {
     }
 
     /// Ends the work on a file: it is idle again, existing or not.
+    #[inline]
     pub(crate) fn release(&self, file: FileId, now: Kind) {
         self.files.release(file.0, now);
-        self.released.wake_all();
+        self.released.wake_all_after_seq_cst();
     }
 
     pub(crate) fn release_leaf_dir(&self, dir: u32, now: Kind) {
         self.leaf_dirs.release(dir, now);
-        self.released.wake_all();
+        self.released.wake_all_after_seq_cst();
     }
 }
