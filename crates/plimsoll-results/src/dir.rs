@@ -1,16 +1,15 @@
 //! The results directory.
 
+use crate::hidden::Hidden;
 use crate::histograms::{self, IntervalHistogram};
 use crate::series::SeriesWriter;
 use crate::{ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError, Run, SCHEMA};
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use tempfile::TempDir;
 
 /// Most runs of one workload that may begin in the same second.
 const MOST_IN_A_SECOND: u32 = 10_000;
@@ -23,11 +22,13 @@ pub struct RunDir {
 
 /// A results directory that is being written.
 ///
-/// It has a hidden name until [`RunWriter::finish`]; dropped before that, it is removed.
+/// It has a hidden name until [`RunWriter::finish`]; dropped before that, it is removed. One that
+/// a killed process left is removed by the next run of the same machine that writes to the same
+/// root.
 pub struct RunWriter {
     root: PathBuf,
     name: String,
-    dir: TempDir,
+    dir: Hidden,
     series: SeriesWriter,
     /// After `dir`, so that it is dropped when the hidden directory has gone.
     _made_root: Option<MadeRoot>,
@@ -59,11 +60,7 @@ impl RunWriter {
     ) -> Result<Self, ResultsError> {
         let made_root = (!root.exists()).then(|| MadeRoot(root.to_owned()));
         std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
-        let dir = tempfile::Builder::new()
-            .prefix(".plimsoll-")
-            .permissions(Permissions::from_mode(0o777))
-            .tempdir_in(root)
-            .map_err(ResultsError::io("create a directory in", root))?;
+        let dir = Hidden::create(root)?;
         let base = match clock {
             ClockKind::Real => started,
             ClockKind::Virtual => SystemTime::UNIX_EPOCH,
@@ -96,8 +93,7 @@ impl RunWriter {
         self.series.finish()?;
         write_run(&hidden.join(RUN_FILE), run)?;
         let path = publish(&hidden, &self.root, &self.name)?;
-        // The directory has moved away; there is nothing left to remove.
-        let _moved = self.dir.keep();
+        self.dir.published(&path);
         Ok(RunDir { path })
     }
 }

@@ -10,6 +10,7 @@ mod assemble;
 mod dir;
 mod environment;
 mod error;
+mod hidden;
 mod histograms;
 mod run;
 mod series;

@@ -89,7 +89,8 @@ impl Excerpt {
 fn windows(line: &str, marks: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
     // A line of so few bytes has no more characters.
     if line.len() <= MOST_COLUMNS {
-        return Vec::from([0..line.len()]);
+        let whole = 0..line.len();
+        return vec![whole];
     }
     let starts: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
     let byte = |character: usize| starts.get(character).copied().unwrap_or(line.len());

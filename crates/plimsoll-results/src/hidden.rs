@@ -1,0 +1,204 @@
+//! Results that are being written: a hidden directory with a file that says whose it is.
+
+use crate::{HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError};
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// How names of hidden directories begin; random characters follow.
+const PREFIX: &str = ".plimsoll-";
+
+/// Number of random characters in the name of a hidden directory.
+const RANDOM_CHARACTERS: usize = 6;
+
+/// File in a hidden directory that its writer holds a lock on.
+const OWNER_FILE: &str = ".owner";
+
+/// The owner file until it is locked.
+const UNLOCKED_OWNER_FILE: &str = ".owner-unlocked";
+
+/// Most bytes of an owner file.
+const MOST_OWNER_BYTES: u64 = 512;
+
+/// A hidden directory; dropped, it is removed.
+pub(crate) struct Hidden {
+    dir: TempDir,
+    /// Holds the lock, which the system lifts when the process ends, however it does.
+    /// After `dir`, so that it is held until the directory has gone.
+    _owner: File,
+}
+
+impl Hidden {
+    /// Makes a hidden directory below `root`, and removes those that runs of this machine left
+    /// there when they were killed.
+    pub(crate) fn create(root: &Path) -> Result<Self, ResultsError> {
+        remove_abandoned(root);
+        let dir = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .rand_bytes(RANDOM_CHARACTERS)
+            .permissions(Permissions::from_mode(0o777))
+            .tempdir_in(root)
+            .map_err(ResultsError::io("create a directory in", root))?;
+        let owner =
+            own(dir.path()).map_err(ResultsError::io("write", &dir.path().join(OWNER_FILE)))?;
+        Ok(Self { dir, _owner: owner })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Lets go of the directory, which has been renamed to `path`.
+    pub(crate) fn published(self, path: &Path) {
+        let _moved = self.dir.keep();
+        // In a directory with a name the file means nothing; should it stay, it harms nobody.
+        let _ = std::fs::remove_file(path.join(OWNER_FILE));
+    }
+}
+
+/// Makes and locks the owner file. It gets its name when it is locked: another run that looks at
+/// it before must not find it free.
+fn own(dir: &Path) -> io::Result<File> {
+    let unlocked = dir.join(UNLOCKED_OWNER_FILE);
+    let mut file = File::create_new(&unlocked)?;
+    match file.lock() {
+        // Without locks nobody can find the owner gone; the directory is then never taken away.
+        Err(e) if e.kind() == io::ErrorKind::Unsupported => {
+            std::fs::remove_file(&unlocked)?;
+            return Ok(file);
+        }
+        locked => locked?,
+    }
+    file.write_all(owner_line(std::process::id()).as_bytes())?;
+    std::fs::rename(&unlocked, dir.join(OWNER_FILE))?;
+    Ok(file)
+}
+
+/// What an owner file holds. Locks of another machine may be invisible here, so it is named.
+fn owner_line(process: u32) -> String {
+    let uname = rustix::system::uname();
+    let host = uname.nodename().to_string_lossy();
+    format!("plimsoll results being written by process {process} on {host}\n")
+}
+
+/// Removes hidden directories whose owners are gone. What cannot be removed stays: it is in
+/// nobody's way.
+fn remove_abandoned(root: &Path) {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    for entry in entries {
+        let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
+        if is_dir
+            && entry.file_name().to_str().is_some_and(is_hidden_name)
+            && let Some(_lock) = lock_of_gone_owner(&entry.path())
+        {
+            let _ = remove_own(&entry.path());
+        }
+    }
+}
+
+fn is_hidden_name(name: &str) -> bool {
+    name.strip_prefix(PREFIX).is_some_and(|rest| {
+        rest.len() == RANDOM_CHARACTERS && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+    })
+}
+
+/// The lock of a directory's owner file, if its owner does not hold it any more.
+fn lock_of_gone_owner(dir: &Path) -> Option<File> {
+    let path = dir.join(OWNER_FILE);
+    let is_file = |m: std::fs::Metadata| m.is_file();
+    if !std::fs::symlink_metadata(&path).is_ok_and(is_file) {
+        return None;
+    }
+    // A shared file system may want write access for an exclusive lock.
+    let file = File::options().read(true).write(true).open(&path).ok()?;
+    file.try_lock().ok()?;
+    let mut text = String::new();
+    let start = (&file).take(MOST_OWNER_BYTES).read_to_string(&mut text);
+    start.ok()?;
+    let process = text.split_ascii_whitespace().nth(6)?.parse().ok()?;
+    (text == owner_line(process)).then_some(file)
+}
+
+/// Removes the files that a run writes, then the directory, if nothing else is in it. The owner
+/// file goes last, so that the rest is found again should this be interrupted.
+fn remove_own(dir: &Path) -> io::Result<()> {
+    let names = [RUN_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, OWNER_FILE];
+    let paths: Vec<PathBuf> = names.iter().map(|n| dir.join(n)).collect();
+    let known = |path: &PathBuf| paths.contains(path);
+    for entry in std::fs::read_dir(dir)? {
+        if !known(&entry?.path()) {
+            return Ok(());
+        }
+    }
+    for path in &paths {
+        match std::fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+    std::fs::remove_dir(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes a hidden directory as a killed run leaves it.
+    fn abandoned(root: &Path, name: &str, owner: &str) -> PathBuf {
+        let dir = root.join(name);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join(OWNER_FILE), owner).unwrap();
+        std::fs::write(dir.join(INTERVALS_FILE), "window\n").unwrap();
+        dir
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let left = abandoned(root.path(), ".plimsoll-aZ09xx", &owner_line(1));
+        let hidden = Hidden::create(root.path()).unwrap();
+        assert!(!left.exists() && hidden.path().join(OWNER_FILE).exists());
+    }
+
+    #[test]
+    fn a_run_that_goes_on_keeps_its_directory() {
+        let root = tempfile::tempdir().unwrap();
+        let first = Hidden::create(root.path()).unwrap();
+        let second = Hidden::create(root.path()).unwrap();
+        assert!(first.path().exists() && second.path().exists());
+    }
+
+    #[test]
+    fn what_is_not_ours_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let line = owner_line(1);
+        let named = abandoned(root.path(), ".plimsoll-notours", &line);
+        let foreign = abandoned(root.path(), ".plimsoll-aaaaaa", "somebody else\n");
+        let far = line.replace(" on ", " on not-");
+        let far = abandoned(root.path(), ".plimsoll-bbbbbb", &far);
+        let unowned = root.path().join(".plimsoll-cccccc");
+        std::fs::create_dir(&unowned).unwrap();
+        let more = abandoned(root.path(), ".plimsoll-dddddd", &line);
+        std::fs::write(more.join("thesis.tex"), "").unwrap();
+        let target = abandoned(root.path(), "target", &line);
+        let link = root.path().join(".plimsoll-eeeeee");
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let _hidden = Hidden::create(root.path()).unwrap();
+        for kept in [named, foreign, far, unowned, target, link] {
+            assert!(kept.exists(), "{}", kept.display());
+        }
+        assert!(more.join(INTERVALS_FILE).exists());
+    }
+
+    #[test]
+    fn published_results_hold_no_owner_file() {
+        let root = tempfile::tempdir().unwrap();
+        let hidden = Hidden::create(root.path()).unwrap();
+        let path = root.path().join("results");
+        std::fs::rename(hidden.path(), &path).unwrap();
+        hidden.published(&path);
+        assert!(path.exists() && !path.join(OWNER_FILE).exists());
+    }
+}
