@@ -77,6 +77,20 @@ pub struct Failure {
     pub place: Option<Place>,
 }
 
+impl Failure {
+    /// A failure that is no operation's.
+    pub(crate) fn of_run(error: String) -> Self {
+        Self {
+            operation: "run".into(),
+            kind: None,
+            worker: String::new(),
+            path: String::new(),
+            error,
+            place: None,
+        }
+    }
+}
+
 /// Why a result is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {

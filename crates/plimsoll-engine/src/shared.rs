@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) said: Mutex<Vec<String>>,
     pub(crate) drawn: Mutex<Vec<(u32, VariableStats)>>,
     pub(crate) notes: Mutex<Vec<String>>,
+    /// Latest instant at which a worker stopped working.
+    latest_halt: AtomicU64,
     /// Workers that have ended.
     pub(crate) ended: Box<[AtomicBool]>,
     /// Worker that each semaphore belongs to, as `semaphores`.
@@ -52,7 +54,7 @@ impl Shared {
     pub(crate) fn new(
         plan: &Plan,
         clock: Clock,
-        interval: Nanos,
+        window: WindowState,
         filesets: Vec<Arc<FilesetState>>,
         workers: &[WorkerId],
     ) -> Result<Self, String> {
@@ -89,7 +91,7 @@ impl Shared {
                 .map(|o| RowInfo::of(o.kind))
                 .collect(),
             wakeups: (0..rows).map(|_| Arc::default()).collect(),
-            window: Arc::new(WindowState::new(interval)),
+            window: Arc::new(window),
             deadline: Arc::default(),
             events: plan.event_rate.map(EventSource::new),
             progress: OnceLock::new(),
@@ -100,6 +102,7 @@ impl Shared {
             said: Mutex::default(),
             drawn: Mutex::default(),
             notes: Mutex::default(),
+            latest_halt: AtomicU64::new(0),
             ended: workers.iter().map(|_| AtomicBool::new(false)).collect(),
             plan: Arc::new(plan.clone()),
             filesets,
@@ -145,15 +148,7 @@ impl Shared {
 
     /// Ends the run because of something that is no operation's fault.
     pub(crate) fn fail_unnamed(&self, error: String, at: Nanos) {
-        let failure = Failure {
-            operation: "run".into(),
-            kind: None,
-            worker: String::new(),
-            path: String::new(),
-            error,
-            place: None,
-        };
-        self.fail(failure, at);
+        self.fail(Failure::of_run(error), at);
     }
 
     /// Operations and bytes of some rows, or of all that count, since the workers started.
@@ -182,12 +177,19 @@ impl Shared {
         self.end_run(at);
     }
 
-    /// A worker has ended of itself at `now`.
-    pub(crate) fn worker_ended(&self, worker: u32, now: Nanos) {
+    /// A worker has stopped working at `now`: in `firstdone` the run ends with it, and with the
+    /// last worker in any case.
+    pub(crate) fn worker_halted(&self, now: Nanos) {
+        // The last to come here need not be the last that worked.
+        let latest = self.latest_halt.fetch_max(now, AcqRel).max(now);
         let last = self.live.fetch_sub(1, AcqRel) == 1;
         if last || self.plan.quit == QuitMode::FirstDone {
-            self.end_run(now);
+            self.end_run(latest);
         }
+    }
+
+    /// A worker has closed everything.
+    pub(crate) fn worker_ended(&self, worker: u32) {
         self.ended[worker as usize].store(true, Relaxed);
     }
 

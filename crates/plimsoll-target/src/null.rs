@@ -91,6 +91,16 @@ impl Session for NullSession {
     #[inline]
     fn locate(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
 
+    #[inline]
+    fn reserve(&mut self, _: u64) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    #[inline]
+    async fn check_parent(&mut self) -> Result<(), OpError> {
+        Ok(())
+    }
+
     async fn open(&mut self, how: OpenHow) -> Result<NullHandle, OpError> {
         self.answer().await;
         Ok(NullHandle {
@@ -181,15 +191,18 @@ impl Session for NullSession {
         self.queued.len()
     }
 
+    fn aio_abandon(&mut self) {}
+
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         // All take the same time, so they complete in the order they were queued.
+        let mut waited = Ok(());
         if let Some(last) = self.queued[..count.min(self.queued.len())].last() {
-            self.lane.sleep_until(last.end).await?;
+            waited = self.lane.sleep_until(last.end).await;
         }
         let now = self.lane.now();
         let completed = self.queued.iter().take_while(|q| q.end <= now).count();
         done.extend(self.queued.drain(..completed));
-        Ok(())
+        waited
     }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {

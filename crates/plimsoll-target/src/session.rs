@@ -45,6 +45,14 @@ pub trait Target: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether the work directory can be written to.
+    ///
+    /// # Errors
+    /// What stands against it.
+    fn writable(&self) -> Result<(), OpError> {
+        Ok(())
+    }
+
     /// Free space and inodes; `None` where that has no meaning.
     ///
     /// # Errors
@@ -182,6 +190,14 @@ pub trait Session {
     /// the work directory. A target that needs no names never calls it.
     fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>));
 
+    /// Makes room for transfers of `len` bytes, so that none has to be made while one is timed.
+    fn reserve(&mut self, len: u64) -> Result<(), OpError>;
+
+    /// Makes sure that the directory of the located name lies in the work directory and is
+    /// reached without a symbolic link. Called before operations that change a directory, which
+    /// are plain calls on the whole path as an application's would be.
+    async fn check_parent(&mut self) -> Result<(), OpError>;
+
     /// Opens the file.
     ///
     /// # Errors
@@ -243,6 +259,9 @@ pub trait Session {
         count: usize,
         done: &mut Vec<AioDone>,
     ) -> impl Future<Output = Result<(), Stopped>>;
+
+    /// Forgets queued writes that have not begun, because the run is over.
+    fn aio_abandon(&mut self);
 
     /// Names and kinds of the directory's entries. Not for the hot path.
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError>;

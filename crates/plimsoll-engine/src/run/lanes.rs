@@ -201,7 +201,7 @@ impl<T: Target> LanePlan<T> {
             // A defect of ours; the run ends and says so instead of waiting for the lane.
             let error = "internal error: a worker panicked; please report this".into();
             let now = shared.clock.now();
-            shared.fail(nobody(error), now);
+            shared.fail(Failure::of_run(error), now);
             if !passed {
                 gate.pass();
             }
@@ -247,7 +247,7 @@ impl<T: Target> LanePlan<T> {
                 "deadlock: all {} workers that are left wait for each other",
                 deadlock.waiting
             );
-            shared.fail(nobody(error), lane.now());
+            shared.fail(Failure::of_run(error), lane.now());
         }
         recorder.finish();
     }
@@ -257,8 +257,19 @@ impl<T: Target> LanePlan<T> {
         let plan = &self.shared.plan;
         let cpus = &plan.options.cpus;
         if let Some(cpu) = cpus.get(self.number % cpus.len().max(1)) {
-            // The processors were checked before the run.
-            let _ = os::pin(*cpu);
+            if let Err(e) = os::pin(*cpu) {
+                let text = format!("processor {cpu} was refused: {}", OpError(e));
+                self.shared.note(text);
+            }
+        }
+        if self.kind != LaneKind::Blocking {
+            let asked = |g: &plimsoll_plan::WorkerGroup| g.nice != 0 || g.io_priority.is_some();
+            for group in plan.groups.iter().filter(|g| asked(g)) {
+                self.shared.note(format!(
+                    "nice and ioprio of `{}` have no effect: its workers share a thread with others",
+                    group.thread
+                ));
+            }
         }
         if let (LaneKind::Blocking, Some(worker)) = (self.kind, self.workers.first()) {
             let group = &plan.groups[worker.group as usize];
@@ -288,22 +299,10 @@ pub(crate) struct LaneRest {
     pub(crate) bell: Arc<Bell>,
 }
 
-/// A failure that is no operation's.
-fn nobody(error: String) -> Failure {
-    Failure {
-        operation: "run".into(),
-        kind: None,
-        worker: String::new(),
-        path: String::new(),
-        error,
-        place: None,
-    }
-}
-
 fn no_session(plan: &Plan, id: WorkerId, error: OpError) -> Failure {
     Failure {
         worker: worker_name(plan, id.group as usize, id.number),
-        ..nobody(format!("cannot begin: {error}"))
+        ..Failure::of_run(format!("cannot begin: {error}"))
     }
 }
 

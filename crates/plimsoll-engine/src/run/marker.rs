@@ -113,6 +113,11 @@ pub(crate) enum GuardError {
          empty or a new directory"
     )]
     Foreign(String),
+    #[error(
+        "`{0}` is not empty and Plimsoll did not make what is in it: a fileset of this workload \
+         would lie there"
+    )]
+    InTheWay(String),
     #[error("`{0}` is in use by another run (process {1})")]
     InUse(String, u32),
     #[error("`{0}/{MARKER}` cannot be read as a marker of this version: {1}")]
@@ -175,6 +180,35 @@ pub(crate) fn look<T: Target>(
     match marker.used_by.as_ref().filter(|u| u.is_another()) {
         Some(user) => Err(GuardError::InUse(shown, user.pid)),
         None => Ok(Found::Ours(marker)),
+    }
+}
+
+/// Refuses a tree's root that something lies in although no marker says that Plimsoll put it
+/// there. The marker itself may lie in it, where the root is the guarded directory.
+pub(crate) fn check_vacant<T: Target>(
+    crew: &Crew<T>,
+    plan: &Plan,
+    root: &RelPath,
+) -> Result<(), GuardError> {
+    let shown = plan.place.dir.join(root.as_str()).display().to_string();
+    if !crew.target.keeps_files() || !crew.target.exists() {
+        return Ok(());
+    }
+    let entries = crew.one(async |session| {
+        session.locate(|path| path.extend_from_slice(root.as_str().as_bytes()));
+        session.entries().await
+    });
+    match entries.and_then(|r| r) {
+        Err(OpError(Errno::NOENT)) => Ok(()),
+        Err(e) => Err(GuardError::Io(shown, e)),
+        Ok(entries) => {
+            let ours = |name: &[u8]| name == MARKER.as_bytes() || name == NOBODYS;
+            if entries.iter().all(|(name, _)| ours(name)) {
+                Ok(())
+            } else {
+                Err(GuardError::InTheWay(shown))
+            }
+        }
     }
 }
 

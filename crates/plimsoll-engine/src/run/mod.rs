@@ -11,14 +11,16 @@ mod tree;
 pub(crate) use lanes::WorkerId;
 pub use preflight::{Preflight, preflight};
 
-use crate::outcome::{Drawn, Outcome, Populated, Reason};
+use crate::outcome::{Drawn, Failure, Outcome, Populated, Reason, Window};
 use crate::store::FilesetState;
 use crew::{Crew, CrewError};
 use plimsoll_measure::{Clock, Interval, OpTotals};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
 use plimsoll_target::{ContentPool, Purpose, Target, Visitor};
+use rustix::process::{Pid, Signal};
 use segment::Segment;
 use std::fmt::Display;
+use std::os::unix::process::CommandExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -223,9 +225,17 @@ impl Visitor for Runner<'_> {
             ..Outcome::default()
         };
         let ran = self.script(&crew, &mut place, &mut outcome);
-        let cleaned = finish(&cleaner, place, self.plan, &mut outcome);
-        ran?;
-        cleaned?;
+        let cleaned = finish(&cleaner, place, self.plan, &mut outcome, self.observer);
+        // What was measured is kept, whatever went wrong afterwards; and the first thing that
+        // went wrong is the one to name.
+        let measured = !outcome.windows.is_empty() || outcome.failure.is_some();
+        match ran.and(cleaned) {
+            Err(EngineError::Failed(error)) if measured => match &outcome.failure {
+                Some(_) => outcome.notes.push(error),
+                None => outcome.failure = Some(Failure::of_run(error)),
+            },
+            other => other?,
+        }
         outcome.reasons.extend(verdict(self.plan, &outcome));
         Ok(outcome)
     }
@@ -237,6 +247,7 @@ fn finish<'a, T: Target>(
     mut place: Workplace<'a, T>,
     plan: &Plan,
     outcome: &mut Outcome,
+    observer: &mut dyn Observer,
 ) -> Result<(), EngineError> {
     if !outcome.stuck.is_empty() && cleaner.target.keeps_files() {
         outcome.notes.push(
@@ -247,6 +258,9 @@ fn finish<'a, T: Target>(
         return Ok(());
     }
     place.work_with(cleaner);
+    if cleaner.target.keeps_files() && !plan.options.keep {
+        observer.event(Event::Cleaning);
+    }
     let left = place
         .release(plan.options.keep)
         .map_err(|e| place.failed(e))?;
@@ -259,6 +273,17 @@ fn finish<'a, T: Target>(
     }
     outcome.foreign = left;
     Ok(())
+}
+
+/// Share of all processors above which the client is taken to have been the bottleneck.
+const SATURATED: f64 = 0.95;
+
+/// Share of all processors that this process used in the window.
+fn client_share(window: &Window) -> Option<f64> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    let process = window.system.process.as_ref()?;
+    let seconds = window.system.seconds;
+    (seconds > 0.0).then(|| (process.user_s + process.system_s) / (seconds * cpus))
 }
 
 /// What makes the result invalid.
@@ -289,6 +314,21 @@ fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         let text = "the workload measures nothing".into();
         reasons.push(Reason {
             code: "no_window",
+            text,
+        });
+    }
+    // A closed loop is as fast as client and server together; only when a rate was asked for can
+    // the client have kept the server from it.
+    if let Some(share) = outcome.windows.last().and_then(client_share)
+        && share > SATURATED
+        && plan.event_rate.is_some()
+    {
+        let share = share * 100.0;
+        let text = format!(
+            "the client used {share:.0} % of its processors: it may be what held the rate back"
+        );
+        reasons.push(Reason {
+            code: "client_saturated",
             text,
         });
     }
@@ -357,7 +397,7 @@ impl Runner<'_> {
                     continue;
                 }
                 Phase::Echo { text } => self.observer.event(Event::Echo(text)),
-                Phase::System { command } => shell(command, outcome)?,
+                Phase::System { command } => shell(command, self.stop, outcome)?,
                 Phase::Wait { until, .. } => idle_wait(*until, self.stop),
                 Phase::OpenWindow | Phase::CloseWindow | Phase::Stop => {}
             }
@@ -417,20 +457,39 @@ pub(crate) fn crew_error(plan: &Plan, e: CrewError) -> EngineError {
     }
 }
 
-/// Runs a shell command of the workload; front ends let it through only when it is allowed.
-fn shell(command: &str, outcome: &mut Outcome) -> Result<(), EngineError> {
-    let status = std::process::Command::new("sh")
+/// How often a wait of the script looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs a shell command of the workload; front ends let it through only when it is allowed. When
+/// the run is stopped, the command and what it started are stopped too.
+fn shell(command: &str, stop: &Stop, outcome: &mut Outcome) -> Result<(), EngineError> {
+    let failed = |e| EngineError::Failed(format!("cannot run `{command}`: {e}"));
+    let mut shell = std::process::Command::new("sh");
+    let mut child = shell
         .arg("-c")
         .arg(command)
-        .status();
-    match status {
-        Err(e) => Err(EngineError::Failed(format!("cannot run `{command}`: {e}"))),
-        Ok(s) if s.success() => Ok(()),
-        Ok(s) => {
-            outcome.notes.push(format!("`{command}` ended with {s}"));
-            Ok(())
+        .process_group(0)
+        .spawn()
+        .map_err(failed)?;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            break status;
         }
+        if stop.is_requested() {
+            if let Some(group) = Pid::from_raw(child.id() as i32) {
+                // It may have ended by itself meanwhile.
+                let _ = rustix::process::kill_process_group(group, Signal::TERM);
+            }
+            break child.wait().map_err(failed)?;
+        }
+        std::thread::sleep(LOOK);
+    };
+    if !status.success() {
+        outcome
+            .notes
+            .push(format!("`{command}` ended with {status}"));
     }
+    Ok(())
 }
 
 /// A sleep of the script while no worker runs.
@@ -444,7 +503,7 @@ fn idle_wait(until: plimsoll_plan::Until, stop: &Stop) {
         if left.is_zero() {
             return;
         }
-        std::thread::sleep(left.min(Duration::from_millis(20)));
+        std::thread::sleep(left.min(LOOK));
     }
 }
 

@@ -3,7 +3,7 @@
 use super::crew::Crew;
 use super::marker::{self, Found, TreeState};
 use super::{EngineError, Settings};
-use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
+use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, WorkerGroup};
 use plimsoll_target::{Purpose, Space, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub struct Preflight {
     pub space: Option<Space>,
     /// About how long populating takes.
     pub populate_estimate: Duration,
-    /// Bytes of the workers' I/O buffers.
+    /// Bytes of the workers' I/O buffers; 0 on a target that moves no data.
     pub buffer_bytes: u64,
     /// What the target says of itself.
     pub target: String,
@@ -95,7 +95,7 @@ pub(crate) fn inspect<T: Target>(
         bytes_at_most: 0,
         space,
         populate_estimate: Duration::ZERO,
-        buffer_bytes: plan.groups.iter().map(|g| g.workers() * g.memory).sum(),
+        buffer_bytes: buffers(crew, plan),
         target: crew.target.describe(),
         refusals: vec![],
         layouts,
@@ -109,30 +109,54 @@ pub(crate) fn inspect<T: Target>(
     Ok(found)
 }
 
+/// Bytes of all workers' buffers.
+fn buffers<T: Target>(crew: &Crew<T>, plan: &Plan) -> u64 {
+    if !crew.target.keeps_files() {
+        return 0;
+    }
+    let of = |g: &WorkerGroup| {
+        let whole = crate::worker::whole_file_buffer(plan, g);
+        g.workers().saturating_mul(g.memory.max(whole))
+    };
+    plan.groups.iter().map(of).fold(0, u64::saturating_add)
+}
+
 impl Preflight {
     fn refuse(&mut self, reason: impl Into<String>) {
         self.refusals.push(reason.into());
     }
 
     fn guards<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan) {
+        let mut trees = Vec::new();
         for guard in &plan.place.guards {
             match marker::look(crew, plan, guard) {
                 Err(e) => self.refuse(e.to_string()),
-                Ok(Found::Ours(marker)) => {
-                    for (fileset, (layout, reusable)) in plan
-                        .filesets
-                        .iter()
-                        .zip(self.layouts.iter().zip(&mut self.reusable))
-                    {
-                        let root = fileset.root().unwrap_or_default();
-                        let print = format!("{:016x}", layout.fingerprint());
-                        *reusable |= marker.trees.iter().any(|t| {
-                            t.root == root && t.fingerprint == print && t.state == TreeState::Whole
-                        });
+                Ok(Found::Ours(marker)) => trees.extend(marker.trees),
+                Ok(Found::Nothing | Found::Empty) => {}
+            }
+        }
+        if !self.refusals.is_empty() {
+            return;
+        }
+        for (i, fileset) in plan.filesets.iter().enumerate() {
+            let root = fileset.root().unwrap_or_default();
+            let print = format!("{:016x}", self.layouts[i].fingerprint());
+            match trees.iter().find(|t| t.root == root) {
+                Some(t) => {
+                    self.reusable[i] = t.fingerprint == print && t.state == TreeState::Whole;
+                }
+                None => {
+                    if let Err(e) = marker::check_vacant(crew, plan, &root) {
+                        self.refuse(e.to_string());
                     }
                 }
-                Ok(_) => {}
             }
+        }
+        if crew.target.keeps_files()
+            && let Err(e) = crew.target.writable()
+        {
+            let place = plan.place.dir.display();
+            self.refuse(format!("`{place}` cannot be written to: {e}"));
         }
     }
 
@@ -179,7 +203,7 @@ impl Preflight {
     fn limits(&mut self, plan: &Plan) {
         if let Some(memory) = available_memory().filter(|m| self.buffer_bytes > *m) {
             self.refuse(format!(
-                "the workers' buffers take {} (memsize times workers) and the machine has {} \
+                "the workers' buffers take {} (memsize times workers, or the files that are read whole) and the machine has {} \
                  available",
                 plimsoll_plan::Bytes(self.buffer_bytes),
                 plimsoll_plan::Bytes(memory)
@@ -239,12 +263,12 @@ impl Preflight {
             }
             _ => {}
         }
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-        if let Some(cpu) = plan.options.cpus.iter().find(|c| **c >= cpus) {
-            self.refuse(format!(
-                "--cpus names processor {cpu}; this machine has 0 to {}",
-                cpus - 1
-            ));
+        for cpu in &plan.options.cpus {
+            if !plimsoll_lane::os::may_run_on(*cpu) {
+                self.refuse(format!(
+                    "--cpus names processor {cpu}, which this process may not use"
+                ));
+            }
         }
         if plan.options.cold == Cold::System && !rustix::process::geteuid().is_root() {
             self.refuse("--cold=system drops the whole machine's caches and needs root");

@@ -10,7 +10,7 @@ use crate::sync::lock;
 use crate::worker::worker_name;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::{Snapshot, SystemUse};
-use plimsoll_measure::{Clock, Collector, Interval, Nanos, OpTotals, Recorder};
+use plimsoll_measure::{Clock, Collector, Interval, Nanos, OpTotals, Recorder, WindowState};
 use plimsoll_plan::{Phase, Plan, Snapshots, Until};
 use plimsoll_target::Target;
 use std::sync::Arc;
@@ -87,7 +87,8 @@ impl<'a> Segment<'a> {
         };
         let all = workers(plan);
         let interval = settings.interval.as_nanos() as Nanos;
-        let shared = Shared::new(plan, clock.clone(), interval, filesets, &all);
+        let window = WindowState::after(interval, outcome.windows.len() as u32);
+        let shared = Shared::new(plan, clock.clone(), window, filesets, &all);
         let shared = Arc::new(shared.map_err(EngineError::Refused)?);
         let (gate, bell) = (Arc::new(Gate::default()), Arc::new(Bell::default()));
         let lanes: Vec<_> = assign(kind, settings.lanes, &all)
@@ -113,6 +114,11 @@ impl<'a> Segment<'a> {
                 // Those that were started end at once.
                 shared.end_run(0);
                 gate.open();
+                let begun = std::time::Instant::now();
+                let out = || progress[..number].iter().all(|lane| lane.ended());
+                while !out() && begun.elapsed() < STUCK_AFTER {
+                    bell.wait(LOOK);
+                }
                 return Err(EngineError::Failed(format!(
                     "cannot start thread {} of {count}: {e}",
                     number + 1
@@ -166,7 +172,15 @@ impl<'a> Segment<'a> {
                     at += 1;
                     break;
                 }
-                phase => self.phase(phase, &script[at + 1..], observer)?,
+                // Commands of a run that is over are not run any more.
+                Phase::System { .. } | Phase::Echo { .. } if self.is_cut_short() => {}
+                phase => {
+                    if let Err(e) = self.phase(phase, &script[at + 1..], observer) {
+                        // Nothing is removed under workers that still work.
+                        self.end(observer);
+                        return Err(e);
+                    }
+                }
             }
             at += 1;
         }
@@ -189,7 +203,7 @@ impl<'a> Segment<'a> {
             Phase::Wait { until, snapshots } => self.wait(*until, *snapshots, observer),
             Phase::CloseWindow => self.close_window(observer),
             Phase::Echo { text } => observer.event(Event::Echo(text)),
-            Phase::System { command } => super::shell(command, self.outcome)?,
+            Phase::System { command } => super::shell(command, self.stop, self.outcome)?,
             // Trees are made before workers start; a second start has nothing to start.
             Phase::Populate { .. } | Phase::Start | Phase::Stop => {}
         }
@@ -249,6 +263,11 @@ impl<'a> Segment<'a> {
             instant: Instant::now(),
             announced: false,
         });
+    }
+
+    /// Whether somebody or something ended the run before its script did.
+    fn is_cut_short(&self) -> bool {
+        self.outcome.interrupted || lock(&self.shared.failure).is_some()
     }
 
     /// Whether the workers have all ended or are about to.
@@ -478,6 +497,5 @@ impl<'a> Segment<'a> {
         self.outcome.notes.append(&mut lock(&self.shared.notes));
         self.outcome.failure = lock(&self.shared.failure).take();
         self.outcome.variables = super::drawn(self.plan, &lock(&self.shared.drawn));
-        observer.event(Event::Cleaning);
     }
 }

@@ -141,19 +141,22 @@ impl<'a, T: Target> Workplace<'a, T> {
     ) -> Result<Populated, EngineError> {
         let fileset = self.plan.fileset(id);
         let sizes = layout.size_summary(true);
+        let leaf_dirs = layout.initial_leaf_dirs().iter();
+        let leaf_dirs: u32 = leaf_dirs.map(|w| w.count_ones()).sum();
         let started = Instant::now();
         let mut report = Populated {
             fileset: fileset.name.clone(),
             files: sizes.files,
-            dirs: u64::from(layout.dirs()),
+            dirs: u64::from(layout.dirs()) + u64::from(leaf_dirs),
             bytes: sizes.total,
             time: Default::default(),
             reused: false,
         };
-        self.populated.push(id);
         if !self.crew.target.keeps_files() {
             return Ok(report);
         }
+        self.claim_root(id)?;
+        self.populated.push(id);
         let (files, bytes) = (sizes.files, sizes.total);
         observer.event(Event::PopulateStart {
             fileset: &fileset.name,
@@ -172,6 +175,17 @@ impl<'a, T: Target> Workplace<'a, T> {
         Ok(report)
     }
 
+    /// Refuses a root that somebody else's files lie in: only a tree that the marker lists is
+    /// Plimsoll's to replace.
+    fn claim_root(&mut self, id: FilesetId) -> Result<(), EngineError> {
+        let root = self.plan.fileset(id).root().unwrap_or_default();
+        let listed = |g: &mut Guarded| g.marker.trees.iter().any(|t| t.root == root);
+        if self.guard_of(&root).is_some_and(listed) {
+            return Ok(());
+        }
+        marker::check_vacant(self.crew, self.plan, &root).map_err(EngineError::refused)
+    }
+
     /// `true` if the tree of an earlier run was found whole.
     fn make_or_reuse(
         &mut self,
@@ -188,7 +202,7 @@ impl<'a, T: Target> Workplace<'a, T> {
             .and_then(|g| g.marker.trees.iter().find(|t| t.root == root).cloned());
         if let Some(tree) = known {
             let same = tree.fingerprint == fingerprint && tree.state == TreeState::Whole;
-            if same && (fileset.trust_tree || tree::is_whole(self.crew, layout, &mut *tell)?) {
+            if same && tree::is_whole(self.crew, layout, fileset.trust_tree, &mut *tell)? {
                 return Ok(true);
             }
         }
@@ -277,70 +291,46 @@ impl<'a, T: Target> Workplace<'a, T> {
         self.clean()
     }
 
+    /// Removes everything that can be removed; an error is given once all was tried.
     fn clean(&mut self) -> Result<Vec<String>, CrewError> {
-        let mut foreign = Vec::new();
+        let (mut foreign, mut first) = (Vec::new(), None);
         for id in std::mem::take(&mut self.populated) {
-            if !self.crew.target.keeps_files() {
-                continue;
+            match self.remove_tree(id) {
+                Ok(left) => foreign.extend(left),
+                Err(e) => drop(first.get_or_insert(e)),
             }
-            let root = self.plan.fileset(id).root().unwrap_or_default();
-            let marker = marker::marker_path(&root).into_bytes();
-            let left = tree::remove(self.crew, root.as_str(), || ())?;
-            foreign.extend(left.into_iter().filter(|p| *p != marker));
-            self.note_tree(&root, None)?;
-            self.remove_empty_above(&root)?;
-        }
-        for guarded in &self.guarded {
-            foreign.extend(self.strangers(guarded, &foreign)?);
         }
         for guarded in std::mem::take(&mut self.guarded).into_iter().rev() {
-            self.leave(&guarded)?;
+            match self.leave(&guarded) {
+                Ok(left) => foreign.extend(left),
+                Err(e) => drop(first.get_or_insert(e)),
+            }
         }
         for above in std::mem::take(&mut self.made_above).into_iter().rev() {
-            self.remove(&above, EntryKind::Dir)?;
+            if let Err(e) = self.remove(&above, EntryKind::Dir) {
+                first.get_or_insert(e);
+            }
         }
         // A work directory above the guarded ones that was made for them; whatever else came to
         // lie in it keeps it there.
-        if self.crew.target.made_work_dir() {
-            self.remove_work_dir()?;
+        if self.crew.target.made_work_dir()
+            && let Err(e) = self.remove_work_dir()
+        {
+            first.get_or_insert(e);
         }
         let text = |p: Vec<u8>| String::from_utf8_lossy(&p).into_owned();
-        Ok(foreign.into_iter().map(text).collect())
+        first.map_or_else(|| Ok(foreign.into_iter().map(text).collect()), Err)
     }
 
-    /// Entries of a guarded directory that lead neither to something of Plimsoll's nor to what
-    /// is `known` to be foreign.
-    fn strangers(&self, guarded: &Guarded, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, CrewError> {
-        let guard = guarded.guard.as_str();
-        let listed = self.crew.one(async |session| {
-            session.locate(|p| p.extend_from_slice(guard.as_bytes()));
-            session.entries().await
-        });
-        let entries = match listed.and_then(|r| r) {
-            Err(OpError(Errno::NOENT)) => return Ok(vec![]),
-            other => other.map_err(|e| CrewError::failed("list", guard.as_bytes(), e))?,
-        };
-        let above = |path: &[u8], other: &[u8]| {
-            let rest = other.strip_prefix(path);
-            rest.is_some_and(|r| r.is_empty() || r.starts_with(b"/"))
-        };
-        let path = |(name, kind): (Vec<u8>, EntryKind)| {
-            let own = name == marker::MARKER.as_bytes()
-                || (name == marker::NOBODYS && kind == EntryKind::Dir);
-            let path = match guard {
-                "" => name,
-                guard => [guard.as_bytes(), b"/", &name].concat(),
-            };
-            (!own).then_some(path)
-        };
-        let leads_on = |path: &Vec<u8>| {
-            let trees = guarded.marker.trees.iter().map(|t| &t.root);
-            let guards = self.guarded.iter().map(|g| &g.guard);
-            let mut ours = trees.chain(guards);
-            ours.any(|p| above(path, p.as_str().as_bytes())) || known.iter().any(|p| above(path, p))
-        };
-        let paths = entries.into_iter().filter_map(path);
-        Ok(paths.filter(|p| !leads_on(p)).collect())
+    /// Removes a fileset's tree; returns what was left because it is not Plimsoll's.
+    fn remove_tree(&mut self, id: FilesetId) -> Result<Vec<Vec<u8>>, CrewError> {
+        let root = self.plan.fileset(id).root().unwrap_or_default();
+        let marker = marker::marker_path(&root).into_bytes();
+        let mut left = tree::remove(self.crew, root.as_str(), || ())?;
+        left.retain(|p| *p != marker);
+        self.note_tree(&root, None)?;
+        self.remove_empty_above(&root)?;
+        Ok(left)
     }
 
     /// Removes the directories between a guarded one and a tree's root, which Plimsoll made.
@@ -360,20 +350,44 @@ impl<'a, T: Target> Workplace<'a, T> {
     }
 
     /// Takes the marker away, and the directory if Plimsoll made it, once no tree is left in it.
-    fn leave(&self, guarded: &Guarded) -> Result<(), CrewError> {
+    /// Returns what else lies in it.
+    fn leave(&self, guarded: &Guarded) -> Result<Vec<Vec<u8>>, CrewError> {
         if !guarded.marker.trees.is_empty() {
             let marker = Marker {
                 used_by: None,
                 ..guarded.marker.clone()
             };
-            return marker::write(self.crew, &guarded.guard, &marker);
+            marker::write(self.crew, &guarded.guard, &marker)?;
+            return Ok(vec![]);
         }
         self.remove(&marker::marker_path(&guarded.guard), EntryKind::File)?;
+        let left = self.strangers(&guarded.guard)?;
         match guarded.guard.as_str() {
-            _ if !guarded.marker.made_dir => Ok(()),
-            "" => self.remove_work_dir(),
-            guard => self.remove(guard, EntryKind::Dir),
+            _ if !guarded.marker.made_dir => {}
+            "" => self.remove_work_dir()?,
+            guard => self.remove(guard, EntryKind::Dir)?,
         }
+        Ok(left)
+    }
+
+    /// Files in a guarded directory that no fileset accounts for.
+    fn strangers(&self, guard: &RelPath) -> Result<Vec<Vec<u8>>, CrewError> {
+        let entries = self.crew.one(async |session| {
+            session.locate(|p| p.extend_from_slice(guard.as_str().as_bytes()));
+            session.entries().await
+        });
+        let entries = match entries.and_then(|r| r) {
+            Err(OpError(Errno::NOENT)) => vec![],
+            other => other.map_err(|e| CrewError::failed("list", guard.as_str().as_bytes(), e))?,
+        };
+        let files = entries
+            .into_iter()
+            .filter(|(_, kind)| *kind != EntryKind::Dir);
+        let path = |name: Vec<u8>| match guard.as_str() {
+            "" => name,
+            guard => [guard.as_bytes(), b"/", &name].concat(),
+        };
+        Ok(files.map(|(name, _)| path(name)).collect())
     }
 
     fn remove_work_dir(&self) -> Result<(), CrewError> {

@@ -50,6 +50,8 @@ pub(crate) struct Entries {
     absent: Bits,
     /// Existing, idle or busy.
     count: AtomicU64,
+    /// Goes up whenever an entry comes to exist or goes.
+    changes: AtomicU64,
     /// Next block of each kind.
     hands: [Shared; 2],
     block: u32,
@@ -74,6 +76,7 @@ impl Entries {
             present: Bits::new(len, initial.iter().copied()),
             absent: Bits::new(len, missing),
             count: AtomicU64::new(count),
+            changes: AtomicU64::new(0),
             hands: Default::default(),
             block,
         }
@@ -177,12 +180,16 @@ impl Entries {
     /// there is no such entry either, there is none of the kind.
     #[cold]
     fn nothing(&self, kind: Kind) -> Choice {
-        let busy = self.present.count() + self.absent.count() < self.len();
-        // Looked at again after counting: what was busy may have been released meanwhile.
-        if busy || self.set(kind).next(0, self.len()).is_some() {
-            Choice::AllBusy
-        } else {
-            Choice::None
+        loop {
+            let before = self.changes.load(Acquire);
+            let idle = self.present.count() + self.absent.count();
+            // Only while no entry changes its kind is each counted at most once.
+            if self.changes.load(Acquire) != before {
+                continue;
+            }
+            // Looked at again after counting: what was busy may have been released meanwhile.
+            let some = idle < self.len() || self.set(kind).next(0, self.len()).is_some();
+            return if some { Choice::AllBusy } else { Choice::None };
         }
     }
 
@@ -194,6 +201,7 @@ impl Entries {
 
     /// An entry that was taken came to exist, or went.
     pub(crate) fn changed(&self, now: Kind) {
+        self.changes.fetch_add(1, AcqRel);
         match now {
             Kind::Present => self.count.fetch_add(1, AcqRel),
             Kind::Absent => self.count.fetch_sub(1, AcqRel),

@@ -25,6 +25,8 @@ pub(crate) enum HaltReason {
     Finished,
     /// There is nothing of the kind the operation needs.
     NoResource { row: u32, what: &'static str },
+    /// The operation was not carried out: no ticket was left, or it failed after the end.
+    NotDone,
     /// An operation failed.
     Failed(Failure),
 }
@@ -35,8 +37,9 @@ impl Halt {
         Self(Box::new(reason))
     }
 
-    pub(crate) fn is_failure(&self) -> bool {
-        matches!(*self.0, HaltReason::Failed(_))
+    /// Whether the operation that gave it took no effect.
+    pub(crate) fn without_effect(&self) -> bool {
+        matches!(*self.0, HaltReason::Failed(_) | HaltReason::NotDone)
     }
 }
 
@@ -47,13 +50,51 @@ impl From<Stopped> for Halt {
     }
 }
 
-/// What an operation works on, for saying so when it fails.
+/// What an operation works on, for saying so when it fails: kind (2 bits), fileset (30) and
+/// number in it (32). One word for the reason that [`Halt`] is one: written in parts and read as
+/// a whole, it would stall every operation.
 #[derive(Clone, Copy)]
-pub(crate) enum Subject {
-    Nothing,
-    File(u32, FileId),
-    Dir(u32, DirId),
-    LeafDir(u32, u32),
+pub(crate) struct Subject(u64);
+
+impl Subject {
+    const FILE: u64 = 1;
+    const DIR: u64 = 2;
+    const LEAF_DIR: u64 = 3;
+    const KIND_SHIFT: u32 = 62;
+
+    pub(crate) const NOTHING: Self = Self(0);
+
+    #[inline]
+    fn of(kind: u64, fileset: u32, number: u32) -> Self {
+        debug_assert!(fileset < 1 << 30, "a Plan has fewer filesets");
+        Self(kind << Self::KIND_SHIFT | u64::from(fileset) << 32 | u64::from(number))
+    }
+
+    #[inline]
+    pub(crate) fn file(fileset: u32, file: FileId) -> Self {
+        Self::of(Self::FILE, fileset, file.0)
+    }
+
+    pub(crate) fn dir(fileset: u32, dir: DirId) -> Self {
+        Self::of(Self::DIR, fileset, dir.0)
+    }
+
+    pub(crate) fn leaf_dir(fileset: u32, dir: u32) -> Self {
+        Self::of(Self::LEAF_DIR, fileset, dir)
+    }
+
+    /// Appends the path, relative to the work directory; nothing if there is none.
+    fn push_path(self, filesets: &[Arc<FilesetState>], out: &mut Vec<u8>) {
+        let fileset = (self.0 >> 32) as usize & ((1 << 30) - 1);
+        let number = self.0 as u32;
+        let layout = || &filesets[fileset].layout;
+        match self.0 >> Self::KIND_SHIFT {
+            Self::FILE => layout().push_file(FileId(number), out),
+            Self::DIR => layout().push_dir(DirId(number), out),
+            Self::LEAF_DIR => layout().push_leaf_dir(number, out),
+            _ => {}
+        }
+    }
 }
 
 /// What a limiter has not charged yet.
@@ -130,6 +171,7 @@ impl Core {
         let start = self.lane.now();
         let result = work.await;
         let end = self.lane.now();
+        let cpu = sample.and_then(|begin| Some(self.lane.thread_cpu()? - begin));
         match result {
             Ok(value) => {
                 if owes_ticket {
@@ -141,8 +183,8 @@ impl Core {
                     Some(_) => self.paced(row),
                 };
                 self.recorder.record(row, start, end, intended, moved);
-                if let Some(begin) = sample {
-                    self.cpu.end(&self.lane, &self.recorder, row, begin, end);
+                if let Some(used) = cpu {
+                    self.cpu.end(&self.recorder, row, used, end);
                 }
                 self.charge(row, moved);
                 self.check_deadline(end)?;
@@ -170,11 +212,15 @@ impl Core {
     ) -> Result<T, Halt> {
         let start = self.lane.now();
         let value = wait.await?;
-        let end = self.lane.now();
+        self.waited(row, start, self.lane.now())?;
+        Ok(value)
+    }
+
+    /// Records a wait that is over.
+    pub(crate) fn waited(&mut self, row: u32, start: Nanos, end: Nanos) -> Result<(), Halt> {
         self.recorder.record(row, start, end, None, 0);
         self.recorded += 1;
-        self.check_deadline(end)?;
-        Ok(value)
+        self.check_deadline(end)
     }
 
     /// Takes a ticket for an operation that counts. `true` if that has to wait until the
@@ -188,7 +234,9 @@ impl Core {
             if !self.is_measured(self.lane.now()) {
                 return Ok(true);
             }
-            self.take_ticket(left)?;
+            if self.take_ticket(left).is_err() {
+                return Err(Halt::new(HaltReason::NotDone));
+            }
         }
         Ok(false)
     }
@@ -219,7 +267,7 @@ impl Core {
         }
         let paid = self.take_ticket(self.tickets.unwrap_or(0));
         if paid.is_err() {
-            self.recorder.count_in_flight();
+            self.recorder.count_in_flight(1);
         }
         paid
     }
@@ -229,7 +277,7 @@ impl Core {
         if now < self.lane.deadline() {
             return Ok(());
         }
-        self.recorder.count_in_flight();
+        self.recorder.count_in_flight(1);
         Err(Halt::new(HaltReason::Stopped))
     }
 
@@ -264,10 +312,13 @@ impl Core {
         self.intended = None;
         self.recorder.record_error(row, end, &error.name());
         if self.shared.plan.options.on_error == plimsoll_plan::OnError::Count {
-            return self.check_deadline(end);
+            return match self.check_deadline(end) {
+                Err(_) => Err(Halt::new(HaltReason::NotDone)),
+                ok => ok,
+            };
         }
         if end >= self.lane.deadline() {
-            return Err(Halt::new(HaltReason::Stopped));
+            return Err(Halt::new(HaltReason::NotDone));
         }
         let path = self.path_of(subject);
         let failure = Failure {
@@ -275,6 +326,15 @@ impl Core {
             ..self.failure(row, error.to_string())
         };
         Err(Halt::new(HaltReason::Failed(failure)))
+    }
+
+    /// A failure that no option lets pass.
+    pub(crate) fn refuse(&self, row: u32, subject: Subject, error: String) -> Halt {
+        let path = self.path_of(subject);
+        Halt::new(HaltReason::Failed(Failure {
+            path,
+            ..self.failure(row, error)
+        }))
     }
 
     pub(crate) fn failure(&self, row: u32, error: String) -> Failure {
@@ -295,13 +355,10 @@ impl Core {
     }
 
     fn path_of(&self, subject: Subject) -> String {
-        let layout = |f: u32| &self.shared.filesets[f as usize].layout;
         let mut path = Vec::new();
-        match subject {
-            Subject::Nothing => return String::new(),
-            Subject::File(f, file) => layout(f).push_file(file, &mut path),
-            Subject::Dir(f, dir) => layout(f).push_dir(dir, &mut path),
-            Subject::LeafDir(f, dir) => layout(f).push_leaf_dir(dir, &mut path),
+        subject.push_path(&self.shared.filesets, &mut path);
+        if path.is_empty() {
+            return String::new();
         }
         let below = String::from_utf8_lossy(&path).into_owned();
         self.shared.plan.place.dir.join(below).display().to_string()

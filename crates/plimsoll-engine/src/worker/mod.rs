@@ -11,9 +11,33 @@ pub(crate) use program::{Compiled, RowInfo};
 pub(crate) use sampling::CpuSampling;
 
 use crate::outcome::Failure;
-use plimsoll_plan::{FileId, QuitMode};
+use plimsoll_plan::{FileId, Op, Plan, QuitMode, Value, WorkerGroup};
 use plimsoll_target::Session;
 use program::Instr;
+
+/// Bytes that a worker of the group reads at once where the workload sets no size and whole files
+/// are read; 0 if there is no such read.
+pub(crate) fn whole_file_buffer(plan: &Plan, group: &WorkerGroup) -> u64 {
+    let mut reads_whole = false;
+    group.program.for_each_op(&mut |_, _, op| {
+        reads_whole |= matches!(
+            op,
+            Op::ReadWhole {
+                size: Value::Const(0),
+                ..
+            }
+        );
+    });
+    if !reads_whole {
+        return 0;
+    }
+    // A size that is drawn has no bound that is known; the most that is read at once has.
+    let largest = plan
+        .filesets
+        .iter()
+        .map(|f| f.size.constant().unwrap_or(ops::WHOLE));
+    largest.max().unwrap_or(0).min(ops::WHOLE)
+}
 
 /// A descriptor slot.
 pub(crate) struct Slot<H> {
@@ -64,10 +88,15 @@ impl<S: Session> Worker<S> {
 
     /// Runs until the run ends or the program is done.
     pub(crate) async fn run(mut self) {
+        let program = self.core.program.clone();
         let halt = loop {
+            if self.core.recorded == 0 && self.core.lane.now() >= self.core.lane.deadline() {
+                // The run was over before it began.
+                break Halt::new(HaltReason::Stopped);
+            }
             self.core.lane.breathe().await;
             let before = self.core.recorded;
-            if let Err(halt) = self.cycle().await {
+            if let Err(halt) = self.cycle(&program).await {
                 break halt;
             }
             if self.core.recorded == before {
@@ -81,8 +110,8 @@ impl<S: Session> Worker<S> {
     }
 
     /// Once through the program.
-    async fn cycle(&mut self) -> Result<(), Halt> {
-        let program = self.core.program.clone();
+    #[inline]
+    async fn cycle(&mut self, program: &Compiled) -> Result<(), Halt> {
         let (mut depth, mut at) = (0, 0);
         while let Some(instr) = program.code.get(at) {
             at += 1;
@@ -135,15 +164,43 @@ impl<S: Session> Worker<S> {
                 };
                 shared.fail(failure, now);
             }
-            HaltReason::Stopped | HaltReason::Finished | HaltReason::NoResource { .. } => {}
+            HaltReason::Stopped
+            | HaltReason::Finished
+            | HaltReason::NotDone
+            | HaltReason::NoResource { .. } => {}
         }
+        // Closing may take long; the run does not wait for it to end.
+        shared.worker_halted(now);
         self.core.retire();
+        self.take_last_completions().await;
         for slot in &mut self.slots {
             if let Some(handle) = slot.handle.take() {
+                if let Some((f, id)) = slot.file {
+                    shared.filesets[f as usize].closed(id);
+                }
                 // The run is over; an error here is no result of it.
                 let _ = self.session.close(handle).await;
             }
         }
-        shared.worker_ended(self.core.index, now);
+        shared.worker_ended(self.core.index);
+    }
+
+    /// Records the asynchronous writes that have completed, and gives up those that nobody has
+    /// begun; the others are under way at the end.
+    async fn take_last_completions(&mut self) {
+        if self.session.aio_pending() == 0 {
+            return;
+        }
+        self.session.aio_abandon();
+        let mut done = Vec::new();
+        let _ = self.session.aio_take(0, &mut done).await;
+        let under_way = self.session.aio_pending() as u64;
+        self.core.recorder.count_in_flight(under_way);
+        // The first of several errors ends the run; here it has ended already.
+        if let Err(halt) = self.record_completions(done)
+            && let HaltReason::Failed(failure) = *halt.0
+        {
+            self.core.shared.fail(failure, self.core.lane.now());
+        }
     }
 }

@@ -101,13 +101,21 @@ impl Compiled {
             self.rows.push(open.0);
         }
         let state = match op {
+            // A semblock or block that is written twice under one name is one: those who post
+            // and wake know it by its name.
             Op::SemBlock { high_water, .. } => {
-                self.semblocks.push((row, *high_water));
-                self.semblocks.len() - 1
+                let known = self.semblocks.iter().position(|(r, _)| *r == row);
+                known.unwrap_or_else(|| {
+                    self.semblocks.push((row, *high_water));
+                    self.semblocks.len() - 1
+                })
             }
             Op::Block => {
-                self.blocks.push(row);
-                self.blocks.len() - 1
+                let known = self.blocks.iter().position(|r| *r == row);
+                known.unwrap_or_else(|| {
+                    self.blocks.push(row);
+                    self.blocks.len() - 1
+                })
             }
             Op::Limit { targets, .. } => {
                 let rows = targets.as_ref().map(|t| t.iter().map(|r| r.0).collect());

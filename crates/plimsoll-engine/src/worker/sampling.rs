@@ -3,12 +3,17 @@
 use plimsoll_lane::Lane;
 use plimsoll_measure::{Nanos, Recorder};
 
-/// Reading the thread's processor time takes two system calls: as many operations are left out
-/// between two samples as take this long together, in nanoseconds.
-const SPACING: Nanos = 50_000;
+/// Reading the thread's processor time takes two system calls, some microseconds together: as many
+/// operations are left out between two samples as take this long, in nanoseconds, so that
+/// sampling takes less than a hundredth of the time.
+const SPACING: Nanos = 500_000;
 
 /// Most operations left out between two samples.
-const LONGEST: u32 = 255;
+const LONGEST: Nanos = 10_000;
+
+/// Operations left out between two samples while nothing is measured: enough that a warm-up goes
+/// at the speed of what follows, few enough that a rare operation is sampled soon after.
+const UNMEASURED: u32 = 15;
 
 /// First operations of a row that are all sampled, so that rare ones have a figure too.
 const FIRST: u64 = 16;
@@ -50,27 +55,18 @@ impl CpuSampling {
         lane.thread_cpu()
     }
 
-    /// Records the sample, and how long the next one is to wait for.
+    /// Records the sample, and how long the next one is to wait for. `used` is the processor time
+    /// from before the operation to after it.
     #[cold]
-    pub(crate) fn end(
-        &mut self,
-        lane: &Lane,
-        recorder: &Recorder,
-        row: u32,
-        begin: Nanos,
-        end: Nanos,
-    ) {
-        let Some(after) = lane.thread_cpu() else {
-            return;
-        };
-        let used = (after - begin).saturating_sub(self.overhead);
+    pub(crate) fn end(&mut self, recorder: &Recorder, row: u32, used: Nanos, end: Nanos) {
+        let used = used.saturating_sub(self.overhead);
         recorder.record_cpu(row, end, used);
         let (count, mean) = recorder.recent(row);
         let skip = SPACING / mean.max(1);
-        self.left[row as usize] = if count < FIRST {
-            0
-        } else {
-            (skip as u32).min(LONGEST)
+        self.left[row as usize] = match count {
+            0 => UNMEASURED,
+            n if n < FIRST => 0,
+            _ => skip.min(LONGEST) as u32,
         };
     }
 }

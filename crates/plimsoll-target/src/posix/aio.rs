@@ -224,7 +224,7 @@ impl Queue {
         done: &mut Vec<AioDone>,
     ) -> Result<(), Stopped> {
         let count = count.min(self.pending);
-        std::future::poll_fn(|context| {
+        let waited = std::future::poll_fn(|context| {
             let mut state = lock(&self.completions.state);
             if state.done.len() >= count {
                 return Poll::Ready(Ok(()));
@@ -235,11 +235,30 @@ impl Queue {
             state.waker = Some(context.waker().clone());
             Poll::Pending
         })
-        .await?;
+        .await;
+        // What has completed is handed over also when the wait was cut short.
         let mut state = lock(&self.completions.state);
         self.pending -= state.done.len();
         done.append(&mut state.done);
-        Ok(())
+        waited
+    }
+
+    /// Takes back what no thread has begun.
+    pub(super) fn abandon(&mut self) {
+        if self.pending == 0 {
+            return;
+        }
+        let mine = |job: &Job| Arc::ptr_eq(&job.to, &self.completions);
+        let mut taken = Vec::new();
+        lock(&self.pool.shared.jobs).0.queue.retain(|job| {
+            if mine(job) {
+                taken.push(job.file.as_raw_fd());
+            }
+            !mine(job)
+        });
+        let mut state = lock(&self.completions.state);
+        taken.iter().for_each(|fd| state.forget(*fd));
+        self.pending -= taken.len();
     }
 
     /// Blocks until no write to `fd` is queued or in progress.

@@ -112,6 +112,17 @@ impl Target for Posix {
         Ok(rustix::fs::unlinkat(CWD, &self.path, AtFlags::REMOVEDIR)?)
     }
 
+    fn writable(&self) -> Result<(), OpError> {
+        use rustix::fs::Access;
+        let how = Access::WRITE_OK | Access::EXEC_OK;
+        Ok(rustix::fs::accessat(
+            &*self.root,
+            ".",
+            how,
+            AtFlags::EACCESS,
+        )?)
+    }
+
     fn space(&self) -> Result<Option<Space>, OpError> {
         let s = rustix::fs::fstatvfs(&*self.root)?;
         let block = if s.f_frsize > 0 {

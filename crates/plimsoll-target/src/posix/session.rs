@@ -8,6 +8,7 @@ use crate::session::{
 };
 use memmap2::MmapMut;
 use plimsoll_lane::{Lane, Stopped};
+use plimsoll_measure::Nanos;
 use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::cell::OnceCell;
@@ -24,6 +25,10 @@ const DIR_BUFFER: usize = 32 << 10;
 /// Reads step through the buffer by this, so that direct reads stay aligned.
 const ALIGNMENT: usize = 4096;
 
+/// So long, in nanoseconds, a directory that was found in the work directory is taken to be there
+/// still.
+const CHECKED_FOR: Nanos = 1_000_000;
+
 /// No component may be a symbolic link, and the path may not climb out of the work directory.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
@@ -38,6 +43,8 @@ pub(crate) struct PosixSession {
     content: ContentPool,
     step: usize,
     dir_buffer: Vec<MaybeUninit<u8>>,
+    /// Directory that was last found to lie in the work directory, and when.
+    checked: (Vec<u8>, Nanos),
     queue: Queue,
 }
 
@@ -75,6 +82,7 @@ impl PosixSession {
             content: spec.content.clone(),
             step: spec.number as usize * 61,
             dir_buffer: Vec::new(),
+            checked: (Vec::new(), 0),
             queue: Queue::new(pool, spec.clock.clone()),
         })
     }
@@ -186,6 +194,34 @@ impl Session for PosixSession {
             self.path.push(b'.');
         }
         self.path.push(0);
+    }
+
+    #[inline]
+    fn reserve(&mut self, len: u64) -> Result<(), OpError> {
+        if len > self.buffer.len() as u64 {
+            let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
+            self.buffer = MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?;
+            self.at = 0;
+        }
+        Ok(())
+    }
+
+    async fn check_parent(&mut self) -> Result<(), OpError> {
+        let slash = self.path.iter().rposition(|b| *b == b'/');
+        // A name in the work directory itself has no component that could be a link.
+        let Some(parent) = slash.map(|i| &self.path[..i]) else {
+            return Ok(());
+        };
+        let now = self.lane.now();
+        if self.checked.0 == parent && now < self.checked.1 + CHECKED_FOR {
+            return Ok(());
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::openat2(&self.root, parent, flags, Mode::empty(), BENEATH)?;
+        self.checked.0.clear();
+        self.checked.0.extend_from_slice(parent);
+        self.checked.1 = now;
+        Ok(())
     }
 
     #[inline]
@@ -345,6 +381,10 @@ impl Session for PosixSession {
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         self.queue.take(&self.lane, count, done).await
+    }
+
+    fn aio_abandon(&mut self) {
+        self.queue.abandon();
     }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {

@@ -55,7 +55,7 @@ impl<S: Session> Worker<S> {
                     lane.busy(stores).await;
                     Ok(())
                 };
-                core.timed(row, Subject::Nothing, |()| 0, work)
+                core.timed(row, Subject::NOTHING, |()| 0, work)
                     .await
                     .map(|_| ())
             }

@@ -23,10 +23,11 @@ impl<S: Session> Worker<S> {
         let set = &shared.filesets[f as usize];
         self.session
             .locate(|path| set.layout.push_leaf_dir(dir, path));
+        self.check_parent(row, Subject::leaf_dir(f, dir)).await?;
         let make = self.session.make_dir();
         let done = self
             .core
-            .timed(row, Subject::LeafDir(f, dir), |()| 0, make)
+            .timed(row, Subject::leaf_dir(f, dir), |()| 0, make)
             .await;
         let made = happened(&done);
         if made {
@@ -51,10 +52,11 @@ impl<S: Session> Worker<S> {
         let set = &shared.filesets[f as usize];
         self.session
             .locate(|path| set.layout.push_leaf_dir(dir, path));
+        self.check_parent(row, Subject::leaf_dir(f, dir)).await?;
         let remove = self.session.remove_dir();
         let done = self
             .core
-            .timed(row, Subject::LeafDir(f, dir), |()| 0, remove)
+            .timed(row, Subject::leaf_dir(f, dir), |()| 0, remove)
             .await;
         let gone = happened(&done);
         if gone {
@@ -76,7 +78,7 @@ impl<S: Session> Worker<S> {
         self.session.locate(|path| set.layout.push_dir(dir, path));
         let list = self.session.list();
         self.core
-            .timed(row, Subject::Dir(f, dir), |l| l.bytes, list)
+            .timed(row, Subject::dir(f, dir), |l| l.bytes, list)
             .await
             .map(|_| ())
     }

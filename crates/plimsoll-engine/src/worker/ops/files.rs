@@ -48,13 +48,13 @@ impl<S: Session> Worker<S> {
         let open = self.session.open(how);
         let handle = match self
             .core
-            .timed(row, Subject::File(f, id), |_| 0, open)
+            .timed(row, Subject::file(f, id), |_| 0, open)
             .await
         {
             Ok(handle) => handle,
             Err(halt) => {
                 // The run may have ended with the very call that made the file.
-                let made = kind == Kind::Absent && !halt.is_failure();
+                let made = kind == Kind::Absent && !halt.without_effect();
                 if made {
                     set.files.changed(Kind::Present);
                 }
@@ -118,7 +118,7 @@ impl<S: Session> Worker<S> {
         self.core.shared.filesets[f as usize].closed(id);
         let close = self.session.close(handle);
         self.core
-            .timed(row, Subject::File(f, id), |()| 0, close)
+            .timed(row, Subject::file(f, id), |()| 0, close)
             .await
             .map(|_| ())
     }
@@ -154,14 +154,20 @@ impl<S: Session> Worker<S> {
         };
         let set = &shared.filesets[f as usize];
         self.session.locate(|path| set.layout.push_file(id, path));
+        self.check_parent(row, Subject::file(f, id)).await?;
         let unlink = self.session.unlink();
         let done = self
             .core
-            .timed(row, Subject::File(f, id), |()| 0, unlink)
+            .timed(row, Subject::file(f, id), |()| 0, unlink)
             .await;
         let gone = happened(&done);
         if gone {
             set.files.changed(Kind::Absent);
+            // The file is not the slot's any more, unless the slot still has it open.
+            let slot = &mut self.slots[file.slot as usize];
+            if file.slot > 0 && slot.handle.is_none() {
+                slot.file = None;
+            }
         }
         set.release(id, if gone { Kind::Absent } else { Kind::Present });
         done.map(|_| ())
@@ -198,7 +204,7 @@ impl<S: Session> Worker<S> {
             let stat = self.session.stat_handle(handle);
             return self
                 .core
-                .timed(row, Subject::File(f, id), |_| 0, stat)
+                .timed(row, Subject::file(f, id), |_| 0, stat)
                 .await
                 .map(|_| ());
         }
@@ -212,7 +218,7 @@ impl<S: Session> Worker<S> {
         let stat = self.session.stat();
         let done = self
             .core
-            .timed(row, Subject::File(f, id), |_| 0, stat)
+            .timed(row, Subject::file(f, id), |_| 0, stat)
             .await;
         self.core.shared.filesets[f as usize].release(id, Kind::Present);
         done.map(|_| ())

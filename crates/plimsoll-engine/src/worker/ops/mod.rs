@@ -5,7 +5,9 @@ mod dirs;
 mod files;
 mod transfer;
 
-use super::core::HaltReason;
+pub(super) use transfer::WHOLE;
+
+use super::core::{HaltReason, Subject};
 use super::{Halt, Worker};
 use crate::store::Kind;
 use plimsoll_plan::{FileRef, Op};
@@ -79,6 +81,19 @@ impl<S: Session> Worker<S> {
         Ok(opened.then_some(slot))
     }
 
+    /// Makes sure, before it is timed, that an operation on a directory's entry cannot leave the
+    /// work directory by a symbolic link that somebody put there. Ends the run if it could,
+    /// whatever is said of errors.
+    pub(super) async fn check_parent(&mut self, row: u32, subject: Subject) -> Result<(), Halt> {
+        match self.session.check_parent().await {
+            Ok(()) => Ok(()),
+            Err(e) => {
+                let error = format!("the directory was replaced while the run went on: {e}");
+                Err(self.core.refuse(row, subject, error))
+            }
+        }
+    }
+
     /// The workload asks for something that makes no sense.
     pub(super) fn misuse(&self, row: u32, error: String) -> Halt {
         Halt::new(HaltReason::Failed(self.core.failure(row, error)))
@@ -89,6 +104,6 @@ impl<S: Session> Worker<S> {
 fn happened(done: &Result<Option<()>, Halt>) -> bool {
     match done {
         Ok(done) => done.is_some(),
-        Err(halt) => !halt.is_failure(),
+        Err(halt) => !halt.without_effect(),
     }
 }

@@ -2,12 +2,14 @@
 
 use super::super::core::Subject;
 use super::super::{Halt, Slot, Worker};
+use plimsoll_lane::Lane;
 use plimsoll_plan::{FileRef, FilesetId, Io, OperationId, Value};
-use plimsoll_target::{AioDone, Session};
+use plimsoll_target::{AioDone, OpError, Session};
 use rand::RngExt;
 
-/// Bytes a whole file is read or written by at most, when the workload sets no size.
-const WHOLE: u64 = 1 << 30;
+/// Bytes a whole file is read or written by at most in one call, when the workload sets no size:
+/// every worker has a buffer of so many.
+pub(in crate::worker) const WHOLE: u64 = 64 << 20;
 
 impl<S: Session> Worker<S> {
     /// Where a transfer of `size` bytes goes in the slot's file.
@@ -55,7 +57,7 @@ impl<S: Session> Worker<S> {
         else {
             return Ok(());
         };
-        let subject = file.map_or(Subject::Nothing, |(f, id)| Subject::File(f, id));
+        let subject = file.map_or(Subject::NOTHING, |(f, id)| Subject::file(f, id));
         let read = self.session.read(handle, offset, size);
         if let Some(n) = self.core.timed(row, subject, |n| *n, read).await?
             && !io.random
@@ -81,7 +83,7 @@ impl<S: Session> Worker<S> {
         else {
             return Ok(());
         };
-        let subject = file.map_or(Subject::Nothing, |(f, id)| Subject::File(f, id));
+        let subject = file.map_or(Subject::NOTHING, |(f, id)| Subject::file(f, id));
         let write = self.session.write(handle, offset, size);
         if self
             .core
@@ -119,10 +121,15 @@ impl<S: Session> Worker<S> {
         } else {
             size
         };
-        let session = &mut self.session;
+        let (session, lane) = (&mut self.session, self.core.lane.clone());
+        if let Err(e) = session.reserve(piece) {
+            let error = format!("no memory for transfers of {piece} bytes: {e}");
+            return Err(self.misuse(row, error));
+        }
         let read = async {
             let mut at = 0;
             loop {
+                cut_short(&lane, at)?;
                 match session.read(handle, at, piece).await? {
                     0 => return Ok(at),
                     n => at += n,
@@ -130,7 +137,7 @@ impl<S: Session> Worker<S> {
             }
         };
         self.core
-            .timed(row, Subject::File(*f, *id), |n| *n, read)
+            .timed(row, Subject::file(*f, *id), |n| *n, read)
             .await
             .map(|_| ())
     }
@@ -168,10 +175,11 @@ impl<S: Session> Worker<S> {
         } else {
             size
         };
-        let session = &mut self.session;
+        let (session, lane) = (&mut self.session, self.core.lane.clone());
         let write = async {
             let mut at = 0;
             while at < total {
+                cut_short(&lane, at)?;
                 let n = piece.min(total - at);
                 session.write(handle, at, n).await?;
                 at += n;
@@ -179,7 +187,7 @@ impl<S: Session> Worker<S> {
             Ok(total)
         };
         self.core
-            .timed(row, Subject::File(*f, *id), |n| *n, write)
+            .timed(row, Subject::file(*f, *id), |n| *n, write)
             .await
             .map(|_| ())
     }
@@ -208,7 +216,7 @@ impl<S: Session> Worker<S> {
         };
         let append = self.session.append(handle, size);
         self.core
-            .timed(row, Subject::File(*f, *id), |()| size, append)
+            .timed(row, Subject::file(*f, *id), |()| size, append)
             .await
             .map(|_| ())
     }
@@ -230,7 +238,7 @@ impl<S: Session> Worker<S> {
         };
         let fsync = self.session.fsync(handle);
         self.core
-            .timed(row, Subject::File(*f, *id), |()| 0, fsync)
+            .timed(row, Subject::file(*f, *id), |()| 0, fsync)
             .await
             .map(|_| ())
     }
@@ -247,7 +255,7 @@ impl<S: Session> Worker<S> {
             Ok(())
         };
         self.core
-            .timed(row, Subject::Nothing, |()| 0, flush)
+            .timed(row, Subject::NOTHING, |()| 0, flush)
             .await
             .map(|_| ())
     }
@@ -271,7 +279,7 @@ impl<S: Session> Worker<S> {
         else {
             return Ok(());
         };
-        let subject = file.map_or(Subject::Nothing, |(f, id)| Subject::File(f, id));
+        let subject = file.map_or(Subject::NOTHING, |(f, id)| Subject::file(f, id));
         let session = &mut self.session;
         let queue = async { session.aio_write(handle, offset, size, completion.0) };
         self.core
@@ -283,19 +291,39 @@ impl<S: Session> Worker<S> {
     pub(super) async fn aio_wait(&mut self, row: u32) -> Result<(), Halt> {
         let mut done: Vec<AioDone> = Vec::new();
         let count = (self.session.aio_pending() / 2).max(1);
-        let wait = self.session.aio_take(count, &mut done);
-        let waited = self.core.timed_wait(row, wait).await;
+        let lane = self.core.lane.clone();
+        let start = lane.now();
+        let waited = self.session.aio_take(count, &mut done).await;
+        let end = lane.now();
+        // The writes first: each belongs to where it completed, before the wait did.
+        self.record_completions(done)?;
+        waited?;
+        self.core.waited(row, start, end)
+    }
+
+    /// Records asynchronous writes that have completed.
+    pub(crate) fn record_completions(&mut self, mut done: Vec<AioDone>) -> Result<(), Halt> {
+        done.sort_by_key(|write| write.end);
         for write in done {
             match write.result {
                 Ok(n) => self
                     .core
                     .recorder
-                    .record(write.tag, write.start, write.end, None, n),
+                    .record_past(write.tag, write.start, write.end, n),
                 Err(e) => self
                     .core
-                    .failed(write.tag, Subject::Nothing, write.end, e)?,
+                    .failed(write.tag, Subject::NOTHING, write.end, e)?,
             }
         }
-        waited
+        Ok(())
     }
+}
+
+/// Ends an operation of many calls between two of them when the run is over: it may have minutes
+/// to go.
+fn cut_short(lane: &Lane, done: u64) -> Result<(), OpError> {
+    if done > 0 && lane.now() >= lane.deadline() {
+        return Err(OpError(rustix::io::Errno::CANCELED));
+    }
+    Ok(())
 }
