@@ -4,8 +4,11 @@ use crate::error::BenchError;
 use crate::suite::{planning, reactor};
 use std::process::Command;
 
-/// A job for a fresh process; its name, and what it does with the count that follows it.
-const JOBS: [(&str, fn(u64) -> Result<serde_json::Value, BenchError>); 2] = [
+/// Does something with a count and reports figures by name.
+type Job = fn(u64) -> Result<serde_json::Value, BenchError>;
+
+/// Jobs for a fresh process, by name.
+const JOBS: [(&str, Job); 2] = [
     (planning::JOB, planning::in_child),
     (reactor::JOB, reactor::in_child),
 ];
