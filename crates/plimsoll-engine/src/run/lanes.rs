@@ -256,11 +256,11 @@ impl<T: Target> LanePlan<T> {
         os::set_exact_timers();
         let plan = &self.shared.plan;
         let cpus = &plan.options.cpus;
-        if let Some(cpu) = cpus.get(self.number % cpus.len().max(1)) {
-            if let Err(e) = os::pin(*cpu) {
-                let text = format!("processor {cpu} was refused: {}", OpError(e));
-                self.shared.note(text);
-            }
+        if let Some(cpu) = cpus.get(self.number % cpus.len().max(1))
+            && let Err(e) = os::pin(*cpu)
+        {
+            let text = format!("processor {cpu} was refused: {}", OpError(e));
+            self.shared.note(text);
         }
         if self.kind != LaneKind::Blocking {
             let asked = |g: &plimsoll_plan::WorkerGroup| g.nice != 0 || g.io_priority.is_some();
