@@ -47,6 +47,13 @@ impl ContentPool {
         POOL / 2
     }
 
+    /// Steps to go on by after a piece of `len` bytes, so that the next one does not repeat it.
+    #[inline]
+    #[must_use]
+    pub fn steps(len: usize) -> usize {
+        len.div_ceil(BLOCK)
+    }
+
     /// A piece of `len` bytes, at most [`ContentPool::longest`]; the next step gives another.
     #[inline]
     #[must_use]

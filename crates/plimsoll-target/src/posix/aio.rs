@@ -153,7 +153,8 @@ impl Job {
         let mut done = 0;
         while done < self.len {
             let want = (self.len - done).min(self.content.longest() as u64) as usize;
-            let piece = self.content.piece(self.step, want);
+            let step = self.step.wrapping_add(ContentPool::steps(done as usize));
+            let piece = self.content.piece(step, want);
             match rustix::io::pwrite(&self.file, piece, self.offset + done) {
                 Ok(0) => return Err(Errno::IO.into()),
                 Ok(n) => done += n as u64,

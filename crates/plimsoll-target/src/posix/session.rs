@@ -142,7 +142,7 @@ impl PosixSession {
                 Err(Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
-            self.step = self.step.wrapping_add(1);
+            self.step = self.step.wrapping_add(ContentPool::steps(want));
         }
         Ok(())
     }
@@ -370,7 +370,7 @@ impl Session for PosixSession {
         tag: u32,
     ) -> Result<(), OpError> {
         let file = handle.shared()?;
-        self.step = self.step.wrapping_add(1);
+        self.step = self.step.wrapping_add(ContentPool::steps(len as usize));
         self.queue
             .push(file, offset, len, tag, &self.content, self.step)
     }
