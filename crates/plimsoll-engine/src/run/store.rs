@@ -370,7 +370,7 @@ impl<'a, T: Target> Workplace<'a, T> {
         Ok(left)
     }
 
-    /// Files in a guarded directory that no fileset accounts for.
+    /// What lies in a guarded directory although no fileset accounts for it.
     fn strangers(&self, guard: &RelPath) -> Result<Vec<Vec<u8>>, CrewError> {
         let entries = self.crew.one(async |session| {
             session.locate(|p| p.extend_from_slice(guard.as_str().as_bytes()));
@@ -380,9 +380,10 @@ impl<'a, T: Target> Workplace<'a, T> {
             Err(OpError(Errno::NOENT)) => vec![],
             other => other.map_err(|e| CrewError::failed("list", guard.as_str().as_bytes(), e))?,
         };
+        // What the file system keeps in its root is nobody's.
         let files = entries
             .into_iter()
-            .filter(|(_, kind)| *kind != EntryKind::Dir);
+            .filter(|(name, _)| name != marker::NOBODYS);
         let path = |name: Vec<u8>| match guard.as_str() {
             "" => name,
             guard => [guard.as_bytes(), b"/", &name].concat(),
