@@ -13,8 +13,9 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Shortest interval of the series; a shorter one would cost more than it shows.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+/// Shortest interval of the series: at the end of each every worker hands its figures over, and
+/// more often than this that would slow the operations that are measured.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Finds how much load a file system can carry, and proves it.
 #[derive(Debug, Parser)]
@@ -174,25 +175,30 @@ pub struct WorkloadArgs {
     pub keep: bool,
 
     /// Length of the measured window, such as 500ms, 10s, 5m, 1h
-    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub time: Option<Duration>,
     /// Run this long before measuring, besides the workload's own warm-up
-    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub warmup: Option<Duration>,
     /// Change a parameter of the workload; may be given again
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Load")]
     pub set: Vec<(String, String)>,
     /// Root of all random choices [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Load")]
+    #[arg(long, value_name = "N", value_parser = seed)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub seed: Option<u64>,
     /// End after N operations in all, or of each worker
-    #[arg(long, value_name = "N[/worker]", value_parser = ops_limit, help_heading = "Load")]
+    #[arg(long, value_name = "N[/worker]", value_parser = ops_limit)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub ops: Option<OpsLimit>,
     /// When the run ends, instead of what the workload says
     #[arg(long, value_name = "MODE", value_enum, help_heading = "Load")]
     pub quit: Option<Quit>,
     /// Events a second for the limiters, instead of the workload's; 0 lifts the limit
-    #[arg(long, value_name = "EVENTS", value_parser = rate, help_heading = "Load")]
+    #[arg(long, value_name = "EVENTS", value_parser = rate)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub rate: Option<f64>,
 
     /// What an unexpected error does: stop the run, or count and make the result invalid
@@ -229,12 +235,13 @@ pub struct WorkloadArgs {
     )]
     pub clock: ClockArg,
     /// Threads that drive the workers, for targets that need not have one a worker
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    #[arg(help_heading = "Engine")]
+    #[arg(long, value_name = "N", value_parser = lanes)]
+    #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub lanes: Option<u32>,
-    /// Length of an interval of the series in the results
+    /// Length of an interval of the series in the results, at least 10ms; the latencies shown
+    /// while the run goes on are those of the last whole interval
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
-    #[arg(help_heading = "Engine")]
+    #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub interval: Duration,
 }
 
@@ -326,7 +333,9 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 fn interval(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
-        d if d < SHORTEST_INTERVAL => Err("an interval must be at least 1ms".into()),
+        d if d < SHORTEST_INTERVAL => Err(
+            "an interval must be at least 10ms; shorter ones would slow what is measured".into(),
+        ),
         d => Ok(d),
     }
 }
@@ -339,6 +348,18 @@ fn setting(text: &str) -> Result<(String, String), String> {
         return Err(wrong());
     }
     Ok((name.into(), value.trim().into()))
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
+fn lanes(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("expected a number of threads, at least 1".into()),
+    }
 }
 
 fn ops_limit(text: &str) -> Result<OpsLimit, String> {
@@ -437,6 +458,26 @@ mod tests {
         for bad in ["0", "-1", "1k", "10/thread", "/worker", ""] {
             assert!(ops_limit(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn values_that_begin_with_a_dash_are_refused_as_values() {
+        for option in ["time", "warmup", "interval", "seed", "ops", "rate", "lanes"] {
+            let option = format!("--{option}");
+            let parsed = Cli::try_parse_from(["plimsoll", "plan", "varmail", &option, "-1"]);
+            let message = parsed.unwrap_err().to_string();
+            assert!(
+                message.starts_with(&format!("error: invalid value '-1' for '{option} <"))
+                    && message.contains("expected"),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn intervals_have_a_least_length() {
+        assert_eq!(interval("10ms"), Ok(SHORTEST_INTERVAL));
+        assert!(interval("9ms").is_err_and(|e| e.contains("at least 10ms")));
     }
 
     #[test]
