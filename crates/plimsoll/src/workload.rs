@@ -140,7 +140,7 @@ pub fn below(dir: &Path, path: &RelPath) -> PathBuf {
 
 fn overrides(args: &WorkloadArgs) -> Overrides {
     Overrides {
-        dir: args.dir.clone(),
+        dir: args.dir.as_deref().map(plain),
         sets: args.set.clone(),
         seed: args.seed,
         time: args.time,
@@ -157,6 +157,12 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
             keep: args.keep,
         },
     }
+}
+
+/// A path without doubled slashes and without one at the end, which would show in every path
+/// below it.
+fn plain(path: &Path) -> PathBuf {
+    path.components().collect()
 }
 
 fn diagnosed(d: Diagnostics) -> Stopped {
@@ -231,6 +237,21 @@ mod tests {
         assert!(
             message.contains("x.f:2:7: this byte is no UTF-8"),
             "{message}"
+        );
+    }
+
+    #[test]
+    fn paths_lose_stray_slashes() {
+        let shown = |p: &str| plain(Path::new(p)).display().to_string();
+        assert_eq!(
+            [
+                shown("/mnt//x/"),
+                shown("here//"),
+                shown("./x/"),
+                shown("/"),
+                shown("..")
+            ],
+            ["/mnt/x", "here", "./x", "/", ".."]
         );
     }
 
