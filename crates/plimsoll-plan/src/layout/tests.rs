@@ -144,6 +144,85 @@ proptest! {
     }
 }
 
+/// Files of each directory that holds files, in the order the directories were made.
+fn files_by_dir(layout: &Layout) -> BTreeMap<u32, u64> {
+    let mut files = BTreeMap::new();
+    for i in 0..layout.files() {
+        *files.entry(layout.dir_of(FileId(i)).0).or_insert(0) += 1;
+    }
+    files
+}
+
+/// Draws of a gamma distribution of this mean, cut to whole numbers of at least 1.
+fn whole_draws(shape: f64, mean: f64) -> Vec<f64> {
+    let gamma = Gamma::new(shape, mean / shape).unwrap();
+    let mut rng = Stream::new(7).rng();
+    let draw = |_| gamma.sample(&mut rng).floor().max(1.0);
+    (0..20_000).map(draw).collect()
+}
+
+fn share(draws: &[f64], fits: impl Fn(f64) -> bool) -> f64 {
+    draws.iter().filter(|d| fits(**d)).count() as f64 / draws.len() as f64
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn exact_widths_and_depths_are_exact(entries in 1u64..20_000, width in 2u64..200, seed: u64) {
+        let p = plan(fileset(entries, 0, width as f64, None), seed);
+        let layout = Layout::new(&p, FilesetId(0)).unwrap();
+        // Levels of a tree of that width that has so many entries; the root holds no files.
+        let levels = (1..).take_while(|l| width.pow(*l) <= entries).count().max(2);
+        let mut files = files_by_dir(&layout);
+        for dir in files.keys() {
+            prop_assert_eq!(layout.level(DirId(*dir)), levels);
+        }
+        let (_, last) = files.pop_last().unwrap();
+        prop_assert!((1..=width).contains(&last));
+        prop_assert!(files.values().all(|n| *n == width), "{files:?}");
+    }
+
+    /// The width of a directory, and the depth at which a path ends in files, are drawn anew at
+    /// every directory: a directory of level L holds files if a draw of the depth is at most L.
+    #[test]
+    fn random_widths_and_depths_follow_their_distributions(
+        dirs in 400u64..1500,
+        width in 2.0f64..60.0,
+        shape in 0.5f64..4.0,
+        seed: u64,
+    ) {
+        let entries = (dirs as f64 * width) as u64;
+        let p = plan(fileset(entries, 0, width, Some(shape)), seed);
+        let layout = Layout::new(&p, FilesetId(0)).unwrap();
+        let mut files = files_by_dir(&layout);
+
+        let depths = whole_draws(shape, (entries as f64).ln() / width.ln());
+        let ends: Vec<f64> = (0..=MAX_LEVELS)
+            .map(|level| if level == MAX_LEVELS { 1.0 } else { share(&depths, |d| d <= level as f64) })
+            .collect();
+        let (mut found, mut expected, mut variance) = (0.0, 0.0, 0.0);
+        for dir in 1..layout.dirs() {
+            let p = ends[layout.level(DirId(dir))];
+            found += f64::from(u8::from(files.contains_key(&dir)));
+            expected += p;
+            variance += p * (1.0 - p);
+        }
+        // Six deviations of chance, and a hundredth for the chances being sampled themselves.
+        let slack = 6.0 * f64::sqrt(variance) + 0.01 * f64::from(layout.dirs()) + 1.0;
+        prop_assert!(f64::abs(found - expected) <= slack, "{found}, not {expected}");
+
+        // The last directory is cut short by the number of entries.
+        files.pop_last();
+        let widths = whole_draws(shape, width);
+        let expected = widths.iter().sum::<f64>() / widths.len() as f64;
+        let found = files.values().sum::<u64>() as f64 / files.len() as f64;
+        let chance = expected / (shape * files.len() as f64).sqrt();
+        let slack = 6.0 * chance + 0.05 * expected;
+        prop_assert!((found - expected).abs() <= slack, "{found}, not {expected}");
+    }
+}
+
 #[test]
 fn names_are_positions_in_eight_digits_or_more() {
     let name = |n: u32| {
