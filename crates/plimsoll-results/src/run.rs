@@ -271,7 +271,8 @@ pub struct Populated {
 /// The error that ended a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
-    /// Name of the operation, or what was done instead, such as `populate`.
+    /// Name of the operation, or what was done instead, such as `populate`; `run` if nothing in
+    /// particular.
     pub operation: String,
     /// Kind of the operation.
     pub kind: Option<OpKind>,
@@ -287,14 +288,20 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.operation)?;
-        if let Some(kind) = self.kind {
-            write!(f, " ({kind})")?;
-        }
+        let mut what = match (self.operation.as_str(), self.kind) {
+            (operation, Some(kind)) => format!("{operation} ({kind})"),
+            // Of the run as a whole the error itself says enough.
+            ("run", None) => String::new(),
+            (operation, None) => operation.to_owned(),
+        };
         if let Some(path) = &self.path {
-            write!(f, " on {path}")?;
+            let space = if what.is_empty() { "" } else { " " };
+            what.push_str(&format!("{space}on {path}"));
         }
-        write!(f, ": {}", self.error)?;
+        if !what.is_empty() {
+            write!(f, "{what}: ")?;
+        }
+        f.write_str(&self.error)?;
         match (&self.worker, &self.place) {
             (Some(w), Some(p)) => write!(f, " (worker {w}, {p})"),
             (Some(w), None) => write!(f, " (worker {w})"),

@@ -202,6 +202,33 @@ fn verdicts_have_an_order() {
 }
 
 #[test]
+fn a_failure_of_no_operation_says_what_happened_and_no_more() {
+    let mut failure = Failure {
+        operation: "run".into(),
+        kind: None,
+        worker: None,
+        path: None,
+        error: "cannot remove the files".into(),
+        place: None,
+    };
+    assert_eq!(failure.to_string(), "cannot remove the files");
+    failure.path = Some("set".into());
+    assert_eq!(failure.to_string(), "on set: cannot remove the files");
+    failure.operation = "populate".into();
+    assert_eq!(
+        failure.to_string(),
+        "populate on set: cannot remove the files"
+    );
+    // A flowop may have that name.
+    failure.operation = "run".into();
+    failure.kind = Some(OpKind::Delay);
+    assert_eq!(
+        failure.to_string(),
+        "run (delay) on set: cannot remove the files"
+    );
+}
+
+#[test]
 fn a_run_without_a_window_is_invalid() {
     let mut m = one_window();
     m.windows.clear();
