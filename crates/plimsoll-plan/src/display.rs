@@ -4,8 +4,8 @@ mod filesets;
 mod programs;
 
 use crate::{
-    Cold, Content, Count, Distribution, Layout, OnError, OpsLimit, Phase, Plan, QuitMode,
-    RunOptions, SourceKind, Until, Value, Variable, show_duration,
+    Cold, Content, Distribution, Layout, OnError, OpsLimit, Phase, Plan, QuitMode, RunOptions,
+    SourceKind, Until, Value, Variable, counted, show_duration,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -116,9 +116,9 @@ fn variables(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     for v in &plan.variables {
         write!(f, "  ${}: {}", v.name, v.distribution)?;
         match (v.min, v.max) {
-            (Some(min), Some(max)) => write!(f, ", from {min} to {max}")?,
-            (Some(min), None) => write!(f, ", at least {min}")?,
-            (None, Some(max)) => write!(f, ", at most {max}")?,
+            (Some(min), Some(max)) => write!(f, ", from {} to {}", Digits(min), Digits(max))?,
+            (Some(min), None) => write!(f, ", at least {}", Digits(min))?,
+            (None, Some(max)) => write!(f, ", at most {}", Digits(max))?,
             (None, None) => {}
         }
         if v.round > 1 {
@@ -129,39 +129,62 @@ fn variables(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     Ok(())
 }
 
+/// A number of a distribution: a fraction with six significant digits, a whole number as it is.
+struct Digits(f64);
+
+impl Display for Digits {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let rounded = match self.0.fract() == 0.0 {
+            true => None,
+            false => format!("{:.5e}", self.0).parse::<f64>().ok(),
+        };
+        rounded.unwrap_or(self.0).fmt(f)
+    }
+}
+
 impl Display for Distribution {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let d = |x: &f64| Digits(*x);
         match self {
-            Self::Uniform { lower, upper } => write!(f, "uniform from {lower} to {upper}"),
-            Self::Normal { mean, sigma } => write!(f, "normal, mean {mean}, deviation {sigma}"),
+            Self::Uniform { lower, upper } => {
+                write!(f, "uniform from {} to {}", d(lower), d(upper))
+            }
+            Self::Normal { mean, sigma } => {
+                write!(f, "normal, mean {}, deviation {}", d(mean), d(sigma))
+            }
             Self::Lognormal { mu, sigma } => {
+                let (mu, sigma) = (d(mu), d(sigma));
                 write!(
                     f,
                     "lognormal, mean of the logarithm {mu}, deviation {sigma}"
                 )
             }
-            Self::Exponential { mean } => write!(f, "exponential, mean {mean}"),
+            Self::Exponential { mean } => write!(f, "exponential, mean {}", d(mean)),
             Self::Gamma {
                 offset,
                 shape,
                 scale,
             } => {
-                let mean = ((offset + shape * scale) * 1e3).round() / 1e3;
-                write!(f, "gamma, mean {mean}, shape {shape}")?;
+                let mean = Digits(offset + shape * scale);
+                write!(f, "gamma, mean {mean}, shape {}", d(shape))?;
                 match *offset == 0.0 {
                     true => Ok(()),
-                    false => write!(f, ", above {offset}"),
+                    false => write!(f, ", above {}", d(offset)),
                 }
             }
             Self::Triangular { lower, upper, mode } => {
+                let (lower, upper, mode) = (d(lower), d(upper), d(mode));
                 write!(f, "triangular from {lower} to {upper}, peak at {mode}")
             }
-            Self::Weibull { shape, scale } => write!(f, "weibull, shape {shape}, scale {scale}"),
+            Self::Weibull { shape, scale } => {
+                write!(f, "weibull, shape {}, scale {}", d(shape), d(scale))
+            }
             Self::Table { rows } => {
                 f.write_str("table")?;
                 let mut between = ": ";
                 for row in rows {
-                    write!(f, "{between}{} % {} to {}", row.percent, row.min, row.max)?;
+                    let (percent, min, max) = (d(&row.percent), d(&row.min), d(&row.max));
+                    write!(f, "{between}{percent} % {min} to {max}")?;
                     between = ", ";
                 }
                 Ok(())
@@ -194,7 +217,9 @@ fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
                 let names: Vec<String> = names.collect();
                 writeln!(f, "make the files of {}", names.join(", "))?;
             }
-            Phase::Start => writeln!(f, "start {} workers", Count(plan.workers()))?,
+            Phase::Start => {
+                writeln!(f, "start {}", counted(plan.workers(), "worker", "workers"))?;
+            }
             Phase::OpenWindow => writeln!(f, "begin to measure")?,
             Phase::CloseWindow => writeln!(f, "end of measurement")?,
             Phase::Stop => writeln!(f, "stop the workers")?,
@@ -231,12 +256,16 @@ fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     )
 }
 
+fn operations(n: u64) -> String {
+    counted(n, "operation", "operations")
+}
+
 fn options(f: &mut Formatter<'_>, o: &RunOptions) -> fmt::Result {
     let mut say = Vec::new();
     match o.ops {
-        Some(OpsLimit::Total(n)) => say.push(format!("end after {} operations", Count(n))),
+        Some(OpsLimit::Total(n)) => say.push(format!("end after {}", operations(n))),
         Some(OpsLimit::PerWorker(n)) => {
-            say.push(format!("end each worker after {} operations", Count(n)));
+            say.push(format!("end each worker after {}", operations(n)));
         }
         None => {}
     }

@@ -97,6 +97,12 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .ok_or_else(wrong)
 }
 
+/// A number of things: `1 file`, `1 000 files`.
+#[must_use]
+pub fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", Count(n), if n == 1 { one } else { many })
+}
+
 /// A duration in the largest unit that keeps it readable: `350ms`, `1.5s`, `2m`, `1h30m`.
 #[must_use]
 pub fn show_duration(d: Duration) -> String {
@@ -190,6 +196,12 @@ mod tests {
         assert_eq!(Count(1).to_string(), "1");
         assert_eq!(Count(1234).to_string(), "1 234");
         assert_eq!(Count(1_234_567).to_string(), "1 234 567");
+    }
+
+    #[test]
+    fn one_thing_is_singular() {
+        let shown = [0, 1, 2000].map(|n| counted(n, "entry", "entries"));
+        assert_eq!(shown, ["0 entries", "1 entry", "2 000 entries"]);
     }
 
     #[test]

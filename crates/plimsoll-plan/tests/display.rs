@@ -354,3 +354,39 @@ fn distributions_are_named_with_their_parameters() {
     .collect();
     insta::assert_snapshot!(shown.join("\n"));
 }
+
+#[test]
+fn fractions_have_six_digits_and_whole_numbers_all_of_theirs() {
+    let row = Row {
+        percent: 100.0 / 3.0,
+        min: 0.1 + 0.2,
+        max: 3_481.600_000_000_000_4,
+    };
+    let table = Distribution::Table { rows: vec![row] };
+    assert_eq!(table.to_string(), "table: 33.3333 % 0.3 to 3481.6");
+    let whole = Distribution::Uniform {
+        lower: 0.0,
+        upper: 1_048_577.0,
+    };
+    assert_eq!(whole.to_string(), "uniform from 0 to 1048577");
+}
+
+#[test]
+fn one_of_a_kind_is_singular() {
+    let mut plan = Plan::empty("one");
+    plan.filesets = vec![Fileset {
+        leaf_dirs: 1,
+        ..fileset("set", 1, Value::Const(0))
+    }];
+    plan.script = vec![Phase::Start];
+    plan.options.ops = Some(OpsLimit::Total(1));
+    let text = plan.to_string();
+    for part in [
+        "    1 file of",
+        "    1 leaf directory\n",
+        "end after 1 operation;",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(text.contains("start 0 workers"), "{text}");
+}

@@ -1,7 +1,7 @@
 //! Filesets of a printed Plan.
 
 use super::value;
-use crate::{Access, Bytes, Count, Fileset, FilesetId, Layout, Plan, SizeSummary};
+use crate::{Access, Bytes, Count, Fileset, FilesetId, Layout, Plan, SizeSummary, counted};
 use std::fmt::{self, Formatter};
 
 /// Columns of the longest bar of a distribution.
@@ -38,11 +38,19 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, layouts: &[&Layout]) -> 
 
 fn asked_for(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset) -> fmt::Result {
     let size = value(plan, fileset.size, |n| Bytes(n).to_string());
-    writeln!(f, "    {} files of {size}", Count(fileset.entries))?;
+    writeln!(f, "    {} of {size}", files(fileset.entries))?;
     match fileset.leaf_dirs {
         0 => Ok(()),
-        n => writeln!(f, "    {} leaf directories", Count(n)),
+        n => writeln!(f, "    {}", leaf_directories(n)),
     }
+}
+
+fn files(n: u64) -> String {
+    counted(n, "file", "files")
+}
+
+fn leaf_directories(n: u64) -> String {
+    counted(n, "leaf directory", "leaf directories")
 }
 
 fn laid_out(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, layout: &Layout) -> fmt::Result {
@@ -50,9 +58,9 @@ fn laid_out(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, layout: &Layo
     let first = layout.size_summary(true);
     writeln!(
         f,
-        "    {} files in {} directories, {}",
-        Count(all.files),
-        Count(u64::from(layout.dirs())),
+        "    {} in {}, {}",
+        files(all.files),
+        counted(u64::from(layout.dirs()), "directory", "directories"),
         Bytes(all.total)
     )?;
     if first.files < all.files {
@@ -67,8 +75,8 @@ fn laid_out(f: &mut Formatter<'_>, plan: &Plan, fileset: &Fileset, layout: &Layo
         let made = (0..layout.leaf_dirs()).filter(|d| layout.starts_with_leaf_dir(*d));
         writeln!(
             f,
-            "    {} leaf directories, {} made before the run",
-            Count(u64::from(layout.leaf_dirs())),
+            "    {}, {} made before the run",
+            leaf_directories(u64::from(layout.leaf_dirs())),
             Count(made.count() as u64)
         )?;
     }
@@ -107,9 +115,11 @@ fn attributes(f: &mut Formatter<'_>, fileset: &Fileset) -> fmt::Result {
     }];
     say.push(format!("{} % preallocated", fileset.prealloc_percent));
     let flags = [
-        (fileset.parallel_prealloc, "in parallel"),
-        (fileset.reuse, "an identical tree is reused"),
-        (fileset.trust_tree, "without a check"),
+        // `paralloc` and `reuse` change nothing: both are always so.
+        (
+            fileset.trust_tree,
+            "an identical tree is reused without a check",
+        ),
         (
             fileset.cached == Some(false),
             "dropped from the page cache first",

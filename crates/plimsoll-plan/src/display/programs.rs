@@ -1,7 +1,9 @@
 //! Workers and what they do, of a printed Plan.
 
 use super::{filesets, value};
-use crate::{Bytes, Count, FileRef, Io, LimitKind, Op, OperationId, Plan, Program, Step, Value};
+use crate::{
+    Bytes, Count, FileRef, Io, LimitKind, Op, OperationId, Plan, Program, Step, Value, counted,
+};
 use std::fmt::{self, Formatter};
 
 pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
@@ -75,6 +77,14 @@ fn bytes(plan: &Plan, v: Value) -> String {
 
 fn count(plan: &Plan, v: Value) -> String {
     value(plan, v, |n| Count(n).to_string())
+}
+
+/// A number of things; how many a random variable draws is not known.
+fn things(plan: &Plan, v: Value, one: &str, many: &str) -> String {
+    match v {
+        Value::Const(n) => counted(n, one, many),
+        Value::Draw(_) => format!("{} {many}", count(plan, v)),
+    }
 }
 
 /// Pieces a file is moved in; 0 stands for all of it.
@@ -204,8 +214,8 @@ fn control(plan: &Plan, op: &Op) -> String {
     };
     match op {
         Op::SemBlock { value, high_water } => format!(
-            "wait for {} posts; high water {}",
-            count(plan, *value),
+            "wait for {}; high water {}",
+            things(plan, *value, "post", "posts"),
             count(plan, *high_water)
         ),
         Op::SemPost {
@@ -224,7 +234,7 @@ fn control(plan: &Plan, op: &Op) -> String {
         ),
         Op::Block => "wait to be woken".into(),
         Op::Wakeup { targets } => format!("wake {}", row_names(plan, targets)),
-        Op::Hog { value } => format!("store {} times", count(plan, *value)),
+        Op::Hog { value } => format!("store {}", things(plan, *value, "time", "times")),
         Op::Delay { seconds } => format!("sleep {} s", count(plan, *seconds)),
         Op::Limit { kind, targets } => {
             let unit = match kind {
@@ -236,11 +246,8 @@ fn control(plan: &Plan, op: &Op) -> String {
             format!("wait for one event a {unit}{}", of(targets))
         }
         Op::FinishOnCount { value, targets } => {
-            format!(
-                "end after {} operations{}",
-                count(plan, *value),
-                of(targets)
-            )
+            let operations = things(plan, *value, "operation", "operations");
+            format!("end after {operations}{}", of(targets))
         }
         Op::FinishOnBytes { value, targets } => {
             format!("end after {}{}", bytes(plan, *value), of(targets))
