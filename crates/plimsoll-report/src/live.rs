@@ -1,7 +1,7 @@
 //! The line that is shown while a run goes on.
 
 use crate::format::{latency, mib_per_s, rate};
-use plimsoll_plan::show_duration;
+use plimsoll_plan::{counted, show_duration};
 use std::time::Duration;
 
 /// What the latest moments of a run look like.
@@ -25,13 +25,12 @@ pub fn line(m: &Moment) -> String {
     let shown = |ms: Option<f64>| ms.map_or("-".into(), latency);
     let whole = Duration::from_secs(m.elapsed.as_secs());
     format!(
-        "{:>6}  {:>9} ops/s  {:>7} MiB/s  mean {:>7}  p99 {:>7}  {} {}",
+        "{:>6}  {:>9} ops/s  {:>7} MiB/s  mean {:>7}  p99 {:>7}  {}",
         show_duration(whole),
         rate(m.ops_per_s),
         mib_per_s(m.bytes_per_s),
         shown(m.latency_ms.map(|l| l.0)),
         shown(m.latency_ms.map(|l| l.1)),
-        m.errors,
-        if m.errors == 1 { "error" } else { "errors" },
+        counted(m.errors, "error", "errors"),
     )
 }

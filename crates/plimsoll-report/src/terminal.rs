@@ -4,7 +4,7 @@ use crate::filebench;
 use crate::format::{latency, mib_per_s, percent, rate};
 use crate::table::Table;
 use crate::text::{Paint, paragraph, shorten, whole};
-use plimsoll_plan::{Bytes, Count, show_duration};
+use plimsoll_plan::{Bytes, Count, counted, show_duration};
 use plimsoll_results::{ClockKind, LatencyFigures, OperationFigures, Run, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -87,13 +87,8 @@ fn headline(out: &mut String, run: &Run, layout: Layout) {
         }
     };
     let mut facts = format!(
-        "{measured}, {} {}, seed {}, target {}",
-        Count(run.workers),
-        if run.workers == 1 {
-            "worker"
-        } else {
-            "workers"
-        },
+        "{measured}, {}, seed {}, target {}",
+        counted(run.workers, "worker", "workers"),
         run.seed,
         run.target.url,
     );
@@ -182,7 +177,7 @@ fn names(operations: &[OperationFigures]) -> Vec<String> {
 fn summary(out: &mut String, run: &Run, layout: Layout) {
     let s = &run.summary;
     let mut parts = vec![
-        format!("{} ops", Count(s.ops)),
+        counted(s.ops, "op", "ops"),
         format!("{} ops/s", rate(s.ops_per_s)),
         format!("{} reads/s", rate(s.reads_per_s)),
         format!("{} writes/s", rate(s.writes_per_s)),
@@ -196,7 +191,7 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
     if let Some(us) = s.cpu_us_per_op {
         parts.push(format!("CPU {us:.1} µs/op"));
     }
-    parts.push(format!("{} errors", Count(s.errors)));
+    parts.push(counted(s.errors, "error", "errors"));
     if s.in_flight > 0 {
         parts.push(format!("{} in flight at the end", Count(s.in_flight)));
     }
@@ -227,11 +222,11 @@ fn machine(out: &mut String, run: &Run, layout: Layout) {
     }
     if let Some(m) = &system.machine {
         parts.push(format!(
-            "machine {} busy, {} iowait, {} steal of {} processors",
+            "machine {} busy, {} iowait, {} steal of {}",
             percent(m.busy_share),
             percent(m.iowait_share),
             percent(m.steal_share),
-            m.cpus
+            counted(m.cpus.into(), "processor", "processors")
         ));
     }
     if let Some(c) = &system.page_cache {
@@ -284,8 +279,8 @@ fn tail(out: &mut String, run: &Run, layout: Layout) {
     }
     for v in &run.variables {
         let text = format!(
-            "{} draws, mean {}, deviation {}",
-            Count(v.draws),
+            "{}, mean {}, deviation {}",
+            counted(v.draws, "draw", "draws"),
             v.mean,
             v.sigma
         );

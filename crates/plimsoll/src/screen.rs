@@ -5,7 +5,7 @@ use crate::console;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_engine::{Event, Observer, Populated, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
-use plimsoll_plan::{Bytes, Count, OpKind, Plan, show_duration};
+use plimsoll_plan::{Bytes, OpKind, Plan, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
 use plimsoll_results::{ResultsError, RunWriter, figures};
 use std::io::{self, IsTerminal};
@@ -113,7 +113,11 @@ impl<'a> Screen<'a> {
     fn populate_start(&mut self, fileset: &str, files: u64, bytes: u64) {
         let template = "making {msg}  [{bar:30}]  {percent} %  {eta} left";
         self.bar(template, Some(files.max(1)));
-        let what = format!("{fileset}: {} files, {}", Count(files), Bytes(bytes));
+        let what = format!(
+            "{fileset}: {}, {}",
+            counted(files, "file", "files"),
+            Bytes(bytes)
+        );
         self.tell(&format!("making {what}"));
         self.bar.set_message(what);
     }
@@ -122,8 +126,8 @@ impl<'a> Screen<'a> {
         self.bar.set_position(files);
         if self.is_due() {
             self.tell(&format!(
-                "  {} files, {} so far",
-                Count(files),
+                "  {}, {} so far",
+                counted(files, "file", "files"),
                 Bytes(bytes)
             ));
         }
@@ -216,8 +220,10 @@ impl Observer for Screen<'_> {
             Event::Started { workers, .. } => {
                 self.bar("{wide_msg}", None);
                 self.mark = (Duration::ZERO, 0, 0);
-                let s = if workers == 1 { "" } else { "s" };
-                self.tell(&format!("{} worker{s} started", Count(workers)));
+                self.tell(&format!(
+                    "{} started",
+                    counted(workers, "worker", "workers")
+                ));
             }
             Event::WindowOpened { number } => self.tell(&format!("measuring (window {number})")),
             Event::Interval(interval) => self.interval(interval),

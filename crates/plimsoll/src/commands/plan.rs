@@ -55,10 +55,7 @@ fn needs(plan: &Plan, look: &Preflight) -> String {
             "  inodes    {} to populate; {free}\n",
             Count(look.inodes_needed)
         ));
-        // The estimate is no better than a second.
-        let whole = look.populate_estimate.as_secs_f64().ceil().max(1.0);
-        let time = Duration::try_from_secs_f64(whole).unwrap_or(Duration::MAX);
-        out.push_str(&format!("  populate  about {}\n", show_duration(time)));
+        out.push_str(&format!("  populate  {}\n", populate_time(look)));
     }
     let reused = plan
         .filesets
@@ -77,4 +74,17 @@ fn needs(plan: &Plan, look: &Preflight) -> String {
         Bytes(look.buffer_bytes)
     ));
     out
+}
+
+/// How long populating takes; the estimate is no better than a second.
+fn populate_time(look: &Preflight) -> String {
+    let seconds = look.populate_estimate.as_secs_f64();
+    if look.inodes_needed == 0 && look.bytes_needed == 0 {
+        "nothing to make".into()
+    } else if seconds < 1.0 {
+        "less than 1s".into()
+    } else {
+        let whole = Duration::try_from_secs_f64(seconds.ceil()).unwrap_or(Duration::MAX);
+        format!("about {}", show_duration(whole))
+    }
 }
