@@ -97,6 +97,14 @@ impl Subject {
     }
 }
 
+/// An operation that has begun.
+pub(crate) struct Begun {
+    owes_ticket: bool,
+    /// Processor time of the thread before it, if it is sampled.
+    cpu: Option<Nanos>,
+    start: Nanos,
+}
+
 /// What a limiter has not charged yet.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Uncharged {
@@ -154,11 +162,12 @@ impl Core {
         }
     }
 
-    /// Does an operation and records it: the innermost part of every run.
+    /// Does an operation and records it. Returns `None` when it failed and failures are only
+    /// counted.
     ///
-    /// Between the two readings of the clock there is nothing but the operation. Returns `None`
-    /// when it failed and failures are only counted.
-    #[inline]
+    /// Operations whose own cost is small call [`Core::begin`] and [`Core::finish`] around the
+    /// operation themselves: a future handed in here is copied into another one first, and that
+    /// costs them some nanoseconds.
     pub(crate) async fn timed<T>(
         &mut self,
         row: u32,
@@ -166,15 +175,42 @@ impl Core {
         bytes: impl FnOnce(&T) -> u64,
         work: impl Future<Output = Result<T, OpError>>,
     ) -> Result<Option<T>, Halt> {
-        let owes_ticket = self.begin_operation(row)?;
-        let sample = self.cpu.begin(&self.lane, row);
-        let start = self.lane.now();
+        let begun = self.begin(row)?;
         let result = work.await;
+        self.finish(row, subject, begun, bytes, result)
+    }
+
+    /// An operation begins: what comes last here is the reading of the clock.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, row: u32) -> Result<Begun, Halt> {
+        let owes_ticket = self.begin_operation(row)?;
+        let cpu = self.cpu.begin(&self.lane, row);
+        Ok(Begun {
+            owes_ticket,
+            cpu,
+            start: self.lane.now(),
+        })
+    }
+
+    /// An operation has come back: what comes first here is the reading of the clock. Between
+    /// the two there is nothing but the operation. Returns `None` when it failed and failures are
+    /// only counted.
+    #[inline(always)]
+    pub(crate) fn finish<T>(
+        &mut self,
+        row: u32,
+        subject: Subject,
+        begun: Begun,
+        bytes: impl FnOnce(&T) -> u64,
+        result: Result<T, OpError>,
+    ) -> Result<Option<T>, Halt> {
         let end = self.lane.now();
-        let cpu = sample.and_then(|begin| Some(self.lane.thread_cpu()? - begin));
+        let cpu = begun
+            .cpu
+            .and_then(|before| Some(self.lane.thread_cpu()? - before));
         match result {
             Ok(value) => {
-                if owes_ticket {
+                if begun.owes_ticket {
                     self.pay_ticket(end)?;
                 }
                 let moved = bytes(&value);
@@ -182,7 +218,7 @@ impl Core {
                     None => None,
                     Some(_) => self.paced(row),
                 };
-                self.recorder.record(row, start, end, intended, moved);
+                self.recorder.record(row, begun.start, end, intended, moved);
                 if let Some(used) = cpu {
                     self.cpu.end(&self.recorder, row, used, end);
                 }

@@ -116,10 +116,10 @@ impl<S: Session> Worker<S> {
             return Err(self.misuse(row, format!("slot fd={slot} is not open")));
         };
         self.core.shared.filesets[f as usize].closed(id);
-        let close = self.session.close(handle);
+        let begun = self.core.begin(row)?;
+        let result = self.session.close(handle).await;
         self.core
-            .timed(row, Subject::file(f, id), |()| 0, close)
-            .await
+            .finish(row, Subject::file(f, id), begun, |()| 0, result)
             .map(|_| ())
     }
 
@@ -215,11 +215,14 @@ impl<S: Session> Worker<S> {
         let id = self.core.choose(row, f, Kind::Present, number).await?;
         let layout = &self.core.shared.filesets[f as usize].layout;
         self.session.locate(|path| layout.push_file(id, path));
-        let stat = self.session.stat();
-        let done = self
-            .core
-            .timed(row, Subject::file(f, id), |_| 0, stat)
-            .await;
+        let done = match self.core.begin(row) {
+            Ok(begun) => {
+                let result = self.session.stat().await;
+                let subject = Subject::file(f, id);
+                self.core.finish(row, subject, begun, |_| 0, result)
+            }
+            Err(halt) => Err(halt),
+        };
         self.core.shared.filesets[f as usize].release(id, Kind::Present);
         done.map(|_| ())
     }

@@ -58,8 +58,9 @@ impl<S: Session> Worker<S> {
             return Ok(());
         };
         let subject = file.map_or(Subject::NOTHING, |(f, id)| Subject::file(f, id));
-        let read = self.session.read(handle, offset, size);
-        if let Some(n) = self.core.timed(row, subject, |n| *n, read).await?
+        let begun = self.core.begin(row)?;
+        let result = self.session.read(handle, offset, size).await;
+        if let Some(n) = self.core.finish(row, subject, begun, |n| *n, result)?
             && !io.random
         {
             *position = if n == 0 { 0 } else { offset + n };
@@ -84,11 +85,11 @@ impl<S: Session> Worker<S> {
             return Ok(());
         };
         let subject = file.map_or(Subject::NOTHING, |(f, id)| Subject::file(f, id));
-        let write = self.session.write(handle, offset, size);
+        let begun = self.core.begin(row)?;
+        let result = self.session.write(handle, offset, size).await;
         if self
             .core
-            .timed(row, subject, |()| size, write)
-            .await?
+            .finish(row, subject, begun, |()| size, result)?
             .is_some()
             && !io.random
         {
