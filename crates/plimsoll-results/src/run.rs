@@ -278,7 +278,7 @@ pub struct Failure {
     pub kind: Option<OpKind>,
     /// Worker that met the error.
     pub worker: Option<String>,
-    /// Path the operation worked on, relative to the work directory.
+    /// Path the operation worked on; empty if there is none.
     pub path: Option<String>,
     /// What went wrong.
     pub error: String,
