@@ -210,3 +210,79 @@ fn an_empty_directory_of_somebody_stays() {
     bench.run_in_work("filemicro_rread", &args).expect_code(0);
     assert_eq!(std::fs::read_dir(bench.work()).unwrap().count(), 0);
 }
+
+#[test]
+fn files_of_others_where_a_fileset_would_lie_are_refused_by_plan_and_run() {
+    let bench = Bench::on_tmpfs();
+    let set = |name: &str| {
+        format!(
+            "define fileset name={name},path=files,entries=5,dirwidth=10,size=1k,prealloc\n\
+             define process name=p {{ thread name=t,memsize=1m {{ \
+             flowop statfile name=s,filesetname={name} }} }}\nrun 1\n"
+        )
+    };
+    let mine = bench.workload(&set("mine"));
+    bench.run_in_work(&mine, &["--ops=10", "--keep"]).result(0);
+    // A date is eight digits, as Plimsoll's own names are.
+    let photo = bench.work().join("photos/20240101");
+    std::fs::create_dir(photo.parent().unwrap()).unwrap();
+    std::fs::write(&photo, "a photograph").unwrap();
+
+    let photos = bench.workload(&set("photos"));
+    let said = bench.run_in_work(&photos, &["--ops=10"]).refusal();
+    assert!(said.contains("photos"), "{said}");
+    let said = bench
+        .plimsoll(["plan", &photos, "--dir", bench.work().to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert_eq!(said.status.code(), Some(2));
+    assert_eq!(std::fs::read_to_string(&photo).unwrap(), "a photograph");
+}
+
+#[test]
+fn a_trusted_tree_that_leads_out_is_not_used() {
+    let bench = Bench::on_tmpfs();
+    let text = |flowop: &str, run: &str| {
+        format!(
+            "set mode quit alldone\n\
+             define fileset name=s,path=files,entries=5,dirwidth=10,dirgamma=0,size=1k,prealloc,\
+             reuse,trusttree\n\
+             define process name=p {{ thread name=t,memsize=1m {{ \
+             flowop {flowop} name=o,filesetname=s }} }}\n{run}\n"
+        )
+    };
+    let reader = bench.workload(&text("statfile", "run 1"));
+    bench
+        .run_in_work(&reader, &["--ops=10", "--keep"])
+        .result(0);
+    let (files, _) = tree(&bench.work());
+    let dir = bench.work().join(files.keys().next().unwrap());
+    let dir = dir.parent().unwrap().to_owned();
+    let victim = bench.path("victim");
+    std::fs::rename(&dir, &victim).unwrap();
+    symlink(&victim, &dir).unwrap();
+
+    let deleter = bench.workload(&text("deletefile", "run"));
+    bench.run_in_work(&deleter, &[]);
+    assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 5);
+}
+
+#[test]
+fn every_window_of_a_run_has_its_number() {
+    let bench = Bench::on_tmpfs();
+    let text = "\
+        define fileset name=s,path=files,entries=5,dirwidth=10,size=1k,prealloc,cached=false
+        define process name=p { thread name=t,memsize=1m { flowop statfile name=o,filesetname=s } }
+        run 1
+        run 1
+        ";
+    let workload = bench.workload(text);
+    let run = bench.run_in_work(&workload, &[]).result(0);
+    assert_eq!(run.window_number, 2);
+    assert_eq!(run.earlier_windows.len(), 1);
+    assert_eq!(run.earlier_windows[0].number, 1);
+    let csv = bench.results()[0].intervals_path();
+    let text = std::fs::read_to_string(csv).unwrap();
+    let windows: Vec<&str> = text.lines().skip(1).map(|l| &l[..2]).collect();
+    assert!(windows.contains(&"1,") && windows.contains(&"2,"), "{text}");
+}
