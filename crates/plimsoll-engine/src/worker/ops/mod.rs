@@ -12,6 +12,7 @@ use super::{Halt, Worker};
 use crate::store::Kind;
 use plimsoll_plan::{FileRef, Op};
 use plimsoll_target::Session;
+use std::pin::Pin;
 
 impl<S: Session> Worker<S> {
     /// Does one operation of the program.
@@ -24,22 +25,37 @@ impl<S: Session> Worker<S> {
             Op::Open(file) => self.open_explicit(row, file).await,
             Op::Create(file) => self.create(row, file).await,
             Op::Close { slot } => self.close(row, *slot).await,
-            Op::ReadWhole { file, size } => self.read_whole(row, file, *size).await,
+            Op::Delete(file) => self.delete(row, file).await,
+            _ => self.longer(row, op, state).await,
+        }
+    }
+
+    /// Operations that take their time, or that are rare, as a future of their own on the heap:
+    /// one future of all operations is larger than a processor's instruction cache, and the short
+    /// ones would pay for that after every system call. Made before the operation is timed.
+    #[inline(never)]
+    fn longer<'a>(
+        &'a mut self,
+        row: u32,
+        op: &'a Op,
+        state: u32,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Halt>> + 'a>> {
+        match op {
+            Op::ReadWhole { file, size } => Box::pin(self.read_whole(row, file, *size)),
             Op::WriteWhole {
                 file,
                 source_slot,
                 size,
-            } => self.write_whole(row, file, *source_slot, *size).await,
-            Op::Append { file, size, random } => self.append(row, file, *size, *random).await,
-            Op::Delete(file) => self.delete(row, file).await,
-            Op::AioWrite { io, completion } => self.aio_write(row, io, *completion).await,
-            Op::AioWait => self.aio_wait(row).await,
-            Op::Fsync(file) => self.fsync(row, file).await,
-            Op::FsyncSet { fileset } => self.fsync_set(row, *fileset).await,
-            Op::MakeDir { fileset, index } => self.make_dir(row, fileset.0, *index).await,
-            Op::RemoveDir { fileset, index } => self.remove_dir(row, fileset.0, *index).await,
-            Op::ListDir { fileset, index } => self.list_dir(row, fileset.0, *index).await,
-            _ => self.coordinate(row, op, state).await,
+            } => Box::pin(self.write_whole(row, file, *source_slot, *size)),
+            Op::Append { file, size, random } => Box::pin(self.append(row, file, *size, *random)),
+            Op::AioWrite { io, completion } => Box::pin(self.aio_write(row, io, *completion)),
+            Op::AioWait => Box::pin(self.aio_wait(row)),
+            Op::Fsync(file) => Box::pin(self.fsync(row, file)),
+            Op::FsyncSet { fileset } => Box::pin(self.fsync_set(row, *fileset)),
+            Op::MakeDir { fileset, index } => Box::pin(self.make_dir(row, fileset.0, *index)),
+            Op::RemoveDir { fileset, index } => Box::pin(self.remove_dir(row, fileset.0, *index)),
+            Op::ListDir { fileset, index } => Box::pin(self.list_dir(row, fileset.0, *index)),
+            _ => Box::pin(self.coordinate(row, op, state)),
         }
     }
 
