@@ -3,17 +3,18 @@
 use plimsoll_lane::Lane;
 use plimsoll_measure::{Nanos, Recorder};
 
-/// Reading the thread's processor time takes two system calls, some microseconds together: as many
-/// operations are left out between two samples as take this long, in nanoseconds, so that
-/// sampling takes less than a hundredth of the time.
-const SPACING: Nanos = 500_000;
+/// As many operations are left out between two samples as take this long, in nanoseconds. Reading
+/// a thread's processor time takes two system calls that lock its run queue: with what they push
+/// out of the caches a sample was measured to cost 30 µs, so that sampling takes less than a
+/// hundredth of the time.
+const SPACING: Nanos = 5_000_000;
 
 /// Most operations left out between two samples.
-const LONGEST: Nanos = 10_000;
+const LONGEST: Nanos = 100_000;
 
 /// Operations left out between two samples while nothing is measured: enough that a warm-up goes
 /// at the speed of what follows, few enough that a rare operation is sampled soon after.
-const UNMEASURED: u32 = 15;
+const UNMEASURED: u32 = 255;
 
 /// First operations of a row that are all sampled, so that rare ones have a figure too.
 const FIRST: u64 = 16;
