@@ -240,3 +240,19 @@ fn a_terminated_run_ends_like_an_interrupted_one() {
     );
     assert_eq!(bench.left_but(&["results"]), [""; 0]);
 }
+
+#[test]
+fn a_worker_that_does_not_come_back_is_named_and_the_results_are_written() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(
+        "define file name=f,path=files,size=1m,prealloc\n\
+         define process name=p { thread name=t,memsize=1m { \
+         flowop read name=r,filename=f,iosize=4k,random } }\nrun 1\n",
+    );
+    let run = bench
+        .run(&workload, &["--target=null:?latency=40s"])
+        .result(3);
+    assert_eq!(run.stuck, ["p-1/t-1"]);
+    let codes: Vec<_> = run.validity.reasons.iter().map(|r| &r.code[..]).collect();
+    assert!(codes.contains(&"stuck"), "{codes:?}");
+}
