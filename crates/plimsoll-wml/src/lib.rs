@@ -31,21 +31,20 @@
 
 mod ast;
 mod attributes;
-mod diagnostics;
-mod excerpt;
 mod lexer;
 pub mod library;
 mod lower;
 mod parser;
 mod summary;
 
-pub use diagnostics::{Diagnostics, Finding};
 pub use lower::{Context, Loaded, lower};
+pub use plimsoll_diagnostics::{Diagnostics, Finding};
 pub use summary::{parameters, title, usage};
 
 use ast::Statement;
 use diagnostics::Source;
 use lexer::Comment;
+pub(crate) use plimsoll_diagnostics as diagnostics;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Errors in a workload: each with its place, what was expected, and a way out.
+//! Errors in a text: each with its place, what was expected, and a way out.
 
 use crate::excerpt::{Excerpt, shorten};
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, ThemeStyles};
@@ -7,22 +7,26 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Most errors collected before reading stops; more would bury the first.
-pub(crate) const MOST_ERRORS: usize = 10;
+pub const MOST_ERRORS: usize = 10;
 
 /// Columns that [`fmt::Display`] renders for.
 const DISPLAY_WIDTH: usize = 100;
 
 /// A text that spans point into: a workload file, or a setting of the command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Source {
-    pub(crate) name: String,
-    pub(crate) text: String,
+pub struct Source {
+    /// What messages call it.
+    pub name: String,
+    /// The text.
+    pub text: String,
     /// Offset of each line's first byte.
     lines: Vec<usize>,
 }
 
 impl Source {
-    pub(crate) fn new(name: &str, text: &str) -> Arc<Self> {
+    /// A text and what messages call it.
+    #[must_use]
+    pub fn new(name: &str, text: &str) -> Arc<Self> {
         let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         Arc::new(Self {
             name: name.into(),
@@ -32,7 +36,8 @@ impl Source {
     }
 
     /// Line and column of a byte offset, both from 1; the column counts characters.
-    pub(crate) fn position(&self, offset: usize) -> (u32, u32) {
+    #[must_use]
+    pub fn position(&self, offset: usize) -> (u32, u32) {
         let offset = self.text.floor_char_boundary(offset);
         // The first line begins at 0, so at least one line begins at or before any offset.
         let line = self.lines.partition_point(|start| *start <= offset);
@@ -43,42 +48,53 @@ impl Source {
 
 /// A piece of a source text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Span {
+pub struct Span {
     /// Index into the list of sources of whoever holds the span.
-    pub(crate) file: u16,
-    pub(crate) start: u32,
-    pub(crate) end: u32,
+    pub file: u16,
+    /// First byte.
+    pub start: u32,
+    /// Byte behind the last one.
+    pub end: u32,
 }
 
 impl Span {
     /// From the start of this span to the end of another of the same text.
-    pub(crate) fn to(self, last: Span) -> Span {
+    #[must_use]
+    pub fn to(self, last: Span) -> Span {
         Span {
             end: last.end.max(self.end),
             ..self
         }
     }
 
-    pub(crate) fn range(self) -> Range<usize> {
+    /// The bytes it covers.
+    #[must_use]
+    pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
 /// One error.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Problem {
-    pub(crate) message: String,
-    pub(crate) span: Span,
-    pub(crate) label: String,
-    pub(crate) help: Option<String>,
+pub struct Problem {
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// What is said at the underlined place; empty for nothing.
+    pub label: String,
+    /// What helps, if something does.
+    pub help: Option<String>,
     /// A second place that has to do with it.
-    pub(crate) also: Option<(Span, String)>,
+    pub also: Option<(Span, String)>,
     /// The text as a whole is at fault: there is no place in it to show.
-    pub(crate) whole_text: bool,
+    pub whole_text: bool,
 }
 
 impl Problem {
-    pub(crate) fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
+    /// Something wrong at a place.
+    #[must_use]
+    pub fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             span,
@@ -90,7 +106,8 @@ impl Problem {
     }
 
     /// Something wrong with the text of number `file` as a whole.
-    pub(crate) fn of_text(file: u16, message: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn of_text(file: u16, message: impl Into<String>) -> Self {
         let span = Span {
             file,
             ..Span::default()
@@ -101,18 +118,23 @@ impl Problem {
         }
     }
 
-    pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
+    /// Adds what helps.
+    #[must_use]
+    pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
-    pub(crate) fn also(mut self, span: Span, label: impl Into<String>) -> Self {
+    /// Adds a second place that has to do with it; shown if it is in the same text.
+    #[must_use]
+    pub fn also(mut self, span: Span, label: impl Into<String>) -> Self {
         self.also = Some((span, label.into()));
         self
     }
 
     /// Help that offers the nearest of the known names, or lists them when few.
-    pub(crate) fn suggest<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+    #[must_use]
+    pub fn suggest<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         const MOST_LISTED: usize = 12;
         let mut known: Vec<&str> = known.into_iter().collect();
         known.sort_unstable();
@@ -132,7 +154,8 @@ impl Problem {
 }
 
 /// The known name nearest to `name`, if it is near enough to be a slip of the hand.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const NEAR_ENOUGH: f64 = 0.6;
     let lower = name.to_ascii_lowercase();
     known
@@ -155,7 +178,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
         .map(|(_, k)| k)
 }
 
-/// Everything found wrong with a workload, at most ten errors, in the order they were found.
+/// Everything found wrong with a text and those it includes, at most ten errors, in the order they were found.
 ///
 /// `Display` renders it without colour for 100 columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,8 +203,13 @@ pub struct Finding {
 }
 
 impl Diagnostics {
-    pub(crate) fn new(sources: Vec<Arc<Source>>, mut problems: Vec<Problem>) -> Self {
-        debug_assert!(!problems.is_empty());
+    /// What is wrong with texts; the spans of `problems` number the `sources` from 0.
+    ///
+    /// Neither list may be empty: without a problem there is nothing to say, and without a
+    /// source nothing to point at.
+    #[must_use]
+    pub fn new(sources: Vec<Arc<Source>>, mut problems: Vec<Problem>) -> Self {
+        debug_assert!(!problems.is_empty() && !sources.is_empty());
         problems.truncate(MOST_ERRORS);
         Self { sources, problems }
     }
