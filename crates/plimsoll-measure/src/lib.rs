@@ -8,6 +8,7 @@
 pub mod clock;
 mod collector;
 mod counts;
+pub mod curve;
 mod latency;
 mod recorder;
 pub mod system;

@@ -1,0 +1,171 @@
+//! Load curves: what a system answered at each load point, and what follows from that.
+//!
+//! A [`Curve`] is a list of [`Point`]s in increasing order of load. From it follow the
+//! [overall response time](Curve::overall_response_time) by the [`Rule`] of a benchmark, the
+//! [knee](Curve::knee), where latency turns up, the
+//! [load at a latency](Curve::load_at_latency), and a [fit](Curve::fit_usl) of the Universal
+//! Scalability Law.
+//!
+//! Figures that stand for the system (overall response time, [peak](Curve::peak)) rest on valid
+//! points alone. The shape of the curve (knee, fit, load at a latency) takes all points: a point
+//! is mostly invalid because the system was asked for too much, and that is where the curve bends.
+
+mod knee;
+mod ort;
+mod usl;
+
+#[cfg(test)]
+mod tests;
+
+pub use knee::Crossing;
+pub use ort::Rule;
+pub use usl::{UslError, UslFit};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Greatest number a point may hold, and its inverse the least load: far beyond any measurement,
+/// and small enough that products of three stay finite.
+const GREATEST: f64 = 1e100;
+
+/// Whether a load point counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PointVerdict {
+    /// It met every criterion.
+    #[default]
+    Valid,
+    /// It missed at least one; it is kept and shown, and no figure rests on it.
+    Invalid,
+}
+
+/// What was measured at one load point.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Load asked for, in business metrics or operations a second; more than 0 (at least 1e-100).
+    pub load: f64,
+    /// Throughput achieved, in operations a second; at least 0.
+    pub achieved: f64,
+    /// Mean latency in milliseconds; at least 0.
+    pub latency_ms: f64,
+    /// Whether the point counts.
+    pub verdict: PointVerdict,
+}
+
+/// Load points in increasing order of load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    points: Vec<Point>,
+}
+
+/// Why points are no curve, or a curve does not give the figure that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CurveError {
+    /// A number is negative, greater than 1e100, not a number, or a load of zero.
+    OutOfRange {
+        /// Index of the point, from 0.
+        index: usize,
+    },
+    /// A load (or, for [`Rule::Sfs2008`], a throughput) does not exceed the one before it.
+    NotIncreasing {
+        /// Index of the later point, from 0; among valid points only if a rule found it.
+        index: usize,
+        /// The value before.
+        before: f64,
+        /// The value that should be greater.
+        value: f64,
+    },
+    /// There are fewer valid points than the rule needs.
+    TooFew {
+        /// Valid points there are.
+        have: usize,
+        /// Valid points needed.
+        need: usize,
+    },
+}
+
+impl fmt::Display for CurveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { index } => write!(
+                f,
+                "load point {} has a number that is negative, endless or not a number, or a load \
+                 of zero",
+                index + 1
+            ),
+            Self::NotIncreasing {
+                index,
+                before,
+                value,
+            } => write!(
+                f,
+                "load points come in increasing order, but point {} is at {value} after {before}",
+                index + 1
+            ),
+            Self::TooFew { have, need } => {
+                write!(f, "{need} valid load points are needed, there are {have}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CurveError {}
+
+impl Curve {
+    /// Makes a curve of points that are already in order; a curve without points is one too.
+    ///
+    /// Points are not sorted: a load that was measured twice, or after a higher one, found the
+    /// system in a state that a curve would hide.
+    ///
+    /// # Errors
+    /// [`CurveError::OutOfRange`] for a number outside the range of its field,
+    /// [`CurveError::NotIncreasing`] if a load does not exceed the one before it.
+    pub fn new(points: Vec<Point>) -> Result<Self, CurveError> {
+        let in_range = |p: &Point| {
+            (1.0 / GREATEST..=GREATEST).contains(&p.load)
+                && [p.achieved, p.latency_ms]
+                    .iter()
+                    .all(|v| (0.0..=GREATEST).contains(v))
+        };
+        if let Some(index) = points.iter().position(|p| !in_range(p)) {
+            return Err(CurveError::OutOfRange { index });
+        }
+        increasing(points.iter().map(|p| p.load))?;
+        Ok(Self { points })
+    }
+
+    /// The points, in increasing order of load.
+    #[must_use]
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// The points that count, in increasing order of load.
+    pub fn valid(&self) -> impl DoubleEndedIterator<Item = &Point> {
+        let counts = |p: &&Point| p.verdict == PointVerdict::Valid;
+        self.points.iter().filter(counts)
+    }
+
+    /// The valid point with the highest load, if any point is valid.
+    #[must_use]
+    pub fn peak(&self) -> Option<&Point> {
+        self.valid().next_back()
+    }
+}
+
+/// Checks that every value exceeds the one before it.
+fn increasing(values: impl Iterator<Item = f64>) -> Result<(), CurveError> {
+    let mut last = f64::NEG_INFINITY;
+    for (index, value) in values.enumerate() {
+        if value <= last {
+            return Err(CurveError::NotIncreasing {
+                index,
+                before: last,
+                value,
+            });
+        }
+        last = value;
+    }
+    Ok(())
+}

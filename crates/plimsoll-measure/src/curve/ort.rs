@@ -1,0 +1,65 @@
+//! Overall response time: one number for the latency of a whole curve.
+
+use super::{Curve, CurveError, increasing};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the overall response time of a curve is computed.
+///
+/// Both rules take the area under mean latency over load, by trapezoids, and divide it by the
+/// length of the load axis under it. They differ in where that axis begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// SPECsfs2008: over the throughput achieved, from the origin (no load, no latency) through
+    /// every point, divided by the highest throughput. Reproduces five published results.
+    Sfs2008,
+    /// SPEC SFS 2014 and SPECstorage 2020: over the load asked for, from the first point to the
+    /// last, divided by the distance of the two. Reproduces the one published result at hand.
+    Sfs2014,
+}
+
+impl Curve {
+    /// Overall response time in milliseconds, over the valid points.
+    ///
+    /// # Errors
+    /// [`CurveError::TooFew`] with fewer than one ([`Rule::Sfs2008`]) or two
+    /// ([`Rule::Sfs2014`]) valid points; [`CurveError::NotIncreasing`] if
+    /// [`Rule::Sfs2008`] meets a throughput that does not exceed the one before it: such a
+    /// system was past its peak, and the area is not defined.
+    pub fn overall_response_time(&self, rule: Rule) -> Result<f64, CurveError> {
+        let (mut corners, need) = match rule {
+            Rule::Sfs2008 => (vec![(0.0, 0.0)], 1),
+            Rule::Sfs2014 => (vec![], 2),
+        };
+        let have = self.valid().count();
+        if have < need {
+            return Err(CurveError::TooFew { have, need });
+        }
+        let points = self.valid();
+        corners.extend(points.map(|p| match rule {
+            Rule::Sfs2008 => (p.achieved, p.latency_ms),
+            Rule::Sfs2014 => (p.load, p.latency_ms),
+        }));
+        if rule == Rule::Sfs2008 {
+            // The origin is no point: the first of them has the index 0 all the same.
+            increasing(corners[1..].iter().map(|c| c.0))?;
+        }
+        let (first, last) = (corners[0].0, corners[corners.len() - 1].0);
+        if last <= first {
+            // Only a single point that achieved nothing gets here.
+            return Err(CurveError::NotIncreasing {
+                index: 0,
+                before: first,
+                value: last,
+            });
+        }
+        Ok(area(&corners) / (last - first))
+    }
+}
+
+/// Area under straight lines through the corners.
+fn area(corners: &[(f64, f64)]) -> f64 {
+    let trapezoid = |w: &[(f64, f64)]| (w[1].0 - w[0].0) * (w[0].1 + w[1].1) / 2.0;
+    corners.windows(2).map(trapezoid).sum()
+}

@@ -1,0 +1,352 @@
+//! The Universal Scalability Law, fitted to a curve.
+//!
+//! The law (Gunther, "Guerrilla Capacity Planning", 2007) says that N units of load achieve
+//! X(N) = λN / (1 + σ(N−1) + κN(N−1)): λ is what the first unit achieves, σ the share of the
+//! work that has to queue (contention), κ the cost of each pair of units that has to agree
+//! (coherency).
+//!
+//! With d(N) = N/X(N) the law is a parabola, d = a + bN + cN², where a = (1−σ)/λ,
+//! b = (σ−κ)/λ, c = κ/λ. Fitting d by linear least squares would weigh slow points most, so that
+//! is only the first guess; Levenberg and Marquardt's method then minimises the squares of what
+//! matters, the differences in throughput. Load and throughput are divided by their greatest
+//! values meanwhile, so that any units do.
+//!
+//! λ > 0, 0 ≤ σ ≤ 1 and κ ≥ 0 hold for every fit: where the best parabola has another sign, the
+//! parameter is 0 (or 1) and the others are fitted again, and of all such fits the one with the
+//! smallest squares is taken.
+
+use super::Curve;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Fewest points for a fit: one more than there are parameters.
+const LEAST_POINTS: usize = 4;
+
+/// Most steps of the iteration; the first guess is so near that a handful are taken.
+const MOST_STEPS: usize = 200;
+
+/// How far below zero rounding may put a parameter that is zero, in scaled units.
+const ROUNDING: f64 = 1e-12;
+
+/// Most parameters that a fit has.
+const MOST: usize = 3;
+
+/// A Universal Scalability Law that fits a curve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UslFit {
+    /// λ: operations a second that one unit of load achieves; more than 0.
+    pub lambda: f64,
+    /// σ, contention: the share of the work that has to queue, 0 to 1.
+    pub sigma: f64,
+    /// κ, coherency: the cost of each pair of units, at least 0.
+    pub kappa: f64,
+    /// Throughput measured less throughput of the law, in operations a second, by point.
+    pub residuals: Vec<f64>,
+    /// Share of the variance of throughput that the law explains; 1 is all of it.
+    pub r_squared: f64,
+}
+
+impl UslFit {
+    /// Throughput of the law at a load, in operations a second.
+    #[must_use]
+    pub fn throughput(&self, load: f64) -> f64 {
+        let pairs = load * (load - 1.0);
+        self.lambda * load / (1.0 + self.sigma * (load - 1.0) + self.kappa * pairs)
+    }
+
+    /// The load at which the law's throughput is greatest, √((1−σ)/κ); none if κ is 0 and
+    /// throughput grows without end.
+    #[must_use]
+    pub fn peak_load(&self) -> Option<f64> {
+        (self.kappa > 0.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt())
+    }
+}
+
+/// Why a curve has no fit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum UslError {
+    /// Three parameters cannot be told from fewer than four points.
+    TooFew {
+        /// Points there are.
+        have: usize,
+    },
+    /// A point achieved nothing at all, which no parameters of the law do.
+    NothingAchieved {
+        /// Load of the point.
+        load: f64,
+    },
+    /// Throughput is the same everywhere: there is nothing for the law to explain.
+    Flat,
+    /// The iteration found no parameters.
+    NoFit,
+}
+
+impl fmt::Display for UslError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFew { have } => {
+                write!(f, "{LEAST_POINTS} load points are needed, there are {have}")
+            }
+            Self::NothingAchieved { load } => write!(f, "nothing was achieved at load {load}"),
+            Self::Flat => f.write_str("throughput is the same at every load"),
+            Self::NoFit => f.write_str("no parameters of the law come near these points"),
+        }
+    }
+}
+
+impl std::error::Error for UslError {}
+
+impl Curve {
+    /// Fits the Universal Scalability Law to throughput over load, by least squares over all
+    /// points.
+    ///
+    /// # Errors
+    /// A [`UslError`] says why there is no fit; a fit never holds anything but finite numbers.
+    pub fn fit_usl(&self) -> Result<UslFit, UslError> {
+        let data = Scaled::of(self)?;
+        let n1 = 1.0 / data.most_load;
+        let full: &[Basis] = &[|_, _| 1.0, |n, _| n, |n, _| n * n];
+        let families: [&[Basis]; 6] = [
+            full,
+            &[|_, _| 1.0, |n, _| n],
+            &[|_, _| 1.0, |n, n1| n * (n - n1)],
+            &[|_, _| 1.0],
+            // σ = 1: nothing is gained by a second unit.
+            &[|n, _| n, |n, _| n * n],
+            &[|n, _| n],
+        ];
+        let to_parabola: [fn(&[f64], f64) -> Parabola; 6] = [
+            |q, _| Parabola(q[0], q[1], q[2]),
+            |q, _| Parabola(q[0], q[1], 0.0),
+            |q, n1| Parabola(q[0], -q[1] * n1, q[1]),
+            |q, _| Parabola(q[0], 0.0, 0.0),
+            |q, _| Parabola(0.0, q[0], q[1]),
+            |q, _| Parabola(0.0, q[0], 0.0),
+        ];
+        families
+            .iter()
+            .zip(to_parabola)
+            .filter_map(|(family, parabola)| {
+                let (q, squares) = data.fit(family)?;
+                let law = parabola(&q[..family.len()], n1).law(n1)?;
+                Some((law, squares))
+            })
+            // Of two that fit alike the first has the most parameters free.
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .and_then(|(law, _)| data.finish(law, self))
+            .ok_or(UslError::NoFit)
+    }
+}
+
+/// One term of d(n), given n and the scaled load of one unit.
+type Basis = fn(f64, f64) -> f64;
+
+/// σ, κ and the scaled λ.
+struct Law {
+    lambda: f64,
+    sigma: f64,
+    kappa: f64,
+}
+
+/// d(n) = a + bn + cn² in scaled units.
+struct Parabola(f64, f64, f64);
+
+impl Parabola {
+    /// The parameters of the law, if they are in their ranges; `n1` is one unit of load.
+    fn law(&self, n1: f64) -> Option<Law> {
+        // Signs are judged in scaled units, where the terms are of one size.
+        let Self(a, b, c) = *self;
+        let near_zero = ROUNDING * (a.abs() + b.abs() + c.abs());
+        let clean = |v: f64| if v.abs() <= near_zero { 0.0 } else { v };
+        // With N = n/n1: d = a + (b·n1)N + (c·n1²)N², and b·n1 + c·n1² is σ over λ.
+        let (a, contention) = (clean(a), clean(b + c * n1) * n1);
+        let c = clean(c) * n1 * n1;
+        let inverse = a + contention;
+        if a < 0.0 || contention < 0.0 || c < 0.0 || inverse <= 0.0 {
+            return None;
+        }
+        let law = Law {
+            lambda: 1.0 / inverse,
+            sigma: contention / inverse,
+            kappa: c / inverse,
+        };
+        let finite = law.lambda.is_finite() && law.sigma.is_finite() && law.kappa.is_finite();
+        finite.then_some(law)
+    }
+}
+
+/// Load and throughput as shares of their greatest values.
+struct Scaled {
+    /// (n, x) by point, both more than 0 and at most 1.
+    points: Vec<(f64, f64)>,
+    most_load: f64,
+    most_throughput: f64,
+}
+
+impl Scaled {
+    fn of(curve: &Curve) -> Result<Self, UslError> {
+        let points = curve.points();
+        if points.len() < LEAST_POINTS {
+            return Err(UslError::TooFew { have: points.len() });
+        }
+        if let Some(idle) = points.iter().find(|p| p.achieved <= 0.0) {
+            return Err(UslError::NothingAchieved { load: idle.load });
+        }
+        let most = |of: fn(&super::Point) -> f64| points.iter().map(of).fold(0.0, f64::max);
+        let (most_load, most_throughput) = (most(|p| p.load), most(|p| p.achieved));
+        if points.iter().all(|p| p.achieved == most_throughput) {
+            return Err(UslError::Flat);
+        }
+        let scale = |p: &super::Point| (p.load / most_load, p.achieved / most_throughput);
+        Ok(Self {
+            points: points.iter().map(scale).collect(),
+            most_load,
+            most_throughput,
+        })
+    }
+
+    /// The best coefficients of these terms and the sum of squares that they leave.
+    fn fit(&self, family: &[Basis]) -> Option<([f64; MOST], f64)> {
+        let mut q = self.first_guess(family)?;
+        let mut squares = self.squares(family, &q)?;
+        let mut damping = 1e-3;
+        for _ in 0..MOST_STEPS {
+            let (normal, gradient) = self.normal_equations(family, &q);
+            let mut damped = normal;
+            for (i, row) in damped.iter_mut().enumerate().take(family.len()) {
+                row[i] += damping * normal[i][i];
+            }
+            let step = solve(damped, gradient, family.len())?;
+            let mut next = q;
+            for (value, change) in next.iter_mut().zip(step) {
+                *value += change;
+            }
+            match self.squares(family, &next) {
+                Some(better) if better < squares => {
+                    let gain = squares - better;
+                    (q, squares) = (next, better);
+                    damping = (damping / 10.0).max(1e-12);
+                    if gain <= f64::EPSILON * squares {
+                        break;
+                    }
+                }
+                _ if damping > 1e12 => break,
+                _ => damping *= 10.0,
+            }
+        }
+        Some((q, squares))
+    }
+
+    /// Linear least squares of n/x, weighted so that its errors are those of x in first order.
+    fn first_guess(&self, family: &[Basis]) -> Option<[f64; MOST]> {
+        let (mut normal, mut right) = ([[0.0; MOST]; MOST], [0.0; MOST]);
+        for (n, x) in &self.points {
+            let weight = (x * x / n).powi(2);
+            let terms = self.terms(family, *n);
+            for i in 0..family.len() {
+                right[i] += weight * terms[i] * n / x;
+                for j in 0..family.len() {
+                    normal[i][j] += weight * terms[i] * terms[j];
+                }
+            }
+        }
+        solve(normal, right, family.len())
+    }
+
+    fn terms(&self, family: &[Basis], n: f64) -> [f64; MOST] {
+        let mut terms = [0.0; MOST];
+        for (term, basis) in terms.iter_mut().zip(family) {
+            *term = basis(n, 1.0 / self.most_load);
+        }
+        terms
+    }
+
+    fn denominator(&self, family: &[Basis], q: &[f64; MOST], n: f64) -> f64 {
+        let terms = self.terms(family, n);
+        terms.iter().zip(q).map(|(t, q)| t * q).sum()
+    }
+
+    /// Sum of the squared differences in throughput; none where the law has no meaning.
+    fn squares(&self, family: &[Basis], q: &[f64; MOST]) -> Option<f64> {
+        let mut sum = 0.0;
+        for (n, x) in &self.points {
+            let d = self.denominator(family, q, *n);
+            if d <= 0.0 || !d.is_finite() {
+                return None;
+            }
+            sum += (x - n / d).powi(2);
+        }
+        sum.is_finite().then_some(sum)
+    }
+
+    /// JᵀJ and Jᵀr of the differences in throughput.
+    fn normal_equations(
+        &self,
+        family: &[Basis],
+        q: &[f64; MOST],
+    ) -> ([[f64; MOST]; MOST], [f64; MOST]) {
+        let (mut normal, mut gradient) = ([[0.0; MOST]; MOST], [0.0; MOST]);
+        for (n, x) in &self.points {
+            let d = self.denominator(family, q, *n);
+            let slope = -n / (d * d);
+            let terms = self.terms(family, *n);
+            for i in 0..family.len() {
+                gradient[i] += slope * terms[i] * (x - n / d);
+                for j in 0..family.len() {
+                    normal[i][j] += slope * slope * terms[i] * terms[j];
+                }
+            }
+        }
+        (normal, gradient)
+    }
+
+    /// The fit in the units of the curve.
+    fn finish(&self, law: Law, curve: &Curve) -> Option<UslFit> {
+        let mut fit = UslFit {
+            // n = N·n1 and x = X/most, so n/x has to be multiplied by most_load/most_throughput.
+            lambda: law.lambda * self.most_throughput / self.most_load,
+            sigma: law.sigma,
+            kappa: law.kappa,
+            residuals: vec![],
+            r_squared: 0.0,
+        };
+        let points = curve.points();
+        let residual = |p: &super::Point| p.achieved - fit.throughput(p.load);
+        fit.residuals = points.iter().map(residual).collect();
+        let mean = points.iter().map(|p| p.achieved).sum::<f64>() / points.len() as f64;
+        let spread: f64 = points.iter().map(|p| (p.achieved - mean).powi(2)).sum();
+        let left: f64 = fit.residuals.iter().map(|r| r * r).sum();
+        fit.r_squared = 1.0 - left / spread;
+        (fit.lambda.is_finite() && fit.r_squared.is_finite()).then_some(fit)
+    }
+}
+
+/// Solves the first `size` equations by elimination with pivots; none if they are singular.
+fn solve(mut a: [[f64; MOST]; MOST], mut b: [f64; MOST], size: usize) -> Option<[f64; MOST]> {
+    for column in 0..size {
+        let pivot = (column..size).max_by(|i, j| {
+            let (i, j) = (a[*i][column].abs(), a[*j][column].abs());
+            i.total_cmp(&j)
+        })?;
+        a.swap(column, pivot);
+        b.swap(column, pivot);
+        if a[column][column] == 0.0 || !a[column][column].is_finite() {
+            return None;
+        }
+        for row in column + 1..size {
+            let factor = a[row][column] / a[column][column];
+            let above = a[column];
+            for (value, above) in a[row].iter_mut().zip(above).take(size) {
+                *value -= factor * above;
+            }
+            b[row] -= factor * b[column];
+        }
+    }
+    let mut x = [0.0; MOST];
+    for row in (0..size).rev() {
+        let known: f64 = (row + 1..size).map(|j| a[row][j] * x[j]).sum();
+        x[row] = (b[row] - known) / a[row][row];
+    }
+    x.iter().all(|v| v.is_finite()).then_some(x)
+}
