@@ -1,0 +1,110 @@
+//! Which ranks there are.
+
+use crate::launcher::{self, Launch};
+use crate::{Ranks, Solo, local};
+use std::fmt;
+
+/// Most processes that are started on this machine.
+pub const MAX_PROCESSES: u32 = 1024;
+
+/// Why the ranks could not be joined. Prints as one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectError {
+    message: String,
+    usage: bool,
+    quiet: bool,
+}
+
+impl ConnectError {
+    /// The program was called in a way that cannot work.
+    fn usage(message: String) -> Self {
+        Self {
+            message,
+            usage: true,
+            quiet: false,
+        }
+    }
+
+    /// The system would not do it.
+    pub(crate) fn failed(message: String) -> Self {
+        Self {
+            message,
+            usage: false,
+            quiet: false,
+        }
+    }
+
+    /// Whether the program was called in a way that cannot work, or else the system failed.
+    pub fn is_usage(&self) -> bool {
+        self.usage
+    }
+
+    /// Whether another process of the same launcher says this already, so that this one need not.
+    pub fn is_said_elsewhere(&self) -> bool {
+        self.quiet
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+/// Joins the ranks this process belongs to. To be called once, early, by the thread that makes all
+/// calls, and before anything reads the standard input.
+///
+/// In this order: a process that another one started with `processes` joins that one; processes
+/// that an MPI launcher started are joined by MPI; with `processes` of 2 and more this program is
+/// started that often, with the same arguments; else there is one rank.
+///
+/// # Errors
+/// `processes` is 0 or above [`MAX_PROCESSES`], or is used under a launcher; a launcher started
+/// several processes that MPI cannot join; the system cannot start processes.
+pub fn connect(processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
+    if let Some(joined) = local::join() {
+        return joined;
+    }
+    let launch = launcher::find(|name| std::env::var(name).ok());
+    if let Some(launch) = launch.filter(|l| l.size != Some(1)) {
+        return under(&launch, processes).map_err(|error| ConnectError {
+            quiet: launch.rank.is_some_and(|rank| rank > 0),
+            ..error
+        });
+    }
+    match processes {
+        None | Some(1) => Ok(Box::new(Solo::new())),
+        Some(n) if (2..=MAX_PROCESSES).contains(&n) => local::start(n),
+        Some(n) => Err(ConnectError::usage(format!(
+            "--processes is {n}: must be between 1 and {MAX_PROCESSES}"
+        ))),
+    }
+}
+
+/// Joins the processes that a launcher started.
+fn under(launch: &Launch, processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
+    let started = match launch.size {
+        Some(size) => format!("{} started {size} processes", launch.name),
+        None => format!("{} started this process", launch.name),
+    };
+    if let Some(n) = processes {
+        return Err(ConnectError::usage(format!(
+            "--processes {n} cannot be used here: {started} already"
+        )));
+    }
+    if !launch.mpi {
+        return Err(ConnectError::usage(format!(
+            "{started} that cannot reach each other; start them with srun --mpi=pmix or --mpi=pmi2"
+        )));
+    }
+    join_mpi(launch, &started)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn join_mpi(_launch: &Launch, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {
+    Err(ConnectError::usage(format!(
+        "{started}, but this plimsoll was built without MPI; build with --features mpi"
+    )))
+}

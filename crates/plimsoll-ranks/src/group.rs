@@ -1,0 +1,442 @@
+//! Collective calls, failures and the end, over any [`Link`].
+//!
+//! Why nothing hangs: a rank waits only in [`Group::wait_until`], and there it hears everything its
+//! neighbours say. A failure is passed on to all neighbours once, by whoever hears of it, and ends
+//! every wait. At the end each rank goes on listening until every neighbour has said that it fails
+//! or ends: then no frame is on its way, and the link can be closed.
+//!
+//! Why memory stays bounded: values go up the tree only when the rank above asks for them (an empty
+//! value going down), and a broadcast ends with an answer from below. So a rank has at most one
+//! value of each neighbour that it has not used yet.
+
+use crate::frame::{Call, CallId, Frame, MAX_PAYLOAD, encode_part};
+use crate::link::{Heard, Link, Pace};
+use crate::tree::Place;
+use crate::{News, PATIENCE, RankError, Ranks};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Ranks joined by a link.
+pub struct Group<L: Link> {
+    link: L,
+    place: Place,
+    /// The ranks the link numbers: the parent, then the children.
+    neighbours: Vec<u32>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    heard: Vec<Neighbour>,
+    failed: Option<RankError>,
+    /// When this rank heard of it.
+    failed_at: Option<Instant>,
+    stop: bool,
+    /// Collective calls begun.
+    calls: u32,
+    /// This rank has said that it ends.
+    over: bool,
+}
+
+/// What has come from a neighbour.
+#[derive(Default)]
+struct Neighbour {
+    parts: VecDeque<Part>,
+    /// It has said that it fails or ends, or is gone: nothing that matters comes any more.
+    settled: bool,
+    /// It has said that it ends, or is gone: there is nobody to talk to.
+    ended: bool,
+}
+
+struct Part {
+    id: CallId,
+    last: bool,
+    payload: Vec<u8>,
+}
+
+impl<L: Link> Group<L> {
+    /// The group of which this process has the `place`; the link leads to its neighbours.
+    pub fn new(place: Place, link: L) -> Self {
+        let neighbours = place.neighbours();
+        let state = State {
+            heard: neighbours.iter().map(|_| Neighbour::default()).collect(),
+            ..State::default()
+        };
+        Self {
+            link,
+            place,
+            neighbours,
+            state: RefCell::new(state),
+        }
+    }
+
+    /// The neighbour that is the parent, if there is one.
+    fn parent(&self) -> Option<usize> {
+        self.place.parent.map(|_| 0)
+    }
+
+    /// The neighbours that are children.
+    fn children(&self) -> std::ops::Range<usize> {
+        usize::from(self.place.parent.is_some())..self.neighbours.len()
+    }
+
+    fn begin(&self, call: Call) -> Result<CallId, RankError> {
+        self.check()?;
+        let mut state = self.state.borrow_mut();
+        let number = state.calls;
+        state.calls = number.wrapping_add(1);
+        Ok(CallId { call, number })
+    }
+
+    fn check(&self) -> Result<(), RankError> {
+        match &self.state.borrow().failed {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes note of everything that has come; whether there was anything.
+    fn listen(&self) -> bool {
+        let mut any = false;
+        while let Some((from, heard)) = self.link.receive() {
+            any = true;
+            match heard {
+                Heard::Frame(bytes) => match Frame::decode(bytes) {
+                    Some(frame) => self.hear(from, frame),
+                    None => self.lose(from, "it sent what no rank of this version sends"),
+                },
+                Heard::Gone(reason) => self.lose(from, &reason),
+            }
+        }
+        any
+    }
+
+    fn hear(&self, from: usize, frame: Frame) {
+        match frame {
+            Frame::Part { id, last, payload } => {
+                let part = Part { id, last, payload };
+                self.state.borrow_mut().heard[from].parts.push_back(part);
+            }
+            Frame::Stop => self.spread_stop(),
+            Frame::Fail(error) => {
+                self.state.borrow_mut().heard[from].settled = true;
+                self.spread_failure(error);
+            }
+            Frame::End => {
+                let neighbour = &mut self.state.borrow_mut().heard[from];
+                neighbour.settled = true;
+                neighbour.ended = true;
+            }
+        }
+    }
+
+    /// A neighbour is gone; that is a failure unless it had said so.
+    fn lose(&self, from: usize, reason: &str) {
+        let settled = {
+            let neighbour = &mut self.state.borrow_mut().heard[from];
+            neighbour.ended = true;
+            std::mem::replace(&mut neighbour.settled, true)
+        };
+        if !settled {
+            self.spread_failure(RankError::new(self.neighbours[from], reason));
+        }
+    }
+
+    /// Notes the first failure and tells all neighbours, the one it came from too: that is how it
+    /// knows that this rank says nothing else any more.
+    fn spread_failure(&self, error: RankError) {
+        {
+            let mut state = self.state.borrow_mut();
+            if state.failed.is_some() || state.over {
+                return;
+            }
+            state.failed = Some(error.clone());
+            state.failed_at = Some(Instant::now());
+            state.heard.iter_mut().for_each(|n| n.parts.clear());
+        }
+        self.tell_all(&Frame::Fail(error));
+    }
+
+    fn spread_stop(&self) {
+        {
+            let mut state = self.state.borrow_mut();
+            let known = std::mem::replace(&mut state.stop, true);
+            if known || state.failed.is_some() || state.over {
+                return;
+            }
+        }
+        self.tell_all(&Frame::Stop);
+    }
+
+    fn tell_all(&self, frame: &Frame) {
+        for to in 0..self.neighbours.len() {
+            if !self.state.borrow().heard[to].ended {
+                self.link.post(to, frame.encode());
+            }
+        }
+    }
+
+    /// Listens until `done` or `limit`; whether it is done.
+    fn wait_until(&self, pace: Pace, limit: Option<Duration>, done: impl Fn() -> bool) -> bool {
+        let begin = Instant::now();
+        let mut quiet = begin;
+        loop {
+            let came = self.listen();
+            if done() {
+                return true;
+            }
+            if limit.is_some_and(|limit| begin.elapsed() >= limit) {
+                return false;
+            }
+            if came {
+                quiet = Instant::now();
+            } else {
+                self.link.wait(quiet, pace);
+            }
+        }
+    }
+
+    /// The next part of a value from a neighbour.
+    fn part(&self, from: usize) -> Result<Part, RankError> {
+        self.wait_until(Pace::Brisk, None, || {
+            let state = self.state.borrow();
+            let neighbour = &state.heard[from];
+            state.failed.is_some() || neighbour.ended || !neighbour.parts.is_empty()
+        });
+        self.check()?;
+        let part = self.state.borrow_mut().heard[from].parts.pop_front();
+        part.ok_or_else(|| self.fail_of(from, "it ended before the others"))
+    }
+
+    /// Makes a neighbour's failure known; the error that counts.
+    fn fail_of(&self, neighbour: usize, reason: &str) -> RankError {
+        let error = RankError::new(self.neighbours[neighbour], reason);
+        self.spread_failure(error.clone());
+        self.check().err().unwrap_or(error)
+    }
+
+    /// The value that a neighbour sends in this call.
+    fn receive(&self, from: usize, id: CallId) -> Result<Vec<u8>, RankError> {
+        let mut value = Vec::new();
+        loop {
+            let part = self.part(from)?;
+            if part.id != id {
+                let reason = format!(
+                    "it made call {} ({}) when rank {} made call {} ({})",
+                    part.id.number,
+                    part.id.call.name(),
+                    self.place.rank,
+                    id.number,
+                    id.call.name()
+                );
+                return Err(self.fail_of(from, &reason));
+            }
+            if value.is_empty() {
+                value = part.payload;
+            } else {
+                value.extend(part.payload);
+            }
+            if part.last {
+                return Ok(value);
+            }
+        }
+    }
+
+    fn send(&self, to: usize, id: CallId, value: &[u8]) -> Result<(), RankError> {
+        let mut rest = value;
+        loop {
+            self.check()?;
+            if self.state.borrow().heard[to].ended {
+                return Err(self.fail_of(to, "it ended before the others"));
+            }
+            let (now, later) = rest.split_at(rest.len().min(MAX_PAYLOAD));
+            let frame = encode_part(id, later.is_empty(), now);
+            self.link.send(to, frame, &mut || {
+                self.listen();
+            });
+            if later.is_empty() {
+                return Ok(());
+            }
+            rest = later;
+        }
+    }
+
+    /// Numbers up the tree, the result down.
+    fn all(&self, call: Call, mine: u64, op: fn(u64, u64) -> u64) -> Result<u64, RankError> {
+        let id = self.begin(call)?;
+        let mut value = mine;
+        for child in self.children() {
+            value = op(value, self.number(child, id)?);
+        }
+        if let Some(parent) = self.parent() {
+            self.send(parent, id, &value.to_le_bytes())?;
+            value = self.number(parent, id)?;
+        }
+        for child in self.children() {
+            self.send(child, id, &value.to_le_bytes())?;
+        }
+        Ok(value)
+    }
+
+    fn number(&self, from: usize, id: CallId) -> Result<u64, RankError> {
+        let bytes = self.receive(from, id)?;
+        match bytes.as_slice().try_into() {
+            Ok(bytes) => Ok(u64::from_le_bytes(bytes)),
+            Err(_) => Err(self.fail_of(from, "it sent what no rank of this version sends")),
+        }
+    }
+
+    /// Waits until every neighbour has said its last word; after a failure, only as long as there
+    /// is patience. Whether all have.
+    fn settle(&self, pace: Pace) -> bool {
+        let failed_at = self.state.borrow().failed_at;
+        let limit = failed_at.map(|at| PATIENCE.saturating_sub(at.elapsed()));
+        self.wait_until(pace, limit, || {
+            self.state.borrow().heard.iter().all(|n| n.settled) && self.link.flushed()
+        })
+    }
+}
+
+impl<L: Link> Ranks for Group<L> {
+    fn rank(&self) -> u32 {
+        self.place.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.place.size
+    }
+
+    fn barrier(&self) -> Result<(), RankError> {
+        self.all(Call::Barrier, 0, u64::max).map(drop)
+    }
+
+    fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RankError> {
+        let id = self.begin(Call::Broadcast)?;
+        let value = match self.parent() {
+            Some(parent) => self.receive(parent, id)?,
+            None => bytes,
+        };
+        for child in self.children() {
+            self.send(child, id, &value)?;
+        }
+        for child in self.children() {
+            self.receive(child, id)?;
+        }
+        if let Some(parent) = self.parent() {
+            self.send(parent, id, &[])?;
+        }
+        Ok(value)
+    }
+
+    fn reduce(
+        &self,
+        mine: Vec<u8>,
+        combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
+    ) -> Result<Option<Vec<u8>>, RankError> {
+        let id = self.begin(Call::Reduce)?;
+        let mut value = mine;
+        let mut children = self.children().peekable();
+        if let Some(&first) = children.peek() {
+            self.send(first, id, &[])?;
+        }
+        while let Some(child) = children.next() {
+            let theirs = self.receive(child, id)?;
+            // The next value travels while this one is combined.
+            if let Some(&next) = children.peek() {
+                self.send(next, id, &[])?;
+            }
+            value = combine(value, theirs);
+        }
+        let Some(parent) = self.parent() else {
+            return Ok(Some(value));
+        };
+        self.receive(parent, id)?;
+        self.send(parent, id, &value)?;
+        Ok(None)
+    }
+
+    fn collect(&self, mine: Vec<u8>, take: &mut dyn FnMut(u32, Vec<u8>)) -> Result<(), RankError> {
+        let id = self.begin(Call::Collect)?;
+        let subtrees = self.children().zip(&self.place.children);
+        // Who gives the value of each rank of this subtree, in rank order; the first is our own.
+        let mut from = subtrees
+            .flat_map(|(child, ranks)| ranks.clone().map(move |_| child))
+            .peekable();
+        let mut mine = Some(mine);
+        if let Some(&first) = from.peek() {
+            self.send(first, id, &[])?;
+        }
+        for offset in 0..self.place.subtree_len() {
+            let value = match mine.take() {
+                Some(mine) => mine,
+                None => {
+                    let child = from.next().unwrap_or_default();
+                    let value = self.receive(child, id)?;
+                    // The next value travels while this one is used.
+                    if let Some(&next) = from.peek() {
+                        self.send(next, id, &[])?;
+                    }
+                    value
+                }
+            };
+            match self.parent() {
+                None => take(self.place.rank + offset, value),
+                Some(parent) => {
+                    self.receive(parent, id)?;
+                    self.send(parent, id, &value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn max(&self, mine: u64) -> Result<u64, RankError> {
+        self.all(Call::Max, mine, u64::max)
+    }
+
+    fn min(&self, mine: u64) -> Result<u64, RankError> {
+        self.all(Call::Min, mine, u64::min)
+    }
+
+    fn sum(&self, mine: u64) -> Result<u64, RankError> {
+        self.all(Call::Sum, mine, u64::saturating_add)
+    }
+
+    fn fail(&self, reason: &str) {
+        self.spread_failure(RankError::new(self.place.rank, reason));
+        self.settle(Pace::Brisk);
+    }
+
+    fn request_stop(&self) {
+        self.spread_stop();
+    }
+
+    fn poll(&self) -> News {
+        self.listen();
+        let state = self.state.borrow();
+        match &state.failed {
+            Some(error) => News::Failed(error.clone()),
+            None if state.stop => News::Stop,
+            None => News::Nothing,
+        }
+    }
+}
+
+impl<L: Link> Drop for Group<L> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.spread_failure(RankError::new(self.place.rank, "the program panicked"));
+        }
+        if self.check().is_ok() {
+            self.tell_all(&Frame::End);
+            self.state.borrow_mut().over = true;
+        }
+        let in_order = self.settle(Pace::Calm);
+        self.link.close(in_order);
+    }
+}
+
+#[cfg(test)]
+#[path = "group_tests.rs"]
+mod tests;

@@ -1,0 +1,130 @@
+//! Whether an MPI launcher started this process, from what launchers put into the environment.
+
+/// What a launcher says of this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// How messages call the launcher.
+    pub name: &'static str,
+    /// How many processes it started, where it says so.
+    pub size: Option<u32>,
+    /// Which of them this is, where it says so.
+    pub rank: Option<u32>,
+    /// Whether MPI can find the other processes.
+    pub mpi: bool,
+}
+
+/// Variables of one kind of launcher.
+struct Kind {
+    name: &'static str,
+    size: &'static str,
+    rank: &'static str,
+    mpi: bool,
+}
+
+/// The first kind with one of its variables in the environment is the one: launchers that are built
+/// on others set the variables of both.
+const KINDS: [Kind; 5] = [
+    Kind {
+        name: "mpiexec of Open MPI",
+        size: "OMPI_COMM_WORLD_SIZE",
+        rank: "OMPI_COMM_WORLD_RANK",
+        mpi: true,
+    },
+    Kind {
+        name: "mpiexec of MVAPICH",
+        size: "MV2_COMM_WORLD_SIZE",
+        rank: "MV2_COMM_WORLD_RANK",
+        mpi: true,
+    },
+    Kind {
+        name: "an MPI launcher (PMI)",
+        size: "PMI_SIZE",
+        rank: "PMI_RANK",
+        mpi: true,
+    },
+    // PMIx tells the size only to those who ask its server; srun says it besides.
+    Kind {
+        name: "an MPI launcher (PMIx)",
+        size: "SLURM_STEP_NUM_TASKS",
+        rank: "PMIX_RANK",
+        mpi: true,
+    },
+    // A batch script has no step, so that this is set below srun only.
+    Kind {
+        name: "srun",
+        size: "SLURM_STEP_NUM_TASKS",
+        rank: "SLURM_PROCID",
+        mpi: false,
+    },
+];
+
+/// Looks for a launcher; `variable` reads the environment.
+pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Launch> {
+    let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
+    KINDS.iter().find_map(|kind| {
+        let (size, rank) = (number(kind.size), number(kind.rank));
+        let found = match kind.name {
+            // The size of a Slurm step is there with or without PMIx.
+            "an MPI launcher (PMIx)" => rank.is_some(),
+            "srun" => size.is_some(),
+            _ => size.is_some() || rank.is_some(),
+        };
+        found.then_some(Launch {
+            name: kind.name,
+            size,
+            rank,
+            mpi: kind.mpi,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find_in(environment: &[(&str, &str)]) -> Option<(&'static str, Option<u32>, Option<u32>)> {
+        let launch = find(|name| {
+            let found = environment.iter().find(|(n, _)| *n == name);
+            found.map(|(_, value)| value.to_string())
+        })?;
+        Some((launch.name, launch.size, launch.rank))
+    }
+
+    #[test]
+    fn launchers_are_known_by_their_variables() {
+        assert_eq!(find_in(&[]), None);
+        assert_eq!(
+            find_in(&[
+                ("PMIX_RANK", "1"),
+                ("OMPI_COMM_WORLD_SIZE", "4"),
+                ("OMPI_COMM_WORLD_RANK", "1")
+            ]),
+            Some(("mpiexec of Open MPI", Some(4), Some(1)))
+        );
+        assert_eq!(
+            find_in(&[("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("PMI_FD", "8")]),
+            Some(("an MPI launcher (PMI)", Some(2), Some(0)))
+        );
+        assert_eq!(
+            find_in(&[("PMIX_RANK", "3")]),
+            Some(("an MPI launcher (PMIx)", None, Some(3)))
+        );
+    }
+
+    #[test]
+    fn srun_is_told_from_a_batch_script() {
+        let batch = [("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")];
+        assert_eq!(find_in(&batch), None);
+        let step = [("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "5")];
+        assert_eq!(find_in(&step), Some(("srun", Some(8), Some(5))));
+        let pmix = [
+            ("SLURM_STEP_NUM_TASKS", "8"),
+            ("SLURM_PROCID", "5"),
+            ("PMIX_RANK", "5"),
+        ];
+        assert_eq!(
+            find_in(&pmix),
+            Some(("an MPI launcher (PMIx)", Some(8), Some(5)))
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! Processes of this machine: the program starts copies of itself.
+//!
+//! Each copy gets a socket as its standard input, and its number in the environment variable
+//! [`VARIABLE`]. Rank 0, the parent, is in the middle of a star. A copy whose parent is gone finds
+//! its socket closed and ends; the parent knows from the system why a copy ended.
+
+use crate::connect::ConnectError;
+use crate::group::Group;
+use crate::socket::SocketLink;
+use crate::tree::Place;
+use crate::{PATIENCE, Ranks};
+use rustix::fs::FileType;
+use std::cell::RefCell;
+use std::env;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Tells a copy its rank and how many ranks there are, as `3/8`.
+const VARIABLE: &str = "PLIMSOLL_LOCAL_RANK";
+/// A process whose socket is closed is as good as dead; this is how long the system may take to
+/// say how it died.
+const DYING: Duration = Duration::from_secs(2);
+
+/// Starts `size - 1` copies of this program with the same arguments, and joins them.
+///
+/// # Errors
+/// The program cannot be started that often. Copies that were started have ended.
+pub fn start(size: u32) -> Result<Box<dyn Ranks>, ConnectError> {
+    let mut sockets = Vec::new();
+    let mut children = Vec::new();
+    let mut trouble = None;
+    for rank in 1..size {
+        match start_one(rank, size) {
+            Ok((socket, child)) => {
+                sockets.push(socket);
+                children.push(child);
+            }
+            Err(error) => {
+                trouble = Some(format!("cannot start process {rank} of {size}: {error}"));
+                break;
+            }
+        }
+    }
+    let started = 1 + children.len() as u32;
+    let children = Rc::new(RefCell::new(children));
+    let dying = children.clone();
+    let link = SocketLink::new(
+        sockets,
+        Box::new(move |child| how_it_ended(&mut dying.borrow_mut()[child])),
+        Box::new(move |in_order| reap(&mut children.borrow_mut(), in_order)),
+    );
+    let link = link.map_err(|e| ConnectError::failed(format!("cannot use a socket: {e}")))?;
+    let group = Group::new(Place::new(0, started, started.max(2) - 1), link);
+    match trouble {
+        None => Ok(Box::new(group)),
+        Some(trouble) => {
+            group.fail(&trouble);
+            Err(ConnectError::failed(trouble))
+        }
+    }
+}
+
+fn start_one(rank: u32, size: u32) -> io::Result<(UnixStream, Child)> {
+    let (mine, theirs) = UnixStream::pair()?;
+    let mut arguments = env::args_os();
+    let mut command = Command::new(env::current_exe()?);
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    let child = command
+        .args(arguments)
+        .env(VARIABLE, format!("{rank}/{size}"))
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .spawn()?;
+    Ok((mine, child))
+}
+
+/// Joins the parent, if this process is a copy that [`start`] made.
+///
+/// The variable alone does not make a copy: programs that a copy starts inherit it. Only a copy has
+/// a socket as its standard input too. Afterwards the standard input is empty.
+///
+/// # Errors
+/// The socket cannot be used.
+pub fn join() -> Option<Result<Box<dyn Ranks>, ConnectError>> {
+    let (rank, size) = parse(&env::var(VARIABLE).ok()?)?;
+    let stdin = io::stdin();
+    let stat = rustix::fs::fstat(stdin.as_fd()).ok()?;
+    (FileType::from_raw_mode(stat.st_mode) == FileType::Socket)
+        .then(|| join_as(rank, size).map_err(|e| ConnectError::failed(format!("rank {rank}: {e}"))))
+}
+
+fn join_as(rank: u32, size: u32) -> io::Result<Box<dyn Ranks>> {
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    let link = SocketLink::new(
+        vec![socket],
+        Box::new(|_| "died, or ended before the others".into()),
+        Box::new(|_| {}),
+    )?;
+    Ok(Box::new(Group::new(Place::new(rank, size, size), link)))
+}
+
+/// Reads a rank other than 0, and a number of ranks that has it.
+fn parse(text: &str) -> Option<(u32, u32)> {
+    let (rank, size) = text.split_once('/')?;
+    let (rank, size) = (rank.parse().ok()?, size.parse().ok()?);
+    (0 < rank && rank < size).then_some((rank, size))
+}
+
+fn how_it_ended(child: &mut Child) -> String {
+    let status = wait_for(child, DYING);
+    match status {
+        Some(status) => describe(status),
+        None => "closed its connection".into(),
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code} before the others"),
+        (None, Some(signal)) => format!("died (signal {signal})"),
+        (None, None) => format!("ended ({status})"),
+    }
+}
+
+/// Waits until a child has ended, but not longer than `limit`.
+fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let begin = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if begin.elapsed() < limit => std::thread::sleep(Duration::from_millis(1)),
+            _ => return None,
+        }
+    }
+}
+
+/// Waits for all children, so that none is left behind. After a failure, one that has not ended
+/// within [`PATIENCE`] of that is killed.
+fn reap(children: &mut [Child], in_order: bool) {
+    for (index, child) in children.iter_mut().enumerate() {
+        let limit = if in_order { Duration::MAX } else { DYING };
+        if wait_for(child, limit).is_none() {
+            eprintln!(
+                "rank {}: killed, since it did not end within {} s",
+                index + 1,
+                PATIENCE.as_secs()
+            );
+            // It may have ended this instant.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ranks_that_exist_are_parsed() {
+        assert_eq!(parse("3/8"), Some((3, 8)));
+        for text in [
+            "", "3", "0/8", "8/8", "9/8", "-1/8", "3/", "/8", "3/8/9", "a/8",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

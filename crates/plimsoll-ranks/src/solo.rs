@@ -1,0 +1,125 @@
+//! A single process.
+
+use crate::{News, RankError, Ranks};
+use std::cell::{Cell, RefCell};
+
+/// One process alone: every collective call is done at once.
+#[derive(Debug, Default)]
+pub struct Solo {
+    failed: RefCell<Option<RankError>>,
+    stop: Cell<bool>,
+}
+
+impl Solo {
+    /// The only rank.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// `value`, unless this rank has said that it failed.
+    fn give<T>(&self, value: T) -> Result<T, RankError> {
+        match &*self.failed.borrow() {
+            Some(error) => Err(error.clone()),
+            None => Ok(value),
+        }
+    }
+}
+
+impl Ranks for Solo {
+    fn rank(&self) -> u32 {
+        0
+    }
+
+    fn size(&self) -> u32 {
+        1
+    }
+
+    fn barrier(&self) -> Result<(), RankError> {
+        self.give(())
+    }
+
+    fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RankError> {
+        self.give(bytes)
+    }
+
+    fn reduce(
+        &self,
+        mine: Vec<u8>,
+        _combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
+    ) -> Result<Option<Vec<u8>>, RankError> {
+        self.give(Some(mine))
+    }
+
+    fn collect(&self, mine: Vec<u8>, take: &mut dyn FnMut(u32, Vec<u8>)) -> Result<(), RankError> {
+        self.give(())?;
+        take(0, mine);
+        Ok(())
+    }
+
+    fn max(&self, mine: u64) -> Result<u64, RankError> {
+        self.give(mine)
+    }
+
+    fn min(&self, mine: u64) -> Result<u64, RankError> {
+        self.give(mine)
+    }
+
+    fn sum(&self, mine: u64) -> Result<u64, RankError> {
+        self.give(mine)
+    }
+
+    fn fail(&self, reason: &str) {
+        self.failed
+            .borrow_mut()
+            .get_or_insert_with(|| RankError::new(0, reason));
+    }
+
+    fn request_stop(&self) {
+        self.stop.set(true);
+    }
+
+    fn poll(&self) -> News {
+        match &*self.failed.borrow() {
+            Some(error) => News::Failed(error.clone()),
+            None if self.stop.get() => News::Stop,
+            None => News::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_rank_is_all_ranks() {
+        let solo = Solo::new();
+        assert_eq!((solo.rank(), solo.size()), (0, 1));
+        assert_eq!(solo.barrier(), Ok(()));
+        assert_eq!(solo.broadcast(vec![1]), Ok(vec![1]));
+        let reduced = solo.reduce(vec![2], &mut |_, _| unreachable!());
+        assert_eq!(reduced, Ok(Some(vec![2])));
+        let mut taken = Vec::new();
+        solo.collect(vec![3], &mut |rank, bytes| taken.push((rank, bytes)))
+            .unwrap();
+        assert_eq!(taken, [(0, vec![3])]);
+        assert_eq!(
+            (solo.max(4), solo.min(4), solo.sum(4)),
+            (Ok(4), Ok(4), Ok(4))
+        );
+    }
+
+    #[test]
+    fn news_and_failures_stay() {
+        let solo = Solo::new();
+        assert_eq!(solo.poll(), News::Nothing);
+        solo.request_stop();
+        assert_eq!(solo.poll(), News::Stop);
+        solo.fail("no space left");
+        solo.fail("cannot clean up");
+        let error = RankError::new(0, "no space left");
+        assert_eq!(solo.poll(), News::Failed(error.clone()));
+        assert_eq!(solo.barrier(), Err(error.clone()));
+        assert_eq!(solo.collect(vec![], &mut |_, _| {}), Err(error));
+    }
+}

@@ -1,0 +1,114 @@
+//! The tree along which ranks talk.
+//!
+//! A rank's subtree is a run of consecutive ranks that begins with itself. So values combined up the
+//! tree come in rank order, and neighbours in the tree are mostly neighbours on the machine, since
+//! launchers place consecutive ranks together.
+
+use std::ops::Range;
+
+/// Where a rank stands in the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The rank itself.
+    pub rank: u32,
+    /// How many ranks there are.
+    pub size: u32,
+    /// The rank above; `None` for rank 0.
+    pub parent: Option<u32>,
+    /// The subtrees below, in rank order; the first rank of each is the child.
+    pub children: Vec<Range<u32>>,
+}
+
+impl Place {
+    /// The place of `rank` among `size` ranks when a rank has at most `fan_out` children.
+    ///
+    /// # Panics
+    /// If `rank` is not below `size`, or `fan_out` is 0.
+    pub fn new(rank: u32, size: u32, fan_out: u32) -> Self {
+        assert!(rank < size && fan_out > 0);
+        let mut parent = None;
+        let mut subtree = 0..size;
+        loop {
+            let children = split(subtree.start + 1..subtree.end, fan_out);
+            if subtree.start == rank {
+                return Self {
+                    rank,
+                    size,
+                    parent,
+                    children,
+                };
+            }
+            parent = Some(subtree.start);
+            subtree = children
+                .into_iter()
+                .find(|c| c.contains(&rank))
+                .expect("the parts make up the whole");
+        }
+    }
+
+    /// How many ranks there are in the subtree of this one, itself included.
+    pub fn subtree_len(&self) -> u32 {
+        self.children.last().map_or(1, |last| last.end - self.rank)
+    }
+
+    /// The neighbours: the parent, then the children.
+    pub fn neighbours(&self) -> Vec<u32> {
+        let children = self.children.iter().map(|c| c.start);
+        self.parent.into_iter().chain(children).collect()
+    }
+}
+
+/// Cuts a range into at most `parts` parts, none empty, whose lengths differ by at most one.
+fn split(whole: Range<u32>, parts: u32) -> Vec<Range<u32>> {
+    let len = whole.end - whole.start;
+    let parts = parts.min(len);
+    let bound = |i: u32| whole.start + (u64::from(len) * u64::from(i) / u64::from(parts)) as u32;
+    (0..parts).map(|i| bound(i)..bound(i + 1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn places_agree(size in 1u32..300, fan_out in 1u32..300) {
+            for rank in 0..size {
+                let place = Place::new(rank, size, fan_out);
+                prop_assert!(place.children.len() <= fan_out as usize);
+                prop_assert_eq!(place.parent.is_none(), rank == 0);
+                let mut next = rank + 1;
+                for child in &place.children {
+                    prop_assert_eq!(child.start, next);
+                    let theirs = Place::new(child.start, size, fan_out);
+                    prop_assert_eq!(theirs.parent, Some(rank));
+                    prop_assert_eq!(theirs.subtree_len(), child.end - child.start);
+                    next = child.end;
+                }
+                prop_assert_eq!(place.subtree_len(), next - rank);
+                if rank == 0 {
+                    prop_assert_eq!(next, size);
+                }
+            }
+        }
+
+        #[test]
+        fn a_binary_tree_is_flat(size in 1u32..100_000, pick in any::<prop::sample::Index>()) {
+            let mut rank = pick.index(size as usize) as u32;
+            let mut depth = 0;
+            while let Some(parent) = Place::new(rank, size, 2).parent {
+                rank = parent;
+                depth += 1;
+            }
+            prop_assert!(depth <= size.ilog2());
+        }
+    }
+
+    #[test]
+    fn a_star_has_one_level() {
+        let leader = Place::new(0, 5, 4);
+        assert_eq!(leader.neighbours(), [1, 2, 3, 4]);
+        assert_eq!(Place::new(3, 5, 4).neighbours(), [0]);
+    }
+}
