@@ -1,6 +1,7 @@
 //! The Plan as a person reads it.
 
 mod filesets;
+mod mixes;
 mod programs;
 
 use crate::{
@@ -35,6 +36,7 @@ impl Display for PlanView<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let plan = self.plan;
         head(f, plan)?;
+        mixes::metric(f, plan)?;
         parameters(f, plan)?;
         variables(f, plan)?;
         filesets::write(f, plan, &self.layouts)?;
@@ -244,6 +246,10 @@ fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
                 f.write_str("\n")?;
             }
         }
+    }
+    if plan.groups.iter().any(|g| g.program.mix().is_some()) {
+        // A mix never lacks a file, and its workers do not end before the run does.
+        return Ok(());
     }
     writeln!(
         f,

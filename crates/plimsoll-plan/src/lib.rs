@@ -8,6 +8,7 @@
 mod display;
 mod fileset;
 mod layout;
+mod mix;
 mod options;
 mod plan;
 mod program;
@@ -19,6 +20,10 @@ mod variable;
 pub use display::PlanView;
 pub use fileset::{Access, Fileset, RelPath, RelPathError, Width};
 pub use layout::{DirId, FileId, Layout, LayoutError, SizeSummary};
+pub use mix::{
+    Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, MILLION, Missed, Mix, MixFiles,
+    MixFlags, MixOp, MixRow, Pacing, Pool, SizeSlot, SizeTable, Spots, WorkingSet,
+};
 pub use options::{Cold, Content, OnError, OpsLimit, Overrides, RunOptions};
 pub use plan::{Note, Parameter, Plan, PlanError, Source, SourceKind, WorkPlace};
 pub use program::{

@@ -1,6 +1,7 @@
 //! The Plan itself, and what must hold of it.
 
 use crate::fileset::Fileset;
+use crate::mix::{BusinessMetric, Mix};
 use crate::options::RunOptions;
 use crate::program::{Op, Operation, OperationId, WorkerGroup};
 use crate::script::{Phase, QuitMode};
@@ -44,6 +45,10 @@ pub struct Plan {
     pub script: Vec<Phase>,
     /// Whether CPU use is measured.
     pub cpu_accounting: bool,
+    /// What the load is a number of, and when it is carried; `None` for workloads that have no
+    /// such unit.
+    #[serde(default)]
+    pub metric: Option<BusinessMetric>,
     /// How the run behaves.
     pub options: RunOptions,
     /// What was accepted but means nothing, or means something else than it did.
@@ -175,6 +180,7 @@ impl Plan {
         // may change any of them.
         let mut changes = false;
         for group in &self.groups {
+            changes |= group.program.mix().is_some_and(|m| m.changes_tree(id));
             group.program.for_each_op(&mut |_, _, op| {
                 let of = match op {
                     Op::MakeDir { fileset, .. } | Op::RemoveDir { fileset, .. } => Some(*fileset),
@@ -268,7 +274,7 @@ impl Plan {
     }
 
     fn check_groups(&self) -> Result<(), PlanError> {
-        let mut outcome = Ok(());
+        let mut outcome = self.check_mixes();
         for g in &self.groups {
             g.program.for_each_op(&mut |row, iters, op| {
                 if outcome.is_ok() {
@@ -277,6 +283,45 @@ impl Plan {
             });
         }
         outcome
+    }
+
+    fn check_mixes(&self) -> Result<(), PlanError> {
+        fn of(g: &WorkerGroup) -> Option<(&str, u64, &Mix)> {
+            Some((&g.process, g.workers(), g.program.mix()?))
+        }
+        let mixes = || self.groups.iter().filter_map(of);
+        for (name, workers, mix) in mixes() {
+            mix.check(self, workers)
+                .map_err(|e| PlanError::Range(format!("`{name}`: {e}")))?;
+        }
+        // A mix knows which of its names are there because nobody else makes or removes them.
+        let sequences = self.groups.iter().any(|g| g.program.mix().is_none());
+        if mixes().next().is_some() && sequences {
+            return Err(PlanError::Range(
+                "operation mixes and sequences of steps cannot be in one Plan".into(),
+            ));
+        }
+        let mut used: Vec<(FilesetId, &str)> = Vec::new();
+        for (name, _, mix) in mixes() {
+            for id in mix.filesets() {
+                if let Some((_, other)) = used.iter().find(|(u, _)| *u == id) {
+                    let set = &self.fileset(id).name;
+                    return Err(PlanError::Range(format!(
+                        "fileset `{set}` has two uses, in `{other}` and in `{name}`: each needs \
+                         one of its own"
+                    )));
+                }
+                used.push((id, name));
+            }
+        }
+        match &self.metric {
+            Some(m) if m.load == 0 => Err(PlanError::Range("a load must be at least 1".into())),
+            Some(m) if !(m.scale > 0.0 && m.scale <= 1.0) => Err(PlanError::Range(format!(
+                "a scale must be above 0 and at most 1, is {}",
+                m.scale
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn check_op(&self, row: OperationId, iters: Value, op: &Op) -> Result<(), PlanError> {
@@ -353,6 +398,7 @@ impl Plan {
             quit: QuitMode::default(),
             script: vec![],
             cpu_accounting: true,
+            metric: None,
             options: RunOptions::default(),
             notes: vec![],
         }

@@ -1,5 +1,6 @@
 //! What workers do: programs of steps over filesets and descriptor slots.
 
+use crate::mix::Mix;
 use crate::variable::{FilesetId, Value};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,31 @@ pub enum OpKind {
     Finish,
     Print,
     TestVariable,
+    MmapRead,
+    MmapWrite,
+    /// Reading a piece of a file and writing the same place.
+    Rmw,
+    /// Locking a range and unlocking it.
+    Lock,
+    Access,
+    /// Stat of a name that is not there.
+    NegStat,
+    Chmod,
+    CopyFile,
+    Rename,
+    StatFs,
+    PathConf,
+    Truncate,
+    /// NFS's LOOKUP alone.
+    Lookup,
+    /// NFS's READLINK alone.
+    ReadLink,
+    /// NFS's READDIRPLUS.
+    ListDirPlus,
+    /// What a mix does on the way to an operation.
+    Prepare,
+    /// Start of an operation of a mix, timed from when it was due.
+    Start,
 }
 
 /// Classes of operation; only [`OpClass::Io`] and [`OpClass::Aio`] count in the summary.
@@ -108,7 +134,9 @@ impl OpKind {
             | Self::Delay
             | Self::Finish
             | Self::Print
-            | Self::TestVariable => OpClass::Other,
+            | Self::TestVariable
+            | Self::Prepare
+            | Self::Start => OpClass::Other,
             _ => OpClass::Io,
         }
     }
@@ -122,7 +150,10 @@ impl OpKind {
     /// Whether it moves data from the target to the client.
     #[must_use]
     pub fn reads(self) -> bool {
-        matches!(self, Self::Read | Self::ReadWhole)
+        matches!(
+            self,
+            Self::Read | Self::ReadWhole | Self::MmapRead | Self::Rmw | Self::CopyFile
+        )
     }
 
     /// Whether it moves data from the client to the target.
@@ -130,7 +161,13 @@ impl OpKind {
     pub fn writes(self) -> bool {
         matches!(
             self,
-            Self::Write | Self::WriteWhole | Self::Append | Self::AioWrite
+            Self::Write
+                | Self::WriteWhole
+                | Self::Append
+                | Self::AioWrite
+                | Self::MmapWrite
+                | Self::Rmw
+                | Self::CopyFile
         )
     }
 }
@@ -166,6 +203,23 @@ impl fmt::Display for OpKind {
             Self::Finish => "finish",
             Self::Print => "print",
             Self::TestVariable => "test_variable",
+            Self::MmapRead => "mmap_read",
+            Self::MmapWrite => "mmap_write",
+            Self::Rmw => "rmw",
+            Self::Lock => "lock",
+            Self::Access => "access",
+            Self::NegStat => "neg_stat",
+            Self::Chmod => "chmod",
+            Self::CopyFile => "copy_file",
+            Self::Rename => "rename",
+            Self::StatFs => "stat_fs",
+            Self::PathConf => "path_conf",
+            Self::Truncate => "truncate",
+            Self::Lookup => "lookup",
+            Self::ReadLink => "read_link",
+            Self::ListDirPlus => "list_dir_plus",
+            Self::Prepare => "prepare",
+            Self::Start => "start",
         })
     }
 }
@@ -207,6 +261,8 @@ impl WorkerGroup {
 pub enum Program {
     /// The steps in order.
     Sequence(Vec<Step>),
+    /// Operations drawn from a table.
+    Mix(Box<Mix>),
 }
 
 /// One step of a program.
@@ -463,7 +519,8 @@ impl Op {
 }
 
 impl Program {
-    /// Calls `visit` with every operation of the program, in the order they are written.
+    /// Calls `visit` with every step of the program that is an operation, in the order they are
+    /// written.
     pub fn for_each_op<'a>(&'a self, visit: &mut dyn FnMut(OperationId, Value, &'a Op)) {
         fn walk<'a>(steps: &'a [Step], visit: &mut dyn FnMut(OperationId, Value, &'a Op)) {
             for step in steps {
@@ -475,6 +532,17 @@ impl Program {
         }
         match self {
             Self::Sequence(steps) => walk(steps, visit),
+            // Its operations are no steps: see `Program::mix`.
+            Self::Mix(_) => {}
+        }
+    }
+
+    /// The operation mix, if it is one.
+    #[must_use]
+    pub fn mix(&self) -> Option<&Mix> {
+        match self {
+            Self::Mix(mix) => Some(mix),
+            Self::Sequence(_) => None,
         }
     }
 }

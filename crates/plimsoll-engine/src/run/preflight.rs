@@ -221,6 +221,9 @@ impl Preflight {
                  `ulimit -n`"
             ));
         }
+        if plan.groups.iter().any(|g| g.program.mix().is_some()) {
+            self.refuse("this program does not run operation mixes yet");
+        }
         if plan.workers() == 0 && plan.script.contains(&Phase::Start) {
             self.refuse("the workload starts no workers: it has no thread with instances above 0");
         }

@@ -68,6 +68,7 @@ impl Compiled {
         };
         match &group.program {
             Program::Sequence(steps) => compiled.steps(steps, 0),
+            Program::Mix(mix) => compiled.rows.extend(mix.rows().map(|r| r.0)),
         }
         compiled.assign_slots(plan);
         compiled.rows.sort_unstable();

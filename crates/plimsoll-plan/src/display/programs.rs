@@ -30,6 +30,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         f.write_str("\n")?;
         match &g.program {
             Program::Sequence(steps) => sequence(f, plan, steps, 4)?,
+            Program::Mix(mix) => super::mixes::mix(f, plan, g, mix)?,
         }
     }
     Ok(())

@@ -1,0 +1,203 @@
+//! What must hold of a mix before it is run.
+
+use super::{Choice, Mix, MixFlags, MixOp, Pool, WorkingSet};
+use crate::fileset::Fileset;
+use crate::plan::Plan;
+use crate::program::OpKind;
+use crate::variable::FilesetId;
+
+/// Most operations a second that one process can be asked for.
+pub(crate) const MOST_RATE: f64 = 1e6;
+
+/// Percentages sum to 100 within this.
+const TOLERANCE: f64 = 0.01;
+
+impl Mix {
+    /// Checks everything that must hold of a mix that `workers` workers of `plan` run.
+    ///
+    /// # Errors
+    /// The first thing found wrong, as one sentence.
+    pub fn check(&self, plan: &Plan, workers: u64) -> Result<(), String> {
+        self.check_table(plan)?;
+        if let Some(pacing) = &self.pacing {
+            let rate = pacing.rate;
+            if !(rate.is_finite() && rate > 0.0 && rate <= MOST_RATE) {
+                return Err(format!("a rate must be above 0 and at most 1e6, is {rate}"));
+            }
+            self.check_row(plan, pacing.start.0, OpKind::Start)?;
+        }
+        self.check_row(plan, self.prepare.0, OpKind::Prepare)?;
+        let sizes = |what: &str, used: bool, table: &super::SizeTable| match used {
+            true => table
+                .check()
+                .map_err(|e| format!("the table of {what} sizes {e}")),
+            false => Ok(()),
+        };
+        let uses = |of: fn(MixOp) -> bool| self.table.iter().any(|r| of(r.op));
+        sizes("read", uses(MixOp::reads), &self.reads)?;
+        sizes("write", uses(MixOp::writes), &self.writes)?;
+        self.working_set.check()?;
+        self.flags.check()?;
+        self.check_files(plan, workers)
+    }
+
+    fn check_table(&self, plan: &Plan) -> Result<(), String> {
+        for (i, row) in self.table.iter().enumerate() {
+            if !(row.percent.is_finite() && row.percent > 0.0) {
+                return Err(format!(
+                    "{} has {} percent: it must be above 0",
+                    row.op, row.percent
+                ));
+            }
+            if self.table[..i].iter().any(|r| r.op == row.op) {
+                return Err(format!("{} is in the mix twice", row.op));
+            }
+            self.check_row(plan, row.row.0, row.op.kind())?;
+        }
+        let sum: f64 = self.table.iter().map(|r| r.percent).sum();
+        if (sum - 100.0).abs() > TOLERANCE {
+            return Err(format!(
+                "the percentages of a mix must sum to 100, sum to {sum}"
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_row(&self, plan: &Plan, row: u32, kind: OpKind) -> Result<(), String> {
+        match plan.operations.get(row as usize) {
+            Some(operation) if operation.kind == kind => Ok(()),
+            Some(operation) => Err(format!(
+                "row `{}` is one of {}, not of {kind}",
+                operation.name, operation.kind
+            )),
+            None => Err(format!(
+                "the mix refers to operation {row}, which does not exist"
+            )),
+        }
+    }
+
+    fn check_files(&self, plan: &Plan, workers: u64) -> Result<(), String> {
+        let shared = self.files.shared;
+        let enough = |what: &str, there: u64| {
+            let needed = if shared { 1 } else { workers };
+            if there >= needed {
+                return Ok(());
+            }
+            Err(match shared {
+                true => format!("the mix needs {what} and has none"),
+                false => format!(
+                    "each of {workers} processes needs {what} of its own, and there are {there}"
+                ),
+            })
+        };
+        let data = fileset(plan, Some(self.files.data), "data files")?;
+        if data.prealloc_percent != 100 {
+            return Err(format!(
+                "all data files must be there from the beginning, prealloc is {}",
+                data.prealloc_percent
+            ));
+        }
+        let uses = |pool: Pool| self.table.iter().any(|r| r.op.pool() == pool);
+        if uses(Pool::Data) || self.has(&[MixOp::Copyfile]) {
+            enough(
+                "a file in the working set",
+                self.working_set.size(data.entries),
+            )?;
+        }
+        if uses(Pool::Turnover) {
+            let set = fileset(plan, self.files.turnover, "turnover files")?;
+            // A rename needs a name that is there and one that is not.
+            let each = if self.has(&[MixOp::Rename]) { 2 } else { 1 };
+            enough("a turnover file", set.entries / each)?;
+        }
+        if uses(Pool::Empty) {
+            let set = fileset(plan, self.files.empty, "empty files")?;
+            enough("an empty file", set.entries)?;
+            if set.size.constant() != Some(0) {
+                return Err("the files that create and unlink2 work on must be empty".into());
+            }
+        }
+        if self.has(&[MixOp::Mkdir, MixOp::Rmdir]) {
+            enough("a spare directory", data.leaf_dirs)?;
+        }
+        let mapped = self.has(&[MixOp::MmapRead, MixOp::MmapWrite]);
+        let cut =
+            self.has(&[MixOp::Truncate]) || (self.has(&[MixOp::Write]) && !self.flags.overwrite);
+        if shared && mapped && cut {
+            return Err(
+                "files that processes share cannot be both mapped and cut short: who has mapped \
+                 one would lose its pages"
+                    .into(),
+            );
+        }
+        if !shared && matches!(self.working_set.choice, Choice::Zipf { .. }) {
+            return Err(
+                "a zipf choice needs shared files: over a part of the files it would prefer \
+                 others than over all, and the working set would depend on the number of processes"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn fileset<'a>(plan: &'a Plan, id: Option<FilesetId>, what: &str) -> Result<&'a Fileset, String> {
+    id.and_then(|id| plan.filesets.get(id.0 as usize))
+        .ok_or_else(|| format!("the mix needs {what}, and no fileset is given for them"))
+}
+
+fn percent(what: &str, p: f64, least: f64) -> Result<(), String> {
+    if p.is_finite() && (least..=100.0).contains(&p) {
+        return Ok(());
+    }
+    Err(match least {
+        0.0 => format!("{what} must be 0 to 100 percent, is {p}"),
+        _ => format!("{what} must be above 0 and at most 100 percent, is {p}"),
+    })
+}
+
+impl WorkingSet {
+    fn check(&self) -> Result<(), String> {
+        /// Anything above zero.
+        const SOME: f64 = f64::MIN_POSITIVE;
+        if !(1..=super::MILLION).contains(&self.millionths) {
+            return Err(format!(
+                "a working set must be 1 to 1000000 millionths, is {}",
+                self.millionths
+            ));
+        }
+        match self.choice {
+            Choice::Geometric { percent: p } => percent("geometric choices", p, SOME)?,
+            Choice::Zipf { exponent } if !(exponent > 0.0 && exponent <= 10.0) => {
+                return Err(format!(
+                    "the exponent of zipf must be above 0 and at most 10, is {exponent}"
+                ));
+            }
+            Choice::Uniform | Choice::Zipf { .. } => {}
+        }
+        if let Some(spots) = &self.spots {
+            percent("a spot", spots.percent, SOME)?;
+            percent("the affinity of spots", spots.affinity, SOME)?;
+            if spots.accesses == 0 || spots.multiplier == 0 {
+                return Err("accesses and multiplier of spots must be at least 1".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl MixFlags {
+    fn check(&self) -> Result<(), String> {
+        percent("direct", self.direct_percent, 0.0)?;
+        percent("osync", self.osync_percent, 0.0)?;
+        percent("commit", self.commit_percent, 0.0)?;
+        if self.align == 0 || self.align > 1 << 30 {
+            return Err(format!(
+                "an alignment must be 1 to {} bytes, is {}",
+                1 << 30,
+                self.align
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! Tables that sizes are drawn from.
+
+use crate::seed::Rng;
+use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Most slots of a table.
+const MOST_SLOTS: usize = 16;
+
+/// Greatest size of a slot in bytes: the largest transfer.
+const GREATEST: u64 = 1 << 30;
+
+/// Percentages sum to 100 within this.
+const TOLERANCE: f64 = 0.01;
+
+/// A table of sizes: a slot is drawn by its percent, then a size uniform within it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct SizeTable(pub Vec<SizeSlot>);
+
+/// A slot of a [`SizeTable`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeSlot {
+    /// Least size in bytes.
+    pub min: u64,
+    /// Greatest size in bytes.
+    pub max: u64,
+    /// Share of the draws in percent.
+    pub percent: f64,
+}
+
+impl SizeTable {
+    /// Always this size.
+    #[must_use]
+    pub fn fixed(size: u64) -> Self {
+        Self(vec![SizeSlot {
+            min: size,
+            max: size,
+            percent: 100.0,
+        }])
+    }
+
+    /// What stands against drawing from the table: between 1 and 16 slots, sizes in order and at
+    /// most 1 GiB, percentages that sum to 100.
+    ///
+    /// # Errors
+    /// One sentence, without a subject.
+    pub fn check(&self) -> Result<(), String> {
+        if self.0.is_empty() || self.0.len() > MOST_SLOTS {
+            return Err(format!(
+                "must have 1 to {MOST_SLOTS} slots, has {}",
+                self.0.len()
+            ));
+        }
+        for slot in &self.0 {
+            if slot.min > slot.max {
+                return Err(format!(
+                    "has a slot whose min ({}) is above its max ({})",
+                    slot.min, slot.max
+                ));
+            }
+            if slot.max > GREATEST {
+                return Err(format!("has a slot above 1 GiB ({})", slot.max));
+            }
+            if !(slot.percent.is_finite() && (0.0..=100.0).contains(&slot.percent)) {
+                return Err(format!(
+                    "has a slot of {} percent: 0 to 100 are possible",
+                    slot.percent
+                ));
+            }
+        }
+        let sum: f64 = self.0.iter().map(|s| s.percent).sum();
+        if (sum - 100.0).abs() > TOLERANCE {
+            return Err(format!("must sum to 100 percent, sums to {sum}"));
+        }
+        Ok(())
+    }
+
+    /// Mean size in bytes.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        let of = |s: &SizeSlot| s.percent / 100.0 * (s.min as f64 + s.max as f64) / 2.0;
+        self.0.iter().map(of).sum()
+    }
+
+    /// Greatest size that may be drawn.
+    #[must_use]
+    pub fn greatest(&self) -> u64 {
+        let drawn = self.0.iter().filter(|s| s.percent > 0.0);
+        drawn.map(|s| s.max).max().unwrap_or(0)
+    }
+
+    /// A size.
+    #[inline]
+    #[must_use]
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        let mut at = rng.random::<f64>() * 100.0;
+        let mut last = 0;
+        for (i, slot) in self.0.iter().enumerate() {
+            if slot.percent > 0.0 {
+                last = i;
+                if at < slot.percent {
+                    break;
+                }
+            }
+            at -= slot.percent;
+        }
+        match self.0.get(last) {
+            Some(slot) if slot.min < slot.max => rng.random_range(slot.min..=slot.max),
+            Some(slot) => slot.min,
+            None => 0,
+        }
+    }
+}
+
+impl fmt::Display for SizeTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use crate::Bytes;
+        let mut between = "";
+        for s in self.0.iter().filter(|s| s.percent > 0.0) {
+            write!(f, "{between}{}", Bytes(s.min))?;
+            if s.max > s.min {
+                write!(f, " to {}", Bytes(s.max))?;
+            }
+            if s.percent < 100.0 {
+                write!(f, " {} %", s.percent)?;
+            }
+            between = ", ";
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Stream;
+    use proptest::prelude::*;
+
+    fn slot(min: u64, max: u64, percent: f64) -> SizeSlot {
+        SizeSlot { min, max, percent }
+    }
+
+    #[test]
+    fn tables_are_checked() {
+        assert_eq!(SizeTable::fixed(4096).check(), Ok(()));
+        for (bad, says) in [
+            (vec![], "1 to 16 slots, has 0"),
+            (vec![slot(1, 1, 50.0)], "sums to 50"),
+            (vec![slot(2, 1, 100.0)], "min (2) is above its max (1)"),
+            (vec![slot(1, 1 << 40, 100.0)], "above 1 GiB"),
+            (vec![slot(1, 1, f64::NAN)], "NaN percent"),
+            (vec![slot(1, 1, 101.0), slot(1, 1, -1.0)], "101 percent"),
+            (vec![slot(1, 1, 100.0 / 17.0); 17], "has 17"),
+        ] {
+            let error = SizeTable(bad).check().unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn slots_come_as_often_as_they_say() {
+        let table = SizeTable(vec![
+            slot(1, 9, 25.0),
+            slot(10, 10, 0.0),
+            slot(100, 199, 75.0),
+        ]);
+        let mut rng = Stream::new(7).rng();
+        let (mut small, mut sum) = (0, 0);
+        for _ in 0..100_000 {
+            let n = table.draw(&mut rng);
+            assert!((1..=9).contains(&n) || (100..=199).contains(&n), "{n}");
+            small += u64::from(n < 10);
+            sum += n;
+        }
+        // Three standard deviations of a binomial are 411; of the mean, 0.7.
+        assert!((24_600..=25_400).contains(&small), "{small}");
+        let mean = sum as f64 / 1e5;
+        assert!(
+            (mean - table.mean()).abs() < 0.7,
+            "{mean} of {}",
+            table.mean()
+        );
+        assert_eq!(table.greatest(), 199);
+    }
+
+    proptest! {
+        #[test]
+        fn draws_lie_in_a_slot_that_is_drawn(
+            slots in prop::collection::vec((0u64..1000, 0u64..1000, 0.0f64..10.0), 1..16),
+            seed: u64,
+        ) {
+            let sum: f64 = slots.iter().map(|s| s.2).sum();
+            prop_assume!(sum > 0.0);
+            let table = SizeTable(
+                slots.iter().map(|(a, b, p)| slot(*a.min(b), *a.max(b), (p / sum * 100.0).min(100.0))).collect(),
+            );
+            prop_assert_eq!(table.check(), Ok(()));
+            let mut rng = Stream::new(seed).rng();
+            for _ in 0..50 {
+                let n = table.draw(&mut rng);
+                let of = |s: &SizeSlot| s.percent > 0.0 && (s.min..=s.max).contains(&n);
+                prop_assert!(table.0.iter().any(of), "{}", n);
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Operation mixes: what is checked, and how they are printed.
+
+use plimsoll_plan::{
+    Access, Arrivals, BusinessMetric, Choice, Criteria, Fileset, FilesetId, Mix, MixFiles,
+    MixFlags, MixOp, MixRow, OpKind, Operation, OperationId, Pacing, Phase, Plan, Program, RelPath,
+    SizeSlot, SizeTable, Spots, Value, Width, WorkerGroup, WorkingSet,
+};
+use std::time::Duration;
+
+fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fileset {
+    Fileset {
+        name: name.into(),
+        path: RelPath::default(),
+        entries,
+        leaf_dirs: 4,
+        width: Width {
+            mean: 20.0,
+            gamma_shape: None,
+        },
+        depth: None,
+        size: Value::Const(size),
+        prealloc_percent,
+        parallel_prealloc: true,
+        reuse: true,
+        trust_tree: false,
+        access: Access::ReadWrite,
+        cached: None,
+        place: None,
+    }
+}
+
+fn add(plan: &mut Plan, name: &str, kind: OpKind) -> OperationId {
+    plan.operations.push(Operation {
+        name: name.into(),
+        kind,
+        place: None,
+    });
+    OperationId(plan.operations.len() as u32 - 1)
+}
+
+/// Four processes of 25 operations a second, on files of their own.
+fn plan() -> Plan {
+    let mut plan = Plan::empty("bench");
+    plan.filesets = vec![
+        fileset("data", 100, 1 << 20, 100),
+        fileset("turnover", 40, 4096, 50),
+        fileset("empty", 20, 0, 50),
+    ];
+    let ops = [
+        (MixOp::ReadRand, 50.0),
+        (MixOp::WriteRand, 20.0),
+        (MixOp::WriteFile, 10.0),
+        (MixOp::Unlink, 10.0),
+        (MixOp::Create, 5.0),
+        (MixOp::Mkdir, 5.0),
+    ];
+    let table = ops.map(|(op, percent)| MixRow {
+        op,
+        percent,
+        row: add(&mut plan, op.name(), op.kind()),
+    });
+    let slot = |min, max, percent| SizeSlot { min, max, percent };
+    let mix = Mix {
+        table: table.to_vec(),
+        prepare: add(&mut plan, "prepare", OpKind::Prepare),
+        pacing: Some(Pacing {
+            rate: 25.0,
+            arrivals: Arrivals::Constant,
+            start: add(&mut plan, "start", OpKind::Start),
+        }),
+        reads: SizeTable(vec![slot(4096, 4096, 75.0), slot(8192, 65536, 25.0)]),
+        writes: SizeTable::fixed(8192),
+        files: MixFiles {
+            data: FilesetId(0),
+            turnover: Some(FilesetId(1)),
+            empty: Some(FilesetId(2)),
+            shared: false,
+        },
+        working_set: WorkingSet {
+            millionths: 300_000,
+            choice: Choice::Geometric { percent: 80.0 },
+            spots: Some(Spots {
+                percent: 5.0,
+                accesses: 50,
+                multiplier: 3,
+                affinity: 60.0,
+                geometric: true,
+            }),
+        },
+        flags: MixFlags {
+            direct_percent: 10.0,
+            osync_percent: 20.0,
+            commit_percent: 30.0,
+            align: 4096,
+            overwrite: false,
+        },
+    };
+    plan.groups = vec![WorkerGroup {
+        process: "table".into(),
+        process_instances: 4,
+        thread: "worker".into(),
+        thread_instances: 1,
+        memory: 65536,
+        nice: 0,
+        io_priority: None,
+        program: Program::Mix(Box::new(mix)),
+        place: None,
+    }];
+    plan.metric = Some(BusinessMetric {
+        name: "databases".into(),
+        load: 2,
+        scale: 0.5,
+        data: 100 << 20,
+        rate: Some(100.0),
+        criteria: Criteria {
+            latency: Some(Duration::from_millis(20)),
+            ..Criteria::default()
+        },
+    });
+    plan.script = vec![Phase::Start];
+    plan
+}
+
+fn mix(plan: &mut Plan) -> &mut Mix {
+    match &mut plan.groups[0].program {
+        Program::Mix(mix) => mix,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is said of a Plan after a change.
+fn refusal(change: impl FnOnce(&mut Plan)) -> String {
+    let mut plan = plan();
+    change(&mut plan);
+    match plan.check() {
+        Err(e) => e.to_string(),
+        Ok(()) => panic!("it is not refused"),
+    }
+}
+
+#[test]
+fn a_mix_is_printed_with_everything_it_holds() {
+    let plan = plan();
+    plan.check().unwrap();
+    insta::assert_snapshot!(plan);
+}
+
+#[test]
+fn plans_with_mixes_survive_their_json_form() {
+    let plan = plan();
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+}
+
+#[test]
+fn tables_must_be_whole() {
+    let says = |change: fn(&mut Mix), what: &str| {
+        let text = refusal(|p| change(mix(p)));
+        assert!(
+            text.starts_with("`table`: ") && text.contains(what),
+            "{text}"
+        );
+    };
+    says(|m| m.table[0].percent = 49.0, "must sum to 100, sum to 99");
+    says(|m| m.table[0].percent = 0.0, "read_rand has 0 percent");
+    says(
+        |m| m.table[0].percent = f64::NAN,
+        "read_rand has NaN percent",
+    );
+    says(
+        |m| m.table[1].op = MixOp::ReadRand,
+        "read_rand is in the mix twice",
+    );
+    says(|m| m.table[0].row = OperationId(99), "operation 99");
+    says(
+        |m| m.table[0].row = OperationId(1),
+        "row `write_rand` is one of write, not of read",
+    );
+    says(
+        |m| m.reads.0[0].percent = 70.0,
+        "table of read sizes must sum to 100",
+    );
+    says(
+        |m| m.writes.0.clear(),
+        "table of write sizes must have 1 to 16 slots",
+    );
+}
+
+#[test]
+fn numbers_must_be_in_range() {
+    let says = |change: fn(&mut Mix), what: &str| {
+        let text = refusal(|p| change(mix(p)));
+        assert!(text.contains(what), "{text}");
+    };
+    let pacing = |m: &mut Mix, rate| m.pacing.as_mut().unwrap().rate = rate;
+    says(|m| m.working_set.millionths = 0, "1 to 1000000 millionths");
+    says(
+        |m| m.flags.direct_percent = 101.0,
+        "direct must be 0 to 100",
+    );
+    says(|m| m.flags.align = 0, "alignment");
+    says(
+        |m| m.working_set.choice = Choice::Geometric { percent: 0.0 },
+        "geometric choices must be above 0",
+    );
+    says(
+        |m| m.working_set.spots.as_mut().unwrap().accesses = 0,
+        "at least 1",
+    );
+    for rate in [0.0, -1.0, f64::INFINITY, 2e6] {
+        let text = refusal(|p| pacing(mix(p), rate));
+        assert!(text.contains("a rate must be above 0"), "{text}");
+    }
+    for scale in [0.0, 1.5, f64::NAN] {
+        let text = refusal(|p| p.metric.as_mut().unwrap().scale = scale);
+        assert!(text.contains("a scale must be above 0"), "{text}");
+    }
+}
+
+#[test]
+fn every_process_needs_files_of_its_own() {
+    let text = refusal(|p| p.filesets[0].entries = 13);
+    assert!(
+        text.contains("each of 4 processes needs a file in the working set of its own")
+            && text.contains("are 3"),
+        "{text}"
+    );
+    let text = refusal(|p| p.filesets[2].entries = 3);
+    assert!(text.contains("an empty file"), "{text}");
+    let text = refusal(|p| mix(p).files.turnover = None);
+    assert!(text.contains("needs turnover files"), "{text}");
+    let text = refusal(|p| p.filesets[0].prealloc_percent = 99);
+    assert!(text.contains("prealloc is 99"), "{text}");
+    // Shared, three files in the working set are enough for four processes.
+    let mut shared = plan();
+    shared.filesets[0].entries = 13;
+    mix(&mut shared).files.shared = true;
+    shared.check().unwrap();
+}
+
+#[test]
+fn what_would_break_a_mapping_is_refused() {
+    let change = |p: &mut Plan, shared| {
+        let m = mix(p);
+        m.files.shared = shared;
+        m.table[0].op = MixOp::MmapRead;
+        m.table[1].op = MixOp::Truncate;
+        let rows = [m.table[0].row, m.table[1].row];
+        for (row, op) in rows.iter().zip([MixOp::MmapRead, MixOp::Truncate]) {
+            p.operations[row.0 as usize].kind = op.kind();
+        }
+    };
+    let text = refusal(|p| change(p, true));
+    assert!(text.contains("lose its pages"), "{text}");
+    let mut private = plan();
+    change(&mut private, false);
+    private.check().unwrap();
+}
+
+#[test]
+fn a_zipf_choice_needs_shared_files() {
+    let zipf = Choice::Zipf { exponent: 1.0 };
+    let text = refusal(|p| mix(p).working_set.choice = zipf);
+    assert!(text.contains("number of processes"), "{text}");
+    let mut shared = plan();
+    mix(&mut shared).working_set.choice = zipf;
+    mix(&mut shared).files.shared = true;
+    shared.check().unwrap();
+}
+
+#[test]
+fn filesets_have_one_use() {
+    let text = refusal(|p| {
+        let again = WorkerGroup {
+            process: "again".into(),
+            ..p.groups[0].clone()
+        };
+        p.groups.push(again);
+    });
+    assert!(
+        text.contains("`data` has two uses, in `table` and in `again`"),
+        "{text}"
+    );
+    let text = refusal(|p| {
+        let sequence = WorkerGroup {
+            program: Program::Sequence(vec![]),
+            ..p.groups[0].clone()
+        };
+        p.groups.push(sequence);
+    });
+    assert!(text.contains("cannot be in one Plan"), "{text}");
+}
+
+#[test]
+fn trees_change_by_what_is_done_to_them() {
+    let mut plan = plan();
+    assert!([0, 1, 2].iter().all(|i| plan.changes_tree(FilesetId(*i))));
+    mix(&mut plan).table.retain(|r| r.op == MixOp::ReadRand);
+    assert!(![0, 1, 2].iter().any(|i| plan.changes_tree(FilesetId(*i))));
+}
