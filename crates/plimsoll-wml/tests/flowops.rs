@@ -19,8 +19,10 @@ fn thread(flowops: &str) -> String {
 }
 
 fn steps(plan: &Plan) -> &[Step] {
-    let Program::Sequence(steps) = &plan.groups[0].program;
-    steps
+    match &plan.groups[0].program {
+        Program::Sequence(steps) => steps,
+        Program::Mix(_) => panic!("flowops are steps"),
+    }
 }
 
 fn ops(text: &str) -> (Plan, Vec<Op>) {

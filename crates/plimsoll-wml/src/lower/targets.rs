@@ -81,8 +81,9 @@ impl Lowerer<'_> {
     pub(super) fn resolve_targets(&mut self, groups: &mut [WorkerGroup], pending: Vec<Pending>) {
         let mut pending = pending.into_iter();
         for group in groups {
-            let Program::Sequence(steps) = &mut group.program;
-            self.fill(steps, &mut pending);
+            if let Program::Sequence(steps) = &mut group.program {
+                self.fill(steps, &mut pending);
+            }
         }
         debug_assert!(pending.next().is_none(), "a target without a flowop");
     }
