@@ -3,8 +3,11 @@
 use memmap2::{Mmap, MmapMut};
 use plimsoll_plan::{Content, Stream};
 use rand::Rng;
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
 use std::io;
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
 
 /// Bytes in the pool; a longer transfer takes several calls.
 const POOL: usize = 8 << 20;
@@ -16,6 +19,7 @@ const BLOCK: usize = 4096;
 #[derive(Clone)]
 pub struct ContentPool {
     bytes: Arc<Mmap>,
+    file: Arc<OnceLock<OwnedFd>>,
 }
 
 impl ContentPool {
@@ -38,6 +42,7 @@ impl ContentPool {
         }
         Ok(Self {
             bytes: Arc::new(bytes.make_read_only()?),
+            file: Arc::default(),
         })
     }
 
@@ -58,8 +63,29 @@ impl ContentPool {
     #[inline]
     #[must_use]
     pub fn piece(&self, step: usize, len: usize) -> &[u8] {
-        let begin = (step % (POOL / 2 / BLOCK)) * BLOCK;
+        let begin = self.begin(step);
         &self.bytes[begin..begin + len.min(POOL / 2)]
+    }
+
+    /// Where the piece of a step begins in the pool.
+    #[inline]
+    #[must_use]
+    pub(crate) fn begin(&self, step: usize) -> usize {
+        (step % (POOL / 2 / BLOCK)) * BLOCK
+    }
+
+    /// The pool as a file in memory, which the kernel can copy from; made once for all workers.
+    pub(crate) fn file(&self) -> Result<BorrowedFd<'_>, Errno> {
+        if let Some(file) = self.file.get() {
+            return Ok(file.as_fd());
+        }
+        let file = rustix::fs::memfd_create("plimsoll-content", MemfdFlags::CLOEXEC)?;
+        let mut done = 0;
+        while done < self.bytes.len() {
+            done += rustix::io::pwrite(&file, &self.bytes[done..], done as u64)?;
+        }
+        // Another worker may have been faster; its file is as good.
+        Ok(self.file.get_or_init(|| file).as_fd())
     }
 }
 

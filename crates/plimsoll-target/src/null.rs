@@ -7,6 +7,7 @@ use crate::session::{
 };
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos};
+use plimsoll_plan::OpKind;
 use rustix::io::Errno;
 
 /// Answers every operation with success, at once or after a fixed latency.
@@ -52,6 +53,10 @@ impl Target for Null {
     fn can_be_virtual(&self) -> bool {
         // Without a latency time would stand still for ever.
         self.latency > 0
+    }
+
+    fn cannot(&self, _: OpKind) -> Option<&'static str> {
+        None
     }
 
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NullSession, OpError> {
@@ -172,6 +177,104 @@ impl Session for NullSession {
     }
 
     async fn list(&mut self) -> Result<Listed, OpError> {
+        self.answer().await;
+        Ok(Listed::default())
+    }
+
+    #[inline]
+    fn locate_second(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
+
+    async fn check_second_parent(&mut self) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    async fn rename(&mut self) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn stat_missing(&mut self) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn access(&mut self) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn chmod(&mut self, _: u32) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn statfs(&mut self) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn pathconf(&mut self) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn truncate(&mut self, _: &NullHandle, _: u64) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn lock(&mut self, _: &NullHandle, _: u64, _: u64) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn write_stable(
+        &mut self,
+        _: &NullHandle,
+        _: Option<u64>,
+        _: u64,
+    ) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn modify(&mut self, _: &NullHandle, _: u64, len: u64) -> Result<u64, OpError> {
+        self.answer().await;
+        Ok(len.saturating_mul(2))
+    }
+
+    async fn copy(
+        &mut self,
+        from: &NullHandle,
+        _: &NullHandle,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, OpError> {
+        self.answer().await;
+        Ok(from.size.saturating_sub(offset).min(len))
+    }
+
+    async fn map_read(&mut self, _: &NullHandle, _: u64, _: u64) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn map_write(&mut self, _: &NullHandle, _: u64, _: u64, _: bool) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn lookup(&mut self) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn read_link(&mut self) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    async fn list_plus(&mut self) -> Result<Listed, OpError> {
         self.answer().await;
         Ok(Listed::default())
     }

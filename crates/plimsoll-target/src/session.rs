@@ -4,6 +4,8 @@ use crate::content::ContentPool;
 use crate::error::OpError;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos};
+use plimsoll_plan::OpKind;
+use rustix::io::Errno;
 use std::future::Future;
 
 /// Something that load can be put on.
@@ -61,6 +63,16 @@ pub trait Target: Send + Sync + 'static {
         Ok(None)
     }
 
+    /// Why operations of this kind cannot be done; `None` if they can. Asked before a run.
+    fn cannot(&self, kind: OpKind) -> Option<&'static str> {
+        match kind {
+            OpKind::Lookup | OpKind::ReadLink | OpKind::ListDirPlus => Some(
+                "it is a procedure of NFS that no system call asks for alone: it needs a target that speaks NFS",
+            ),
+            _ => None,
+        }
+    }
+
     /// A session for a worker that runs on `lane`.
     ///
     /// # Errors
@@ -110,6 +122,8 @@ pub struct OpenHow {
     pub mode: OpenMode,
     /// Make it if it is not there.
     pub create: bool,
+    /// Cut it to nothing if it is there.
+    pub truncate: bool,
     /// Past the page cache.
     pub direct: bool,
     /// Synchronous data.
@@ -127,6 +141,7 @@ impl OpenHow {
         Self {
             mode,
             create: false,
+            truncate: false,
             direct: false,
             dsync: false,
             no_read_ahead: false,
@@ -239,6 +254,110 @@ pub trait Session {
 
     /// Opens the directory, reads it to the end and closes it.
     async fn list(&mut self) -> Result<Listed, OpError>;
+
+    /// Chooses a second name, for [`Session::rename`].
+    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>));
+
+    /// [`Session::check_parent`] of the second name.
+    async fn check_second_parent(&mut self) -> Result<(), OpError>;
+
+    /// Gives what has the located name the second name.
+    async fn rename(&mut self) -> Result<(), OpError>;
+
+    /// Finds that nothing has the located name.
+    ///
+    /// # Errors
+    /// `EEXIST` if something has it.
+    async fn stat_missing(&mut self) -> Result<(), OpError> {
+        match self.stat().await {
+            Err(OpError(Errno::NOENT)) => Ok(()),
+            Err(e) => Err(e),
+            Ok(_) => Err(OpError(Errno::EXIST)),
+        }
+    }
+
+    /// Asks whether the name may be read and written.
+    async fn access(&mut self) -> Result<(), OpError>;
+
+    /// Sets the permissions of the name, which must not be a symbolic link; the lowest nine bits
+    /// of `mode`.
+    async fn chmod(&mut self, mode: u32) -> Result<(), OpError>;
+
+    /// Asks for the space of the file system.
+    async fn statfs(&mut self) -> Result<(), OpError>;
+
+    /// Asks for the length that a name may have in the work directory.
+    async fn pathconf(&mut self) -> Result<(), OpError>;
+
+    /// Sets the length of an open file.
+    async fn truncate(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError>;
+
+    /// Locks `len` bytes at `offset` for writing, waiting while somebody else has them, and
+    /// unlocks them. Locks belong to the handle, so that workers of one process keep each other
+    /// out as those of several do.
+    async fn lock(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError>;
+
+    /// Writes `len` bytes at `offset`, or at the end without one; they are on stable storage when
+    /// it returns.
+    async fn write_stable(
+        &mut self,
+        handle: &Self::Handle,
+        offset: Option<u64>,
+        len: u64,
+    ) -> Result<(), OpError>;
+
+    /// Reads `len` bytes at `offset`, which must be there, changes some in each 4 KiB, and writes
+    /// them to the same place. Returns the bytes that were read and those that were written,
+    /// together.
+    async fn modify(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, OpError>;
+
+    /// Reads up to `len` bytes at `offset` of one file and writes them at the same place of
+    /// another. Returns how many there were.
+    async fn copy(
+        &mut self,
+        from: &Self::Handle,
+        to: &Self::Handle,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, OpError>;
+
+    /// Maps `len` bytes at `offset`, which must be there, reads all of them and unmaps them.
+    async fn map_read(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), OpError>;
+
+    /// Maps `len` bytes at `offset`, which must be there, writes all of them, flushes them to
+    /// stable storage if asked, and unmaps them.
+    async fn map_write(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        len: u64,
+        flush: bool,
+    ) -> Result<(), OpError>;
+
+    /// Looks the name up.
+    async fn lookup(&mut self) -> Result<(), OpError> {
+        Err(OpError(Errno::OPNOTSUPP))
+    }
+
+    /// Reads the symbolic link that has the name.
+    async fn read_link(&mut self) -> Result<(), OpError> {
+        Err(OpError(Errno::OPNOTSUPP))
+    }
+
+    /// Reads the directory to its end, with the attributes of its entries.
+    async fn list_plus(&mut self) -> Result<Listed, OpError> {
+        Err(OpError(Errno::OPNOTSUPP))
+    }
 
     /// Queues a write; `tag` comes back in [`AioDone`].
     fn aio_write(

@@ -13,6 +13,8 @@ mod aio;
 mod denied;
 #[path = "conformance/files.rs"]
 mod files;
+#[path = "conformance/more.rs"]
+mod more;
 #[path = "conformance/names.rs"]
 mod names;
 #[path = "conformance/nothing.rs"]

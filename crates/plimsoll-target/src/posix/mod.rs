@@ -1,6 +1,7 @@
 //! Files in a directory, through system calls relative to it.
 
 mod aio;
+mod more;
 mod session;
 
 use crate::error::OpError;

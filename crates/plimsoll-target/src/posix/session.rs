@@ -30,18 +30,22 @@ const ALIGNMENT: usize = 4096;
 const CHECKED_FOR: Nanos = 1_000_000;
 
 /// No component may be a symbolic link, and the path may not climb out of the work directory.
-const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+pub(super) const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
 pub(crate) struct PosixSession {
-    root: Arc<OwnedFd>,
+    pub(super) root: Arc<OwnedFd>,
     lane: Lane,
     /// Path relative to the root, with a NUL.
     path: Vec<u8>,
-    buffer: MmapMut,
+    /// The second path of operations that take two, with a NUL.
+    pub(super) second: Vec<u8>,
+    pub(super) buffer: MmapMut,
+    /// Takes what is read from mappings; made by the first.
+    pub(super) sink: Option<OwnedFd>,
     /// Where the next read goes in the buffer.
     at: usize,
-    content: ContentPool,
-    step: usize,
+    pub(super) content: ContentPool,
+    pub(super) step: usize,
     dir_buffer: Vec<MaybeUninit<u8>>,
     /// Directory that was last found to lie in the work directory, and when.
     checked: (Vec<u8>, Nanos),
@@ -50,7 +54,7 @@ pub(crate) struct PosixSession {
 
 /// An open file.
 pub(crate) struct PosixHandle {
-    fd: OwnedFd,
+    pub(super) fd: OwnedFd,
     /// A second descriptor that asynchronous writes share and keep open; made by the first.
     shared: OnceCell<Arc<OwnedFd>>,
 }
@@ -77,6 +81,8 @@ impl PosixSession {
             root,
             lane: lane.clone(),
             path: Vec::with_capacity(256),
+            second: Vec::new(),
+            sink: None,
             buffer: MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?,
             at: 0,
             content: spec.content.clone(),
@@ -88,14 +94,14 @@ impl PosixSession {
     }
 
     #[inline]
-    fn name(&self) -> &CStr {
+    pub(super) fn name(&self) -> &CStr {
         // `locate` ends the path with its only NUL.
         CStr::from_bytes_with_nul(&self.path).unwrap_or(c"")
     }
 
     /// The place in the buffer for the next `len` bytes.
     #[inline]
-    fn room(&mut self, len: usize) -> Result<std::ops::Range<usize>, Errno> {
+    pub(super) fn room(&mut self, len: usize) -> Result<std::ops::Range<usize>, Errno> {
         if len > self.buffer.len() {
             // Only the first transfer of its size comes here.
             self.buffer = MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?;
@@ -233,6 +239,7 @@ impl Session for PosixSession {
             OpenMode::ReadWrite => OFlags::RDWR,
         };
         flags.set(OFlags::CREATE, how.create);
+        flags.set(OFlags::TRUNC, how.truncate);
         flags.set(OFlags::DIRECT, how.direct);
         flags.set(OFlags::DSYNC, how.dsync);
         let mode = if how.create {
@@ -359,6 +366,101 @@ impl Session for PosixSession {
             listed.bytes += record as u64;
         })?;
         Ok(listed)
+    }
+
+    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+        self.second.clear();
+        push(&mut self.second);
+        self.second.push(0);
+    }
+
+    async fn check_second_parent(&mut self) -> Result<(), OpError> {
+        std::mem::swap(&mut self.path, &mut self.second);
+        let checked = self.check_parent().await;
+        std::mem::swap(&mut self.path, &mut self.second);
+        checked
+    }
+
+    async fn rename(&mut self) -> Result<(), OpError> {
+        self.rename_to_second()
+    }
+
+    async fn access(&mut self) -> Result<(), OpError> {
+        self.may_read_and_write()
+    }
+
+    async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
+        self.set_mode(mode)
+    }
+
+    async fn statfs(&mut self) -> Result<(), OpError> {
+        self.ask_space()
+    }
+
+    async fn pathconf(&mut self) -> Result<(), OpError> {
+        self.ask_longest_name()
+    }
+
+    async fn truncate(&mut self, handle: &PosixHandle, len: u64) -> Result<(), OpError> {
+        Ok(rustix::fs::ftruncate(&handle.fd, len)?)
+    }
+
+    async fn lock(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<(), OpError> {
+        super::more::lock_and_unlock(&handle.fd, offset, len)
+    }
+
+    async fn write_stable(
+        &mut self,
+        handle: &PosixHandle,
+        offset: Option<u64>,
+        len: u64,
+    ) -> Result<(), OpError> {
+        self.write_with(len, |bytes, done| {
+            let at_end = ReadWriteFlags::DSYNC | ReadWriteFlags::APPEND;
+            let (at, flags) = match offset {
+                Some(offset) => (offset + done, ReadWriteFlags::DSYNC),
+                None => (0, at_end),
+            };
+            rustix::io::pwritev2(&handle.fd, &[IoSlice::new(bytes)], at, flags)
+        })
+    }
+
+    async fn modify(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, OpError> {
+        self.read_and_rewrite(handle, offset, len)
+    }
+
+    async fn copy(
+        &mut self,
+        from: &PosixHandle,
+        to: &PosixHandle,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, OpError> {
+        self.copy_piece(from, to, offset, len)
+    }
+
+    async fn map_read(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), OpError> {
+        self.read_mapped(handle, offset, len)
+    }
+
+    async fn map_write(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        len: u64,
+        flush: bool,
+    ) -> Result<(), OpError> {
+        self.write_mapped(handle, offset, len, flush)
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use crate::support::{Bench, Case, check_null, opened, take_all};
 use plimsoll_lane::{LaneKind, Stopped};
+use plimsoll_plan::OpKind;
 use plimsoll_target::{Attributes, EntryKind, Listed, OpenHow, OpenMode, Session, Target};
 
 const MS: u64 = 1_000_000;
@@ -67,7 +68,25 @@ impl Case for Operations {
             Attributes { kind, size: 10_000 }
         );
         s.drop_cache(&h).await.unwrap();
+        takes_time!(s.truncate(&h, 1));
+        takes_time!(s.lock(&h, 0, 1));
+        takes_time!(s.write_stable(&h, None, 1 << 40));
+        assert_eq!(takes_time!(s.modify(&h, 0, 100)), 200);
+        assert_eq!(takes_time!(s.copy(&h, &h, 8192, 4096)), 1808);
+        takes_time!(s.map_read(&h, 0, 1 << 40));
+        takes_time!(s.map_write(&h, 0, 1 << 40, true));
         takes_time!(s.close(h));
+        s.locate_second(|_| panic!("nothing has a name"));
+        takes_time!(s.rename());
+        takes_time!(s.stat_missing());
+        takes_time!(s.access());
+        takes_time!(s.chmod(0o600));
+        takes_time!(s.statfs());
+        takes_time!(s.pathconf());
+        takes_time!(s.lookup());
+        takes_time!(s.read_link());
+        assert_eq!(takes_time!(s.list_plus()), Listed::default());
+        assert_eq!(at.target.cannot(OpKind::Lookup), None);
         assert_eq!(takes_time!(s.stat()).kind, kind);
         takes_time!(s.make_dir());
         assert_eq!(takes_time!(s.list()), Listed::default());

@@ -39,6 +39,7 @@ impl<S: Session> Worker<S> {
                 Access::WriteOnly => OpenMode::Write,
             },
             create: kind == Kind::Absent,
+            truncate: false,
             direct: file.direct,
             dsync: file.dsync,
             no_read_ahead: file.no_read_ahead,
