@@ -2,7 +2,7 @@
 
 use crate::support::{error, making, name, opened};
 use plimsoll_plan::OpKind;
-use plimsoll_target::{OpenHow, OpenMode, Session, Target};
+use plimsoll_target::{OpenHow, OpenMode, Session};
 use rustix::io::Errno;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
