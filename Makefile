@@ -6,24 +6,50 @@ CARGO_DENY_VERSION := 0.20.2
 # Installing packages needs root; elsewhere sudo asks for it.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: help setup test audit bench install docs
+# What tests and benchmarks need of Debian: fio to compare with, two MPI libraries, and what building
+# with them takes. None of these packages starts a service.
+PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev
+
+# The MPI libraries that `make test` tests with, by the last part of their `mpicc.*`.
+MPI_LIBRARIES ?= openmpi mpich
+
+.PHONY: help setup test test-mpi audit bench install docs
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## get what tests and benchmarks need besides Rust: fio and cargo-deny
+setup: ## get what tests and benchmarks need besides Rust: fio, MPI and cargo-deny
 	@command -v cargo >/dev/null || { echo "Rust is needed first: https://rustup.rs"; exit 1; }
-	@command -v fio >/dev/null || { \
-		command -v apt-get >/dev/null || { echo "Install fio with your system's package manager."; exit 1; }; \
-		$(SUDO) apt-get update && $(SUDO) apt-get install --yes --no-install-recommends fio; }
+	@if command -v apt-get >/dev/null; then \
+		missing=$$(for p in $(PACKAGES); do \
+			dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+		[ -z "$$missing" ] || { $(SUDO) apt-get update && \
+			$(SUDO) apt-get install --yes --no-install-recommends $$missing; }; \
+	else \
+		for c in fio $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
+			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \
+		done; \
+	fi
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny --version $(CARGO_DENY_VERSION)
 
 test: ## everything that must hold before a commit is merged
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --workspace
+	$(MAKE) test-mpi
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	cargo deny check bans licenses sources
+
+# mpi-sys does not look again which library MPICC means, so its build is thrown away in between. Only
+# what depends on it is built again.
+test-mpi: ## run processes of mpiexec together, with each MPI library
+	@for library in $(MPI_LIBRARIES); do \
+		export MPICC=mpicc.$$library; \
+		cargo clean --quiet -p mpi-sys && \
+		cargo clippy -p plimsoll-ranks --features mpi --all-targets -- -D warnings && \
+		cargo test --workspace --features plimsoll/mpi --test processes -- --test-threads=1 mpi \
+			|| exit 1; \
+	done
 
 # Advisories appear without any change here, so they are no part of `test`.
 audit: ## look for known vulnerabilities in the dependencies (needs the network)

@@ -17,7 +17,7 @@ pub struct ConnectError {
 
 impl ConnectError {
     /// The program was called in a way that cannot work.
-    fn usage(message: String) -> Self {
+    pub(crate) fn usage(message: String) -> Self {
         Self {
             message,
             usage: true,
@@ -101,6 +101,9 @@ fn under(launch: &Launch, processes: Option<u32>) -> Result<Box<dyn Ranks>, Conn
     }
     join_mpi(launch, &started)
 }
+
+#[cfg(feature = "mpi")]
+use crate::mpi::join as join_mpi;
 
 #[cfg(not(feature = "mpi"))]
 fn join_mpi(_launch: &Launch, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {

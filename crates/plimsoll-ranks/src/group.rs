@@ -45,7 +45,7 @@ struct Neighbour {
     parts: VecDeque<Part>,
     /// It has said that it fails or ends, or is gone: nothing that matters comes any more.
     settled: bool,
-    /// It has said that it ends, or is gone: there is nobody to talk to.
+    /// It has said that it ends, or is gone: nobody to make calls with.
     ended: bool,
 }
 
@@ -169,11 +169,11 @@ impl<L: Link> Group<L> {
         self.tell_all(&Frame::Stop);
     }
 
+    /// Posts a frame to all neighbours, those that have ended too: they listen until this rank has
+    /// said its last word, a failure or the end, which every rank says once.
     fn tell_all(&self, frame: &Frame) {
         for to in 0..self.neighbours.len() {
-            if !self.state.borrow().heard[to].ended {
-                self.link.post(to, frame.encode());
-            }
+            self.link.post(to, frame.encode());
         }
     }
 

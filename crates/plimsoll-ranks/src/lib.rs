@@ -16,6 +16,8 @@ mod group;
 mod launcher;
 mod link;
 mod local;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod socket;
 mod solo;
 mod tree;

@@ -1,0 +1,162 @@
+//! Frames as MPI messages, between the processes that a launcher started.
+//!
+//! Only point-to-point messages are used, never MPI's collectives: those can be neither left when
+//! another rank fails nor waited for without burning a core.
+
+use crate::connect::ConnectError;
+use crate::group::Group;
+use crate::launcher::Launch;
+use crate::link::{Heard, Link, Pace};
+use crate::tree::Place;
+use crate::{PATIENCE, Ranks};
+use mpi::Threading;
+use mpi::environment::Universe;
+use mpi::point_to_point::{Destination, MatchedReceiveVec, Source};
+use mpi::request::{Request, StaticScope};
+use mpi::topology::{Communicator, SimpleCommunicator};
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+/// Children of a rank at most. A wait that sleeps notices late, so few levels matter more than few
+/// children: 1000 ranks are four levels.
+const FAN_OUT: u32 = 8;
+/// How long a wait looks again and again before it sleeps. A message between two processes of one
+/// machine takes about a microsecond, one between two machines a few.
+const SPIN: Duration = Duration::from_micros(50);
+/// Shortest sleep of a wait.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
+
+/// Initialises MPI and joins the processes.
+///
+/// # Errors
+/// MPI sees another number of processes than the launcher has started, so that it is another
+/// library than the launcher's; it cannot be used by a program with threads.
+pub fn join(launch: &Launch, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {
+    let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Funneled) else {
+        return Err(ConnectError::failed("MPI is initialised already".into()));
+    };
+    let world = universe.world();
+    let (rank, size) = (world.rank() as u32, world.size() as u32);
+    if launch.size.is_some_and(|n| n != size) {
+        let library = mpi::environment::library_version().unwrap_or_default();
+        return Err(ConnectError::usage(format!(
+            "{started}, but the MPI library of this plimsoll ({}) sees {size}; build plimsoll with \
+             the MPI library of the launcher (MPICC=... cargo build --features mpi)",
+            brief(&library)
+        )));
+    }
+    if threading < Threading::Funneled {
+        return Err(ConnectError::failed(
+            "the MPI library cannot be used by a program with threads".into(),
+        ));
+    }
+    let place = Place::new(rank, size, FAN_OUT);
+    let link = MpiLink {
+        neighbours: place.neighbours(),
+        world,
+        posted: RefCell::default(),
+        universe: RefCell::new(Some(universe)),
+    };
+    Ok(Box::new(Group::new(place, link)))
+}
+
+/// The name and the version from what a library says of itself: `Open MPI v4.1.4, package: ...`, or
+/// a table that begins with `MPICH Version:` and `4.0.2`.
+fn brief(library: &str) -> String {
+    let first = library.lines().next().unwrap_or_default();
+    let name = first.split(',').next().unwrap_or_default();
+    let name = name.replace("Version:", "");
+    name.trim_end_matches('\0')
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The neighbours as processes of MPI's world.
+struct MpiLink {
+    neighbours: Vec<u32>,
+    world: SimpleCommunicator,
+    posted: RefCell<Vec<Request<'static, [u8], StaticScope>>>,
+    /// Finalises MPI when dropped; `None` when it has.
+    universe: RefCell<Option<Universe>>,
+}
+
+impl MpiLink {
+    fn process(&self, neighbour: usize) -> mpi::topology::Process<'_> {
+        self.world
+            .process_at_rank(self.neighbours[neighbour] as i32)
+    }
+}
+
+impl Link for MpiLink {
+    fn post(&self, to: usize, frame: Vec<u8>) {
+        // MPI reads the frame until the request is done, whenever that is. At most three frames are
+        // posted to a neighbour in the life of a process (stop, failure, end), so they are leaked.
+        let frame: &'static [u8] = frame.leak();
+        let request = self.process(to).immediate_send(StaticScope, frame);
+        self.posted.borrow_mut().push(request);
+        self.flushed();
+    }
+
+    fn send(&self, to: usize, frame: Vec<u8>, meanwhile: &mut dyn FnMut()) {
+        let since = Instant::now();
+        mpi::request::scope(|scope| {
+            let mut request = self.process(to).immediate_send(scope, &frame[..]);
+            while let Err(pending) = request.test() {
+                request = pending;
+                meanwhile();
+                self.wait(since, Pace::Brisk);
+            }
+        });
+    }
+
+    fn receive(&self) -> Option<(usize, Heard)> {
+        let message = self.world.any_process().immediate_matched_probe()?;
+        let (frame, status) = message.matched_receive_vec::<u8>();
+        let sender = status.source_rank() as u32;
+        let from = self.neighbours.iter().position(|&n| n == sender)?;
+        Some((from, Heard::Frame(frame)))
+    }
+
+    fn wait(&self, since: Instant, pace: Pace) {
+        let waited = since.elapsed();
+        if waited < SPIN {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep((waited / 8).clamp(SHORTEST_SLEEP, pace.longest_sleep()));
+        }
+    }
+
+    fn flushed(&self) -> bool {
+        let mut posted = self.posted.borrow_mut();
+        let pending = posted.drain(..).filter_map(|r| r.test().err()).collect();
+        *posted = pending;
+        posted.is_empty()
+    }
+
+    fn close(&self, in_order: bool) {
+        if !in_order {
+            eprintln!(
+                "rank {}: another rank has not ended within {} s of a failure; all are ended",
+                self.world.rank(),
+                PATIENCE.as_secs()
+            );
+            self.world.abort(1);
+        }
+        self.universe.take();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_named_briefly() {
+        let open = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4\0";
+        assert_eq!(brief(open), "Open MPI v4.1.4");
+        let mpich = "MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 12:34:45 CDT 2022\n";
+        assert_eq!(brief(mpich), "MPICH 4.0.2");
+        assert_eq!(brief(""), "");
+    }
+}
