@@ -46,10 +46,10 @@ test-mpi: ## run processes of mpiexec together, with each MPI library
 	@for library in $(MPI_LIBRARIES); do \
 		export MPICC=mpicc.$$library; \
 		cargo clean --quiet -p mpi-sys && \
-		cargo clippy -p plimsoll-ranks --features mpi --all-targets -- -D warnings && \
 		cargo test --workspace --features plimsoll/mpi --test processes -- --test-threads=1 mpi \
 			|| exit 1; \
-	done
+	done; \
+	cargo clippy --workspace --features plimsoll/mpi --all-targets -- -D warnings
 
 # Advisories appear without any change here, so they are no part of `test`.
 audit: ## look for known vulnerabilities in the dependencies (needs the network)
