@@ -10,6 +10,12 @@ mod store;
 mod sync;
 mod worker;
 
-pub use outcome::{Drawn, Failure, Outcome, Populated, Reason, VariableStats, Window};
-pub use run::{ClockKind, EngineError, Event, Observer, Preflight, Settings, Stop, preflight, run};
+pub use outcome::{
+    Drawn, Failure, Outcome, Populated, Reason, StageOutcome, VariableStats, Window,
+};
+pub use run::{
+    ClockKind, EngineError, Event, Observer, Preflight, Settings, Stop, clean, preflight, run,
+    run_ranks,
+};
 pub use store::{FilesetState, Hand};
+pub use worker::Sample;

@@ -1,15 +1,18 @@
 //! What a run came to.
 
-use plimsoll_measure::WindowTotals;
 use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::{RankStage, WindowTotals};
 use plimsoll_plan::{OpKind, Place};
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
 
 /// Everything measured and noticed in a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Measured windows, in order.
+    /// Measured windows, in order; of all ranks at rank 0, of the rank's own workers elsewhere.
     pub windows: Vec<Window>,
+    /// Stages of a pattern, in the order of their windows; only at rank 0.
+    pub stages: Vec<StageOutcome>,
     /// Filesets, made or used again.
     pub populated: Vec<Populated>,
     /// The operation that ended the run.
@@ -30,6 +33,15 @@ pub struct Outcome {
     pub lanes: usize,
     /// What was left in the work directory because Plimsoll did not make it.
     pub foreign: Vec<String>,
+}
+
+/// What the ranks did in a stage of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageOutcome {
+    /// Number of the stage in the pattern, from 0.
+    pub stage: u32,
+    /// One entry a rank, in their order.
+    pub ranks: Vec<RankStage>,
 }
 
 /// A measured window.
@@ -61,7 +73,7 @@ pub struct Populated {
 }
 
 /// An operation that ended the run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// Name of the operation; `run` if no operation of the workload is to blame.
     pub operation: String,
@@ -88,6 +100,14 @@ impl Failure {
             error,
             place: None,
         }
+    }
+
+    /// The failure as other ranks tell of it.
+    pub(crate) fn at_rank(mut self, rank: u32) -> Self {
+        if rank > 0 {
+            self.error = format!("rank {rank}: {}", self.error);
+        }
+        self
     }
 }
 

@@ -4,13 +4,21 @@ use crate::outcome::{Failure, VariableStats};
 use crate::run::WorkerId;
 use crate::store::FilesetState;
 use crate::sync::{EventSource, Idle, Semaphore, Tickets, Wakeups, lock};
-use crate::worker::{Compiled, RowInfo};
+use crate::worker::{Compiled, RowInfo, StageRun};
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{Clock, LaneProgress, Nanos, WindowState};
 use plimsoll_plan::{OpsLimit, Plan, QuitMode, Sampler, Variable};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock};
+
+/// What of the Plan's limits falls to the workers of this process.
+pub(crate) struct Limits {
+    /// Events a second.
+    pub(crate) events: Option<f64>,
+    /// Operations in all.
+    pub(crate) total: Option<u64>,
+}
 
 /// Everything the workers of a run share.
 pub(crate) struct Shared {
@@ -38,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) said: Mutex<Vec<String>>,
     pub(crate) drawn: Mutex<Vec<(u32, VariableStats)>>,
     pub(crate) notes: Mutex<Vec<String>>,
+    /// The stage, when the workers are ranks of a pattern.
+    pub(crate) stage: Option<StageRun>,
     /// Latest instant at which a worker stopped working.
     latest_halt: AtomicU64,
     /// Workers that have ended.
@@ -57,6 +67,8 @@ impl Shared {
         window: WindowState,
         filesets: Vec<Arc<FilesetState>>,
         workers: &[WorkerId],
+        limits: Limits,
+        stage: Option<StageRun>,
     ) -> Result<Self, String> {
         let rows = plan.operations.len();
         let programs: Vec<_> = plan
@@ -75,10 +87,7 @@ impl Shared {
                 owners[*row as usize].push(worker.index);
             }
         }
-        let tickets = match plan.options.ops {
-            Some(OpsLimit::Total(n)) => Some(Tickets::new(n, workers.len() as u64)),
-            _ => None,
-        };
+        let tickets = limits.total.map(|n| Tickets::new(n, workers.len() as u64));
         Ok(Self {
             samplers: plan
                 .variables
@@ -93,7 +102,7 @@ impl Shared {
             wakeups: (0..rows).map(|_| Arc::default()).collect(),
             window: Arc::new(window),
             deadline: Arc::default(),
-            events: plan.event_rate.map(EventSource::new),
+            events: limits.events.map(EventSource::new),
             progress: OnceLock::new(),
             idle: Idle::default(),
             live: AtomicUsize::new(workers.len()),
@@ -102,8 +111,11 @@ impl Shared {
             said: Mutex::default(),
             drawn: Mutex::default(),
             notes: Mutex::default(),
+            stage,
             latest_halt: AtomicU64::new(0),
-            ended: workers.iter().map(|_| AtomicBool::new(false)).collect(),
+            ended: (0..plan.workers())
+                .map(|_| AtomicBool::new(false))
+                .collect(),
             plan: Arc::new(plan.clone()),
             filesets,
             programs,

@@ -104,6 +104,12 @@ impl Lane {
         }
     }
 
+    /// What kind of lane it is.
+    #[must_use]
+    pub fn kind(&self) -> LaneKind {
+        self.inner.kind
+    }
+
     /// Nanoseconds of the run's clock.
     #[inline]
     #[must_use]

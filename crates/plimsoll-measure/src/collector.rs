@@ -2,6 +2,7 @@
 
 use crate::recorder::{Delivery, LaneProgress};
 use crate::{Nanos, OpTotals, WindowState};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 const OPEN_INTERVALS: usize = 60;
 
 /// One interval of a window, all lanes together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Window, from 1.
     pub window: u32,
@@ -27,7 +28,7 @@ pub struct Interval {
 }
 
 /// One window, all lanes together.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WindowTotals {
     /// Window, from 1.
     pub number: u32,

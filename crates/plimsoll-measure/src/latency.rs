@@ -3,6 +3,7 @@
 use crate::counts::Counts;
 use crate::{GREATEST_LATENCY, LEAST_LATENCY, Nanos, SIGNIFICANT_DIGITS};
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,7 +11,8 @@ use std::sync::atomic::Ordering::Relaxed;
 pub type ErrorCode = String;
 
 /// A latency distribution with exact count, sum, least and greatest value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Recorded", into = "Recorded")]
 pub struct Latency {
     histogram: Histogram<u64>,
     sum: u64,
@@ -30,6 +32,44 @@ impl Default for Latency {
             min: Nanos::MAX,
             max: 0,
         }
+    }
+}
+
+/// A [`Latency`] on its way to another process: values that occurred and how often.
+#[derive(Serialize, Deserialize)]
+struct Recorded {
+    counts: Vec<(u64, u64)>,
+    sum: u64,
+    min: Nanos,
+    max: Nanos,
+}
+
+impl From<Latency> for Recorded {
+    fn from(l: Latency) -> Self {
+        let counts = l.histogram.iter_recorded();
+        Self {
+            counts: counts
+                .map(|v| (v.value_iterated_to(), v.count_at_value()))
+                .collect(),
+            sum: l.sum,
+            min: l.min,
+            max: l.max,
+        }
+    }
+}
+
+impl From<Recorded> for Latency {
+    fn from(r: Recorded) -> Self {
+        let mut latency = Self {
+            sum: r.sum,
+            min: r.min,
+            max: r.max,
+            ..Self::default()
+        };
+        for (value, n) in r.counts {
+            latency.record_n(value.min(GREATEST_LATENCY), n);
+        }
+        latency
     }
 }
 
@@ -79,6 +119,21 @@ impl Latency {
         }
     }
 
+    /// Sample at place `index` of all samples in order, from 0, in nanoseconds: the last one for
+    /// every place behind it. The first and the last are exact, the others are so to three
+    /// significant digits; 0 without samples.
+    #[must_use]
+    pub fn nth(&self, index: u64) -> Nanos {
+        let n = self.count();
+        match index {
+            _ if n == 0 => 0,
+            0 => self.min,
+            i if i + 1 >= n => self.max,
+            // Half a sample short of the place, which rounds up to it.
+            i => self.quantile((i as f64 + 0.5) / n as f64),
+        }
+    }
+
     /// The distribution in HdrHistogram's own form.
     #[must_use]
     pub fn histogram(&self) -> &Histogram<u64> {
@@ -120,7 +175,7 @@ impl Latency {
 }
 
 /// What one operation did over a time.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpTotals {
     /// Operations that succeeded.
     pub ops: u64,
@@ -185,6 +240,8 @@ mod tests {
             prop_assert!((got - exact).abs() <= exact * 1e-3 + 1.0, "{got} for {exact}");
             prop_assert_eq!(l.sum(), samples.iter().sum::<u64>());
             prop_assert_eq!((l.min(), l.max()), (samples[0], samples[samples.len() - 1]));
+            let text = serde_json::to_string(&l).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Latency>(&text).unwrap(), l);
         }
     }
 

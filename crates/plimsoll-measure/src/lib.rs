@@ -10,6 +10,7 @@ mod collector;
 mod counts;
 pub mod curve;
 mod latency;
+mod ranks;
 mod recorder;
 pub mod system;
 mod window;
@@ -17,6 +18,7 @@ mod window;
 pub use clock::{Clock, Nanos};
 pub use collector::{Collector, Interval, WindowTotals};
 pub use latency::{ErrorCode, Latency, OpTotals};
+pub use ranks::{RankRow, RankStage, seven};
 pub use recorder::{LaneProgress, Recorder, RowSpec};
 pub use window::WindowState;
 

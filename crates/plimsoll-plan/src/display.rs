@@ -2,6 +2,7 @@
 
 mod filesets;
 mod mixes;
+mod pattern;
 mod programs;
 
 use crate::{
@@ -221,6 +222,12 @@ fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
             }
             Phase::Start => {
                 writeln!(f, "start {}", counted(plan.workers(), "worker", "workers"))?;
+            }
+            Phase::StartStage { stage } => {
+                let patterns = plan.groups.iter().filter_map(|g| g.program.pattern());
+                let stages = patterns.filter_map(|p| p.stages.get(*stage as usize));
+                let names: Vec<&str> = stages.map(|s| s.name.as_str()).collect();
+                writeln!(f, "start {}", names.join(", "))?;
             }
             Phase::OpenWindow => writeln!(f, "begin to measure")?,
             Phase::CloseWindow => writeln!(f, "end of measurement")?,

@@ -10,6 +10,7 @@ mod fileset;
 mod layout;
 mod mix;
 mod options;
+mod pattern;
 mod plan;
 mod program;
 mod script;
@@ -25,6 +26,10 @@ pub use mix::{
     MixFlags, MixOp, MixRow, Pacing, Pool, SizeSlot, SizeTable, Spots, WorkingSet,
 };
 pub use options::{Cold, Content, OnError, OpsLimit, Overrides, RunOptions};
+pub use pattern::{
+    Advances, NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RootIs, Rounds,
+    Samples, Shift, Stage, StageWork, Stonewall, TransferLoop,
+};
 pub use plan::{Note, Parameter, Plan, PlanError, Source, SourceKind, WorkPlace};
 pub use program::{
     FileRef, Io, LimitKind, Op, OpClass, OpKind, Operation, OperationId, Place, Program, Step,

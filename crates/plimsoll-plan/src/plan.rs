@@ -3,6 +3,7 @@
 use crate::fileset::Fileset;
 use crate::mix::{BusinessMetric, Mix};
 use crate::options::RunOptions;
+use crate::pattern::{Pattern, StageWork};
 use crate::program::{Op, Operation, OperationId, WorkerGroup};
 use crate::script::{Phase, QuitMode};
 use crate::seed::Stream;
@@ -173,6 +174,12 @@ impl Plan {
         &self.variables[id.0 as usize]
     }
 
+    /// The pattern that the workers are ranks of, if there is one.
+    #[must_use]
+    pub fn pattern(&self) -> Option<&Pattern> {
+        self.groups.iter().find_map(|g| g.program.pattern())
+    }
+
     /// Whether any worker may change the tree of this fileset.
     #[must_use]
     pub fn changes_tree(&self, id: FilesetId) -> bool {
@@ -281,6 +288,9 @@ impl Plan {
                     outcome = self.check_op(row, iters, op);
                 }
             });
+            if let Some(pattern) = g.program.pattern() {
+                self.check_pattern(g, pattern)?;
+            }
         }
         outcome
     }
@@ -322,6 +332,53 @@ impl Plan {
             ))),
             _ => Ok(()),
         }
+    }
+
+    fn check_pattern(&self, group: &WorkerGroup, pattern: &Pattern) -> Result<(), PlanError> {
+        let wrong = |text: String| Err(PlanError::Range(text));
+        if self.groups.len() > 1 || !self.filesets.is_empty() {
+            return wrong("a pattern is a workload of its own: no other group, no fileset".into());
+        }
+        if pattern.ranks == 0 || group.workers() != u64::from(pattern.ranks) {
+            return wrong(format!(
+                "a pattern of {} ranks needs as many workers, at least 1; there are {}",
+                pattern.ranks,
+                group.workers()
+            ));
+        }
+        let mut rows = Ok(());
+        pattern.for_each_row(&mut |row| {
+            if rows.is_ok() {
+                rows = self.exists("operation", row.0, self.operations.len());
+            }
+        });
+        rows?;
+        for stage in &pattern.stages {
+            let factor = stage.waiting_factor;
+            if !(factor.is_finite() && factor >= 0.0) {
+                return wrong(format!("the waiting factor must be 0 or more, is {factor}"));
+            }
+            let StageWork::Transfers(t) = &stage.work else {
+                continue;
+            };
+            if t.size == 0 {
+                return wrong("a transfer must have at least 1 byte".into());
+            }
+            if pattern.verify {
+                return wrong("only whole objects can be verified, not transfers".into());
+            }
+        }
+        let stages = pattern.stages.len();
+        let missing = self.script.iter().find_map(|phase| match phase {
+            Phase::StartStage { stage } if *stage as usize >= stages => Some(*stage),
+            _ => None,
+        });
+        missing.map_or(Ok(()), |index| {
+            Err(PlanError::Dangling {
+                what: "stage",
+                index,
+            })
+        })
     }
 
     fn check_op(&self, row: OperationId, iters: Value, op: &Op) -> Result<(), PlanError> {

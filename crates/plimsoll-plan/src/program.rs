@@ -1,6 +1,7 @@
 //! What workers do: programs of steps over filesets and descriptor slots.
 
 use crate::mix::Mix;
+use crate::pattern::Pattern;
 use crate::variable::{FilesetId, Value};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,10 @@ pub enum OpKind {
     AioWait,
     Open,
     Create,
+    /// Making a whole object: open with create, write, close.
+    ObjectCreate,
+    /// Reading a whole object: open, read, close.
+    ObjectRead,
     Close,
     ReadWhole,
     WriteWhole,
@@ -152,7 +157,12 @@ impl OpKind {
     pub fn reads(self) -> bool {
         matches!(
             self,
-            Self::Read | Self::ReadWhole | Self::MmapRead | Self::Rmw | Self::CopyFile
+            Self::Read
+                | Self::ReadWhole
+                | Self::MmapRead
+                | Self::Rmw
+                | Self::CopyFile
+                | Self::ObjectRead
         )
     }
 
@@ -168,6 +178,7 @@ impl OpKind {
                 | Self::MmapWrite
                 | Self::Rmw
                 | Self::CopyFile
+                | Self::ObjectCreate
         )
     }
 }
@@ -182,6 +193,8 @@ impl fmt::Display for OpKind {
             Self::AioWait => "aio_wait",
             Self::Open => "open",
             Self::Create => "create",
+            Self::ObjectCreate => "object_create",
+            Self::ObjectRead => "object_read",
             Self::Close => "close",
             Self::ReadWhole => "read_whole",
             Self::WriteWhole => "write_whole",
@@ -263,6 +276,8 @@ pub enum Program {
     Sequence(Vec<Step>),
     /// Operations drawn from a table.
     Mix(Box<Mix>),
+    /// Steps that are generated: each worker is a rank of the pattern.
+    Pattern(Box<Pattern>),
 }
 
 /// One step of a program.
@@ -519,8 +534,17 @@ impl Op {
 }
 
 impl Program {
+    /// The pattern, if it is one.
+    #[must_use]
+    pub fn pattern(&self) -> Option<&Pattern> {
+        match self {
+            Self::Pattern(pattern) => Some(pattern),
+            Self::Sequence(_) | Self::Mix(_) => None,
+        }
+    }
+
     /// Calls `visit` with every step of the program that is an operation, in the order they are
-    /// written.
+    /// written. Mixes and patterns have none.
     pub fn for_each_op<'a>(&'a self, visit: &mut dyn FnMut(OperationId, Value, &'a Op)) {
         fn walk<'a>(steps: &'a [Step], visit: &mut dyn FnMut(OperationId, Value, &'a Op)) {
             for step in steps {
@@ -532,8 +556,8 @@ impl Program {
         }
         match self {
             Self::Sequence(steps) => walk(steps, visit),
-            // Its operations are no steps: see `Program::mix`.
-            Self::Mix(_) => {}
+            // Their operations are no steps: see `Program::mix` and `Program::pattern`.
+            Self::Mix(_) | Self::Pattern(_) => {}
         }
     }
 
@@ -542,7 +566,7 @@ impl Program {
     pub fn mix(&self) -> Option<&Mix> {
         match self {
             Self::Mix(mix) => Some(mix),
-            Self::Sequence(_) => None,
+            Self::Sequence(_) | Self::Pattern(_) => None,
         }
     }
 }

@@ -17,6 +17,11 @@ pub enum Phase {
     },
     /// Start all workers together.
     Start,
+    /// Start the ranks of a pattern together, for one of its stages; they end by themselves.
+    StartStage {
+        /// Number of the stage in the pattern, from 0.
+        stage: u32,
+    },
     /// Begin a measured window. What was measured in a window still open is dropped.
     OpenWindow,
     /// Let the workers work.

@@ -52,6 +52,8 @@ const NAMES: &[(Errno, &str)] = &[
     (Errno::DQUOT, "EDQUOT"),
     (Errno::CANCELED, "ECANCELED"),
     (Errno::HOSTDOWN, "EHOSTDOWN"),
+    (Errno::NODATA, "ENODATA"),
+    (Errno::BADMSG, "EBADMSG"),
     (Errno::REMOTEIO, "EREMOTEIO"),
 ];
 

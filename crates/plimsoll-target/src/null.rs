@@ -106,6 +106,7 @@ impl Session for NullSession {
         Ok(())
     }
 
+    #[inline]
     async fn open(&mut self, how: OpenHow) -> Result<NullHandle, OpError> {
         self.answer().await;
         Ok(NullHandle {
@@ -113,6 +114,7 @@ impl Session for NullSession {
         })
     }
 
+    #[inline]
     async fn close(&mut self, _: NullHandle) -> Result<(), OpError> {
         self.answer().await;
         Ok(())
@@ -126,6 +128,23 @@ impl Session for NullSession {
 
     #[inline]
     async fn write(&mut self, _: &NullHandle, _: u64, _: u64) -> Result<(), OpError> {
+        self.answer().await;
+        Ok(())
+    }
+
+    #[inline]
+    async fn read_bytes(
+        &mut self,
+        handle: &NullHandle,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<u64, OpError> {
+        self.answer().await;
+        Ok(handle.size.saturating_sub(offset).min(bytes.len() as u64))
+    }
+
+    #[inline]
+    async fn write_bytes(&mut self, _: &NullHandle, _: u64, _: &[u8]) -> Result<(), OpError> {
         self.answer().await;
         Ok(())
     }

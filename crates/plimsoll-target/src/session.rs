@@ -228,6 +228,22 @@ pub trait Session {
     /// Writes `len` bytes at `offset`.
     async fn write(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError>;
 
+    /// Reads into `bytes` from `offset`; returns how many there were.
+    async fn read_bytes(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<u64, OpError>;
+
+    /// Writes these bytes at `offset`.
+    async fn write_bytes(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), OpError>;
+
     /// Writes `len` bytes at the end.
     async fn append(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError>;
 

@@ -21,7 +21,7 @@ fn thread(flowops: &str) -> String {
 fn steps(plan: &Plan) -> &[Step] {
     match &plan.groups[0].program {
         Program::Sequence(steps) => steps,
-        Program::Mix(_) => panic!("flowops are steps"),
+        other => panic!("not a sequence: {other:?}"),
     }
 }
 

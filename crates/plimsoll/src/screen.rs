@@ -238,6 +238,8 @@ impl Observer for Screen<'_> {
                 rows,
             } => self.snapshot(elapsed, period, rows),
             Event::Echo(text) => self.say(text),
+            // Commands that run patterns say these in their own way.
+            Event::StageEnd { .. } | Event::Samples { .. } => {}
             Event::Cleaning => {
                 self.bar("removing the files", None);
                 self.bar.tick();

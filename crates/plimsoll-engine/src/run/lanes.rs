@@ -84,19 +84,20 @@ impl Bell {
     }
 }
 
-/// All workers of a Plan, in the order of their groups.
-pub(crate) fn workers(plan: &Plan) -> Vec<WorkerId> {
-    let mut all = Vec::new();
-    for (group, g) in plan.groups.iter().enumerate() {
-        for number in 0..g.workers() as u32 {
-            all.push(WorkerId {
-                group: group as u32,
-                number,
-                index: all.len() as u32,
-            });
-        }
-    }
-    all
+/// The workers of a Plan that this rank runs, in the order of their groups: every so manieth of
+/// all, so that each rank has its share of each group.
+pub(crate) fn workers(plan: &Plan, rank: u32, ranks: u32) -> Vec<WorkerId> {
+    let groups = plan.groups.iter().enumerate();
+    let all = groups
+        .flat_map(|(group, g)| (0..g.workers() as u32).map(move |number| (group as u32, number)));
+    all.zip(0..)
+        .map(|((group, number), index)| WorkerId {
+            group,
+            number,
+            index,
+        })
+        .filter(|w| w.index % ranks == rank)
+        .collect()
 }
 
 /// Which workers each lane drives.
@@ -240,7 +241,12 @@ impl<T: Target> LanePlan<T> {
         self.gate.pass();
         let tasks = workers
             .into_iter()
-            .map(|w| -> Task<'_> { Box::pin(w.run()) })
+            .map(|w| -> Task<'_> {
+                match shared.stage {
+                    None => Box::pin(w.run()),
+                    Some(_) => Box::pin(w.run_stage()),
+                }
+            })
             .collect();
         if let Err(deadlock) = lane.run(tasks) {
             let error = format!(

@@ -1,7 +1,7 @@
 //! The marker file: the proof that a directory is Plimsoll's, and the record of what is in it.
 
 use super::crew::{Crew, CrewError};
-use plimsoll_plan::{Plan, RelPath};
+use plimsoll_plan::{NameTemplate, Pattern, Plan, RelPath, RootIs};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,9 @@ pub(crate) struct Marker {
     pub(crate) workload: String,
     /// Seed of the last run here.
     pub(crate) seed: u64,
+    /// The guarded directory, relative to the work directory.
+    #[serde(default)]
+    pub(crate) guard: RelPath,
     /// The directory was made by Plimsoll, and goes when it is empty.
     pub(crate) made_dir: bool,
     /// The process that uses the directory at the moment.
@@ -46,6 +49,70 @@ pub(crate) struct Tree {
     /// Number that tells trees apart, as text: JSON numbers do not hold 64 bits.
     pub(crate) fingerprint: String,
     pub(crate) state: TreeState,
+    /// Names of a pattern's sets and objects; without them they are a fileset's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) names: Option<PatternNames>,
+}
+
+/// Names that a pattern gives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PatternNames {
+    pub(crate) set: NameTemplate,
+    pub(crate) object: NameTemplate,
+}
+
+impl PatternNames {
+    fn of(pattern: &Pattern) -> Self {
+        Self {
+            set: pattern.set_name.clone(),
+            object: pattern.object_name.clone(),
+        }
+    }
+}
+
+impl Tree {
+    /// The tree that a pattern makes.
+    pub(crate) fn of_pattern(pattern: &Pattern) -> Self {
+        Self {
+            root: pattern.root.clone(),
+            fingerprint: format!("{:016x}", pattern.fingerprint()),
+            state: TreeState::Used,
+            names: Some(PatternNames::of(pattern)),
+        }
+    }
+}
+
+/// Why a pattern's root, as it was found, does not do; `None` if it does.
+pub(crate) fn pattern_refusal(plan: &Plan, found: &Found) -> Option<String> {
+    let pattern = plan.pattern()?;
+    let place = plan.place.dir.join(pattern.root.as_str());
+    let place = place.display();
+    let known = match found {
+        Found::Ours(marker) => &marker.trees[..],
+        Found::Nothing | Found::Empty => &[],
+    };
+    match pattern.root_is {
+        RootIs::New if known.is_empty() => None,
+        RootIs::New => Some(format!(
+            "`{place}` holds what an earlier run left: go on with it by its other phases, or \
+             remove it with `plimsoll clean {place}`"
+        )),
+        RootIs::Kept => {
+            let tree = known.iter().find(|t| t.root == pattern.root);
+            let wanted = Tree::of_pattern(pattern);
+            match tree {
+                None => Some(format!(
+                    "`{place}` holds no objects of this pattern: the phase that makes them comes \
+                     first"
+                )),
+                Some(tree) if tree.fingerprint != wanted.fingerprint => Some(format!(
+                    "`{place}` holds objects of another pattern: ranks, data sets, object size \
+                     and verification must be those of the phase that made them"
+                )),
+                Some(_) => None,
+            }
+        }
+    }
 }
 
 /// How far a tree can be relied on.

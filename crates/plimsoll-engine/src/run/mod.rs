@@ -1,30 +1,38 @@
 //! A run from its first phase to its last.
 
+mod apart;
+mod clean;
 mod crew;
 mod lanes;
 mod marker;
+mod memory;
 mod preflight;
 mod segment;
 mod store;
+mod team;
 mod tree;
 
-pub(crate) use lanes::WorkerId;
+pub use clean::clean;
+pub(crate) use lanes::{Bell, WorkerId};
 pub use preflight::{Preflight, preflight};
 
 use crate::outcome::{Drawn, Failure, Outcome, Populated, Reason, Window};
 use crate::store::FilesetState;
+use crate::worker::{RankStates, Sample};
 use crew::{Crew, CrewError};
-use plimsoll_measure::{Clock, Interval, OpTotals};
+use plimsoll_measure::{Clock, Interval, OpTotals, RankStage};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
+use plimsoll_ranks::{Ranks, Solo};
 use plimsoll_target::{ContentPool, Purpose, Target, Visitor};
 use rustix::process::{Pid, Signal};
-use segment::Segment;
+use segment::{Segment, SegmentSpec};
 use std::fmt::Display;
 use std::os::unix::process::CommandExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use store::Workplace;
+use team::{Merged, Team};
 
 /// How a run is made, whatever the Plan.
 #[derive(Debug, Clone)]
@@ -156,11 +164,31 @@ pub enum Event<'a> {
     },
     /// The workload prints a line.
     Echo(&'a str),
+    /// The ranks of a pattern have ended a stage; only at rank 0.
+    StageEnd {
+        /// Number of the stage in the pattern, from 0.
+        stage: u32,
+        /// One entry a rank, in their order.
+        ranks: &'a [RankStage],
+        /// All ranks together, one entry a row.
+        rows: &'a [OpTotals],
+    },
+    /// The time of every operation of a row that a rank did in a stage, where it is kept.
+    Samples {
+        /// Number of the stage in the pattern, from 0.
+        stage: u32,
+        /// The rank.
+        rank: u32,
+        /// Row of the results.
+        row: u32,
+        /// In the order of the operations.
+        samples: &'a [Sample],
+    },
     /// The files of the run are being removed.
     Cleaning,
 }
 
-/// Runs a Plan.
+/// Runs a Plan in this process alone.
 ///
 /// # Errors
 /// [`EngineError::Refused`] before anything was done, [`EngineError::Failed`] when the run could
@@ -172,19 +200,54 @@ pub fn run(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, EngineError> {
-    let look = preflight(plan, settings)?;
-    if !look.refusals.is_empty() {
-        return Err(EngineError::Refused(look.refusals.join("\n")));
+    run_ranks(plan, settings, stop, observer, &Solo::default())
+}
+
+/// Runs a Plan together with other processes, which all call this with the same Plan and
+/// settings. Worker i belongs to rank i modulo the ranks. The outcome of all ranks is at rank 0;
+/// the others have their own part of it.
+///
+/// # Errors
+/// As [`run`]; an error of any rank is one of all.
+pub fn run_ranks(
+    plan: &Plan,
+    settings: &Settings,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+    ranks: &dyn Ranks,
+) -> Result<Outcome, EngineError> {
+    let team = Team::new(ranks);
+    let look = preflight(plan, settings).and_then(|mut look| {
+        look.refusals.extend(apart::refusals(plan, team.size()));
+        match look.refusals.is_empty() {
+            true => Ok(look.layouts),
+            false => Err(EngineError::Refused(look.refusals.join("\n"))),
+        }
+    });
+    let layouts = team.agree(look)?;
+    if !team.leads() {
+        // Rank 0 makes the work directory.
+        team.agree(Ok(()))?;
     }
     let visitor = Runner {
         plan,
         settings,
         stop,
         observer,
-        layouts: look.layouts,
+        layouts,
+        team: &team,
+        states: None,
+        held: None,
     };
-    plimsoll_target::connect(&settings.target, &plan.place, Purpose::Load, visitor)
-        .map_err(EngineError::refused)?
+    let connected = plimsoll_target::connect(&settings.target, &plan.place, Purpose::Load, visitor);
+    match connected {
+        Ok(outcome) => outcome,
+        // The visitor never ran; the other ranks wait to hear how this went.
+        Err(e) => Err(team
+            .agree::<()>(Err(EngineError::refused(&e)))
+            .err()
+            .unwrap_or_else(|| EngineError::refused(e))),
+    }
 }
 
 pub(crate) fn crew_for<T: Target>(target: Arc<T>, plan: &Plan) -> Result<Crew<T>, EngineError> {
@@ -203,6 +266,11 @@ struct Runner<'a> {
     stop: &'a Stop,
     observer: &'a mut dyn Observer,
     layouts: Vec<Arc<Layout>>,
+    team: &'a Team<'a>,
+    /// How far the ranks of a pattern are.
+    states: Option<RankStates>,
+    /// Memory that a pattern holds while it runs.
+    held: Option<memory::Held>,
 }
 
 impl Visitor for Runner<'_> {
@@ -210,7 +278,12 @@ impl Visitor for Runner<'_> {
 
     fn visit<T: Target>(mut self, target: T) -> Self::Output {
         let target = Arc::new(target);
-        let mut crew = crew_for(target.clone(), self.plan)?;
+        let team = self.team;
+        if team.leads() {
+            // The work directory is there: the others may connect.
+            team.agree(Ok(()))?;
+        }
+        let mut crew = team.agree(crew_for(target.clone(), self.plan))?;
         crew.stop = self.stop.0.clone();
         // Whatever happens, what was made goes unless it is kept; a crew that was told to stop
         // would not do that.
@@ -219,12 +292,19 @@ impl Visitor for Runner<'_> {
             content: crew.content.clone(),
             stop: Arc::default(),
         };
-        let mut place = Workplace::claim(&crew, self.plan)?;
+        let place = match team.leads() {
+            true => Workplace::claim(&crew, self.plan),
+            false => Ok(Workplace::of_another(&crew, self.plan)),
+        };
+        let mut place = team.agree(place)?;
         let mut outcome = Outcome {
             target: target.describe(),
             ..Outcome::default()
         };
         let ran = self.script(&crew, &mut place, &mut outcome);
+        // Nothing is removed while another rank may work in it; if a rank was lost, the others
+        // have stopped.
+        let _ = team.barrier();
         let cleaned = finish(&cleaner, place, self.plan, &mut outcome, self.observer);
         // What was measured is kept, whatever went wrong afterwards; and the first thing that
         // went wrong is the one to name.
@@ -249,6 +329,9 @@ fn finish<'a, T: Target>(
     outcome: &mut Outcome,
     observer: &mut dyn Observer,
 ) -> Result<(), EngineError> {
+    if !place.is_ours() {
+        return Ok(());
+    }
     if !outcome.stuck.is_empty() && cleaner.target.keeps_files() {
         outcome.notes.push(
             "files were left in place because workers are stuck in a system call; the next run \
@@ -258,12 +341,11 @@ fn finish<'a, T: Target>(
         return Ok(());
     }
     place.work_with(cleaner);
-    if cleaner.target.keeps_files() && !plan.options.keep {
+    let keep = plan.options.keep || plan.pattern().is_some_and(|p| p.leaves_objects);
+    if cleaner.target.keeps_files() && !keep {
         observer.event(Event::Cleaning);
     }
-    let left = place
-        .release(plan.options.keep)
-        .map_err(|e| place.failed(e))?;
+    let left = place.release(keep).map_err(|e| place.failed(e))?;
     for path in &left {
         let path = plan.place.dir.join(path);
         outcome.notes.push(format!(
@@ -289,13 +371,22 @@ fn client_share(window: &Window) -> Option<f64> {
 /// What makes the result invalid.
 fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if let Some(window) = outcome.windows.last() {
-        let rows = window.totals.rows.iter().zip(&plan.operations);
-        let ops: u64 = rows
+    // Every stage of a pattern is a part of its result; of other workloads the last window is.
+    let result = match plan.pattern() {
+        Some(_) => &outcome.windows[..],
+        None => outcome.windows.last().map_or(&[][..], std::slice::from_ref),
+    };
+    if !result.is_empty() {
+        let rows = || {
+            result
+                .iter()
+                .flat_map(|w| w.totals.rows.iter().zip(&plan.operations))
+        };
+        let ops: u64 = rows()
             .filter(|(_, o)| o.kind.counts())
             .map(|(r, _)| r.ops)
             .sum();
-        let errors: u64 = window.totals.rows.iter().map(OpTotals::error_count).sum();
+        let errors: u64 = rows().map(|(r, _)| r.error_count()).sum();
         if errors > 0 && outcome.failure.is_none() {
             let text = format!("{errors} operations failed in the measured window");
             reasons.push(Reason {
@@ -360,7 +451,7 @@ impl Runner<'_> {
         let mut at = 0;
         let script = &self.plan.script;
         while at < script.len() && outcome.failure.is_none() && outcome.stuck.is_empty() {
-            if self.stop.is_requested() {
+            if self.team.any(self.stop.is_requested())? {
                 outcome.interrupted = true;
                 return if outcome.windows.is_empty() {
                     Err(EngineError::Interrupted)
@@ -369,41 +460,155 @@ impl Runner<'_> {
                 };
             }
             match &script[at] {
-                Phase::Populate { filesets: ids } => {
-                    for id in ids {
-                        let slot = &mut filesets[id.0 as usize];
-                        if slot.is_none() {
-                            let layout = &self.layouts[id.0 as usize];
-                            let made = place.populate(*id, layout, self.observer)?;
-                            outcome.populated.push(made);
-                            *slot = Some(Arc::new(FilesetState::new(*id, layout.clone())));
-                        }
-                    }
-                }
                 Phase::Start => {
-                    let states = all_states(&filesets, &self.layouts);
+                    let states = self.all_states(&filesets);
                     self.make_cold(crew, &states)?;
-                    place.about_to_use()?;
-                    let mut segment = Segment::new(
-                        crew,
-                        self.plan,
-                        self.settings,
-                        self.stop,
-                        &clock,
-                        states,
-                        outcome,
-                    )?;
-                    at = segment.run(at + 1, self.observer)?;
+                    let ready = place.about_to_use();
+                    self.team.agree(ready)?;
+                    at = self.segment(crew, &clock, states, None, at, outcome)?;
                     continue;
                 }
-                Phase::Echo { text } => self.observer.event(Event::Echo(text)),
-                Phase::System { command } => shell(command, self.stop, outcome)?,
-                Phase::Wait { until, .. } => idle_wait(*until, self.stop),
-                Phase::OpenWindow | Phase::CloseWindow | Phase::Stop => {}
+                Phase::StartStage { stage } => {
+                    at = self.segment(crew, &clock, vec![], Some(*stage), at, outcome)?;
+                    continue;
+                }
+                phase => {
+                    let done = self.between(phase, place, &mut filesets, outcome);
+                    self.team.agree(done)?;
+                }
             }
             at += 1;
         }
         Ok(())
+    }
+
+    /// A phase while no workers work.
+    fn between<T: Target>(
+        &mut self,
+        phase: &Phase,
+        place: &mut Workplace<'_, T>,
+        filesets: &mut [Option<Arc<FilesetState>>],
+        outcome: &mut Outcome,
+    ) -> Result<(), EngineError> {
+        match phase {
+            Phase::Populate { filesets: ids } => {
+                for id in ids {
+                    let slot = &mut filesets[id.0 as usize];
+                    if slot.is_none() {
+                        let layout = &self.layouts[id.0 as usize];
+                        if self.team.leads() {
+                            let made = place.populate(*id, layout, self.observer)?;
+                            outcome.populated.push(made);
+                        }
+                        let part = apart::part(self.plan, *id, self.team);
+                        *slot = Some(Arc::new(FilesetState::part(*id, layout.clone(), part)));
+                    }
+                }
+            }
+            Phase::Echo { text } if self.team.leads() => self.observer.event(Event::Echo(text)),
+            Phase::System { command } if self.team.leads() => {
+                shell(command, self.stop, outcome)?;
+            }
+            Phase::Wait { until, .. } => idle_wait(*until, self.stop),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A part of the run in which workers work; returns where the script goes on.
+    fn segment<T: Target>(
+        &mut self,
+        crew: &Crew<T>,
+        clock: &Clock,
+        filesets: Vec<Arc<FilesetState>>,
+        stage: Option<u32>,
+        at: usize,
+        outcome: &mut Outcome,
+    ) -> Result<usize, EngineError> {
+        let windows = outcome.windows.len();
+        if let (Some(stage), Some(pattern)) = (stage, self.plan.pattern()) {
+            if let (Some(leave), None) = (pattern.hold_memory, &self.held) {
+                self.held = Some(memory::Held::until_free(leave, self.stop));
+            }
+            let squeeze = pattern.stages[stage as usize].squeeze_memory;
+            if let Some(leave) = squeeze {
+                drop(memory::Held::until_free(leave, self.stop));
+            }
+            self.states.get_or_insert_with(|| RankStates::new(pattern));
+        }
+        let segment = Segment::new(
+            SegmentSpec {
+                crew,
+                plan: self.plan,
+                settings: self.settings,
+                stop: self.stop,
+                clock,
+                team: self.team,
+                stage: stage.zip(self.states.clone()),
+            },
+            filesets,
+            outcome,
+        );
+        let started = segment.as_ref().map(|_| ()).map_err(Clone::clone);
+        let mut segment = match (self.team.agree(started), segment) {
+            (Ok(()), segment) => segment?,
+            (Err(e), segment) => {
+                segment.map(|s| s.abandon()).ok();
+                return Err(e);
+            }
+        };
+        let ran = segment.run(at + 1, self.observer);
+        let (intervals, local) = segment.into_local(self.plan)?;
+        // What this rank did alone is kept for those who ask for each rank's results.
+        let merged = self.team.merge(
+            self.plan,
+            outcome,
+            windows,
+            intervals,
+            local,
+            &mut self.states,
+        )?;
+        self.tell(stage, outcome, &merged);
+        self.team.agree(ran)
+    }
+
+    /// Tells the observer what is only known once all ranks have ended.
+    fn tell(&mut self, stage: Option<u32>, outcome: &Outcome, merged: &Merged) {
+        if !self.team.leads() {
+            return;
+        }
+        for interval in &merged.intervals {
+            self.observer.event(Event::Interval(interval));
+        }
+        let Some(stage) = stage else { return };
+        for (rank, rows) in &merged.samples {
+            for (row, samples) in rows.iter().enumerate().filter(|(_, s)| !s.is_empty()) {
+                self.observer.event(Event::Samples {
+                    stage,
+                    rank: *rank,
+                    row: row as u32,
+                    samples,
+                });
+            }
+        }
+        if let (Some(done), Some(window)) = (outcome.stages.last(), outcome.windows.last()) {
+            self.observer.event(Event::StageEnd {
+                stage,
+                ranks: &done.ranks,
+                rows: &window.totals.rows,
+            });
+        }
+    }
+
+    /// States of all filesets; one that was never populated has no files yet.
+    fn all_states(&self, made: &[Option<Arc<FilesetState>>]) -> Vec<Arc<FilesetState>> {
+        let state = |(i, made): (usize, &Option<Arc<FilesetState>>)| {
+            let id = FilesetId(i as u32);
+            let part = || apart::part(self.plan, id, self.team);
+            let new = || Arc::new(FilesetState::part(id, self.layouts[i].clone(), part()));
+            made.clone().unwrap_or_else(new)
+        };
+        made.iter().enumerate().map(state).collect()
     }
 
     /// Drops from the page cache what is to be cold.
@@ -429,18 +634,6 @@ impl Runner<'_> {
         }
         Ok(())
     }
-}
-
-/// States of all filesets; one that was never populated has no files yet.
-fn all_states(
-    made: &[Option<Arc<FilesetState>>],
-    layouts: &[Arc<Layout>],
-) -> Vec<Arc<FilesetState>> {
-    let state = |(i, made): (usize, &Option<Arc<FilesetState>>)| {
-        let new = || Arc::new(FilesetState::new(FilesetId(i as u32), layouts[i].clone()));
-        made.clone().unwrap_or_else(new)
-    };
-    made.iter().enumerate().map(state).collect()
 }
 
 pub(crate) fn crew_error(plan: &Plan, e: CrewError) -> EngineError {

@@ -131,8 +131,14 @@ impl Preflight {
         for guard in &plan.place.guards {
             match marker::look(crew, plan, guard) {
                 Err(e) => self.refuse(e.to_string()),
-                Ok(Found::Ours(marker)) => trees.extend(marker.trees),
-                Ok(Found::Nothing | Found::Empty) => {}
+                Ok(found) => {
+                    if let Some(why) = marker::pattern_refusal(plan, &found) {
+                        self.refuse(why);
+                    }
+                    if let Found::Ours(marker) = found {
+                        trees.extend(marker.trees);
+                    }
+                }
             }
         }
         if !self.refusals.is_empty() {
@@ -151,6 +157,9 @@ impl Preflight {
                     }
                 }
             }
+        }
+        if !crew.target.keeps_files() && plan.pattern().is_some_and(|p| p.verify) {
+            self.refuse("this target keeps no files: there is nothing to verify");
         }
         if crew.target.keeps_files()
             && let Err(e) = crew.target.writable()
@@ -280,7 +289,7 @@ impl Preflight {
 }
 
 /// `MemAvailable` of `/proc/meminfo`, in bytes.
-fn available_memory() -> Option<u64> {
+pub(super) fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
     line.trim()

@@ -2,16 +2,20 @@
 
 use super::crew::Crew;
 use super::lanes::{Bell, Gate, LanePlan, LaneRest, WorkerId, assign, specs, workers};
+use super::team::{LocalStage, Team};
 use super::{ClockKind, EngineError, Event, Observer, Settings, Stop};
 use crate::outcome::{Outcome, Window};
-use crate::shared::Shared;
+use crate::shared::{Limits, Shared};
 use crate::store::FilesetState;
 use crate::sync::lock;
-use crate::worker::worker_name;
+use crate::worker::{RankStates, StageRun, worker_name};
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::{Snapshot, SystemUse};
-use plimsoll_measure::{Clock, Collector, Interval, Nanos, OpTotals, Recorder, WindowState};
-use plimsoll_plan::{Phase, Plan, Snapshots, Until};
+use plimsoll_measure::{
+    Clock, Collector, Interval, Nanos, OpTotals, RankRow, RankStage, Recorder, WindowState,
+};
+use plimsoll_plan::{OpsLimit, Phase, Plan, Snapshots, Until};
+use plimsoll_ranks::News;
 use plimsoll_target::Target;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -49,9 +53,29 @@ struct Periodic {
     next: Nanos,
 }
 
+/// What a part of a run is made with.
+pub(crate) struct SegmentSpec<'a, 'b, T: Target> {
+    pub(crate) crew: &'b Crew<T>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) settings: &'b Settings,
+    pub(crate) stop: &'a Stop,
+    pub(crate) clock: &'b Clock,
+    pub(crate) team: &'a Team<'a>,
+    /// The stage, if workers are ranks of a pattern, and how far they are.
+    pub(crate) stage: Option<(u32, RankStates)>,
+}
+
 pub(crate) struct Segment<'a> {
     plan: &'a Plan,
     stop: &'a Stop,
+    team: &'a Team<'a>,
+    /// Intervals that wait for those of the other ranks.
+    intervals: Vec<Interval>,
+    /// The ranks have agreed how many rounds a stage has.
+    agreed: bool,
+    /// When this rank knew that all ranks had ended the stage.
+    all_ended: Nanos,
+    trouble: Option<EngineError>,
     shared: Arc<Shared>,
     collector: Collector,
     all: Vec<WorkerId>,
@@ -73,24 +97,40 @@ pub(crate) struct Segment<'a> {
 impl<'a> Segment<'a> {
     /// Starts the lanes; they wait at the gate.
     pub(crate) fn new<T: Target>(
-        crew: &Crew<T>,
-        plan: &'a Plan,
-        settings: &Settings,
-        stop: &'a Stop,
-        clock: &Clock,
+        spec: SegmentSpec<'a, '_, T>,
         filesets: Vec<Arc<FilesetState>>,
         outcome: &'a mut Outcome,
     ) -> Result<Self, EngineError> {
+        let SegmentSpec {
+            crew,
+            plan,
+            settings,
+            stop,
+            clock,
+            team,
+            stage,
+        } = spec;
         let kind = match settings.clock {
             ClockKind::Virtual => LaneKind::Virtual,
             ClockKind::Real => crew.target.lane_kind(),
         };
-        let all = workers(plan);
+        let all = workers(plan, team.rank(), team.size());
         let interval = settings.interval.as_nanos() as Nanos;
         let window = WindowState::after(interval, outcome.windows.len() as u32);
-        let shared = Shared::new(plan, clock.clone(), window, filesets, &all);
-        let shared = Arc::new(shared.map_err(EngineError::Refused)?);
         let (gate, bell) = (Arc::new(Gate::default()), Arc::new(Bell::default()));
+        let stage = stage
+            .map(|(stage, states)| StageRun::new(stage, states, !team.is_alone(), bell.clone()));
+        let limits = Limits {
+            events: plan
+                .event_rate
+                .map(|rate| rate * all.len() as f64 / plan.workers().max(1) as f64),
+            total: match plan.options.ops {
+                Some(OpsLimit::Total(n)) => Some(team.share_of(n)),
+                _ => None,
+            },
+        };
+        let shared = Shared::new(plan, clock.clone(), window, filesets, &all, limits, stage);
+        let shared = Arc::new(shared.map_err(EngineError::Refused)?);
         let lanes: Vec<_> = assign(kind, settings.lanes, &all)
             .into_iter()
             .map(|workers| {
@@ -131,6 +171,11 @@ impl<'a> Segment<'a> {
         Ok(Self {
             plan,
             stop,
+            team,
+            intervals: Vec::new(),
+            agreed: false,
+            all_ended: 0,
+            trouble: None,
             shared,
             collector,
             all,
@@ -146,6 +191,12 @@ impl<'a> Segment<'a> {
             waiting_looks: 0,
             last_done: 0,
         })
+    }
+
+    /// Lets the lanes end without any work, because another rank has none that could begin.
+    pub(crate) fn abandon(self) {
+        self.shared.end_run(0);
+        self.gate.open();
     }
 
     /// Opens the gate and follows the script from `at` until the workers are stopped; returns
@@ -202,10 +253,11 @@ impl<'a> Segment<'a> {
             }
             Phase::Wait { until, snapshots } => self.wait(*until, *snapshots, observer),
             Phase::CloseWindow => self.close_window(observer),
+            Phase::Echo { .. } | Phase::System { .. } if !self.team.leads() => {}
             Phase::Echo { text } => observer.event(Event::Echo(text)),
             Phase::System { command } => super::shell(command, self.stop, self.outcome)?,
             // Trees are made before workers start; a second start has nothing to start.
-            Phase::Populate { .. } | Phase::Start | Phase::Stop => {}
+            Phase::Populate { .. } | Phase::Start | Phase::StartStage { .. } | Phase::Stop => {}
         }
         Ok(())
     }
@@ -322,6 +374,7 @@ impl<'a> Segment<'a> {
             self.outcome.interrupted = true;
             self.shared.end_run(self.shared.clock.now());
         }
+        self.listen();
         self.watch_deadlock();
         if self.ticked.elapsed() >= TICK {
             self.ticked = Instant::now();
@@ -332,6 +385,45 @@ impl<'a> Segment<'a> {
                 ops,
                 bytes,
             });
+        }
+    }
+
+    /// Tells the other ranks when this one stops early, and hears when one of them does.
+    fn listen(&mut self) {
+        if self.is_cut_short() {
+            self.team.ask_to_stop();
+        }
+        match self.team.news() {
+            News::Nothing => {}
+            // Whoever asked says why when all report.
+            News::Stop => self.shared.end_run(self.shared.clock.now()),
+            News::Failed(e) => {
+                self.shared
+                    .fail_unnamed(e.to_string(), self.shared.clock.now());
+            }
+        }
+        let proposed = self.shared.stage.as_ref().and_then(StageRun::proposed);
+        if let Some(rounds) = proposed {
+            self.agree(rounds);
+        }
+    }
+
+    /// Agrees with the other ranks on the rounds of a stage whose stonewall has a wear-out; every
+    /// rank does so exactly once, whatever happened to its worker.
+    fn agree(&mut self, rounds: u64) {
+        let Some(run) = self.shared.stage.as_ref() else {
+            return;
+        };
+        let wall = run.of(self.plan).and_then(|(_, stage)| stage.stonewall);
+        if self.agreed || !wall.is_some_and(|w| w.wear_out) {
+            return;
+        }
+        self.agreed = true;
+        match self.team.max(rounds) {
+            Ok(all) => run.agree(all),
+            Err(e) => self
+                .shared
+                .fail_unnamed(e.to_string(), self.shared.clock.now()),
         }
     }
 
@@ -373,7 +465,11 @@ impl<'a> Segment<'a> {
     }
 
     fn tell_interval(&mut self, interval: &Interval, observer: &mut dyn Observer) {
-        observer.event(Event::Interval(interval));
+        if self.team.is_alone() {
+            observer.event(Event::Interval(interval));
+        } else {
+            self.intervals.push(interval.clone());
+        }
         let Some(periodic) = &mut self.periodic else {
             return;
         };
@@ -407,11 +503,56 @@ impl<'a> Segment<'a> {
         let over = self.is_over() || self.stops_with_window();
         if over {
             self.await_lanes(observer);
+            self.meet();
         } else {
             // Workers go on: those between two operations deliver within a moment.
             std::thread::sleep(Duration::from_millis(5));
         }
         self.collect(observer);
+    }
+
+    /// The ranks of a stage wait for each other; how long that took is a part of its result.
+    fn meet(&mut self) {
+        if self.shared.stage.is_none() || self.all_ended > 0 {
+            return;
+        }
+        self.agree(0);
+        if let Err(e) = self.team.barrier() {
+            self.trouble.get_or_insert(e);
+        }
+        self.all_ended = self.shared.clock.now();
+    }
+
+    /// What this rank did: intervals that were not told, and its part of a stage.
+    pub(crate) fn into_local(
+        self,
+        plan: &Plan,
+    ) -> Result<(Vec<Interval>, Option<LocalStage>), EngineError> {
+        if let Some(e) = self.trouble {
+            return Err(e);
+        }
+        let Some(run) = self.shared.stage.as_ref() else {
+            return Ok((self.intervals, None));
+        };
+        let done = lock(&run.done).take().unwrap_or_default();
+        let rows = vec![RankRow::default(); plan.operations.len()];
+        let stage = RankStage {
+            rank: self.team.rank(),
+            time_ns: done.ended - done.begun,
+            time_with_barrier_ns: self.all_ended.saturating_sub(done.begun),
+            rounds: done.rounds,
+            stonewall_rounds: done.stonewall_rounds,
+            rows: match self.outcome.windows.last() {
+                Some(window) => window.totals.rows.iter().map(RankRow::from).collect(),
+                None => rows,
+            },
+        };
+        let local = LocalStage {
+            stage: run.stage,
+            done: stage,
+            samples: done.samples,
+        };
+        Ok((self.intervals, Some(local)))
     }
 
     fn stops_with_window(&self) -> bool {
@@ -486,6 +627,7 @@ impl<'a> Segment<'a> {
         if self.outcome.stuck.is_empty() {
             self.await_lanes(observer);
         }
+        self.meet();
         if self.open.is_some() {
             self.watch_window(observer);
             self.shared.window.close(self.cursor);
@@ -493,6 +635,9 @@ impl<'a> Segment<'a> {
         }
         for text in lock(&self.shared.said).drain(..) {
             observer.event(Event::Echo(&text));
+        }
+        if self.is_cut_short() {
+            self.team.ask_to_stop();
         }
         self.outcome.notes.append(&mut lock(&self.shared.notes));
         self.outcome.failure = lock(&self.shared.failure).take();

@@ -26,9 +26,28 @@ pub(crate) struct Workplace<'a, T: Target> {
     /// Directories above the guarded ones that did not exist, outermost first.
     made_above: Vec<String>,
     populated: Vec<FilesetId>,
+    /// Another process of the run claimed the directories, and cleans them.
+    of_another: bool,
 }
 
 impl<'a, T: Target> Workplace<'a, T> {
+    /// The work directory as a process sees it that did not claim it.
+    pub(crate) fn of_another(crew: &'a Crew<T>, plan: &'a Plan) -> Self {
+        Self {
+            crew,
+            plan,
+            guarded: vec![],
+            made_above: vec![],
+            populated: vec![],
+            of_another: true,
+        }
+    }
+
+    /// Whether this process claimed the directories.
+    pub(crate) fn is_ours(&self) -> bool {
+        !self.of_another
+    }
+
     /// Checks the guarded directories and puts markers into them.
     pub(crate) fn claim(crew: &'a Crew<T>, plan: &'a Plan) -> Result<Self, EngineError> {
         let mut place = Self {
@@ -37,6 +56,7 @@ impl<'a, T: Target> Workplace<'a, T> {
             guarded: vec![],
             made_above: vec![],
             populated: vec![],
+            of_another: false,
         };
         if !crew.target.keeps_files() {
             return Ok(place);
@@ -44,10 +64,11 @@ impl<'a, T: Target> Workplace<'a, T> {
         // All are looked at before the first is touched.
         let mut found = Vec::new();
         for guard in &plan.place.guards {
-            found.push((
-                guard,
-                marker::look(crew, plan, guard).map_err(EngineError::refused)?,
-            ));
+            let look = marker::look(crew, plan, guard).map_err(EngineError::refused)?;
+            if let Some(why) = marker::pattern_refusal(plan, &look) {
+                return Err(EngineError::Refused(why));
+            }
+            found.push((guard, look));
         }
         for (guard, found) in found {
             if let Err(e) = place.take(guard, found) {
@@ -64,6 +85,7 @@ impl<'a, T: Target> Workplace<'a, T> {
             plimsoll: 1,
             workload: self.plan.name.clone(),
             seed: self.plan.seed,
+            guard: guard.clone(),
             made_dir: guard.as_str().is_empty() && self.crew.target.made_work_dir(),
             used_by: Some(User::me()),
             trees: vec![],
@@ -78,6 +100,9 @@ impl<'a, T: Target> Workplace<'a, T> {
                 marker.made_dir |= old.made_dir;
                 marker.trees = old.trees;
             }
+        }
+        if let Some(pattern) = self.plan.pattern() {
+            marker.trees = vec![Tree::of_pattern(pattern)];
         }
         marker::write(self.crew, guard, &marker)?;
         self.guarded.push(Guarded {
@@ -211,6 +236,7 @@ impl<'a, T: Target> Workplace<'a, T> {
                 root: root.clone(),
                 fingerprint: fingerprint.clone(),
                 state,
+                names: None,
             })
         };
         self.note_tree(&root, tree(TreeState::Making))?;
@@ -224,7 +250,7 @@ impl<'a, T: Target> Workplace<'a, T> {
     /// Removes what an earlier run left at the root of a tree. The guarded directory may be the
     /// root itself, with the marker in it.
     fn clear_root(&mut self, root: &RelPath, tell: &mut dyn FnMut()) -> Result<(), CrewError> {
-        let left = tree::remove(self.crew, root.as_str(), &mut *tell)?;
+        let left = tree::remove(self.crew, root.as_str(), None, &mut *tell)?;
         let marker = marker::marker_path(root);
         let foreign = left
             .iter()
@@ -293,9 +319,24 @@ impl<'a, T: Target> Workplace<'a, T> {
 
     /// Removes everything that can be removed; an error is given once all was tried.
     fn clean(&mut self) -> Result<Vec<String>, CrewError> {
+        let populated = std::mem::take(&mut self.populated);
+        let root = |id: FilesetId| self.plan.fileset(id).root().unwrap_or_default();
+        let mut roots: Vec<RelPath> = populated.into_iter().map(root).collect();
+        roots.extend(self.plan.pattern().map(|p| p.root.clone()));
+        self.clean_roots(roots)
+    }
+
+    /// Removes every tree that the markers list.
+    pub(crate) fn clean_listed(&mut self) -> Result<Vec<String>, CrewError> {
+        let trees = self.guarded.iter().flat_map(|g| &g.marker.trees);
+        let roots = trees.map(|t| t.root.clone()).collect();
+        self.clean_roots(roots)
+    }
+
+    fn clean_roots(&mut self, roots: Vec<RelPath>) -> Result<Vec<String>, CrewError> {
         let (mut foreign, mut first) = (Vec::new(), None);
-        for id in std::mem::take(&mut self.populated) {
-            match self.remove_tree(id) {
+        for root in roots {
+            match self.remove_tree(&root) {
                 Ok(left) => foreign.extend(left),
                 Err(e) => drop(first.get_or_insert(e)),
             }
@@ -322,14 +363,17 @@ impl<'a, T: Target> Workplace<'a, T> {
         first.map_or_else(|| Ok(foreign.into_iter().map(text).collect()), Err)
     }
 
-    /// Removes a fileset's tree; returns what was left because it is not Plimsoll's.
-    fn remove_tree(&mut self, id: FilesetId) -> Result<Vec<Vec<u8>>, CrewError> {
-        let root = self.plan.fileset(id).root().unwrap_or_default();
-        let marker = marker::marker_path(&root).into_bytes();
-        let mut left = tree::remove(self.crew, root.as_str(), || ())?;
+    /// Removes a tree; returns what was left because it is not Plimsoll's.
+    fn remove_tree(&mut self, root: &RelPath) -> Result<Vec<Vec<u8>>, CrewError> {
+        let names = self.guard_of(root).and_then(|g| {
+            let tree = g.marker.trees.iter().find(|t| t.root == *root)?;
+            tree.names.clone()
+        });
+        let marker = marker::marker_path(root).into_bytes();
+        let mut left = tree::remove(self.crew, root.as_str(), names.as_ref(), || ())?;
         left.retain(|p| *p != marker);
-        self.note_tree(&root, None)?;
-        self.remove_empty_above(&root)?;
+        self.note_tree(root, None)?;
+        self.remove_empty_above(root)?;
         Ok(left)
     }
 

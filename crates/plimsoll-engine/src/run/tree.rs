@@ -1,7 +1,7 @@
 //! Making, checking and removing the tree of a fileset.
 
 use super::crew::{Crew, CrewError, Job};
-use super::marker::MARKER;
+use super::marker::{MARKER, PatternNames};
 use crate::sync::lock;
 use plimsoll_plan::{DirId, FileId, Layout};
 use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
@@ -253,9 +253,23 @@ fn is_ours(name: &[u8]) -> bool {
     name.len() >= 8 && name.iter().all(u8::is_ascii_digit)
 }
 
+/// Whether an entry so deep below the root is one that Plimsoll makes.
+fn is_named(names: Option<&PatternNames>, depth: usize, name: &[u8], kind: EntryKind) -> bool {
+    let Some(PatternNames { set, object }) = names else {
+        return is_ours(name);
+    };
+    match (kind, set.is_empty(), depth) {
+        (EntryKind::Dir, false, 0) => set.matches(name),
+        (EntryKind::File, false, 1) | (EntryKind::File, true, 0) => object.matches(name),
+        _ => false,
+    }
+}
+
 /// One level of a tree that is being removed.
 struct Remove<'a> {
     dirs: &'a [Vec<u8>],
+    names: Option<&'a PatternNames>,
+    depth: usize,
     below: Mutex<Vec<Vec<u8>>>,
     foreign: &'a Mutex<Vec<Vec<u8>>>,
 }
@@ -269,14 +283,18 @@ impl<S: Session> Job<S> for Remove<'_> {
             other => other.map_err(|e| CrewError::failed("list", dir, e))?,
         };
         for (name, kind) in entries {
-            let path = [dir, &b"/"[..], &name].concat();
+            let ours = is_named(self.names, self.depth, &name, kind);
+            let path = match dir.is_empty() {
+                true => name,
+                false => [dir, &b"/"[..], &name].concat(),
+            };
             match kind {
-                EntryKind::File if is_ours(&name) => {
+                EntryKind::File if ours => {
                     session.locate(|p| p.extend_from_slice(&path));
                     let removed = session.remove(EntryKind::File).await;
                     removed.map_err(|e| CrewError::failed("remove", &path, e))?;
                 }
-                EntryKind::Dir if is_ours(&name) => lock(&self.below).push(path),
+                EntryKind::Dir if ours => lock(&self.below).push(path),
                 _ => lock(self.foreign).push(path),
             }
         }
@@ -300,11 +318,12 @@ impl<S: Session> Job<S> for RemoveDirs<'_> {
     }
 }
 
-/// Removes a tree: every entry whose name and kind are Plimsoll's, whatever layout it had.
-/// Returns the paths of entries that were left because they are not.
+/// Removes a tree: every entry whose name and kind are Plimsoll's, whatever layout it had; with
+/// `names`, those of a pattern. Returns the paths of entries that were left because they are not.
 pub(crate) fn remove<T: Target>(
     crew: &Crew<T>,
     root: &str,
+    names: Option<&PatternNames>,
     mut tell: impl FnMut(),
 ) -> Result<Vec<Vec<u8>>, CrewError> {
     let foreign = Mutex::new(Vec::new());
@@ -312,6 +331,8 @@ pub(crate) fn remove<T: Target>(
     while let Some(dirs) = levels.last().filter(|l| !l.is_empty()) {
         let level = Remove {
             dirs,
+            names,
+            depth: levels.len() - 1,
             below: Mutex::default(),
             foreign: &foreign,
         };

@@ -42,6 +42,29 @@ pub struct Hand {
 #[derive(Default)]
 struct Shared(AtomicU32);
 
+/// The entries that one of several processes works on: those whose number is its rank modulo the
+/// ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) rank: u32,
+    pub(crate) ranks: u32,
+}
+
+impl Part {
+    /// All entries.
+    pub(crate) const WHOLE: Self = Self { rank: 0, ranks: 1 };
+
+    /// Bits of the entries of the part among the 64 from `64 · i` on.
+    fn word(self, i: usize) -> u64 {
+        if self == Self::WHOLE {
+            return u64::MAX;
+        }
+        let ours =
+            |bit: &u64| (i as u64 * 64 + bit) % u64::from(self.ranks) == u64::from(self.rank);
+        (0..64).filter(ours).fold(0, |word, bit| word | 1 << bit)
+    }
+}
+
 /// Entries of a fileset: its files, or its leaf directories.
 pub(crate) struct Entries {
     /// Idle and existing.
@@ -58,22 +81,25 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// Entries below `len`; those with a bit in `initial` exist.
-    pub(crate) fn new(len: u32, initial: &[u64]) -> Self {
+    /// Entries below `len`; those with a bit in `initial` exist. Entries outside the part are
+    /// neither there nor missing.
+    pub(crate) fn new(len: u32, initial: &[u64], part: Part) -> Self {
         let full = |i: usize| {
             let left = len as usize - i * 64;
-            if left >= 64 {
+            let whole = if left >= 64 {
                 u64::MAX
             } else {
                 (1 << left) - 1
-            }
+            };
+            whole & part.word(i)
         };
+        let present = || initial.iter().enumerate().map(|(i, w)| w & full(i));
         let missing = initial.iter().enumerate().map(|(i, w)| !w & full(i));
-        let count = initial.iter().map(|w| u64::from(w.count_ones())).sum();
+        let count = present().map(|w| u64::from(w.count_ones())).sum();
         // A power of two, so that blocks of a large set begin with a cache line.
         let block = 1 << (len / BLOCKS).clamp(1, LINE_BITS).ilog2();
         Self {
-            present: Bits::new(len, initial.iter().copied()),
+            present: Bits::new(len, present()),
             absent: Bits::new(len, missing),
             count: AtomicU64::new(count),
             changes: AtomicU64::new(0),
@@ -218,7 +244,7 @@ mod tests {
         (0..len)
             .filter(|i| exists(*i))
             .for_each(|i| words[i as usize / 64] |= 1 << (i % 64));
-        Entries::new(len, &words)
+        Entries::new(len, &words, Part::WHOLE)
     }
 
     fn take(e: &Entries, kind: Kind, hand: &mut Hand) -> u32 {

@@ -5,7 +5,7 @@ pub(crate) mod bits;
 mod entries;
 
 pub use entries::Hand;
-pub(crate) use entries::{Choice, Entries, Kind};
+pub(crate) use entries::{Choice, Entries, Kind, Part};
 
 use crate::sync::WaitList;
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout};
@@ -34,11 +34,16 @@ impl FilesetState {
     /// The state at the start of a run.
     #[must_use]
     pub fn new(id: FilesetId, layout: Arc<Layout>) -> Self {
+        Self::part(id, layout, Part::WHOLE)
+    }
+
+    /// The state of a part of a fileset; the other entries are never chosen.
+    pub(crate) fn part(id: FilesetId, layout: Arc<Layout>, part: Part) -> Self {
         let open = (0..layout.files()).map(|_| AtomicU16::new(0)).collect();
         Self {
             id,
-            files: Entries::new(layout.files(), layout.initial_files()),
-            leaf_dirs: Entries::new(layout.leaf_dirs(), layout.initial_leaf_dirs()),
+            files: Entries::new(layout.files(), layout.initial_files(), part),
+            leaf_dirs: Entries::new(layout.leaf_dirs(), layout.initial_leaf_dirs(), part),
             layout,
             open,
             next_dir: AtomicU32::new(0),

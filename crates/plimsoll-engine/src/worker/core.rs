@@ -393,11 +393,7 @@ impl Core {
     fn path_of(&self, subject: Subject) -> String {
         let mut path = Vec::new();
         subject.push_path(&self.shared.filesets, &mut path);
-        if path.is_empty() {
-            return String::new();
-        }
-        let below = String::from_utf8_lossy(&path).into_owned();
-        self.shared.plan.place.dir.join(below).display().to_string()
+        path_in(&self.shared.plan, &path)
     }
 
     /// Takes a file of the kind the operation needs; waits while all of them are busy.
@@ -483,6 +479,15 @@ impl Core {
     pub(crate) fn retire(&self) {
         self.semaphores.iter().for_each(|s| s.retire());
     }
+}
+
+/// A path below the work directory as people read it; nothing if there is none.
+pub(crate) fn path_in(plan: &plimsoll_plan::Plan, path: &[u8]) -> String {
+    if path.is_empty() {
+        return String::new();
+    }
+    let below = String::from_utf8_lossy(path).into_owned();
+    plan.place.dir.join(below).display().to_string()
 }
 
 /// Name of a worker: `process-1/thread-3`.

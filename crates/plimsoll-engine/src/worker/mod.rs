@@ -2,11 +2,14 @@
 
 mod core;
 mod ops;
+mod pattern;
 mod program;
 mod sampling;
 
 use self::core::HaltReason;
 pub(crate) use self::core::{Core, Halt, Hands, Uncharged, worker_name};
+pub use pattern::Sample;
+pub(crate) use pattern::{RankStates, StageRun};
 pub(crate) use program::{Compiled, RowInfo};
 pub(crate) use sampling::CpuSampling;
 

@@ -69,6 +69,10 @@ impl Compiled {
         match &group.program {
             Program::Sequence(steps) => compiled.steps(steps, 0),
             Program::Mix(mix) => compiled.rows.extend(mix.rows().map(|r| r.0)),
+            // A rank makes its steps itself.
+            Program::Pattern(pattern) => {
+                pattern.for_each_row(&mut |row| compiled.rows.push(row.0));
+            }
         }
         compiled.assign_slots(plan);
         compiled.rows.sort_unstable();

@@ -1,6 +1,6 @@
 //! Workers and what they do, of a printed Plan.
 
-use super::{filesets, value};
+use super::{filesets, pattern, value};
 use crate::{
     Bytes, Count, FileRef, Io, LimitKind, Op, OperationId, Plan, Program, Step, Value, counted,
 };
@@ -31,6 +31,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         match &g.program {
             Program::Sequence(steps) => sequence(f, plan, steps, 4)?,
             Program::Mix(mix) => super::mixes::mix(f, plan, g, mix)?,
+            Program::Pattern(p) => pattern::write(f, plan, p)?,
         }
     }
     Ok(())
@@ -60,7 +61,7 @@ fn times(plan: &Plan, iters: Value) -> String {
     }
 }
 
-fn row_name(plan: &Plan, id: OperationId) -> String {
+pub(super) fn row_name(plan: &Plan, id: OperationId) -> String {
     match plan.operations.get(id.0 as usize) {
         Some(op) => op.name.clone(),
         None => format!("operation {}", id.0),

@@ -291,6 +291,40 @@ impl Session for PosixSession {
     }
 
     #[inline]
+    async fn read_bytes(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<u64, OpError> {
+        loop {
+            match rustix::io::pread(&handle.fd, &mut *bytes, offset) {
+                Err(Errno::INTR) => {}
+                other => return Ok(other? as u64),
+            }
+        }
+    }
+
+    #[inline]
+    async fn write_bytes(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), OpError> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match rustix::io::pwrite(&handle.fd, &bytes[done..], offset + done as u64) {
+                Ok(0) => return Err(Errno::IO.into()),
+                Ok(n) => done += n,
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
     async fn append(&mut self, handle: &PosixHandle, len: u64) -> Result<(), OpError> {
         self.write_with(len, |bytes, _| {
             rustix::io::pwritev2(

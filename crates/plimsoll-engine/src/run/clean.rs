@@ -1,0 +1,84 @@
+//! Cleaning up after runs that did not.
+
+use super::marker::{self, Found, Marker};
+use super::store::Workplace;
+use super::{EngineError, Settings, crew_for};
+use plimsoll_plan::{Plan, RelPath};
+use plimsoll_target::{Purpose, Target, Visitor};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Removes what runs left in a directory that carries Plimsoll's marker: the trees that the
+/// marker lists, the marker, and the directory itself if Plimsoll made it. Returns the paths of
+/// what was left because Plimsoll did not make it, relative to the work directory of the run.
+///
+/// # Errors
+/// [`EngineError::Refused`] if the directory carries no marker or a run is using it,
+/// [`EngineError::Failed`] if something could not be removed.
+pub fn clean(dir: &Path, settings: &Settings) -> Result<Vec<String>, EngineError> {
+    let dir = std::path::absolute(dir).map_err(EngineError::refused)?;
+    // A path that ends in a dot is the directory before it.
+    let dir: PathBuf = dir.components().collect();
+    let mut plan = Plan::empty("clean");
+    plan.place.dir = dir;
+    let look = Look { plan: &plan };
+    let marker = plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, look)
+        .map_err(EngineError::refused)??;
+    let work_dir = work_dir(&plan.place.dir, &marker.guard)?;
+    plan.place.dir = work_dir;
+    plan.place.guards = vec![marker.guard];
+    let clean = Clean { plan: &plan };
+    plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, clean)
+        .map_err(EngineError::refused)?
+}
+
+/// The work directory of the run that guarded `dir` as `guard` below it.
+fn work_dir(dir: &Path, guard: &RelPath) -> Result<PathBuf, EngineError> {
+    let mut at = dir;
+    for name in guard.as_str().rsplit('/').filter(|n| !n.is_empty()) {
+        match at.parent() {
+            Some(above) if at.file_name().is_some_and(|n| n == name) => at = above,
+            _ => {
+                return Err(EngineError::Refused(format!(
+                    "`{}` was `{guard}` in its work directory and was moved since; move it back",
+                    dir.display()
+                )));
+            }
+        }
+    }
+    Ok(at.to_owned())
+}
+
+struct Look<'a> {
+    plan: &'a Plan,
+}
+
+impl Visitor for Look<'_> {
+    type Output = Result<Marker, EngineError>;
+
+    fn visit<T: Target>(self, target: T) -> Self::Output {
+        let crew = crew_for(Arc::new(target), self.plan)?;
+        match marker::look(&crew, self.plan, &RelPath::default()).map_err(EngineError::refused)? {
+            Found::Ours(marker) => Ok(marker),
+            Found::Nothing | Found::Empty => Err(EngineError::Refused(format!(
+                "`{}` carries no marker of Plimsoll: there is nothing to clean",
+                self.plan.place.dir.display()
+            ))),
+        }
+    }
+}
+
+struct Clean<'a> {
+    plan: &'a Plan,
+}
+
+impl Visitor for Clean<'_> {
+    type Output = Result<Vec<String>, EngineError>;
+
+    fn visit<T: Target>(self, target: T) -> Self::Output {
+        let crew = crew_for(Arc::new(target), self.plan)?;
+        let mut place = Workplace::claim(&crew, self.plan)?;
+        let left = place.clean_listed();
+        left.map_err(|e| place.failed(e))
+    }
+}

@@ -1,0 +1,453 @@
+//! The ranks of a run as the engine sees them: what goes wrong at one of them is known at all,
+//! and what they measured becomes one result.
+
+use super::EngineError;
+use crate::outcome::{Failure, Outcome, StageOutcome, Window};
+use crate::worker::{RankStates, Sample};
+use plimsoll_measure::{Interval, RankStage, WindowTotals};
+use plimsoll_plan::{Advances, Pattern, Plan, Samples, StageWork};
+use plimsoll_ranks::{News, RankError, Ranks};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+/// The ranks of a run.
+pub(crate) struct Team<'a> {
+    ranks: &'a dyn Ranks,
+    /// The others were asked to stop.
+    told: Cell<bool>,
+}
+
+/// An error on its way to the other ranks.
+#[derive(Serialize, Deserialize)]
+enum Trouble {
+    Refused(String),
+    Failed(String),
+    Interrupted,
+}
+
+/// What a rank tells of a part of a run in which workers worked.
+#[derive(Serialize, Deserialize, Default)]
+struct Report {
+    windows: Vec<WindowTotals>,
+    /// Processor time of the rank's process in each window: user and system, in seconds.
+    cpu: Vec<(f64, f64)>,
+    /// One for each window and place in it.
+    intervals: BTreeMap<(u32, u64), Interval>,
+    failure: Option<(u32, Failure)>,
+    interrupted: bool,
+    stuck: Vec<String>,
+    notes: Vec<String>,
+    lanes: usize,
+}
+
+/// How a part of a run ended, for every rank to know.
+#[derive(Serialize, Deserialize)]
+struct Verdict {
+    failure: Option<Failure>,
+    interrupted: bool,
+    stuck: Vec<String>,
+    states: Option<(Vec<u64>, Vec<u64>)>,
+}
+
+fn pack<T: Serialize>(value: &T) -> Vec<u8> {
+    // Only types that cannot be serialised at all make this fail.
+    postcard::to_allocvec(value).unwrap_or_default()
+}
+
+fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, EngineError> {
+    postcard::from_bytes(bytes)
+        .map_err(|e| EngineError::Failed(format!("a rank sent something unreadable: {e}")))
+}
+
+fn lost(e: RankError) -> EngineError {
+    EngineError::Failed(e.to_string())
+}
+
+impl<'a> Team<'a> {
+    pub(crate) fn new(ranks: &'a dyn Ranks) -> Self {
+        Self {
+            ranks,
+            told: Cell::new(false),
+        }
+    }
+
+    pub(crate) fn rank(&self) -> u32 {
+        self.ranks.rank()
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.ranks.size()
+    }
+
+    pub(crate) fn leads(&self) -> bool {
+        self.rank() == 0
+    }
+
+    pub(crate) fn is_alone(&self) -> bool {
+        self.size() == 1
+    }
+
+    /// All ranks have come here and none had an error; otherwise every rank has one, its own or
+    /// that of the first rank that has one.
+    pub(crate) fn agree<T>(&self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+        if self.is_alone() {
+            return result;
+        }
+        let mine = result.as_ref().err().map(|e| {
+            let trouble = match e {
+                EngineError::Refused(e) => Trouble::Refused(e.clone()),
+                EngineError::Failed(e) => Trouble::Failed(e.clone()),
+                EngineError::Interrupted => Trouble::Interrupted,
+            };
+            (self.rank(), trouble)
+        });
+        let first = |mine: Vec<u8>, theirs: Vec<u8>| {
+            // An empty option is a single zero byte.
+            if mine == [0] { theirs } else { mine }
+        };
+        let all = self
+            .ranks
+            .reduce(pack(&mine), &mut { first })
+            .map_err(lost)?;
+        let all = self
+            .ranks
+            .broadcast(all.unwrap_or_default())
+            .map_err(lost)?;
+        let (value, trouble) = (result?, unpack::<Option<(u32, Trouble)>>(&all)?);
+        match trouble {
+            None => Ok(value),
+            Some((rank, Trouble::Refused(e))) => {
+                Err(EngineError::Refused(format!("rank {rank}: {e}")))
+            }
+            Some((rank, Trouble::Failed(e))) => {
+                Err(EngineError::Failed(format!("rank {rank}: {e}")))
+            }
+            Some((_, Trouble::Interrupted)) => Err(EngineError::Interrupted),
+        }
+    }
+
+    /// Whether any rank says so.
+    pub(crate) fn any(&self, mine: bool) -> Result<bool, EngineError> {
+        self.max(u64::from(mine)).map(|all| all > 0)
+    }
+
+    /// The largest number of all ranks.
+    pub(crate) fn max(&self, mine: u64) -> Result<u64, EngineError> {
+        if self.is_alone() {
+            return Ok(mine);
+        }
+        self.ranks.max(mine).map_err(lost)
+    }
+
+    pub(crate) fn barrier(&self) -> Result<(), EngineError> {
+        if self.is_alone() {
+            return Ok(());
+        }
+        self.ranks.barrier().map_err(lost)
+    }
+
+    /// Asks all ranks to end the part of the run that is under way.
+    pub(crate) fn ask_to_stop(&self) {
+        if !self.is_alone() && !self.told.replace(true) {
+            self.ranks.request_stop();
+        }
+    }
+
+    /// What the other ranks have said meanwhile.
+    pub(crate) fn news(&self) -> News {
+        if self.is_alone() {
+            return News::Nothing;
+        }
+        self.ranks.poll()
+    }
+
+    /// Share of a number that falls to this rank when worker i belongs to rank i modulo the ranks.
+    pub(crate) fn share_of(&self, total: u64) -> u64 {
+        share(total, self.rank(), self.size())
+    }
+
+    /// Makes one result of what all ranks measured in a part of the run, at rank 0; the others
+    /// keep their own. Every rank learns whether the run goes on. `windows` is how many windows
+    /// the outcome had before. Returns the intervals of all ranks at rank 0.
+    pub(crate) fn merge(
+        &self,
+        plan: &Plan,
+        outcome: &mut Outcome,
+        windows: usize,
+        intervals: Vec<Interval>,
+        stage: Option<LocalStage>,
+        states: &mut Option<RankStates>,
+    ) -> Result<Merged, EngineError> {
+        let mut merged = Merged {
+            intervals,
+            samples: Vec::new(),
+        };
+        if !self.is_alone() {
+            self.merge_reports(outcome, windows, &mut merged)?;
+        }
+        let decided = match stage {
+            Some(stage) => self.merge_stage(plan, outcome, stage, states, &mut merged)?,
+            None => None,
+        };
+        if !self.is_alone() {
+            self.share_verdict(outcome, decided, states)?;
+        }
+        Ok(merged)
+    }
+
+    fn merge_reports(
+        &self,
+        outcome: &mut Outcome,
+        windows: usize,
+        merged: &mut Merged,
+    ) -> Result<(), EngineError> {
+        let new = &outcome.windows[windows..];
+        let cpu = |w: &Window| {
+            let process = w.system.process.as_ref();
+            process.map_or((0.0, 0.0), |p| (p.user_s, p.system_s))
+        };
+        let report = Report {
+            windows: new.iter().map(|w| w.totals.clone()).collect(),
+            cpu: new.iter().map(cpu).collect(),
+            intervals: std::mem::take(&mut merged.intervals)
+                .into_iter()
+                .map(|i| ((i.window, i.index), i))
+                .collect(),
+            failure: outcome.failure.clone().map(|f| (self.rank(), f)),
+            interrupted: outcome.interrupted,
+            stuck: outcome.stuck.clone(),
+            notes: outcome.notes.clone(),
+            lanes: outcome.lanes,
+        };
+        let mut broken = None;
+        let mut combine = |mine: Vec<u8>, theirs: Vec<u8>| match (
+            unpack::<Report>(&mine),
+            unpack::<Report>(&theirs),
+        ) {
+            (Ok(mut mine), Ok(theirs)) => {
+                mine.add(theirs);
+                pack(&mine)
+            }
+            (Err(e), _) | (_, Err(e)) => {
+                broken = Some(e);
+                mine
+            }
+        };
+        let all = self
+            .ranks
+            .reduce(pack(&report), &mut combine)
+            .map_err(lost)?;
+        if let Some(e) = broken {
+            return Err(e);
+        }
+        let Some(all) = all else {
+            return Ok(());
+        };
+        let all: Report = unpack(&all)?;
+        merged.intervals = all.intervals.into_values().collect();
+        for (i, totals) in all.windows.into_iter().enumerate() {
+            let Some(window) = outcome.windows.get_mut(windows + i) else {
+                break;
+            };
+            // A rank's clock is compared with no other's: only lengths are.
+            window.totals = WindowTotals {
+                start: window.totals.start,
+                end: window.totals.start + (totals.end - totals.start),
+                ..totals
+            };
+            if let (Some(process), Some((user, system))) =
+                (window.system.process.as_mut(), all.cpu.get(i))
+            {
+                (process.user_s, process.system_s) = (*user, *system);
+            }
+        }
+        outcome.failure = all.failure.map(|(rank, failure)| failure.at_rank(rank));
+        outcome.interrupted = all.interrupted;
+        outcome.stuck = all.stuck;
+        outcome.notes = all.notes;
+        outcome.lanes = all.lanes;
+        Ok(())
+    }
+
+    /// What each rank did in a stage comes to rank 0, which decides where all of them are.
+    fn merge_stage(
+        &self,
+        plan: &Plan,
+        outcome: &mut Outcome,
+        local: LocalStage,
+        states: &mut Option<RankStates>,
+        merged: &mut Merged,
+    ) -> Result<Option<RankStates>, EngineError> {
+        let LocalStage {
+            stage,
+            done,
+            samples,
+        } = local;
+        let Some(pattern) = plan.groups.first().and_then(|g| g.program.pattern()) else {
+            return Ok(None);
+        };
+        let mut ranks = Vec::new();
+        let mut broken = None;
+        let mut take = |_: u32, bytes: Vec<u8>| match unpack::<RankStage>(&bytes) {
+            Ok(one) => ranks.push(one),
+            Err(e) => broken = Some(e),
+        };
+        if self.is_alone() {
+            ranks.push(done);
+        } else {
+            self.ranks.collect(pack(&done), &mut take).map_err(lost)?;
+        }
+        if let Some(e) = broken {
+            return Err(e);
+        }
+        if pattern.samples == Samples::All && !self.is_alone() {
+            let mut take = |rank: u32, bytes: Vec<u8>| {
+                if let Ok(samples) = unpack(&bytes) {
+                    merged.samples.push((rank, samples));
+                }
+            };
+            self.ranks
+                .collect(pack(&samples), &mut take)
+                .map_err(lost)?;
+        } else if !samples.is_empty() {
+            merged.samples.push((self.rank(), samples));
+        }
+        if !self.leads() {
+            return Ok(None);
+        }
+        let before = states.clone().unwrap_or_else(|| RankStates::new(pattern));
+        let next = advanced(pattern, stage, before, &ranks);
+        if self.is_alone() {
+            *states = Some(next.clone());
+        }
+        outcome.stages.push(StageOutcome { stage, ranks });
+        Ok(Some(next))
+    }
+
+    fn share_verdict(
+        &self,
+        outcome: &mut Outcome,
+        decided: Option<RankStates>,
+        states: &mut Option<RankStates>,
+    ) -> Result<(), EngineError> {
+        let verdict = Verdict {
+            failure: outcome.failure.clone(),
+            interrupted: outcome.interrupted,
+            stuck: outcome.stuck.clone(),
+            states: decided.map(|s| (s.position, s.made)),
+        };
+        let verdict = self.ranks.broadcast(pack(&verdict)).map_err(lost)?;
+        let verdict: Verdict = unpack(&verdict)?;
+        outcome.failure = verdict.failure;
+        outcome.interrupted = verdict.interrupted;
+        outcome.stuck = verdict.stuck;
+        if let Some((position, made)) = verdict.states {
+            *states = Some(RankStates { position, made });
+        }
+        Ok(())
+    }
+}
+
+/// What came of a part of a run, besides what is in the outcome.
+pub(crate) struct Merged {
+    pub(crate) intervals: Vec<Interval>,
+    /// The time of every operation, by rank and row, where it was kept.
+    pub(crate) samples: Vec<(u32, Vec<Vec<Sample>>)>,
+}
+
+/// What this process's rank did in a stage.
+pub(crate) struct LocalStage {
+    pub(crate) stage: u32,
+    pub(crate) done: RankStage,
+    pub(crate) samples: Vec<Vec<Sample>>,
+}
+
+/// Share of `total` things of which thing i belongs to rank i modulo the ranks.
+fn share(total: u64, rank: u32, size: u32) -> u64 {
+    let (rank, size) = (u64::from(rank), u64::from(size.max(1)));
+    total / size + u64::from(rank < total % size)
+}
+
+/// Where the ranks are after a stage.
+fn advanced(
+    pattern: &Pattern,
+    stage: u32,
+    mut states: RankStates,
+    ranks: &[RankStage],
+) -> RankStates {
+    let work = pattern.stages.get(stage as usize).map(|s| &s.work);
+    for done in ranks {
+        let at = done.rank as usize;
+        match work {
+            Some(StageWork::Objects(l)) => match l.advances {
+                Advances::Nothing => {}
+                Advances::Position => states.position[at] += done.rounds,
+                Advances::Made => states.made[at] = done.rounds,
+            },
+            Some(StageWork::Transfers(t)) if t.write => states.made[at] = done.rounds,
+            Some(StageWork::Transfers(_)) | None => {}
+        }
+    }
+    states
+}
+
+impl Report {
+    fn add(&mut self, other: Self) {
+        for (i, theirs) in other.windows.into_iter().enumerate() {
+            match self.windows.get_mut(i) {
+                None => self.windows.push(theirs),
+                Some(mine) => {
+                    let length = (mine.end - mine.start).max(theirs.end - theirs.start);
+                    mine.end = mine.start + length;
+                    mine.in_flight += theirs.in_flight;
+                    for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
+                        mine.add(theirs);
+                    }
+                }
+            }
+        }
+        for (i, (user, system)) in other.cpu.into_iter().enumerate() {
+            match self.cpu.get_mut(i) {
+                None => self.cpu.push((user, system)),
+                Some(mine) => *mine = (mine.0 + user, mine.1 + system),
+            }
+        }
+        for (key, theirs) in other.intervals {
+            match self.intervals.get_mut(&key) {
+                None => drop(self.intervals.insert(key, theirs)),
+                Some(mine) => {
+                    mine.length = mine.length.max(theirs.length);
+                    for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
+                        mine.add(theirs);
+                    }
+                }
+            }
+        }
+        self.failure = self.failure.take().or(other.failure);
+        self.interrupted |= other.interrupted;
+        self.stuck.extend(other.stuck);
+        for note in other.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        self.lanes += other.lanes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_and_differ_by_one_at_most() {
+        for total in 0..40u64 {
+            for size in 1..9u32 {
+                let shares: Vec<u64> = (0..size).map(|r| share(total, r, size)).collect();
+                assert_eq!(shares.iter().sum::<u64>(), total);
+                assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What objects hold, and what is wrong with what was found in one.
+
+use plimsoll_plan::Pattern;
+
+/// Bytes that say by themselves which object and place they belong to.
+const BLOCK: usize = 64;
+
+/// Begins every block of an object whose contents are verified.
+const MAGIC: u32 = 0x504c_494d;
+
+/// Buffers of a rank.
+pub(super) struct Contents {
+    /// What the next object that is made will hold; after a read, what it should have held.
+    pub(super) to_write: Vec<u8>,
+    /// What was read.
+    pub(super) found: Vec<u8>,
+    /// Tells runs apart whose objects have the same names.
+    seed: u32,
+}
+
+/// Which object a block belongs to, and where in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    seed: u32,
+    owner: u32,
+    set: u32,
+    number: u64,
+    offset: u64,
+}
+
+impl Contents {
+    /// Buffers for the pattern's objects; `None` without the memory.
+    pub(super) fn new(pattern: &Pattern, rank: u32, seed: u64) -> Option<Self> {
+        let size = usize::try_from(pattern.object_size).ok()?;
+        let buffer = |byte: u8| {
+            let mut buffer = Vec::new();
+            buffer.try_reserve_exact(size).ok()?;
+            buffer.resize(size, byte);
+            Some(buffer)
+        };
+        Some(Self {
+            to_write: buffer((rank % 256) as u8)?,
+            // Another value than zero, so that the pages are there before the first read.
+            found: buffer(0xa5)?,
+            seed: (seed ^ (seed >> 32)) as u32,
+        })
+    }
+
+    /// Sets what an object holds. Without verification every object of a rank holds the same.
+    #[inline]
+    pub(super) fn fill(&mut self, pattern: &Pattern, owner: u32, set: u32, number: u64) {
+        if !pattern.verify {
+            return;
+        }
+        for (i, block) in self.to_write.chunks_mut(BLOCK).enumerate() {
+            let identity = Identity {
+                seed: self.seed,
+                owner,
+                set,
+                number,
+                offset: (i * BLOCK) as u64,
+            };
+            let whole = identity.block();
+            block.copy_from_slice(&whole[..block.len()]);
+        }
+    }
+
+    /// What is wrong with what was found, in words; `None` if it is what should have been there.
+    pub(super) fn difference(&self, pattern: &Pattern) -> Option<String> {
+        if self.found == self.to_write {
+            return None;
+        }
+        let blocks = || self.found.chunks(BLOCK).zip(self.to_write.chunks(BLOCK));
+        let bad = blocks().filter(|(found, wanted)| found != wanted).count();
+        let all = blocks().count();
+        let (first, (found, wanted)) = blocks().enumerate().find(|(_, (f, w))| f != w)?;
+        let byte = found.iter().zip(wanted).position(|(f, w)| f != w)?;
+        let offset = first * BLOCK + byte;
+        let share = if bad == all {
+            "all of it".into()
+        } else {
+            format!("torn: {bad} of {all} blocks of {BLOCK} bytes")
+        };
+        let what = self.describe(pattern, found, wanted);
+        Some(format!("from byte {offset} on, {share}; there is {what}"))
+    }
+
+    /// What a block is that should have been another.
+    fn describe(&self, pattern: &Pattern, found: &[u8], wanted: &[u8]) -> String {
+        if found.iter().all(|b| *b == 0) {
+            return "nothing but zeros".into();
+        }
+        let (Some(is), Some(should)) = (Identity::of(found), Identity::of(wanted)) else {
+            return "data that Plimsoll did not write".into();
+        };
+        let name = |i: Identity| {
+            let mut path = Vec::new();
+            pattern.push_object(i.owner, i.set, i.number, &mut path);
+            String::from_utf8_lossy(&path).into_owned()
+        };
+        let same_object =
+            (is.owner, is.set, is.number) == (should.owner, should.set, should.number);
+        if is.seed != should.seed {
+            format!(
+                "stale data of a run with another seed, of byte {} of `{}`",
+                is.offset,
+                name(is)
+            )
+        } else if !same_object {
+            format!(
+                "misdirected or stale data, of byte {} of `{}`",
+                is.offset,
+                name(is)
+            )
+        } else if is.offset != should.offset {
+            format!("data of byte {} of the same object", is.offset)
+        } else {
+            "the right block with some of its bytes changed".into()
+        }
+    }
+}
+
+impl Identity {
+    /// The block: the identity itself with a checksum, then bytes that follow from it.
+    fn block(self) -> [u8; BLOCK] {
+        let mut block = [0; BLOCK];
+        block[0..4].copy_from_slice(&MAGIC.to_le_bytes());
+        block[4..8].copy_from_slice(&self.seed.to_le_bytes());
+        block[8..12].copy_from_slice(&self.owner.to_le_bytes());
+        block[12..16].copy_from_slice(&self.set.to_le_bytes());
+        block[16..24].copy_from_slice(&self.number.to_le_bytes());
+        block[24..32].copy_from_slice(&self.offset.to_le_bytes());
+        let mut state = self.hash();
+        for word in block[32..].chunks_mut(8) {
+            word.copy_from_slice(&state.to_le_bytes());
+            state = mix(state);
+        }
+        block
+    }
+
+    fn hash(self) -> u64 {
+        let mut h = mix(u64::from(self.seed) << 32 | u64::from(MAGIC));
+        h = mix(h ^ (u64::from(self.owner) << 32 | u64::from(self.set)));
+        h = mix(h ^ self.number);
+        mix(h ^ self.offset)
+    }
+
+    /// The identity in a block, if it is one; a block that is cut short by the object's end is
+    /// recognised as long as it holds the identity and its checksum.
+    fn of(block: &[u8]) -> Option<Self> {
+        let u32_at = |at: usize| Some(u32::from_le_bytes(block.get(at..at + 4)?.try_into().ok()?));
+        let u64_at = |at: usize| Some(u64::from_le_bytes(block.get(at..at + 8)?.try_into().ok()?));
+        let identity = Self {
+            seed: u32_at(4)?,
+            owner: u32_at(8)?,
+            set: u32_at(12)?,
+            number: u64_at(16)?,
+            offset: u64_at(24)?,
+        };
+        (u32_at(0)? == MAGIC && u64_at(32)? == identity.hash()).then_some(identity)
+    }
+}
+
+/// The finaliser of splitmix64 (Steele, Lea, Flood 2014).
+fn mix(mut z: u64) -> u64 {
+    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::{NameTemplate, RelPath, RootIs, Samples};
+
+    fn pattern(size: u64) -> Pattern {
+        Pattern {
+            root: RelPath::new("out").unwrap(),
+            root_is: RootIs::New,
+            leaves_objects: false,
+            set_name: NameTemplate::parse("{rank}_{set}").unwrap(),
+            object_name: NameTemplate::parse("file-{object}").unwrap(),
+            ranks: 4,
+            sets: 2,
+            object_size: size,
+            position: 0,
+            verify: true,
+            samples: Samples::Off,
+            hold_memory: None,
+            stages: vec![],
+        }
+    }
+
+    /// What is said of `found` where object (1, 0, 7) of seed 9 should be.
+    fn said(size: u64, found: impl FnOnce(&mut Contents, &Pattern)) -> Option<String> {
+        let pattern = pattern(size);
+        let mut contents = Contents::new(&pattern, 1, 9).unwrap();
+        found(&mut contents, &pattern);
+        contents.fill(&pattern, 1, 0, 7);
+        contents.difference(&pattern)
+    }
+
+    fn holds(seed: u64, owner: u32, set: u32, number: u64) -> impl Fn(&mut Contents, &Pattern) {
+        move |c, p| {
+            let mut other = Contents::new(p, 0, seed).unwrap();
+            other.fill(p, owner, set, number);
+            c.found = other.to_write;
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_recognised_at_any_size() {
+        for size in [0, 1, 31, 39, 64, 100, 3901] {
+            assert_eq!(said(size, holds(9, 1, 0, 7)), None, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_written_is_named() {
+        let other = said(3901, holds(9, 1, 1, 6)).unwrap();
+        assert!(other.contains("all of it"), "{other}");
+        assert!(other.contains("byte 0 of `out/1_1/file-6`"), "{other}");
+        let stale = said(3901, holds(8, 1, 0, 7)).unwrap();
+        assert!(stale.contains("another seed"), "{stale}");
+        let zeros = said(3901, |c, _| c.found.fill(0)).unwrap();
+        assert!(zeros.contains("zeros"), "{zeros}");
+        let alien = said(3901, |c, _| c.found.fill(7)).unwrap();
+        assert!(alien.contains("did not write"), "{alien}");
+        let torn = said(3901, |c, p| {
+            holds(9, 1, 0, 7)(c, p);
+            let good = c.found.clone();
+            holds(9, 1, 0, 6)(c, p);
+            c.found[..640].copy_from_slice(&good[..640]);
+        })
+        .unwrap();
+        assert!(
+            torn.starts_with("from byte 656 on, torn: 51 of 61 blocks"),
+            "{torn}"
+        );
+        let shifted = said(3901, |c, p| {
+            holds(9, 1, 0, 7)(c, p);
+            c.found.copy_within(64..128, 0);
+        })
+        .unwrap();
+        assert!(
+            shifted.contains("data of byte 64 of the same object"),
+            "{shifted}"
+        );
+        let flipped = said(3901, |c, p| {
+            holds(9, 1, 0, 7)(c, p);
+            c.found[100] ^= 1;
+        })
+        .unwrap();
+        assert!(flipped.starts_with("from byte 100 on"), "{flipped}");
+        assert!(flipped.contains("some of its bytes changed"), "{flipped}");
+    }
+}

@@ -1,0 +1,415 @@
+//! Ranks of a pattern: workers whose steps are generated from a few numbers.
+
+mod content;
+mod objects;
+mod transfers;
+
+use super::core::{Halt, HaltReason, path_in};
+use super::{Core, Worker};
+use crate::run::Bell;
+use crate::shared::Shared;
+use crate::sync::{Idle, WaitList, lock};
+use content::Contents;
+use plimsoll_lane::{Lane, LaneKind, Stopped};
+use plimsoll_measure::Nanos;
+use plimsoll_plan::{OnError, Pattern, Plan, Samples, Stage, StageWork};
+use plimsoll_target::{OpError, Session};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex};
+
+/// Waits shorter than this, in nanoseconds, are spun away: sleeping would make them longer. The
+/// limit is MD-Workbench's.
+const SPIN: Nanos = 10_000_000;
+
+/// Contents that were not what was written, named one by one at most.
+const NAMED: usize = 16;
+
+/// No number yet.
+const NONE: u64 = u64::MAX;
+
+/// When an operation of a rank began, in nanoseconds after the stage did, and how long it took.
+pub type Sample = (Nanos, Nanos);
+
+/// How far the ranks of a pattern have come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RankStates {
+    /// Number of the next object of each rank.
+    pub(crate) position: Vec<u64>,
+    /// Rounds each rank did in the last stage that made objects.
+    pub(crate) made: Vec<u64>,
+}
+
+impl RankStates {
+    pub(crate) fn new(pattern: &Pattern) -> Self {
+        let ranks = pattern.ranks as usize;
+        Self {
+            position: vec![pattern.position; ranks],
+            made: vec![0; ranks],
+        }
+    }
+}
+
+/// A stage that is running, as its rank and the controller see it.
+pub(crate) struct StageRun {
+    pub(crate) stage: u32,
+    pub(crate) states: RankStates,
+    /// Other ranks have a say in how many rounds are done after a stonewall.
+    pub(crate) others: bool,
+    /// Rounds done when the stonewall came or all were done, for the ranks to agree on.
+    proposed: AtomicU64,
+    agreed: AtomicU64,
+    changed: WaitList,
+    bell: Arc<Bell>,
+    pub(crate) done: Mutex<Option<StageDone>>,
+}
+
+/// What a rank did in a stage, besides what its recorder has.
+#[derive(Debug, Default)]
+pub(crate) struct StageDone {
+    pub(crate) begun: Nanos,
+    pub(crate) ended: Nanos,
+    pub(crate) rounds: u64,
+    pub(crate) stonewall_rounds: Option<u64>,
+    /// For each row, if they are kept.
+    pub(crate) samples: Vec<Vec<Sample>>,
+}
+
+impl StageRun {
+    pub(crate) fn new(stage: u32, states: RankStates, others: bool, bell: Arc<Bell>) -> Self {
+        Self {
+            stage,
+            states,
+            others,
+            proposed: AtomicU64::new(NONE),
+            agreed: AtomicU64::new(NONE),
+            changed: WaitList::default(),
+            bell,
+            done: Mutex::default(),
+        }
+    }
+
+    /// The stage itself.
+    pub(crate) fn of<'a>(&self, plan: &'a Plan) -> Option<(&'a Pattern, &'a Stage)> {
+        let pattern = plan.groups.first()?.program.pattern()?;
+        Some((pattern, pattern.stages.get(self.stage as usize)?))
+    }
+
+    /// Rounds the rank of this process has done, once it waits for the others to agree.
+    pub(crate) fn proposed(&self) -> Option<u64> {
+        Some(self.proposed.load(SeqCst)).filter(|n| *n != NONE)
+    }
+
+    /// All ranks have agreed.
+    pub(crate) fn agree(&self, rounds: u64) {
+        self.agreed.store(rounds, SeqCst);
+        self.changed.wake_all();
+    }
+
+    /// The largest number of rounds that a rank has done.
+    async fn agreed(&self, lane: &Lane, idle: &Idle, rounds: u64) -> Result<u64, Stopped> {
+        if !self.others {
+            return Ok(rounds);
+        }
+        self.proposed.store(rounds, SeqCst);
+        self.bell.ring();
+        let look = || Some(self.agreed.load(SeqCst)).filter(|n| *n != NONE);
+        self.changed.until(lane, idle, look).await
+    }
+}
+
+/// A rank at work on a stage.
+struct Rank<'a, S: Session> {
+    session: &'a mut S,
+    core: &'a mut Core,
+    shared: &'a Shared,
+    run: &'a StageRun,
+    pattern: &'a Pattern,
+    stage: &'a Stage,
+    rank: u32,
+    begun: Nanos,
+    /// Owner, set and number of the located object; a set without a number.
+    at: (u32, u32, Option<u64>),
+    contents: Contents,
+    rounds: u64,
+    stonewall_rounds: Option<u64>,
+    samples: Vec<Vec<Sample>>,
+    /// Contents that were not what was written.
+    mismatches: usize,
+}
+
+impl<S: Session> Worker<S> {
+    /// Runs a stage of the pattern to its end.
+    pub(crate) async fn run_stage(mut self) {
+        let shared = self.core.shared.clone();
+        let halt = match shared.stage.as_ref() {
+            Some(run) => match self.stage(&shared, run).await {
+                Ok(()) => Halt::new(HaltReason::Finished),
+                Err(halt) => halt,
+            },
+            None => Halt::new(HaltReason::Finished),
+        };
+        self.end(halt).await;
+    }
+
+    async fn stage(&mut self, shared: &Shared, run: &StageRun) -> Result<(), Halt> {
+        let Some((pattern, stage)) = run.of(&shared.plan) else {
+            return Ok(());
+        };
+        let rank = self.core.index;
+        let contents = Contents::new(pattern, rank, shared.plan.seed);
+        let no_memory = || self.misuse_of_run("there is no memory for the objects' contents");
+        let contents = contents.ok_or_else(no_memory)?;
+        let mut worker = Rank {
+            session: &mut self.session,
+            core: &mut self.core,
+            shared,
+            run,
+            pattern,
+            stage,
+            rank,
+            begun: 0,
+            at: (rank, 0, None),
+            contents,
+            rounds: 0,
+            stonewall_rounds: None,
+            samples: Vec::new(),
+            mismatches: 0,
+        };
+        worker.make_room_for_samples()?;
+        worker.begun = worker.core.lane.now();
+        let worked = match &stage.work {
+            StageWork::Objects(work) => worker.objects(work).await,
+            StageWork::Transfers(work) => worker.transfers(work).await,
+        };
+        *lock(&run.done) = Some(StageDone {
+            begun: worker.begun,
+            ended: worker.core.lane.now(),
+            rounds: worker.rounds,
+            stonewall_rounds: worker.stonewall_rounds,
+            samples: worker.samples,
+        });
+        worked
+    }
+
+    fn misuse_of_run(&self, error: &str) -> Halt {
+        let failure = crate::outcome::Failure::of_run(error.into());
+        Halt::new(HaltReason::Failed(failure))
+    }
+}
+
+/// An operation that has begun.
+struct Begun {
+    cpu: Option<Nanos>,
+    start: Nanos,
+}
+
+impl<S: Session> Rank<'_, S> {
+    /// Room for the times of all operations, so that none is made while one is timed.
+    fn make_room_for_samples(&mut self) -> Result<(), Halt> {
+        let wanted = match self.pattern.samples {
+            Samples::Off => false,
+            Samples::First => self.rank == 0,
+            Samples::All => true,
+        };
+        if !wanted {
+            return Ok(());
+        }
+        let rows = self.shared.rows.len();
+        self.samples = vec![Vec::new(); rows];
+        for (row, operations) in self.expected_operations() {
+            let room = &mut self.samples[row as usize];
+            let operations = usize::try_from(operations).unwrap_or(usize::MAX);
+            if room.try_reserve_exact(room.len() + operations).is_err() {
+                let error = "there is no memory for the time of every operation";
+                let failure = crate::outcome::Failure::of_run(error.into());
+                return Err(Halt::new(HaltReason::Failed(failure)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of the stage, and how often each is recorded at most.
+    fn expected_operations(&self) -> Vec<(u32, u64)> {
+        let sets = u64::from(self.pattern.sets);
+        match &self.stage.work {
+            StageWork::Objects(l) => {
+                let rounds = self.most_rounds(l.rounds);
+                let steps = l.steps.iter().map(|s| (s.row.0, rounds * sets));
+                let dirs = l.make_sets.into_iter().chain(l.remove_sets);
+                steps.chain(dirs.map(|r| (r.0, sets))).collect()
+            }
+            StageWork::Transfers(t) => {
+                let once = [Some(t.open), t.sync, Some(t.close)];
+                let once = once.into_iter().flatten().map(|r| (r.0, 1));
+                once.chain([(t.transfer.0, self.most_rounds(t.rounds))])
+                    .collect()
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, row: u32) -> Begun {
+        self.core.recorded += 1;
+        let cpu = self.core.cpu.begin(&self.core.lane, row);
+        Begun {
+            cpu,
+            start: self.core.lane.now(),
+        }
+    }
+
+    /// Records an operation that has come back; `false` if it failed and failures are only
+    /// counted. What comes first here is the reading of the clock.
+    #[inline(always)]
+    fn finish(
+        &mut self,
+        row: u32,
+        begun: &Begun,
+        bytes: u64,
+        result: Result<(), OpError>,
+    ) -> Result<bool, Halt> {
+        let end = self.core.lane.now();
+        match result {
+            Ok(()) => {
+                self.core
+                    .recorder
+                    .record(row, begun.start, end, None, bytes);
+                if let Some(before) = begun.cpu {
+                    self.sampled_cpu(row, before, end);
+                }
+                if !self.samples.is_empty() {
+                    let sample = (begun.start - self.begun, end - begun.start);
+                    self.samples[row as usize].push(sample);
+                }
+                if end >= self.core.lane.deadline() {
+                    return Err(Halt::new(HaltReason::Stopped));
+                }
+                Ok(true)
+            }
+            Err(error) => self.failed(row, end, error).map(|()| false),
+        }
+    }
+
+    #[cold]
+    fn sampled_cpu(&mut self, row: u32, before: Nanos, end: Nanos) {
+        if let Some(after) = self.core.lane.thread_cpu() {
+            let used = after - before;
+            self.core.cpu.end(&self.core.recorder, row, used, end);
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, row: u32, end: Nanos, error: OpError) -> Result<(), Halt> {
+        self.core.recorder.record_error(row, end, &error.name());
+        if end >= self.core.lane.deadline() {
+            return Err(Halt::new(HaltReason::Stopped));
+        }
+        match self.stage.on_error {
+            OnError::Count => Ok(()),
+            OnError::Stop => Err(self.halt(row, error.to_string())),
+        }
+    }
+
+    /// The end of the run because of an operation on the located name.
+    #[cold]
+    fn halt(&mut self, row: u32, error: String) -> Halt {
+        let failure = crate::outcome::Failure {
+            path: self.path(),
+            ..self.core.failure(row, error)
+        };
+        Halt::new(HaltReason::Failed(failure))
+    }
+
+    /// The located name.
+    fn path(&self) -> String {
+        let mut path = Vec::new();
+        match self.at {
+            (owner, set, Some(number)) => {
+                self.pattern.push_object(owner, set, number, &mut path);
+            }
+            (owner, set, None) => self.pattern.push_set(owner, set, &mut path),
+        }
+        path_in(&self.shared.plan, &path)
+    }
+
+    /// Makes sure, before it is timed, that an operation cannot leave the work directory.
+    async fn check_parent(&mut self, row: u32) -> Result<(), Halt> {
+        match self.session.check_parent().await {
+            Ok(()) => Ok(()),
+            Err(e) => {
+                let error = format!("the directory was replaced while the run went on: {e}");
+                Err(self.halt(row, error))
+            }
+        }
+    }
+
+    /// Waits as the stage asks for after an operation that began at `start`.
+    #[inline]
+    async fn wait_after(&mut self, start: Nanos) -> Result<(), Halt> {
+        if self.stage.waiting_factor > 0.0 {
+            self.wait_long(start).await?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    async fn wait_long(&mut self, start: Nanos) -> Result<(), Halt> {
+        let lane = &self.core.lane;
+        let now = lane.now();
+        let wait = ((now - start) as f64 * self.stage.waiting_factor) as Nanos;
+        let until = now.saturating_add(wait).min(lane.deadline());
+        if wait < SPIN && lane.kind() == LaneKind::Blocking {
+            while lane.now() < until {
+                std::hint::spin_loop();
+            }
+        } else {
+            lane.sleep_until(until).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the stonewall has come after `rounds` rounds.
+    fn at_stonewall(&self) -> bool {
+        match self.stage.stonewall {
+            Some(wall) => {
+                let after = wall.after.as_nanos() as Nanos;
+                self.core.lane.now() - self.begun >= after
+            }
+            None => false,
+        }
+    }
+
+    /// Rounds to be done in all, after `done` of `total` when the stonewall has come or all are
+    /// done: with wear-out as many as the fastest rank.
+    async fn agree(&mut self, done: u64, total: u64) -> Result<u64, Halt> {
+        let Some(wall) = self.stage.stonewall else {
+            return Ok(done);
+        };
+        if done < total {
+            self.stonewall_rounds = Some(done);
+        }
+        if !wall.wear_out {
+            return Ok(done);
+        }
+        let agreed = self
+            .run
+            .agreed(&self.core.lane, &self.shared.idle, done)
+            .await?;
+        Ok(agreed.clamp(done, total.max(done)))
+    }
+
+    /// Most rounds that a stage can do.
+    fn most_rounds(&self, rounds: plimsoll_plan::Rounds) -> u64 {
+        use plimsoll_plan::Rounds;
+        let states = &self.run.states;
+        let largest = |of: &[u64]| of.iter().copied().max().unwrap_or(0);
+        match rounds {
+            Rounds::Count(n) => n,
+            Rounds::Made => largest(&states.made),
+            Rounds::Left { window, .. } => {
+                let least = states.position.iter().copied().min().unwrap_or(0);
+                window + largest(&states.position) - least
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Stages that work on whole objects.
+
+use super::super::Halt;
+use super::Rank;
+use plimsoll_plan::{ObjectLoop, ObjectOp, ObjectStep, OperationId, Rounds};
+use plimsoll_target::{OpError, OpenHow, OpenMode, Session};
+use rustix::io::Errno;
+
+/// An object was shorter than it should be.
+pub(super) const SHORT: OpError = OpError(Errno::NODATA);
+
+/// An object did not hold what was written.
+const CORRUPT: OpError = OpError(Errno::BADMSG);
+
+/// A step, and the owner of the set it works in, for each set.
+struct Step<'a> {
+    step: &'a ObjectStep,
+    owners: Vec<u32>,
+}
+
+impl<S: Session> Rank<'_, S> {
+    pub(super) async fn objects(&mut self, work: &ObjectLoop) -> Result<(), Halt> {
+        let steps: Vec<Step<'_>> = work
+            .steps
+            .iter()
+            .map(|step| Step {
+                step,
+                owners: (0..self.pattern.sets)
+                    .map(|set| step.owner.of(self.rank, set, self.pattern.ranks))
+                    .collect(),
+            })
+            .collect();
+        if let Some(row) = work.make_sets {
+            self.each_set(row, true).await?;
+        }
+        let steps = if self.rank > 0 && self.pattern.shares_objects() {
+            vec![]
+        } else {
+            steps
+        };
+        if work.set_by_set {
+            self.set_by_set(work, &steps).await?;
+        } else {
+            self.round_by_round(work, &steps).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes or removes the sets of this rank. Sets that all share are rank 0's.
+    async fn each_set(&mut self, row: OperationId, make: bool) -> Result<(), Halt> {
+        if self.rank > 0 && !self.pattern.set_name.has_rank() {
+            return Ok(());
+        }
+        for set in 0..self.pattern.sets {
+            self.set(row, set, make).await?;
+        }
+        Ok(())
+    }
+
+    async fn set(&mut self, row: OperationId, set: u32, make: bool) -> Result<(), Halt> {
+        if self.pattern.set_name.is_empty() {
+            return Ok(());
+        }
+        self.at = (self.rank, set, None);
+        let (pattern, rank) = (self.pattern, self.rank);
+        self.session.locate(|p| pattern.push_set(rank, set, p));
+        self.check_parent(row.0).await?;
+        let begun = self.begin(row.0);
+        let result = if make {
+            self.session.make_dir().await
+        } else {
+            self.session.remove_dir().await
+        };
+        self.finish(row.0, &begun, 0, result)?;
+        self.wait_after(begun.start).await
+    }
+
+    async fn round_by_round(&mut self, work: &ObjectLoop, steps: &[Step<'_>]) -> Result<(), Halt> {
+        let total = self.most_rounds(work.rounds);
+        let first = self.run.states.position[self.rank as usize];
+        let mut end = total;
+        let mut f = 0;
+        let mut agreed = self.stage.stonewall.is_none();
+        loop {
+            if f >= end || (!agreed && self.at_stonewall()) {
+                if agreed {
+                    break;
+                }
+                agreed = true;
+                end = self.agree(f, total).await?;
+                continue;
+            }
+            self.core.lane.breathe().await;
+            for set in 0..self.pattern.sets {
+                self.steps(work.rounds, steps, set, first + f, f).await?;
+            }
+            f += 1;
+            self.rounds = f;
+        }
+        if let Some(row) = work.remove_sets {
+            self.each_set(row, false).await?;
+        }
+        Ok(())
+    }
+
+    async fn set_by_set(&mut self, work: &ObjectLoop, steps: &[Step<'_>]) -> Result<(), Halt> {
+        let states = &self.run.states;
+        let position = |rank: u32| states.position[rank as usize];
+        let ranks = self.pattern.ranks;
+        for set in 0..self.pattern.sets {
+            let numbers = match work.rounds {
+                Rounds::Left {
+                    window,
+                    deleted_by,
+                    made_by,
+                } => {
+                    let first = position(deleted_by.of(self.rank, set, ranks));
+                    first..window + position(made_by.of(self.rank, set, ranks))
+                }
+                rounds => {
+                    let first = position(self.rank);
+                    first..first + self.most_rounds(rounds)
+                }
+            };
+            let first = numbers.start;
+            for number in numbers {
+                self.core.lane.breathe().await;
+                self.steps(work.rounds, steps, set, number, number - first)
+                    .await?;
+            }
+            self.rounds = self.most_rounds(work.rounds);
+            let mine = self.rank == 0 || self.pattern.set_name.has_rank();
+            if let Some(row) = work.remove_sets.filter(|_| mine) {
+                self.set(row, set, false).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps of one round in one set; when one fails, those after it are left out.
+    #[inline]
+    async fn steps(
+        &mut self,
+        rounds: Rounds,
+        steps: &[Step<'_>],
+        set: u32,
+        number: u64,
+        round: u64,
+    ) -> Result<(), Halt> {
+        for Step { step, owners } in steps {
+            let owner = owners[set as usize];
+            if rounds == Rounds::Made && round >= self.run.states.made[owner as usize] {
+                continue;
+            }
+            if !self.object(step, owner, set, number + step.offset).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One operation on an object; `false` if it failed and failures are only counted.
+    #[inline]
+    async fn object(
+        &mut self,
+        step: &ObjectStep,
+        owner: u32,
+        set: u32,
+        number: u64,
+    ) -> Result<bool, Halt> {
+        let row = step.row.0;
+        self.at = (owner, set, Some(number));
+        let pattern = self.pattern;
+        self.session
+            .locate(|p| pattern.push_object(owner, set, number, p));
+        let size = self.pattern.object_size;
+        let (begun, went) = match step.op {
+            ObjectOp::Stat => {
+                let begun = self.begin(row);
+                let result = self.session.stat().await.map(|_| ());
+                let went = self.finish(row, &begun, 0, result)?;
+                (begun, went)
+            }
+            ObjectOp::Read => {
+                let begun = self.begin(row);
+                let result = self.read_object().await;
+                let went = self.finish(row, &begun, size, result)?;
+                if went && self.pattern.verify {
+                    self.verify(row, owner, set, number)?;
+                }
+                (begun, went)
+            }
+            ObjectOp::Delete => {
+                self.check_parent(row).await?;
+                let begun = self.begin(row);
+                let result = self.session.unlink().await;
+                let went = self.finish(row, &begun, 0, result)?;
+                (begun, went)
+            }
+            ObjectOp::Create { sync } => {
+                self.check_parent(row).await?;
+                self.contents.fill(self.pattern, owner, set, number);
+                let begun = self.begin(row);
+                let result = self.create_object(sync).await;
+                let went = self.finish(row, &begun, size, result)?;
+                (begun, went)
+            }
+        };
+        self.wait_after(begun.start).await?;
+        Ok(went)
+    }
+
+    #[inline]
+    async fn create_object(&mut self, sync: bool) -> Result<(), OpError> {
+        let how = OpenHow {
+            create: true,
+            truncate: true,
+            planned_size: self.pattern.object_size,
+            ..OpenHow::plain(OpenMode::Write)
+        };
+        let handle = self.session.open(how).await?;
+        let bytes = &self.contents.to_write;
+        let mut done = Ok(());
+        if !bytes.is_empty() {
+            done = self.session.write_bytes(&handle, 0, bytes).await;
+        }
+        if sync && done.is_ok() {
+            done = self.session.fsync(&handle).await;
+        }
+        let closed = self.session.close(handle).await;
+        done.and(closed)
+    }
+
+    #[inline]
+    async fn read_object(&mut self) -> Result<(), OpError> {
+        let how = OpenHow {
+            planned_size: self.pattern.object_size,
+            ..OpenHow::plain(OpenMode::Read)
+        };
+        let handle = self.session.open(how).await?;
+        let bytes = &mut self.contents.found;
+        let mut done = Ok(());
+        let mut at = 0;
+        while at < bytes.len() && done.is_ok() {
+            match self
+                .session
+                .read_bytes(&handle, at as u64, &mut bytes[at..])
+                .await
+            {
+                Ok(0) => done = Err(SHORT),
+                Ok(n) => at += n as usize,
+                Err(e) => done = Err(e),
+            }
+        }
+        let closed = self.session.close(handle).await;
+        done.and(closed)
+    }
+
+    /// Compares what was read with what was written, untimed. A difference is an error of the
+    /// read that it was found by.
+    fn verify(&mut self, row: u32, owner: u32, set: u32, number: u64) -> Result<(), Halt> {
+        self.contents.fill(self.pattern, owner, set, number);
+        let Some(what) = self.contents.difference(self.pattern) else {
+            return Ok(());
+        };
+        self.mismatches += 1;
+        if self.mismatches <= super::NAMED {
+            let path = self.path();
+            self.shared
+                .note(format!("`{path}` does not hold what was written: {what}"));
+        }
+        let end = self.core.lane.now();
+        self.failed(row, end, CORRUPT)
+    }
+}

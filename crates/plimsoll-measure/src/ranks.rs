@@ -1,0 +1,107 @@
+//! What each rank of a pattern did in a stage.
+
+use crate::{Latency, Nanos, OpTotals};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What one rank did in a stage that all ranks began together.
+///
+/// Times are by the rank's own clock; clocks of different ranks are never compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RankStage {
+    /// The rank.
+    pub rank: u32,
+    /// From the common start to the end of the rank's own work, in nanoseconds.
+    pub time_ns: Nanos,
+    /// From the common start until every rank had ended, in nanoseconds.
+    pub time_with_barrier_ns: Nanos,
+    /// Rounds done.
+    pub rounds: u64,
+    /// Rounds done when the stonewall came; null if it did not come.
+    pub stonewall_rounds: Option<u64>,
+    /// One entry a row of the results.
+    pub rows: Vec<RankRow>,
+}
+
+/// What one rank did of one operation in a stage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RankRow {
+    /// Operations that succeeded.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Least, first quartile, median, third quartile, 90th and 99th percentile, and greatest
+    /// latency in nanoseconds.
+    pub quantiles_ns: [Nanos; 7],
+}
+
+impl From<&OpTotals> for RankRow {
+    fn from(totals: &OpTotals) -> Self {
+        Self {
+            ops: totals.ops,
+            bytes: totals.bytes,
+            errors: totals.error_count(),
+            quantiles_ns: seven(&totals.service),
+        }
+    }
+}
+
+/// Least, first quartile, median, third quartile, 90th and 99th percentile, and greatest sample
+/// by MD-Workbench's rule, in nanoseconds; all 0 without samples.
+///
+/// Its quantile `q` of `n` sorted samples is the one at place `round(q·n + 0.49)`, counted from
+/// 0 and here never past the last; its median of an even number is the mean of the middle two.
+/// Least and greatest are exact, the others within a thousandth.
+#[must_use]
+pub fn seven(latency: &Latency) -> [Nanos; 7] {
+    let n = latency.count();
+    if n == 0 {
+        return [0; 7];
+    }
+    let at = |q: f64| latency.nth((q * n as f64 + 0.49).round() as u64);
+    let median = if n.is_multiple_of(2) {
+        let (low, high) = (latency.nth(n / 2 - 1), latency.nth(n / 2));
+        low + (high - low) / 2
+    } else {
+        latency.nth(n / 2)
+    };
+    [
+        latency.min(),
+        at(0.25),
+        median,
+        at(0.75),
+        at(0.90),
+        at(0.99),
+        latency.max(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn seven_numbers_are_those_of_the_sorted_samples(
+            mut samples in prop::collection::vec(1u64..10_000_000_000, 1..300),
+        ) {
+            let mut latency = Latency::default();
+            samples.iter().for_each(|s| latency.record(*s));
+            samples.sort_unstable();
+            let n = samples.len();
+            let at = |q: f64| samples[((q * n as f64 + 0.49).round() as usize).min(n - 1)] as f64;
+            let middle = if n % 2 == 0 {
+                (samples[n / 2 - 1] + samples[n / 2]) as f64 / 2.0
+            } else {
+                samples[n / 2] as f64
+            };
+            let exact = [samples[0] as f64, at(0.25), middle, at(0.75), at(0.9), at(0.99), samples[n - 1] as f64];
+            for (got, exact) in seven(&latency).into_iter().zip(exact) {
+                prop_assert!((got as f64 - exact).abs() <= exact * 1e-3 + 1.0, "{got} for {exact}");
+            }
+        }
+    }
+}

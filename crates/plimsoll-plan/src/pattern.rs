@@ -1,0 +1,502 @@
+//! Patterns: programs that are generated from a few numbers instead of written out. Every worker
+//! is a rank, and all ranks meet before each stage.
+
+use crate::fileset::RelPath;
+use crate::options::OnError;
+use crate::program::OperationId;
+use crate::units::seconds;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// Objects (small files) in sets (directories), and what the ranks do with them, stage by stage.
+///
+/// MD-Workbench's pattern, mdtest's and IOR's are all values of this.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pattern {
+    /// Directory that holds everything, relative to the work directory.
+    pub root: RelPath,
+    /// What is done about the root before the first stage.
+    pub root_is: RootIs,
+    /// Whether the root and all that is in it stay for a later run of other stages.
+    pub leaves_objects: bool,
+    /// Name of a set's directory below the root; empty if objects lie in the root itself.
+    pub set_name: NameTemplate,
+    /// Name of an object in its set.
+    pub object_name: NameTemplate,
+    /// Ranks, each a worker in a process of its own; at least 1.
+    pub ranks: u32,
+    /// Sets of each rank; at least 1.
+    pub sets: u32,
+    /// Bytes of an object.
+    pub object_size: u64,
+    /// Number of the first object, before anything has moved on.
+    pub position: u64,
+    /// Contents depend on the object and the offset, and what is read is compared with them;
+    /// otherwise an object of rank r holds the byte r mod 256.
+    pub verify: bool,
+    /// Which ranks keep the time of every operation.
+    pub samples: Samples,
+    /// Before the first stage memory is taken until only so many bytes are free, and held.
+    pub hold_memory: Option<u64>,
+    /// What is done, in order.
+    pub stages: Vec<Stage>,
+}
+
+/// What is done about a pattern's root before its first stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RootIs {
+    /// Made, or used if it is empty; refused if anything is in it.
+    New,
+    /// As an earlier run of the same pattern left it; refused if none did.
+    Kept,
+}
+
+/// Which ranks of a [`Pattern`] keep the time of every operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Samples {
+    /// None: distributions only.
+    #[default]
+    Off,
+    /// Rank 0.
+    First,
+    /// All of them.
+    All,
+}
+
+/// A name made of fixed text and numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct NameTemplate(pub Vec<NamePiece>);
+
+/// A piece of a [`NameTemplate`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NamePiece {
+    /// This text.
+    Text(String),
+    /// The rank that owns the set, with at least so many digits.
+    Rank(u8),
+    /// Number of the set in its rank.
+    Set,
+    /// Number of the object in its set.
+    Object,
+}
+
+impl NameTemplate {
+    /// The template of a text with `{rank}`, `{rank:8}` (eight digits at least), `{set}` and
+    /// `{object}` in it.
+    ///
+    /// # Errors
+    /// One sentence that says what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some(open) = rest.find('{') {
+            let close = rest[open..]
+                .find('}')
+                .ok_or_else(|| format!("`{text}`: a brace is not closed"))?;
+            if open > 0 {
+                pieces.push(NamePiece::Text(rest[..open].into()));
+            }
+            let word = &rest[open + 1..open + close];
+            pieces.push(match word.split_once(':') {
+                None if word == "rank" => NamePiece::Rank(1),
+                None if word == "set" => NamePiece::Set,
+                None if word == "object" => NamePiece::Object,
+                Some(("rank", digits)) => {
+                    NamePiece::Rank(
+                        digits.parse().ok().filter(|d| *d <= 20).ok_or_else(|| {
+                            format!("`{text}`: `{digits}` is no number of digits")
+                        })?,
+                    )
+                }
+                _ => {
+                    return Err(format!(
+                        "`{text}`: expected rank, set or object, not `{word}`"
+                    ));
+                }
+            });
+            rest = &rest[open + close + 1..];
+        }
+        if !rest.is_empty() {
+            pieces.push(NamePiece::Text(rest.into()));
+        }
+        Ok(Self(pieces))
+    }
+
+    /// Appends the name of an object, or of a set.
+    #[inline]
+    pub fn push(&self, rank: u32, set: u32, object: u64, out: &mut Vec<u8>) {
+        for piece in &self.0 {
+            match piece {
+                NamePiece::Text(text) => out.extend_from_slice(text.as_bytes()),
+                NamePiece::Rank(digits) => push_number(u64::from(rank), *digits as usize, out),
+                NamePiece::Set => push_number(u64::from(set), 1, out),
+                NamePiece::Object => push_number(object, 1, out),
+            }
+        }
+    }
+
+    /// Whether a name could have been made by this template.
+    #[must_use]
+    pub fn matches(&self, name: &[u8]) -> bool {
+        fn rest(pieces: &[NamePiece], name: &[u8]) -> bool {
+            let Some((first, others)) = pieces.split_first() else {
+                return name.is_empty();
+            };
+            match first {
+                NamePiece::Text(text) => name
+                    .strip_prefix(text.as_bytes())
+                    .is_some_and(|n| rest(others, n)),
+                number => {
+                    let least = match number {
+                        NamePiece::Rank(digits) => usize::from(*digits).max(1),
+                        _ => 1,
+                    };
+                    let digits = name.iter().take_while(|b| b.is_ascii_digit()).count();
+                    (least..=digits).rev().any(|n| rest(others, &name[n..]))
+                }
+            }
+        }
+        rest(&self.0, name)
+    }
+
+    /// Whether names differ between ranks.
+    #[must_use]
+    pub fn has_rank(&self) -> bool {
+        self.0.iter().any(|p| matches!(p, NamePiece::Rank(_)))
+    }
+
+    /// Whether there is no name at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Appends a number in decimal, with zeros before it up to so many digits.
+#[inline]
+fn push_number(mut n: u64, digits: usize, out: &mut Vec<u8>) {
+    let mut text = [b'0'; 20];
+    let mut at = text.len();
+    loop {
+        at -= 1;
+        text[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&text[at.min(text.len() - digits.min(text.len()))..]);
+}
+
+impl fmt::Display for NameTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for piece in &self.0 {
+            match piece {
+                NamePiece::Text(text) => f.write_str(text)?,
+                NamePiece::Rank(0 | 1) => f.write_str("{rank}")?,
+                NamePiece::Rank(digits) => write!(f, "{{rank:{digits}}}")?,
+                NamePiece::Set => f.write_str("{set}")?,
+                NamePiece::Object => f.write_str("{object}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A part of a [`Pattern`] that all ranks begin together; it is a measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stage {
+    /// Name, such as `precreate`; stages that repeat have the same.
+    pub name: String,
+    /// Which repetition it is, from 0.
+    pub iteration: u32,
+    /// What is done.
+    pub work: StageWork,
+    /// What an error of an operation does.
+    pub on_error: OnError,
+    /// After each operation a rank waits so many times as long as the operation took.
+    pub waiting_factor: f64,
+    /// Ends the stage early.
+    pub stonewall: Option<Stonewall>,
+    /// Before the stage, untimed, memory is taken until only so many bytes are free, and freed.
+    pub squeeze_memory: Option<u64>,
+}
+
+/// End of a stage by time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stonewall {
+    /// Seconds after which a rank begins no other round.
+    #[serde(with = "seconds", rename = "after_s")]
+    #[schemars(with = "f64", rename = "after_s")]
+    pub after: Duration,
+    /// Then all ranks agree on the largest number of rounds that one has done, and do as many.
+    pub wear_out: bool,
+}
+
+/// What the ranks do in a [`Stage`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StageWork {
+    /// Work on whole objects.
+    Objects(ObjectLoop),
+    /// Transfers within one object a rank, or one that all share.
+    Transfers(TransferLoop),
+}
+
+/// Rounds over the sets of a rank.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObjectLoop {
+    /// The rank first makes its sets; counted and timed as this row.
+    pub make_sets: Option<OperationId>,
+    /// Rounds; round f works on object number `position + f` plus a step's offset, in every set.
+    pub rounds: Rounds,
+    /// All rounds of a set before the next set, instead of all sets in a round.
+    pub set_by_set: bool,
+    /// What is done with each object. When a step fails, the others of the round and set are
+    /// left out.
+    pub steps: Vec<ObjectStep>,
+    /// What the rounds done change.
+    pub advances: Advances,
+    /// The rank at last removes its sets; counted and timed as this row.
+    pub remove_sets: Option<OperationId>,
+}
+
+/// Rounds of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rounds {
+    /// This many.
+    Count(u64),
+    /// As many as the rank that owns the set, or the file, did in the last stage that made
+    /// objects.
+    Made,
+    /// As many as are left in a set that holds `window` objects, of which one rank deletes the
+    /// oldest and another makes new ones. Ranks may have come to different positions.
+    Left {
+        /// Objects of a set.
+        window: u64,
+        /// From the owner of the set to the rank that deletes from it.
+        deleted_by: Shift,
+        /// From the owner of the set to the rank that makes objects in it.
+        made_by: Shift,
+    },
+}
+
+/// What the rounds of a stage change for the stages after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Advances {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The rank's position moves on by the rounds done.
+    Position,
+    /// The number of objects made is the rounds done.
+    Made,
+}
+
+/// From a rank to another: `rank + constant + per_set · (set + 1)`, modulo the ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Shift {
+    /// Ranks.
+    pub constant: i64,
+    /// Ranks for each set, the first counting once.
+    pub per_set: i64,
+}
+
+impl Shift {
+    /// The rank that this leads to.
+    #[inline]
+    #[must_use]
+    pub fn of(self, rank: u32, set: u32, ranks: u32) -> u32 {
+        let n = i64::from(ranks.max(1));
+        let by = (self.constant % n) + (self.per_set % n) * ((i64::from(set) + 1) % n);
+        (i64::from(rank) + by).rem_euclid(n) as u32
+    }
+}
+
+/// One operation on an object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObjectStep {
+    /// What is counted.
+    pub row: OperationId,
+    /// What is done.
+    pub op: ObjectOp,
+    /// From the rank to the owner of the set it works in.
+    pub owner: Shift,
+    /// Added to the object's number.
+    pub offset: u64,
+}
+
+/// Operations on a whole object, each timed as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObjectOp {
+    /// Open with create and truncate, write whole, close.
+    Create {
+        /// Flush to stable storage before closing.
+        sync: bool,
+    },
+    /// Attributes of the name.
+    Stat,
+    /// Open, read whole, close. A shorter object is an error.
+    Read,
+    /// Remove.
+    Delete,
+}
+
+/// Transfers within one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TransferLoop {
+    /// From the rank to the one whose part is transferred.
+    pub owner: Shift,
+    /// Write, making the object; else read.
+    pub write: bool,
+    /// Bytes of a transfer.
+    pub size: u64,
+    /// Transfers of a rank.
+    pub rounds: Rounds,
+    /// Transfer k of rank r is at `(k · ranks + r) · size` of one object that all share; else at
+    /// `k · size` of the rank's own.
+    pub strided: bool,
+    /// Row of opening.
+    pub open: OperationId,
+    /// Row of a transfer.
+    pub transfer: OperationId,
+    /// Row of flushing to stable storage after the last transfer; `None`: not flushed.
+    pub sync: Option<OperationId>,
+    /// Row of closing.
+    pub close: OperationId,
+}
+
+impl Pattern {
+    /// Appends the path of an object, relative to the work directory.
+    #[inline]
+    pub fn push_object(&self, owner: u32, set: u32, object: u64, out: &mut Vec<u8>) {
+        self.push_set(owner, set, out);
+        if !out.is_empty() {
+            out.push(b'/');
+        }
+        self.object_name.push(owner, set, object, out);
+    }
+
+    /// Appends the path of a set's directory, relative to the work directory.
+    #[inline]
+    pub fn push_set(&self, owner: u32, set: u32, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.root.as_str().as_bytes());
+        if !self.set_name.is_empty() {
+            if !out.is_empty() {
+                out.push(b'/');
+            }
+            self.set_name.push(owner, set, 0, out);
+        }
+    }
+
+    /// Rows that a stage can record, in no order and possibly twice.
+    pub fn for_each_row(&self, visit: &mut dyn FnMut(OperationId)) {
+        for stage in &self.stages {
+            match &stage.work {
+                StageWork::Objects(l) => {
+                    l.make_sets.into_iter().for_each(&mut *visit);
+                    l.steps.iter().map(|s| s.row).for_each(&mut *visit);
+                    l.remove_sets.into_iter().for_each(&mut *visit);
+                }
+                StageWork::Transfers(t) => {
+                    [t.open, t.transfer, t.close]
+                        .into_iter()
+                        .for_each(&mut *visit);
+                    t.sync.into_iter().for_each(&mut *visit);
+                }
+            }
+        }
+    }
+
+    /// Whether all ranks share the objects of a set: those are worked on by rank 0 alone.
+    #[must_use]
+    pub fn shares_objects(&self) -> bool {
+        !self.object_name.has_rank() && !self.set_name.has_rank()
+    }
+
+    /// Number that tells patterns apart whose objects a later run could not take for its own:
+    /// everything that decides which names there are.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let text = format!(
+            "{} {} {} {} {} {} {}",
+            self.root,
+            self.set_name,
+            self.object_name,
+            self.ranks,
+            self.sets,
+            self.object_size,
+            self.verify
+        );
+        // FNV-1a.
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn name(template: &str, rank: u32, set: u32, object: u64) -> String {
+        let mut out = Vec::new();
+        NameTemplate::parse(template)
+            .unwrap()
+            .push(rank, set, object, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn names_are_those_of_the_benchmarks() {
+        assert_eq!(name("{rank}_{set}", 3, 10, 0), "3_10");
+        assert_eq!(name("file-{object}", 0, 0, 1234), "file-1234");
+        assert_eq!(
+            name("ior_file_easy.{rank:8}", 17, 0, 0),
+            "ior_file_easy.00000017"
+        );
+        assert_eq!(name("{rank:2}", 12345, 0, 0), "12345");
+        for bad in ["{rank", "{who}", "{rank:x}", "{set:3}", "{rank:21}"] {
+            assert!(NameTemplate::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_template_knows_its_own_names(
+            rank: u32, set: u32, object: u64,
+            template in prop::sample::select(vec![
+                "{rank}_{set}", "file-{object}", "file.mdtest.{rank}.{object}", "x{rank:8}y",
+            ]),
+        ) {
+            let parsed = NameTemplate::parse(template).unwrap();
+            prop_assert_eq!(parsed.to_string(), template);
+            let name = name(template, rank, set, object);
+            prop_assert!(parsed.matches(name.as_bytes()));
+            for other in ["", "x", ".plimsoll", "file-", "file-1x", "1_"] {
+                prop_assert!(!parsed.matches(other.as_bytes()));
+            }
+        }
+
+        #[test]
+        fn shifts_there_and_back_meet(rank in 0u32..50, set in 0u32..20, by in -100i64..100, ranks in 1u32..50) {
+            let rank = rank % ranks;
+            let there = Shift { constant: 0, per_set: -by };
+            let back = Shift { constant: 0, per_set: by };
+            let owner = there.of(rank, set, ranks);
+            prop_assert!(owner < ranks);
+            prop_assert_eq!(back.of(owner, set, ranks), rank);
+            let plain = (i64::from(rank) - by * (i64::from(set) + 1)).rem_euclid(i64::from(ranks));
+            prop_assert_eq!(i64::from(owner), plain);
+        }
+    }
+}
