@@ -112,7 +112,7 @@ fn play(ranks: &dyn Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankEr
 
 /// Bytes that only this rank has in this round.
 fn bytes_of(rank: u32, round: usize, len: usize) -> Vec<u8> {
-    let mut state = u64::from(rank) << 32 | round as u64 + 1;
+    let mut state = (u64::from(rank) << 32) + round as u64 + 1;
     let mut next = || {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
