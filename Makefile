@@ -7,8 +7,21 @@ CARGO_DENY_VERSION := 0.20.2
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # What tests and benchmarks need of Debian: fio to compare with, two MPI libraries, and what building
-# with them takes. None of these packages starts a service.
+# with them takes.
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev
+
+# Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
+define INSTALL
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $$policy ]; then
+	printf '#!/bin/sh\nexit 101\n' > $$policy
+	trap "rm $$policy" EXIT
+	chmod +x $$policy
+fi
+apt-get update
+apt-get install --yes --no-install-recommends "$$@"
+endef
+export INSTALL
 
 # The MPI libraries that `make test` tests with, by the last part of their `mpicc.*`.
 MPI_LIBRARIES ?= openmpi mpich
@@ -23,8 +36,7 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI and cargo-de
 	@if command -v apt-get >/dev/null; then \
 		missing=$$(for p in $(PACKAGES); do \
 			dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
-		[ -z "$$missing" ] || { $(SUDO) apt-get update && \
-			$(SUDO) apt-get install --yes --no-install-recommends $$missing; }; \
+		[ -z "$$missing" ] || $(SUDO) sh -ec "$$INSTALL" install $$missing; \
 	else \
 		for c in fio $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
 			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \

@@ -21,10 +21,16 @@ fn main() -> ExitCode {
     if let Some((AS_RANK, scenario)) = arguments.split_first().map(|(a, b)| (a.as_str(), b)) {
         return program::run(scenario);
     }
-    let mut trials = local::trials();
-    #[cfg(feature = "mpi")]
-    trials.extend(mpi::trials());
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let trials = [
+        local::trials(),
+        #[cfg(feature = "mpi")]
+        mpi::trials(),
+    ];
+    libtest_mimic::run(
+        &Arguments::from_args(),
+        trials.into_iter().flatten().collect(),
+    )
+    .exit_code()
 }
 
 /// A test that fails by panicking.
