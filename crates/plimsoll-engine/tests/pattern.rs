@@ -20,6 +20,7 @@ fn step(row: u32, op: ObjectOp, per_set: i64, offset: u64) -> ObjectStep {
         op,
         owner: Shift { constant, per_set },
         offset,
+        gates: op == ObjectOp::Stat,
     }
 }
 

@@ -257,8 +257,7 @@ pub struct ObjectLoop {
     pub rounds: Rounds,
     /// All rounds of a set before the next set, instead of all sets in a round.
     pub set_by_set: bool,
-    /// What is done with each object. When a step fails, the others of the round and set are
-    /// left out.
+    /// What is done with each object, in order.
     pub steps: Vec<ObjectStep>,
     /// What the rounds done change.
     pub advances: Advances,
@@ -331,6 +330,8 @@ pub struct ObjectStep {
     pub owner: Shift,
     /// Added to the object's number.
     pub offset: u64,
+    /// When it fails, the steps after it are left out for this object.
+    pub gates: bool,
 }
 
 /// Operations on a whole object, each timed as one.
@@ -374,6 +375,25 @@ pub struct TransferLoop {
     pub close: OperationId,
 }
 
+impl StageWork {
+    /// Rows that this can record, in no order and possibly twice.
+    pub fn for_each_row(&self, visit: &mut dyn FnMut(OperationId)) {
+        match self {
+            Self::Objects(l) => {
+                l.make_sets.into_iter().for_each(&mut *visit);
+                l.steps.iter().map(|s| s.row).for_each(&mut *visit);
+                l.remove_sets.into_iter().for_each(&mut *visit);
+            }
+            Self::Transfers(t) => {
+                [t.open, t.transfer, t.close]
+                    .into_iter()
+                    .for_each(&mut *visit);
+                t.sync.into_iter().for_each(&mut *visit);
+            }
+        }
+    }
+}
+
 impl Pattern {
     /// Appends the path of an object, relative to the work directory.
     #[inline]
@@ -400,19 +420,7 @@ impl Pattern {
     /// Rows that a stage can record, in no order and possibly twice.
     pub fn for_each_row(&self, visit: &mut dyn FnMut(OperationId)) {
         for stage in &self.stages {
-            match &stage.work {
-                StageWork::Objects(l) => {
-                    l.make_sets.into_iter().for_each(&mut *visit);
-                    l.steps.iter().map(|s| s.row).for_each(&mut *visit);
-                    l.remove_sets.into_iter().for_each(&mut *visit);
-                }
-                StageWork::Transfers(t) => {
-                    [t.open, t.transfer, t.close]
-                        .into_iter()
-                        .for_each(&mut *visit);
-                    t.sync.into_iter().for_each(&mut *visit);
-                }
-            }
+            stage.work.for_each_row(visit);
         }
     }
 

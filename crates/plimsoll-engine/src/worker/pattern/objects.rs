@@ -137,7 +137,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// The steps of one round in one set; when one fails, those after it are left out.
+    /// The steps of one round in one set; when one that gates fails, those after it are left out.
     #[inline]
     async fn steps(
         &mut self,
@@ -152,7 +152,8 @@ impl<S: Session> Rank<'_, S> {
             if rounds == Rounds::Made && round >= self.run.states.made[owner as usize] {
                 continue;
             }
-            if !self.object(step, owner, set, number + step.offset).await? {
+            let went = self.object(step, owner, set, number + step.offset).await?;
+            if !went && step.gates {
                 break;
             }
         }
