@@ -1,0 +1,228 @@
+//! The arguments of `plimsoll md`, as they are written on the command line.
+
+use clap::{ArgAction, Args, ValueEnum, ValueHint};
+use plimsoll_plan::{parse_duration, parse_size};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Patterns there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum PatternName {
+    /// Sets of small objects, each a queue: one rank reads and removes the oldest, another adds
+    #[default]
+    MdWorkbench,
+    /// mdtest as IO500's easy runs it: empty files, a directory for each rank
+    MdtestEasy,
+    /// mdtest as IO500's hard runs it: files of 3901 bytes in one directory
+    MdtestHard,
+    /// IOR as IO500's easy runs it: large transfers, a file for each rank
+    IorEasy,
+    /// IOR as IO500's hard runs it: transfers of 47008 bytes, strided over one file
+    IorHard,
+}
+
+impl PatternName {
+    /// The name, as it is given on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MdWorkbench => "md-workbench",
+            Self::MdtestEasy => "mdtest-easy",
+            Self::MdtestHard => "mdtest-hard",
+            Self::IorEasy => "ior-easy",
+            Self::IorHard => "ior-hard",
+        }
+    }
+}
+
+/// Arguments of `plimsoll md`: MD-Workbench's own, and those of the other patterns.
+///
+/// Every option also takes its value as MD-Workbench writes it, `-P=10` and
+/// `--precreate-per-set=10`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Arguments {
+    /// What the ranks do
+    #[arg(long, value_name = "NAME", value_enum, default_value_t)]
+    #[arg(help_heading = "Pattern")]
+    pub pattern: PatternName,
+    /// Distance in ranks between the one that writes an object and the one that reads it
+    /// [default: 1]
+    #[arg(short = 'O', long, value_name = "RANKS", value_parser = distance)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub offset: Option<i64>,
+    /// Rounds of an iteration of the benchmark phase, each over every data set [default: 1000]
+    #[arg(short = 'I', long, value_name = "N", value_parser = whole)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub obj_per_proc: Option<u64>,
+    /// Objects made in each data set before [default: 3000]
+    #[arg(short = 'P', long, value_name = "N", value_parser = whole)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub precreate_per_set: Option<u64>,
+    /// Data sets (directories) of each rank [default: 10]
+    #[arg(short = 'D', long, value_name = "N", value_parser = small)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub data_sets: Option<u32>,
+    /// Size of an object: bytes, or with k, m or g [default: 3901]
+    #[arg(short = 'S', long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub object_size: Option<u64>,
+    /// Iterations of the benchmark phase [default: 3]
+    #[arg(short = 'R', long, value_name = "N", value_parser = small)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub iterations: Option<u32>,
+    /// Wait so many times as long as an operation took, after each one [default: 0]
+    #[arg(short = 't', long, value_name = "FACTOR", value_parser = factor)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub waiting_time: Option<f64>,
+    /// Run each iteration without waiting, then with waiting times from 0.0625 to 4
+    #[arg(short = 'T', long, help_heading = "Pattern")]
+    pub adaptive_waiting: bool,
+    /// Only stat and read objects in the benchmark phase
+    #[arg(long, help_heading = "Pattern")]
+    pub read_only: bool,
+    /// Number of the first object, instead of the one in the run-info file or 0
+    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub start_item: Option<u64>,
+    /// Compare what is read with what was written
+    #[arg(short = 'X', long, help_heading = "Pattern")]
+    pub verify_read: bool,
+    /// mdtest: files of each rank [default: 1000000]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub files: Option<u64>,
+    /// IOR: transfers of each rank [default: 4960000 easy, 10000000 hard]
+    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub transfers: Option<u64>,
+    /// ior-easy: size of a transfer [default: 2m]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub transfer_size: Option<u64>,
+    /// Root of the contents that are compared
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole)]
+    #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
+    pub seed: u64,
+
+    /// Run the phase that makes the objects; naming phases runs only those
+    #[arg(short = '1', long, help_heading = "Phases")]
+    pub run_precreate: bool,
+    /// Run the benchmark phase
+    #[arg(short = '2', long, help_heading = "Phases")]
+    pub run_benchmark: bool,
+    /// Run the phase that removes the objects
+    #[arg(short = '3', long, help_heading = "Phases")]
+    pub run_cleanup: bool,
+    /// End an iteration of the benchmark phase (mdtest, IOR: the writing phase) after so many
+    /// seconds; 0 for never [default: 0; mdtest, IOR: 300]
+    #[arg(short = 'w', long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(allow_hyphen_values = true, help_heading = "Phases")]
+    pub stonewall_timer: Option<Duration>,
+    /// After the stonewall every rank does as many rounds as the fastest
+    #[arg(short = 'W', long, help_heading = "Phases")]
+    pub stonewall_wear_out: bool,
+    /// File that keeps the position between runs of single phases [default: mdtest.status]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Phases")]
+    pub run_info_file: Option<PathBuf>,
+    /// Go on when an object cannot be made before the benchmark phase
+    #[arg(long, help_heading = "Phases")]
+    pub ignore_precreate_errors: bool,
+
+    /// Directory that the root directory is made in [default: .]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
+    pub dir: Option<PathBuf>,
+    /// Directory that holds everything; `-- -D=DIR` says the same [default: out, or the
+    /// pattern's name]
+    #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(help_heading = "Place")]
+    pub root_dir: Option<PathBuf>,
+    /// What the load is put on: posix, dummy, a target's URL, or list
+    #[arg(short = 'i', long, visible_short_alias = 'a', visible_alias = "api")]
+    #[arg(value_name = "NAME", help_heading = "Place")]
+    pub interface: Option<String>,
+    /// The same, as `run` calls it
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with = "interface",
+        help_heading = "Place"
+    )]
+    pub target: Option<String>,
+    /// Take memory before the run until only so many MiB are free, and hold it; 0 for none
+    #[arg(short = 'm', long, value_name = "MIB", value_parser = mebibytes)]
+    #[arg(allow_hyphen_values = true, help_heading = "Place")]
+    pub lim_free_mem: Option<u64>,
+    /// Take memory between the phases until only so many MiB are free, and free it; 0 for none
+    #[arg(short = 'M', long, value_name = "MIB", value_parser = mebibytes)]
+    #[arg(allow_hyphen_values = true, help_heading = "Place")]
+    pub lim_free_mem_phase: Option<u64>,
+
+    /// Write the time of every operation of rank 0 to files that begin so
+    #[arg(short = 'L', long, value_name = "PREFIX", help_heading = "Output")]
+    pub latency: Option<String>,
+    /// Of all ranks instead of rank 0
+    #[arg(long, requires = "latency", help_heading = "Output")]
+    pub latency_all: bool,
+    /// Print nothing but the line of each phase
+    #[arg(short = 'q', long, help_heading = "Output")]
+    pub quiet: bool,
+    /// Say which operations failed, and how
+    #[arg(short = 'v', long, action = ArgAction::Count, help_heading = "Output")]
+    pub verbose: u8,
+    /// Print counts separated by tabulators instead of the line of each phase
+    #[arg(long, help_heading = "Output")]
+    pub print_detailed_stats: bool,
+    /// Print a line for each rank too
+    #[arg(long, help_heading = "Output")]
+    pub process_reports: bool,
+
+    /// Options of MD-Workbench's plug-in: -D=DIR or --root-dir=DIR
+    #[arg(last = true, value_name = "PLUG-IN OPTIONS")]
+    pub plugin: Vec<String>,
+
+    /// IOR's offset of contents.
+    #[arg(short = 'G', hide = true, value_name = "N", allow_hyphen_values = true)]
+    pub data_offset: Option<String>,
+    /// IOR's random contents.
+    #[arg(long, hide = true)]
+    pub incompressible_data: bool,
+    /// IOR's buffers on a GPU.
+    #[arg(long = "allocateBufferOnGPU", hide = true, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "1")]
+    pub gpu_buffers: Option<String>,
+}
+
+fn whole(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
+fn small(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX))
+}
+
+fn distance(text: &str) -> Result<i64, String> {
+    let most = i64::from(u32::MAX);
+    match text.parse::<i64>() {
+        Ok(n) if (-most..=most).contains(&n) => Ok(n),
+        _ => Err(format!("expected a whole number from -{most} to {most}")),
+    }
+}
+
+fn mebibytes(text: &str) -> Result<u64, String> {
+    let most = u64::MAX >> 20;
+    match text.parse::<u64>() {
+        Ok(n) if n <= most => Ok(n),
+        _ => Err(format!("expected a whole number of MiB, at most {most}")),
+    }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    /// Longer waits than this are a slip of the pen.
+    const MOST: f64 = 1e6;
+    match text.parse::<f64>() {
+        Ok(f) if (0.0..=MOST).contains(&f) => Ok(f),
+        _ => Err("expected a number from 0 to 1000000, such as 0.5 for half as long".into()),
+    }
+}

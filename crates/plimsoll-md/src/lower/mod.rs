@@ -1,0 +1,259 @@
+//! From options to a Plan.
+
+mod ior;
+mod mdtest;
+mod workbench;
+
+pub(crate) use workbench::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE};
+
+use crate::options::{Options, PatternOptions};
+use plimsoll_plan::{
+    NamePiece, NameTemplate, Note, OnError, OpKind, Operation, OperationId, Parameter, Pattern,
+    Phase, Plan, Program, QuitMode, Samples, Shift, Source, SourceKind, Stage, StageWork, Until,
+    WorkPlace, WorkerGroup,
+};
+use std::time::Duration;
+
+/// Names of the rows that object operations are counted in.
+pub(crate) mod row {
+    pub(crate) const MAKE_SET: &str = "make set";
+    pub(crate) const CREATE: &str = "create";
+    pub(crate) const STAT: &str = "stat";
+    pub(crate) const READ: &str = "read";
+    pub(crate) const DELETE: &str = "delete";
+    pub(crate) const REMOVE_SET: &str = "remove set";
+    pub(crate) const WRITE: &str = "write";
+    pub(crate) const OPEN: &str = "open";
+    pub(crate) const SYNC: &str = "sync";
+    pub(crate) const CLOSE: &str = "close";
+}
+
+/// Greatest number an object can have, and most bytes and objects of a run.
+const MOST: u128 = i64::MAX as u128;
+
+/// The Plan of these options for so many ranks.
+///
+/// `position` is the number of the next object, from the run-info file of an earlier run; it is
+/// used when the options say so.
+///
+/// # Errors
+/// One sentence: what so many ranks cannot do.
+pub fn lower(options: &Options, ranks: u32, position: Option<u64>) -> Result<Plan, String> {
+    if ranks == 0 {
+        return Err("a pattern needs at least one process".into());
+    }
+    let mut plan = Plan::empty(options.name().as_str());
+    let mut rows = Rows::default();
+    let (pattern, parameters) = match &options.pattern {
+        PatternOptions::Workbench(w) => {
+            if w.rounds > w.precreate && w.phases.benchmark {
+                plan.notes.push(note(
+                    "more objects are read from a set than are made in it before (-I above \
+                     -P): those that are made meanwhile may not be there yet",
+                ));
+            }
+            plan.title = "each set a queue: the oldest objects are read and removed by one \
+                          rank, new ones made by another"
+                .into();
+            (
+                workbench::pattern(options, w, ranks, position, &mut rows)?,
+                workbench::parameters(options, w),
+            )
+        }
+        PatternOptions::Mdtest(m) => {
+            plan.title = if m.hard {
+                "small files in one directory that all ranks share".into()
+            } else {
+                "empty files in a directory for each rank".into()
+            };
+            (
+                mdtest::pattern(options, m, ranks, &mut rows)?,
+                mdtest::parameters(options, m),
+            )
+        }
+        PatternOptions::Ior(i) => {
+            plan.title = if i.hard {
+                "transfers of an odd size, strided over one file that all ranks share".into()
+            } else {
+                "large sequential transfers, a file for each rank".into()
+            };
+            (
+                ior::pattern(options, i, ranks, &mut rows)?,
+                ior::parameters(options, i),
+            )
+        }
+    };
+    plan.source = Source {
+        kind: SourceKind::Builtin,
+        name: plan.name.clone(),
+        text: as_text(&parameters),
+    };
+    plan.seed = options.seed;
+    plan.place = WorkPlace {
+        dir: options.place.dir.clone(),
+        guards: vec![options.place.root.clone()],
+        temporary: false,
+    };
+    plan.options.keep = pattern.leaves_objects;
+    plan.parameters = parameters;
+    plan.operations = rows.0;
+    plan.script = script(pattern.stages.len());
+    plan.quit = QuitMode::AllDone;
+    plan.groups = vec![group(pattern)];
+    Ok(plan)
+}
+
+/// The options as they would be written on a command line.
+fn as_text(parameters: &[Parameter]) -> String {
+    let lines = parameters.iter();
+    lines
+        .map(|p| format!("--{}={}\n", p.name, p.value))
+        .collect()
+}
+
+/// Each stage is started, measured in a window of its own, and ends by itself.
+fn script(stages: usize) -> Vec<Phase> {
+    let stage = |stage: u32| {
+        [
+            Phase::StartStage { stage },
+            Phase::OpenWindow,
+            Phase::Wait {
+                until: Until::Done { at_most: None },
+                snapshots: None,
+            },
+            Phase::CloseWindow,
+            Phase::Stop,
+        ]
+    };
+    (0..stages as u32).flat_map(stage).collect()
+}
+
+fn group(pattern: Pattern) -> WorkerGroup {
+    WorkerGroup {
+        process: "rank".into(),
+        process_instances: pattern.ranks,
+        thread: "rank".into(),
+        thread_instances: 1,
+        memory: 0,
+        nice: 0,
+        io_priority: None,
+        program: Program::Pattern(Box::new(pattern)),
+        place: None,
+    }
+}
+
+/// Rows of the results, each made when it is first asked for.
+#[derive(Default)]
+struct Rows(Vec<Operation>);
+
+impl Rows {
+    fn id(&mut self, name: &str, kind: OpKind) -> OperationId {
+        let found = self.0.iter().position(|o| o.name == name && o.kind == kind);
+        let at = found.unwrap_or_else(|| {
+            self.0.push(Operation {
+                name: name.into(),
+                kind,
+                place: None,
+            });
+            self.0.len() - 1
+        });
+        OperationId(at as u32)
+    }
+}
+
+fn note(text: &str) -> Note {
+    Note {
+        text: text.into(),
+        place: None,
+    }
+}
+
+fn parameter(name: &str, value: impl ToString, default: impl ToString, meaning: &str) -> Parameter {
+    Parameter {
+        name: name.into(),
+        value: value.to_string(),
+        default: default.to_string(),
+        meaning: meaning.into(),
+    }
+}
+
+/// Stonewall of IO500's patterns.
+fn stonewall_parameter(stonewall: Option<Duration>) -> Parameter {
+    let shown = |d: Duration| d.as_secs_f64().to_string();
+    let meaning = "seconds until no more is written; 0 for no limit";
+    parameter(
+        "stonewall-timer",
+        shown(stonewall.unwrap_or_default()),
+        300,
+        meaning,
+    )
+}
+
+fn samples(options: &Options) -> Samples {
+    match (&options.latency, options.latency_all) {
+        (None, _) => Samples::Off,
+        (Some(_), false) => Samples::First,
+        (Some(_), true) => Samples::All,
+    }
+}
+
+/// MiB that are to be free, in bytes; none for 0.
+fn memory(mib: u64) -> Option<u64> {
+    (mib > 0).then_some(mib << 20)
+}
+
+fn text(text: &str) -> NamePiece {
+    NamePiece::Text(text.into())
+}
+
+fn template(pieces: impl Into<Vec<NamePiece>>) -> NameTemplate {
+    NameTemplate(pieces.into())
+}
+
+/// So many ranks further for every set.
+fn by_set(ranks: i64) -> Shift {
+    Shift {
+        constant: 0,
+        per_set: ranks,
+    }
+}
+
+/// So many ranks further, whatever the set.
+fn by(ranks: i64) -> Shift {
+    Shift {
+        constant: ranks,
+        per_set: 0,
+    }
+}
+
+/// A stage without waiting and stonewall, that is run once.
+fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
+    Stage {
+        name: name.into(),
+        iteration: 0,
+        work,
+        on_error,
+        waiting_factor: 0.0,
+        stonewall: None,
+        squeeze_memory: None,
+    }
+}
+
+/// Refuses what cannot be counted; `what` names the number.
+fn countable(what: &str, number: u128) -> Result<(), String> {
+    if number > MOST {
+        return Err(format!(
+            "{what} would be {number}, more than can be counted"
+        ));
+    }
+    Ok(())
+}
+
+/// Before every stage but the first, memory is taken and freed; before the first too, if an
+/// earlier run did what came before.
+fn squeeze(stages: &mut [Stage], options: &Options, first_too: bool) {
+    let squeeze = memory(options.squeeze_memory_mib);
+    for stage in stages.iter_mut().skip(usize::from(!first_too)) {
+        stage.squeeze_memory = squeeze;
+    }
+}

@@ -1,0 +1,236 @@
+//! MD-Workbench's pattern.
+
+use super::{Rows, by_set, countable, memory, parameter, row, samples, squeeze, stage, template};
+use crate::options::{Options, Workbench};
+use plimsoll_plan::{
+    Advances, NamePiece, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind, Parameter, Pattern,
+    RootIs, Rounds, Shift, Stage, StageWork, Stonewall,
+};
+
+/// Names of the phases, as they are printed.
+pub(crate) const PRECREATE: &str = "precreate";
+pub(crate) const BENCHMARK: &str = "benchmark";
+pub(crate) const CLEANUP: &str = "cleanup";
+
+/// Waiting factors of an iteration with adaptive waiting: none, then doubled six times.
+pub(crate) const ADAPTIVE: [f64; 8] = [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0];
+
+pub(super) fn pattern(
+    options: &Options,
+    w: &Workbench,
+    ranks: u32,
+    position: Option<u64>,
+    rows: &mut Rows,
+) -> Result<Pattern, String> {
+    let position = match (w.start_item, position) {
+        (Some(item), _) => item,
+        (None, Some(position)) if w.reads_position() => position,
+        _ => 0,
+    };
+    check_size(w, ranks, position)?;
+    check_positions(w, ranks)?;
+    let mut stages = Vec::new();
+    if w.phases.precreate {
+        stages.push(precreate(w, rows));
+    }
+    if w.phases.benchmark {
+        for iteration in 0..w.iterations {
+            let factors: &[f64] = if w.adaptive { &ADAPTIVE } else { &[w.waiting] };
+            for factor in factors {
+                stages.push(benchmark(options, w, iteration, *factor, rows));
+            }
+        }
+    }
+    if w.phases.cleanup {
+        stages.push(cleanup(options, w, rows));
+    }
+    squeeze(&mut stages, options, !w.phases.precreate);
+    Ok(Pattern {
+        root: options.place.root.clone(),
+        root_is: if w.phases.precreate {
+            RootIs::New
+        } else {
+            RootIs::Kept
+        },
+        leaves_objects: !w.phases.cleanup,
+        set_name: template([NamePiece::Rank(1), super::text("_"), NamePiece::Set]),
+        object_name: template([super::text("file-"), NamePiece::Object]),
+        ranks,
+        sets: w.sets,
+        object_size: w.object_size,
+        position,
+        verify: options.verify,
+        samples: samples(options),
+        hold_memory: memory(options.hold_memory_mib),
+        stages,
+    })
+}
+
+/// Refuses numbers that leave the range of a counter.
+fn check_size(w: &Workbench, ranks: u32, position: u64) -> Result<(), String> {
+    let runs = u128::from(w.iterations)
+        * if w.adaptive {
+            ADAPTIVE.len() as u128
+        } else {
+            1
+        };
+    let per_set = u128::from(w.rounds) * runs + u128::from(w.precreate);
+    countable(
+        "the number of the last object",
+        u128::from(position) + per_set,
+    )?;
+    let objects = per_set * u128::from(w.sets) * u128::from(ranks);
+    countable(
+        "the number of objects (-D · (-I · -R + -P) · processes)",
+        objects,
+    )?;
+    let working_set = u128::from(w.sets) * u128::from(ranks) * u128::from(w.precreate);
+    countable(
+        "the size of the working set in bytes (-D · -P · -S · processes)",
+        working_set.saturating_mul(u128::from(w.object_size)),
+    )
+}
+
+/// Refuses a run after which the ranks' positions may differ and nobody knows them.
+fn check_positions(w: &Workbench, ranks: u32) -> Result<(), String> {
+    let differ = ranks > 1 && w.stonewall.is_some() && !w.wear_out && !w.read_only;
+    if differ && w.phases.benchmark && !w.phases.cleanup {
+        return Err(
+            "a stonewall without -W lets the ranks come to different positions, of which \
+                    the run-info file keeps one: add -W, or run the cleanup phase (-3) with it"
+                .into(),
+        );
+    }
+    Ok(())
+}
+
+fn step(op: ObjectOp, rows: &mut Rows, owner: Shift, offset: u64) -> ObjectStep {
+    let (name, kind) = match op {
+        ObjectOp::Create { .. } => (row::CREATE, OpKind::ObjectCreate),
+        ObjectOp::Stat => (row::STAT, OpKind::Stat),
+        ObjectOp::Read => (row::READ, OpKind::ObjectRead),
+        ObjectOp::Delete => (row::DELETE, OpKind::Delete),
+    };
+    ObjectStep {
+        row: rows.id(name, kind),
+        op,
+        owner,
+        offset,
+        // An object that is not there is neither read nor removed, and none is added for it.
+        gates: op == ObjectOp::Stat,
+    }
+}
+
+fn precreate(w: &Workbench, rows: &mut Rows) -> Stage {
+    let work = ObjectLoop {
+        make_sets: Some(rows.id(row::MAKE_SET, OpKind::MakeDir)),
+        rounds: Rounds::Count(w.precreate),
+        set_by_set: false,
+        steps: vec![step(
+            ObjectOp::Create { sync: false },
+            rows,
+            Shift::default(),
+            0,
+        )],
+        advances: Advances::Nothing,
+        remove_sets: None,
+    };
+    let on_error = if w.ignore_precreate_errors {
+        OnError::Count
+    } else {
+        OnError::Stop
+    };
+    stage(PRECREATE, StageWork::Objects(work), on_error)
+}
+
+fn benchmark(
+    options: &Options,
+    w: &Workbench,
+    iteration: u32,
+    waiting_factor: f64,
+    rows: &mut Rows,
+) -> Stage {
+    // A reader's objects are those of the rank that lies the distance before it.
+    let (read_from, write_to) = (by_set(-options.offset), by_set(options.offset));
+    let mut steps = vec![
+        step(ObjectOp::Stat, rows, read_from, 0),
+        step(ObjectOp::Read, rows, read_from, 0),
+    ];
+    if !w.read_only {
+        steps.push(step(ObjectOp::Delete, rows, read_from, 0));
+        let make = ObjectOp::Create { sync: false };
+        steps.push(step(make, rows, write_to, w.precreate));
+    }
+    let work = ObjectLoop {
+        make_sets: None,
+        rounds: Rounds::Count(w.rounds),
+        set_by_set: false,
+        steps,
+        advances: if w.read_only {
+            Advances::Nothing
+        } else {
+            Advances::Position
+        },
+        remove_sets: None,
+    };
+    Stage {
+        iteration,
+        waiting_factor,
+        stonewall: w.stonewall.map(|after| Stonewall {
+            after,
+            wear_out: w.wear_out,
+        }),
+        ..stage(BENCHMARK, StageWork::Objects(work), OnError::Count)
+    }
+}
+
+fn cleanup(options: &Options, w: &Workbench, rows: &mut Rows) -> Stage {
+    let work = ObjectLoop {
+        make_sets: None,
+        rounds: Rounds::Left {
+            window: w.precreate,
+            deleted_by: by_set(options.offset),
+            made_by: by_set(-options.offset),
+        },
+        set_by_set: true,
+        steps: vec![step(ObjectOp::Delete, rows, Shift::default(), 0)],
+        advances: Advances::Nothing,
+        remove_sets: Some(rows.id(row::REMOVE_SET, OpKind::RemoveDir)),
+    };
+    stage(CLEANUP, StageWork::Objects(work), OnError::Count)
+}
+
+pub(super) fn parameters(options: &Options, w: &Workbench) -> Vec<Parameter> {
+    let mut all = vec![
+        parameter("offset", options.offset, 1, "ranks from writer to reader"),
+        parameter("obj-per-proc", w.rounds, 1000, "rounds of an iteration"),
+        parameter("precreate-per-set", w.precreate, 3000, "objects of a set"),
+        parameter("data-sets", w.sets, 10, "sets of a rank"),
+        parameter("object-size", w.object_size, 3901, "bytes of an object"),
+        parameter("iterations", w.iterations, 3, "runs of the benchmark phase"),
+    ];
+    if w.adaptive {
+        all.push(parameter(
+            "adaptive-waiting",
+            "on",
+            "off",
+            "each iteration with eight waiting times",
+        ));
+    } else {
+        let meaning = "waiting after an operation, in its own lengths";
+        all.push(parameter("waiting-time", w.waiting, 0, meaning));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_factors_double() {
+        let positive = &ADAPTIVE[1..];
+        assert!(positive.windows(2).all(|w| w[1] == 2.0 * w[0]));
+        assert_eq!((positive.len(), positive[0], positive[6]), (7, 0.0625, 4.0));
+    }
+}

@@ -1,0 +1,173 @@
+//! What the ranks did in a stage, in the terms that lines are made of.
+
+use crate::lower::row;
+use crate::options::Workbench;
+use plimsoll_measure::{Nanos, OpTotals, RankRow, RankStage, seven};
+use plimsoll_plan::{Advances, Plan, StageWork};
+
+/// Count of one kind of operation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) ops: u64,
+    pub(crate) errors: u64,
+    /// Least, quartiles, 90th and 99th percentile, greatest; all 0 without samples.
+    pub(crate) quantiles: [Nanos; 7],
+}
+
+/// What one rank did in a stage, or all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Time of the rank that took longest.
+    pub(crate) time: Nanos,
+    /// The same, and the wait for the others.
+    pub(crate) time_with_barrier: Nanos,
+    pub(crate) make_set: Count,
+    pub(crate) remove_set: Count,
+    pub(crate) create: Count,
+    pub(crate) stat: Count,
+    pub(crate) read: Count,
+    pub(crate) delete: Count,
+    /// Bytes that operations of any kind moved.
+    pub(crate) bytes: u64,
+}
+
+impl Counts {
+    /// All ranks together.
+    pub(crate) fn of_all(plan: &Plan, ranks: &[RankStage], rows: &[OpTotals]) -> Self {
+        let mut all = Self::default();
+        for rank in ranks {
+            all.add(&Self::of_rank(plan, rank));
+        }
+        for (name, count) in all.named() {
+            let totals = index(plan, name).and_then(|i| rows.get(i));
+            count.quantiles = totals.map(|t| seven(&t.service)).unwrap_or_default();
+        }
+        all
+    }
+
+    /// One rank.
+    pub(crate) fn of_rank(plan: &Plan, rank: &RankStage) -> Self {
+        let mut counts = Self {
+            time: rank.time_ns,
+            time_with_barrier: rank.time_with_barrier_ns,
+            bytes: rank.rows.iter().map(|r| r.bytes).sum(),
+            ..Self::default()
+        };
+        for (name, count) in counts.named() {
+            let found = index(plan, name).and_then(|i| rank.rows.get(i));
+            let RankRow {
+                ops,
+                errors,
+                quantiles_ns,
+                ..
+            } = found.copied_or_default();
+            *count = Count {
+                ops,
+                errors,
+                quantiles: quantiles_ns,
+            };
+        }
+        counts
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.time = self.time.max(other.time);
+        self.time_with_barrier = self.time_with_barrier.max(other.time_with_barrier);
+        self.bytes += other.bytes;
+        let mut other = other.clone();
+        for ((_, mine), (_, theirs)) in self.named().into_iter().zip(other.named()) {
+            mine.ops += theirs.ops;
+            mine.errors += theirs.errors;
+        }
+    }
+
+    fn named(&mut self) -> [(&'static str, &mut Count); 6] {
+        [
+            (row::MAKE_SET, &mut self.make_set),
+            (row::REMOVE_SET, &mut self.remove_set),
+            (row::CREATE, &mut self.create),
+            (row::STAT, &mut self.stat),
+            (row::READ, &mut self.read),
+            (row::DELETE, &mut self.delete),
+        ]
+    }
+
+    /// Failed operations of every kind.
+    pub(crate) fn errors(&self) -> u64 {
+        let mut copy = self.clone();
+        copy.named().iter().map(|(_, c)| c.errors).sum()
+    }
+
+    /// The slowest operation on an object.
+    pub(crate) fn slowest(&self) -> Nanos {
+        let kinds = [self.create, self.stat, self.read, self.delete];
+        kinds.iter().map(|c| c.quantiles[6]).max().unwrap_or(0)
+    }
+
+    /// Throughput in MiB a second: objects made and read, of so many bytes.
+    pub(crate) fn throughput(&self, object_size: u64) -> f64 {
+        let bytes = (self.create.ops + self.read.ops) as f64 * object_size as f64;
+        crate::numbers::ratio(
+            bytes / crate::numbers::MIB,
+            crate::numbers::seconds(self.time),
+        )
+    }
+}
+
+/// A row that may be missing.
+trait OrDefault {
+    fn copied_or_default(self) -> RankRow;
+}
+
+impl OrDefault for Option<&RankRow> {
+    fn copied_or_default(self) -> RankRow {
+        self.cloned().unwrap_or_default()
+    }
+}
+
+/// Number of a row by its name.
+pub(crate) fn index(plan: &Plan, name: &str) -> Option<usize> {
+    plan.operations.iter().position(|o| o.name == name)
+}
+
+/// The position after the stages of a run: where the first one began, moved on by the rounds of
+/// every stage that moves it.
+///
+/// `done` has for each stage what its ranks did. `None` if the ranks have come to different
+/// positions, or not every stage was run.
+#[must_use]
+pub fn position_after(plan: &Plan, done: &[Vec<RankStage>]) -> Option<u64> {
+    let pattern = plan.groups.first()?.program.pattern()?;
+    if done.len() != pattern.stages.len() {
+        return None;
+    }
+    let mut position = pattern.position;
+    for (stage, ranks) in pattern.stages.iter().zip(done) {
+        let moves = matches!(&stage.work,
+            StageWork::Objects(work) if work.advances == Advances::Position);
+        if moves {
+            let rounds = ranks.first()?.rounds;
+            if ranks.iter().any(|r| r.rounds != rounds) {
+                return None;
+            }
+            position += rounds;
+        }
+    }
+    Some(position)
+}
+
+/// Rounds at the stonewall, as MD-Workbench prints them: those of the fastest rank; 0 if there is
+/// nothing to print. With wear-out they are printed whether or not the stonewall came.
+pub(crate) fn stonewall_rounds(w: &Workbench, ranks: &[RankStage]) -> u64 {
+    let of = |r: &RankStage| {
+        if w.wear_out {
+            r.rounds
+        } else {
+            r.stonewall_rounds.unwrap_or(0)
+        }
+    };
+    match w.stonewall {
+        Some(_) => ranks.iter().map(of).max().unwrap_or(0),
+        None => 0,
+    }
+}
