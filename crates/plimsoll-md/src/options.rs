@@ -427,7 +427,7 @@ fn place(args: &Arguments) -> Result<Place, String> {
             root.display()
         ));
     }
-    let dir = args.dir.clone().unwrap_or_else(|| ".".into());
+    let dir = args.dir.clone().unwrap_or_default();
     let (above, name) = split(&root)?;
     let dir: PathBuf = dir.join(above).components().collect();
     Ok(Place {
