@@ -75,7 +75,6 @@ fn transfers(name: &str, i: &Ior, read_ahead: Option<i64>, rows: &mut Rows) -> S
         transfer: rows.id(transfer, kind),
         sync: write.then(|| rows.id(row::SYNC, OpKind::Fsync)),
         close: rows.id(row::CLOSE, OpKind::Close),
-        remove: None,
     };
     stage(name, StageWork::Transfers(work), OnError::Stop)
 }
