@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime};
 pub struct Outcome {
     /// Measured windows, in order; of all ranks at rank 0, of the rank's own workers elsewhere.
     pub windows: Vec<Window>,
+    /// What the workers of this process did in each window, at rank 0 of several ranks.
+    pub own: Vec<WindowTotals>,
     /// Stages of a pattern, in the order of their windows; only at rank 0.
     pub stages: Vec<StageOutcome>,
     /// Filesets, made or used again.

@@ -132,6 +132,8 @@ fn measured() -> Measured {
         lanes: 1,
         started: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         windows: vec![(totals, system())],
+        ranks: 1,
+        stages: vec![],
         populated: vec![],
         failure: None,
         interrupted: false,

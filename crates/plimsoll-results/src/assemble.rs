@@ -1,13 +1,13 @@
 //! From what was measured to the figures of a [`Run`].
 
 use crate::run::{
-    ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Summary,
-    Target, Validity, VariableFigures, Verdict, Window, ms,
+    ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Stage,
+    Summary, Target, Validity, VariableFigures, Verdict, Window, ms,
 };
 use crate::{Environment, SCHEMA};
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{Latency, OpTotals, WindowTotals};
-use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Plan};
+use plimsoll_measure::{Latency, OpTotals, RankStage, WindowTotals};
+use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan};
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
@@ -24,8 +24,13 @@ pub struct Measured {
     pub lanes: u64,
     /// When the run began.
     pub started: SystemTime,
-    /// Windows in order; the last one is the result.
+    /// Windows in order; the last one is the result, of a pattern all of them are.
     pub windows: Vec<(WindowTotals, SystemUse)>,
+    /// Processes that ran the Plan together.
+    pub ranks: u32,
+    /// Stages of a pattern that have ended, each with the window of the same place: its number
+    /// and what each rank did.
+    pub stages: Vec<(u32, Vec<RankStage>)>,
     /// Trees made or found before the run.
     pub populated: Vec<Populated>,
     /// The error that ended the run.
@@ -57,14 +62,14 @@ impl Run {
             .iter()
             .map(|(totals, system)| window(&m.plan, totals, system))
             .collect();
-        let last = windows.pop().unwrap_or_else(|| Window {
-            number: 0,
-            start_s: 0.0,
-            window_s: 0.0,
-            summary: Summary::default(),
-            operations: vec![],
-            system: SystemUse::default(),
-        });
+        let (last, stages) = match m.plan.pattern() {
+            Some(pattern) => {
+                let whole = whole(&m);
+                let windows = std::mem::take(&mut windows);
+                (whole, stages(pattern, windows, &m.stages))
+            }
+            None => (windows.pop().unwrap_or_else(no_window), vec![]),
+        };
         let validity = judge(&m, &last);
         let mut notes = m.plan.notes.clone();
         notes.extend(m.notes);
@@ -89,6 +94,8 @@ impl Run {
             window_number: last.number,
             system: last.system,
             earlier_windows: windows,
+            ranks: m.ranks,
+            stages,
             populated: m.populated,
             failure: m.failure,
             stuck: m.stuck,
@@ -98,6 +105,49 @@ impl Run {
             plan: m.plan,
         }
     }
+}
+
+/// The figures of a run that measured nothing.
+fn no_window() -> Window {
+    Window {
+        number: 0,
+        start_s: 0.0,
+        window_s: 0.0,
+        summary: Summary::default(),
+        operations: vec![],
+        system: SystemUse::default(),
+    }
+}
+
+/// All windows of a run as one that is as long as all of them.
+fn whole(m: &Measured) -> Window {
+    let Some(((first, _), others)) = m.windows.split_first() else {
+        return no_window();
+    };
+    let mut all = first.clone();
+    for (totals, _) in others {
+        all.number = totals.number;
+        all.end += totals.end.saturating_sub(totals.start);
+        all.in_flight += totals.in_flight;
+        for (sum, row) in all.rows.iter_mut().zip(&totals.rows) {
+            sum.add(row);
+        }
+    }
+    window(&m.plan, &all, &SystemUse::default())
+}
+
+fn stages(pattern: &Pattern, windows: Vec<Window>, ended: &[(u32, Vec<RankStage>)]) -> Vec<Stage> {
+    let stage = |(window, (number, ranks)): (Window, &(u32, Vec<RankStage>))| {
+        let stage = pattern.stages.get(*number as usize)?;
+        Some(Stage {
+            stage: *number,
+            name: stage.name.clone(),
+            iteration: stage.iteration,
+            window,
+            ranks: ranks.clone(),
+        })
+    };
+    windows.into_iter().zip(ended).filter_map(stage).collect()
 }
 
 /// An instant as RFC 3339 in UTC, to the millisecond.

@@ -83,6 +83,18 @@ impl RunWriter {
         self.series.write(interval)
     }
 
+    /// Writes another file of the results; `name` may have one directory in it.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses, or if the file is there.
+    pub fn add(&mut self, name: &str, text: &str) -> Result<(), ResultsError> {
+        let path = self.dir.path().join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(ResultsError::io("create", parent))?;
+        }
+        write_new(&path, text)
+    }
+
     /// Writes `run.json` and gives the directory its name: the workload, the local time at the
     /// start and, if that exists, a number. Never overwrites anything.
     ///
@@ -91,15 +103,14 @@ impl RunWriter {
     pub fn finish(self, run: &Run) -> Result<RunDir, ResultsError> {
         let hidden = self.dir.path().to_owned();
         self.series.finish()?;
-        write_run(&hidden.join(RUN_FILE), run)?;
+        write_new(&hidden.join(RUN_FILE), &run.to_json())?;
         let path = publish(&hidden, &self.root, &self.name)?;
         self.dir.published(&path);
         Ok(RunDir { path })
     }
 }
 
-fn write_run(path: &Path, run: &Run) -> Result<(), ResultsError> {
-    let text = run.to_json();
+fn write_new(path: &Path, text: &str) -> Result<(), ResultsError> {
     let write = || -> io::Result<()> {
         let mut file = File::create_new(path)?;
         file.write_all(text.as_bytes())?;

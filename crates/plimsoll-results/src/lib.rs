@@ -21,8 +21,8 @@ pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;
 pub use histograms::{Histograms, IntervalHistogram, tag_of, window_histograms};
 pub use run::{
-    ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Summary,
-    Target, Validity, VariableFigures, Verdict, Window,
+    ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Stage,
+    Summary, Target, Validity, VariableFigures, Verdict, Window,
 };
 
 /// Version of `run.json`; raised when a field changes meaning or goes.

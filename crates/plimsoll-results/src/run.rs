@@ -1,8 +1,8 @@
 //! What `run.json` holds.
 
 use crate::Environment;
-use plimsoll_measure::Latency;
 use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::{Latency, RankStage};
 use plimsoll_plan::{Note, OpClass, OpKind, Place, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,8 +44,13 @@ pub struct Run {
     pub window_number: u32,
     /// Use of the machine during the measured window.
     pub system: SystemUse,
-    /// Windows measured before the last one, in order.
+    /// Windows measured before the last one, in order; empty for a pattern.
     pub earlier_windows: Vec<Window>,
+    /// Processes that ran the Plan together.
+    pub ranks: u32,
+    /// Stages of a pattern, in order, each a window of its own; the figures of the run are all of
+    /// them together, and its window is as long as all of theirs.
+    pub stages: Vec<Stage>,
     /// Trees of files made or found before the run.
     pub populated: Vec<Populated>,
     /// The error that ended the run.
@@ -249,6 +254,22 @@ pub struct Window {
     pub operations: Vec<OperationFigures>,
     /// Use of the machine.
     pub system: SystemUse,
+}
+
+/// A stage of a pattern: a phase, or a repetition of one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stage {
+    /// Number of the stage in the pattern, from 0.
+    pub stage: u32,
+    /// Name, such as `precreate`.
+    pub name: String,
+    /// Which repetition it was, from 0.
+    pub iteration: u32,
+    /// What all ranks measured. It is as long as the longest rank took; rates of MD-Workbench's
+    /// lines are over the same time without what a rank needs to begin and to report.
+    pub window: Window,
+    /// What each rank did.
+    pub ranks: Vec<RankStage>,
 }
 
 /// A tree of files that was made or found before the run.

@@ -108,6 +108,8 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
         lanes: 1,
         started: SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250),
         windows: windows.collect(),
+        ranks: 1,
+        stages: vec![],
         populated: vec![],
         failure: None,
         interrupted: false,

@@ -50,6 +50,15 @@ Examples:
 
 Exits with 2 and the reason if `run` would refuse.")]
     Plan(Box<PlanArgs>),
+    /// Remove what an interrupted run left in a directory, by the marker that Plimsoll put there
+    #[command(after_help = "\
+Examples:
+  plimsoll clean /mnt/test
+  plimsoll clean out
+
+Only what the marker lists is removed. A directory without a marker is searched for directories
+with one, three levels down; if there is none, nothing is done and the exit code is 2.")]
+    Clean(CleanArgs),
     /// List the built-in workloads
     #[command(after_help = "\
 Examples:
@@ -99,6 +108,8 @@ Examples:
   plimsoll run randomread --cold --cpus 0-3 --format json > run.json
   plimsoll run my.f --target 'null:?latency=10ms' --clock virtual
       load on nothing at all, in virtual time
+  mpiexec -n 8 plimsoll run fileserver --dir /shared/test
+      the workers spread over eight ranks, on as many machines as mpiexec uses
 
 Without --dir, a workload file's own paths are used as they are written, and a built-in workload
 gets a fresh directory below the system's temporary directory.
@@ -120,6 +131,29 @@ pub struct RunArgs {
     /// Print nothing but the report and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+    /// Processes of this machine that run the workload together.
+    #[command(flatten)]
+    pub ranks: RankArgs,
+}
+
+/// Processes that run something together.
+#[derive(Debug, Args)]
+pub struct RankArgs {
+    /// Start N processes on this machine that share the workers; under mpiexec or srun there are
+    /// as many as those start
+    #[arg(long, value_name = "N", help_heading = "Ranks")]
+    pub processes: Option<u32>,
+    /// Keep the results of each rank too, in the directory `ranks` of the results
+    #[arg(long, help_heading = "Ranks")]
+    pub per_rank: bool,
+}
+
+/// Arguments of `clean`.
+#[derive(Debug, Args)]
+pub struct CleanArgs {
+    /// Directory that an interrupted run left, or one that holds such directories
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
 }
 
 /// Arguments of `plan`.

@@ -1,6 +1,7 @@
 //! From what the engine hands back to the results.
 
 use plimsoll_engine::Outcome;
+use plimsoll_measure::WindowTotals;
 use plimsoll_plan::{Note, Plan};
 use plimsoll_results::{
     ClockKind, Environment, Failure, Measured, Populated, Reason, Target, VariableFigures,
@@ -19,6 +20,8 @@ pub struct Circumstances {
     pub started: SystemTime,
     /// Where the run took place.
     pub environment: Environment,
+    /// Processes that run together.
+    pub ranks: u32,
 }
 
 /// Puts an outcome into the form that figures are computed from.
@@ -39,6 +42,12 @@ pub fn measured(outcome: Outcome, c: Circumstances) -> Measured {
             .windows
             .into_iter()
             .map(|w| (w.totals, w.system))
+            .collect(),
+        ranks: c.ranks,
+        stages: outcome
+            .stages
+            .into_iter()
+            .map(|s| (s.stage, s.ranks))
             .collect(),
         populated: outcome
             .populated
@@ -83,6 +92,18 @@ pub fn measured(outcome: Outcome, c: Circumstances) -> Measured {
             .collect(),
         environment: c.environment,
     }
+}
+
+/// What the workers of this rank measured, of what all ranks measured together.
+pub fn own(all: &Measured, own: Vec<WindowTotals>) -> Measured {
+    let mut mine = all.clone();
+    for ((totals, _), own) in mine.windows.iter_mut().zip(own) {
+        *totals = own;
+    }
+    for (_, ranks) in &mut mine.stages {
+        ranks.truncate(1);
+    }
+    mine
 }
 
 /// The outcome of a run that ended in an error that is no operation's.

@@ -53,6 +53,14 @@ impl Stopped {
         }
     }
 
+    /// Another process says why.
+    pub fn silent(exit: Exit) -> Self {
+        Self {
+            exit,
+            message: String::new(),
+        }
+    }
+
     /// Something that was begun could not be done.
     pub fn failed(message: impl std::fmt::Display) -> Self {
         Self {

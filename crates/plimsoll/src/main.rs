@@ -3,6 +3,7 @@
 
 mod cli;
 mod commands;
+mod company;
 mod console;
 mod convert;
 mod exit;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
+        Command::Clean(args) => commands::clean::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Schema => commands::print(&plimsoll_results::run_schema()),

@@ -14,9 +14,11 @@ use std::io;
 /// the shell and once by the system, and the files would stay. Where it is ignored (`nohup`), it
 /// stays ignored.
 ///
+/// Of the processes that run a Plan together only one speaks of it.
+///
 /// # Errors
 /// What the system says if signals cannot be caught.
-pub fn stop_on_interrupt(stop: &Stop) -> io::Result<()> {
+pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     if !is_ignored(SIGHUP) {
         signals.add_signal(SIGHUP)?;
@@ -31,7 +33,7 @@ pub fn stop_on_interrupt(stop: &Stop) -> io::Result<()> {
                     std::process::exit(Exit::Interrupted as i32);
                 }
                 stop.request();
-                if !stopping {
+                if !stopping && speaks {
                     console::err(
                         "\ninterrupted: writing what there is; once more to end at once\n",
                     );

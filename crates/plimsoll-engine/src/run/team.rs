@@ -251,11 +251,14 @@ impl<'a> Team<'a> {
                 break;
             };
             // A rank's clock is compared with no other's: only lengths are.
-            window.totals = WindowTotals {
+            let merged = WindowTotals {
                 start: window.totals.start,
                 end: window.totals.start + (totals.end - totals.start),
                 ..totals
             };
+            outcome
+                .own
+                .push(std::mem::replace(&mut window.totals, merged));
             if let (Some(process), Some((user, system))) =
                 (window.system.process.as_mut(), all.cpu.get(i))
             {
@@ -294,7 +297,7 @@ impl<'a> Team<'a> {
             Err(e) => broken = Some(e),
         };
         if self.is_alone() {
-            ranks.push(done);
+            ranks.push(done.clone());
         } else {
             self.ranks.collect(pack(&done), &mut take).map_err(lost)?;
         }
@@ -314,6 +317,8 @@ impl<'a> Team<'a> {
             merged.samples.push((self.rank(), samples));
         }
         if !self.leads() {
+            let ranks = vec![done];
+            outcome.stages.push(StageOutcome { stage, ranks });
             return Ok(None);
         }
         let before = states.clone().unwrap_or_else(|| RankStates::new(pattern));

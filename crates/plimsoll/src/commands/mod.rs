@@ -1,5 +1,6 @@
 //! One module a subcommand.
 
+pub mod clean;
 pub mod documents;
 pub mod list;
 pub mod plan;

@@ -1,13 +1,14 @@
 //! `run`: runs a workload.
 
 use crate::cli::{Format, RunArgs};
+use crate::company::{Company, Silent};
 use crate::console;
 use crate::convert::{self, Circumstances};
 use crate::exit::{Exit, Stopped};
 use crate::screen::Screen;
 use crate::{signals, workload};
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
-use plimsoll_plan::{Plan, show_duration};
+use plimsoll_plan::{Note, Plan, show_duration};
 use plimsoll_report::terminal;
 use plimsoll_results::{ClockKind, Environment, ResultsError, Run, RunDir, RunWriter};
 use std::path::{Path, PathBuf};
@@ -15,21 +16,26 @@ use std::time::SystemTime;
 
 /// Runs the workload, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
-    let plan = workload::plan(&args.workload)?;
+    let company = Company::join(args.ranks.processes)?;
+    let plan = company.share(|| workload::plan(&args.workload))?;
     let settings = workload::settings(&args.workload);
-    refuse_results_among_files(&args.results, &plan, &settings)?;
     let stop = Stop::default();
-    signals::stop_on_interrupt(&stop)
+    signals::stop_on_interrupt(&stop, company.leads())
         .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
-    let c = circumstances(&plan, &settings);
+    let c = circumstances(&plan, &settings, company.size());
+    if !company.leads() {
+        return follow(args, &company, &plan, &settings, &stop, c);
+    }
+    refuse_results_among_files(&args.results, &plan, &settings)?;
     let writer = RunWriter::create(&args.results, &plan, c.started, c.clock).map_err(|e| {
         Stopped::usage(format!(
             "{e}; --results chooses another place for the results"
         ))
     })?;
     let mut screen = Screen::new(args.format, args.quiet, &plan, writer, stop.clone());
-    screen.begin_with(headline(&plan, &settings));
-    let outcome = match plimsoll_engine::run(&plan, &settings, &stop, &mut screen) {
+    screen.begin_with(headline(&plan, &settings, company.size()));
+    let ran = plimsoll_engine::run_ranks(&plan, &settings, &stop, &mut screen, company.ranks());
+    let outcome = match ran {
         Ok(outcome) => outcome,
         Err(EngineError::Refused(reason)) => {
             // Ends the display first, so that the reason stands alone.
@@ -42,12 +48,33 @@ pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
             ..Outcome::default()
         },
     };
-    let (run, dir) = write(screen, outcome, c);
+    let (run, dir) = write(screen, outcome, c, args.ranks.per_rank.then_some(&company));
     report(args.format, &run, dir.as_ref().ok().map(RunDir::path))?;
     match dir {
         Ok(_) => Ok(run.validity.verdict.into()),
         Err(e) => Err(Stopped::failed(e)),
     }
+}
+
+/// What the ranks but rank 0 do: they work, and leave the talking to it.
+fn follow(
+    args: &RunArgs,
+    company: &Company,
+    plan: &Plan,
+    settings: &Settings,
+    stop: &Stop,
+    c: Circumstances,
+) -> Result<Exit, Stopped> {
+    let ran = plimsoll_engine::run_ranks(plan, settings, stop, &mut Silent, company.ranks());
+    let Ok(outcome) = ran else {
+        // Rank 0 has heard of it and says it.
+        return Ok(Exit::Valid);
+    };
+    if args.ranks.per_rank {
+        let own = Run::assemble(convert::measured(outcome, c));
+        company.collect(own.to_json(), |_, _| ())?;
+    }
+    Ok(Exit::Valid)
 }
 
 /// Refuses a results directory below a directory that must hold nothing but the run's files.
@@ -96,7 +123,7 @@ fn is_local(settings: &Settings) -> bool {
     settings.target.split(':').next() == Some("posix")
 }
 
-fn circumstances(plan: &Plan, settings: &Settings) -> Circumstances {
+fn circumstances(plan: &Plan, settings: &Settings, ranks: u32) -> Circumstances {
     let first = plan.place.guards.first().cloned().unwrap_or_default();
     let dir = workload::below(&plan.place.dir, &first);
     Circumstances {
@@ -108,11 +135,12 @@ fn circumstances(plan: &Plan, settings: &Settings) -> Circumstances {
         },
         started: SystemTime::now(),
         environment: Environment::look(is_local(settings).then_some(dir.as_path())),
+        ranks,
     }
 }
 
 /// The first line: what is run, and where its files go.
-fn headline(plan: &Plan, settings: &Settings) -> String {
+fn headline(plan: &Plan, settings: &Settings, ranks: u32) -> String {
     let place = workload::place(plan);
     let fate = match (plan.options.keep, plan.place.temporary) {
         (true, _) => "kept afterwards",
@@ -125,21 +153,40 @@ fn headline(plan: &Plan, settings: &Settings) -> String {
     } else {
         "no files".into()
     };
+    let ranks = match ranks {
+        1 => String::new(),
+        n => format!(", {n} ranks"),
+    };
     format!(
-        "{}: {files}, target {}, intervals of {interval}",
+        "{}: {files}, target {}{ranks}, intervals of {interval}",
         plan.name, settings.target
     )
 }
 
-/// Writes the results. A run whose results cannot be written has failed.
+/// Writes the results, with those of each rank if a company is given. A run whose results cannot
+/// be written has failed.
 fn write(
     screen: Screen,
     mut outcome: Outcome,
     c: Circumstances,
+    each: Option<&Company>,
 ) -> (Run, Result<RunDir, ResultsError>) {
+    let own = std::mem::take(&mut outcome.own);
     match screen.finish() {
-        Ok(writer) => {
-            let run = Run::assemble(convert::measured(outcome, c));
+        Ok(mut writer) => {
+            let measured = convert::measured(outcome, c);
+            let ranks = each.map(|company| {
+                let mine = Run::assemble(convert::own(&measured, own)).to_json();
+                write_ranks(&mut writer, company, mine)
+            });
+            let mut run = Run::assemble(measured);
+            if let Some(Err(error)) = ranks {
+                // The results of all together are whole; what is missing is said.
+                run.notes.push(Note {
+                    text: format!("the results of each rank are not complete: {error}"),
+                    place: None,
+                });
+            }
             let dir = writer.finish(&run);
             (run, dir)
         }
@@ -150,6 +197,19 @@ fn write(
             (Run::assemble(convert::measured(outcome, c)), Err(error))
         }
     }
+}
+
+/// Writes `ranks/rank-N.json`, what `run.json` would be of each rank alone.
+fn write_ranks(writer: &mut RunWriter, company: &Company, mine: String) -> Result<(), String> {
+    let mut first = Ok(());
+    let collected = company.collect(mine, |rank, json| {
+        let name = format!("ranks/rank-{rank}.json");
+        if let (Ok(()), Err(e)) = (&first, writer.add(&name, &json)) {
+            first = Err(e.to_string());
+        }
+    });
+    collected.map_err(|e| e.message.trim().to_owned())?;
+    first
 }
 
 fn report(format: Format, run: &Run, dir: Option<&Path>) -> Result<(), Stopped> {

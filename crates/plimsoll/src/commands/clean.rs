@@ -1,0 +1,75 @@
+//! `clean`: removes what an interrupted run left.
+
+use crate::cli::CleanArgs;
+use crate::exit::{Exit, Stopped};
+use plimsoll_engine::{EngineError, Settings};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Name of the file by which a directory is known as Plimsoll's.
+const MARKER: &str = ".plimsoll";
+
+/// Levels below the given directory that are searched for markers.
+const DEPTH: u32 = 3;
+
+/// Cleans the directory, or those below it that carry a marker.
+pub fn run(args: &CleanArgs) -> Result<Exit, Stopped> {
+    let dir = &args.dir;
+    if !dir.is_dir() {
+        let dir = dir.display();
+        return Err(Stopped::usage(format!("`{dir}` is no directory")));
+    }
+    let mut marked = Vec::new();
+    find(dir, DEPTH, &mut marked)
+        .map_err(|e| Stopped::usage(format!("cannot read `{}`: {e}", dir.display())))?;
+    if marked.is_empty() {
+        return Err(Stopped::usage(format!(
+            "neither `{0}` nor a directory up to {DEPTH} levels below it carries a marker of \
+             Plimsoll: there is nothing to clean",
+            dir.display()
+        )));
+    }
+    let mut said = String::new();
+    let mut exit = Exit::Valid;
+    for place in marked {
+        let shown = place.display();
+        match plimsoll_engine::clean(&place, &Settings::default()) {
+            Ok(left) if left.is_empty() => _ = writeln!(said, "cleaned {shown}"),
+            Ok(left) => {
+                _ = writeln!(said, "cleaned {shown}; Plimsoll did not make, and left:");
+                left.iter().for_each(|path| _ = writeln!(said, "  {path}"));
+            }
+            Err(EngineError::Refused(e)) => return Err(Stopped::usage(e)),
+            Err(e) => {
+                crate::console::err(&format!("error: {e}\n"));
+                exit = Exit::Failed;
+            }
+        }
+    }
+    super::print(&said)?;
+    Ok(exit)
+}
+
+/// Appends the directories that carry a marker. One that does is not searched further: what is in
+/// it, its marker knows. Links are not followed.
+fn find(dir: &Path, depth: u32, marked: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if dir
+        .join(MARKER)
+        .symlink_metadata()
+        .is_ok_and(|m| m.is_file())
+    {
+        marked.push(dir.to_owned());
+        return Ok(());
+    }
+    if depth == 0 {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            // One that may not be read holds nothing that this user left.
+            let _ = find(&entry.path(), depth - 1, marked);
+        }
+    }
+    Ok(())
+}
