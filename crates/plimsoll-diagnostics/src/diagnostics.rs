@@ -86,7 +86,7 @@ pub struct Problem {
     /// What helps, if something does.
     pub help: Option<String>,
     /// A second place that has to do with it.
-    pub also: Option<(Span, String)>,
+    pub also: Option<Box<(Span, String)>>,
     /// The text as a whole is at fault: there is no place in it to show.
     pub whole_text: bool,
 }
@@ -128,7 +128,7 @@ impl Problem {
     /// Adds a second place that has to do with it; shown if it is in the same text.
     #[must_use]
     pub fn also(mut self, span: Span, label: impl Into<String>) -> Self {
-        self.also = Some((span, label.into()));
+        self.also = Some(Box::new((span, label.into())));
         self
     }
 
@@ -302,7 +302,7 @@ impl View {
         }
         let mut marks = vec![within(problem.span, &source.text)];
         let mut texts = vec![Some(shorten(&problem.label)).filter(|l| !l.is_empty())];
-        if let Some((span, label)) = &problem.also
+        if let Some((span, label)) = problem.also.as_deref()
             && span.file == problem.span.file
         {
             marks.push(within(*span, &source.text));

@@ -72,11 +72,30 @@ Examples:
   plimsoll show ./my.f
   plimsoll show varmail --text > my.f        a copy to change")]
     Show(ShowArgs),
-    /// Print the JSON schema of run.json
+    /// Read a published disclosure report and print what it says
     #[command(after_help = "\
 Examples:
-  plimsoll schema > run.schema.json")]
-    Schema,
+  plimsoll import sfs2014-20160912-00016.txt
+  plimsoll import report.txt --format json > report.json
+
+Reads the ASCII (.txt) form of SPECsfs2008, SPEC SFS 2014 and SPECstorage 2020 reports, and of
+Plimsoll's own, with their line breaks or with all of them collapsed to spaces. The overall
+response time is computed anew; a difference that rounding does not explain is a warning.
+Exits with 2 and the place if the text is no report, or not a whole one.")]
+    Import(ImportArgs),
+    /// Describe the system under test, for disclosure reports
+    #[command(subcommand)]
+    Sut(SutCommand),
+    /// Print the JSON schema of run.json or of another of our forms
+    #[command(after_help = "\
+Examples:
+  plimsoll schema > run.schema.json
+  plimsoll schema disclosure                 what `import --format json` prints")]
+    Schema {
+        /// The form
+        #[arg(value_enum, default_value_t)]
+        form: SchemaForm,
+    },
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -186,6 +205,50 @@ pub struct ShowArgs {
     pub text: bool,
 }
 
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// The report
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// What is printed; json is the whole report
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Subcommands of `sut`.
+#[derive(Debug, Subcommand)]
+pub enum SutCommand {
+    /// Write a description of this machine, to be completed by hand
+    #[command(after_help = "\
+Examples:
+  plimsoll sut init
+  plimsoll sut init --output server7.toml --dir /mnt/test
+
+A file that exists is never overwritten.")]
+    Init {
+        /// The file
+        #[arg(long, short, value_name = "FILE", default_value = "sut.toml")]
+        #[arg(value_hint = ValueHint::FilePath)]
+        output: PathBuf,
+        /// Directory on the file system that is measured
+        #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
+    /// Read a description and say what is not stated yet
+    #[command(after_help = "\
+Examples:
+  plimsoll sut check
+  plimsoll sut check server7.toml
+
+Exits with 2 and the place if the file is not what a disclosure report takes.")]
+    Check {
+        /// The file
+        #[arg(value_name = "FILE", default_value = "sut.toml", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+}
+
 /// What `run` and `plan` have in common.
 #[derive(Debug, Args)]
 pub struct WorkloadArgs {
@@ -277,6 +340,18 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub interval: Duration,
+}
+
+/// Forms that have a JSON schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum SchemaForm {
+    /// run.json
+    #[default]
+    Run,
+    /// A disclosure report, as `import` prints it
+    Disclosure,
+    /// sut.toml, the description of the system under test
+    Sut,
 }
 
 /// Output formats.

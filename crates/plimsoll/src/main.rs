@@ -23,7 +23,9 @@ fn main() -> ExitCode {
         Command::Clean(args) => commands::clean::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Show(args) => commands::show::run(&args),
-        Command::Schema => commands::print(&plimsoll_results::run_schema()),
+        Command::Import(args) => commands::import::run(&args),
+        Command::Sut(what) => commands::sut::run(&what),
+        Command::Schema { form } => commands::documents::schema(form),
         Command::Completions { shell } => commands::documents::completions(shell),
         Command::Man { dir } => commands::documents::man(dir.as_deref()),
     };

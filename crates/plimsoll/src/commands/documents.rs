@@ -1,7 +1,7 @@
-//! `completions` and `man`: documents that are made from the command line's definition.
+//! `completions`, `man` and `schema`: documents that are made from definitions in the code.
 
 use super::print;
-use crate::cli::Cli;
+use crate::cli::{Cli, SchemaForm};
 use crate::exit::{Exit, Stopped};
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -12,6 +12,15 @@ pub fn completions(shell: Shell) -> Result<Exit, Stopped> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "plimsoll", &mut script);
     print(&String::from_utf8_lossy(&script))
+}
+
+/// Prints a JSON schema.
+pub fn schema(form: SchemaForm) -> Result<Exit, Stopped> {
+    print(&match form {
+        SchemaForm::Run => plimsoll_results::run_schema(),
+        SchemaForm::Disclosure => plimsoll_disclosure::disclosure_schema(),
+        SchemaForm::Sut => plimsoll_disclosure::sut_schema(),
+    })
 }
 
 /// Prints the manual page, or writes those of all commands to a directory.

@@ -2,10 +2,12 @@
 
 pub mod clean;
 pub mod documents;
+pub mod import;
 pub mod list;
 pub mod plan;
 pub mod run;
 pub mod show;
+pub mod sut;
 
 use crate::console;
 use crate::exit::{Exit, Stopped};

@@ -1,0 +1,218 @@
+//! Reads published reports and our own.
+
+mod flow;
+mod head;
+mod number;
+mod sections;
+mod table;
+
+use crate::model::Disclosure;
+use flow::Flow;
+use head::Head;
+use number::Number;
+use plimsoll_diagnostics::{Diagnostics, Problem, Source};
+use plimsoll_measure::curve::{PointVerdict, Rule};
+use sections::Part;
+use std::borrow::Cow;
+use table::Table;
+
+/// Largest report that is read, in bytes; published ones have some ten thousand.
+pub const MOST_BYTES: usize = 16 << 20;
+
+/// Fewest load points of a published result, by the run rules of every generation.
+const LEAST_PUBLISHED_POINTS: usize = 10;
+
+/// The section that holds the load points.
+const PERFORMANCE: &str = "Performance";
+
+/// How the last lines of a report begin.
+pub(crate) const GENERATED: &str = "Generated on";
+
+/// Farthest from its end that a report's last lines begin, in bytes of the flow.
+const LONGEST_END: usize = 1000;
+
+/// A report that was read, and what is odd about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The report.
+    pub disclosure: Disclosure,
+    /// What does not add up, each a sentence; the report was read all the same.
+    pub warnings: Vec<String>,
+}
+
+/// Reads a report of SPECsfs2008, SPEC SFS 2014, SPECstorage 2020 or Plimsoll in its ASCII form,
+/// with its line breaks or with all of them collapsed to spaces. `name` stands for the text in
+/// messages.
+///
+/// Text that is not UTF-8 is taken for ISO 8859-1. The overall response time is computed anew by
+/// the rule of the report's generation; if it differs from the published one by more than the
+/// rounding of both allows, that is a warning.
+///
+/// # Errors
+/// One error that says where the text is no report, where it was cut, which cell is no number,
+/// or which load points are missing.
+pub fn import(bytes: &[u8], name: &str) -> Result<Imported, Diagnostics> {
+    let fail = |text: &str, problem| Diagnostics::new(vec![Source::new(name, text)], vec![problem]);
+    if bytes.len() > MOST_BYTES {
+        let message = format!("too large for a report; at most {MOST_BYTES} bytes are read");
+        return Err(fail("", Problem::of_text(0, message)));
+    }
+    let text = decode(bytes);
+    read(&text).map_err(|problem| fail(&text, problem))
+}
+
+fn decode(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text).into(),
+        // In ISO 8859-1 each byte is the character of its number.
+        Err(_) => bytes.iter().map(|b| char::from(*b)).collect(),
+    }
+}
+
+fn read(text: &str) -> Result<Imported, Problem> {
+    let flow = Flow::new(text);
+    if flow.text.is_empty() {
+        return Err(Problem::of_text(0, "the file is empty"));
+    }
+    let head = head::read(&flow)?;
+    let end = generated_at(&flow).filter(|at| *at > head.end);
+    let parts = sections::parts(&flow, end.unwrap_or(flow.text.len()));
+    let Some(performance) = parts.iter().position(|p| p.name == PERFORMANCE) else {
+        return Err(no_performance(&flow, &head, end));
+    };
+    let body = parts[performance].body.clone();
+    let whole = end.is_some() || performance + 1 < parts.len();
+    let table = table::read(&flow, &body, whole)?;
+    let Some(end) = end else {
+        return Err(cut(&flow, &parts));
+    };
+    let rule = rule_of(&head.metric);
+    let others = parts.iter().enumerate().filter(|(i, _)| *i != performance);
+    let mut disclosure = Disclosure {
+        title: head.title.clone(),
+        vendor: head.vendor.clone(),
+        product: head.product.clone(),
+        metric: head.metric.clone(),
+        peak: head.peak,
+        unit: head.unit.clone(),
+        points: table.points.clone(),
+        ort_published_ms: head.ort.map(|n| n.value),
+        ort_ms: None,
+        rule,
+        sections: others.map(|(_, p)| sections::section(&flow, p)).collect(),
+        generated: flow.text[end..].to_owned(),
+    };
+    all_points_there(&flow, &head, &table)?;
+    let warnings = check_ort(&mut disclosure, &head, &table);
+    Ok(Imported {
+        disclosure,
+        warnings: warnings.into_iter().collect(),
+    })
+}
+
+/// Where the last lines begin in the flow.
+fn generated_at(flow: &Flow) -> Option<usize> {
+    let end = flow.text.len();
+    let from = flow
+        .text
+        .floor_char_boundary(end.saturating_sub(LONGEST_END));
+    flow.text[from..].rfind(GENERATED).map(|at| from + at)
+}
+
+fn rule_of(metric: &str) -> Rule {
+    match metric.contains("2008") {
+        true => Rule::Sfs2008,
+        false => Rule::Sfs2014,
+    }
+}
+
+fn no_performance(flow: &Flow, head: &Head, end: Option<usize>) -> Problem {
+    if end.is_none() {
+        return flow.problem_at_end("the report was cut before its load points");
+    }
+    let place = head.end.saturating_sub(1)..head.end;
+    flow.problem(
+        &place,
+        format!("the report has no section `{PERFORMANCE}`"),
+        "expected the underlined heading behind this",
+    )
+}
+
+/// The end is missing: says behind which heading.
+fn cut(flow: &Flow, parts: &[Part]) -> Problem {
+    let mut problem = flow.problem_at_end(format!(
+        "the report was cut: its last lines, `{GENERATED} …`, are missing"
+    ));
+    if let Some(last) = parts.last() {
+        problem
+            .message
+            .push_str(&format!(" behind the section `{}`", last.name));
+        problem = problem.also(flow.span(&last.heading), "the last section");
+    }
+    problem
+}
+
+/// Whether the load points agree with the peak, and a published report has as many as it must.
+fn all_points_there(flow: &Flow, head: &Head, table: &Table) -> Result<(), Problem> {
+    let valid = |p: &&crate::LoadPoint| p.verdict == PointVerdict::Valid;
+    let highest = table
+        .points
+        .iter()
+        .rev()
+        .find(valid)
+        .map_or(0.0, |p| p.load);
+    let last = table.places[table.places.len() - 1].clone();
+    let (peak, unit) = (head.peak, &head.unit);
+    if highest != peak {
+        let missing = match highest < peak {
+            true => ": load points are missing",
+            false => "",
+        };
+        let problem = flow.problem(
+            &last,
+            format!(
+                "the report claims {peak} {unit}, but its highest valid load point is at \
+                 {highest}{missing}"
+            ),
+            "the last load point",
+        );
+        return Err(problem.also(flow.span(&head.peak_place), "the claim"));
+    }
+    let have = table.points.len();
+    if head.metric.contains("SPEC") && have < LEAST_PUBLISHED_POINTS {
+        let problem = flow.problem(
+            &last,
+            format!(
+                "load points are missing: a published result has at least \
+                 {LEAST_PUBLISHED_POINTS}, this one has {have}"
+            ),
+            "the last of them",
+        );
+        return Err(problem);
+    }
+    Ok(())
+}
+
+/// Computes the overall response time; a warning if the published one is another.
+fn check_ort(disclosure: &mut Disclosure, head: &Head, table: &Table) -> Option<String> {
+    let curve = disclosure.curve().ok()?;
+    disclosure.ort_ms = curve.overall_response_time(disclosure.rule).ok();
+    let published = head.ort?;
+    let Some(computed) = disclosure.ort_ms else {
+        return Some(format!(
+            "the report claims an overall response time of {} ms, but its valid load points give \
+             none",
+            published.value
+        ));
+    };
+    // It is a mean of latencies, each of which was rounded by half a unit of its last digit.
+    let allowed = Number::rounding(published.decimals) + Number::rounding(table.latency_decimals);
+    let differs = (computed - published.value).abs() > allowed * (1.0 + 1e-9);
+    differs.then(|| {
+        format!(
+            "the report says an overall response time of {} ms, but its load points give \
+             {computed:.4} ms; rounding explains a difference of {allowed:.4} ms at most",
+            published.value
+        )
+    })
+}

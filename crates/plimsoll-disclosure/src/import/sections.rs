@@ -1,0 +1,179 @@
+//! Headings and what stands below them.
+
+use super::flow::{Flow, Word};
+use crate::model::Section;
+use std::ops::Range;
+
+/// Least length of a line of `=` that separates parts; a shorter one underlines a heading. Reports
+/// are 80 columns wide, and their longest heading has 49 characters.
+const LEAST_RULE: usize = 75;
+
+/// A heading and the piece of the flow below it, to the next heading.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) name: String,
+    pub(super) heading: Range<usize>,
+    pub(super) body: Range<usize>,
+}
+
+/// Everything below an underlined heading, in order; `end` is where the report ends.
+pub(super) fn parts(flow: &Flow, end: usize) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut from = 0;
+    for word in flow.words(0..end) {
+        if !word.is_run_of('=') || word.text.len() >= LEAST_RULE {
+            continue;
+        }
+        let Some(heading) = heading_of(flow, &word, from) else {
+            continue;
+        };
+        if let Some(before) = parts.last_mut() {
+            before.body.end = heading.start.saturating_sub(1).max(before.body.start);
+        }
+        from = word.range.end;
+        let start = (word.range.end + 1).min(end);
+        parts.push(Part {
+            name: flow.text[heading.clone()].to_owned(),
+            heading,
+            body: start..end,
+        });
+    }
+    for part in &mut parts {
+        part.body = without_rules(&flow.text, part.body.clone());
+    }
+    parts
+}
+
+/// The heading that a line of `=` underlines, if there is one behind `from`.
+fn heading_of(flow: &Flow, underline: &Word, from: usize) -> Option<Range<usize>> {
+    let end = underline.range.start.checked_sub(1)?;
+    if let Some(above) = line_above(flow, underline) {
+        // The line's words are the last ones of the flow before the underline.
+        let words = above.split_whitespace().collect::<Vec<_>>().join(" ");
+        let start = end.checked_sub(words.len())?;
+        let fits = start >= from && flow.text.get(start..end) == Some(&words);
+        return (fits && is_heading(&words)).then_some(start..end);
+    }
+    let before = flow.text.get(from..end)?;
+    // An underline is as wide as its heading: its characters are all ASCII, the heading's may
+    // not be.
+    let width = underline.text.len();
+    let start = before.char_indices().rev().nth(width - 1)?.0 + from;
+    let begins = start == 0 || flow.text.as_bytes()[start - 1] == b' ';
+    let heading = &flow.text[start..end];
+    (begins && is_heading(heading)).then_some(start..end)
+}
+
+fn is_heading(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() < LEAST_RULE
+        && !text.starts_with(' ')
+        && !text.contains("==")
+        && !text.contains("--")
+}
+
+/// The line above an underline that has a line for itself; empty above the first line.
+fn line_above<'a>(flow: &Flow<'a>, underline: &Word) -> Option<&'a str> {
+    let range = flow.source_range(&underline.range);
+    let number = flow.line_of(range.start);
+    let line = flow.line(number);
+    let blank = |range: Range<usize>| flow.source[range].trim().is_empty();
+    let alone = blank(line.start..range.start) && blank(range.end..line.end);
+    let above = number.checked_sub(1).map_or(0..0, |n| flow.line(n));
+    alone.then(|| &flow.source[above])
+}
+
+/// A piece of a flow without the lines of `=` at its ends.
+fn without_rules(text: &str, range: Range<usize>) -> Range<usize> {
+    let piece = &text[range.clone()];
+    let is_rule = |w: &str| w.len() >= LEAST_RULE && w.bytes().all(|b| b == b'=');
+    let mut kept = piece;
+    loop {
+        let word = kept.rsplit(' ').next().unwrap_or("");
+        match is_rule(word) {
+            true => kept = kept[..kept.len() - word.len()].trim_end(),
+            false => break,
+        }
+    }
+    range.start..range.start + kept.len()
+}
+
+/// A part with the lines of the source; trailing blanks and blank lines at both ends go.
+pub(super) fn section(flow: &Flow, part: &Part) -> Section {
+    let range = flow.source_range(&part.body);
+    // The indent of the first line is part of the layout.
+    let start = flow.line(flow.line_of(range.start)).start;
+    let indent = match flow.source[start..range.start].trim().is_empty() {
+        true => start,
+        false => range.start,
+    };
+    let lines = flow.source[indent..range.end].lines().map(str::trim_end);
+    let text = match part.body.is_empty() {
+        true => String::new(),
+        false => lines.collect::<Vec<_>>().join("\n"),
+    };
+    Section {
+        name: part.name.clone(),
+        text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sections(text: &str) -> Vec<(String, String)> {
+        let flow = Flow::new(text);
+        let found = parts(&flow, flow.text.len());
+        let all = found.iter().map(|p| section(&flow, p));
+        all.map(|s| (s.name, s.text)).collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(a, b): &(&str, &str)| ((*a).to_owned(), (*b).to_owned());
+        expected.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn headings_are_found_with_line_breaks_and_without() {
+        let rule = "=".repeat(79);
+        let text = format!(
+            "{rule}\nOther Notes\n===========\n\n  a = b\n   c  d  \n\n{rule}\n\nMemory - Physical\n\
+             =================\nnone\n{rule}\n"
+        );
+        let lines = [
+            ("Other Notes", "  a = b\n   c  d"),
+            ("Memory - Physical", "none"),
+        ];
+        assert_eq!(sections(&text), pairs(&lines));
+        let flow = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let flat = [("Other Notes", "a = b c d"), ("Memory - Physical", "none")];
+        assert_eq!(sections(&flow), pairs(&flat));
+    }
+
+    #[test]
+    fn what_is_no_heading_is_text() {
+        // Longer than the text before it, and between words of it.
+        assert_eq!(sections("ab ====="), []);
+        assert_eq!(sections("some words here ======="), []);
+        assert_eq!(
+            sections("Notes ===== x ==== y"),
+            pairs(&[("Notes", "x ==== y")])
+        );
+        // With line breaks the line above counts, whatever its width; a blank one is none.
+        assert_eq!(
+            sections("Other Notes\n=====\nx"),
+            pairs(&[("Other Notes", "x")])
+        );
+        assert_eq!(sections("Other Notes\n\n=====\nx"), []);
+    }
+
+    #[test]
+    fn a_heading_without_text_has_an_empty_one() {
+        let text = "Dataflow\n========\n\nOther Notes\n===========\n";
+        assert_eq!(
+            sections(text),
+            pairs(&[("Dataflow", ""), ("Other Notes", "")])
+        );
+    }
+}

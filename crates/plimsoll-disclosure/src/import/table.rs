@@ -1,0 +1,190 @@
+//! The table of load points.
+
+use super::flow::{Flow, Word};
+use super::number::{self, Number};
+use crate::model::LoadPoint;
+use plimsoll_diagnostics::Problem;
+use plimsoll_measure::curve::PointVerdict;
+use std::ops::Range;
+
+/// What stands behind a load point that does not count.
+pub(crate) const INVALID_MARK: &str = "INVALID_RUN";
+
+/// The load points of a report.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) points: Vec<LoadPoint>,
+    /// Where each point stands in the flow.
+    pub(super) places: Vec<Range<usize>>,
+    /// Most digits behind the point of any latency.
+    pub(super) latency_decimals: u32,
+}
+
+/// Reads the table in the body of the section on performance. `whole` says whether anything
+/// follows the section: if not, what is missing was cut off.
+pub(super) fn read(flow: &Flow, body: &Range<usize>, whole: bool) -> Result<Table, Problem> {
+    let words: Vec<Word> = flow.words(body.clone()).collect();
+    let Some(lines) = words.iter().position(|w| w.is_run_of('-')) else {
+        return Err(missing(flow, body, whole));
+    };
+    let below = words[lines..].iter().take_while(|w| w.is_run_of('-'));
+    let columns = below.count();
+    let cells = &words[lines + columns..];
+    if cells.is_empty() {
+        return Err(missing(flow, body, whole));
+    }
+    if columns != 2 && columns != 4 {
+        let last = &words[lines + columns - 1];
+        return Err(flow
+            .problem(
+                &(words[lines].range.start..last.range.end),
+                format!("a table of load points has 2 or 4 columns, this one has {columns}"),
+                "its columns",
+            )
+            .help(
+                "2: throughput and response (SPECsfs2008); 4: business metric, average latency, \
+                 ops/sec and MB/sec (later)",
+            ));
+    }
+    let line = &words[lines + columns - 1];
+    let rows = Rows {
+        flow,
+        columns,
+        // Where rows have lines of their own, a missing cell must not borrow the next line's.
+        by_line: flow.breaks_between(line.range.start, cells[0].range.start),
+        whole,
+    };
+    rows.read(cells)
+}
+
+fn missing(flow: &Flow, body: &Range<usize>, whole: bool) -> Problem {
+    const MESSAGE: &str = "the report has no load points";
+    if whole {
+        let start = body.start.saturating_sub(1);
+        let label = "a table with lines of `-` below its head is expected here";
+        flow.problem(&(start..body.end.min(start + 1)), MESSAGE, label)
+    } else {
+        flow.problem_at_end(format!("{MESSAGE}: it was cut before them"))
+    }
+}
+
+struct Rows<'a> {
+    flow: &'a Flow<'a>,
+    columns: usize,
+    by_line: bool,
+    whole: bool,
+}
+
+impl Rows<'_> {
+    fn read(&self, mut cells: &[Word]) -> Result<Table, Problem> {
+        let mut table = Table {
+            points: vec![],
+            places: vec![],
+            latency_decimals: 0,
+        };
+        while let Some(first) = cells.first() {
+            let row = &cells[..self.length(cells)];
+            cells = &cells[row.len()..];
+            let place = first.range.start..row[row.len() - 1].range.end;
+            let (point, decimals) = self.point(row, cells.is_empty(), table.points.len() + 1)?;
+            if let Some(before) = table.points.last()
+                && point.load <= before.load
+            {
+                return Err(self.flow.problem(
+                    &first.range,
+                    format!(
+                        "load points come in increasing order, but {} follows {}",
+                        point.load, before.load
+                    ),
+                    "this load",
+                ));
+            }
+            table.latency_decimals = table.latency_decimals.max(decimals);
+            table.points.push(point);
+            table.places.push(place);
+        }
+        Ok(table)
+    }
+
+    /// Number of words that belong to the row that begins here.
+    fn length(&self, cells: &[Word]) -> usize {
+        if self.by_line {
+            let first = cells[0].range.start;
+            let here = |w: &&Word| !self.flow.breaks_between(first, w.range.start);
+            return cells.iter().take_while(here).count();
+        }
+        let full = self.columns.min(cells.len());
+        // A mark where a cell should be ends the row as well.
+        match cells.iter().take(full + 1).position(|w| is_mark(w)) {
+            Some(mark) => mark + 1,
+            None => full,
+        }
+    }
+
+    fn point(&self, row: &[Word], last: bool, number: usize) -> Result<(LoadPoint, u32), Problem> {
+        let marked = row.last().is_some_and(is_mark);
+        let cells = &row[..row.len() - usize::from(marked)];
+        let mut numbers = [Number::default(); 4];
+        for (i, cell) in cells.iter().enumerate().take(self.columns) {
+            numbers[i] = number::read(cell.text).map_err(|expected| {
+                let column = [
+                    "load",
+                    "latency",
+                    "operations a second",
+                    "megabytes a second",
+                ][i];
+                self.flow.problem(
+                    &cell.range,
+                    format!(
+                        "the {column} of load point {number} is no number: `{}`",
+                        cell.text
+                    ),
+                    expected,
+                )
+            })?;
+        }
+        if let Some(beyond) = cells.get(self.columns) {
+            return Err(self.flow.problem(
+                &beyond.range,
+                format!("load point {number} has more than {} cells", self.columns),
+                format!("expected the end of the line or `{INVALID_MARK}`"),
+            ));
+        }
+        if cells.len() < self.columns {
+            return Err(self.incomplete(row, cells.len(), last, number));
+        }
+        let further = |i: usize| (self.columns == 4).then_some(numbers[i].value);
+        let point = LoadPoint {
+            load: numbers[0].value,
+            latency_ms: numbers[1].value,
+            ops_per_s: further(2),
+            mb_per_s: further(3),
+            verdict: match marked {
+                true => PointVerdict::Invalid,
+                false => PointVerdict::Valid,
+            },
+        };
+        if point.load == 0.0 {
+            let message = format!("load point {number} has no load");
+            return Err(self.flow.problem(&row[0].range, message, "more than 0"));
+        }
+        Ok((point, numbers[1].decimals))
+    }
+
+    fn incomplete(&self, row: &[Word], have: usize, last: bool, number: usize) -> Problem {
+        let cut = match last && !self.whole {
+            true => ": the report was cut here",
+            false => "",
+        };
+        let columns = self.columns;
+        self.flow.problem(
+            &(row[0].range.start..row[row.len() - 1].range.end),
+            format!("load point {number} has {have} of {columns} cells{cut}"),
+            "incomplete",
+        )
+    }
+}
+
+fn is_mark(word: &Word) -> bool {
+    word.text == INVALID_MARK
+}

@@ -1,0 +1,94 @@
+//! A disclosure on one screen.
+
+use crate::model::{Disclosure, LoadPoint};
+use plimsoll_measure::curve::{Curve, PointVerdict};
+use std::fmt::Write;
+
+/// Columns that the list of sections is wrapped at.
+const WIDTH: usize = 80;
+
+impl Disclosure {
+    /// The report on one screen: who and what, the claim, the load points, what follows from
+    /// the curve, and the names of the sections.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let mut out = format!("{}\n{} : {}\n\n", self.title, self.vendor, self.product);
+        let or_none = |v: Option<f64>| v.map_or("none".into(), |v| format!("{v:.4} ms"));
+        let rows = [
+            ("peak", format!("{} {}", self.peak, self.unit)),
+            (
+                "overall response time",
+                format!(
+                    "{} as published, {} from the load points",
+                    self.ort_published_ms
+                        .map_or("none".into(), |v| format!("{v} ms")),
+                    or_none(self.ort_ms)
+                ),
+            ),
+        ];
+        let curve = self.curve().ok().map(|c| self.shape(&c));
+        for (name, value) in rows.into_iter().chain(curve.into_iter().flatten()) {
+            let _ = writeln!(out, "{name:<23}{value}");
+        }
+        out.push('\n');
+        self.table(&mut out);
+        let names: Vec<&str> = self.sections.iter().map(|s| s.name.as_str()).collect();
+        let list = format!("{} sections: {}", names.len(), names.join(", "));
+        let _ = writeln!(out, "\n{}", textwrap::fill(&list, WIDTH));
+        out
+    }
+
+    /// What follows from the curve: knee and scaling law.
+    fn shape(&self, curve: &Curve) -> Vec<(&'static str, String)> {
+        let knee = match curve.knee() {
+            Some(p) => format!("{} {} at {} ms (Kneedle)", p.load, self.unit, p.latency_ms),
+            None => "none".into(),
+        };
+        let mut rows = vec![("knee", knee)];
+        // Where the report gives one figure for load and throughput, they cannot differ.
+        if self.points.iter().any(|p| p.ops_per_s.is_some()) {
+            let law = match curve.fit_usl() {
+                Ok(f) => format!(
+                    "lambda {:.2}, sigma {:.2e}, kappa {:.2e}, R2 {:.4}",
+                    f.lambda, f.sigma, f.kappa, f.r_squared
+                ),
+                Err(e) => format!("no fit: {e}"),
+            };
+            rows.push(("scaling law (USL)", law));
+        }
+        rows
+    }
+
+    fn table(&self, out: &mut String) {
+        let with_rates = self.points.iter().any(|p| p.ops_per_s.is_some());
+        let _ = write!(out, "{:>14} {:>11}", self.unit, "latency ms");
+        if with_rates {
+            let _ = write!(out, " {:>12} {:>10}", "ops/s", "MB/s");
+        }
+        out.push('\n');
+        let decimals = self.points.iter().map(|p| decimals(p.latency_ms));
+        let decimals = decimals.max().unwrap_or(0);
+        for p in &self.points {
+            let _ = write!(out, "{:>14} {:>11.decimals$}", p.load, p.latency_ms);
+            if with_rates {
+                let text = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+                let _ = write!(out, " {:>12} {:>10}", text(p.ops_per_s), text(p.mb_per_s));
+            }
+            out.push_str(mark(p));
+            out.push('\n');
+        }
+    }
+}
+
+fn mark(p: &LoadPoint) -> &'static str {
+    match p.verdict {
+        PointVerdict::Valid => "",
+        PointVerdict::Invalid => "  invalid",
+    }
+}
+
+/// Digits behind the point that a number needs.
+fn decimals(v: f64) -> usize {
+    let text = v.to_string();
+    text.split_once('.').map_or(0, |(_, part)| part.len())
+}

@@ -1,0 +1,75 @@
+//! Reads `sut.toml`.
+
+use super::model::Sut;
+use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
+use std::ops::Range;
+
+impl Sut {
+    /// Reads the text of a `sut.toml`. `name` stands for it in messages.
+    ///
+    /// # Errors
+    /// The first thing wrong, with its place: TOML that is none, a key that is not known (and
+    /// the one that was meant), a value of another type than its key has, or a size that is
+    /// negative or no number.
+    pub fn parse(text: &str, name: &str) -> Result<Self, Diagnostics> {
+        let fail = |problem| Diagnostics::new(vec![Source::new(name, text)], vec![problem]);
+        if u32::try_from(text.len()).is_err() {
+            return Err(fail(Problem::of_text(0, "the file is larger than 4 GiB")));
+        }
+        toml::from_str(text).map_err(|e| fail(problem(&e, text)))
+    }
+}
+
+/// A problem of the TOML reader in our words.
+fn problem(e: &toml::de::Error, text: &str) -> Problem {
+    let span = span_of(e.span().unwrap_or(0..0), text);
+    let message = e.message().trim();
+    if let Some(rest) = message.strip_prefix("unknown field ") {
+        let mut quoted = rest.split('`').skip(1).step_by(2);
+        let key = quoted.next().unwrap_or_default();
+        let known: Vec<&str> = quoted.collect();
+        return Problem::new(
+            span,
+            format!("unknown key `{key}`"),
+            "not a key of this table",
+        )
+        .suggest(key, known);
+    }
+    let wrong = ["invalid type: ", "invalid value: "];
+    if let Some(rest) = wrong.iter().find_map(|w| message.strip_prefix(w)) {
+        let (found, expected) = rest.split_once(", expected ").unwrap_or((rest, "another"));
+        let expected = plain(expected);
+        let message = format!("expected {expected}, found {found}");
+        return Problem::new(span, message, "this value");
+    }
+    let mut lines = message.lines();
+    let first = lines.next().unwrap_or("this is no TOML");
+    let problem = Problem::new(span, first, "here");
+    match lines.next() {
+        Some(more) => problem.help(more.trim()),
+        None => problem,
+    }
+}
+
+/// What the reader expects, without the names of our types.
+fn plain(expected: &str) -> &str {
+    match expected {
+        e if e.starts_with("struct ") => "a table, such as [product]",
+        "a sequence" => "an array of tables, such as [[materials]]",
+        "u64" => "a whole number, at least 0",
+        "f64" => "a number",
+        "a string" => "a text in quotes",
+        "a boolean" => "true or false",
+        other => other,
+    }
+}
+
+fn span_of(range: Range<usize>, text: &str) -> Span {
+    let start = text.floor_char_boundary(range.start);
+    let end = text.floor_char_boundary(range.end).max(start);
+    Span {
+        file: 0,
+        start: start as u32,
+        end: end as u32,
+    }
+}

@@ -1,0 +1,143 @@
+//! Writes a `sut.toml` for a person to complete.
+
+use super::model::{
+    Diagram, LoadGenerator, Material, Memory, Processor, Software, Storage, Sut, Switch, Transport,
+    Tuning,
+};
+use std::fmt::Write;
+use toml::{Table, Value};
+
+const HEAD: &str = "\
+# The system under test, for disclosure reports.
+#
+# Complete what is empty, correct what was found on this machine, copy a [[table]] for each further
+# item, and delete those there is none of. An empty text is reported as not stated; a table in which
+# nothing is filled in is left out.
+";
+
+/// A `sut.toml` with every table and key there is, each with what it means; what `sut` knows is
+/// filled in.
+#[must_use]
+pub fn template(sut: &Sut) -> String {
+    let sut = with_one_of_each(sut.clone());
+    let tables = Table::try_from(&sut).expect("texts and numbers are TOML");
+    let schema = schemars::schema_for!(Sut);
+    let mut page = Page {
+        out: String::from(HEAD),
+        meanings: Meanings(schema.as_value()),
+    };
+    for (name, value) in &tables {
+        match value {
+            Value::Array(items) => {
+                for (i, item) in items.iter().enumerate() {
+                    page.table(name, &format!("[[{name}]]"), item, i == 0);
+                }
+            }
+            table => page.table(name, &format!("[{name}]"), table, true),
+        }
+    }
+    page.out
+}
+
+/// The file as it is written.
+struct Page<'a> {
+    out: String,
+    meanings: Meanings<'a>,
+}
+
+impl Page<'_> {
+    /// A table with a line for each key, each explained if the table is the first of its name.
+    fn table(&mut self, name: &str, header: &str, table: &Value, first: bool) {
+        self.out.push('\n');
+        if first {
+            let _ = writeln!(self.out, "# {}", self.meanings.of(&[name]));
+        }
+        let _ = writeln!(self.out, "{header}");
+        for (key, value) in table.as_table().into_iter().flatten() {
+            let meaning = self.meanings.of(&[name, key]).to_owned();
+            let _ = match (value, first) {
+                (Value::Array(items), _) => self.list(key, items, &meaning),
+                (_, true) => writeln!(self.out, "{key} = {}  # {meaning}", inline(value)),
+                (_, false) => writeln!(self.out, "{key} = {}", inline(value)),
+            };
+        }
+    }
+
+    /// A list within a table, with a line for each item.
+    fn list(&mut self, key: &str, items: &[Value], meaning: &str) -> std::fmt::Result {
+        writeln!(self.out, "{key} = [  # {meaning}")?;
+        for item in items {
+            writeln!(self.out, "  {},", inline(item))?;
+        }
+        writeln!(self.out, "]")
+    }
+}
+
+/// A value on one line.
+fn inline(value: &Value) -> String {
+    match value {
+        // The escapes of JSON are those of TOML, which wants one more.
+        Value::String(text) => {
+            let json = serde_json::Value::from(text.as_str()).to_string();
+            json.replace('\u{7f}', "\\u007F")
+        }
+        Value::Table(table) => {
+            let keys = table.iter().map(|(k, v)| format!("{k} = {}", inline(v)));
+            format!("{{ {} }}", keys.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Lists that are empty get an empty item, so that its keys are seen.
+fn with_one_of_each(mut sut: Sut) -> Sut {
+    fn one<T: Default>(list: &mut Vec<T>) {
+        if list.is_empty() {
+            list.push(T::default());
+        }
+    }
+    one::<Material>(&mut sut.materials);
+    one::<Diagram>(&mut sut.diagrams);
+    one::<Software>(&mut sut.software);
+    one::<Tuning>(&mut sut.hardware_tuning);
+    one::<Tuning>(&mut sut.software_tuning);
+    for group in sut
+        .hardware_tuning
+        .iter_mut()
+        .chain(&mut sut.software_tuning)
+    {
+        one(&mut group.parameters);
+    }
+    one::<Storage>(&mut sut.storage);
+    one::<Transport>(&mut sut.transport);
+    one::<Switch>(&mut sut.switches);
+    one::<Processor>(&mut sut.processors);
+    one::<Memory>(&mut sut.memory);
+    one::<Material>(&mut sut.test_materials);
+    one::<LoadGenerator>(&mut sut.load_generators);
+    sut
+}
+
+/// The JSON schema, which holds the documentation of every field.
+struct Meanings<'a>(&'a serde_json::Value);
+
+impl Meanings<'_> {
+    /// What the key at this path means, without the full stop.
+    fn of(&self, path: &[&str]) -> &str {
+        let mut here = self.0;
+        for name in path {
+            here = &self.table(here)["properties"][name];
+        }
+        let meaning = here["description"].as_str().unwrap_or_default();
+        meaning.trim_end_matches('.')
+    }
+
+    /// The schema of the table that a property holds, itself or as the items of a list.
+    fn table<'b>(&'b self, property: &'b serde_json::Value) -> &'b serde_json::Value {
+        let item = property.get("items").unwrap_or(property);
+        match item["$ref"].as_str().and_then(|r| r.strip_prefix('#')) {
+            Some(pointer) => self.0.pointer(pointer).unwrap_or(item),
+            None => item,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `import`: reads a published disclosure report.
+
+use super::print;
+use crate::cli::{Format, ImportArgs};
+use crate::console;
+use crate::exit::{Exit, Stopped};
+use plimsoll_diagnostics::Diagnostics;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Reads the report, warns of what does not add up, and prints it.
+pub fn run(args: &ImportArgs) -> Result<Exit, Stopped> {
+    let name = args.file.display().to_string();
+    let bytes = read(&args.file).map_err(|e| Stopped::usage(format!("cannot read {name}: {e}")))?;
+    let imported = plimsoll_disclosure::import(&bytes, &name).map_err(|d| refused(&d))?;
+    for warning in &imported.warnings {
+        console::err(&format!("warning: {name}: {warning}\n"));
+    }
+    match args.format {
+        Format::Text => print(&imported.disclosure.summary()),
+        Format::Json => {
+            let json = serde_json::to_string_pretty(&imported.disclosure)
+                .map_err(|e| Stopped::failed(format!("cannot print the report: {e}")))?;
+            print(&(json + "\n"))
+        }
+    }
+}
+
+/// One byte more than a report may have, so that a device without an end is refused as well.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(file)?
+        .take(plimsoll_disclosure::MOST_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A text that was refused, as a person reads it.
+pub fn refused(d: &Diagnostics) -> Stopped {
+    Stopped {
+        exit: Exit::Usage,
+        message: d.render(console::color_err(), console::width()),
+    }
+}

@@ -1,0 +1,133 @@
+//! `plimsoll sut`: the description of the system under test through the program.
+
+mod common;
+
+use common::{Bench, Ended};
+use plimsoll_disclosure::Sut;
+
+fn sut(bench: &Bench, args: &[&str]) -> Ended {
+    Ended::of(bench.plimsoll(["sut"].iter().chain(args)))
+}
+
+#[test]
+fn init_describes_this_machine() {
+    let bench = Bench::on_tmpfs();
+    let dir = bench.root().to_str().unwrap();
+    let ended = sut(&bench, &["init", "--dir", dir]).expect_code(0);
+    assert_eq!(ended.stdout, "wrote sut.toml; complete it by hand\n");
+    let text = std::fs::read_to_string(bench.path("sut.toml")).unwrap();
+    let sut = Sut::parse(&text, "sut.toml").unwrap();
+    assert_eq!(sut.filesystems.kind, "tmpfs");
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert!(
+        sut.software
+            .iter()
+            .any(|s| s.version.contains(kernel.trim()))
+    );
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let kib: f64 = memory
+        .lines()
+        .find_map(|l| {
+            l.strip_prefix("MemTotal:")?
+                .trim()
+                .split(' ')
+                .next()?
+                .parse()
+                .ok()
+        })
+        .unwrap();
+    assert!((sut.memory[0].size_gib - kib / f64::from(1 << 20)).abs() <= 0.01);
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap();
+    let processors = processors
+        .lines()
+        .filter(|l| l.starts_with("processor"))
+        .count();
+    assert_eq!(sut.load_generators[0].processors, processors as u64);
+    // What only a person knows is left to complete.
+    assert_eq!(
+        (
+            sut.product.vendor.as_str(),
+            sut.notes.stable_storage.as_str()
+        ),
+        ("", "")
+    );
+}
+
+#[test]
+fn a_file_that_exists_is_never_overwritten() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("sut.toml"), "# mine\n").unwrap();
+    let refused = sut(&bench, &["init"]).refusal();
+    assert!(
+        refused.contains("sut.toml exists and is not overwritten"),
+        "{refused}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(bench.path("sut.toml")).unwrap(),
+        "# mine\n"
+    );
+    sut(&bench, &["init", "--output", "other.toml"]).expect_code(0);
+    assert!(bench.path("other.toml").is_file());
+    // A link that leads nowhere is something too.
+    std::os::unix::fs::symlink("nowhere", bench.path("link.toml")).unwrap();
+    let refused = sut(&bench, &["init", "--output", "link.toml"]).refusal();
+    assert!(refused.contains("link.toml exists"), "{refused}");
+    assert!(!bench.path("nowhere").exists());
+}
+
+#[test]
+fn bad_places_are_named() {
+    let bench = Bench::new();
+    let refused = sut(&bench, &["init", "--dir", "none"]).refusal();
+    assert!(refused.contains("--dir none is no directory"), "{refused}");
+    let refused = sut(&bench, &["init", "--output", "none/sut.toml"]).refusal();
+    assert!(refused.contains("cannot create none/sut.toml"), "{refused}");
+    let refused = sut(&bench, &["check"]).refusal();
+    assert!(refused.contains("cannot read sut.toml"), "{refused}");
+    assert_eq!(bench.left_but(&[]), [] as [String; 0]);
+}
+
+#[test]
+fn check_lists_what_is_not_stated() {
+    let bench = Bench::new();
+    sut(&bench, &["init"]).expect_code(0);
+    let text = std::fs::read_to_string(bench.path("sut.toml")).unwrap();
+    let before = sut(&bench, &["check"]).expect_code(0).stdout;
+    assert!(
+        before.contains("  product.vendor is not stated\n"),
+        "{before}"
+    );
+    let completed = text.replacen("vendor = \"\"", "vendor = \"us\"", 1);
+    std::fs::write(bench.path("sut.toml"), completed).unwrap();
+    let after = sut(&bench, &["check"]).expect_code(0).stdout;
+    assert!(!after.contains("product.vendor"), "{after}");
+    assert_eq!(after.lines().count() + 1, before.lines().count());
+}
+
+#[test]
+fn check_shows_a_mistake_at_its_place() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("sut.toml"), "[product]\nvendro = \"us\"\n").unwrap();
+    let refused = sut(&bench, &["check"]).refusal();
+    assert!(refused.contains("unknown key `vendro`"), "{refused}");
+    assert!(
+        refused.contains("sut.toml:2:1") && refused.contains("did you mean `vendor`?"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn schemas_are_printed() {
+    let bench = Bench::new();
+    for (form, key) in [
+        ("run", "validity"),
+        ("disclosure", "ort_published_ms"),
+        ("sut", "materials"),
+    ] {
+        let ended = Ended::of(bench.plimsoll(["schema", form])).expect_code(0);
+        let schema: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert!(schema["properties"].get(key).is_some(), "{form}");
+    }
+    let default = Ended::of(bench.plimsoll(["schema"])).expect_code(0).stdout;
+    assert_eq!(default, Ended::of(bench.plimsoll(["schema", "run"])).stdout);
+}
