@@ -27,6 +27,8 @@ pub struct Outcome {
     pub stuck: Vec<String>,
     /// Remarks.
     pub notes: Vec<String>,
+    /// What each process of an operation mix did in the last window.
+    pub processes: Vec<ProcessFigures>,
     /// Draws of testrandvar.
     pub variables: Vec<Drawn>,
     /// What the target said of itself.
@@ -72,6 +74,21 @@ pub struct Populated {
     pub time: Duration,
     /// An identical tree of an earlier run was used.
     pub reused: bool,
+}
+
+/// What a process (a worker of an operation mix) did in the measured window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ProcessFigures {
+    /// Its group in the Plan.
+    pub group: u32,
+    /// Its number in the group.
+    pub number: u32,
+    /// Operations its schedule had due in the window; 0 if it has none.
+    pub due: u64,
+    /// Operations that succeeded in the window.
+    pub done: u64,
+    /// Operations that were due and given up, because the process was too far behind.
+    pub missed: u64,
 }
 
 /// An operation that ended the run.

@@ -1,13 +1,13 @@
 //! What all lanes of a run share.
 
-use crate::outcome::{Failure, VariableStats};
+use crate::outcome::{Failure, ProcessFigures, VariableStats};
 use crate::run::WorkerId;
 use crate::store::FilesetState;
 use crate::sync::{EventSource, Idle, Semaphore, Tickets, Wakeups, lock};
-use crate::worker::{Compiled, RowInfo, StageRun};
+use crate::worker::{Compiled, MixFileSizes, RowInfo, StageRun};
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{Clock, LaneProgress, Nanos, WindowState};
-use plimsoll_plan::{OpsLimit, Plan, QuitMode, Sampler, Variable};
+use plimsoll_plan::{OpsLimit, Plan, QuitMode, Sampler, Variable, WorkerGroup};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -46,6 +46,10 @@ pub(crate) struct Shared {
     pub(crate) said: Mutex<Vec<String>>,
     pub(crate) drawn: Mutex<Vec<(u32, VariableStats)>>,
     pub(crate) notes: Mutex<Vec<String>>,
+    /// What each worker of a mix did of what was due.
+    pub(crate) processes: Mutex<Vec<ProcessFigures>>,
+    /// Lengths of the files that the workers of each group work on, if it is a mix.
+    sizes: Vec<Option<Arc<MixFileSizes>>>,
     /// The stage, when the workers are ranks of a pattern.
     pub(crate) stage: Option<StageRun>,
     /// Latest instant at which a worker stopped working.
@@ -88,6 +92,10 @@ impl Shared {
             }
         }
         let tickets = limits.total.map(|n| Tickets::new(n, workers.len() as u64));
+        let sizes = |g: &WorkerGroup| {
+            let mix = g.program.mix()?;
+            Some(Arc::new(MixFileSizes::new(mix, &filesets)))
+        };
         Ok(Self {
             samplers: plan
                 .variables
@@ -111,6 +119,8 @@ impl Shared {
             said: Mutex::default(),
             drawn: Mutex::default(),
             notes: Mutex::default(),
+            processes: Mutex::default(),
+            sizes: plan.groups.iter().map(sizes).collect(),
             stage,
             latest_halt: AtomicU64::new(0),
             ended: (0..plan.workers())
@@ -131,6 +141,16 @@ impl Shared {
         let at = self.owners[row as usize].iter().position(|w| *w == worker);
         at.map(|at| self.semaphores[row as usize][at].clone())
             .unwrap_or_default()
+    }
+
+    /// Lengths of the files of a mix.
+    pub(crate) fn sizes_of(&self, group: u32) -> Option<Arc<MixFileSizes>> {
+        self.sizes[group as usize].clone()
+    }
+
+    /// What a worker of a mix did.
+    pub(crate) fn note_process(&self, figures: ProcessFigures) {
+        lock(&self.processes).push(figures);
     }
 
     /// Adds a draw of testrandvar to the figures of its row.

@@ -311,6 +311,12 @@ impl Plan {
                 "operation mixes and sequences of steps cannot be in one Plan".into(),
             ));
         }
+        let starts = self.script.iter().filter(|p| **p == Phase::Start).count();
+        if mixes().next().is_some() && starts > 1 {
+            return Err(PlanError::Range(
+                "the workers of an operation mix can be started once only".into(),
+            ));
+        }
         let mut used: Vec<(FilesetId, &str)> = Vec::new();
         for (name, _, mix) in mixes() {
             for id in mix.filesets() {

@@ -75,6 +75,7 @@ fn plan() -> Plan {
             turnover: Some(FilesetId(1)),
             empty: Some(FilesetId(2)),
             shared: false,
+            parts: 4,
         },
         working_set: WorkingSet {
             millionths: 300_000,
@@ -229,6 +230,11 @@ fn every_process_needs_files_of_its_own() {
     assert!(text.contains("an empty file"), "{text}");
     let text = refusal(|p| mix(p).files.turnover = None);
     assert!(text.contains("needs turnover files"), "{text}");
+    let text = refusal(|p| mix(p).files.parts = 3);
+    assert!(
+        text.contains("3 parts, fewer than the 4 processes"),
+        "{text}"
+    );
     let text = refusal(|p| p.filesets[0].prealloc_percent = 99);
     assert!(text.contains("prealloc is 99"), "{text}");
     // Shared, three files in the working set are enough for four processes.
@@ -289,6 +295,12 @@ fn filesets_have_one_use() {
         p.groups.push(sequence);
     });
     assert!(text.contains("cannot be in one Plan"), "{text}");
+}
+
+#[test]
+fn workers_start_once() {
+    let text = refusal(|p| p.script.push(Phase::Start));
+    assert!(text.contains("once only"), "{text}");
 }
 
 #[test]

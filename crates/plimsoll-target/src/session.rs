@@ -208,6 +208,12 @@ pub trait Session {
     /// Makes room for transfers of `len` bytes, so that none has to be made while one is timed.
     fn reserve(&mut self, len: u64) -> Result<(), OpError>;
 
+    /// Makes the bytes that the next write of `len` bytes takes, if they have to be made, so that
+    /// they need not be while it is timed.
+    fn compose(&mut self, _len: u64) -> Result<(), OpError> {
+        Ok(())
+    }
+
     /// Makes sure that the directory of the located name lies in the work directory and is
     /// reached without a symbolic link. Called before operations that change a directory, which
     /// are plain calls on the whole path as an application's would be.

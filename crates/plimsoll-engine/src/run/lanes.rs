@@ -119,7 +119,6 @@ pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> 
 
 /// What a lane records: the rows its workers' programs have.
 pub(crate) fn specs(shared: &Shared, workers: &[WorkerId]) -> Vec<RowSpec> {
-    let paced = shared.events.is_some();
     let mut specs = vec![
         RowSpec {
             unused: true,
@@ -128,7 +127,9 @@ pub(crate) fn specs(shared: &Shared, workers: &[WorkerId]) -> Vec<RowSpec> {
         shared.rows.len()
     ];
     for worker in workers {
-        for row in &shared.programs[worker.group as usize].rows {
+        let program = &shared.programs[worker.group as usize];
+        let paced = program.paced || shared.events.is_some();
+        for row in &program.rows {
             specs[*row as usize] = RowSpec {
                 unused: false,
                 paced,

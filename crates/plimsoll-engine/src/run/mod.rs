@@ -3,6 +3,7 @@
 mod apart;
 mod clean;
 mod crew;
+mod criteria;
 mod lanes;
 mod marker;
 mod memory;
@@ -368,6 +369,13 @@ fn client_share(window: &Window) -> Option<f64> {
     (seconds > 0.0).then(|| (process.user_s + process.system_s) / (seconds * cpus))
 }
 
+/// Whether a rate was asked for.
+fn is_paced(plan: &Plan) -> bool {
+    let paced =
+        |g: &plimsoll_plan::WorkerGroup| g.program.mix().is_some_and(|m| m.pacing.is_some());
+    plan.event_rate.is_some() || plan.groups.iter().any(paced)
+}
+
 /// What makes the result invalid.
 fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let mut reasons = Vec::new();
@@ -412,7 +420,7 @@ fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     // the client have kept the server from it.
     if let Some(share) = outcome.windows.last().and_then(client_share)
         && share > SATURATED
-        && plan.event_rate.is_some()
+        && is_paced(plan)
     {
         let share = share * 100.0;
         let text = format!(
@@ -423,6 +431,7 @@ fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             text,
         });
     }
+    reasons.extend(criteria::reasons(plan, outcome));
     if !outcome.stuck.is_empty() {
         let text = format!(
             "{} did not come back from a system call within 10 s of the end",

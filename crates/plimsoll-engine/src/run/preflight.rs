@@ -230,9 +230,6 @@ impl Preflight {
                  `ulimit -n`"
             ));
         }
-        if plan.groups.iter().any(|g| g.program.mix().is_some()) {
-            self.refuse("this program does not run operation mixes yet");
-        }
         if plan.workers() == 0 && plan.script.contains(&Phase::Start) {
             self.refuse("the workload starts no workers: it has no thread with instances above 0");
         }
@@ -274,6 +271,16 @@ impl Preflight {
                 self.refuse("--clock virtual has a single lane");
             }
             _ => {}
+        }
+        for mix in plan.groups.iter().filter_map(|g| g.program.mix()) {
+            for row in &mix.table {
+                if let Some(why) = crew.target.cannot(row.op.kind()) {
+                    self.refuse(format!(
+                        "target `{}` cannot do `{}`: {why}",
+                        settings.target, row.op
+                    ));
+                }
+            }
         }
         for cpu in &plan.options.cpus {
             if !plimsoll_lane::os::may_run_on(*cpu) {

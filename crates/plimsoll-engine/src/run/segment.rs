@@ -640,6 +640,8 @@ impl<'a> Segment<'a> {
             self.team.ask_to_stop();
         }
         self.outcome.notes.append(&mut lock(&self.shared.notes));
+        self.outcome.processes = std::mem::take(&mut *lock(&self.shared.processes));
+        self.outcome.processes.sort_by_key(|p| (p.group, p.number));
         self.outcome.failure = lock(&self.shared.failure).take();
         self.outcome.variables = super::drawn(self.plan, &lock(&self.shared.drawn));
     }

@@ -2,7 +2,7 @@
 //! and what they measured becomes one result.
 
 use super::EngineError;
-use crate::outcome::{Failure, Outcome, StageOutcome, Window};
+use crate::outcome::{Failure, Outcome, ProcessFigures, StageOutcome, Window};
 use crate::worker::{RankStates, Sample};
 use plimsoll_measure::{Interval, RankStage, WindowTotals};
 use plimsoll_plan::{Advances, Pattern, Plan, Samples, StageWork};
@@ -39,6 +39,7 @@ struct Report {
     stuck: Vec<String>,
     notes: Vec<String>,
     lanes: usize,
+    processes: Vec<ProcessFigures>,
 }
 
 /// How a part of a run ended, for every rank to know.
@@ -219,6 +220,7 @@ impl<'a> Team<'a> {
             stuck: outcome.stuck.clone(),
             notes: outcome.notes.clone(),
             lanes: outcome.lanes,
+            processes: outcome.processes.clone(),
         };
         let mut broken = None;
         let mut combine = |mine: Vec<u8>, theirs: Vec<u8>| match (
@@ -270,6 +272,8 @@ impl<'a> Team<'a> {
         outcome.stuck = all.stuck;
         outcome.notes = all.notes;
         outcome.lanes = all.lanes;
+        outcome.processes = all.processes;
+        outcome.processes.sort_by_key(|p| (p.group, p.number));
         Ok(())
     }
 
@@ -438,6 +442,7 @@ impl Report {
             }
         }
         self.lanes += other.lanes;
+        self.processes.extend(other.processes);
     }
 }
 

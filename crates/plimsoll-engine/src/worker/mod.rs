@@ -1,6 +1,7 @@
 //! Workers: they run a program until the run ends, and record every operation.
 
 mod core;
+mod mix;
 mod ops;
 mod pattern;
 mod program;
@@ -8,6 +9,8 @@ mod sampling;
 
 use self::core::HaltReason;
 pub(crate) use self::core::{Core, Halt, Hands, Uncharged, worker_name};
+pub(crate) use mix::MixFileSizes;
+use ops::happened;
 pub use pattern::Sample;
 pub(crate) use pattern::{RankStates, StageRun};
 pub(crate) use program::{Compiled, RowInfo};
@@ -92,6 +95,10 @@ impl<S: Session> Worker<S> {
     /// Runs until the run ends or the program is done.
     pub(crate) async fn run(mut self) {
         let program = self.core.program.clone();
+        if let Some(mix) = &program.mix {
+            let halt = self.run_mix(mix.clone()).await;
+            return self.end(halt).await;
+        }
         let halt = loop {
             if self.core.recorded == 0 && self.core.lane.now() >= self.core.lane.deadline() {
                 // The run was over before it began.

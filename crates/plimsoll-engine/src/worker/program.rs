@@ -1,6 +1,9 @@
 //! A group's program, flattened into a list that a worker runs through without recursion.
 
+use super::mix::MixProgram;
 use plimsoll_plan::{FilesetId, Op, OpKind, Plan, Program, Step, Value, WorkerGroup};
+
+use std::sync::Arc;
 
 /// Descriptor slots that one fileset's rotating opens may take.
 const ROTATING_SLOTS: u32 = 128;
@@ -51,6 +54,10 @@ pub(crate) struct Compiled {
     pub(crate) memory: u64,
     /// Rows the program can record.
     pub(crate) rows: Vec<u32>,
+    /// Its operations have a schedule of their own.
+    pub(crate) paced: bool,
+    /// The mix, if it is one; there is no code then.
+    pub(crate) mix: Option<Arc<MixProgram>>,
 }
 
 impl Compiled {
@@ -65,10 +72,18 @@ impl Compiled {
             nesting: 0,
             memory: group.memory,
             rows: Vec::new(),
+            paced: false,
+            mix: None,
         };
         match &group.program {
             Program::Sequence(steps) => compiled.steps(steps, 0),
-            Program::Mix(mix) => compiled.rows.extend(mix.rows().map(|r| r.0)),
+            Program::Mix(mix) => {
+                let program = MixProgram::new(mix, group);
+                compiled.rows.extend(mix.rows().map(|r| r.0));
+                compiled.slots = program.slots(plan.fileset(mix.files.data).entries);
+                compiled.paced = mix.pacing.is_some();
+                compiled.mix = Some(Arc::new(program));
+            }
             // A rank makes its steps itself.
             Program::Pattern(pattern) => {
                 pattern.for_each_row(&mut |row| compiled.rows.push(row.0));

@@ -77,19 +77,12 @@ impl Mix {
     }
 
     fn check_files(&self, plan: &Plan, workers: u64) -> Result<(), String> {
-        let shared = self.files.shared;
-        let enough = |what: &str, there: u64| {
-            let needed = if shared { 1 } else { workers };
-            if there >= needed {
-                return Ok(());
-            }
-            Err(match shared {
-                true => format!("the mix needs {what} and has none"),
-                false => format!(
-                    "each of {workers} processes needs {what} of its own, and there are {there}"
-                ),
-            })
-        };
+        let (shared, parts) = (self.files.shared, self.files.parts);
+        if parts < workers.max(1) {
+            return Err(format!(
+                "the files have {parts} parts, fewer than the {workers} processes"
+            ));
+        }
         let data = fileset(plan, Some(self.files.data), "data files")?;
         if data.prealloc_percent != 100 {
             return Err(format!(
@@ -98,27 +91,39 @@ impl Mix {
             ));
         }
         let uses = |pool: Pool| self.table.iter().any(|r| r.op.pool() == pool);
+        let enough = |what: &str, there: u64, each: u64| match there / each >= parts {
+            true => Ok(()),
+            false => Err(format!(
+                "each of {parts} processes needs {what} of its own, and there are {there}"
+            )),
+        };
         if uses(Pool::Data) || self.has(&[MixOp::Copyfile]) {
-            enough(
-                "a file in the working set",
-                self.working_set.size(data.entries),
-            )?;
+            let there = self.working_set.size(data.entries);
+            if !shared {
+                enough("a file in the working set", there, 1)?;
+            } else if self.files.data_of(0, workers, there).is_empty() {
+                return Err(format!(
+                    "the working set of the first {workers} of {parts} processes has no file"
+                ));
+            }
         }
         if uses(Pool::Turnover) {
             let set = fileset(plan, self.files.turnover, "turnover files")?;
             // A rename needs a name that is there and one that is not.
-            let each = if self.has(&[MixOp::Rename]) { 2 } else { 1 };
-            enough("a turnover file", set.entries / each)?;
+            match self.has(&[MixOp::Rename]) {
+                true => enough("two turnover files", set.entries, 2)?,
+                false => enough("a turnover file", set.entries, 1)?,
+            }
         }
         if uses(Pool::Empty) {
             let set = fileset(plan, self.files.empty, "empty files")?;
-            enough("an empty file", set.entries)?;
+            enough("an empty file", set.entries, 1)?;
             if set.size.constant() != Some(0) {
                 return Err("the files that create and unlink2 work on must be empty".into());
             }
         }
         if self.has(&[MixOp::Mkdir, MixOp::Rmdir]) {
-            enough("a spare directory", data.leaf_dirs)?;
+            enough("a spare directory", data.leaf_dirs, 1)?;
         }
         let mapped = self.has(&[MixOp::MmapRead, MixOp::MmapWrite]);
         let cut =

@@ -84,9 +84,31 @@ pub struct MixFiles {
     pub turnover: Option<FilesetId>,
     /// Empty files that are made and removed; there if an operation needs them.
     pub empty: Option<FilesetId>,
-    /// All workers work on all files. Otherwise the files are divided among them, each has a run
-    /// of its own.
+    /// All workers work on the data files of all of them. Otherwise each has only its part.
     pub shared: bool,
+    /// Parts of equal size that files and spare directories are divided into, at least as many
+    /// as there are workers: a worker has the part of its number. More parts than workers leave
+    /// the rest for greater loads on the same files. What comes and goes is never shared.
+    pub parts: u64,
+}
+
+impl MixFiles {
+    /// The files of `part`, of `all` files: each is in one part.
+    #[must_use]
+    pub fn part(&self, part: u64, all: u64) -> std::ops::Range<u64> {
+        let parts = u128::from(self.parts.max(1));
+        let begin = |part: u64| (u128::from(all) * u128::from(part) / parts) as u64;
+        begin(part)..begin(part + 1)
+    }
+
+    /// The data files, of `all`, that worker `number` of `workers` works on.
+    #[must_use]
+    pub fn data_of(&self, number: u64, workers: u64, all: u64) -> std::ops::Range<u64> {
+        match self.shared {
+            true => 0..self.part(workers.saturating_sub(1), all).end,
+            false => self.part(number, all),
+        }
+    }
 }
 
 /// Which data files are worked on. The set is the same however many workers share the load: it
@@ -257,6 +279,33 @@ mod tests {
                 let distance = set.file(n + 1) - set.file(n);
                 prop_assert!(distance == step || distance == step + 1, "{distance} of {step}");
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_file_is_in_one_part(parts in 1u64..500, all in 0u64..100_000, shared: bool) {
+            let files = MixFiles {
+                data: FilesetId(0),
+                turnover: None,
+                empty: None,
+                shared,
+                parts,
+            };
+            let mut next = 0;
+            for part in 0..parts {
+                let range = files.part(part, all);
+                prop_assert_eq!(range.start, next);
+                let size = range.end - range.start;
+                prop_assert!(size == all / parts || size == all / parts + 1);
+                next = range.end;
+            }
+            prop_assert_eq!(next, all);
+            // Half of the workers share half of the files, or have a part each of that half.
+            let half = parts.div_ceil(2);
+            let end = files.part(half - 1, all).end;
+            let expected = if shared { 0..end } else { files.part(half - 1, all) };
+            prop_assert_eq!(files.data_of(half - 1, half, all), expected);
         }
     }
 

@@ -117,7 +117,7 @@ impl<S: Session> Worker<S> {
 }
 
 /// Whether an operation took effect: it did also when the run ended with it.
-fn happened(done: &Result<Option<()>, Halt>) -> bool {
+pub(super) fn happened<T>(done: &Result<Option<T>, Halt>) -> bool {
     match done {
         Ok(done) => done.is_some(),
         Err(halt) => !halt.without_effect(),

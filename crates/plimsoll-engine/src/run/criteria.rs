@@ -1,0 +1,63 @@
+//! Whether the load of an operation mix was carried, and by whose doing not.
+
+use crate::outcome::{Outcome, Reason};
+use plimsoll_measure::Latency;
+use plimsoll_plan::{OperationId, Plan};
+use std::time::Duration;
+
+/// Mean lateness of starts, in nanoseconds, below which the client is never to blame.
+const LATE_AT_LEAST: f64 = 1e6;
+
+/// Share of the mean response time that the client's own lateness may be.
+const LATE_SHARE: f64 = 0.1;
+
+/// What stands against the result of a mix; nothing for other workloads.
+pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
+    let Some(window) = outcome.windows.last() else {
+        return vec![];
+    };
+    let is_mix = |group: u32| {
+        let group = plan.groups.get(group as usize);
+        group.and_then(|g| g.program.mix())
+    };
+    let mut response = Latency::default();
+    for (row, operation) in window.totals.rows.iter().zip(&plan.operations) {
+        if operation.kind.counts() {
+            response.add(&row.response);
+        }
+    }
+    let mut reasons = Vec::new();
+    if let Some(metric) = &plan.metric {
+        let paced = outcome
+            .processes
+            .iter()
+            .filter(|p| is_mix(p.group).is_some_and(|m| m.pacing.is_some()));
+        let processes: Vec<(u64, u64)> = paced.map(|p| (p.due, p.done)).collect();
+        let mean = (response.count() > 0).then(|| Duration::from_nanos(response.mean() as u64));
+        let missed = metric.criteria.missed(&processes, mean);
+        reasons.extend(missed.into_iter().map(|m| Reason {
+            code: m.code,
+            text: m.text,
+        }));
+    }
+    let rows = plan.groups.iter().filter_map(|g| g.program.mix()?.pacing);
+    let mut late = Latency::default();
+    for OperationId(row) in rows.map(|p| p.start) {
+        if let Some(row) = window.totals.rows.get(row as usize) {
+            late.add(&row.service);
+        }
+    }
+    if late.mean() > LATE_AT_LEAST && late.mean() > LATE_SHARE * response.mean() {
+        let text = format!(
+            "the client itself began operations {:.1} ms after they were due, which is {:.0} % \
+             of the mean response time",
+            late.mean() / 1e6,
+            100.0 * late.mean() / response.mean().max(1.0)
+        );
+        reasons.push(Reason {
+            code: "late_starts",
+            text,
+        });
+    }
+    reasons
+}

@@ -1,0 +1,319 @@
+//! Which file of the working set, and where in it.
+
+use plimsoll_plan::{Choice, DIRECT_BLOCK, Rng, Spots};
+use rand::RngExt;
+use rand_distr::{Distribution as _, Zipf};
+use std::ops::Range;
+
+/// Mean of a geometric number, as a part of the range it is drawn from.
+const MEAN_PART: f64 = 0.1;
+
+/// Chooses files of a worker's part of the working set.
+pub(super) struct Chooser {
+    members: Range<u64>,
+    choice: Choice,
+    zipf: Option<Zipf<f64>>,
+}
+
+impl Chooser {
+    pub(super) fn new(members: Range<u64>, choice: Choice) -> Self {
+        let count = (members.end - members.start).max(1) as f64;
+        let zipf = match choice {
+            Choice::Zipf { exponent } => Zipf::new(count, exponent).ok(),
+            Choice::Uniform | Choice::Geometric { .. } => None,
+        };
+        Self {
+            members,
+            choice,
+            zipf,
+        }
+    }
+
+    /// A member of the working set, by its number in it.
+    pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
+        let count = self.members.end - self.members.start;
+        if count <= 1 {
+            return self.members.start;
+        }
+        let at = match (self.choice, &self.zipf) {
+            (Choice::Geometric { percent }, _) if rng.random::<f64>() * 100.0 < percent => {
+                geometric(count, rng)
+            }
+            // It gives whole numbers from 1.
+            (_, Some(zipf)) => (zipf.sample(rng) as u64).clamp(1, count) - 1,
+            _ => rng.random_range(0..count),
+        };
+        self.members.start + at
+    }
+
+    /// The member after this one, and after the last one the first.
+    fn after(&self, member: u64) -> u64 {
+        match member + 1 {
+            next if next < self.members.end => next,
+            _ => self.members.start,
+        }
+    }
+}
+
+/// A number below `count`, geometric with a mean of a tenth of it: the exponential distribution
+/// cut off at the end, so that it looks the same over any number of files.
+fn geometric(count: u64, rng: &mut Rng) -> u64 {
+    let end = 1.0 - (-1.0 / MEAN_PART).exp();
+    let x = -(1.0 - rng.random::<f64>() * end).ln() * MEAN_PART;
+    ((x * count as f64) as u64).min(count - 1)
+}
+
+/// Where random transfers of a worker stay for a while.
+pub(super) struct Spot {
+    how: Spots,
+    member: u64,
+    /// Number of the spot in its file.
+    part: u64,
+    /// Transfers that are left in it.
+    left: u64,
+}
+
+impl Spot {
+    /// Begins somewhere in the working set.
+    pub(super) fn new(how: Spots, chooser: &Chooser, rng: &mut Rng) -> Self {
+        let mut spot = Self {
+            how,
+            member: chooser.draw(rng),
+            part: rng.random_range(0..parts(&how)),
+            left: 0,
+        };
+        spot.left = spot.accesses(rng);
+        spot
+    }
+
+    fn accesses(&self, rng: &mut Rng) -> u64 {
+        let times = rng.random_range(1..=self.how.multiplier.max(1));
+        u64::from(self.how.accesses) * u64::from(times)
+    }
+
+    /// The file and the part of it for the next transfer, if that goes to the spot: two
+    /// fractions of the file. Goes on to the next spot when its time is over.
+    pub(super) fn draw(&mut self, chooser: &Chooser, rng: &mut Rng) -> Option<(u64, Range<f64>)> {
+        if rng.random::<f64>() * 100.0 >= self.how.affinity {
+            return None;
+        }
+        if self.left == 0 {
+            self.part += 1;
+            if self.part >= parts(&self.how) {
+                self.part = 0;
+                self.member = chooser.after(self.member);
+            }
+            self.left = self.accesses(rng);
+        }
+        self.left -= 1;
+        let width = self.how.percent / 100.0;
+        let begin = self.part as f64 * width;
+        Some((self.member, begin..(begin + width).min(1.0)))
+    }
+
+    pub(super) fn is_geometric(&self) -> bool {
+        self.how.geometric
+    }
+}
+
+/// Spots in a file.
+fn parts(spots: &Spots) -> u64 {
+    ((100.0 / spots.percent).ceil() as u64).max(1)
+}
+
+/// A transfer: where it begins, and how long it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) offset: u64,
+    pub(super) len: u64,
+}
+
+/// What a random place is drawn from.
+pub(super) struct Room {
+    /// Bytes of the file.
+    pub(super) size: u64,
+    /// Bytes that a transfer begins at a multiple of.
+    pub(super) align: u64,
+    /// Part of the file, as two fractions.
+    pub(super) part: Range<f64>,
+    /// Near the beginning of the part instead of anywhere in it.
+    pub(super) geometric: bool,
+}
+
+impl Room {
+    /// A place for `len` bytes; shorter if the file is.
+    pub(super) fn draw(&self, len: u64, rng: &mut Rng) -> Extent {
+        let len = len.min(self.size);
+        let align = self.align.max(1);
+        // Whole alignments in which a transfer can begin and end in the file.
+        let slots = (self.size - len) / align + 1;
+        let (from, to) = (
+            ((self.part.start * slots as f64) as u64).min(slots - 1),
+            ((self.part.end * slots as f64).ceil() as u64).min(slots),
+        );
+        let width = to.saturating_sub(from).max(1);
+        let at = match self.geometric {
+            true => geometric(width, rng),
+            false => rng.random_range(0..width),
+        };
+        Extent {
+            offset: (from + at) * align,
+            len,
+        }
+    }
+}
+
+/// Rounds a length up to whole blocks of a transfer past the page cache.
+pub(super) fn whole_blocks(len: u64) -> u64 {
+    len.max(1).next_multiple_of(DIRECT_BLOCK)
+}
+
+/// The least multiple of an alignment that blocks past the page cache can begin at.
+pub(super) fn block_alignment(align: u64) -> u64 {
+    let gcd = |mut a: u64, mut b: u64| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let align = align.max(1);
+    align / gcd(align, DIRECT_BLOCK) * DIRECT_BLOCK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::Stream;
+    use proptest::prelude::*;
+
+    /// How often each of a hundred equal parts of the members was drawn.
+    fn popularity(members: u64, choice: Choice) -> Vec<f64> {
+        let chooser = Chooser::new(1000..1000 + members, choice);
+        let mut rng = Stream::new(5).rng();
+        let mut seen = vec![0u32; 100];
+        for _ in 0..200_000 {
+            let n = chooser.draw(&mut rng) - 1000;
+            seen[(n * 100 / members) as usize] += 1;
+        }
+        seen.iter().map(|n| f64::from(*n) / 200_000.0).collect()
+    }
+
+    #[test]
+    fn a_uniform_choice_prefers_nothing() {
+        for share in popularity(5000, Choice::Uniform) {
+            assert!((share - 0.01).abs() < 0.0015, "{share}");
+        }
+    }
+
+    #[test]
+    fn a_geometric_choice_looks_the_same_over_any_number_of_files() {
+        let geometric = Choice::Geometric { percent: 100.0 };
+        let (few, many) = (
+            popularity(1000, geometric),
+            popularity(1_000_000, geometric),
+        );
+        for i in 0..100 {
+            // The exponential distribution with a mean of a tenth, cut off at one.
+            let at = |x: f64| (-x * 10.0).exp();
+            let exact = (at(i as f64 / 100.0) - at((i + 1) as f64 / 100.0)) / (1.0 - at(1.0));
+            for share in [few[i], many[i]] {
+                assert!((share - exact).abs() < 0.003, "{share} of {exact} at {i}");
+            }
+        }
+        let half = popularity(1000, Choice::Geometric { percent: 50.0 });
+        assert!((half[99] - 0.005).abs() < 0.001, "{}", half[99]);
+    }
+
+    #[test]
+    fn a_zipf_choice_follows_its_exponent() {
+        let seen = popularity(100, Choice::Zipf { exponent: 1.0 });
+        let harmonic: f64 = (1..=100).map(|k| 1.0 / f64::from(k)).sum();
+        for k in [1usize, 2, 10, 50] {
+            let exact = 1.0 / (k as f64 * harmonic);
+            assert!(
+                (seen[k - 1] / exact - 1.0).abs() < 0.1,
+                "{k}: {}",
+                seen[k - 1]
+            );
+        }
+    }
+
+    #[test]
+    fn spots_are_worked_through_one_after_the_other() {
+        let how = Spots {
+            percent: 25.0,
+            accesses: 3,
+            multiplier: 1,
+            affinity: 100.0,
+            geometric: false,
+        };
+        let chooser = Chooser::new(7..9, Choice::Uniform);
+        let mut rng = Stream::new(2).rng();
+        let mut spot = Spot::new(how, &chooser, &mut rng);
+        (spot.member, spot.part) = (7, 2);
+        let mut seen: Vec<(u64, f64)> = Vec::new();
+        for _ in 0..27 {
+            let (member, part) = spot.draw(&chooser, &mut rng).unwrap();
+            assert!((part.end - part.start - 0.25).abs() < 1e-12);
+            seen.push((member, part.start));
+        }
+        let firsts: Vec<(u64, f64)> = seen.chunks(3).map(|c| c[0]).collect();
+        assert!(seen.chunks(3).all(|c| c.iter().all(|s| *s == c[0])));
+        let expected = [
+            (7, 0.5),
+            (7, 0.75),
+            (8, 0.0),
+            (8, 0.25),
+            (8, 0.5),
+            (8, 0.75),
+            (7, 0.0),
+            (7, 0.25),
+            (7, 0.5),
+        ];
+        assert_eq!(firsts, expected);
+    }
+
+    #[test]
+    fn affinity_is_the_share_of_transfers_in_the_spot() {
+        let how = Spots {
+            percent: 10.0,
+            accesses: 10,
+            multiplier: 5,
+            affinity: 60.0,
+            geometric: false,
+        };
+        let chooser = Chooser::new(0..100, Choice::Uniform);
+        let mut rng = Stream::new(2).rng();
+        let mut spot = Spot::new(how, &chooser, &mut rng);
+        let stays = (0..100_000)
+            .filter(|_| spot.draw(&chooser, &mut rng).is_some())
+            .count();
+        assert!((59_200..60_800).contains(&stays), "{stays}");
+    }
+
+    proptest! {
+        #[test]
+        fn transfers_lie_in_their_file_and_begin_where_they_may(
+            size in 0u64..1 << 40, len in 0u64..1 << 24, align in 1u64..100_000,
+            begin in 0.0f64..1.0, width in 0.001f64..1.0, geometric: bool, seed: u64,
+        ) {
+            let part = begin..(begin + width).min(1.0);
+            let room = Room { size, align, part: part.clone(), geometric };
+            let e = room.draw(len, &mut Stream::new(seed).rng());
+            prop_assert!(e.offset + e.len <= size);
+            prop_assert_eq!(e.offset % align, 0);
+            prop_assert_eq!(e.len, len.min(size));
+            // It begins in the part, to within an alignment.
+            let room = (size - e.len) as f64 + align as f64;
+            prop_assert!(e.offset as f64 >= (part.start * room - 2.0 * align as f64).floor());
+            prop_assert!(e.offset as f64 <= (part.end * room + align as f64).ceil());
+        }
+
+        #[test]
+        fn blocks_begin_at_multiples_of_both(align in 1u64..1 << 30) {
+            let both = block_alignment(align);
+            prop_assert_eq!((both % align, both % DIRECT_BLOCK), (0, 0));
+            prop_assert!(u128::from(both) <= u128::from(align) * u128::from(DIRECT_BLOCK));
+        }
+    }
+}

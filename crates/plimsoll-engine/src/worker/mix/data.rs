@@ -1,0 +1,320 @@
+//! Operations on data files, which are there from the beginning to the end.
+
+use super::choice::whole_blocks;
+use super::places::block_of;
+use super::{Halt, MixState, Position, Worker, cut_short};
+use plimsoll_plan::MixOp;
+use plimsoll_target::{OpError, OpenHow, OpenMode, Session};
+use rand::RngExt;
+
+impl<S: Session> Worker<S> {
+    pub(super) async fn mix_read(&mut self, row: u32, state: &mut MixState) -> Result<bool, Halt> {
+        let direct = state.is_direct();
+        let len = state.program.mix.reads.draw(&mut state.rng);
+        let (member, mut offset, _) = state.next_place(state.reading, MixState::size);
+        let Some(slot) = self.mix_slot(state, member, direct).await? else {
+            return Ok(false);
+        };
+        let mut len = len;
+        if direct {
+            (offset, len) = (block_of(offset), whole_blocks(len));
+        }
+        let Some(handle) = &self.slots[slot].handle else {
+            return Ok(false);
+        };
+        let read = self.session.read(handle, offset, len);
+        let read = self.core.timed(row, state.subject(member), |n| *n, read);
+        let Some(n) = read.await? else {
+            return Ok(false);
+        };
+        state.reading = Position {
+            member: (n > 0).then_some(member),
+            offset: offset + n,
+        };
+        Ok(true)
+    }
+
+    pub(super) async fn mix_write(&mut self, row: u32, state: &mut MixState) -> Result<bool, Halt> {
+        let direct = state.is_direct();
+        let len = state.program.mix.writes.draw(&mut state.rng).max(1);
+        let data = state.program.mix.files.data.0 as usize;
+        let layout = self.core.shared.filesets[data].layout.clone();
+        let bound = |state: &MixState, member| layout.size(state.file(member));
+        let (member, mut offset, begins) = state.next_place(state.writing, bound);
+        let Some(slot) = self.mix_slot(state, member, direct).await? else {
+            return Ok(false);
+        };
+        if begins && !state.program.mix.flags.overwrite {
+            state.writing.member = None;
+            if !self.mix_resize(state, member, slot, 0).await? {
+                return Ok(false);
+            }
+        }
+        // The last write of a file ends with it; a file made empty takes one of any length.
+        let mut len = match bound(state, member).saturating_sub(offset) {
+            0 => len,
+            left => len.min(left),
+        };
+        if direct {
+            (offset, len) = (block_of(offset), whole_blocks(len));
+        }
+        let done = self
+            .mix_put(row, state, member, slot, (offset, len))
+            .await?;
+        if done {
+            state.writing = Position {
+                member: Some(member),
+                offset: offset + len,
+            };
+        }
+        Ok(done)
+    }
+
+    /// Writes to a place of an open file, as the flags say.
+    async fn mix_put(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+        member: u64,
+        slot: usize,
+        (offset, len): (u64, u64),
+    ) -> Result<bool, Halt> {
+        let flags = state.program.mix.flags;
+        let stable = state.happens(flags.osync_percent);
+        let commit = state.happens(flags.commit_percent);
+        self.prepare_write(row, len)?;
+        let Some(handle) = &self.slots[slot].handle else {
+            return Ok(false);
+        };
+        let session = &mut self.session;
+        let write = async {
+            match stable {
+                true => session.write_stable(handle, Some(offset), len).await?,
+                false => session.write(handle, offset, len).await?,
+            }
+            flush_if(session, handle, commit).await
+        };
+        let done = self.core.timed(row, state.subject(member), |()| len, write);
+        let done = done.await?.is_some();
+        if done {
+            state.grow(member, offset + len);
+        }
+        Ok(done)
+    }
+
+    /// An operation at a random place.
+    pub(super) async fn mix_random(
+        &mut self,
+        op: MixOp,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, Halt> {
+        let direct = match op {
+            MixOp::MmapRead | MixOp::MmapWrite | MixOp::Lock => false,
+            _ => state.is_direct(),
+        };
+        let table = match op.reads() {
+            true => &state.program.mix.reads,
+            false => &state.program.mix.writes,
+        };
+        let len = table.draw(&mut state.rng).max(1);
+        let data = state.program.mix.files.data.0 as usize;
+        let layout = self.core.shared.filesets[data].layout.clone();
+        let (member, mut place) = match op {
+            // A write may fill what an operation before it cut off; anything else needs bytes.
+            MixOp::WriteRand => {
+                let planned = |state: &MixState, member| layout.size(state.file(member)).max(len);
+                state.random_place(len, direct, planned)
+            }
+            _ => state.random_place(len, direct, MixState::size),
+        };
+        let Some(slot) = self.mix_slot(state, member, direct).await? else {
+            return Ok(false);
+        };
+        if op == MixOp::WriteRand {
+            return self
+                .mix_put(row, state, member, slot, (place.offset, place.len))
+                .await;
+        }
+        let mapped = matches!(op, MixOp::MmapRead | MixOp::MmapWrite);
+        if mapped && place.len == 0 {
+            // There is nothing to map in a file that is empty.
+            let size = self.planned(state, member).max(len);
+            if !self.mix_resize(state, member, slot, size).await? {
+                return Ok(false);
+            }
+            place.len = len.min(size);
+        }
+        let flags = state.program.mix.flags;
+        let writes = matches!(op, MixOp::Rmw | MixOp::MmapWrite);
+        let stable = writes && state.happens(flags.osync_percent);
+        let commit = writes && state.happens(flags.commit_percent);
+        let (offset, len) = (place.offset, place.len);
+        if op == MixOp::MmapWrite {
+            self.prepare_write(row, len)?;
+        }
+        let Some(handle) = &self.slots[slot].handle else {
+            return Ok(false);
+        };
+        let session = &mut self.session;
+        let work = async {
+            let moved = match op {
+                MixOp::ReadRand => session.read(handle, offset, len).await?,
+                MixOp::Rmw => session.modify(handle, offset, len).await?,
+                MixOp::MmapRead => {
+                    session.map_read(handle, offset, len).await?;
+                    len
+                }
+                MixOp::MmapWrite => {
+                    session.map_write(handle, offset, len, stable).await?;
+                    len
+                }
+                _ => {
+                    session.lock(handle, offset, len.max(1)).await?;
+                    0
+                }
+            };
+            let flush = commit || (stable && op == MixOp::Rmw);
+            flush_if(session, handle, flush).await?;
+            Ok(moved)
+        };
+        let work = self.core.timed(row, state.subject(member), |n| *n, work);
+        Ok(work.await?.is_some())
+    }
+
+    pub(super) async fn mix_read_file(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, Halt> {
+        let direct = state.is_direct();
+        let piece = state.program.mix.reads.draw(&mut state.rng).max(1);
+        let piece = if direct { whole_blocks(piece) } else { piece };
+        let member = state.member();
+        let how = OpenHow {
+            direct,
+            planned_size: state.size(member),
+            ..OpenHow::plain(OpenMode::Read)
+        };
+        self.locate_member(state, member);
+        let (session, lane) = (&mut self.session, self.core.lane.clone());
+        let read = async {
+            let handle = session.open(how).await?;
+            let mut at = 0;
+            let read = loop {
+                if let Err(e) = cut_short(&lane, at) {
+                    break Err(e);
+                }
+                match session.read(&handle, at, piece).await {
+                    Ok(0) => break Ok(at),
+                    Ok(n) => at += n,
+                    Err(e) => break Err(e),
+                }
+            };
+            session.close(handle).await.and(read)
+        };
+        let read = self.core.timed(row, state.subject(member), |n| *n, read);
+        Ok(read.await?.is_some())
+    }
+
+    pub(super) async fn mix_append(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, Halt> {
+        let len = state.program.mix.writes.draw(&mut state.rng).max(1);
+        let member = state.member();
+        let Some(slot) = self.mix_slot(state, member, false).await? else {
+            return Ok(false);
+        };
+        // A file that is appended to again and again is cut back to what it was when it has
+        // doubled, so that the data set stays what it is.
+        let planned = self.planned(state, member);
+        if state.size(member) + len > 2 * planned.max(len)
+            && !self.mix_resize(state, member, slot, planned).await?
+        {
+            return Ok(false);
+        }
+        let flags = state.program.mix.flags;
+        let stable = state.happens(flags.osync_percent);
+        let commit = state.happens(flags.commit_percent);
+        self.prepare_write(row, len)?;
+        let Some(handle) = &self.slots[slot].handle else {
+            return Ok(false);
+        };
+        let session = &mut self.session;
+        let append = async {
+            match stable {
+                true => session.write_stable(handle, None, len).await?,
+                false => session.append(handle, len).await?,
+            }
+            flush_if(session, handle, commit).await
+        };
+        let done = self
+            .core
+            .timed(row, state.subject(member), |()| len, append);
+        let done = done.await?.is_some();
+        if done {
+            state.grow(member, state.size(member) + len);
+        }
+        Ok(done)
+    }
+
+    pub(super) async fn mix_truncate(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, Halt> {
+        let member = state.member();
+        let Some(slot) = self.mix_slot(state, member, false).await? else {
+            return Ok(false);
+        };
+        let align = state.program.mix.flags.align;
+        let planned = self.planned(state, member);
+        let size = state.rng.random_range(0..=planned / align) * align;
+        let Some(handle) = &self.slots[slot].handle else {
+            return Ok(false);
+        };
+        let cut = self.session.truncate(handle, size);
+        let done = self.core.timed(row, state.subject(member), |()| 0, cut);
+        let done = done.await?.is_some();
+        if done {
+            state.set_size(member, size);
+        }
+        Ok(done)
+    }
+
+    pub(super) async fn mix_fsync(&mut self, row: u32, state: &mut MixState) -> Result<bool, Halt> {
+        let member = state.writing.member;
+        let member = member.unwrap_or_else(|| state.member());
+        let Some(slot) = self.mix_slot(state, member, false).await? else {
+            return Ok(false);
+        };
+        let Some(handle) = &self.slots[slot].handle else {
+            return Ok(false);
+        };
+        let flush = self.session.fsync(handle);
+        let done = self.core.timed(row, state.subject(member), |()| 0, flush);
+        Ok(done.await?.is_some())
+    }
+
+    /// Has the bytes of the next write made, so that they need not be while it is timed.
+    pub(super) fn prepare_write(&mut self, row: u32, len: u64) -> Result<(), Halt> {
+        self.session.compose(len).map_err(|e| {
+            let error = format!("no memory for a write of {len} bytes: {e}");
+            self.core.refuse(row, super::Subject::NOTHING, error)
+        })
+    }
+}
+
+/// Flushes a file if that is to be.
+pub(super) async fn flush_if<S: Session>(
+    session: &mut S,
+    handle: &S::Handle,
+    flush: bool,
+) -> Result<(), OpError> {
+    match flush {
+        true => session.fsync(handle).await,
+        false => Ok(()),
+    }
+}

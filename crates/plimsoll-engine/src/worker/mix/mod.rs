@@ -1,0 +1,341 @@
+//! Workers that draw their operations from a table and keep to a schedule.
+
+mod choice;
+mod data;
+mod handles;
+mod names;
+mod pacer;
+mod places;
+mod turnover;
+
+use super::core::{HaltReason, Subject};
+use super::{Halt, Worker};
+use crate::outcome::ProcessFigures;
+use crate::store::FilesetState;
+use choice::{Chooser, Spot};
+use handles::Handles;
+use names::Names;
+use pacer::Pacer;
+use plimsoll_measure::Nanos;
+use plimsoll_plan::{FileId, Mix, MixOp, Pool, Rng, WorkerGroup};
+use plimsoll_target::{OpError, Session};
+use rand::RngExt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Most files a worker keeps open.
+const OPEN_FILES: u64 = 32;
+
+/// Descriptors of operations that open files of their own: a copy has two.
+const MORE_DESCRIPTORS: u32 = 2;
+
+/// A mix made ready to run, shared by the workers of its group.
+pub(crate) struct MixProgram {
+    mix: Mix,
+    /// Running sums of the percentages, and what is done.
+    table: Vec<(f64, MixOp, u32)>,
+    prepare: u32,
+    /// Data files are opened for writing too.
+    writes_data: bool,
+    /// Workers of the group.
+    workers: u64,
+}
+
+impl MixProgram {
+    pub(super) fn new(mix: &Mix, group: &WorkerGroup) -> Self {
+        let mut sum = 0.0;
+        let table = mix.table.iter().map(|row| {
+            sum += row.percent;
+            (sum, row.op, row.row.0)
+        });
+        let writes_data =
+            |op: MixOp| op.pool() == Pool::Data && (op.changes_tree() || matches!(op, MixOp::Lock));
+        Self {
+            table: table.collect(),
+            prepare: mix.prepare.0,
+            writes_data: mix.table.iter().any(|r| writes_data(r.op)),
+            workers: group.workers(),
+            mix: mix.clone(),
+        }
+    }
+
+    /// Slots for descriptors that each worker needs, if there are so many data files.
+    pub(super) fn slots(&self, files: u64) -> u32 {
+        // A file may be open twice, once past the page cache.
+        let members = self.mix.working_set.size(files);
+        let own = self.mix.files.data_of(0, self.workers, members);
+        let open = 2 * (own.end - own.start + 1);
+        open.min(OPEN_FILES) as u32 + MORE_DESCRIPTORS
+    }
+
+    fn draw(&self, rng: &mut Rng) -> (MixOp, u32) {
+        let at = rng.random::<f64>() * 100.0;
+        let found = self.table.iter().find(|(sum, ..)| at < *sum);
+        // Percentages may sum to a little less than a hundred.
+        match found.or(self.table.last()) {
+            Some((_, op, row)) => (*op, *row),
+            None => (MixOp::Statfs, self.prepare),
+        }
+    }
+}
+
+/// What the workers of a mix share: how long the files of the working set are at the moment.
+#[derive(Default)]
+pub(crate) struct MixFileSizes(Box<[AtomicU64]>);
+
+impl MixFileSizes {
+    /// The sizes that the files were made with.
+    pub(crate) fn new(mix: &Mix, filesets: &[Arc<FilesetState>]) -> Self {
+        let layout = &filesets[mix.files.data.0 as usize].layout;
+        let members = mix.working_set.size(u64::from(layout.files()));
+        let size = |n| layout.size(FileId(mix.working_set.file(n) as u32));
+        Self((0..members).map(|n| AtomicU64::new(size(n))).collect())
+    }
+
+    fn of(&self, member: u64) -> &AtomicU64 {
+        &self.0[member as usize]
+    }
+}
+
+/// Where a worker's sequential transfers go on.
+#[derive(Clone, Copy, Default)]
+struct Position {
+    /// File of the working set, once there is one.
+    member: Option<u64>,
+    offset: u64,
+}
+
+/// What a worker of a mix keeps between its operations.
+struct MixState {
+    program: Arc<MixProgram>,
+    sizes: Arc<MixFileSizes>,
+    rng: Rng,
+    pacer: Option<Pacer>,
+    /// Row of the starts, if they are paced.
+    start_row: u32,
+    chooser: Chooser,
+    spot: Option<Spot>,
+    reading: Position,
+    writing: Position,
+    handles: Handles,
+    turnover: Names,
+    empty: Names,
+    dirs: Names,
+    figures: ProcessFigures,
+    /// Window that the figures are of.
+    window: u32,
+}
+
+impl<S: Session> Worker<S> {
+    /// Runs a mix until the run ends.
+    pub(super) async fn run_mix(&mut self, program: Arc<MixProgram>) -> Halt {
+        let mut state = self.begin_mix(program);
+        let halt = loop {
+            if self.core.recorded == 0 && self.core.lane.now() >= self.core.lane.deadline() {
+                // The run was over before it began.
+                break Halt::new(HaltReason::Stopped);
+            }
+            self.core.lane.breathe().await;
+            if let Err(halt) = self.mix_turn(&mut state).await {
+                break halt;
+            }
+        };
+        // A worker that was told to end earlier owes nothing more.
+        if matches!(*halt.0, HaltReason::Stopped) {
+            state.end(self.core.shared.window.bounds());
+        }
+        self.core.shared.note_process(state.figures);
+        halt
+    }
+
+    fn begin_mix(&self, program: Arc<MixProgram>) -> MixState {
+        let core = &self.core;
+        let shared = &core.shared;
+        let mut rng = shared
+            .plan
+            .stream("mix")
+            .branch(u64::from(core.index))
+            .rng();
+        let mix = &program.mix;
+        let number = u64::from(core.number);
+        let data = &shared.filesets[mix.files.data.0 as usize];
+        let members = mix.working_set.size(u64::from(data.layout.files()));
+        let chooser = Chooser::new(
+            mix.files.data_of(number, program.workers, members),
+            mix.working_set.choice,
+        );
+        let files = |set: Option<plimsoll_plan::FilesetId>| match set {
+            Some(id) => {
+                let layout = &shared.filesets[id.0 as usize].layout;
+                let part = mix.files.part(number, u64::from(layout.files()));
+                Names::new(part, |n| layout.starts_with(FileId(n)))
+            }
+            None => Names::new(0..0, |_| false),
+        };
+        let spare = mix.files.part(number, u64::from(data.layout.leaf_dirs()));
+        let started = shared.started.load(Relaxed);
+        MixState {
+            sizes: shared.sizes_of(core.group).unwrap_or_default(),
+            pacer: mix
+                .pacing
+                .map(|p| Pacer::new(p.rate, p.arrivals, started, &mut rng)),
+            start_row: mix.pacing.map_or(0, |p| p.start.0),
+            spot: mix
+                .working_set
+                .spots
+                .map(|how| Spot::new(how, &chooser, &mut rng)),
+            chooser,
+            reading: Position::default(),
+            writing: Position::default(),
+            handles: Handles::new(self.slots.len() - MORE_DESCRIPTORS as usize),
+            turnover: files(mix.files.turnover),
+            empty: files(mix.files.empty),
+            dirs: Names::new(spare, |n| data.layout.starts_with_leaf_dir(n)),
+            figures: ProcessFigures {
+                group: core.group,
+                number: core.number,
+                ..ProcessFigures::default()
+            },
+            window: 0,
+            rng,
+            program,
+        }
+    }
+
+    /// Waits until the next operation is due, and does it.
+    async fn mix_turn(&mut self, state: &mut MixState) -> Result<(), Halt> {
+        if let Some(due) = self.await_due(state).await? {
+            self.core.intended = Some(due);
+        }
+        let (op, row) = state.program.draw(&mut state.rng);
+        if self.mix_op(op, row, state).await? {
+            let window = self.core.shared.window.bounds();
+            state.enter(window);
+            state.done(self.core.lane.now(), window);
+        }
+        Ok(())
+    }
+
+    /// Waits for the schedule; returns when the operation was due.
+    async fn await_due(&mut self, state: &mut MixState) -> Result<Option<Nanos>, Halt> {
+        let Some(mut pacer) = state.pacer.take() else {
+            return Ok(None);
+        };
+        let now = self.core.lane.now();
+        let window = self.core.shared.window.bounds();
+        state.enter(window);
+        let MixState { rng, figures, .. } = state;
+        pacer.catch_up(now, rng, |due| figures.missed_at(due, window));
+        let due = pacer.due();
+        pacer.advance(&mut state.rng);
+        state.pacer = Some(pacer);
+        if due > now {
+            self.core.lane.sleep_until(due).await?;
+            // The worker had nothing else to do: that it starts late is the client's doing.
+            let begun = self.core.lane.now();
+            self.core
+                .recorder
+                .record(state.start_row, due, begun, None, 0);
+        }
+        state.due(due, self.core.shared.window.bounds());
+        Ok(Some(due))
+    }
+
+    /// Does one operation; `false` if it failed and failures are only counted. A future of its own on the heap, made before the operation is timed:
+    /// one that holds all of them would be as large as the largest for every worker.
+    fn mix_op<'a>(
+        &'a mut self,
+        op: MixOp,
+        row: u32,
+        state: &'a mut MixState,
+    ) -> Pin<Box<dyn Future<Output = Result<bool, Halt>> + 'a>> {
+        match op {
+            MixOp::Read => Box::pin(self.mix_read(row, state)),
+            MixOp::Write => Box::pin(self.mix_write(row, state)),
+            MixOp::ReadRand
+            | MixOp::WriteRand
+            | MixOp::Rmw
+            | MixOp::MmapRead
+            | MixOp::MmapWrite
+            | MixOp::Lock => Box::pin(self.mix_random(op, row, state)),
+            MixOp::ReadFile => Box::pin(self.mix_read_file(row, state)),
+            MixOp::Append => Box::pin(self.mix_append(row, state)),
+            MixOp::Truncate => Box::pin(self.mix_truncate(row, state)),
+            MixOp::Fsync => Box::pin(self.mix_fsync(row, state)),
+            MixOp::WriteFile | MixOp::Copyfile => Box::pin(self.mix_make_file(op, row, state)),
+            MixOp::Unlink | MixOp::Unlink2 => Box::pin(self.mix_unlink(op, row, state)),
+            MixOp::Create => Box::pin(self.mix_create(row, state)),
+            MixOp::Rename => Box::pin(self.mix_rename(row, state)),
+            MixOp::Mkdir | MixOp::Rmdir => Box::pin(self.mix_directory(op, row, state)),
+            MixOp::Stat
+            | MixOp::NegStat
+            | MixOp::Access
+            | MixOp::Chmod
+            | MixOp::Lookup
+            | MixOp::Readlink
+            | MixOp::Readdir
+            | MixOp::Readdirplus
+            | MixOp::Statfs
+            | MixOp::Pathconf => Box::pin(self.mix_name(op, row, state)),
+        }
+    }
+}
+
+/// Ends an operation of many calls between two of them when the run is over: it may have minutes
+/// to go.
+fn cut_short(lane: &plimsoll_lane::Lane, done: u64) -> Result<(), OpError> {
+    if done > 0 && lane.now() >= lane.deadline() {
+        return Err(OpError(rustix::io::Errno::CANCELED));
+    }
+    Ok(())
+}
+
+/// Number, first instant and end of the measured window.
+type Bounds = (u32, Nanos, Nanos);
+
+impl ProcessFigures {
+    fn missed_at(&mut self, due: Nanos, (number, start, end): Bounds) {
+        if number > 0 && due >= start && due < end {
+            self.due += 1;
+            self.missed += 1;
+        }
+    }
+}
+
+impl MixState {
+    /// Figures are those of the latest window.
+    fn enter(&mut self, (number, ..): Bounds) {
+        if number != self.window {
+            self.window = number;
+            self.figures = ProcessFigures {
+                group: self.figures.group,
+                number: self.figures.number,
+                ..ProcessFigures::default()
+            };
+        }
+    }
+
+    /// An operation of the schedule is begun.
+    fn due(&mut self, due: Nanos, (number, start, end): Bounds) {
+        if number > 0 && due >= start && due < end {
+            self.figures.due += 1;
+        }
+    }
+
+    /// An operation has completed.
+    fn done(&mut self, now: Nanos, (number, start, end): Bounds) {
+        if number > 0 && now >= start && now < end {
+            self.figures.done += 1;
+        }
+    }
+
+    /// The run is over: what was still due in the window was not done.
+    fn end(&mut self, (number, start, end): Bounds) {
+        self.enter((number, start, end));
+        if let (Some(pacer), true) = (&self.pacer, number > 0) {
+            self.figures.due += pacer.left_until(end);
+        }
+    }
+}

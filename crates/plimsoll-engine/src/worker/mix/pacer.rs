@@ -1,0 +1,181 @@
+//! When a worker's operations are due.
+
+use plimsoll_measure::Nanos;
+use plimsoll_plan::{Arrivals, Rng};
+use rand::RngExt;
+
+/// So long, in nanoseconds, an operation may be overdue. What is due longer is dropped, so that
+/// a server that stood still is not asked for everything at once afterwards.
+pub(crate) const MOST_BACKLOG: Nanos = 1_000_000_000;
+
+/// The schedule of a worker: an open loop that does not depend on what became of its operations.
+pub(super) struct Pacer {
+    arrivals: Arrivals,
+    /// Mean nanoseconds between two operations.
+    gap: f64,
+    /// When the first operation is due.
+    first: f64,
+    /// Number of the operation after the next one.
+    number: u64,
+    /// When the next operation is due, and the one after it.
+    next: f64,
+    after: f64,
+}
+
+impl Pacer {
+    /// A schedule of `rate` operations a second that begins at `start`.
+    pub(super) fn new(rate: f64, arrivals: Arrivals, start: Nanos, rng: &mut Rng) -> Self {
+        let gap = 1e9 / rate;
+        let mut pacer = Self {
+            arrivals,
+            gap,
+            first: start as f64,
+            number: 0,
+            next: 0.0,
+            after: 0.0,
+        };
+        pacer.first += match arrivals {
+            // Somewhere in the first gap, so that workers do not march in step.
+            Arrivals::Constant => rng.random::<f64>() * gap,
+            Arrivals::Poisson => pacer.draw(rng),
+        };
+        pacer.after = pacer.first;
+        pacer.advance(rng);
+        pacer
+    }
+
+    fn draw(&self, rng: &mut Rng) -> f64 {
+        // 1 − u is above 0, so its logarithm is finite.
+        -(1.0 - rng.random::<f64>()).ln() * self.gap
+    }
+
+    /// When the next operation is due.
+    pub(super) fn due(&self) -> Nanos {
+        self.next as Nanos
+    }
+
+    /// Goes on to the operation after the next one.
+    pub(super) fn advance(&mut self, rng: &mut Rng) {
+        self.number += 1;
+        self.next = self.after;
+        self.after = match self.arrivals {
+            // Computed from the first, so that no rounding adds up.
+            Arrivals::Constant => self.first + self.number as f64 * self.gap,
+            Arrivals::Poisson => self.after + self.draw(rng),
+        };
+    }
+
+    /// Drops operations that are overdue for longer than [`MOST_BACKLOG`], but never the last one
+    /// that is due. Calls `dropped` with the instant each was due.
+    pub(super) fn catch_up(&mut self, now: Nanos, rng: &mut Rng, mut dropped: impl FnMut(Nanos)) {
+        let oldest = now.saturating_sub(MOST_BACKLOG);
+        while self.due() < oldest && self.after <= now as f64 {
+            dropped(self.due());
+            self.advance(rng);
+        }
+    }
+
+    /// Operations that are due from the next one until before `end`; of random arrivals, how
+    /// many there are in the mean.
+    pub(super) fn left_until(&self, end: Nanos) -> u64 {
+        let left = (end as f64 - self.next) / self.gap;
+        match self.arrivals {
+            _ if left <= 0.0 => 0,
+            // Less than the rounding of an instant is nothing.
+            Arrivals::Constant => (left - 1e-3).ceil() as u64,
+            // The next one is known, those after it are not.
+            Arrivals::Poisson => 1 + left.round() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::{Rng, Stream};
+    use proptest::prelude::*;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    fn dues(pacer: &mut Pacer, rng: &mut Rng, n: usize) -> Vec<Nanos> {
+        let next = |_| {
+            let due = pacer.due();
+            pacer.advance(rng);
+            due
+        };
+        (0..n).map(next).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn constant_arrivals_keep_their_distance(rate in 0.01f64..1e6, start in 0u64..1 << 50, seed: u64) {
+            let mut rng = Stream::new(seed).rng();
+            let mut pacer = Pacer::new(rate, Arrivals::Constant, start, &mut rng);
+            let all = dues(&mut pacer, &mut rng, 2000);
+            let gap = 1e9 / rate;
+            prop_assert!(all[0] >= start && (all[0] - start) as f64 <= gap + 1.0);
+            for (n, due) in all.iter().enumerate() {
+                let exact = all[0] as f64 + n as f64 * gap;
+                prop_assert!((*due as f64 - exact).abs() <= 2.0, "{} of {}", due, exact);
+            }
+            // As many as are counted without drawing them.
+            let fresh = Pacer::new(rate, Arrivals::Constant, start, &mut Stream::new(seed).rng());
+            prop_assert_eq!(fresh.left_until(all[1500]), 1500);
+        }
+
+        #[test]
+        fn what_is_dropped_is_overdue_and_something_is_kept(
+            rate in 0.1f64..1000.0, late in 0u64..20 * SECOND, poisson: bool, seed: u64,
+        ) {
+            let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
+            let mut rng = Stream::new(seed).rng();
+            let mut pacer = Pacer::new(rate, arrivals, 0, &mut rng);
+            let (first, mut dropped) = (pacer.due(), Vec::new());
+            pacer.catch_up(late, &mut rng, |due| dropped.push(due));
+            prop_assert!(dropped.iter().all(|due| due + MOST_BACKLOG < late));
+            prop_assert!(dropped.is_sorted());
+            if first <= late {
+                prop_assert!(pacer.due() <= late, "everything that was due was dropped");
+            } else {
+                prop_assert!(dropped.is_empty());
+            }
+            // Nothing more is to be dropped.
+            let due = pacer.due();
+            pacer.catch_up(late, &mut rng, |_| panic!("dropped in two goes"));
+            prop_assert_eq!(pacer.due(), due);
+        }
+    }
+
+    #[test]
+    fn random_arrivals_are_as_many_and_exponential() {
+        let mut rng = Stream::new(3).rng();
+        let mut pacer = Pacer::new(1000.0, Arrivals::Poisson, 5 * SECOND, &mut rng);
+        let all = dues(&mut pacer, &mut rng, 100_000);
+        assert!(all.is_sorted() && all[0] >= 5 * SECOND);
+        let gaps: Vec<f64> = all.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        // The deviation of the mean is a 316th of it.
+        assert!((mean / 1e6 - 1.0).abs() < 0.01, "{mean}");
+        let longer = gaps.iter().filter(|g| **g > 1e6).count() as f64 / gaps.len() as f64;
+        assert!((longer - (-1.0f64).exp()).abs() < 0.005, "{longer}");
+    }
+
+    #[test]
+    fn a_second_of_backlog_is_kept() {
+        let mut rng = Stream::new(1).rng();
+        let mut pacer = Pacer::new(100.0, Arrivals::Constant, 0, &mut rng);
+        let mut dropped = 0;
+        pacer.catch_up(3 * SECOND, &mut rng, |_| dropped += 1);
+        // Those of the first two seconds go, a hundred stay.
+        assert_eq!(dropped, 200);
+        assert_eq!(pacer.left_until(3 * SECOND), 100);
+        // Slower than the backlog is long, the last one due stays.
+        let mut slow = Pacer::new(0.1, Arrivals::Constant, 0, &mut rng);
+        let first = slow.due();
+        slow.catch_up(first + 9 * SECOND, &mut rng, |_| panic!("the only one due"));
+        slow.catch_up(first + 10 * SECOND + 1, &mut rng, |due| {
+            assert_eq!(due, first)
+        });
+        assert!(slow.due() > first);
+    }
+}

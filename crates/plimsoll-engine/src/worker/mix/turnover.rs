@@ -1,0 +1,413 @@
+//! Operations on names: files and directories that come and go, and questions about those that
+//! stay. The names that come and go are the worker's own, so that it knows which are there; when
+//! an operation needs one that is not, it is made (or removed) on the way.
+
+use super::super::core::Subject;
+use super::data::flush_if;
+use super::{Halt, MixState, Names, Worker, cut_short};
+use crate::worker::happened;
+use plimsoll_plan::{FileId, FilesetId, MixOp};
+use plimsoll_target::{OpenHow, OpenMode, Session};
+
+/// Most bytes of a turnover file that is made on the way to an operation.
+const MADE_ON_THE_WAY: u64 = 64 << 10;
+
+/// Names that come and go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Turnover,
+    Empty,
+    Dir,
+}
+
+impl MixState {
+    fn names(&mut self, kind: Kind) -> &mut Names {
+        match kind {
+            Kind::Turnover => &mut self.turnover,
+            Kind::Empty => &mut self.empty,
+            Kind::Dir => &mut self.dirs,
+        }
+    }
+
+    fn take(&mut self, kind: Kind, there: bool) -> Option<u32> {
+        let Self {
+            turnover,
+            empty,
+            dirs,
+            rng,
+            ..
+        } = self;
+        let names = match kind {
+            Kind::Turnover => turnover,
+            Kind::Empty => empty,
+            Kind::Dir => dirs,
+        };
+        match there {
+            true => names.take_present(rng),
+            false => names.take_absent(rng),
+        }
+    }
+
+    fn fileset_of(&self, kind: Kind) -> FilesetId {
+        let files = &self.program.mix.files;
+        let set = match kind {
+            Kind::Turnover => files.turnover,
+            Kind::Empty => files.empty,
+            Kind::Dir => None,
+        };
+        set.unwrap_or(files.data)
+    }
+
+    fn name_of(&self, kind: Kind, number: u32) -> Subject {
+        let set = self.fileset_of(kind).0;
+        match kind {
+            Kind::Dir => Subject::leaf_dir(set, number),
+            Kind::Turnover | Kind::Empty => Subject::file(set, FileId(number)),
+        }
+    }
+}
+
+impl<S: Session> Worker<S> {
+    /// Chooses the name for the next operation.
+    fn locate_name(&mut self, state: &MixState, kind: Kind, number: u32) {
+        let set = state.fileset_of(kind).0 as usize;
+        let layout = &self.core.shared.filesets[set].layout;
+        self.session.locate(|path| match kind {
+            Kind::Dir => layout.push_leaf_dir(number, path),
+            Kind::Turnover | Kind::Empty => layout.push_file(FileId(number), path),
+        });
+    }
+
+    /// Makes or removes a name; `row` tells whether as an operation or on the way to one.
+    /// Gives the name back as what it is then. `None` if it failed and failures are counted.
+    async fn change(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+        kind: Kind,
+        number: u32,
+        make: bool,
+    ) -> Result<bool, Halt> {
+        let subject = state.name_of(kind, number);
+        self.locate_name(state, kind, number);
+        self.check_parent(row, subject).await?;
+        let size = match kind {
+            Kind::Turnover if make => self.planned_turnover(state, number).min(MADE_ON_THE_WAY),
+            _ => 0,
+        };
+        if size > 0 {
+            self.prepare_write(row, size)?;
+        }
+        let session = &mut self.session;
+        let how = OpenHow {
+            create: true,
+            planned_size: size,
+            ..OpenHow::plain(OpenMode::Write)
+        };
+        let work = async {
+            match (kind, make) {
+                (Kind::Dir, true) => session.make_dir().await,
+                (Kind::Dir, false) => session.remove_dir().await,
+                (_, false) => session.unlink().await,
+                (_, true) => {
+                    let handle = session.open(how).await?;
+                    let written = match size {
+                        0 => Ok(()),
+                        size => session.write(&handle, 0, size).await,
+                    };
+                    session.close(handle).await.and(written)
+                }
+            }
+        };
+        let done = self.core.timed(row, subject, |()| 0, work).await;
+        let there = happened(&done) == make;
+        state.names(kind).give(number, there);
+        Ok(done?.is_some())
+    }
+
+    fn planned_turnover(&self, state: &MixState, number: u32) -> u64 {
+        let set = state.fileset_of(Kind::Turnover).0 as usize;
+        self.core.shared.filesets[set].layout.size(FileId(number))
+    }
+
+    /// Takes a name that is there, or is not, as `there` says. If none is so, changes another on
+    /// the way; `None` if that failed and failures are counted.
+    async fn take_name(
+        &mut self,
+        state: &mut MixState,
+        kind: Kind,
+        there: bool,
+    ) -> Result<Option<u32>, Halt> {
+        if let Some(number) = state.take(kind, there) {
+            return Ok(Some(number));
+        }
+        // A Plan's check made sure that the worker has a name; it is of the other sort.
+        if let Some(other) = state.take(kind, !there) {
+            let prepare = state.program.prepare;
+            self.change(prepare, state, kind, other, there).await?;
+        }
+        Ok(state.take(kind, there))
+    }
+
+    pub(super) async fn mix_unlink(
+        &mut self,
+        op: MixOp,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, Halt> {
+        let kind = match op {
+            MixOp::Unlink2 => Kind::Empty,
+            _ => Kind::Turnover,
+        };
+        match self.take_name(state, kind, true).await? {
+            Some(number) => self.change(row, state, kind, number, false).await,
+            None => Ok(false),
+        }
+    }
+
+    pub(super) async fn mix_create(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, Halt> {
+        match self.take_name(state, Kind::Empty, false).await? {
+            Some(number) => self.change(row, state, Kind::Empty, number, true).await,
+            None => Ok(false),
+        }
+    }
+
+    pub(super) async fn mix_directory(
+        &mut self,
+        op: MixOp,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, Halt> {
+        let make = op == MixOp::Mkdir;
+        match self.take_name(state, Kind::Dir, !make).await? {
+            Some(number) => self.change(row, state, Kind::Dir, number, make).await,
+            None => Ok(false),
+        }
+    }
+
+    pub(super) async fn mix_rename(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, Halt> {
+        let kind = Kind::Turnover;
+        let Some(from) = self.take_name(state, kind, true).await? else {
+            return Ok(false);
+        };
+        let to = self.take_name(state, kind, false).await;
+        let to = match to {
+            Ok(Some(to)) => to,
+            other => {
+                state.names(kind).give(from, true);
+                return other.map(|_| false);
+            }
+        };
+        let subject = state.name_of(kind, from);
+        self.locate_name(state, kind, from);
+        let set = state.fileset_of(kind).0 as usize;
+        let layout = &self.core.shared.filesets[set].layout;
+        self.session
+            .locate_second(|path| layout.push_file(FileId(to), path));
+        self.check_parent(row, subject).await?;
+        if let Err(e) = self.session.check_second_parent().await {
+            let error = format!("the directory was replaced while the run went on: {e}");
+            return Err(self.core.refuse(row, state.name_of(kind, to), error));
+        }
+        let rename = self.session.rename();
+        let done = self.core.timed(row, subject, |()| 0, rename).await;
+        let moved = happened(&done);
+        state.names(kind).give(from, !moved);
+        state.names(kind).give(to, moved);
+        Ok(done?.is_some())
+    }
+
+    /// Writes a whole turnover file, or copies a data file to one: to a name that is not there,
+    /// or over a file if all are there.
+    pub(super) async fn mix_make_file(
+        &mut self,
+        op: MixOp,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, Halt> {
+        let kind = Kind::Turnover;
+        let absent = state.take(kind, false);
+        let replaces = absent.is_none();
+        let Some(number) = absent.or_else(|| state.take(kind, true)) else {
+            return Ok(false);
+        };
+        let done = match op {
+            MixOp::Copyfile => self.copy_file(row, state, number).await,
+            _ => self.write_file(row, state, number).await,
+        };
+        // What was made half is there too; what failed to be made may be.
+        let there = replaces || happened(&done);
+        if !there && matches!(&done, Ok(None)) {
+            self.forget(state, number).await;
+        }
+        state.names(kind).give(number, there);
+        Ok(done?.is_some())
+    }
+
+    /// Removes what may be left of a file that could not be made, so that it counts as not there.
+    async fn forget(&mut self, state: &mut MixState, number: u32) {
+        self.locate_name(state, Kind::Turnover, number);
+        // Whether it was there is not known, and does not matter.
+        let _ = self.session.remove(plimsoll_target::EntryKind::File).await;
+    }
+
+    async fn write_file(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+        number: u32,
+    ) -> Result<Option<u64>, Halt> {
+        let direct = state.is_direct();
+        let flags = state.program.mix.flags;
+        let stable = state.happens(flags.osync_percent);
+        let commit = state.happens(flags.commit_percent);
+        let piece = state.program.mix.writes.draw(&mut state.rng).max(1);
+        let (total, piece) = match direct {
+            true => (
+                super::choice::whole_blocks(self.planned_turnover(state, number)),
+                super::choice::whole_blocks(piece),
+            ),
+            false => (self.planned_turnover(state, number), piece),
+        };
+        self.prepare_write(row, piece.min(total))?;
+        let how = OpenHow {
+            create: true,
+            truncate: true,
+            direct,
+            planned_size: total,
+            ..OpenHow::plain(OpenMode::Write)
+        };
+        let subject = state.name_of(Kind::Turnover, number);
+        self.locate_name(state, Kind::Turnover, number);
+        let (session, lane) = (&mut self.session, self.core.lane.clone());
+        let write = async {
+            let handle = session.open(how).await?;
+            let all = async {
+                let mut at = 0;
+                while at < total {
+                    cut_short(&lane, at)?;
+                    let n = piece.min(total - at);
+                    match stable {
+                        true => session.write_stable(&handle, Some(at), n).await?,
+                        false => session.write(&handle, at, n).await?,
+                    }
+                    at += n;
+                }
+                flush_if(session, &handle, commit).await
+            };
+            let written = all.await;
+            session.close(handle).await.and(written)?;
+            Ok(total)
+        };
+        self.core.timed(row, subject, |n| *n, write).await
+    }
+
+    async fn copy_file(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+        number: u32,
+    ) -> Result<Option<u64>, Halt> {
+        let piece = state.program.mix.reads.draw(&mut state.rng).max(1);
+        let member = state.member();
+        let data = state.program.mix.files.data.0 as usize;
+        let set = state.fileset_of(Kind::Turnover).0 as usize;
+        let shared = self.core.shared.clone();
+        let (from, to) = (&shared.filesets[data].layout, &shared.filesets[set].layout);
+        let (source, size) = (state.file(member), state.size(member));
+        let reading = OpenHow {
+            planned_size: size,
+            ..OpenHow::plain(OpenMode::Read)
+        };
+        let writing = OpenHow {
+            create: true,
+            truncate: true,
+            planned_size: size,
+            ..OpenHow::plain(OpenMode::Write)
+        };
+        let subject = state.name_of(Kind::Turnover, number);
+        let (session, lane) = (&mut self.session, self.core.lane.clone());
+        let copy = async {
+            session.locate(|path| from.push_file(source, path));
+            let source = session.open(reading).await?;
+            session.locate(|path| to.push_file(FileId(number), path));
+            let copied = match session.open(writing).await {
+                Err(e) => Err(e),
+                Ok(copy) => {
+                    let all = async {
+                        let mut at = 0;
+                        loop {
+                            cut_short(&lane, at)?;
+                            match session.copy(&source, &copy, at, piece).await? {
+                                0 => return Ok(at),
+                                n => at += n,
+                            }
+                        }
+                    };
+                    let copied = all.await;
+                    session.close(copy).await.and(copied)
+                }
+            };
+            session.close(source).await.and(copied)
+        };
+        // Each byte is read and written.
+        self.core.timed(row, subject, |n| 2 * *n, copy).await
+    }
+
+    /// An operation that asks about a name, or changes nothing but its permissions.
+    pub(super) async fn mix_name(
+        &mut self,
+        op: MixOp,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, Halt> {
+        let member = state.member();
+        let mut subject = state.subject(member);
+        let data = state.program.mix.files.data.0;
+        let layout = self.core.shared.filesets[data as usize].layout.clone();
+        let file = state.file(member);
+        match op {
+            MixOp::Statfs | MixOp::Pathconf => subject = Subject::NOTHING,
+            MixOp::Readdir | MixOp::Readdirplus => {
+                let dir = layout.dir_of(file);
+                subject = Subject::dir(data, dir);
+                self.session.locate(|path| layout.push_dir(dir, path));
+            }
+            MixOp::NegStat => self.session.locate(|path| {
+                layout.push_file(file, path);
+                // Names are digits, so nothing has this one.
+                path.push(b'x');
+            }),
+            _ => self.session.locate(|path| layout.push_file(file, path)),
+        }
+        let mode = match state.happens(50.0) {
+            true => 0o600,
+            false => 0o644,
+        };
+        let session = &mut self.session;
+        let work = async {
+            match op {
+                MixOp::Stat => session.stat().await.map(|_| 0),
+                MixOp::NegStat => session.stat_missing().await.map(|()| 0),
+                MixOp::Access => session.access().await.map(|()| 0),
+                MixOp::Chmod => session.chmod(mode).await.map(|()| 0),
+                MixOp::Lookup => session.lookup().await.map(|()| 0),
+                MixOp::Readlink => session.read_link().await.map(|()| 0),
+                MixOp::Readdir => session.list().await.map(|l| l.bytes),
+                MixOp::Readdirplus => session.list_plus().await.map(|l| l.bytes),
+                MixOp::Statfs => session.statfs().await.map(|()| 0),
+                _ => session.pathconf().await.map(|()| 0),
+            }
+        };
+        let done = self.core.timed(row, subject, |n| *n, work);
+        Ok(done.await?.is_some())
+    }
+}
