@@ -9,8 +9,8 @@ use common::{row, run_ok, run_virtually, try_run};
 use mixes::{lasting, paced, plan};
 use plimsoll_engine::Outcome;
 use plimsoll_plan::{
-    Arrivals, BusinessMetric, Choice, Criteria, Layout, MixOp, OnError, OpsLimit, Plan, SizeSlot,
-    SizeTable, Spots, WorkingSet,
+    Arrivals, BusinessMetric, Choice, Criteria, Layout, MixOp, OnError, OpsLimit, Plan, QuitMode,
+    SizeSlot, SizeTable, Spots, WorkingSet,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,6 +46,13 @@ fn kept(mut plan: Plan) -> Plan {
     plan
 }
 
+/// Ends when each process has done so many operations, however long that takes.
+fn counted(mut plan: Plan, per_worker: u64) -> Plan {
+    plan.options.ops = Some(OpsLimit::PerWorker(per_worker));
+    plan.quit = QuitMode::AllDone;
+    lasting(plan, Duration::from_secs(60))
+}
+
 /// A directory that the whole test is in memory in.
 fn tmpfs() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap()
@@ -62,14 +69,14 @@ fn everything() -> Vec<(MixOp, f64)> {
 #[test]
 fn every_operation_is_done_and_the_data_set_stays_what_it_is() {
     let dir = tmpfs();
-    let plan = kept(plan(dir.path(), 4, &everything(), |_| ()));
+    let plan = counted(kept(plan(dir.path(), 4, &everything(), |_| ())), 3000);
     let (outcome, _) = run_ok(&plan);
     assert_eq!(outcome.reasons, []);
     let total: u64 = everything()
         .iter()
         .map(|(op, _)| ops(&plan, &outcome, op.name()))
         .sum();
-    assert!(total > 2000, "only {total} operations");
+    assert_eq!(total, 12_000);
     for (op, _) in everything() {
         let n = ops(&plan, &outcome, op.name()) as f64;
         let mean = total as f64 / 27.0;
@@ -101,6 +108,7 @@ fn every_operation_is_done_on_shared_files_too() {
         m.flags.osync_percent = 50.0;
         m.flags.commit_percent = 20.0;
     });
+    let plan = counted(plan, 1500);
     let (outcome, _) = run_ok(&plan);
     assert_eq!(outcome.reasons, []);
     for (op, _) in ops {
@@ -125,6 +133,7 @@ fn transfers_move_what_the_tables_say() {
         m.reads = SizeTable(table.clone());
         m.writes = SizeTable(table);
     });
+    let plan = counted(plan, 6000);
     let (outcome, _) = run_ok(&plan);
     let mean = |name: &str| {
         let row = row(&plan, &outcome, name);
@@ -181,7 +190,7 @@ fn what_lacks_is_made_on_the_way() {
         (MixOp::Rmdir, 25.0),
         (MixOp::Rename, 25.0),
     ];
-    let plan = kept(plan(dir.path(), 1, &all, |_| ()));
+    let plan = counted(kept(plan(dir.path(), 1, &all, |_| ())), 1200);
     let (outcome, _) = run_ok(&plan);
     // Twenty of each were there; far more were removed.
     for name in ["unlink", "unlink2", "rmdir"] {
@@ -215,7 +224,7 @@ fn names_are_made_where_none_is_free() {
         (MixOp::Mkdir, 30.0),
         (MixOp::WriteFile, 30.0),
     ];
-    let plan = kept(plan(dir.path(), 2, &all, |_| ()));
+    let plan = counted(kept(plan(dir.path(), 2, &all, |_| ())), 600);
     let (outcome, _) = run_ok(&plan);
     for name in ["create", "mkdir", "write_file"] {
         assert!(ops(&plan, &outcome, name) > 200, "{name}");
@@ -243,8 +252,8 @@ fn touched(dir: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_working_set_does_not_depend_on_how_the_load_is_split() {
-    // The files touched by one process at 16 000 a second, and by eight at 2000: with each choice
-    // and with files shared or not, in the same time.
+    // The files touched by one process at 16 000 a second, and by eight at 2000, in as many
+    // operations: with files shared or not, and preferred or not.
     let run = |workers: u32, choice: Choice, shared: bool| {
         let dir = tmpfs();
         let ops = [(MixOp::Chmod, 100.0)];
@@ -258,10 +267,16 @@ fn the_working_set_does_not_depend_on_how_the_load_is_split() {
         });
         plan.filesets[0].entries = 2000;
         plan.filesets[0].size = plimsoll_plan::Value::Const(0);
-        let plan = paced(plan, 16_000.0 / f64::from(workers), Arrivals::Constant);
-        let (outcome, _) = run_ok(&kept(lasting(plan, Duration::from_secs(1))));
+        let mut plan = kept(paced(
+            plan,
+            16_000.0 / f64::from(workers),
+            Arrivals::Constant,
+        ));
+        plan.options.ops = Some(OpsLimit::PerWorker(16_000 / u64::from(workers)));
+        plan.quit = plimsoll_plan::QuitMode::AllDone;
+        let (outcome, _) = run_ok(&lasting(plan, Duration::from_secs(60)));
         let done: u64 = outcome.processes.iter().map(|p| p.done).sum();
-        assert!(done > 14_000, "{done} operations");
+        assert_eq!(done, 16_000);
         touched(dir.path())
     };
     for shared in [true, false] {
@@ -293,14 +308,12 @@ fn only_files_of_the_working_set_are_touched_and_all_of_them() {
     // An append shows for good: after 40 of each file, none is left out.
     let run = |workers: u32, shared: bool| {
         let dir = tmpfs();
-        let mut plan = kept(plan(dir.path(), workers, &[(MixOp::Append, 100.0)], |m| {
+        let plan = kept(plan(dir.path(), workers, &[(MixOp::Append, 100.0)], |m| {
             m.files.shared = shared;
             m.working_set.millionths = 300_000;
             m.writes = SizeTable::fixed(100);
         }));
-        plan.options.ops = Some(OpsLimit::PerWorker(1200 / u64::from(workers)));
-        plan.quit = plimsoll_plan::QuitMode::AllDone;
-        run_ok(&lasting(plan, Duration::from_secs(20)));
+        run_ok(&counted(plan, 1200 / u64::from(workers)));
         let files = tree(&dir.path().join("data"));
         let grown = files.into_iter().filter(|(_, n)| *n > 64 << 10);
         let names = grown.map(|(path, _)| path.strip_prefix(dir.path()).unwrap().to_owned());
@@ -324,6 +337,8 @@ fn processes_have_files_of_their_own_unless_they_share() {
     let plan = kept(plan(dir.path(), 2, &[(MixOp::Append, 100.0)], |m| {
         m.files.parts = 4;
     }));
+    // Few enough that no file doubles, which would be cut back.
+    let plan = counted(plan, 600);
     run_ok(&plan);
     let layout = Layout::new(&plan, mixes::DATA).unwrap();
     for (path, len) in tree(&dir.path().join("data")) {

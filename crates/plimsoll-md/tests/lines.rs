@@ -310,7 +310,8 @@ fn io500_lines_are_io500s() {
             let (ranks, rows) = stage(&plan, vec![(t, work()), (t / 2, work())]);
             report.stage(k, &ranks, &rows)
         };
-        report.begin(&["plimsoll".into(), "md".into()], "x", "y") + &(0..stages).map(each).collect::<String>()
+        report.begin(&["plimsoll".into(), "md".into()], "x", "y")
+            + &(0..stages).map(each).collect::<String>()
     };
     let second = 1_000_000_000;
     insta::assert_snapshot!(
