@@ -83,6 +83,22 @@ pub fn connect(processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
     }
 }
 
+/// Whether this process, of all that were started with the same arguments, is the one to say what is
+/// wrong with them. Can be asked before [`connect`].
+pub fn speaks() -> bool {
+    let launch = launcher::find(|name| std::env::var(name).ok());
+    !local::is_copy() && launch.and_then(|l| l.rank).is_none_or(|rank| rank == 0)
+}
+
+/// Name and version of the MPI library this program is built with, as `Open MPI v4.1.4`; `None` if
+/// it is built without.
+pub fn mpi_library() -> Option<String> {
+    #[cfg(feature = "mpi")]
+    return Some(crate::mpi::library());
+    #[cfg(not(feature = "mpi"))]
+    None
+}
+
 /// Joins the processes that a launcher started.
 fn under(launch: &Launch, processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
     let started = match launch.size {

@@ -82,19 +82,29 @@ fn start_one(rank: u32, size: u32) -> io::Result<(UnixStream, Child)> {
     Ok((mine, child))
 }
 
-/// Joins the parent, if this process is a copy that [`start`] made.
-///
-/// The variable alone does not make a copy: programs that a copy starts inherit it. Only a copy has
-/// a socket as its standard input too. Afterwards the standard input is empty.
+/// Joins the parent, if this process is a copy that [`start`] made. Afterwards the standard input is
+/// empty.
 ///
 /// # Errors
 /// The socket cannot be used.
 pub fn join() -> Option<Result<Box<dyn Ranks>, ConnectError>> {
-    let (rank, size) = parse(&env::var(VARIABLE).ok()?)?;
-    let stdin = io::stdin();
-    let stat = rustix::fs::fstat(stdin.as_fd()).ok()?;
-    (FileType::from_raw_mode(stat.st_mode) == FileType::Socket)
-        .then(|| join_as(rank, size).map_err(|e| ConnectError::failed(format!("rank {rank}: {e}"))))
+    let (rank, size) = copy()?;
+    Some(join_as(rank, size).map_err(|e| ConnectError::failed(format!("rank {rank}: {e}"))))
+}
+
+/// Whether this process is a copy that [`start`] made, and has not joined yet.
+pub fn is_copy() -> bool {
+    copy().is_some()
+}
+
+/// Rank and number of ranks of a copy.
+///
+/// The variable alone does not make a copy: programs that a copy starts inherit it. Only a copy has
+/// a socket as its standard input too.
+fn copy() -> Option<(u32, u32)> {
+    let ranks = parse(&env::var(VARIABLE).ok()?)?;
+    let stat = rustix::fs::fstat(io::stdin().as_fd()).ok()?;
+    (FileType::from_raw_mode(stat.st_mode) == FileType::Socket).then_some(ranks)
 }
 
 fn join_as(rank: u32, size: u32) -> io::Result<Box<dyn Ranks>> {

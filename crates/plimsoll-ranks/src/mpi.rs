@@ -38,11 +38,10 @@ pub fn join(launch: &Launch, started: &str) -> Result<Box<dyn Ranks>, ConnectErr
     let world = universe.world();
     let (rank, size) = (world.rank() as u32, world.size() as u32);
     if launch.size.is_some_and(|n| n != size) {
-        let library = mpi::environment::library_version().unwrap_or_default();
         return Err(ConnectError::usage(format!(
             "{started}, but the MPI library of this plimsoll ({}) sees {size}; build plimsoll with \
              the MPI library of the launcher (MPICC=... cargo build --features mpi)",
-            brief(&library)
+            library()
         )));
     }
     if threading < Threading::Funneled {
@@ -58,6 +57,11 @@ pub fn join(launch: &Launch, started: &str) -> Result<Box<dyn Ranks>, ConnectErr
         universe: RefCell::new(Some(universe)),
     };
     Ok(Box::new(Group::new(place, link)))
+}
+
+/// Name and version of the MPI library.
+pub fn library() -> String {
+    brief(&mpi::environment::library_version().unwrap_or_default())
 }
 
 /// The name and the version from what a library says of itself: `Open MPI v4.1.4, package: ...`, or

@@ -17,7 +17,14 @@ use exit::Stopped;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let arguments = Cli::try_parse().unwrap_or_else(|e| {
+        // Of the processes of a launcher one answers for all.
+        if !plimsoll_ranks::speaks() {
+            std::process::exit(e.exit_code());
+        }
+        e.exit()
+    });
+    let done = match arguments.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Clean(args) => commands::clean::run(&args),

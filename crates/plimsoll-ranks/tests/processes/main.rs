@@ -7,6 +7,8 @@
 mod local;
 #[cfg(feature = "mpi")]
 mod mpi;
+#[cfg(feature = "mpi")]
+mod mpiexec;
 mod program;
 mod run;
 

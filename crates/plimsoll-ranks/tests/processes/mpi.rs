@@ -1,9 +1,9 @@
 //! Processes of `mpiexec`, of the library this test is built with.
 
+use crate::mpiexec::Library;
 use crate::run::{Ended, start};
 use crate::{AS_RANK, trial};
 use libtest_mimic::Trial;
-use std::process::Command;
 
 /// The tests.
 pub fn trials() -> Vec<Trial> {
@@ -29,54 +29,6 @@ pub fn trials() -> Vec<Trial> {
         trial("mpi::refusals", refusals),
     ]);
     trials
-}
-
-/// The MPI libraries there are tests for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Library {
-    OpenMpi,
-    Mpich,
-}
-
-impl Library {
-    /// The library this program is built with.
-    fn built_with() -> Self {
-        let name = mpi::environment::library_version().unwrap();
-        if name.starts_with("Open MPI") {
-            Self::OpenMpi
-        } else {
-            assert!(name.starts_with("MPICH"), "no tests for {name}");
-            Self::Mpich
-        }
-    }
-
-    fn other(self) -> Self {
-        match self {
-            Self::OpenMpi => Self::Mpich,
-            Self::Mpich => Self::OpenMpi,
-        }
-    }
-
-    /// The launcher, as Debian calls it where several libraries are installed.
-    fn mpiexec(self, size: u32) -> Command {
-        let (name, package) = match self {
-            Self::OpenMpi => ("mpiexec.openmpi", "openmpi-bin"),
-            Self::Mpich => ("mpiexec.mpich", "mpich"),
-        };
-        let mut command = Command::new(name);
-        assert!(
-            Command::new(name).arg("--version").output().is_ok(),
-            "{name} is missing: install the package {package}, or run `make setup`"
-        );
-        if self == Self::OpenMpi {
-            command.arg("--oversubscribe");
-            // Tests may be run by root, in a container.
-            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
-            command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        }
-        command.args(["-n", &size.to_string()]);
-        command
-    }
 }
 
 fn start_with(library: Library, size: u32, processes: &str, scenario: &str) -> Ended {
@@ -156,7 +108,11 @@ fn refusals() {
     assert!(!ended.status.success());
 
     // The launcher of one library, a program of the other: each process would be alone.
-    let ended = start_with(this.other(), 3, "-", "describe");
+    let other = match this {
+        Library::OpenMpi => Library::Mpich,
+        Library::Mpich => Library::OpenMpi,
+    };
+    let ended = start_with(other, 3, "-", "describe");
     let told = ended.told();
     assert_eq!(told.len(), 1, "one of the processes says it: {ended:?}");
     assert!(told[0].contains("started 3 processes, but the MPI library of this plimsoll ("));

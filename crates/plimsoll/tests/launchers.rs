@@ -1,0 +1,217 @@
+//! One run by several processes: those that `--processes` starts, and, with the feature `mpi`,
+//! those of `mpiexec`. What holds for one holds for the other.
+
+mod common;
+#[cfg(feature = "mpi")]
+#[path = "../../plimsoll-ranks/tests/processes/mpiexec.rs"]
+mod mpiexec;
+
+use common::{Bench, Ended, row, started};
+use plimsoll_results::{Run, Verdict};
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Who starts the ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Launcher {
+    Processes,
+    #[cfg(feature = "mpi")]
+    Mpiexec,
+}
+
+/// Each test with each launcher.
+macro_rules! with_each_launcher {
+    ($($test:ident),* $(,)?) => {
+        mod processes {
+            $(#[test] fn $test() { super::$test(super::Launcher::Processes) })*
+        }
+        #[cfg(feature = "mpi")]
+        mod mpi {
+            $(#[test] fn $test() { super::$test(super::Launcher::Mpiexec) })*
+        }
+    };
+}
+
+with_each_launcher!(
+    ranks_share_the_workers,
+    an_interrupted_rank_ends_all_with_their_results,
+    a_killed_rank_ends_all,
+    wrong_arguments_are_named_once,
+);
+
+impl Launcher {
+    /// The program with these arguments, as so many ranks.
+    fn command(self, bench: &Bench, ranks: u32, args: &[&str]) -> Command {
+        match self {
+            Self::Processes => {
+                let mut command = bench.plimsoll(args);
+                command.args(["--processes", &ranks.to_string()]);
+                command
+            }
+            #[cfg(feature = "mpi")]
+            Self::Mpiexec => {
+                let mut command = mpiexec::Library::built_with().mpiexec(ranks);
+                command.arg(env!("CARGO_BIN_EXE_plimsoll")).args(args);
+                command.current_dir(bench.root());
+                command
+            }
+        }
+    }
+
+    /// `run varmail` with eight workers, files in `work` and results in `results`.
+    fn varmail(self, bench: &Bench, ranks: u32, more: &[&str]) -> Command {
+        let args = [
+            &[
+                "run",
+                "varmail",
+                "--format=json",
+                "--results=results",
+                "--dir=work",
+                "--set=nfiles=200",
+                "--set=nthreads=8",
+            ],
+            more,
+        ];
+        self.command(bench, ranks, &args.concat())
+    }
+}
+
+fn ranks_share_the_workers(launcher: Launcher) {
+    for ranks in [2, 4] {
+        let bench = Bench::on_tmpfs();
+        let args = ["--time=500ms", "--interval=100ms", "--per-rank"];
+        let ended = Ended::of(launcher.varmail(&bench, ranks, &args));
+        let run = ended.result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert_eq!((run.ranks, run.workers), (ranks, 8));
+
+        let dir = &bench.results()[0];
+        assert_eq!(dir.read().unwrap(), run);
+        let of_rank = |rank: u32| -> Run {
+            let path = dir.path().join(format!("ranks/rank-{rank}.json"));
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+        };
+        let each: Vec<Run> = (0..ranks).map(of_rank).collect();
+        for operation in &run.operations {
+            let name = operation.name.as_str();
+            let sum = |of: fn(&plimsoll_results::OperationFigures) -> u64| {
+                each.iter().map(|r| of(row(r, name))).sum::<u64>()
+            };
+            assert!(operation.ops > 0, "{name}");
+            assert_eq!(operation.ops, sum(|o| o.ops), "{name}");
+            assert_eq!(operation.bytes, sum(|o| o.bytes), "{name}");
+        }
+        let lanes = |r: &Run| r.lanes == u64::from(8 / ranks);
+        assert!(each[1..].iter().all(lanes), "a thread a worker");
+        assert!(each.iter().all(|r| r.summary.ops > 0));
+        assert_eq!(bench.left_but(&["results"]), [""; 0], "files are removed");
+    }
+}
+
+fn an_interrupted_rank_ends_all_with_their_results(launcher: Launcher) {
+    let bench = Bench::on_tmpfs();
+    let going = started(launcher.varmail(&bench, 4, &["--time=1h"]), "measuring");
+    std::thread::sleep(Duration::from_millis(300));
+    signal(rank_of(going.child.id(), 2), Signal::INT);
+    let ended = going.end();
+    let run = ended.result(130);
+    assert_eq!(run.validity.verdict, Verdict::Interrupted);
+    assert!(run.summary.ops > 0 && run.window_s > 0.1);
+    assert_eq!(bench.results()[0].read().unwrap(), run);
+    assert_eq!(bench.left_but(&["results"]), [""; 0]);
+}
+
+fn a_killed_rank_ends_all(launcher: Launcher) {
+    let bench = Bench::on_tmpfs();
+    let going = started(launcher.varmail(&bench, 4, &["--time=1h"]), "measuring");
+    let victim = rank_of(going.child.id(), 3);
+    signal(victim, Signal::KILL);
+    let ended = going.end();
+    assert!(ended.code.is_some_and(|code| code != 0), "{ended:?}");
+    if launcher == Launcher::Processes {
+        let run = ended.result(1);
+        assert_eq!(run.validity.verdict, Verdict::Failed);
+        let failure = format!("{:?}", run.failure);
+        assert!(failure.contains("rank 3: died (signal 9)"), "{failure}");
+    }
+    // A launcher may have ended all before anything could be removed; and it may end before those it
+    // has killed are gone.
+    let begun = Instant::now();
+    while bench.work().exists() {
+        let clean = Ended::of(bench.plimsoll(["clean", "work"]));
+        if clean.code != Some(0) {
+            assert!(clean.stderr.contains("in use by another run"), "{clean:?}");
+            assert!(begun.elapsed() < common::PATIENCE, "{clean:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn wrong_arguments_are_named_once(launcher: Launcher) {
+    let bench = Bench::on_tmpfs();
+    let cases: [(&[&str], &str); 4] = [
+        (&["run", "--nonesuch"], "unexpected argument '--nonesuch'"),
+        (&["run", "nonesuch"], "there is no workload `nonesuch`"),
+        (&["run", "varmail", "--dir=/proc/none"], "`/proc/none`"),
+        (
+            &["run", "varmail", "--dir=work", "--results=work/results"],
+            "--results chooses another place",
+        ),
+    ];
+    for (args, message) in cases {
+        let ended = Ended::of(launcher.command(&bench, 3, args));
+        let ended = ended.expect_code(2);
+        let errors = ended.stderr.matches("error:").count();
+        assert_eq!(errors, 1, "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(message), "{args:?}: {}", ended.stderr);
+        assert_eq!(ended.stdout, "");
+    }
+}
+
+fn signal(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// The process that is this rank, below the one that was started.
+fn rank_of(started: u32, rank: u32) -> i32 {
+    let mut found = vec![started as i32];
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        found.extend(children_of(pid));
+        next += 1;
+    }
+    let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PLIMSOLL_LOCAL_RANK"];
+    let is_it = |pid: &&i32| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        program
+            == Path::new(env!("CARGO_BIN_EXE_plimsoll"))
+                .canonicalize()
+                .unwrap()
+            && environ.split(|&b| b == 0).any(|variable| {
+                let variable = String::from_utf8_lossy(variable);
+                let (name, value) = variable.split_once('=').unwrap_or_default();
+                names.contains(&name) && value.split('/').next() == Some(&rank.to_string())
+            })
+    };
+    *found.iter().find(is_it).expect("the rank runs")
+}
+
+fn children_of(pid: i32) -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return vec![];
+    };
+    threads
+        .map(|thread| thread.unwrap().path().join("children"))
+        .flat_map(|path| {
+            std::fs::read_to_string(path)
+                .unwrap_or_default()
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .flat_map(|pid| pid.parse())
+        .collect()
+}
