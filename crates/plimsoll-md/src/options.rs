@@ -319,6 +319,15 @@ fn workbench(args: &Arguments) -> Result<Workbench, String> {
                 .into(),
         );
     }
+    let iterations = args.iterations.unwrap_or(3);
+    let only_benchmark = !phases.precreate && !phases.cleanup;
+    if only_benchmark && (iterations == 0 || rounds == 0) {
+        return Err(
+            "the benchmark phase alone (-2) needs at least one iteration (-R) of at least \
+                    one round (-I)"
+                .into(),
+        );
+    }
     if args.stonewall_wear_out && args.stonewall_timer.is_none() {
         return Err("-W is what happens after the stonewall; set one with -w SECONDS".into());
     }
@@ -338,7 +347,7 @@ fn workbench(args: &Arguments) -> Result<Workbench, String> {
         precreate,
         sets,
         object_size: args.object_size.unwrap_or(3901),
-        iterations: args.iterations.unwrap_or(3),
+        iterations,
         waiting: args.waiting_time.unwrap_or(0.0),
         adaptive: args.adaptive_waiting,
         read_only: args.read_only,

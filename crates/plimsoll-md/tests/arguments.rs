@@ -163,6 +163,8 @@ fn what_cannot_be_is_refused_by_name() {
         ("-T -t=1", "leave out -t"),
         ("-D=0", "at least one data set"),
         ("-P=0", "nothing to read"),
+        ("-2 -R=0", "needs at least one iteration"),
+        ("-2 -I=0", "at least one round"),
         ("-P=x", "expected a whole number"),
         ("-P=-1", "expected a whole number"),
         ("-P=1k", "expected a whole number"),

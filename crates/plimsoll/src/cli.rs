@@ -41,6 +41,9 @@ pub enum Command {
     /// Run a workload and report what was measured
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Measure metadata and small objects by many processes: MD-Workbench, mdtest and IOR
+    #[command(args_override_self = true, after_help = MD_EXAMPLES)]
+    Md(Box<MdArgs>),
     /// Print exactly what `run` would do, without doing it
     #[command(after_help = "\
 Examples:
@@ -133,6 +136,43 @@ Examples:
 Without --dir, a workload file's own paths are used as they are written, and a built-in workload
 gets a fresh directory below the system's temporary directory.
 Exit codes: 0 valid, 1 failed, 2 refused, 3 invalid, 130 interrupted (SIGINT, SIGTERM or SIGHUP).";
+
+const MD_EXAMPLES: &str = "\
+Examples:
+  plimsoll md
+      MD-Workbench's own defaults, in the directory `out`
+  plimsoll md --processes 4 --dir /mnt/test -P=3000 -D=10 -I=1000 -R=3
+  plimsoll md -i=posix -P=10 -D=5 -I=3 -S=3901 -- -D=/mnt/test/out
+      the same options as MD-Workbench, in its way of writing them
+  plimsoll md -1 && plimsoll md -2 -w=60 -W && plimsoll md -3
+      one phase after the other; mdtest.status keeps the position
+  plimsoll md --pattern mdtest-hard -n 10000 -w 30 --processes 8
+  plimsoll md --dry-run
+      what would be done
+
+Exit codes: 0 valid, 1 failed, 2 refused, 3 operations failed, 130 interrupted.";
+
+/// Arguments of `md`.
+#[derive(Debug, Args)]
+pub struct MdArgs {
+    /// The pattern and its options.
+    #[command(flatten)]
+    pub md: plimsoll_md::Arguments,
+    /// Directory that the results directory is made in
+    #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
+    #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub results: PathBuf,
+    /// What is printed; json is the content of run.json alone, and the lines of the phases go to
+    /// standard error
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Print the Plan, and run nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+    /// Processes of this machine that are the ranks.
+    #[command(flatten)]
+    pub ranks: RankArgs,
+}
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]

@@ -29,6 +29,7 @@ enum Voice {
 /// Shows a run to a person and writes its series.
 pub struct Screen<'a> {
     plan: &'a Plan,
+    format: Format,
     voice: Voice,
     /// Said before anything else.
     headline: Option<String>,
@@ -54,6 +55,7 @@ impl<'a> Screen<'a> {
         };
         Self {
             plan,
+            format,
             voice,
             headline: None,
             rewrites: voice != Voice::Quiet && io::stderr().is_terminal(),
@@ -87,11 +89,27 @@ impl<'a> Screen<'a> {
         });
     }
 
+    /// Prints lines that are the result, so that a quiet run has them too.
+    pub fn print(&self, lines: &str) {
+        self.bar.suspend(|| match self.format {
+            Format::Text => _ = console::out(lines),
+            Format::Json if self.voice == Voice::Quiet => {}
+            Format::Json => console::err(lines),
+        });
+    }
+
     /// Says how far the run is: on a terminal nothing, for there the bar shows it.
     fn tell(&mut self, line: &str) {
         if !self.rewrites && self.voice != Voice::Quiet {
             self.last_line = Instant::now();
             console::err(&format!("{line}\n"));
+        }
+    }
+
+    /// Says how far the run is, unless its stages are told of as they end.
+    fn tell_unless_stages(&mut self, line: &str) {
+        if self.plan.pattern().is_none() {
+            self.tell(line);
         }
     }
 
@@ -220,12 +238,14 @@ impl Observer for Screen<'_> {
             Event::Started { workers, .. } => {
                 self.bar("{wide_msg}", None);
                 self.mark = (Duration::ZERO, 0, 0);
-                self.tell(&format!(
+                self.tell_unless_stages(&format!(
                     "{} started",
                     counted(workers, "worker", "workers")
                 ));
             }
-            Event::WindowOpened { number } => self.tell(&format!("measuring (window {number})")),
+            Event::WindowOpened { number } => {
+                self.tell_unless_stages(&format!("measuring (window {number})"));
+            }
             Event::Interval(interval) => self.interval(interval),
             Event::Tick {
                 elapsed,

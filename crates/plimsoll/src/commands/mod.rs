@@ -4,6 +4,7 @@ pub mod clean;
 pub mod documents;
 pub mod import;
 pub mod list;
+pub mod md;
 pub mod plan;
 pub mod run;
 pub mod show;

@@ -4,28 +4,32 @@ use super::print;
 use crate::cli::{Format, PlanArgs};
 use crate::exit::{Exit, Stopped};
 use crate::workload;
-use plimsoll_engine::Preflight;
+use plimsoll_engine::{Preflight, Settings};
 use plimsoll_plan::{Bytes, Count, Plan, PlanView, show_duration};
 use std::time::Duration;
 
 /// Prints the Plan; the reasons to refuse it, if there are any, go to standard error.
 pub fn run(args: &PlanArgs) -> Result<Exit, Stopped> {
     let plan = workload::plan(&args.workload)?;
-    let settings = workload::settings(&args.workload);
-    let look = plimsoll_engine::preflight(&plan, &settings).map_err(Stopped::usage)?;
-    match args.format {
+    show(&plan, &workload::settings(&args.workload), args.format)
+}
+
+/// Prints a Plan and what it takes; the reasons to refuse it end the command.
+pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<Exit, Stopped> {
+    let look = plimsoll_engine::preflight(plan, settings).map_err(Stopped::usage)?;
+    match format {
         Format::Json => {
-            let text = serde_json::to_string_pretty(&plan);
+            let text = serde_json::to_string_pretty(plan);
             let text =
                 text.map_err(|e| Stopped::failed(format!("the Plan has no JSON form: {e}")))?;
             print(&format!("{text}\n"))?;
         }
         Format::Text => {
             let view = PlanView {
-                plan: &plan,
+                plan,
                 layouts: look.layouts.iter().map(|l| &**l).collect(),
             };
-            print(&format!("{view}{}", needs(&plan, &look)))?;
+            print(&format!("{view}{}", needs(plan, &look)))?;
         }
     }
     match look.refusals.as_slice() {

@@ -24,7 +24,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
         .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
     let c = circumstances(&plan, &settings, company.size());
     if !company.leads() {
-        return follow(args, &company, &plan, &settings, &stop, c);
+        return follow(&company, c, &settings, &stop, args.ranks.per_rank);
     }
     refuse_results_among_files(&args.results, &plan, &settings)?;
     let writer = RunWriter::create(&args.results, &plan, c.started, c.clock).map_err(|e| {
@@ -35,18 +35,13 @@ pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
     let mut screen = Screen::new(args.format, args.quiet, &plan, writer, stop.clone());
     screen.begin_with(headline(&plan, &settings, company.size()));
     let ran = plimsoll_engine::run_ranks(&plan, &settings, &stop, &mut screen, company.ranks());
-    let outcome = match ran {
+    let outcome = match settled(ran) {
         Ok(outcome) => outcome,
-        Err(EngineError::Refused(reason)) => {
+        Err(refused) => {
             // Ends the display first, so that the reason stands alone.
             drop(screen);
-            return Err(Stopped::usage(reason));
+            return Err(refused);
         }
-        Err(EngineError::Failed(error)) => convert::failed("run", error),
-        Err(EngineError::Interrupted) => Outcome {
-            interrupted: true,
-            ..Outcome::default()
-        },
     };
     let (run, dir) = write(screen, outcome, c, args.ranks.per_rank.then_some(&company));
     report(args.format, &run, dir.as_ref().ok().map(RunDir::path))?;
@@ -57,28 +52,41 @@ pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
 }
 
 /// What the ranks but rank 0 do: they work, and leave the talking to it.
-fn follow(
-    args: &RunArgs,
+pub(super) fn follow(
     company: &Company,
-    plan: &Plan,
+    c: Circumstances,
     settings: &Settings,
     stop: &Stop,
-    c: Circumstances,
+    per_rank: bool,
 ) -> Result<Exit, Stopped> {
-    let ran = plimsoll_engine::run_ranks(plan, settings, stop, &mut Silent, company.ranks());
+    let ran = plimsoll_engine::run_ranks(&c.plan, settings, stop, &mut Silent, company.ranks());
     let Ok(outcome) = ran else {
         // Rank 0 has heard of it and says it.
         return Ok(Exit::Valid);
     };
-    if args.ranks.per_rank {
+    if per_rank {
         let own = Run::assemble(convert::measured(outcome, c));
         company.collect(own.to_json(), |_, _| ())?;
     }
     Ok(Exit::Valid)
 }
 
+/// What a run came to, also if it could not be carried out; only one that was refused came to
+/// nothing.
+pub(super) fn settled(ran: Result<Outcome, EngineError>) -> Result<Outcome, Stopped> {
+    match ran {
+        Ok(outcome) => Ok(outcome),
+        Err(EngineError::Refused(reason)) => Err(Stopped::usage(reason)),
+        Err(EngineError::Failed(error)) => Ok(convert::failed("run", error)),
+        Err(EngineError::Interrupted) => Ok(Outcome {
+            interrupted: true,
+            ..Outcome::default()
+        }),
+    }
+}
+
 /// Refuses a results directory below a directory that must hold nothing but the run's files.
-fn refuse_results_among_files(
+pub(super) fn refuse_results_among_files(
     results: &Path,
     plan: &Plan,
     settings: &Settings,
@@ -102,7 +110,7 @@ fn refuse_results_among_files(
 }
 
 /// A path with the links of its existing part followed.
-fn resolved(path: &Path) -> PathBuf {
+pub(super) fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {
         if let Ok(real) = existing.canonicalize()
@@ -119,11 +127,11 @@ fn resolved(path: &Path) -> PathBuf {
 }
 
 /// Whether files are in a directory of this machine: only the posix target's are.
-fn is_local(settings: &Settings) -> bool {
+pub(super) fn is_local(settings: &Settings) -> bool {
     settings.target.split(':').next() == Some("posix")
 }
 
-fn circumstances(plan: &Plan, settings: &Settings, ranks: u32) -> Circumstances {
+pub(super) fn circumstances(plan: &Plan, settings: &Settings, ranks: u32) -> Circumstances {
     let first = plan.place.guards.first().cloned().unwrap_or_default();
     let dir = workload::below(&plan.place.dir, &first);
     Circumstances {
@@ -165,7 +173,7 @@ fn headline(plan: &Plan, settings: &Settings, ranks: u32) -> String {
 
 /// Writes the results, with those of each rank if a company is given. A run whose results cannot
 /// be written has failed.
-fn write(
+pub(super) fn write(
     screen: Screen,
     mut outcome: Outcome,
     c: Circumstances,
@@ -212,7 +220,7 @@ fn write_ranks(writer: &mut RunWriter, company: &Company, mine: String) -> Resul
     first
 }
 
-fn report(format: Format, run: &Run, dir: Option<&Path>) -> Result<(), Stopped> {
+pub(super) fn report(format: Format, run: &Run, dir: Option<&Path>) -> Result<(), Stopped> {
     let text = match format {
         Format::Json => run.to_json(),
         Format::Text => {
