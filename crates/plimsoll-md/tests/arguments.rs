@@ -283,10 +283,10 @@ proptest! {
         ),
         ranks in 1u32..9,
     ) {
-        if let Ok(arguments) = parse(&words.join(" ")) {
-            if let Ok(options) = Options::new(&arguments) {
-                let _ = plimsoll_md::lower(&options, ranks, None).map(|p| p.check().unwrap());
-            }
+        if let Ok(arguments) = parse(&words.join(" "))
+            && let Ok(options) = Options::new(&arguments)
+        {
+            let _ = plimsoll_md::lower(&options, ranks, None).map(|p| p.check().unwrap());
         }
     }
 
