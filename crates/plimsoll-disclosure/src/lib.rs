@@ -5,6 +5,10 @@
 //! the load points, the overall response time as published and as computed anew, and every
 //! section's text.
 //!
+//! [`DisclosureInput`] is what Plimsoll knows of a measured curve; it becomes a [`Disclosure`], and
+//! [`Disclosure::to_text`] prints that in the same form. [`Sut`] is the file in which a person
+//! describes the system under test.
+//!
 //! SPEC, SPECsfs and SPECstorage are trademarks of the Standard Performance Evaluation
 //! Corporation. What Plimsoll measures is never a SPEC result.
 
@@ -12,10 +16,12 @@ mod import;
 mod model;
 mod summary;
 pub mod sut;
+mod write;
 
 pub use import::{Imported, MOST_BYTES, import};
 pub use model::{Disclosure, LoadPoint, Section};
 pub use sut::Sut;
+pub use write::{DisclosureInput, MeasuredPoint, NotDisclosable};
 
 /// The JSON schema of a [`Disclosure`], pretty-printed.
 #[must_use]

@@ -20,6 +20,9 @@ pub struct Disclosure {
     pub peak: f64,
     /// What the load is counted in, such as `Ops/Sec` or `Streams`.
     pub unit: String,
+    /// What the report says between its claim and its load points; nothing in published ones.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub remark: String,
     /// Load points in increasing order of load.
     pub points: Vec<LoadPoint>,
     /// Overall response time as the report says it, in milliseconds; null if it claims none.

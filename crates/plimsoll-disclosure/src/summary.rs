@@ -34,7 +34,11 @@ impl Disclosure {
         self.table(&mut out);
         let names: Vec<&str> = self.sections.iter().map(|s| s.name.as_str()).collect();
         let list = format!("{} sections: {}", names.len(), names.join(", "));
-        let _ = writeln!(out, "\n{}", textwrap::fill(&list, WIDTH));
+        let _ = writeln!(
+            out,
+            "\n{}",
+            textwrap::fill(&list, crate::write::at_spaces(WIDTH))
+        );
         out
     }
 
@@ -88,7 +92,7 @@ fn mark(p: &LoadPoint) -> &'static str {
 }
 
 /// Digits behind the point that a number needs.
-fn decimals(v: f64) -> usize {
+pub(crate) fn decimals(v: f64) -> usize {
     let text = v.to_string();
     text.split_once('.').map_or(0, |(_, part)| part.len())
 }

@@ -6,6 +6,9 @@ mod number;
 mod sections;
 mod table;
 
+pub(crate) use head::NO_ORT;
+pub(crate) use table::INVALID_MARK;
+
 use crate::model::Disclosure;
 use flow::Flow;
 use head::Head;
@@ -23,7 +26,7 @@ pub const MOST_BYTES: usize = 16 << 20;
 const LEAST_PUBLISHED_POINTS: usize = 10;
 
 /// The section that holds the load points.
-const PERFORMANCE: &str = "Performance";
+pub(crate) const PERFORMANCE: &str = "Performance";
 
 /// How the last lines of a report begin.
 pub(crate) const GENERATED: &str = "Generated on";
@@ -87,6 +90,12 @@ fn read(text: &str) -> Result<Imported, Problem> {
         return Err(cut(&flow, &parts));
     };
     let rule = rule_of(&head.metric);
+    let before_points = head.end..parts[performance].heading.start.max(head.end);
+    let remark: Vec<&str> = flow
+        .words(before_points)
+        .filter(|w| !w.is_run_of('='))
+        .map(|w| w.text)
+        .collect();
     let others = parts.iter().enumerate().filter(|(i, _)| *i != performance);
     let mut disclosure = Disclosure {
         title: head.title.clone(),
@@ -95,6 +104,7 @@ fn read(text: &str) -> Result<Imported, Problem> {
         metric: head.metric.clone(),
         peak: head.peak,
         unit: head.unit.clone(),
+        remark: remark.join(" "),
         points: table.points.clone(),
         ort_published_ms: head.ort.map(|n| n.value),
         ort_ms: None,
@@ -119,8 +129,9 @@ fn generated_at(flow: &Flow) -> Option<usize> {
     flow.text[from..].rfind(GENERATED).map(|at| from + at)
 }
 
-fn rule_of(metric: &str) -> Rule {
-    match metric.contains("2008") {
+/// The rule of the generation that a metric's name, or the name of a style like it, tells.
+pub(crate) fn rule_of(metric: &str) -> Rule {
+    match metric.starts_with("SPECsfs2008") || metric.starts_with("SFS 2008 ") {
         true => Rule::Sfs2008,
         false => Rule::Sfs2014,
     }

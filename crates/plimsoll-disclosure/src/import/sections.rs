@@ -21,7 +21,9 @@ pub(super) fn parts(flow: &Flow, end: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut from = 0;
     for word in flow.words(0..end) {
-        if !word.is_run_of('=') || word.text.len() >= LEAST_RULE {
+        // What ends a text may be a rule that was cut.
+        let cut = word.range.end == flow.text.len();
+        if !word.is_run_of('=') || word.text.len() >= LEAST_RULE || cut {
             continue;
         }
         let Some(heading) = heading_of(flow, &word, from) else {
@@ -87,7 +89,7 @@ fn line_above<'a>(flow: &Flow<'a>, underline: &Word) -> Option<&'a str> {
 fn without_rules(text: &str, range: Range<usize>) -> Range<usize> {
     let piece = &text[range.clone()];
     let is_rule = |w: &str| w.len() >= LEAST_RULE && w.bytes().all(|b| b == b'=');
-    let mut kept = piece;
+    let mut kept = piece.trim_end();
     loop {
         let word = kept.rsplit(' ').next().unwrap_or("");
         match is_rule(word) {
@@ -154,8 +156,8 @@ mod tests {
     #[test]
     fn what_is_no_heading_is_text() {
         // Longer than the text before it, and between words of it.
-        assert_eq!(sections("ab ====="), []);
-        assert_eq!(sections("some words here ======="), []);
+        assert_eq!(sections("ab ===== x"), []);
+        assert_eq!(sections("some words here ======= x"), []);
         assert_eq!(
             sections("Notes ===== x ==== y"),
             pairs(&[("Notes", "x ==== y")])
@@ -170,10 +172,10 @@ mod tests {
 
     #[test]
     fn a_heading_without_text_has_an_empty_one() {
-        let text = "Dataflow\n========\n\nOther Notes\n===========\n";
+        let text = "Dataflow\n========\n\nOther Notes\n===========\nx";
         assert_eq!(
             sections(text),
-            pairs(&[("Dataflow", ""), ("Other Notes", "")])
+            pairs(&[("Dataflow", ""), ("Other Notes", "x")])
         );
     }
 }

@@ -1,0 +1,311 @@
+//! Writes reports of what Plimsoll measured.
+
+mod measured;
+mod page;
+mod solution;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use page::at_spaces;
+
+use crate::import::{GENERATED, INVALID_MARK, NO_ORT, PERFORMANCE, rule_of};
+use crate::model::{Disclosure, LoadPoint};
+use crate::summary::decimals;
+use crate::sut::Sut;
+use plimsoll_measure::curve::{CurveError, PointVerdict};
+use plimsoll_results::Environment;
+use std::fmt::{self, Write};
+
+/// Greatest number that a report holds.
+const GREATEST: f64 = 1e15;
+
+/// What Plimsoll knows of a measured curve, from which a report is made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DisclosureInput {
+    /// Name of the workload, such as `vda`.
+    pub workload: String,
+    /// Name of several of its business metrics, such as `streams`.
+    pub unit: String,
+    /// Load points in increasing order of load.
+    pub points: Vec<MeasuredPoint>,
+    /// What a point had to meet, each in one sentence.
+    pub criteria: Vec<String>,
+    /// Share of the full data and rates that was measured; 1 is all.
+    pub scale: f64,
+    /// The system under test.
+    pub sut: Sut,
+    /// The machine that measured.
+    pub environment: Environment,
+    /// Anything else that a reader must know, each a paragraph.
+    pub notes: Vec<String>,
+    /// Version of Plimsoll.
+    pub version: String,
+    /// When the report is made.
+    pub date: String,
+}
+
+/// One load point that was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredPoint {
+    /// Load asked for, in business metrics; more than 0.
+    pub load: f64,
+    /// Operations a second that this asks for; `None` if they are not paced.
+    pub asked_ops_per_s: Option<f64>,
+    /// Operations a second achieved.
+    pub ops_per_s: f64,
+    /// Megabytes (10⁶ bytes) a second moved.
+    pub mb_per_s: f64,
+    /// Mean latency in milliseconds.
+    pub latency_ms: f64,
+    /// Whether the point counts.
+    pub verdict: PointVerdict,
+    /// Which criteria it missed, and by how much.
+    pub reasons: Vec<String>,
+}
+
+/// Why there is no report of a measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NotDisclosable {
+    /// The workload's name would claim a result of SPEC's own benchmark.
+    ClaimsSpec(String),
+    /// There are no load points.
+    NoPoints,
+    /// The load points are no curve.
+    Points(CurveError),
+    /// A number is greater than reports hold (10¹⁵), negative or not a number.
+    OutOfRange {
+        /// Number of the load point, from 1.
+        point: usize,
+    },
+}
+
+impl fmt::Display for NotDisclosable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ClaimsSpec(name) => write!(
+                f,
+                "the workload's name `{name}` would claim a SPEC result, which no run of Plimsoll \
+                 is; give the workload another name"
+            ),
+            Self::NoPoints => f.write_str("there are no load points to report"),
+            Self::Points(e) => e.fmt(f),
+            Self::OutOfRange { point } => {
+                write!(f, "load point {point} has a number that is not 0 to 1e15")
+            }
+        }
+    }
+}
+
+impl std::error::Error for NotDisclosable {}
+
+impl DisclosureInput {
+    /// The report of this measurement.
+    ///
+    /// Latencies, throughputs and the overall response time are rounded to thousandths, as they
+    /// are printed. The overall response time is SPECsfs2008's for the workload `nfs-sfs2008` and
+    /// that of SPEC SFS 2014 for all others; like the peak it rests on valid points alone.
+    ///
+    /// # Errors
+    /// [`NotDisclosable`] says why there is none.
+    pub fn disclosure(&self) -> Result<Disclosure, NotDisclosable> {
+        let metric = style(&self.workload)?;
+        let rule = rule_of(&metric);
+        if self.points.is_empty() {
+            return Err(NotDisclosable::NoPoints);
+        }
+        let points = self.points.iter().enumerate();
+        let points = points.map(|(i, p)| p.rounded(i + 1));
+        let points = points.collect::<Result<Vec<LoadPoint>, _>>()?;
+        let mut disclosure = Disclosure {
+            title: format!("{metric} Result"),
+            vendor: identity(&self.sut.product.vendor),
+            product: identity(&self.sut.product.name),
+            metric,
+            peak: 0.0,
+            unit: unit(&self.unit),
+            remark: measured::remark(self),
+            points,
+            ort_published_ms: None,
+            ort_ms: None,
+            rule,
+            sections: vec![],
+            generated: format!(
+                "{GENERATED} {} by Plimsoll {}",
+                page::line(&self.date),
+                page::line(&self.version)
+            ),
+        };
+        let curve = disclosure.curve().map_err(NotDisclosable::Points)?;
+        disclosure.peak = curve.peak().map_or(0.0, |p| p.load);
+        disclosure.ort_ms = curve.overall_response_time(rule).ok();
+        disclosure.ort_published_ms = disclosure.ort_ms.map(thousandths);
+        disclosure.sections = solution::sections(&self.sut);
+        disclosure.sections.extend(measured::sections(self));
+        Ok(disclosure)
+    }
+}
+
+impl MeasuredPoint {
+    fn rounded(&self, number: usize) -> Result<LoadPoint, NotDisclosable> {
+        let figures = [self.latency_ms, self.ops_per_s, self.mb_per_s];
+        let in_range = |v: &f64| (0.0..=GREATEST).contains(v);
+        // A load that Display prints with too many digits would not be read back.
+        let load = (1e-9..=GREATEST).contains(&self.load);
+        if !load || !figures.iter().all(in_range) {
+            return Err(NotDisclosable::OutOfRange { point: number });
+        }
+        Ok(LoadPoint {
+            load: self.load,
+            latency_ms: thousandths(self.latency_ms),
+            ops_per_s: Some(thousandths(self.ops_per_s)),
+            mb_per_s: Some(thousandths(self.mb_per_s)),
+            verdict: self.verdict,
+        })
+    }
+}
+
+/// A number rounded to what is printed.
+fn thousandths(v: f64) -> f64 {
+    (v * 1000.0).round() / 1000.0
+}
+
+/// What a workload's result is called: never by the name of a SPEC metric.
+fn style(workload: &str) -> Result<String, NotDisclosable> {
+    let known = match workload {
+        "vda" | "swbuild" | "vdi" | "database" | "eda" => Some("SFS 2014"),
+        "ai-image" | "genomics" | "eda-blended" => Some("Storage 2020"),
+        "nfs-sfs2008" => return Ok("SFS 2008 NFSv3-style".into()),
+        _ => None,
+    };
+    if let Some(form) = known {
+        let name = workload.to_ascii_uppercase().replace('-', "_");
+        return Ok(format!("{form} {name}-style"));
+    }
+    // Lower case, so that no name is the word that ends a title or tells SPEC's forms.
+    let name = page::line(workload).to_lowercase();
+    let name = name.replace(['=', '(', ')'], "-");
+    let bare = name.replace([' ', '(', ')', '-', '_'], "");
+    if bare.contains("specsfs") || bare.contains("specstorage") {
+        return Err(NotDisclosable::ClaimsSpec(workload.to_owned()));
+    }
+    Ok(match name.is_empty() {
+        true => "workload without a name".into(),
+        false => format!("workload {name}"),
+    })
+}
+
+/// Vendor or product on the line that names both: without the signs that part them.
+fn identity(text: &str) -> String {
+    let line = page::stated(text).replace('=', "-");
+    let words = line.split(' ').map(|w| if w == ":" { "-" } else { w });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The unit of load as one word, such as `Streams` or `Job_Sets`.
+fn unit(name: &str) -> String {
+    let kept = |c: char| c.is_ascii_alphanumeric() || "/%".contains(c);
+    let line = page::line(name).replace(|c| !kept(c), " ");
+    let words = line.split_whitespace().map(|word| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|c| c.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect::<String>()
+    });
+    match words.collect::<Vec<_>>().join("_") {
+        unit if unit.is_empty() => "Loads".into(),
+        unit => unit,
+    }
+}
+
+impl Disclosure {
+    /// The report in ASCII: 80 columns, in the layout of 2014 and later. [`import`](crate::import)
+    /// reads it back.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let rule = "=".repeat(page::WIDTH - 1);
+        let ort = match self.ort_published_ms {
+            Some(ms) => format!("{ms} msec"),
+            None => NO_ORT.into(),
+        };
+        // A word that is too long for a line must stay whole to be read back.
+        let whole = page::at_spaces(page::WIDTH).break_words(false);
+        let (peak, unit, metric) = (self.peak, &self.unit, &self.metric);
+        let title = match self.title.len() <= page::WIDTH {
+            true => format!("{:^1$}", self.title, page::WIDTH),
+            false => textwrap::fill(&self.title, &whole),
+        };
+        let head = [
+            format!("{} : {}", self.vendor, self.product),
+            format!("{metric} = {peak} {unit} (Overall Response Time = {ort})"),
+        ];
+        let head = head.map(|l| textwrap::fill(&l, &whole));
+        let mut out = format!("{}\n\n{}\n", title.trim_end(), head.join("\n"));
+        if !self.remark.is_empty() {
+            let _ = writeln!(out, "\n{}", textwrap::fill(&self.remark, &whole));
+        }
+        let _ = write!(out, "\n{rule}\n\n{PERFORMANCE}\n");
+        let _ = writeln!(out, "{}\n", "=".repeat(PERFORMANCE.len()));
+        self.push_points(&mut out);
+        let _ = write!(out, "\n{rule}\n\n");
+        for section in &self.sections {
+            let underline = "=".repeat(section.name.chars().count());
+            let _ = write!(out, "{}\n{underline}\n\n{}\n\n", section.name, section.text);
+        }
+        let generated = textwrap::fill(&self.generated, &whole);
+        let _ = write!(out, "{rule}\n\n{generated}\n");
+        out
+    }
+
+    /// The table of load points.
+    fn push_points(&self, out: &mut String) {
+        let with_rates = self.points.iter().any(|p| p.ops_per_s.is_some());
+        let head: &[[&str; 3]] = match with_rates {
+            true => &[
+                ["Business", "Metric", &self.unit],
+                ["Average", "Latency", "msec"],
+                ["", &self.unit, "Ops/Sec"],
+                ["", &self.unit, "MB/Sec"],
+            ],
+            false => &[["", "Throughput", &self.unit], ["", "Response", "msec"]],
+        };
+        let numbers = |p: &LoadPoint| {
+            let rates = [p.ops_per_s, p.mb_per_s].map(|v| v.unwrap_or(0.0));
+            [p.load, p.latency_ms, rates[0], rates[1]]
+        };
+        let decimals = |column: usize| {
+            let column = self.points.iter().map(|p| decimals(numbers(p)[column]));
+            column.max().unwrap_or(0)
+        };
+        let decimals = [0, 1, 2, 3].map(decimals);
+        // Every number of a column has as many digits behind the point as any of them needs.
+        let row = |p: &LoadPoint| {
+            let cells = numbers(p).into_iter().zip(decimals).take(head.len());
+            let cells = cells.map(|(v, decimals)| format!("{v:.decimals$}"));
+            cells.collect::<Vec<_>>()
+        };
+        let rows: Vec<Vec<String>> = self.points.iter().map(row).collect();
+        let widest = rows.iter().flatten().map(String::len).max().unwrap_or(0);
+        let width = widest.max(self.unit.len() + 2).max(12);
+        for i in 0..3 {
+            let cells = head
+                .iter()
+                .enumerate()
+                .map(|(column, words)| match (i, column) {
+                    (2, 0 | 1) => format!("{:>width$}", format!("({})", words[i])),
+                    _ => format!("{:>width$}", words[i]),
+                });
+            let line = cells.collect::<Vec<_>>().join(" ");
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+        let rules = vec!["-".repeat(width); head.len()];
+        let _ = writeln!(out, "{}", rules.join(" "));
+        for (p, row) in self.points.iter().zip(&rows) {
+            let cells = row.iter().map(|cell| format!("{cell:>width$}"));
+            let mark = match p.verdict {
+                PointVerdict::Valid => String::new(),
+                PointVerdict::Invalid => format!(" {INVALID_MARK}"),
+            };
+            let _ = writeln!(out, "{}{mark}", cells.collect::<Vec<_>>().join(" "));
+        }
+    }
+}
