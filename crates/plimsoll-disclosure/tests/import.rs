@@ -354,7 +354,7 @@ fn missing_points_are_noticed() {
 #[test]
 fn a_report_cut_anywhere_is_refused() {
     for text in [NFS, NFS_FLAT, VDA, VDA_FLAT] {
-        let end = text.rfind("Generated on").unwrap();
+        let end = text.rfind("Other Notes").unwrap();
         for cut in (0..end).step_by(23).chain([end]) {
             let (_, _, message) = refused(&text[..cut]);
             let known = [
@@ -370,6 +370,17 @@ fn a_report_cut_anywhere_is_refused() {
                 "cut at {cut}: {message}"
             );
         }
+        // Of the last lines alone, the loss is a warning.
+        let end = text.rfind("Generated on").unwrap();
+        let Imported {
+            disclosure: d,
+            warnings,
+        } = read(&text[..end]);
+        assert!(
+            warnings.len() == 1 && warnings[0].contains("are missing"),
+            "{warnings:?}"
+        );
+        assert_eq!(d.generated, "");
         // The text itself is a report.
         read(text);
     }

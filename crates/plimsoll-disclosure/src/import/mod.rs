@@ -31,6 +31,10 @@ pub(crate) const PERFORMANCE: &str = "Performance";
 /// How the last lines of a report begin.
 pub(crate) const GENERATED: &str = "Generated on";
 
+/// Sections that end the published forms: a report that has them is whole even if its last lines
+/// have gone.
+const LAST_SECTIONS: [&str; 2] = ["Other Notes", "Other Report Notes"];
+
 /// Farthest from its end that a report's last lines begin, in bytes of the flow.
 const LONGEST_END: usize = 1000;
 
@@ -86,9 +90,11 @@ fn read(text: &str) -> Result<Imported, Problem> {
     let body = parts[performance].body.clone();
     let whole = end.is_some() || performance + 1 < parts.len();
     let table = table::read(&flow, &body, whole)?;
-    let Some(end) = end else {
-        return Err(cut(&flow, &parts));
-    };
+    let mut warnings = Vec::new();
+    if end.is_none() {
+        warnings.push(without_end(&flow, &parts)?);
+    }
+    let end = end.unwrap_or(flow.text.len());
     let rule = rule_of(&head.metric);
     let before_points = head.end..parts[performance].heading.start.max(head.end);
     let remark: Vec<&str> = flow
@@ -113,10 +119,10 @@ fn read(text: &str) -> Result<Imported, Problem> {
         generated: flow.text[end..].to_owned(),
     };
     all_points_there(&flow, &head, &table)?;
-    let warnings = check_ort(&mut disclosure, &head, &table);
+    warnings.extend(check_ort(&mut disclosure, &head, &table));
     Ok(Imported {
         disclosure,
-        warnings: warnings.into_iter().collect(),
+        warnings,
     })
 }
 
@@ -126,7 +132,9 @@ fn generated_at(flow: &Flow) -> Option<usize> {
     let from = flow
         .text
         .floor_char_boundary(end.saturating_sub(LONGEST_END));
-    flow.text[from..].rfind(GENERATED).map(|at| from + at)
+    let tail = flow.text[from..].to_ascii_lowercase();
+    let found = tail.rfind(&GENERATED.to_ascii_lowercase());
+    found.map(|at| from + at)
 }
 
 /// The rule of the generation that a metric's name, or the name of a style like it, tells.
@@ -149,18 +157,19 @@ fn no_performance(flow: &Flow, head: &Head, end: Option<usize>) -> Problem {
     )
 }
 
-/// The end is missing: says behind which heading.
-fn cut(flow: &Flow, parts: &[Part]) -> Problem {
-    let mut problem = flow.problem_at_end(format!(
-        "the report was cut: its last lines, `{GENERATED} …`, are missing"
-    ));
-    if let Some(last) = parts.last() {
-        problem
-            .message
-            .push_str(&format!(" behind the section `{}`", last.name));
-        problem = problem.also(flow.span(&last.heading), "the last section");
+/// A warning if only the last lines are missing, else an error that says behind which heading.
+fn without_end(flow: &Flow, parts: &[Part]) -> Result<String, Problem> {
+    let missing = format!("its last lines, `{GENERATED} …`, are missing");
+    let Some(last) = parts.last() else {
+        return Err(flow.problem_at_end(format!("the report was cut: {missing}")));
+    };
+    let name = &last.name;
+    if LAST_SECTIONS.contains(&name.as_str()) && !last.body.is_empty() {
+        return Ok(format!("{missing}; the section `{name}` may have been cut"));
     }
-    problem
+    let message = format!("the report was cut behind the section `{name}`: {missing}");
+    let problem = flow.problem_at_end(message);
+    Err(problem.also(flow.span(&last.heading), "the last section"))
 }
 
 /// Whether the load points agree with the peak, and a published report has as many as it must.

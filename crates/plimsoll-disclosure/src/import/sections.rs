@@ -8,6 +8,43 @@ use std::ops::Range;
 /// are 80 columns wide, and their longest heading has 49 characters.
 const LEAST_RULE: usize = 75;
 
+/// Headings of the published forms, apart from `Notes` of each. Without line breaks they are found
+/// even below an underline of another width.
+const KNOWN: [&str; 32] = [
+    "Benchmark Network",
+    "Component Software",
+    "Configuration Bill of Materials",
+    "Configuration Diagrams",
+    "Dataflow",
+    "Disks and Filesystems",
+    "Hardware Configuration and Tuning - Physical",
+    "Hardware Configuration and Tuning - Virtual",
+    "Load Generator Configuration",
+    "Load Generators",
+    "Memory",
+    "Memory - Physical",
+    "Memory - Virtual",
+    "Network Configuration",
+    "Performance",
+    "Processing Elements",
+    "Processing Elements - Physical",
+    "Processing Elements - Virtual",
+    "Product and Test Information",
+    "Server Software",
+    "Server Tuning",
+    "Software Configuration and Tuning - Physical",
+    "Software Configuration and Tuning - Virtual",
+    "Solution Under Test Bill of Materials",
+    "Stable Storage",
+    "Storage and Filesystems",
+    "Switches - Physical",
+    "Switches - Virtual",
+    "Test Environment Bill of Materials",
+    "Transport Configuration - Physical",
+    "Transport Configuration - Virtual",
+    "Uniform Access Rule Compliance",
+];
+
 /// A heading and the piece of the flow below it, to the next heading.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
@@ -57,13 +94,20 @@ fn heading_of(flow: &Flow, underline: &Word, from: usize) -> Option<Range<usize>
         return (fits && is_heading(&words)).then_some(start..end);
     }
     let before = flow.text.get(from..end)?;
+    let begins = |start: usize| start == 0 || flow.text.as_bytes()[start - 1] == b' ';
     // An underline is as wide as its heading: its characters are all ASCII, the heading's may
     // not be.
     let width = underline.text.len();
-    let start = before.char_indices().rev().nth(width - 1)?.0 + from;
-    let begins = start == 0 || flow.text.as_bytes()[start - 1] == b' ';
-    let heading = &flow.text[start..end];
-    (begins && is_heading(heading)).then_some(start..end)
+    let as_wide = before.char_indices().rev().nth(width - 1);
+    let as_wide = as_wide
+        .map(|(at, _)| from + at)
+        .filter(|start| begins(*start) && is_heading(&flow.text[*start..end]));
+    let known = || {
+        let ends = KNOWN.iter().filter(|name| before.ends_with(**name));
+        let longest = ends.map(|name| name.len()).max()?;
+        Some(end - longest).filter(|start| begins(*start))
+    };
+    as_wide.or_else(known).map(|start| start..end)
 }
 
 fn is_heading(text: &str) -> bool {
@@ -168,6 +212,14 @@ mod tests {
             pairs(&[("Other Notes", "x")])
         );
         assert_eq!(sections("Other Notes\n\n=====\nx"), []);
+    }
+
+    #[test]
+    fn known_headings_are_found_below_any_underline() {
+        let text = "a b Memory - Physical ========= c";
+        assert_eq!(sections(text), pairs(&[("Memory - Physical", "c")]));
+        assert_eq!(sections("xMemory ======== c"), []);
+        assert!(KNOWN.is_sorted() && KNOWN.iter().all(|k| is_heading(k)));
     }
 
     #[test]
