@@ -192,6 +192,15 @@ fn other_encodings_are_read() {
 }
 
 #[test]
+fn control_characters_do_not_reach_a_terminal() {
+    let text = VDA.replace("IBM Corporation :", "IBM \u{1b}[2J\u{9b}31m :");
+    let d = read(&text).disclosure;
+    assert_eq!(d.vendor, "IBM \u{fffd}[2J\u{fffd}31m");
+    let error = import(text.replace("170 ", "\u{1b}70 ").as_bytes(), "x").unwrap_err();
+    assert!(!error.to_string().contains('\u{1b}') && !d.summary().contains('\u{1b}'));
+}
+
+#[test]
 fn a_model_survives_json() {
     let d = read(VDA).disclosure;
     let json = serde_json::to_string(&d).unwrap();

@@ -68,11 +68,18 @@ pub fn import(bytes: &[u8], name: &str) -> Result<Imported, Diagnostics> {
     read(&text).map_err(|problem| fail(&text, problem))
 }
 
+/// The text of a file. Control characters are replaced: what is imported is printed on terminals,
+/// and a report has none.
 fn decode(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
+    let text: Cow<str> = match std::str::from_utf8(bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text).into(),
         // In ISO 8859-1 each byte is the character of its number.
         Err(_) => bytes.iter().map(|b| char::from(*b)).collect(),
+    };
+    let control = |c: char| c.is_control() && !c.is_whitespace();
+    match text.contains(control) {
+        true => text.replace(control, "\u{fffd}").into(),
+        false => text,
     }
 }
 

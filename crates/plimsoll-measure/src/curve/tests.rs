@@ -290,6 +290,33 @@ fn a_known_law_is_found_again() {
 }
 
 #[test]
+fn a_published_fit_is_reproduced() {
+    // SPEC SDM 91 on a Sun SPARCcenter 2000, as fitted by the R package `usl` and shown in its
+    // manual: coefficients, range of the residuals, and their standard error on 4 degrees of
+    // freedom.
+    let measured = [
+        (1.0, 64.9),
+        (18.0, 995.9),
+        (36.0, 1652.4),
+        (72.0, 1853.2),
+        (108.0, 1828.9),
+        (144.0, 1775.0),
+        (216.0, 1702.2),
+    ];
+    let points = measured.map(|(n, x)| point(n, x, 1.0)).to_vec();
+    let fit = Curve::new(points).unwrap().fit_usl().unwrap();
+    assert!((fit.lambda - 89.9952).abs() < 1e-3, "{fit:?}");
+    assert!((fit.sigma - 0.027_728_5).abs() < 1e-6, "{fit:?}");
+    assert!((fit.kappa - 0.000_104_4).abs() < 1e-7, "{fit:?}");
+    let least = fit.residuals.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = fit.residuals.iter().copied().fold(0.0, f64::max);
+    assert_eq!(format!("{least:.1} {most:.1}"), "-81.7 111.1");
+    let squares: f64 = fit.residuals.iter().map(|r| r * r).sum();
+    assert_eq!(format!("{:.1}", (squares / 4.0).sqrt()), "82.8");
+    assert_eq!(format!("{:.2}", fit.peak_load().unwrap()), "96.52");
+}
+
+#[test]
 fn the_published_vda_curve_scales_all_but_linearly() {
     let points = VDA_2014.points.iter().zip(VDA_OPS);
     let points = points.map(|((load, ms), ops)| point(*load, ops, *ms));
