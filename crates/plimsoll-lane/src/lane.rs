@@ -136,16 +136,24 @@ impl Lane {
         Timer::new(self.clone(), due)
     }
 
+    /// Whether a worker need not let others of the lane have a turn now: what [`Lane::breathe`]
+    /// finds out first, without a future.
+    #[inline]
+    #[must_use]
+    pub fn may_go_on(&self) -> bool {
+        let left = self.inner.turns.get();
+        self.inner.turns.set(left.saturating_sub(1));
+        left > 0 || (self.inner.kind != LaneKind::Virtual && self.inner.alone.get())
+    }
+
     /// Lets other workers of the lane have a turn, if this one has had its share.
     #[inline]
     #[must_use]
     pub fn breathe(&self) -> Yield {
-        let left = self.inner.turns.get();
-        let real = self.inner.kind != LaneKind::Virtual;
-        if left > 0 || (real && self.inner.alone.get()) {
-            self.inner.turns.set(left.saturating_sub(1));
+        if self.may_go_on() {
             return Yield::new(None, false);
         }
+        let real = self.inner.kind != LaneKind::Virtual;
         // A worker that never waits would stop virtual time for everybody.
         let timed = (!real).then(|| (self.clone(), self.now() + VIRTUAL_REST));
         Yield::new(timed, true)

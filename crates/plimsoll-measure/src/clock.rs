@@ -9,20 +9,35 @@ pub type Nanos = u64;
 /// A clock that all lanes of a run share.
 ///
 /// The real one counts processor ticks where the processor's counter is invariant (the
-/// `quanta` crate falls back to the system's monotonic clock where it is not): two readings
-/// cost a third of two system clock calls. The virtual one stands still until a lane moves it.
+/// `quanta` crate finds out, measures its rate, and falls back to the system's monotonic clock
+/// where it is not): two readings cost a third of two system clock calls. The virtual one stands
+/// still until a lane moves it.
 #[derive(Debug, Clone)]
-pub enum Clock {
-    /// Time that passes.
-    Real {
-        /// Calibrated tick counter.
+pub struct Clock(Source);
+
+#[derive(Debug, Clone)]
+enum Source {
+    /// The processor's counter, read in place.
+    Counter {
+        /// Reading at zero.
+        zero: u64,
+        /// Nanoseconds of 2^[`SHIFT`] ticks.
+        scale: u64,
+    },
+    /// Whatever `quanta` reads.
+    Quanta {
+        /// Calibrated clock.
         ticks: quanta::Clock,
-        /// Ticks at zero.
+        /// Reading at zero.
         zero: u64,
     },
     /// Time that a lane moves.
     Virtual(Arc<AtomicU64>),
 }
+
+/// A tick is known to a part in 2^52, more than its calibration is worth, and ticks of up to
+/// 4 µs have a scale that fits 64 bits.
+const SHIFT: u32 = 52;
 
 impl Clock {
     /// A clock of real time. Calibrates for up to 0.2 s the first time in a process.
@@ -30,36 +45,88 @@ impl Clock {
     pub fn real() -> Self {
         let ticks = quanta::Clock::new();
         let zero = ticks.raw();
-        Self::Real { ticks, zero }
+        if !counter::is_read_by(&ticks) {
+            return Self(Source::Quanta { ticks, zero });
+        }
+        let scale = ticks.delta_as_nanos(0, 1 << SHIFT);
+        Self(Source::Counter { zero, scale })
     }
 
     /// A clock of virtual time that stands at zero.
     #[must_use]
     pub fn simulated() -> Self {
-        Self::Virtual(Arc::default())
+        Self(Source::Virtual(Arc::default()))
     }
 
     /// Whether time is virtual.
     #[must_use]
     pub fn is_virtual(&self) -> bool {
-        matches!(self, Self::Virtual(_))
+        matches!(self.0, Source::Virtual(_))
     }
 
     /// Nanoseconds since the clock was made.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn now(&self) -> Nanos {
-        match self {
-            Self::Real { ticks, zero } => ticks.delta_as_nanos(*zero, ticks.raw()),
-            Self::Virtual(now) => now.load(Relaxed),
+        // Read twice an operation: where the counter can be read in place, nothing is called.
+        if let Source::Counter { zero, scale } = self.0 {
+            // Counters of two processors may differ by a tick or two.
+            let ticks = counter::read().saturating_sub(zero);
+            return ((u128::from(ticks) * u128::from(scale)) >> SHIFT) as Nanos;
+        }
+        self.now_otherwise()
+    }
+
+    #[inline(never)]
+    fn now_otherwise(&self) -> Nanos {
+        match &self.0 {
+            Source::Quanta { ticks, zero } => ticks.delta_as_nanos(*zero, ticks.raw()),
+            Source::Virtual(now) => now.load(Relaxed),
+            Source::Counter { .. } => unreachable!("read in place"),
         }
     }
 
     /// Moves virtual time forward to `to`; real time moves by itself.
     pub fn advance(&self, to: Nanos) {
-        if let Self::Virtual(now) = self {
+        if let Source::Virtual(now) = &self.0 {
             now.fetch_max(to, Relaxed);
         }
+    }
+}
+
+/// The processor's time-stamp counter.
+#[cfg(target_arch = "x86_64")]
+mod counter {
+    /// Ticks since some instant.
+    #[inline(always)]
+    pub(super) fn read() -> u64 {
+        // SAFETY: every x86-64 processor has the instruction, and it touches no memory. A kernel
+        // may forbid it to programs, which kills them; `is_read_by` is asked before the first
+        // reading, and `quanta` has read the counter in this way by then.
+        unsafe { core::arch::x86_64::_rdtsc() }
+    }
+
+    /// Whether this clock reads the same counter, which it does where the counter is invariant.
+    pub(super) fn is_read_by(clock: &quanta::Clock) -> bool {
+        // A clock that does not count ticks does not scale them.
+        let ticks = 1 << super::SHIFT;
+        if clock.delta_as_nanos(0, ticks) == ticks {
+            return false;
+        }
+        let (before, reading, after) = (read(), clock.raw(), read());
+        (before..=after).contains(&reading)
+    }
+}
+
+/// Other processors' counters are read through `quanta`.
+#[cfg(not(target_arch = "x86_64"))]
+mod counter {
+    pub(super) fn read() -> u64 {
+        0
+    }
+
+    pub(super) fn is_read_by(_: &quanta::Clock) -> bool {
+        false
     }
 }
 
@@ -77,6 +144,20 @@ mod tests {
         let ratio = (b - a) as f64 / elapsed;
         // The two pairs are read a moment apart; a wrong calibration would be off by far more.
         assert!((0.9..1.1).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn ticks_are_as_long_as_quanta_says() {
+        let Clock(Source::Counter { scale, .. }) = Clock::real() else {
+            // No counter is read in place here: there is nothing that could differ.
+            return;
+        };
+        let quanta = quanta::Clock::new();
+        for ticks in [1, 1000, 1 << 32, 1 << 44, 1 << 50] {
+            let ours = ((u128::from(ticks) * u128::from(scale)) >> SHIFT) as u64;
+            let theirs = quanta.delta_as_nanos(0, ticks);
+            assert!(ours.abs_diff(theirs) <= 1, "{ticks}: {ours}, {theirs}");
+        }
     }
 
     #[test]

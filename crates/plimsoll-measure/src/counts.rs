@@ -68,12 +68,9 @@ impl Counts {
         cell.store(cell.load(Relaxed) + 1, Relaxed);
         bump(&self.count, 1);
         bump(&self.sum, latency);
-        if latency < self.min.load(Relaxed) {
-            self.min.store(latency, Relaxed);
-        }
-        if latency > self.max.load(Relaxed) {
-            self.max.store(latency, Relaxed);
-        }
+        // Stored every time: to their own cache line, and without a branch to guess.
+        self.min.store(self.min.load(Relaxed).min(latency), Relaxed);
+        self.max.store(self.max.load(Relaxed).max(latency), Relaxed);
     }
 
     /// Calls `visit` with the least value and the count of every bucket in use.

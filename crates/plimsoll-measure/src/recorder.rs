@@ -17,12 +17,13 @@ pub struct RowSpec {
     pub paced: bool,
 }
 
-/// One operation in one interval.
+/// One operation in one interval. What every operation writes lies in one cache line.
+#[repr(C, align(64))]
 struct RowBuffer {
     bytes: AtomicU64,
+    service: Counts,
     cpu_ns: AtomicU64,
     cpu_samples: AtomicU64,
-    service: Counts,
     response: Option<Counts>,
 }
 
@@ -115,7 +116,7 @@ struct Progress {
 
 /// The side of a [`Recorder`] that other threads may look at.
 pub struct LaneProgress {
-    rows: Box<[Progress]>,
+    rows: Arc<[Progress]>,
     specs: Box<[RowSpec]>,
     mailbox: Mutex<Mailbox>,
     /// The lane has delivered everything of the intervals before this one.
@@ -203,6 +204,7 @@ impl LaneProgress {
 /// Records the operations of one lane.
 pub struct Recorder {
     shared: Arc<LaneProgress>,
+    progress: Arc<[Progress]>,
     window: Arc<WindowState>,
     current: RefCell<Arc<IntervalBuffer>>,
     epoch: Cell<u32>,
@@ -229,8 +231,9 @@ impl Recorder {
                 buffer: buffer.clone(),
             },
         };
+        let progress: Arc<[Progress]> = specs.iter().map(|_| Progress::default()).collect();
         let shared = LaneProgress {
-            rows: specs.iter().map(|_| Progress::default()).collect(),
+            rows: progress.clone(),
             specs: specs.into(),
             mailbox: Mutex::new(mailbox),
             reached: AtomicU64::new(0),
@@ -239,6 +242,7 @@ impl Recorder {
         };
         Self {
             shared: Arc::new(shared),
+            progress,
             epoch: Cell::new(window.epoch().wrapping_sub(1)),
             window,
             current: RefCell::new(buffer),
@@ -258,9 +262,9 @@ impl Recorder {
 
     /// Records an operation that succeeded: called at `start`, returned at `end`, meant to start
     /// at `intended` if it was paced.
-    #[inline]
+    #[inline(always)]
     pub fn record(&self, row: u32, start: Nanos, end: Nanos, intended: Option<Nanos>, bytes: u64) {
-        let progress = &self.shared.rows[row as usize];
+        let progress = &self.progress[row as usize];
         bump(&progress.ops, 1);
         bump(&progress.bytes, bytes);
         if !self.in_window(end) {
@@ -280,7 +284,7 @@ impl Recorder {
     /// asynchronous one that is taken notice of later. It counts in the latest window if it
     /// completed in it, whatever the lane has done since.
     pub fn record_past(&self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
-        let progress = &self.shared.rows[row as usize];
+        let progress = &self.progress[row as usize];
         bump(&progress.ops, 1);
         bump(&progress.bytes, bytes);
         let (number, from, to) = self.window.bounds();

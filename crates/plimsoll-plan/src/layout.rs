@@ -153,6 +153,7 @@ impl Layout {
     }
 
     /// Planned size of a file in bytes.
+    #[inline]
     #[must_use]
     pub fn size(&self, file: FileId) -> u64 {
         match &self.sizes {
@@ -186,6 +187,7 @@ impl Layout {
     }
 
     /// Directory that holds the file.
+    #[inline]
     #[must_use]
     pub fn dir_of(&self, file: FileId) -> DirId {
         DirId(self.file_dir[file.0 as usize])
@@ -222,8 +224,14 @@ impl Layout {
 
     /// Appends the path of a file, relative to the work directory.
     pub fn push_file(&self, file: FileId, out: &mut Vec<u8>) {
+        self.push_dir(self.dir_of(file), out);
+        self.push_file_name(file, out);
+    }
+
+    /// Appends `/` and the name of a file in its directory.
+    #[inline]
+    pub fn push_file_name(&self, file: FileId, out: &mut Vec<u8>) {
         let dir = self.file_dir[file.0 as usize];
-        self.push_dir(DirId(dir), out);
         push_name(file.0 - self.dirs[dir as usize].first_file + 1, out);
     }
 
@@ -324,13 +332,21 @@ fn choose(entries: u64, percent: u8, stream: Stream) -> Vec<u64> {
 }
 
 /// `/` and a position as at least eight decimal digits.
+#[inline]
 fn push_name(position: u32, out: &mut Vec<u8>) {
-    out.push(b'/');
     if position < 100_000_000 {
-        out.extend_from_slice(&eight_digits(position));
+        let mut name = [b'/'; 9];
+        name[1..].copy_from_slice(&eight_digits(position));
+        out.extend_from_slice(&name);
     } else {
-        out.extend_from_slice(position.to_string().as_bytes());
+        push_long_name(position, out);
     }
+}
+
+#[cold]
+fn push_long_name(position: u32, out: &mut Vec<u8>) {
+    out.push(b'/');
+    out.extend_from_slice(position.to_string().as_bytes());
 }
 
 /// Eight decimal digits of a number that has no more. Every name of a path goes through here

@@ -77,7 +77,7 @@ pub(crate) struct NullSession {
 }
 
 impl NullSession {
-    #[inline]
+    #[inline(always)]
     async fn answer(&self) {
         if self.latency > 0 {
             self.lane.timer(self.lane.now() + self.latency).await;
@@ -97,16 +97,21 @@ impl Session for NullSession {
     fn locate(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
 
     #[inline]
+    fn is_immediate(&self) -> bool {
+        self.latency == 0
+    }
+
+    #[inline]
     fn reserve(&mut self, _: u64) -> Result<(), OpError> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     async fn check_parent(&mut self) -> Result<(), OpError> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     async fn open(&mut self, how: OpenHow) -> Result<NullHandle, OpError> {
         self.answer().await;
         Ok(NullHandle {
@@ -114,19 +119,19 @@ impl Session for NullSession {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     async fn close(&mut self, _: NullHandle) -> Result<(), OpError> {
         self.answer().await;
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     async fn read(&mut self, handle: &NullHandle, offset: u64, len: u64) -> Result<u64, OpError> {
         self.answer().await;
         Ok(handle.size.saturating_sub(offset).min(len))
     }
 
-    #[inline]
+    #[inline(always)]
     async fn write(&mut self, _: &NullHandle, _: u64, _: u64) -> Result<(), OpError> {
         self.answer().await;
         Ok(())
@@ -171,7 +176,7 @@ impl Session for NullSession {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     async fn stat(&mut self) -> Result<Attributes, OpError> {
         self.answer().await;
         Ok(Attributes {
@@ -180,6 +185,7 @@ impl Session for NullSession {
         })
     }
 
+    #[inline(always)]
     async fn unlink(&mut self) -> Result<(), OpError> {
         self.answer().await;
         Ok(())

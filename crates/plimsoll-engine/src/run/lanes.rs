@@ -345,6 +345,7 @@ fn core(lane: &Lane, recorder: &Rc<Recorder>, shared: &Arc<Shared>, id: WorkerId
         recorded: 0,
         intended: None,
         tickets: shared.first_tickets(),
+        owes_ticket: false,
         uncharged: vec![Uncharged::default(); program.limiters.len()].into(),
         seen: vec![0; program.blocks.len()].into(),
         semaphores: semaphores.collect(),

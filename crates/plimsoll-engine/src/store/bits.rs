@@ -61,6 +61,7 @@ impl Bits {
     }
 
     /// Says in the levels from `level` up that word `at` of the level below is not zero.
+    #[cold]
     fn mark(&self, level: usize, at: usize) {
         let mut at = at;
         for level in &self.levels[level..] {
@@ -95,6 +96,31 @@ impl Bits {
             self.unmark(at);
         }
         before & bit != 0
+    }
+
+    /// Takes out the least number that is at least `from` and below `to`, if it is in the same
+    /// word of the set as `from` and nobody else takes it at the same time.
+    #[inline(always)]
+    pub(crate) fn take_near(&self, from: u32, to: u32) -> Option<u32> {
+        if from >= to {
+            return None;
+        }
+        let at = from as usize / 64;
+        let word = self.levels[0].word(at);
+        let ahead = word.load(Acquire) & (u64::MAX << (from % 64));
+        if ahead == 0 {
+            return None;
+        }
+        let next = from & !63 | ahead.trailing_zeros();
+        if next >= to {
+            return None;
+        }
+        let bit = ahead & ahead.wrapping_neg();
+        let before = word.fetch_and(!bit, AcqRel);
+        if before == bit {
+            self.unmark(at);
+        }
+        (before & bit != 0).then_some(next)
     }
 
     /// Word `at` of the lowest level became zero.
@@ -135,13 +161,24 @@ impl Bits {
         if from >= to {
             return None;
         }
-        self.find(0, from as usize)
-            .map(|i| i as u32)
-            .filter(|i| *i < to)
+        // Most often it is in the same word.
+        let at = from as usize / 64;
+        let word = self.levels[0].word(at).load(Acquire) & (u64::MAX << (from % 64));
+        let next = if word == 0 {
+            self.find_behind(at)?
+        } else {
+            from & !63 | word.trailing_zeros()
+        };
+        (next < to).then_some(next)
+    }
+
+    /// The least number in the set behind this word of the lowest level.
+    #[inline(never)]
+    fn find_behind(&self, word: usize) -> Option<u32> {
+        self.find(0, (word + 1) * 64).map(|i| i as u32)
     }
 
     /// The first bit of a level that is set, at or after `from`.
-    #[inline]
     fn find(&self, level: usize, from: usize) -> Option<usize> {
         let mut at = from / 64;
         if at >= self.levels[level].words() {

@@ -122,6 +122,7 @@ impl Entries {
         self.present.contains(i)
     }
 
+    #[inline]
     fn set(&self, kind: Kind) -> &Bits {
         match kind {
             Kind::Present => &self.present,
@@ -130,8 +131,19 @@ impl Entries {
     }
 
     /// Takes the next idle entry of the kind.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn choose(&self, kind: Kind, hand: &mut Hand) -> Choice {
+        match self.set(kind).take_near(hand.next, hand.end) {
+            Some(i) => {
+                hand.next = i + 1;
+                Choice::Taken(i)
+            }
+            None => self.choose_farther(kind, hand),
+        }
+    }
+
+    #[inline(never)]
+    fn choose_farther(&self, kind: Kind, hand: &mut Hand) -> Choice {
         let set = self.set(kind);
         loop {
             if let Some(i) = set.next(hand.next, hand.end) {

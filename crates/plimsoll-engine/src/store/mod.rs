@@ -9,6 +9,7 @@ pub(crate) use entries::{Choice, Entries, Kind, Part};
 
 use crate::sync::WaitList;
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout};
+use plimsoll_target::Session;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU16;
 use std::sync::atomic::AtomicU32;
@@ -74,6 +75,17 @@ impl FilesetState {
     #[must_use]
     pub fn exists(&self, file: FileId) -> bool {
         self.files.is_present(file.0)
+    }
+
+    /// Chooses the file's name for the session's next operation.
+    #[inline(always)]
+    pub(crate) fn locate(&self, file: FileId, session: &mut impl Session) {
+        let (layout, dir) = (&self.layout, self.layout.dir_of(file));
+        session.locate_in(
+            u64::from(self.id.0) << 32 | u64::from(dir.0),
+            |path| layout.push_dir(dir, path),
+            |path| layout.push_file_name(file, path),
+        );
     }
 
     /// A directory of the tree, the next one round or the one with this number.

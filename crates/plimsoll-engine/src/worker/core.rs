@@ -10,6 +10,7 @@ use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Nanos, Recorder};
 use plimsoll_plan::{DirId, FileId, Rng, Value};
 use plimsoll_target::OpError;
+use std::num::NonZeroU64;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -99,9 +100,8 @@ impl Subject {
 
 /// An operation that has begun.
 pub(crate) struct Begun {
-    owes_ticket: bool,
     /// Processor time of the thread before it, if it is sampled.
-    cpu: Option<Nanos>,
+    cpu: Option<NonZeroU64>,
     start: Nanos,
 }
 
@@ -142,6 +142,9 @@ pub(crate) struct Core {
     /// When the schedule meant the next operation to start.
     pub(crate) intended: Option<Nanos>,
     pub(crate) tickets: Option<u64>,
+    /// The operation under way pays its ticket when it ends: only then it is known whether it
+    /// falls into the measured window.
+    pub(crate) owes_ticket: bool,
     pub(crate) uncharged: Box<[Uncharged]>,
     pub(crate) seen: Box<[u64]>,
     pub(crate) semaphores: Box<[Arc<Semaphore>]>,
@@ -183,10 +186,12 @@ impl Core {
     /// An operation begins: what comes last here is the reading of the clock.
     #[inline(always)]
     pub(crate) fn begin(&mut self, row: u32) -> Result<Begun, Halt> {
-        let owes_ticket = self.begin_operation(row)?;
+        self.recorded += 1;
+        if let Some(left) = self.tickets {
+            self.begin_with_ticket(row, left)?;
+        }
         let cpu = self.cpu.begin(&self.lane, row);
         Ok(Begun {
-            owes_ticket,
             cpu,
             start: self.lane.now(),
         })
@@ -205,29 +210,56 @@ impl Core {
         result: Result<T, OpError>,
     ) -> Result<Option<T>, Halt> {
         let end = self.lane.now();
-        let cpu = begun
-            .cpu
-            .and_then(|before| Some(self.lane.thread_cpu()? - before));
         match result {
             Ok(value) => {
-                if begun.owes_ticket {
-                    self.pay_ticket(end)?;
-                }
-                let moved = bytes(&value);
-                let intended = match self.intended {
-                    None => None,
-                    Some(_) => self.paced(row),
-                };
-                self.recorder.record(row, begun.start, end, intended, moved);
-                if let Some(used) = cpu {
-                    self.cpu.end(&self.recorder, row, used, end);
-                }
-                self.charge(row, moved);
-                self.check_deadline(end)?;
+                self.succeeded(row, begun, end, bytes(&value))?;
                 Ok(Some(value))
             }
-            Err(error) => self.failed(row, subject, end, error).map(|()| None),
+            Err(error) => {
+                self.owes_ticket = false;
+                self.failed(row, subject, end, error).map(|()| None)
+            }
         }
+    }
+
+    /// Records an operation that succeeded. One function for all operations, called: what every
+    /// operation runs through after a system call should be few instructions that are the same
+    /// for all.
+    #[inline(never)]
+    fn succeeded(&mut self, row: u32, begun: Begun, end: Nanos, moved: u64) -> Result<(), Halt> {
+        let paced = self.intended.is_some() || !self.uncharged.is_empty();
+        if begun.cpu.is_some() || self.owes_ticket || paced {
+            return self.succeeded_with_more(row, begun, end, moved);
+        }
+        self.recorder.record(row, begun.start, end, None, moved);
+        self.check_deadline(end)
+    }
+
+    /// The same for an operation that was sampled, is paced or charged, or owes a ticket.
+    #[inline(never)]
+    fn succeeded_with_more(
+        &mut self,
+        row: u32,
+        begun: Begun,
+        end: Nanos,
+        moved: u64,
+    ) -> Result<(), Halt> {
+        let cpu = begun
+            .cpu
+            .and_then(|before| Some(self.lane.thread_cpu()? - before.get()));
+        if self.owes_ticket {
+            self.pay_ticket(end)?;
+        }
+        let intended = match self.intended {
+            None => None,
+            Some(_) => self.paced(row),
+        };
+        self.recorder.record(row, begun.start, end, intended, moved);
+        if let Some(used) = cpu {
+            self.cpu.end(&self.recorder, row, used, end);
+        }
+        self.charge(row, moved);
+        self.check_deadline(end)
     }
 
     /// When the schedule meant an operation to start; only the first that counts after a limiter
@@ -253,28 +285,24 @@ impl Core {
     }
 
     /// Records a wait that is over.
+    #[inline(never)]
     pub(crate) fn waited(&mut self, row: u32, start: Nanos, end: Nanos) -> Result<(), Halt> {
         self.recorder.record(row, start, end, None, 0);
         self.recorded += 1;
         self.check_deadline(end)
     }
 
-    /// Takes a ticket for an operation that counts. `true` if that has to wait until the
-    /// operation ends, since only then it is known whether it falls into the measured window.
-    #[inline]
-    fn begin_operation(&mut self, row: u32) -> Result<bool, Halt> {
-        self.recorded += 1;
-        if let Some(left) = self.tickets
-            && self.shared.rows[row as usize].counts
-        {
+    /// Takes a ticket for an operation that counts, or says that it has to when it ends.
+    #[cold]
+    fn begin_with_ticket(&mut self, row: u32, left: u64) -> Result<(), Halt> {
+        if self.shared.rows[row as usize].counts {
             if !self.is_measured(self.lane.now()) {
-                return Ok(true);
-            }
-            if self.take_ticket(left).is_err() {
+                self.owes_ticket = true;
+            } else if self.take_ticket(left).is_err() {
                 return Err(Halt::new(HaltReason::NotDone));
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Whether this instant is not before the measured window.
@@ -298,6 +326,7 @@ impl Core {
     /// it. When none is left, the operation is one too many.
     #[cold]
     fn pay_ticket(&mut self, end: Nanos) -> Result<(), Halt> {
+        self.owes_ticket = false;
         if !self.is_measured(end) {
             return Ok(());
         }
@@ -308,21 +337,22 @@ impl Core {
         paid
     }
 
-    #[inline]
+    #[inline(always)]
     fn check_deadline(&self, now: Nanos) -> Result<(), Halt> {
         if now < self.lane.deadline() {
             return Ok(());
         }
+        self.stop_in_flight()
+    }
+
+    #[cold]
+    fn stop_in_flight(&self) -> Result<(), Halt> {
         self.recorder.count_in_flight(1);
         Err(Halt::new(HaltReason::Stopped))
     }
 
     /// Adds an operation to what the worker's limiters will charge.
-    #[inline]
     fn charge(&mut self, row: u32, bytes: u64) {
-        if self.uncharged.is_empty() {
-            return;
-        }
         let info = self.shared.rows[row as usize];
         for (limiter, sum) in self.program.limiters.iter().zip(&mut self.uncharged) {
             let charged = match &limiter.rows {
@@ -396,7 +426,24 @@ impl Core {
         path_in(&self.shared.plan, &path)
     }
 
-    /// Takes a file of the kind the operation needs; waits while all of them are busy.
+    /// Takes a file of the kind the operation needs, the next one round or the one with this
+    /// number, if there is one that nobody works on.
+    #[inline(always)]
+    pub(crate) fn choose_now(&mut self, fileset: u32, kind: Kind, number: Option<u64>) -> Choice {
+        let files = &self.shared.filesets[fileset as usize].files;
+        let hands = &mut self.hands[fileset as usize];
+        let hand = if kind == Kind::Present {
+            &mut hands.present
+        } else {
+            &mut hands.absent
+        };
+        match number {
+            Some(n) => files.choose_at(kind, n),
+            None => files.choose(kind, hand),
+        }
+    }
+
+    /// Takes a file likewise; waits while all of them are busy.
     #[inline]
     pub(crate) async fn choose(
         &mut self,
@@ -405,22 +452,15 @@ impl Core {
         kind: Kind,
         number: Option<u64>,
     ) -> Result<FileId, Halt> {
-        let shared = &self.shared;
-        let set = &shared.filesets[fileset as usize];
-        let hands = &mut self.hands[fileset as usize];
-        let hand = if kind == Kind::Present {
-            &mut hands.present
-        } else {
-            &mut hands.absent
-        };
-        let mut look = || match number {
-            Some(n) => set.files.choose_at(kind, n),
-            None => set.files.choose(kind, hand),
-        };
-        let mut choice = look();
+        let mut choice = self.choose_now(fileset, kind, number);
         if choice == Choice::AllBusy {
-            let free = || Some(look()).filter(|c| *c != Choice::AllBusy);
-            choice = set.released.until(&self.lane, &shared.idle, free).await?;
+            let (shared, lane) = (self.shared.clone(), self.lane.clone());
+            let free = || {
+                let choice = self.choose_now(fileset, kind, number);
+                (choice != Choice::AllBusy).then_some(choice)
+            };
+            let set = &shared.filesets[fileset as usize];
+            choice = set.released.until(&lane, &shared.idle, free).await?;
         }
         let what = if kind == Kind::Present {
             "existing file"

@@ -77,6 +77,29 @@ pub(crate) struct Worker<S: Session> {
     loops: Box<[(usize, u64)]>,
 }
 
+/// Where a worker is in its program.
+struct Cursor {
+    /// Instruction.
+    at: usize,
+    /// Times that it is still to be done, once it has begun.
+    left: Option<u64>,
+    /// Composites that are running.
+    depth: usize,
+    /// Operations recorded when the program began.
+    recorded: u64,
+}
+
+impl Cursor {
+    fn begin(core: &Core) -> Self {
+        Self {
+            at: 0,
+            left: None,
+            depth: 0,
+            recorded: core.recorded,
+        }
+    }
+}
+
 /// Nanoseconds a worker rests that found nothing to do in its whole program.
 const REST: u64 = 1_000;
 
@@ -104,7 +127,9 @@ impl<S: Session> Worker<S> {
                 // The run was over before it began.
                 break Halt::new(HaltReason::Stopped);
             }
-            self.core.lane.breathe().await;
+            if !self.core.lane.may_go_on() {
+                self.core.lane.breathe().await;
+            }
             let before = self.core.recorded;
             if let Err(halt) = self.cycle(&program).await {
                 break halt;
@@ -122,9 +147,32 @@ impl<S: Session> Worker<S> {
     /// Once through the program.
     #[inline]
     async fn cycle(&mut self, program: &Compiled) -> Result<(), Halt> {
-        let (mut depth, mut at) = (0, 0);
-        while let Some(instr) = program.code.get(at) {
-            at += 1;
+        let mut cursor = Cursor::begin(&self.core);
+        while let Some((row, op, state)) = self.advance(program, &mut cursor)? {
+            self.in_time(row, op, state).await?;
+        }
+        Ok(())
+    }
+
+    /// Goes on in the program, from its end at its beginning, up to an operation that may have to
+    /// wait, which is returned. `None` at the end of the program, when others should have a turn
+    /// or nothing was done in all of it.
+    ///
+    /// The operations are inlined here, which matters: see [`Session::is_immediate`].
+    #[inline(never)]
+    fn advance<'p>(
+        &mut self,
+        program: &'p Compiled,
+        cursor: &mut Cursor,
+    ) -> Result<Option<(u32, &'p Op, u32)>, Halt> {
+        loop {
+            let Some(instr) = program.code.get(cursor.at) else {
+                if self.core.recorded == cursor.recorded || !self.core.lane.may_go_on() {
+                    return Ok(None);
+                }
+                *cursor = Cursor::begin(&self.core);
+                continue;
+            };
             match instr {
                 Instr::Do {
                     row,
@@ -132,29 +180,42 @@ impl<S: Session> Worker<S> {
                     op,
                     state,
                 } => {
-                    for _ in 0..self.core.draw(*iters) {
-                        self.operate(*row, op, *state).await?;
+                    let mut left = match cursor.left.take() {
+                        Some(left) => left,
+                        None => self.core.draw(*iters),
+                    };
+                    while left > 0 {
+                        left -= 1;
+                        match self.at_once(*row, op) {
+                            Some(done) => done?,
+                            None => {
+                                cursor.left = Some(left);
+                                return Ok(Some((*row, op, *state)));
+                            }
+                        }
                     }
+                    cursor.at += 1;
                 }
                 Instr::Enter { iters, exit } => match self.core.draw(*iters) {
-                    0 => at = *exit as usize,
+                    0 => cursor.at = *exit as usize,
                     n => {
-                        self.loops[depth] = (at, n - 1);
-                        depth += 1;
+                        cursor.at += 1;
+                        self.loops[cursor.depth] = (cursor.at, n - 1);
+                        cursor.depth += 1;
                     }
                 },
                 Instr::Next => {
-                    let (begin, left) = &mut self.loops[depth - 1];
+                    let (begin, left) = &mut self.loops[cursor.depth - 1];
                     if *left == 0 {
-                        depth -= 1;
+                        cursor.depth -= 1;
+                        cursor.at += 1;
                     } else {
                         *left -= 1;
-                        at = *begin;
+                        cursor.at = *begin;
                     }
                 }
             }
         }
-        Ok(())
     }
 
     /// Says why the worker ended, and closes what it has open.

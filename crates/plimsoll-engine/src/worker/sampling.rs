@@ -2,6 +2,7 @@
 
 use plimsoll_lane::Lane;
 use plimsoll_measure::{Nanos, Recorder};
+use std::num::NonZeroU64;
 
 /// As many operations are left out between two samples as take this long, in nanoseconds. A sample
 /// reads the thread's processor time twice, each a system call of about 0.7 µs, so that sampling
@@ -46,18 +47,19 @@ impl CpuSampling {
 
     /// Processor time before an operation that is sampled.
     #[inline]
-    pub(crate) fn begin(&mut self, lane: &Lane, row: u32) -> Option<Nanos> {
+    pub(crate) fn begin(&mut self, lane: &Lane, row: u32) -> Option<NonZeroU64> {
         let left = self.left.get_mut(row as usize)?;
         if *left > 0 {
             *left -= 1;
             return None;
         }
-        lane.thread_cpu()
+        read(lane)
     }
 
     /// Records the sample, and how long the next one is to wait for. `used` is the processor time
     /// from before the operation to after it.
     #[cold]
+    #[inline(never)]
     pub(crate) fn end(&mut self, recorder: &Recorder, row: u32, used: Nanos, end: Nanos) {
         let used = used.saturating_sub(self.overhead);
         recorder.record_cpu(row, end, used);
@@ -69,4 +71,9 @@ impl CpuSampling {
             _ => skip.min(LONGEST) as u32,
         };
     }
+}
+
+#[cold]
+fn read(lane: &Lane) -> Option<NonZeroU64> {
+    lane.thread_cpu().and_then(NonZeroU64::new)
 }

@@ -2,6 +2,7 @@
 
 mod aio;
 mod more;
+mod names;
 mod session;
 
 use crate::error::OpError;

@@ -1,4 +1,4 @@
-//! System calls of operations that mixes are made of, besides plain transfers.
+//! System calls besides plain transfers: what mixes are made of, and replacing small files.
 
 use super::session::{BENEATH, PosixHandle, PosixSession};
 use crate::error::OpError;
@@ -7,7 +7,7 @@ use nix::fcntl::FcntlArg;
 use nix::unistd::{PathconfVar, fpathconf};
 use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 /// Of each so many bytes that are modified, the first eight are changed.
@@ -55,13 +55,48 @@ fn name_of_descriptor(fd: &OwnedFd) -> Result<CString, OpError> {
 
 impl PosixSession {
     pub(super) fn rename_to_second(&self) -> Result<(), OpError> {
-        let second = CStr::from_bytes_with_nul(&self.second).map_err(|_| Errno::INVAL)?;
         Ok(rustix::fs::renameat(
             &self.root,
             self.name(),
             &self.root,
-            second,
+            self.second.get(),
         )?)
+    }
+
+    /// Makes a small file of these bytes, or replaces the one that is there.
+    pub(super) fn make_or_replace(&mut self, bytes: &[u8]) -> Result<(), OpError> {
+        // Written beside and renamed, so that a crash leaves the old one or the new one whole.
+        let (parent, name) = self.open_parent()?;
+        let mut beside = name.to_bytes().to_vec();
+        beside.extend_from_slice(b".new");
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o644);
+        let create = || rustix::fs::openat(&parent, &beside[..], flags, mode);
+        let fd = match create() {
+            // Left by a crash, or another name of somebody's file: it is never written through.
+            Err(Errno::EXIST) => {
+                rustix::fs::unlinkat(&parent, &beside[..], AtFlags::empty())?;
+                create()?
+            }
+            other => other?,
+        };
+        let write = || {
+            let mut done = 0;
+            while done < bytes.len() {
+                match rustix::io::write(&fd, &bytes[done..])? {
+                    0 => return Err(Errno::IO),
+                    n => done += n,
+                }
+            }
+            // Without this the new name could outlive a power cut, and the bytes not.
+            rustix::fs::fdatasync(&fd)?;
+            rustix::fs::renameat(&parent, &beside[..], &parent, &*name)
+        };
+        write().map_err(|e| {
+            // What could not be written whole must not stay behind half.
+            let _ = rustix::fs::unlinkat(&parent, &beside[..], AtFlags::empty());
+            e.into()
+        })
     }
 
     pub(super) fn may_read_and_write(&self) -> Result<(), OpError> {

@@ -1,6 +1,7 @@
 //! One worker's system calls.
 
 use super::aio::{Pool, Queue};
+use super::names::{Name, Parents};
 use crate::content::ContentPool;
 use crate::error::OpError;
 use crate::session::{
@@ -8,11 +9,10 @@ use crate::session::{
 };
 use memmap2::MmapMut;
 use plimsoll_lane::{Lane, Stopped};
-use plimsoll_measure::Nanos;
 use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::cell::OnceCell;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::num::NonZeroU64;
@@ -25,20 +25,16 @@ const DIR_BUFFER: usize = 32 << 10;
 /// Reads step through the buffer by this, so that direct reads stay aligned.
 const ALIGNMENT: usize = 4096;
 
-/// So long, in nanoseconds, a directory that was found in the work directory is taken to be there
-/// still.
-const CHECKED_FOR: Nanos = 1_000_000;
-
 /// No component may be a symbolic link, and the path may not climb out of the work directory.
 pub(super) const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
 pub(crate) struct PosixSession {
     pub(super) root: Arc<OwnedFd>,
     lane: Lane,
-    /// Path relative to the root, with a NUL.
-    path: Vec<u8>,
-    /// The second path of operations that take two, with a NUL.
-    pub(super) second: Vec<u8>,
+    /// What operations on names work on.
+    pub(super) name: Name,
+    /// The second name of operations that take two.
+    pub(super) second: Name,
     pub(super) buffer: MmapMut,
     /// Takes what is read from mappings; made by the first.
     pub(super) sink: Option<OwnedFd>,
@@ -47,8 +43,7 @@ pub(crate) struct PosixSession {
     pub(super) content: ContentPool,
     pub(super) step: usize,
     dir_buffer: Vec<MaybeUninit<u8>>,
-    /// Directory that was last found to lie in the work directory, and when.
-    checked: (Vec<u8>, Nanos),
+    parents: Box<Parents>,
     queue: Queue,
 }
 
@@ -80,27 +75,26 @@ impl PosixSession {
         Ok(Self {
             root,
             lane: lane.clone(),
-            path: Vec::with_capacity(256),
-            second: Vec::new(),
+            name: Name::default(),
+            second: Name::default(),
             sink: None,
             buffer: MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?,
             at: 0,
             content: spec.content.clone(),
             step: spec.number as usize * 61,
             dir_buffer: Vec::new(),
-            checked: (Vec::new(), 0),
+            parents: Box::default(),
             queue: Queue::new(pool, spec.clock.clone()),
         })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn name(&self) -> &CStr {
-        // `locate` ends the path with its only NUL.
-        CStr::from_bytes_with_nul(&self.path).unwrap_or(c"")
+        self.name.get()
     }
 
     /// The place in the buffer for the next `len` bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn room(&mut self, len: usize) -> Result<std::ops::Range<usize>, Errno> {
         if len > self.buffer.len() {
             // Only the first transfer of its size comes here.
@@ -121,19 +115,19 @@ impl PosixSession {
     }
 
     /// The located directory's parent, and the last component of the path.
-    fn open_parent(&self) -> Result<(OwnedFd, std::ffi::CString), Errno> {
+    pub(super) fn open_parent(&self) -> Result<(OwnedFd, CString), Errno> {
         let path = self.name().to_bytes();
         let (parent, name) = match path.iter().rposition(|b| *b == b'/') {
             Some(i) => (&path[..i], &path[i + 1..]),
             None => (&b"."[..], path),
         };
-        let name = std::ffi::CString::new(name).map_err(|_| Errno::INVAL)?;
+        let name = CString::new(name).map_err(|_| Errno::INVAL)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::openat2(&self.root, parent, flags, Mode::empty(), BENEATH)?;
         Ok((parent, name))
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_with(
         &mut self,
         len: u64,
@@ -194,12 +188,22 @@ impl Session for PosixSession {
 
     #[inline]
     fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.path.clear();
-        push(&mut self.path);
-        if self.path.is_empty() {
-            self.path.push(b'.');
-        }
-        self.path.push(0);
+        self.name.locate(push);
+    }
+
+    #[inline]
+    fn locate_in(
+        &mut self,
+        dir: u64,
+        push_dir: impl FnOnce(&mut Vec<u8>),
+        push_name: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.name.locate_in(dir, push_dir, push_name);
+    }
+
+    #[inline]
+    fn is_immediate(&self) -> bool {
+        true
     }
 
     #[inline]
@@ -212,82 +216,29 @@ impl Session for PosixSession {
         Ok(())
     }
 
+    #[inline]
     async fn check_parent(&mut self) -> Result<(), OpError> {
-        let slash = self.path.iter().rposition(|b| *b == b'/');
-        // A name in the work directory itself has no component that could be a link.
-        let Some(parent) = slash.map(|i| &self.path[..i]) else {
-            return Ok(());
-        };
-        let now = self.lane.now();
-        if self.checked.0 == parent && now < self.checked.1 + CHECKED_FOR {
-            return Ok(());
-        }
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        rustix::fs::openat2(&self.root, parent, flags, Mode::empty(), BENEATH)?;
-        self.checked.0.clear();
-        self.checked.0.extend_from_slice(parent);
-        self.checked.1 = now;
-        Ok(())
+        self.check_parent_now()
     }
 
     #[inline]
     async fn open(&mut self, how: OpenHow) -> Result<PosixHandle, OpError> {
-        let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        flags |= match how.mode {
-            OpenMode::Read => OFlags::RDONLY,
-            OpenMode::Write => OFlags::WRONLY,
-            OpenMode::ReadWrite => OFlags::RDWR,
-        };
-        flags.set(OFlags::CREATE, how.create);
-        flags.set(OFlags::TRUNC, how.truncate);
-        flags.set(OFlags::DIRECT, how.direct);
-        flags.set(OFlags::DSYNC, how.dsync);
-        let mode = if how.create {
-            Mode::from_raw_mode(0o666)
-        } else {
-            Mode::empty()
-        };
-        let fd = loop {
-            match rustix::fs::openat2(&self.root, self.name(), flags, mode, BENEATH) {
-                // The kernel gives up when a rename elsewhere races with the lookup.
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                other => break other?,
-            }
-        };
-        if how.no_read_ahead {
-            rustix::fs::fadvise(&fd, 0, None, Advice::Random)?;
-        }
-        Ok(PosixHandle {
-            fd,
-            shared: OnceCell::new(),
-        })
+        self.open_now(how)
     }
 
     #[inline]
     async fn close(&mut self, handle: PosixHandle) -> Result<(), OpError> {
-        if let Some(shared) = handle.shared.into_inner() {
-            self.queue.drain(shared.as_raw_fd());
-        }
-        // SAFETY: the descriptor was owned, and nothing else uses it.
-        Ok(unsafe { rustix::io::try_close(handle.fd.into_raw_fd()) }?)
+        self.close_now(handle)
     }
 
     #[inline]
     async fn read(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<u64, OpError> {
-        let room = self.room(len as usize)?;
-        loop {
-            match rustix::io::pread(&handle.fd, &mut self.buffer[room.clone()], offset) {
-                Err(Errno::INTR) => {}
-                other => return Ok(other? as u64),
-            }
-        }
+        self.read_now(handle, offset, len)
     }
 
     #[inline]
     async fn write(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<(), OpError> {
-        self.write_with(len, |bytes, done| {
-            rustix::io::pwrite(&handle.fd, bytes, offset + done)
-        })
+        self.write_now(handle, offset, len)
     }
 
     #[inline]
@@ -357,21 +308,12 @@ impl Session for PosixSession {
 
     #[inline]
     async fn stat(&mut self) -> Result<Attributes, OpError> {
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        Ok(attributes(&rustix::fs::statat(
-            &self.root,
-            self.name(),
-            flags,
-        )?))
+        self.stat_now()
     }
 
     #[inline]
     async fn unlink(&mut self) -> Result<(), OpError> {
-        Ok(rustix::fs::unlinkat(
-            &self.root,
-            self.name(),
-            AtFlags::empty(),
-        )?)
+        self.unlink_now()
     }
 
     #[inline]
@@ -403,16 +345,13 @@ impl Session for PosixSession {
     }
 
     fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.second.clear();
-        push(&mut self.second);
-        self.second.push(0);
+        self.second.locate(push);
     }
 
     async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        std::mem::swap(&mut self.path, &mut self.second);
-        let checked = self.check_parent().await;
-        std::mem::swap(&mut self.path, &mut self.second);
-        checked
+        Ok(self
+            .parents
+            .check(&self.root, &self.lane, self.second.get())?)
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
@@ -497,6 +436,92 @@ impl Session for PosixSession {
         self.write_mapped(handle, offset, len, flush)
     }
 
+    #[inline(always)]
+    fn open_now(&mut self, how: OpenHow) -> Result<PosixHandle, OpError> {
+        let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        flags |= match how.mode {
+            OpenMode::Read => OFlags::RDONLY,
+            OpenMode::Write => OFlags::WRONLY,
+            OpenMode::ReadWrite => OFlags::RDWR,
+        };
+        flags.set(OFlags::CREATE, how.create);
+        flags.set(OFlags::TRUNC, how.truncate);
+        flags.set(OFlags::DIRECT, how.direct);
+        flags.set(OFlags::DSYNC, how.dsync);
+        let mode = if how.create {
+            Mode::from_raw_mode(0o666)
+        } else {
+            Mode::empty()
+        };
+        let fd = loop {
+            match rustix::fs::openat2(&self.root, self.name(), flags, mode, BENEATH) {
+                // The kernel gives up when a rename elsewhere races with the lookup.
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                other => break other?,
+            }
+        };
+        if how.no_read_ahead {
+            rustix::fs::fadvise(&fd, 0, None, Advice::Random)?;
+        }
+        Ok(PosixHandle {
+            fd,
+            shared: OnceCell::new(),
+        })
+    }
+
+    #[inline(always)]
+    fn close_now(&mut self, handle: PosixHandle) -> Result<(), OpError> {
+        if let Some(shared) = handle.shared.into_inner() {
+            self.queue.drain(shared.as_raw_fd());
+        }
+        // SAFETY: the descriptor was owned, and nothing else uses it.
+        Ok(unsafe { rustix::io::try_close(handle.fd.into_raw_fd()) }?)
+    }
+
+    #[inline(always)]
+    fn read_now(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<u64, OpError> {
+        let room = self.room(len as usize)?;
+        loop {
+            match rustix::io::pread(&handle.fd, &mut self.buffer[room.clone()], offset) {
+                Err(Errno::INTR) => {}
+                other => return Ok(other? as u64),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn write_now(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<(), OpError> {
+        self.write_with(len, |bytes, done| {
+            rustix::io::pwrite(&handle.fd, bytes, offset + done)
+        })
+    }
+
+    #[inline(always)]
+    fn stat_now(&mut self) -> Result<Attributes, OpError> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(attributes(&rustix::fs::statat(
+            &self.root,
+            self.name(),
+            flags,
+        )?))
+    }
+
+    #[inline(always)]
+    fn unlink_now(&mut self) -> Result<(), OpError> {
+        Ok(rustix::fs::unlinkat(
+            &self.root,
+            self.name(),
+            AtFlags::empty(),
+        )?)
+    }
+
+    #[inline(always)]
+    fn check_parent_now(&mut self) -> Result<(), OpError> {
+        Ok(self
+            .parents
+            .check(&self.root, &self.lane, self.name.get())?)
+    }
+
     #[inline]
     fn aio_write(
         &mut self,
@@ -556,38 +581,7 @@ impl Session for PosixSession {
     }
 
     async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError> {
-        // Written beside and renamed, so that a crash leaves the old one or the new one whole.
-        let (parent, name) = self.open_parent()?;
-        let mut beside = name.to_bytes().to_vec();
-        beside.extend_from_slice(b".new");
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(0o644);
-        let create = || rustix::fs::openat(&parent, &beside[..], flags, mode);
-        let fd = match create() {
-            // Left by a crash, or another name of somebody's file: it is never written through.
-            Err(Errno::EXIST) => {
-                rustix::fs::unlinkat(&parent, &beside[..], AtFlags::empty())?;
-                create()?
-            }
-            other => other?,
-        };
-        let write = || {
-            let mut done = 0;
-            while done < bytes.len() {
-                match rustix::io::write(&fd, &bytes[done..])? {
-                    0 => return Err(Errno::IO),
-                    n => done += n,
-                }
-            }
-            // Without this the new name could outlive a power cut, and the bytes not.
-            rustix::fs::fdatasync(&fd)?;
-            rustix::fs::renameat(&parent, &beside[..], &parent, &*name)
-        };
-        write().map_err(|e| {
-            // What could not be written whole must not stay behind half.
-            let _ = rustix::fs::unlinkat(&parent, &beside[..], AtFlags::empty());
-            e.into()
-        })
+        self.make_or_replace(bytes)
     }
 
     async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError> {

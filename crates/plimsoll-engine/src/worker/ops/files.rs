@@ -7,6 +7,21 @@ use crate::store::Kind;
 use plimsoll_plan::{Access, FileId, FileRef, FilesetId, Value};
 use plimsoll_target::{OpenHow, OpenMode, Session};
 
+/// A file that was chosen: nobody else works on it.
+#[derive(Clone, Copy)]
+pub(super) struct Chosen {
+    /// Index of its fileset.
+    pub(super) fileset: u32,
+    pub(super) file: FileId,
+}
+
+impl Chosen {
+    #[inline(always)]
+    pub(super) fn subject(self) -> Subject {
+        Subject::file(self.fileset, self.file)
+    }
+}
+
 impl<S: Session> Worker<S> {
     /// Chooses a file and opens it into a slot; `false` if it failed and failures are counted.
     pub(super) async fn open_into(
@@ -29,10 +44,41 @@ impl<S: Session> Worker<S> {
             (None, false) => None,
         };
         let id = self.core.choose(row, f, kind, number).await?;
-        let shared = self.core.shared.clone();
-        let set = &shared.filesets[f as usize];
-        let how = OpenHow {
-            mode: match shared.plan.filesets[f as usize].access {
+        let chosen = Chosen {
+            fileset: f,
+            file: id,
+        };
+        self.open_file(row, file, slot, kind, chosen).await
+    }
+
+    /// Opens a file that was chosen into a slot; `false` likewise.
+    async fn open_file(
+        &mut self,
+        row: u32,
+        file: &FileRef,
+        slot: usize,
+        kind: Kind,
+        chosen: Chosen,
+    ) -> Result<bool, Halt> {
+        let how = self.locate_to_open(file, kind, chosen);
+        let done = match self.core.begin(row) {
+            Ok(begun) => {
+                let result = self.session.open(how).await;
+                self.core
+                    .finish(row, chosen.subject(), begun, |_| 0, result)
+            }
+            Err(halt) => Err(halt),
+        };
+        self.has_opened(slot, kind, chosen, how.planned_size, done)
+    }
+
+    /// Names a file that was chosen, and says how it is opened.
+    #[inline(always)]
+    pub(super) fn locate_to_open(&mut self, file: &FileRef, kind: Kind, at: Chosen) -> OpenHow {
+        let set = &self.core.shared.filesets[at.fileset as usize];
+        set.locate(at.file, &mut self.session);
+        OpenHow {
+            mode: match self.core.shared.plan.filesets[at.fileset as usize].access {
                 _ if kind == Kind::Absent => OpenMode::ReadWrite,
                 Access::ReadWrite => OpenMode::ReadWrite,
                 Access::ReadOnly => OpenMode::Read,
@@ -43,45 +89,42 @@ impl<S: Session> Worker<S> {
             direct: file.direct,
             dsync: file.dsync,
             no_read_ahead: file.no_read_ahead,
-            planned_size: set.layout.size(id),
-        };
-        self.session.locate(|path| set.layout.push_file(id, path));
-        let open = self.session.open(how);
-        let handle = match self
-            .core
-            .timed(row, Subject::file(f, id), |_| 0, open)
-            .await
-        {
-            Ok(handle) => handle,
-            Err(halt) => {
-                // The run may have ended with the very call that made the file.
-                let made = kind == Kind::Absent && !halt.without_effect();
-                if made {
-                    set.files.changed(Kind::Present);
-                }
-                set.release(id, if made { Kind::Present } else { kind });
-                return Err(halt);
-            }
-        };
-        let now = if handle.is_some() {
-            Kind::Present
-        } else {
-            kind
-        };
-        if handle.is_some() {
-            set.opened(id);
-            if kind == Kind::Absent {
-                set.files.changed(Kind::Present);
-            }
-            self.slots[slot] = Slot {
-                handle,
-                file: Some((f, id)),
-                planned: how.planned_size,
-                position: 0,
-            };
+            planned_size: set.layout.size(at.file),
         }
-        set.release(id, now);
-        Ok(now == Kind::Present && self.slots[slot].handle.is_some())
+    }
+
+    /// What opening or making a file came to: the slot has it, and the file is idle again.
+    #[inline(always)]
+    pub(super) fn has_opened(
+        &mut self,
+        slot: usize,
+        kind: Kind,
+        at: Chosen,
+        planned: u64,
+        done: Result<Option<S::Handle>, Halt>,
+    ) -> Result<bool, Halt> {
+        let set = &self.core.shared.filesets[at.fileset as usize];
+        // The run may have ended with the very call that made the file.
+        let exists = kind == Kind::Present || happened(&done);
+        if exists && kind == Kind::Absent {
+            set.files.changed(Kind::Present);
+        }
+        let opened = done.map(|handle| {
+            let opened = handle.is_some();
+            if opened {
+                set.opened(at.file);
+                self.slots[slot] = Slot {
+                    handle,
+                    file: Some((at.fileset, at.file)),
+                    planned,
+                    position: 0,
+                };
+            }
+            opened
+        });
+        let now = if exists { Kind::Present } else { kind };
+        set.release(at.file, now);
+        opened
     }
 
     pub(super) async fn open_explicit(&mut self, row: u32, file: &FileRef) -> Result<(), Halt> {
@@ -108,20 +151,38 @@ impl<S: Session> Worker<S> {
     }
 
     pub(super) async fn close(&mut self, row: u32, slot: u8) -> Result<(), Halt> {
-        let entry = &mut self.slots[slot as usize];
-        let (Some(handle), Some((f, id))) = (entry.handle.take(), entry.file) else {
-            // After an open that failed and was counted there is nothing to close.
-            if self.core.shared.plan.options.on_error == plimsoll_plan::OnError::Count {
-                return Ok(());
-            }
-            return Err(self.misuse(row, format!("slot fd={slot} is not open")));
+        let Some((handle, subject)) = self.take_handle(row, slot)? else {
+            return Ok(());
         };
-        self.core.shared.filesets[f as usize].closed(id);
         let begun = self.core.begin(row)?;
         let result = self.session.close(handle).await;
         self.core
-            .finish(row, Subject::file(f, id), begun, |()| 0, result)
+            .finish(row, subject, begun, |()| 0, result)
             .map(|_| ())
+    }
+
+    /// Takes the handle out of a slot that is to be closed; `None` if there is nothing to close
+    /// because the open failed and was counted.
+    #[inline(always)]
+    pub(super) fn take_handle(
+        &mut self,
+        row: u32,
+        slot: u8,
+    ) -> Result<Option<(S::Handle, Subject)>, Halt> {
+        let entry = &mut self.slots[slot as usize];
+        let (Some(handle), Some((f, id))) = (entry.handle.take(), entry.file) else {
+            return self.nothing_to_close(row, slot);
+        };
+        self.core.shared.filesets[f as usize].closed(id);
+        Ok(Some((handle, Subject::file(f, id))))
+    }
+
+    #[cold]
+    fn nothing_to_close<T>(&self, row: u32, slot: u8) -> Result<Option<T>, Halt> {
+        if self.core.shared.plan.options.on_error == plimsoll_plan::OnError::Count {
+            return Ok(None);
+        }
+        Err(self.misuse(row, format!("slot fd={slot} is not open")))
     }
 
     pub(super) async fn delete(&mut self, row: u32, file: &FileRef) -> Result<(), Halt> {
@@ -153,25 +214,49 @@ impl<S: Session> Worker<S> {
                 }
             }
         };
-        let set = &shared.filesets[f as usize];
-        self.session.locate(|path| set.layout.push_file(id, path));
-        self.check_parent(row, Subject::file(f, id)).await?;
-        let unlink = self.session.unlink();
-        let done = self
-            .core
-            .timed(row, Subject::file(f, id), |()| 0, unlink)
-            .await;
+        let chosen = Chosen {
+            fileset: f,
+            file: id,
+        };
+        self.locate(chosen);
+        self.check_parent(row, chosen.subject()).await?;
+        let done = match self.core.begin(row) {
+            Ok(begun) => {
+                let result = self.session.unlink().await;
+                self.core
+                    .finish(row, chosen.subject(), begun, |()| 0, result)
+            }
+            Err(halt) => Err(halt),
+        };
+        self.has_deleted(file.slot, chosen, done)
+    }
+
+    /// What deleting a file came to: it is idle again, and the slot forgets it, unless the slot
+    /// still has it open.
+    #[inline(always)]
+    pub(super) fn has_deleted(
+        &mut self,
+        slot: u8,
+        at: Chosen,
+        done: Result<Option<()>, Halt>,
+    ) -> Result<(), Halt> {
         let gone = happened(&done);
+        let set = &self.core.shared.filesets[at.fileset as usize];
         if gone {
             set.files.changed(Kind::Absent);
-            // The file is not the slot's any more, unless the slot still has it open.
-            let slot = &mut self.slots[file.slot as usize];
-            if file.slot > 0 && slot.handle.is_none() {
-                slot.file = None;
+            let entry = &mut self.slots[slot as usize];
+            if slot > 0 && entry.handle.is_none() {
+                entry.file = None;
             }
         }
-        set.release(id, if gone { Kind::Absent } else { Kind::Present });
+        set.release(at.file, if gone { Kind::Absent } else { Kind::Present });
         done.map(|_| ())
+    }
+
+    /// Names a file that was chosen.
+    #[inline(always)]
+    pub(super) fn locate(&mut self, at: Chosen) {
+        self.core.shared.filesets[at.fileset as usize].locate(at.file, &mut self.session);
     }
 
     /// Chooses the next existing file that nobody holds open; `None` if all are open.
@@ -214,13 +299,16 @@ impl<S: Session> Worker<S> {
         };
         let number = file.index.map(|i| self.core.draw(i));
         let id = self.core.choose(row, f, Kind::Present, number).await?;
-        let layout = &self.core.shared.filesets[f as usize].layout;
-        self.session.locate(|path| layout.push_file(id, path));
+        let chosen = Chosen {
+            fileset: f,
+            file: id,
+        };
+        self.locate(chosen);
         let done = match self.core.begin(row) {
             Ok(begun) => {
                 let result = self.session.stat().await;
-                let subject = Subject::file(f, id);
-                self.core.finish(row, subject, begun, |_| 0, result)
+                self.core
+                    .finish(row, chosen.subject(), begun, |_| 0, result)
             }
             Err(halt) => Err(halt),
         };

@@ -1,5 +1,6 @@
 //! What each operation does.
 
+mod at_once;
 mod coordinate;
 mod dirs;
 mod files;
@@ -11,13 +12,13 @@ use super::core::{HaltReason, Subject};
 use super::{Halt, Worker};
 use crate::store::Kind;
 use plimsoll_plan::{FileRef, Op};
-use plimsoll_target::Session;
+use plimsoll_target::{OpError, Session};
 use std::pin::Pin;
 
 impl<S: Session> Worker<S> {
-    /// Does one operation of the program.
-    #[inline]
-    pub(super) async fn operate(&mut self, row: u32, op: &Op, state: u32) -> Result<(), Halt> {
+    /// Does one operation of the program, which may have to wait for other workers or for the
+    /// target.
+    pub(super) async fn in_time(&mut self, row: u32, op: &Op, state: u32) -> Result<(), Halt> {
         match op {
             Op::Read(io) => self.read(row, io).await,
             Op::Write(io) => self.write(row, io).await,
@@ -103,20 +104,25 @@ impl<S: Session> Worker<S> {
     pub(super) async fn check_parent(&mut self, row: u32, subject: Subject) -> Result<(), Halt> {
         match self.session.check_parent().await {
             Ok(()) => Ok(()),
-            Err(e) => {
-                let error = format!("the directory was replaced while the run went on: {e}");
-                Err(self.core.refuse(row, subject, error))
-            }
+            Err(e) => Err(self.replaced(row, subject, e)),
         }
     }
 
+    #[cold]
+    fn replaced(&self, row: u32, subject: Subject, error: OpError) -> Halt {
+        let error = format!("the directory was replaced while the run went on: {error}");
+        self.core.refuse(row, subject, error)
+    }
+
     /// The workload asks for something that makes no sense.
+    #[cold]
     pub(super) fn misuse(&self, row: u32, error: String) -> Halt {
         Halt::new(HaltReason::Failed(self.core.failure(row, error)))
     }
 }
 
 /// Whether an operation took effect: it did also when the run ended with it.
+#[inline]
 pub(super) fn happened<T>(done: &Result<Option<T>, Halt>) -> bool {
     match done {
         Ok(done) => done.is_some(),

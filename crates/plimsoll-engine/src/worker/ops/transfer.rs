@@ -13,14 +13,8 @@ pub(in crate::worker) const WHOLE: u64 = 64 << 20;
 
 impl<S: Session> Worker<S> {
     /// Where a transfer of `size` bytes goes in the slot's file.
-    #[inline]
-    pub(super) fn offset(
-        &mut self,
-        row: u32,
-        io: &Io,
-        slot: usize,
-        size: u64,
-    ) -> Result<u64, Halt> {
+    #[inline(always)]
+    fn offset(&mut self, row: u32, io: &Io, slot: usize, size: u64) -> Result<u64, Halt> {
         if !io.random {
             return Ok(self.slots[slot].position);
         }
@@ -32,69 +26,62 @@ impl<S: Session> Worker<S> {
             n => n,
         };
         if set < size || size == 0 {
-            let error = format!(
-                "a random transfer of {size} bytes does not fit the {set} bytes it may lie in"
-            );
-            return Err(self.misuse(row, error));
+            return Err(self.does_not_fit(row, size, set));
         }
         let u: f64 = self.core.rng.random();
-        Ok((u * (set - size) as f64 / size as f64) as u64 * size)
+        // No file is longer than a signed number says, and those are quicker to convert.
+        let places = u * (set - size) as i64 as f64 / size as i64 as f64;
+        Ok(places as i64 as u64 * size)
     }
 
-    #[inline]
+    #[cold]
+    fn does_not_fit(&self, row: u32, size: u64, set: u64) -> Halt {
+        let error =
+            format!("a random transfer of {size} bytes does not fit the {set} bytes it may lie in");
+        self.misuse(row, error)
+    }
+
+    /// Size and position of a transfer in a slot.
+    #[inline(always)]
+    pub(super) fn extent(&mut self, row: u32, io: &Io, slot: usize) -> Result<(u64, u64), Halt> {
+        let size = self.core.draw(io.size);
+        let offset = self.offset(row, io, slot, size)?;
+        Ok((size, offset))
+    }
+
     pub(super) async fn read(&mut self, row: u32, io: &Io) -> Result<(), Halt> {
         let Some(slot) = self.ready_slot(row, &io.file).await? else {
             return Ok(());
         };
-        let size = self.core.draw(io.size);
-        let offset = self.offset(row, io, slot, size)?;
-        let Slot {
-            handle: Some(handle),
-            file,
-            position,
-            ..
-        } = &mut self.slots[slot]
-        else {
+        let (size, offset) = self.extent(row, io, slot)?;
+        let slot = &mut self.slots[slot];
+        let Some(handle) = &slot.handle else {
             return Ok(());
         };
-        let subject = file.map_or(Subject::NOTHING, |(f, id)| Subject::file(f, id));
         let begun = self.core.begin(row)?;
         let result = self.session.read(handle, offset, size).await;
-        if let Some(n) = self.core.finish(row, subject, begun, |n| *n, result)?
-            && !io.random
-        {
-            *position = if n == 0 { 0 } else { offset + n };
-        }
+        let done = self
+            .core
+            .finish(row, slot.subject(), begun, |n| *n, result)?;
+        slot.has_read(io, offset, done);
         Ok(())
     }
 
-    #[inline]
     pub(super) async fn write(&mut self, row: u32, io: &Io) -> Result<(), Halt> {
         let Some(slot) = self.ready_slot(row, &io.file).await? else {
             return Ok(());
         };
-        let size = self.core.draw(io.size);
-        let offset = self.offset(row, io, slot, size)?;
-        let Slot {
-            handle: Some(handle),
-            file,
-            position,
-            ..
-        } = &mut self.slots[slot]
-        else {
+        let (size, offset) = self.extent(row, io, slot)?;
+        let slot = &mut self.slots[slot];
+        let Some(handle) = &slot.handle else {
             return Ok(());
         };
-        let subject = file.map_or(Subject::NOTHING, |(f, id)| Subject::file(f, id));
         let begun = self.core.begin(row)?;
         let result = self.session.write(handle, offset, size).await;
-        if self
+        let done = self
             .core
-            .finish(row, subject, begun, |()| size, result)?
-            .is_some()
-            && !io.random
-        {
-            *position = offset + size;
-        }
+            .finish(row, slot.subject(), begun, |()| size, result)?;
+        slot.has_written(io, offset + size, done);
         Ok(())
     }
 
@@ -317,6 +304,30 @@ impl<S: Session> Worker<S> {
             }
         }
         Ok(())
+    }
+}
+
+impl<H> Slot<H> {
+    #[inline(always)]
+    pub(super) fn subject(&self) -> Subject {
+        self.file
+            .map_or(Subject::NOTHING, |(f, id)| Subject::file(f, id))
+    }
+
+    /// A sequential reader goes on behind what it has read, and at the end begins again.
+    #[inline(always)]
+    pub(super) fn has_read(&mut self, io: &Io, offset: u64, done: Option<u64>) {
+        if let (Some(n), false) = (done, io.random) {
+            self.position = if n == 0 { 0 } else { offset + n };
+        }
+    }
+
+    /// A sequential writer goes on at `end`.
+    #[inline(always)]
+    pub(super) fn has_written(&mut self, io: &Io, end: u64, done: Option<()>) {
+        if let (Some(()), false) = (done, io.random) {
+            self.position = end;
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{OnError, Pattern, Plan, Samples, Stage, StageWork};
 use plimsoll_target::{OpError, Session};
+use std::num::NonZeroU64;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
@@ -253,7 +254,7 @@ impl<S: Session> Rank<'_, S> {
         self.core.recorded += 1;
         let cpu = self.core.cpu.begin(&self.core.lane, row);
         Begun {
-            cpu,
+            cpu: cpu.map(NonZeroU64::get),
             start: self.core.lane.now(),
         }
     }

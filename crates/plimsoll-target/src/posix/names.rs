@@ -1,0 +1,190 @@
+//! The names that a session's operations work on, and the directories that hold them.
+
+use super::session::BENEATH;
+use plimsoll_lane::Lane;
+use plimsoll_measure::Nanos;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
+
+/// So long, in nanoseconds, a directory that was found in the work directory is taken to be there
+/// still.
+const FOUND_FOR: Nanos = 1_000_000;
+
+/// Directories that are remembered to have been found: workers often go round a few.
+const FOUND: usize = 64;
+
+/// A path relative to the work directory; empty until one is located.
+#[derive(Default)]
+pub(super) struct Name {
+    path: Option<CString>,
+    /// Directory that the path begins with, by its number, and the length of its path.
+    kept: Option<(u64, usize)>,
+}
+
+impl Name {
+    #[inline(always)]
+    pub(super) fn get(&self) -> &CStr {
+        self.path.as_deref().unwrap_or(c"")
+    }
+
+    /// Makes it the path that `push` appends; `.` if that is nothing.
+    #[inline]
+    pub(super) fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+        self.kept = None;
+        let mut path = self.take();
+        path.clear();
+        push(&mut path);
+        if path.is_empty() {
+            path.push(b'.');
+        }
+        self.set(path);
+    }
+
+    /// Makes it the name that `push_name` appends to the path of directory `dir`, which is
+    /// appended anew only if it begins with another.
+    #[inline]
+    pub(super) fn locate_in(
+        &mut self,
+        dir: u64,
+        push_dir: impl FnOnce(&mut Vec<u8>),
+        push_name: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let mut path = self.take();
+        match self.kept {
+            Some((kept, len)) if kept == dir => path.truncate(len),
+            _ => {
+                path.clear();
+                push_dir(&mut path);
+                self.kept = Some((dir, path.len()));
+            }
+        }
+        push_name(&mut path);
+        self.set(path);
+    }
+
+    /// The bytes of the path, to be written anew: as long as paths keep their length, they keep
+    /// their memory.
+    #[inline]
+    fn take(&mut self) -> Vec<u8> {
+        self.path
+            .take()
+            .map(CString::into_bytes_with_nul)
+            .unwrap_or_default()
+    }
+
+    /// Looks for zeros here, before the operation is timed, and not in each system call. A path
+    /// has none; one that had would be no path, and the system will say so of the empty one.
+    #[inline]
+    fn set(&mut self, mut path: Vec<u8>) {
+        path.push(0);
+        self.path = CString::from_vec_with_nul(path).ok();
+        if self.path.is_none() {
+            self.kept = None;
+        }
+    }
+}
+
+/// Directories that were found to lie in the work directory, reached without a symbolic link.
+pub(super) struct Parents([Found; FOUND]);
+
+/// A directory, and when it was found.
+#[derive(Default)]
+struct Found {
+    path: Vec<u8>,
+    at: Nanos,
+}
+
+impl Default for Parents {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Found::default()))
+    }
+}
+
+impl Parents {
+    /// Makes sure of the directory that holds `name`, unless that was done just now.
+    #[inline(always)]
+    pub(super) fn check(&mut self, root: &OwnedFd, lane: &Lane, name: &CStr) -> Result<(), Errno> {
+        let path = name.to_bytes();
+        // A name in the work directory itself has no component that could be a link.
+        let Some(slash) = path.iter().rposition(|b| *b == b'/') else {
+            return Ok(());
+        };
+        let (parent, now) = (&path[..slash], lane.now());
+        let found = &mut self.0[place(parent)];
+        if found.path == parent && now < found.at + FOUND_FOR {
+            return Ok(());
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::openat2(root, parent, flags, Mode::empty(), BENEATH)?;
+        found.path.clear();
+        found.path.extend_from_slice(parent);
+        found.at = now;
+        Ok(())
+    }
+}
+
+/// Where among those that are remembered a directory is, if it is: directories that are used
+/// together differ in the last digits of their names, and of their parents'.
+#[inline]
+fn place(path: &[u8]) -> usize {
+    let mut pieces = path.rchunks_exact(8);
+    let mut word = || {
+        let piece = pieces.next().and_then(|piece| piece.try_into().ok());
+        piece.map_or(0, u64::from_le_bytes)
+    };
+    let (last, before) = (word(), word());
+    // Fibonacci hashing: the highest bits of a product with 2^64 over the golden ratio.
+    let mixed = (last ^ before.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 58) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(name: &Name) -> &str {
+        name.get().to_str().unwrap()
+    }
+
+    #[test]
+    fn a_name_is_what_was_located_last() {
+        let mut name = Name::default();
+        assert_eq!(text(&name), "");
+        name.locate(|p| p.extend_from_slice(b"a/b"));
+        assert_eq!(text(&name), "a/b");
+        name.locate(|_| {});
+        assert_eq!(text(&name), ".");
+    }
+
+    #[test]
+    fn a_directory_is_appended_once_while_names_in_it_follow_each_other() {
+        let (mut name, dirs) = (Name::default(), std::cell::Cell::new(0));
+        let locate = |name: &mut Name, dir: u64, file: &str| {
+            let push_dir = |path: &mut Vec<u8>| {
+                dirs.set(dirs.get() + 1);
+                path.extend_from_slice(format!("d{dir}").as_bytes());
+            };
+            name.locate_in(dir, push_dir, |p| p.extend_from_slice(file.as_bytes()));
+            (text(name).to_owned(), dirs.get())
+        };
+        assert_eq!(locate(&mut name, 7, "/a"), ("d7/a".into(), 1));
+        assert_eq!(locate(&mut name, 7, "/long"), ("d7/long".into(), 1));
+        assert_eq!(locate(&mut name, 12, "/b"), ("d12/b".into(), 2));
+        assert_eq!(locate(&mut name, 7, "/c"), ("d7/c".into(), 3));
+        // After a name that is none, and after one of another kind, nothing is left of it.
+        assert_eq!(locate(&mut name, 7, "/\0").0, "");
+        assert_eq!(locate(&mut name, 7, "/d"), ("d7/d".into(), 4));
+        name.locate(|p| p.extend_from_slice(b"elsewhere"));
+        assert_eq!(locate(&mut name, 7, "/e"), ("d7/e".into(), 5));
+    }
+
+    #[test]
+    fn a_few_directories_side_by_side_have_places_of_their_own() {
+        let places: std::collections::BTreeSet<usize> = (1..=16)
+            .map(|n| place(format!("bench/files/{n:08}").as_bytes()))
+            .collect();
+        assert!(places.len() >= 12, "{places:?}");
+    }
+}
