@@ -58,7 +58,7 @@ test-mpi: ## run processes of mpiexec together, with each MPI library
 	@for library in $(MPI_LIBRARIES); do \
 		export MPICC=mpicc.$$library; \
 		cargo clean --quiet -p mpi-sys && \
-		cargo test --workspace --features plimsoll/mpi --test processes --test launchers -- --test-threads=1 mpi \
+		cargo test --workspace --features plimsoll/mpi --test processes --test launchers -- --test-threads=2 mpi \
 			|| exit 1; \
 	done; \
 	cargo clippy --workspace --features plimsoll/mpi --all-targets -- -D warnings

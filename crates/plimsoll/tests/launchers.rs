@@ -149,6 +149,30 @@ fn a_killed_rank_ends_all(launcher: Launcher) {
     }
 }
 
+/// A rank of three may write no more than 15 MB to a file, and fails in the middle of the run.
+#[cfg(feature = "mpi")]
+#[test]
+fn mpi_the_error_of_one_rank_ends_all_with_its_reason() {
+    let bench = Bench::on_tmpfs();
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    let args = "run multistreamwrite --format=json --results=results --dir=work \
+                --set=filesize=60m --set=nthreads=3 --time=1h";
+    let limited = format!("trap '' XFSZ; ulimit -f 30000; exec {program} {args}");
+    let mut command = mpiexec::Library::built_with().mpiexec(2);
+    command.arg(program).args(args.split_whitespace());
+    command.args([":", "-n", "1", "sh", "-c", &limited]);
+    command.current_dir(bench.root());
+    let run = Ended::of(command).result(1);
+    assert_eq!(run.validity.verdict, Verdict::Failed);
+    let failure = run.failure.unwrap();
+    assert_eq!(failure.error, "rank 2: File too large (EFBIG)");
+    assert!(
+        row(&run, "seqwritefile:write").ops > 0,
+        "what was measured is kept"
+    );
+    assert_eq!(bench.left_but(&["results"]), [""; 0]);
+}
+
 fn wrong_arguments_are_named_once(launcher: Launcher) {
     let bench = Bench::on_tmpfs();
     let cases: [(&[&str], &str); 4] = [

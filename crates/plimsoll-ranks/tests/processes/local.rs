@@ -23,6 +23,7 @@ pub fn trials() -> Vec<Trial> {
         trial("local::failures", failures),
         trial("local::killed", killed),
         trial("local::ended", ended),
+        trial("local::hung", hung),
         trial("local::polls", polls),
         trial("local::parent_killed", parent_killed),
         trial("local::copies", copies),
@@ -77,6 +78,15 @@ fn ended() {
     let ended = run(4, "leave 1");
     ended.assert_all_told(4, &[1], "rank 1: it ended before the others");
     assert_eq!(ended.status.code(), Some(1));
+}
+
+/// A rank that does not answer after a failure is not waited for without end, and not left behind.
+fn hung() {
+    let ended = run(4, "hang 2");
+    ended.assert_all_told(4, &[2], "rank 0: out of luck");
+    assert_eq!(ended.status.code(), Some(1));
+    let killed = "rank 2: killed, since it did not end within 20 s";
+    assert!(ended.err.iter().any(|l| l == killed), "{ended:?}");
 }
 
 fn polls() {

@@ -24,6 +24,7 @@ pub fn trials() -> Vec<Trial> {
         trial("mpi::fails_in_the_middle", fails_in_the_middle),
         trial("mpi::killed", killed),
         trial("mpi::ended", ended),
+        trial("mpi::hung", hung),
         trial("mpi::polls", polls),
         trial("mpi::resources", resources),
         trial("mpi::refusals", refusals),
@@ -85,6 +86,15 @@ fn ended() {
     assert_eq!(ended.status.code(), Some(1));
     let ended = run(4, "exit 2");
     assert!(!ended.status.success(), "{ended:?}");
+}
+
+/// A rank that does not answer after a failure is not waited for without end.
+fn hung() {
+    let ended = run(4, "hang 2");
+    ended.assert_all_told(4, &[2], "rank 0: out of luck");
+    assert!(!ended.status.success(), "{ended:?}");
+    let said = "another rank has not ended within 20 s of a failure; all are ended";
+    assert!(ended.err.iter().any(|l| l.contains(said)), "{ended:?}");
 }
 
 fn polls() {

@@ -80,6 +80,16 @@ fn play(ranks: &dyn Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankEr
             }
             every_call(ranks, number(0))
         }
+        "hang" => {
+            if me(0) {
+                let this = rustix::process::getpid();
+                rustix::process::kill_process(this, rustix::process::Signal::STOP).unwrap();
+            }
+            if ranks.rank() == 0 {
+                ranks.fail("out of luck");
+            }
+            ranks.barrier()
+        }
         "panic" => {
             let _ = ranks.barrier();
             assert!(!me(0), "this panic is wanted");

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -43,8 +44,14 @@ impl Ended {
 /// A group that runs.
 pub struct Running {
     pub child: Child,
-    out: JoinHandle<String>,
-    err: JoinHandle<String>,
+    out: Stream,
+    err: Stream,
+}
+
+/// What comes out of a pipe, and the thread that reads it.
+struct Stream {
+    come: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
 }
 
 /// Starts a command.
@@ -55,44 +62,54 @@ pub fn start(mut command: Command) -> Running {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|e| panic!("cannot start {:?}: {e}", command.get_program()));
-    let out = read(child.stdout.take().unwrap());
-    let err = read(child.stderr.take().unwrap());
+    let out = Stream::read(child.stdout.take().unwrap());
+    let err = Stream::read(child.stderr.take().unwrap());
     Running { child, out, err }
 }
 
-fn read(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut text = Vec::new();
-        pipe.read_to_end(&mut text).unwrap();
-        String::from_utf8_lossy(&text).into_owned()
-    })
+impl Stream {
+    fn read(mut pipe: impl Read + Send + 'static) -> Self {
+        let come = Arc::new(Mutex::new(Vec::new()));
+        let into = come.clone();
+        let reader = std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            loop {
+                let got = pipe.read(&mut bytes).unwrap();
+                if got == 0 {
+                    break;
+                }
+                into.lock().unwrap().extend(&bytes[..got]);
+            }
+        });
+        Self { come, reader }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let text = String::from_utf8_lossy(&self.come.lock().unwrap()).into_owned();
+        text.lines().map(String::from).collect()
+    }
 }
 
 impl Running {
     /// Waits for the end: of the process, and of all that have its output open.
     pub fn end(mut self) -> Ended {
         let begin = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
+        let mut status = None;
+        while status.is_none() || !self.out.reader.is_finished() || !self.err.reader.is_finished() {
+            status = status.or(self.child.try_wait().unwrap());
             if begin.elapsed() > HANGS {
-                self.child.kill().unwrap();
-                let (out, err) = (self.out.join(), self.err.join());
-                panic!("the ranks hang; standard output {out:?}, standard error {err:?}");
+                // Copies end with their parent, and a launcher ends what it has started.
+                let _ = self.child.kill();
+                let said = (self.out.lines(), self.err.lines());
+                panic!("the ranks hang or are left behind ({status:?}); they said {said:?}");
             }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        while !(self.out.is_finished() && self.err.is_finished()) {
-            assert!(begin.elapsed() < HANGS, "ranks are left behind");
             std::thread::sleep(Duration::from_millis(5));
         }
-        let lines = |text: String| text.lines().map(String::from).collect::<Vec<_>>();
-        let mut err = lines(self.err.join().unwrap());
+        let mut err = self.err.lines();
         err.sort();
         Ended {
-            status,
-            out: lines(self.out.join().unwrap()),
+            status: status.unwrap(),
+            out: self.out.lines(),
             err,
         }
     }
