@@ -164,7 +164,7 @@ fn mpi_the_error_of_one_rank_ends_all_with_its_reason() {
     command.current_dir(bench.root());
     let run = Ended::of(command).result(1);
     assert_eq!(run.validity.verdict, Verdict::Failed);
-    let failure = run.failure.unwrap();
+    let failure = run.failure.as_ref().unwrap();
     assert_eq!(failure.error, "rank 2: File too large (EFBIG)");
     assert!(
         row(&run, "seqwritefile:write").ops > 0,

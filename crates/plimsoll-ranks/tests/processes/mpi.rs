@@ -90,7 +90,9 @@ fn ended() {
 
 /// A rank that does not answer after a failure is not waited for without end.
 fn hung() {
-    let ended = run(4, "hang 2");
+    let mut ended = run(4, "hang 2");
+    // Open MPI lets it go on for a moment before it kills it.
+    ended.err.retain(|l| !l.starts_with("told: 2:"));
     ended.assert_all_told(4, &[2], "rank 0: out of luck");
     assert!(!ended.status.success(), "{ended:?}");
     let said = "another rank has not ended within 20 s of a failure; all are ended";
