@@ -6,7 +6,7 @@ mod common;
 #[path = "../../plimsoll-ranks/tests/processes/mpiexec.rs"]
 mod mpiexec;
 
-use common::{Bench, Ended, row, started};
+use common::{Bench, Ended, row, started, tree};
 use plimsoll_results::{Run, Verdict};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
@@ -36,6 +36,7 @@ macro_rules! with_each_launcher {
 
 with_each_launcher!(
     ranks_share_the_workers,
+    ranks_are_those_of_md_workbench,
     an_interrupted_rank_ends_all_with_their_results,
     a_killed_rank_ends_all,
     wrong_arguments_are_named_once,
@@ -108,6 +109,46 @@ fn ranks_share_the_workers(launcher: Launcher) {
         assert!(each.iter().all(|r| r.summary.ops > 0));
         assert_eq!(bench.left_but(&["results"]), [""; 0], "files are removed");
     }
+}
+
+fn ranks_are_those_of_md_workbench(launcher: Launcher) {
+    let bench = Bench::on_tmpfs();
+    let phase = |name: &str| {
+        let mut args = vec!["md", "-q", "--results=results", "--dir=work", name];
+        args.extend(["-P=30", "-I=10", "-D=2", "-R=1", "-S=100"]);
+        let ended = Ended::of(launcher.command(&bench, 4, &args)).expect_code(0);
+        assert_eq!(
+            ended.stdout.matches(" process max:").count(),
+            1,
+            "{ended:?}"
+        );
+        ended.stdout
+    };
+    let objects = || {
+        let (mut files, _) = tree(&bench.work());
+        files.retain(|name, _| name.contains("/file-"));
+        files
+    };
+    let all: Vec<String> = (0..4 * 2 * 30)
+        .map(|i| format!("{}_{}/file-{}", i / 60, i / 30 % 2, i % 30))
+        .collect();
+    phase("-1");
+    let made = objects();
+    assert_eq!(made.len(), all.len());
+    for name in &all {
+        // Each rank has made its own, of its own byte.
+        let name = format!("out/{name}");
+        assert_eq!(made.get(&name), Some(&100), "{name}");
+        let bytes = std::fs::read(bench.work().join(&name)).unwrap();
+        let rank = name.as_bytes()[4] - b'0';
+        assert_eq!(bytes, [rank; 100], "{name}");
+    }
+    // Each rank reads ten objects of each of its two data sets.
+    let line = phase("-2");
+    assert!(line.contains(" objects:80 "), "{line}");
+    assert_eq!(objects().len(), all.len());
+    phase("-3");
+    assert_eq!(objects().len(), 0);
 }
 
 fn an_interrupted_rank_ends_all_with_their_results(launcher: Launcher) {
