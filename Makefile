@@ -71,9 +71,11 @@ bench: ## measure Plimsoll itself, and write docs/performance.md
 	cargo bench -p plimsoll-benches
 
 PREFIX ?= $(HOME)/.local
+# Features that the installed program has: `make install FEATURES=mpi`.
+FEATURES ?=
 
 install: ## put the program, its manual and its completions below PREFIX (~/.local)
-	cargo build --locked --release --bin plimsoll
+	cargo build --locked --release -p plimsoll --features "$(FEATURES)"
 	install -D target/release/plimsoll $(PREFIX)/bin/plimsoll
 	install -d $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions \
 		$(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
