@@ -212,6 +212,14 @@ fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     if let Some(rate) = plan.event_rate {
         writeln!(f, "  limiters share {rate} events a second")?;
     }
+    if let Some(stages) = only_stages(plan) {
+        let stages = counted(stages, "stage", "stages");
+        return writeln!(
+            f,
+            "  {stages}: all ranks begin each one together, and it is measured until the last has \
+             ended"
+        );
+    }
     for (n, phase) in plan.script.iter().enumerate() {
         write!(f, "  {}. ", n + 1)?;
         match phase {
@@ -267,6 +275,21 @@ fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
             QuitMode::FirstDone => "ends early when the first worker is done",
         }
     )
+}
+
+/// The number of stages, if the script is nothing but all stages of a pattern, each measured.
+fn only_stages(plan: &Plan) -> Option<u64> {
+    let stages = plan.pattern()?.stages.len();
+    let measured = (0u32..).zip(plan.script.chunks(5)).all(|(k, phases)| {
+        matches!(phases, [
+            Phase::StartStage { stage },
+            Phase::OpenWindow,
+            Phase::Wait { until: Until::Done { at_most: None }, snapshots: None },
+            Phase::CloseWindow,
+            Phase::Stop,
+        ] if *stage == k)
+    });
+    (measured && plan.script.len() == 5 * stages).then_some(stages as u64)
 }
 
 fn operations(n: u64) -> String {

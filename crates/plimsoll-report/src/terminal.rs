@@ -2,6 +2,7 @@
 
 use crate::filebench;
 use crate::format::{latency, mib_per_s, percent, rate};
+use crate::stages;
 use crate::table::Table;
 use crate::text::{Paint, paragraph, shorten, whole};
 use plimsoll_plan::{Bytes, Count, counted, show_duration};
@@ -37,9 +38,15 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     let mut out = String::new();
     let paint = Paint(layout.color);
     headline(&mut out, run, layout);
-    if !run.operations.is_empty() {
+    let stages = stages::operations(run);
+    let operations = if stages.is_empty() {
+        &run.operations
+    } else {
+        &stages
+    };
+    if !operations.is_empty() {
         out.push('\n');
-        out.push_str(&table(&run.operations, layout));
+        out.push_str(&table(operations, layout));
     }
     out.push('\n');
     if run.window_number > 0 {

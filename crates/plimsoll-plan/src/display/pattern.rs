@@ -37,21 +37,39 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
     if let Some(bytes) = p.hold_memory {
         writeln!(f, "    memory is taken until {} are free", Bytes(bytes))?;
     }
-    for s in &p.stages {
-        stage(f, plan, s)?;
+    let mut rest = &p.stages[..];
+    while let Some(first) = rest.first() {
+        let alike = rest.iter().take_while(|s| is_alike(first, s)).count();
+        let (these, others) = rest.split_at(alike);
+        stage(f, plan, first, these)?;
+        rest = others;
     }
     Ok(())
 }
 
-fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage) -> fmt::Result {
-    write!(f, "    {} {}: ", s.name, s.iteration + 1)?;
+/// Whether two stages differ in nothing but when they come and how long they wait.
+fn is_alike(a: &Stage, b: &Stage) -> bool {
+    let same = Stage {
+        iteration: a.iteration,
+        waiting_factor: a.waiting_factor,
+        ..b.clone()
+    };
+    *a == same
+}
+
+/// Stages that are alike, in one line.
+fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage, alike: &[Stage]) -> fmt::Result {
+    let number = |s: &Stage| u64::from(s.iteration) + 1;
+    match (number(s), alike.last().map_or(0, number)) {
+        (1, 1) => write!(f, "    {}: ", s.name)?,
+        (first, last) if first == last => write!(f, "    {} {first}: ", s.name)?,
+        (first, last) => write!(f, "    {} {first} to {last}: ", s.name)?,
+    }
     match &s.work {
         StageWork::Objects(l) => objects(f, plan, l)?,
         StageWork::Transfers(t) => transfers(f, plan, t)?,
     }
-    if s.waiting_factor > 0.0 {
-        write!(f, "; waits {} times each operation", s.waiting_factor)?;
-    }
+    waits(f, alike)?;
     if let Some(wall) = s.stonewall {
         let then = if wall.wear_out {
             ", then all do as many rounds as the fastest"
@@ -73,11 +91,19 @@ fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage) -> fmt::Result {
     f.write_str("\n")
 }
 
-fn rounds(r: Rounds) -> String {
-    match r {
-        Rounds::Count(n) => Count(n).to_string(),
-        Rounds::Made => "as many as were made".into(),
-        Rounds::Left { window, .. } => format!("what is left, {}", Count(window)),
+/// The waiting of stages that are alike; each factor once.
+fn waits(f: &mut Formatter<'_>, alike: &[Stage]) -> fmt::Result {
+    let mut factors: Vec<f64> = alike.iter().map(|s| s.waiting_factor).collect();
+    factors.sort_by(f64::total_cmp);
+    factors.dedup();
+    match factors.as_slice() {
+        [none] if *none == 0.0 => Ok(()),
+        [one] => write!(f, "; waits {one} times each operation"),
+        several => {
+            let shown: Vec<String> = several.iter().map(f64::to_string).collect();
+            let shown = shown.join(", ");
+            write!(f, "; waits {shown} times each operation, in turn")
+        }
     }
 }
 
@@ -95,14 +121,25 @@ fn shift(s: Shift) -> String {
 fn objects(f: &mut Formatter<'_>, plan: &Plan, l: &ObjectLoop) -> fmt::Result {
     let row = |id: OperationId| row_name(plan, id);
     if let Some(id) = l.make_sets {
-        write!(f, "{} for each set; ", row(id))?;
+        let between = if l.steps.is_empty() { "" } else { "; " };
+        write!(f, "{} for each set{between}", row(id))?;
     }
-    let order = if l.set_by_set {
-        "objects of each set in turn"
-    } else {
-        "rounds over all sets"
+    if l.steps.is_empty() {
+        return match l.remove_sets {
+            Some(id) => write!(f, "{} for each set", row(id)),
+            None => Ok(()),
+        };
+    }
+    let rounds = match l.rounds {
+        Rounds::Count(n) => counted(n, "round", "rounds"),
+        Rounds::Made => "every object that was made".into(),
+        Rounds::Left { window, .. } => format!("what is left, {} a set", Count(window)),
     };
-    write!(f, "{} {order}:", rounds(l.rounds))?;
+    let order = match l.set_by_set {
+        true => "set by set",
+        false => "over all sets",
+    };
+    write!(f, "{rounds}, {order}:")?;
     for (i, step) in l.steps.iter().enumerate() {
         let op = match step.op {
             ObjectOp::Create { sync: true } => "make and flush",
@@ -130,19 +167,17 @@ fn objects(f: &mut Formatter<'_>, plan: &Plan, l: &ObjectLoop) -> fmt::Result {
 }
 
 fn transfers(f: &mut Formatter<'_>, plan: &Plan, t: &TransferLoop) -> fmt::Result {
-    let what = if t.write { "writes" } else { "reads" };
-    let place = if t.strided {
-        "strided over one shared object"
-    } else {
-        "one after the other"
+    let number = match t.rounds {
+        Rounds::Count(n) => Count(n).to_string(),
+        Rounds::Made | Rounds::Left { .. } => "as many as were made:".into(),
     };
-    write!(
-        f,
-        "{} {what} of {} ({}), {place}",
-        rounds(t.rounds),
-        Bytes(t.size),
-        shift(t.owner)
-    )?;
+    let what = if t.write { "writes" } else { "reads" };
+    let place = match t.strided {
+        true => "strided over one shared object",
+        false => "one after the other",
+    };
+    let (size, owner) = (Bytes(t.size), shift(t.owner));
+    write!(f, "{number} {what} of {size} ({owner}), {place}")?;
     if let Some(id) = t.sync {
         write!(f, "; then {}", row_name(plan, id))?;
     }
