@@ -132,7 +132,9 @@ impl Preflight {
             match marker::look(crew, plan, guard) {
                 Err(e) => self.refuse(e.to_string()),
                 Ok(found) => {
-                    if let Some(why) = marker::pattern_refusal(plan, &found) {
+                    // A target that keeps nothing has nothing that may not fit.
+                    let keeps = crew.target.keeps_files();
+                    if let Some(why) = marker::pattern_refusal(plan, &found).filter(|_| keeps) {
                         self.refuse(why);
                     }
                     if let Found::Ours(marker) = found {

@@ -91,7 +91,7 @@ pub fn lower(options: &Options, ranks: u32, position: Option<u64>) -> Result<Pla
     plan.seed = options.seed;
     plan.place = WorkPlace {
         dir: options.place.dir.clone(),
-        guards: vec![options.place.root.clone()],
+        guards: vec![pattern.root.clone()],
         temporary: false,
     };
     plan.options.keep = pattern.leaves_objects;
