@@ -224,7 +224,9 @@ pub(crate) fn page(rows: &[Row], machine: &Machine, quick: bool) -> String {
          is the median of the rounds, with the least and the greatest behind it; a ratio is Plimsoll's figure over the other's in the same \
          round: median, least and greatest. A hand-written loop calls `pread`, or \
          `fstatat`, `openat`, `pwrite`, `close` and `unlinkat`, on the same files from a thread of \
-         its own, reads the clock before and after each and adds up the difference; it has its \
+         its own, reads the system's clock before and after each and adds up the difference \
+         (Plimsoll reads the processor's counter, which takes less, so that a ratio may be above \
+         1); it has its \
          paths ready, opens without the checks that keep Plimsoll inside its directory, and \
          does nothing else. *All included* means the length of the window over its operations: \
          choosing the file and the position, naming it, two readings of the clock, recording.\n\n\

@@ -9,6 +9,8 @@ mod support;
 
 #[path = "conformance/aio.rs"]
 mod aio;
+#[path = "conformance/at_once.rs"]
+mod at_once;
 #[path = "conformance/denied.rs"]
 mod denied;
 #[path = "conformance/files.rs"]
