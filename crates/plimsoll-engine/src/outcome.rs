@@ -57,6 +57,8 @@ pub struct Window {
     pub started: SystemTime,
     /// What the process and the machine used.
     pub system: SystemUse,
+    /// Share of its processors that the run used of a machine, of that where it was greatest.
+    pub client_share: Option<f64>,
 }
 
 /// A fileset that was made.
@@ -140,7 +142,7 @@ pub struct Reason {
 }
 
 /// What testrandvar drew.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Drawn {
     /// Name of the operation.
     pub name: String,
@@ -149,7 +151,7 @@ pub struct Drawn {
 }
 
 /// Mean and deviation of numbers as they come (Welford 1962).
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct VariableStats {
     /// Numbers.
     pub count: u64,

@@ -25,6 +25,14 @@ pub fn may_run_on(cpu: u32) -> bool {
         && rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(cpu))
 }
 
+/// The processors that the calling thread may run on; none if the system does not say.
+pub fn processors() -> impl Iterator<Item = u32> {
+    let set = rustix::thread::sched_getaffinity(None).ok();
+    (0..CpuSet::MAX_CPU)
+        .filter(move |cpu| set.is_some_and(|set| set.is_set(*cpu)))
+        .map(|cpu| cpu as u32)
+}
+
 /// Sets the nice value of the calling thread, −20 to 19.
 ///
 /// # Errors

@@ -47,6 +47,8 @@ struct Neighbour {
     settled: bool,
     /// It has said that it ends, or is gone: nobody to make calls with.
     ended: bool,
+    /// Its process is no more.
+    gone: bool,
 }
 
 struct Part {
@@ -104,9 +106,9 @@ impl<L: Link> Group<L> {
             match heard {
                 Heard::Frame(bytes) => match Frame::decode(bytes) {
                     Some(frame) => self.hear(from, frame),
-                    None => self.lose(from, "it sent what no rank of this version sends"),
+                    None => self.lose(from, "it sent what no rank of this version sends", false),
                 },
-                Heard::Gone(reason) => self.lose(from, &reason),
+                Heard::Gone(reason) => self.lose(from, &reason, true),
             }
         }
         any
@@ -131,11 +133,12 @@ impl<L: Link> Group<L> {
         }
     }
 
-    /// A neighbour is gone; that is a failure unless it had said so.
-    fn lose(&self, from: usize, reason: &str) {
+    /// A neighbour is gone, or as good as that; that is a failure unless it had said so.
+    fn lose(&self, from: usize, reason: &str, gone: bool) {
         let settled = {
             let neighbour = &mut self.state.borrow_mut().heard[from];
             neighbour.ended = true;
+            neighbour.gone |= gone;
             std::mem::replace(&mut neighbour.settled, true)
         };
         if !settled {
@@ -406,6 +409,15 @@ impl<L: Link> Ranks for Group<L> {
     fn fail(&self, reason: &str) {
         self.spread_failure(RankError::new(self.place.rank, reason));
         self.settle(Pace::Brisk);
+    }
+
+    fn wait_for_ends(&self, limit: Duration) -> bool {
+        if !L::TELLS_ENDS {
+            return self.neighbours.is_empty();
+        }
+        self.wait_until(Pace::Calm, Some(limit), || {
+            self.state.borrow().heard.iter().all(|n| n.gone)
+        })
     }
 
     fn request_stop(&self) {

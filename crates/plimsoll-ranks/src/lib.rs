@@ -109,6 +109,11 @@ pub trait Ranks {
     /// have answered, or after [`PATIENCE`].
     fn fail(&self, reason: &str);
 
+    /// After a failure: waits until the neighbours in the tree have ended, so that they change
+    /// nothing any more, but not longer than `limit`; whether they have. MPI does not tell that a
+    /// process has ended: there the answer is `false`, unless there are no neighbours.
+    fn wait_for_ends(&self, limit: std::time::Duration) -> bool;
+
     /// Asks all ranks to stop the run in order. Does not wait.
     fn request_stop(&self);
 

@@ -15,6 +15,9 @@ pub enum Heard {
 ///
 /// Neighbours are numbered as in [`Place::neighbours`](crate::tree::Place::neighbours).
 pub trait Link {
+    /// Whether [`Heard::Gone`] comes from a neighbour whose process has ended.
+    const TELLS_ENDS: bool;
+
     /// Sends a short frame without waiting. Frames to a neighbour that is gone vanish.
     fn post(&self, to: usize, frame: Vec<u8>);
 

@@ -93,6 +93,8 @@ impl MpiLink {
 }
 
 impl Link for MpiLink {
+    const TELLS_ENDS: bool = false;
+
     fn post(&self, to: usize, frame: Vec<u8>) {
         // MPI reads the frame until the request is done, whenever that is. At most three frames are
         // posted to a neighbour in the life of a process (stop, failure, end), so they are leaked.

@@ -66,6 +66,8 @@ impl SocketLink {
 }
 
 impl Link for SocketLink {
+    const TELLS_ENDS: bool = true;
+
     fn post(&self, to: usize, frame: Vec<u8>) {
         let peer = &mut self.peers.borrow_mut()[to];
         peer.push(&frame);

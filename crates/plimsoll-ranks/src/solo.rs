@@ -74,6 +74,10 @@ impl Ranks for Solo {
             .get_or_insert_with(|| RankError::new(0, reason));
     }
 
+    fn wait_for_ends(&self, _limit: std::time::Duration) -> bool {
+        true
+    }
+
     fn request_stop(&self) {
         self.stop.set(true);
     }

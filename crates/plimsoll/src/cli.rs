@@ -213,6 +213,9 @@ pub struct CleanArgs {
     /// Directory that an interrupted run left, or one that holds such directories
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
+    /// Clean it too if a run on another machine is said to use it: you know that it has ended
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Arguments of `plan`.

@@ -1,12 +1,16 @@
 //! What changes when the workers of a Plan are spread over several processes.
 
 use super::team::Team;
+use super::{ClockKind, Settings};
 use crate::store::Part;
-use plimsoll_plan::{FilesetId, Op, OpsLimit, Plan};
+use plimsoll_plan::{FilesetId, Op, OpsLimit, Phase, Plan, QuitMode};
 
 /// Why a Plan cannot be spread over so many ranks.
-pub(super) fn refusals(plan: &Plan, ranks: u32) -> Vec<String> {
+pub(super) fn refusals(plan: &Plan, settings: &Settings, ranks: u32) -> Vec<String> {
     let mut refusals = Vec::new();
+    if ranks > 1 && settings.clock == ClockKind::Virtual {
+        refusals.push("--clock virtual is one process's: run with one rank".into());
+    }
     if let Some(pattern) = plan.pattern() {
         if pattern.ranks != ranks {
             refusals.push(format!(
@@ -21,6 +25,17 @@ pub(super) fn refusals(plan: &Plan, ranks: u32) -> Vec<String> {
     }
     if ranks == 1 {
         return refusals;
+    }
+    let workers = plan.workers();
+    if workers < u64::from(ranks) {
+        refusals.push(format!(
+            "the workload has {workers} workers, fewer than the {ranks} ranks that share them"
+        ));
+    }
+    let starts = plan.script.iter().filter(|p| **p == Phase::Start).count();
+    if plan.quit == QuitMode::FirstDone && starts > 1 {
+        refusals
+            .push("`set mode quit firstdone` takes one start when there are several ranks".into());
     }
     for group in &plan.groups {
         group.program.for_each_op(&mut |row, _, op| {

@@ -1,6 +1,6 @@
 //! Cleaning up after runs that did not.
 
-use super::marker::{self, Found, Marker};
+use super::marker::{self, Found, Marker, Others};
 use super::store::Workplace;
 use super::{EngineError, Settings, crew_for};
 use plimsoll_plan::{Plan, RelPath};
@@ -11,23 +11,34 @@ use std::sync::Arc;
 /// Removes what runs left in a directory that carries Plimsoll's marker: the trees that the
 /// marker lists, the marker, and the directory itself if Plimsoll made it. Returns the paths of
 /// what was left because Plimsoll did not make it, relative to the work directory of the run.
+/// `force`: so too if the marker names a process of another machine, which may be alive.
 ///
 /// # Errors
 /// [`EngineError::Refused`] if the directory carries no marker or a run is using it,
 /// [`EngineError::Failed`] if something could not be removed.
-pub fn clean(dir: &Path, settings: &Settings) -> Result<Vec<String>, EngineError> {
+pub fn clean(dir: &Path, settings: &Settings, force: bool) -> Result<Vec<String>, EngineError> {
     let dir = std::path::absolute(dir).map_err(EngineError::refused)?;
     // A path that ends in a dot is the directory before it.
     let dir: PathBuf = dir.components().collect();
     let mut plan = Plan::empty("clean");
     plan.place.dir = dir;
-    let look = Look { plan: &plan };
+    let others = match force {
+        true => Others::Ended,
+        false => Others::Respect,
+    };
+    let look = Look {
+        plan: &plan,
+        others,
+    };
     let marker = plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, look)
         .map_err(EngineError::refused)??;
     let work_dir = work_dir(&plan.place.dir, &marker.guard)?;
     plan.place.dir = work_dir;
     plan.place.guards = vec![marker.guard];
-    let clean = Clean { plan: &plan };
+    let clean = Clean {
+        plan: &plan,
+        others,
+    };
     plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, clean)
         .map_err(EngineError::refused)?
 }
@@ -51,6 +62,7 @@ fn work_dir(dir: &Path, guard: &RelPath) -> Result<PathBuf, EngineError> {
 
 struct Look<'a> {
     plan: &'a Plan,
+    others: Others,
 }
 
 impl Visitor for Look<'_> {
@@ -58,7 +70,8 @@ impl Visitor for Look<'_> {
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
         let crew = crew_for(Arc::new(target), self.plan)?;
-        match marker::look(&crew, self.plan, &RelPath::default()).map_err(EngineError::refused)? {
+        let found = marker::look(&crew, self.plan, &RelPath::default(), self.others);
+        match found.map_err(EngineError::refused)? {
             Found::Ours(marker) => Ok(marker),
             Found::Nothing | Found::Empty => Err(EngineError::Refused(format!(
                 "`{}` carries no marker of Plimsoll: there is nothing to clean",
@@ -70,6 +83,7 @@ impl Visitor for Look<'_> {
 
 struct Clean<'a> {
     plan: &'a Plan,
+    others: Others,
 }
 
 impl Visitor for Clean<'_> {
@@ -77,7 +91,7 @@ impl Visitor for Clean<'_> {
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
         let crew = crew_for(Arc::new(target), self.plan)?;
-        let mut place = Workplace::claim(&crew, self.plan)?;
+        let mut place = Workplace::claim(&crew, self.plan, self.others)?;
         let left = place.clean_listed();
         left.map_err(|e| place.failed(e))
     }

@@ -147,6 +147,20 @@ impl User {
         let me = Self::me();
         self.host == me.host && self.pid != me.pid && start_of(self.pid) == Some(self.start)
     }
+
+    /// Whether the process is, or was, one of another machine, of which nothing can be told here.
+    fn is_elsewhere(&self) -> bool {
+        self.host != Self::me().host
+    }
+}
+
+/// What becomes of a directory that a run of another machine is said to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// It is left alone: the run may be going on.
+    Respect,
+    /// Somebody knows that the run has ended.
+    Ended,
 }
 
 /// Field 22 of `/proc/PID/stat`; the name before it may hold spaces, so it is counted from the
@@ -187,6 +201,11 @@ pub(crate) enum GuardError {
     InTheWay(String),
     #[error("`{0}` is in use by another run (process {1})")]
     InUse(String, u32),
+    #[error(
+        "`{0}` is in use by process {2} of machine `{1}`, unless that has died: `plimsoll clean` \
+         there removes what it left, or here with --force"
+    )]
+    Elsewhere(String, String, u32),
     #[error("`{0}/{MARKER}` cannot be read as a marker of this version: {1}")]
     Unreadable(String, String),
     #[error("`{0}`: {1}")]
@@ -207,6 +226,7 @@ pub(crate) fn look<T: Target>(
     crew: &Crew<T>,
     plan: &Plan,
     guard: &RelPath,
+    others: Others,
 ) -> Result<Found, GuardError> {
     let shown = plan.place.dir.join(guard.as_str()).display().to_string();
     let io = |e: OpError| GuardError::Io(shown.clone(), e);
@@ -244,9 +264,24 @@ pub(crate) fn look<T: Target>(
         let version = format!("it has version {}", marker.plimsoll);
         return Err(GuardError::Unreadable(shown, version));
     }
-    match marker.used_by.as_ref().filter(|u| u.is_another()) {
-        Some(user) => Err(GuardError::InUse(shown, user.pid)),
-        None => Ok(Found::Ours(marker)),
+    match &marker.used_by {
+        Some(user) if user.is_another() => Err(GuardError::InUse(shown, user.pid)),
+        Some(user) if user.is_elsewhere() && others == Others::Respect => {
+            Err(GuardError::Elsewhere(shown, user.host.clone(), user.pid))
+        }
+        _ => Ok(Found::Ours(marker)),
+    }
+}
+
+/// The marker of a guarded directory; `None` if there is none that can be read.
+pub(crate) fn read<T: Target>(crew: &Crew<T>, guard: &RelPath) -> Result<Option<Marker>, OpError> {
+    let text = crew.one(async |session| {
+        session.locate(|path| path.extend_from_slice(marker_path(guard).as_bytes()));
+        session.get().await
+    });
+    match text.and_then(|r| r) {
+        Err(OpError(Errno::NOENT)) => Ok(None),
+        other => Ok(serde_json::from_slice(&other?).ok()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a run would need, and whether it may begin.
 
 use super::crew::Crew;
-use super::marker::{self, Found, TreeState};
+use super::marker::{self, Found, Others, TreeState};
 use super::{EngineError, Settings};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, WorkerGroup};
 use plimsoll_target::{Purpose, Space, Target, Visitor};
@@ -46,8 +46,17 @@ pub struct Preflight {
 /// # Errors
 /// [`EngineError::Refused`] if not even that can be said.
 pub fn preflight(plan: &Plan, settings: &Settings) -> Result<Preflight, EngineError> {
+    look(plan, settings, 1)
+}
+
+/// The same, where the Plan's workers are those of several ranks.
+pub(super) fn look(plan: &Plan, settings: &Settings, ranks: u32) -> Result<Preflight, EngineError> {
     plan.check().map_err(EngineError::refused)?;
-    let look = Look { plan, settings };
+    let look = Look {
+        plan,
+        settings,
+        ranks,
+    };
     plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, look)
         .map_err(EngineError::refused)?
 }
@@ -55,6 +64,7 @@ pub fn preflight(plan: &Plan, settings: &Settings) -> Result<Preflight, EngineEr
 struct Look<'a> {
     plan: &'a Plan,
     settings: &'a Settings,
+    ranks: u32,
 }
 
 impl Visitor for Look<'_> {
@@ -63,7 +73,7 @@ impl Visitor for Look<'_> {
     fn visit<T: Target>(self, target: T) -> Self::Output {
         let crew = super::crew_for(Arc::new(target), self.plan)?;
         let layouts = layouts(self.plan)?;
-        inspect(&crew, self.plan, self.settings, layouts)
+        inspect(&crew, self.plan, self.settings, self.ranks, layouts)
     }
 }
 
@@ -82,46 +92,71 @@ pub(crate) fn inspect<T: Target>(
     crew: &Crew<T>,
     plan: &Plan,
     settings: &Settings,
+    ranks: u32,
     layouts: Vec<Arc<Layout>>,
 ) -> Result<Preflight, EngineError> {
     let space = crew
         .target
         .space()
         .map_err(|e| EngineError::Refused(format!("`{}`: {e}", plan.place.dir.display())))?;
-    let mut found = Preflight {
-        reusable: vec![false; layouts.len()],
-        bytes_needed: 0,
-        inodes_needed: 0,
-        bytes_at_most: 0,
-        space,
-        populate_estimate: Duration::ZERO,
-        buffer_bytes: buffers(crew, plan),
-        target: crew.target.describe(),
-        refusals: vec![],
-        layouts,
-    };
+    let mut found = Preflight::of(crew, plan, ranks, layouts);
+    found.space = space;
     found.guards(crew, plan);
     if crew.target.keeps_files() {
         found.sizes(plan);
     }
-    found.limits(plan);
+    found.limits(plan, ranks);
     found.settings(crew, plan, settings);
     Ok(found)
 }
 
-/// Bytes of all workers' buffers.
-fn buffers<T: Target>(crew: &Crew<T>, plan: &Plan) -> u64 {
+/// Why a rank cannot take part in a run that rank 0 has begun.
+pub(super) fn of_member<T: Target>(
+    crew: &Crew<T>,
+    plan: &Plan,
+    settings: &Settings,
+    ranks: u32,
+) -> Vec<String> {
+    let mut found = Preflight::of(crew, plan, ranks, vec![]);
+    found.limits(plan, ranks);
+    found.settings(crew, plan, settings);
+    found.refusals
+}
+
+/// Workers of a group that a rank has at most.
+fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
+    group.workers().div_ceil(u64::from(ranks.max(1)))
+}
+
+/// Bytes of the buffers of a rank's workers.
+fn buffers<T: Target>(crew: &Crew<T>, plan: &Plan, ranks: u32) -> u64 {
     if !crew.target.keeps_files() {
         return 0;
     }
     let of = |g: &WorkerGroup| {
         let whole = crate::worker::whole_file_buffer(plan, g);
-        g.workers().saturating_mul(g.memory.max(whole))
+        workers_of(g, ranks).saturating_mul(g.memory.max(whole))
     };
     plan.groups.iter().map(of).fold(0, u64::saturating_add)
 }
 
 impl Preflight {
+    /// Before anything was looked at.
+    fn of<T: Target>(crew: &Crew<T>, plan: &Plan, ranks: u32, layouts: Vec<Arc<Layout>>) -> Self {
+        Self {
+            reusable: vec![false; layouts.len()],
+            bytes_needed: 0,
+            inodes_needed: 0,
+            bytes_at_most: 0,
+            space: None,
+            populate_estimate: Duration::ZERO,
+            buffer_bytes: buffers(crew, plan, ranks),
+            target: crew.target.describe(),
+            refusals: vec![],
+            layouts,
+        }
+    }
+
     fn refuse(&mut self, reason: impl Into<String>) {
         self.refusals.push(reason.into());
     }
@@ -129,7 +164,7 @@ impl Preflight {
     fn guards<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan) {
         let mut trees = Vec::new();
         for guard in &plan.place.guards {
-            match marker::look(crew, plan, guard) {
+            match marker::look(crew, plan, guard, Others::Respect) {
                 Err(e) => self.refuse(e.to_string()),
                 Ok(found) => {
                     // A target that keeps nothing has nothing that may not fit.
@@ -211,7 +246,7 @@ impl Preflight {
         }
     }
 
-    fn limits(&mut self, plan: &Plan) {
+    fn limits(&mut self, plan: &Plan, ranks: u32) {
         if let Some(memory) = available_memory().filter(|m| self.buffer_bytes > *m) {
             self.refuse(format!(
                 "the workers' buffers take {} (memsize times workers, or the files that are read whole) and the machine has {} \
@@ -223,7 +258,7 @@ impl Preflight {
         let slots: u64 = plan
             .groups
             .iter()
-            .map(|g| g.workers() * u64::from(crate::worker::Compiled::new(plan, g).slots))
+            .map(|g| workers_of(g, ranks) * u64::from(crate::worker::Compiled::new(plan, g).slots))
             .sum();
         let files = plimsoll_lane::os::raise_open_files();
         if slots + OWN_DESCRIPTORS > files {

@@ -1,6 +1,7 @@
 //! A part of a run in which workers work: from their start to their stop.
 
 use super::crew::Crew;
+use super::host::Host;
 use super::lanes::{Bell, Gate, LanePlan, LaneRest, WorkerId, assign, specs, workers};
 use super::team::{LocalStage, Team};
 use super::{ClockKind, EngineError, Event, Observer, Settings, Stop};
@@ -14,7 +15,7 @@ use plimsoll_measure::system::{Snapshot, SystemUse};
 use plimsoll_measure::{
     Clock, Collector, Interval, Nanos, OpTotals, RankRow, RankStage, Recorder, WindowState,
 };
-use plimsoll_plan::{OpsLimit, Phase, Plan, Snapshots, Until};
+use plimsoll_plan::{OpsLimit, Phase, Plan, QuitMode, Snapshots, Until};
 use plimsoll_ranks::News;
 use plimsoll_target::Target;
 use std::sync::Arc;
@@ -255,7 +256,10 @@ impl<'a> Segment<'a> {
             Phase::CloseWindow => self.close_window(observer),
             Phase::Echo { .. } | Phase::System { .. } if !self.team.leads() => {}
             Phase::Echo { text } => observer.event(Event::Echo(text)),
-            Phase::System { command } => super::shell(command, self.stop, self.outcome)?,
+            Phase::System { command } => {
+                let stopped = || self.stop.is_requested();
+                super::runner::shell(command, &stopped, self.outcome)?;
+            }
             // Trees are made before workers start; a second start has nothing to start.
             Phase::Populate { .. } | Phase::Start | Phase::StartStage { .. } | Phase::Stop => {}
         }
@@ -320,6 +324,11 @@ impl<'a> Segment<'a> {
     /// Whether somebody or something ended the run before its script did.
     fn is_cut_short(&self) -> bool {
         self.outcome.interrupted || lock(&self.shared.failure).is_some()
+    }
+
+    /// Whether a worker of this rank is done and the run ends with the first that is.
+    fn is_first_done(&self) -> bool {
+        self.plan.quit == QuitMode::FirstDone && self.shared.live.load(Relaxed) < self.all.len()
     }
 
     /// Whether the workers have all ended or are about to.
@@ -390,7 +399,7 @@ impl<'a> Segment<'a> {
 
     /// Tells the other ranks when this one stops early, and hears when one of them does.
     fn listen(&mut self) {
-        if self.is_cut_short() {
+        if self.is_cut_short() || self.is_first_done() {
             self.team.ask_to_stop();
         }
         match self.team.news() {
@@ -578,9 +587,11 @@ impl<'a> Segment<'a> {
         if self.kind != LaneKind::Virtual && open.announced {
             self.check_clock(length, open.instant.elapsed());
         }
+        let used_s = system.process.as_ref().map(|p| p.user_s + p.system_s);
         self.outcome.windows.push(Window {
             totals,
             started: open.started,
+            client_share: Host::of_this_process(Vec::from_iter(used_s)).share(0, system.seconds),
             system,
         });
     }
@@ -636,7 +647,7 @@ impl<'a> Segment<'a> {
         for text in lock(&self.shared.said).drain(..) {
             observer.event(Event::Echo(&text));
         }
-        if self.is_cut_short() {
+        if self.is_cut_short() || self.is_first_done() {
             self.team.ask_to_stop();
         }
         self.outcome.notes.append(&mut lock(&self.shared.notes));

@@ -1,31 +1,27 @@
 //! The work directory through a run: guarded, populated, cleaned.
 
+use super::EngineError;
 use super::crew::{Crew, CrewError};
-use super::marker::{self, Found, Marker, Tree, TreeState, User};
-use super::tree::{self, Progress};
-use super::{EngineError, Event, Observer};
-use crate::outcome::Populated;
-use plimsoll_plan::{FilesetId, Layout, Plan, RelPath};
+use super::marker::{self, Found, Marker, Others, Tree, TreeState, User};
+use super::tree;
+use plimsoll_plan::{FilesetId, Plan, RelPath};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 /// A guarded directory and its marker.
-struct Guarded {
+pub(super) struct Guarded {
     guard: RelPath,
-    marker: Marker,
+    pub(super) marker: Marker,
 }
 
 /// The work directory of a run.
 pub(crate) struct Workplace<'a, T: Target> {
-    crew: &'a Crew<T>,
-    plan: &'a Plan,
+    pub(super) crew: &'a Crew<T>,
+    pub(super) plan: &'a Plan,
     guarded: Vec<Guarded>,
     /// Directories above the guarded ones that did not exist, outermost first.
     made_above: Vec<String>,
-    populated: Vec<FilesetId>,
+    pub(super) populated: Vec<FilesetId>,
     /// Another process of the run claimed the directories, and cleans them.
     of_another: bool,
 }
@@ -49,7 +45,11 @@ impl<'a, T: Target> Workplace<'a, T> {
     }
 
     /// Checks the guarded directories and puts markers into them.
-    pub(crate) fn claim(crew: &'a Crew<T>, plan: &'a Plan) -> Result<Self, EngineError> {
+    pub(crate) fn claim(
+        crew: &'a Crew<T>,
+        plan: &'a Plan,
+        others: Others,
+    ) -> Result<Self, EngineError> {
         let mut place = Self {
             crew,
             plan,
@@ -64,7 +64,7 @@ impl<'a, T: Target> Workplace<'a, T> {
         // All are looked at before the first is touched.
         let mut found = Vec::new();
         for guard in &plan.place.guards {
-            let look = marker::look(crew, plan, guard).map_err(EngineError::refused)?;
+            let look = marker::look(crew, plan, guard, others).map_err(EngineError::refused)?;
             if let Some(why) = marker::pattern_refusal(plan, &look) {
                 return Err(EngineError::Refused(why));
             }
@@ -113,7 +113,7 @@ impl<'a, T: Target> Workplace<'a, T> {
     }
 
     /// Makes the directories that lead to a guarded one; returns those that were missing.
-    fn make_dirs_above(&self, guard: &RelPath) -> Result<Vec<String>, CrewError> {
+    pub(super) fn make_dirs_above(&self, guard: &RelPath) -> Result<Vec<String>, CrewError> {
         let mut made = Vec::new();
         for (at, _) in guard.as_str().match_indices('/') {
             let above = &guard.as_str()[..at];
@@ -137,7 +137,7 @@ impl<'a, T: Target> Workplace<'a, T> {
         }
     }
 
-    fn guard_of(&mut self, root: &RelPath) -> Option<&mut Guarded> {
+    pub(super) fn guard_of(&mut self, root: &RelPath) -> Option<&mut Guarded> {
         let above = |g: &RelPath| {
             g.as_str().is_empty()
                 || root == g
@@ -147,7 +147,11 @@ impl<'a, T: Target> Workplace<'a, T> {
     }
 
     /// Sets what the marker says of a tree; `None` takes it out.
-    fn note_tree(&mut self, root: &RelPath, tree: Option<Tree>) -> Result<(), CrewError> {
+    pub(super) fn note_tree(
+        &mut self,
+        root: &RelPath,
+        tree: Option<Tree>,
+    ) -> Result<(), CrewError> {
         let crew = self.crew;
         let Some(guarded) = self.guard_of(root) else {
             return Ok(());
@@ -157,52 +161,9 @@ impl<'a, T: Target> Workplace<'a, T> {
         marker::write(crew, &guarded.guard, &guarded.marker)
     }
 
-    /// Makes a fileset's tree, or finds it made by an earlier run.
-    pub(crate) fn populate(
-        &mut self,
-        id: FilesetId,
-        layout: &Arc<Layout>,
-        observer: &mut dyn Observer,
-    ) -> Result<Populated, EngineError> {
-        let fileset = self.plan.fileset(id);
-        let sizes = layout.size_summary(true);
-        let leaf_dirs = layout.initial_leaf_dirs().iter();
-        let leaf_dirs: u32 = leaf_dirs.map(|w| w.count_ones()).sum();
-        let started = Instant::now();
-        let mut report = Populated {
-            fileset: fileset.name.clone(),
-            files: sizes.files,
-            dirs: u64::from(layout.dirs()) + u64::from(leaf_dirs),
-            bytes: sizes.total,
-            time: Default::default(),
-            reused: false,
-        };
-        if !self.crew.target.keeps_files() {
-            return Ok(report);
-        }
-        self.claim_root(id)?;
-        self.populated.push(id);
-        let (files, bytes) = (sizes.files, sizes.total);
-        observer.event(Event::PopulateStart {
-            fileset: &fileset.name,
-            files,
-            bytes,
-        });
-        let progress = Progress::default();
-        report.reused = self
-            .make_or_reuse(id, layout, &progress, &mut || {
-                let (files, bytes) = (progress.files.load(Relaxed), progress.bytes.load(Relaxed));
-                observer.event(Event::PopulateProgress { files, bytes });
-            })
-            .map_err(|e| self.failed(e))?;
-        report.time = started.elapsed();
-        observer.event(Event::PopulateEnd(&report));
-        Ok(report)
-    }
-
     /// Refuses a root that somebody else's files lie in: only a tree that the marker lists is
     /// Plimsoll's to replace.
-    fn claim_root(&mut self, id: FilesetId) -> Result<(), EngineError> {
+    pub(super) fn claim_root(&mut self, id: FilesetId) -> Result<(), EngineError> {
         let root = self.plan.fileset(id).root().unwrap_or_default();
         let listed = |g: &mut Guarded| g.marker.trees.iter().any(|t| t.root == root);
         if self.guard_of(&root).is_some_and(listed) {
@@ -211,45 +172,13 @@ impl<'a, T: Target> Workplace<'a, T> {
         marker::check_vacant(self.crew, self.plan, &root).map_err(EngineError::refused)
     }
 
-    /// `true` if the tree of an earlier run was found whole.
-    fn make_or_reuse(
-        &mut self,
-        id: FilesetId,
-        layout: &Layout,
-        progress: &Progress,
-        tell: &mut dyn FnMut(),
-    ) -> Result<bool, CrewError> {
-        let fileset = self.plan.fileset(id);
-        let root = fileset.root().unwrap_or_default();
-        let fingerprint = format!("{:016x}", layout.fingerprint());
-        let known = self
-            .guard_of(&root)
-            .and_then(|g| g.marker.trees.iter().find(|t| t.root == root).cloned());
-        if let Some(tree) = known {
-            let same = tree.fingerprint == fingerprint && tree.state == TreeState::Whole;
-            if same && tree::is_whole(self.crew, layout, fileset.trust_tree, &mut *tell)? {
-                return Ok(true);
-            }
-        }
-        let tree = |state| {
-            Some(Tree {
-                root: root.clone(),
-                fingerprint: fingerprint.clone(),
-                state,
-                names: None,
-            })
-        };
-        self.note_tree(&root, tree(TreeState::Making))?;
-        self.clear_root(&root, tell)?;
-        self.make_dirs_above(&root)?;
-        tree::make(self.crew, layout, progress, &mut *tell)?;
-        self.note_tree(&root, tree(TreeState::Whole))?;
-        Ok(false)
-    }
-
     /// Removes what an earlier run left at the root of a tree. The guarded directory may be the
     /// root itself, with the marker in it.
-    fn clear_root(&mut self, root: &RelPath, tell: &mut dyn FnMut()) -> Result<(), CrewError> {
+    pub(super) fn clear_root(
+        &mut self,
+        root: &RelPath,
+        tell: &mut dyn FnMut(),
+    ) -> Result<(), CrewError> {
         let left = tree::remove(self.crew, root.as_str(), None, &mut *tell)?;
         let marker = marker::marker_path(root);
         let foreign = left

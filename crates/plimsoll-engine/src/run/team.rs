@@ -1,8 +1,9 @@
 //! The ranks of a run as the engine sees them: what goes wrong at one of them is known at all,
 //! and what they measured becomes one result.
 
-use super::EngineError;
-use crate::outcome::{Failure, Outcome, ProcessFigures, StageOutcome, Window};
+use super::host::{self, Hosts};
+use super::{EngineError, Stop};
+use crate::outcome::{Drawn, Failure, Outcome, ProcessFigures, StageOutcome, Window};
 use crate::worker::{RankStates, Sample};
 use plimsoll_measure::{Interval, RankStage, WindowTotals};
 use plimsoll_plan::{Advances, Pattern, Plan, Samples, StageWork};
@@ -10,12 +11,16 @@ use plimsoll_ranks::{News, RankError, Ranks};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
 
 /// The ranks of a run.
 pub(crate) struct Team<'a> {
     ranks: &'a dyn Ranks,
     /// The others were asked to stop.
     told: Cell<bool>,
+    /// Workers have worked: an earlier request to stop was for them.
+    spent: Cell<bool>,
 }
 
 /// An error on its way to the other ranks.
@@ -32,6 +37,7 @@ struct Report {
     windows: Vec<WindowTotals>,
     /// Processor time of the rank's process in each window: user and system, in seconds.
     cpu: Vec<(f64, f64)>,
+    hosts: Hosts,
     /// One for each window and place in it.
     intervals: BTreeMap<(u32, u64), Interval>,
     failure: Option<(u32, Failure)>,
@@ -39,7 +45,21 @@ struct Report {
     stuck: Vec<String>,
     notes: Vec<String>,
     lanes: usize,
+    variables: Vec<Drawn>,
     processes: Vec<ProcessFigures>,
+}
+
+/// How long the other ranks may take to end after one was lost: as long as a worker may take to
+/// come back from a system call.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// How much an error, or its absence, counts beside those of other ranks.
+fn weight(trouble: &[u8]) -> u8 {
+    match unpack::<Option<(u32, Trouble)>>(trouble) {
+        Ok(None) => 0,
+        Ok(Some((_, Trouble::Interrupted))) => 1,
+        Ok(Some(_)) | Err(_) => 2,
+    }
 }
 
 /// How a part of a run ended, for every rank to know.
@@ -70,6 +90,7 @@ impl<'a> Team<'a> {
         Self {
             ranks,
             told: Cell::new(false),
+            spent: Cell::new(false),
         }
     }
 
@@ -103,9 +124,10 @@ impl<'a> Team<'a> {
             };
             (self.rank(), trouble)
         });
-        let first = |mine: Vec<u8>, theirs: Vec<u8>| {
-            // An empty option is a single zero byte.
-            if mine == [0] { theirs } else { mine }
+        let first = |mine: Vec<u8>, theirs: Vec<u8>| match (weight(&theirs) > weight(&mine), theirs)
+        {
+            (true, theirs) => theirs,
+            (false, _) => mine,
         };
         let all = self
             .ranks
@@ -115,17 +137,62 @@ impl<'a> Team<'a> {
             .ranks
             .broadcast(all.unwrap_or_default())
             .map_err(lost)?;
-        let (value, trouble) = (result?, unpack::<Option<(u32, Trouble)>>(&all)?);
-        match trouble {
-            None => Ok(value),
-            Some((rank, Trouble::Refused(e))) => {
+        match (result, unpack::<Option<(u32, Trouble)>>(&all)?) {
+            (Err(e), None) => Err(e),
+            (Ok(value), None) => Ok(value),
+            // Who stopped because of another's error says that error.
+            (Err(e), _) if e != EngineError::Interrupted => Err(e),
+            (_, Some((rank, Trouble::Refused(e)))) => {
                 Err(EngineError::Refused(format!("rank {rank}: {e}")))
             }
-            Some((rank, Trouble::Failed(e))) => {
+            (_, Some((rank, Trouble::Failed(e)))) => {
                 Err(EngineError::Failed(format!("rank {rank}: {e}")))
             }
-            Some((_, Trouble::Interrupted)) => Err(EngineError::Interrupted),
+            (_, Some((_, Trouble::Interrupted))) => Err(EngineError::Interrupted),
         }
+    }
+
+    /// Tells the others, where they agree next, that this rank cannot go on; the error that all
+    /// have then.
+    pub(crate) fn give_up(&self, e: EngineError) -> EngineError {
+        self.agree::<()>(Err(e.clone())).err().unwrap_or(e)
+    }
+
+    /// The value of rank 0, at every rank.
+    pub(crate) fn share<V: Serialize + DeserializeOwned>(
+        &self,
+        value: V,
+    ) -> Result<V, EngineError> {
+        if self.is_alone() {
+            return Ok(value);
+        }
+        unpack(&self.ranks.broadcast(pack(&value)).map_err(lost)?)
+    }
+
+    /// Whether this rank is to stop, while no workers work: because somebody asked it, or another
+    /// rank, which hears of it; or because a rank was lost.
+    pub(crate) fn is_stopped(&self, stop: &Stop) -> bool {
+        if stop.is_requested() {
+            self.ask_to_stop();
+        }
+        match self.news() {
+            News::Nothing => {}
+            // It was for the workers, which have ended.
+            News::Stop if self.spent.get() => {}
+            News::Stop | News::Failed(_) => stop.request(),
+        }
+        stop.is_requested()
+    }
+
+    /// Once a rank was lost: waits a while until the others have ended, which is when they can
+    /// change nothing any more; whether they have.
+    pub(crate) fn wait_for_ends(&self) -> bool {
+        self.ranks.wait_for_ends(ENDING)
+    }
+
+    /// The part of `total` things in a row that falls to this rank.
+    pub(crate) fn portion(&self, total: u64) -> Range<u64> {
+        portion(total, self.rank(), self.size())
     }
 
     /// Whether any rank says so.
@@ -180,6 +247,7 @@ impl<'a> Team<'a> {
         stage: Option<LocalStage>,
         states: &mut Option<RankStates>,
     ) -> Result<Merged, EngineError> {
+        self.spent.set(true);
         let mut merged = Merged {
             intervals,
             samples: Vec::new(),
@@ -211,6 +279,7 @@ impl<'a> Team<'a> {
         let report = Report {
             windows: new.iter().map(|w| w.totals.clone()).collect(),
             cpu: new.iter().map(cpu).collect(),
+            hosts: host::of_this_rank(new.iter().map(cpu).map(|(u, s)| u + s).collect()),
             intervals: std::mem::take(&mut merged.intervals)
                 .into_iter()
                 .map(|i| ((i.window, i.index), i))
@@ -220,6 +289,7 @@ impl<'a> Team<'a> {
             stuck: outcome.stuck.clone(),
             notes: outcome.notes.clone(),
             lanes: outcome.lanes,
+            variables: outcome.variables.clone(),
             processes: outcome.processes.clone(),
         };
         let mut broken = None;
@@ -266,12 +336,14 @@ impl<'a> Team<'a> {
             {
                 (process.user_s, process.system_s) = (*user, *system);
             }
+            window.client_share = host::busiest(&all.hosts, i, window.system.seconds);
         }
         outcome.failure = all.failure.map(|(rank, failure)| failure.at_rank(rank));
         outcome.interrupted = all.interrupted;
         outcome.stuck = all.stuck;
         outcome.notes = all.notes;
         outcome.lanes = all.lanes;
+        outcome.variables = all.variables;
         outcome.processes = all.processes;
         outcome.processes.sort_by_key(|p| (p.group, p.number));
         Ok(())
@@ -378,6 +450,16 @@ fn share(total: u64, rank: u32, size: u32) -> u64 {
     total / size + u64::from(rank < total % size)
 }
 
+/// The part of `total` things in a row that falls to a rank, if each has as many as the next.
+fn portion(total: u64, rank: u32, size: u32) -> Range<u64> {
+    let at = |rank: u64| {
+        let at = u128::from(total) * u128::from(rank) / u128::from(size.max(1));
+        // No more than `total`.
+        at as u64
+    };
+    at(u64::from(rank))..at(u64::from(rank) + 1)
+}
+
 /// Where the ranks are after a stage.
 fn advanced(
     pattern: &Pattern,
@@ -422,6 +504,7 @@ impl Report {
                 Some(mine) => *mine = (mine.0 + user, mine.1 + system),
             }
         }
+        host::add(&mut self.hosts, other.hosts);
         for (key, theirs) in other.intervals {
             match self.intervals.get_mut(&key) {
                 None => drop(self.intervals.insert(key, theirs)),
@@ -442,6 +525,12 @@ impl Report {
             }
         }
         self.lanes += other.lanes;
+        for theirs in other.variables {
+            match self.variables.iter_mut().find(|v| v.name == theirs.name) {
+                None => self.variables.push(theirs),
+                Some(mine) => mine.stats.merge(&theirs.stats),
+            }
+        }
         self.processes.extend(other.processes);
     }
 }
@@ -449,6 +538,24 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn portions_follow_each_other_and_differ_by_one_at_most() {
+        for total in (0..40u64).chain([u64::MAX - 1]) {
+            for size in 1..9u32 {
+                let mut end = 0;
+                let mut lengths = Vec::new();
+                for rank in 0..size {
+                    let part = portion(total, rank, size);
+                    assert_eq!(part.start, end);
+                    end = part.end;
+                    lengths.push(part.end - part.start);
+                }
+                assert_eq!(end, total);
+                assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1);
+            }
+        }
+    }
 
     #[test]
     fn shares_add_up_and_differ_by_one_at_most() {

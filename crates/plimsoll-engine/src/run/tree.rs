@@ -6,6 +6,7 @@ use crate::sync::lock;
 use plimsoll_plan::{DirId, FileId, Layout};
 use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -52,6 +53,8 @@ impl<S: Session> Job<S> for MakeDirs<'_> {
 struct MakeFiles<'a> {
     layout: &'a Layout,
     progress: &'a Progress,
+    /// The first of them.
+    first: u64,
 }
 
 impl MakeFiles<'_> {
@@ -79,7 +82,7 @@ impl MakeFiles<'_> {
 
 impl<S: Session> Job<S> for MakeFiles<'_> {
     async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
-        let file = FileId(index as u32);
+        let file = FileId((self.first + index) as u32);
         if !self.layout.starts_with(file) {
             return Ok(());
         }
@@ -111,11 +114,10 @@ impl<S: Session> Job<S> for MakeLeafDirs<'_> {
     }
 }
 
-/// Makes the whole tree; its root's parent is there.
-pub(crate) fn make<T: Target>(
+/// Makes the directories of a tree; its root's parent is there.
+pub(crate) fn make_dirs<T: Target>(
     crew: &Crew<T>,
     layout: &Layout,
-    progress: &Progress,
     mut tell: impl FnMut(),
 ) -> Result<(), CrewError> {
     // Level by level: a directory is made after the one that holds it.
@@ -138,12 +140,23 @@ pub(crate) fn make<T: Target>(
         u64::from(layout.leaf_dirs()),
         &MakeLeafDirs { layout },
         &mut tell,
-    )?;
-    crew.all(
-        u64::from(layout.files()),
-        &MakeFiles { layout, progress },
-        &mut tell,
     )
+}
+
+/// Makes the files of a tree whose numbers are in `part`; the directories are there.
+pub(crate) fn make_files<T: Target>(
+    crew: &Crew<T>,
+    layout: &Layout,
+    part: Range<u64>,
+    progress: &Progress,
+    tell: impl FnMut(),
+) -> Result<(), CrewError> {
+    let files = MakeFiles {
+        layout,
+        progress,
+        first: part.start,
+    };
+    crew.all(part.end - part.start, &files, tell)
 }
 
 struct CheckFiles<'a> {

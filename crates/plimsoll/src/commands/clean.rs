@@ -33,16 +33,20 @@ pub fn run(args: &CleanArgs) -> Result<Exit, Stopped> {
     let mut exit = Exit::Valid;
     for place in marked {
         let shown = place.display();
-        match plimsoll_engine::clean(&place, &Settings::default()) {
+        match plimsoll_engine::clean(&place, &Settings::default(), args.force) {
             Ok(left) if left.is_empty() => _ = writeln!(said, "cleaned {shown}"),
             Ok(left) => {
                 _ = writeln!(said, "cleaned {shown}; Plimsoll did not make, and left:");
                 left.iter().for_each(|path| _ = writeln!(said, "  {path}"));
             }
-            Err(EngineError::Refused(e)) => return Err(Stopped::usage(e)),
+            // The others are cleaned all the same.
             Err(e) => {
                 crate::console::err(&format!("error: {e}\n"));
-                exit = Exit::Failed;
+                exit = match (e, exit) {
+                    (EngineError::Refused(_), Exit::Valid) => Exit::Usage,
+                    (EngineError::Refused(_), exit) => exit,
+                    _ => Exit::Failed,
+                };
             }
         }
     }

@@ -48,7 +48,7 @@ pub fn run(args: &MdArgs) -> Result<Exit, Stopped> {
             // The same arguments as those of rank 0, which have been found right.
             let options = Options::new(&args.md).map_err(Stopped::usage)?;
             let settings = settings(&options);
-            let c = run::circumstances(&plan, &settings, company.size());
+            let c = run::circumstances(&plan, &settings, &company);
             run::follow(&company, c, &settings, &stop, args.ranks.per_rank)
         }
     }
@@ -151,7 +151,7 @@ fn lead(
 ) -> Result<Exit, Stopped> {
     let options = &tools.options;
     let settings = settings(options);
-    let mut c = run::circumstances(plan, &settings, company.size());
+    let mut c = run::circumstances(plan, &settings, company);
     c.started = tools.started;
     let report = Report::new(options, plan);
     let screen = Screen::new(args.format, options.quiet, plan, tools.writer, stop.clone());

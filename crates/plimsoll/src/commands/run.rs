@@ -22,7 +22,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
     let stop = Stop::default();
     signals::stop_on_interrupt(&stop, company.leads())
         .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
-    let c = circumstances(&plan, &settings, company.size());
+    let c = circumstances(&plan, &settings, &company);
     if !company.leads() {
         return follow(&company, c, &settings, &stop, args.ranks.per_rank);
     }
@@ -65,7 +65,11 @@ pub(super) fn follow(
         return Ok(Exit::Valid);
     };
     if per_rank {
-        let own = Run::assemble(convert::measured(outcome, c));
+        let environment = environment(&c.plan, settings);
+        let own = Run::assemble(convert::measured(
+            outcome,
+            Circumstances { environment, ..c },
+        ));
         company.collect(own.to_json(), |_, _| ())?;
     }
     Ok(Exit::Valid)
@@ -131,9 +135,9 @@ pub(super) fn is_local(settings: &Settings) -> bool {
     settings.target.split(':').next() == Some("posix")
 }
 
-pub(super) fn circumstances(plan: &Plan, settings: &Settings, ranks: u32) -> Circumstances {
-    let first = plan.place.guards.first().cloned().unwrap_or_default();
-    let dir = workload::below(&plan.place.dir, &first);
+/// What is known of a run before it begins. Only rank 0 looks for the work directory, which it
+/// makes: a rank that looks before, and finds none, goes on finding none on NFS.
+pub(super) fn circumstances(plan: &Plan, settings: &Settings, company: &Company) -> Circumstances {
     Circumstances {
         plan: plan.clone(),
         target: settings.target.clone(),
@@ -142,9 +146,19 @@ pub(super) fn circumstances(plan: &Plan, settings: &Settings, ranks: u32) -> Cir
             plimsoll_engine::ClockKind::Virtual => ClockKind::Virtual,
         },
         started: SystemTime::now(),
-        environment: Environment::look(is_local(settings).then_some(dir.as_path())),
-        ranks,
+        environment: match company.leads() {
+            true => environment(plan, settings),
+            false => Environment::look(None),
+        },
+        ranks: company.size(),
     }
+}
+
+/// This machine, and the file system of the work directory.
+fn environment(plan: &Plan, settings: &Settings) -> Environment {
+    let first = plan.place.guards.first().cloned().unwrap_or_default();
+    let dir = workload::below(&plan.place.dir, &first);
+    Environment::look(is_local(settings).then_some(dir.as_path()))
 }
 
 /// The first line: what is run, and where its files go.

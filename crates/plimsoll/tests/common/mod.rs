@@ -302,3 +302,51 @@ impl Started {
         ended
     }
 }
+
+/// Sends a signal to a process.
+pub fn signal(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// The process that is this rank, below the one that was started.
+pub fn rank_of(started: u32, rank: u32) -> i32 {
+    let mut found = vec![started as i32];
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        found.extend(children_of(pid));
+        next += 1;
+    }
+    let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PLIMSOLL_LOCAL_RANK"];
+    let is_it = |pid: &&i32| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        program
+            == Path::new(env!("CARGO_BIN_EXE_plimsoll"))
+                .canonicalize()
+                .unwrap()
+            && environ.split(|&b| b == 0).any(|variable| {
+                let variable = String::from_utf8_lossy(variable);
+                let (name, value) = variable.split_once('=').unwrap_or_default();
+                names.contains(&name) && value.split('/').next() == Some(&rank.to_string())
+            })
+    };
+    *found.iter().find(is_it).expect("the rank runs")
+}
+
+/// The processes that a process has started.
+pub fn children_of(pid: i32) -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return vec![];
+    };
+    threads
+        .map(|thread| thread.unwrap().path().join("children"))
+        .flat_map(|path| {
+            std::fs::read_to_string(path)
+                .unwrap_or_default()
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .flat_map(|pid| pid.parse())
+        .collect()
+}

@@ -1,0 +1,131 @@
+//! How much of their machines' processors the ranks use.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread::available_parallelism;
+
+/// The machines of a run, by name.
+pub(super) type Hosts = BTreeMap<String, Host>;
+
+/// The ranks of one machine together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Host {
+    /// Processors that the ranks may use, all together: a launcher may bind each to its own.
+    cpus: BTreeSet<u32>,
+    /// Processors that a quota lets a rank use, if those are fewer than it may run on.
+    quota: Option<usize>,
+    /// Processor time in each window, in seconds.
+    used_s: Vec<f64>,
+}
+
+impl Host {
+    /// This machine, as this process uses it.
+    pub(super) fn of_this_process(used_s: Vec<f64>) -> Self {
+        let cpus: BTreeSet<u32> = plimsoll_lane::os::processors().collect();
+        let parallel = available_parallelism().map_or(1, usize::from);
+        Self {
+            quota: (parallel < cpus.len()).then_some(parallel),
+            cpus,
+            used_s,
+        }
+    }
+
+    /// Adds another rank of the same machine.
+    fn add(&mut self, other: Self) {
+        self.cpus.extend(other.cpus);
+        self.quota = self.quota.zip(other.quota).map(|(a, b)| a.max(b));
+        self.used_s
+            .resize(self.used_s.len().max(other.used_s.len()), 0.0);
+        for (mine, theirs) in self.used_s.iter_mut().zip(other.used_s) {
+            *mine += theirs;
+        }
+    }
+
+    /// Share of the processors that was used in a window of this length.
+    pub(super) fn share(&self, window: usize, seconds: f64) -> Option<f64> {
+        let cpus = self.quota.unwrap_or(self.cpus.len()).max(1) as f64;
+        let used = self.used_s.get(window)?;
+        (seconds > 0.0).then(|| used / (seconds * cpus))
+    }
+}
+
+/// Adds the machines of other ranks.
+pub(super) fn add(hosts: &mut Hosts, others: Hosts) {
+    for (name, theirs) in others {
+        match hosts.get_mut(&name) {
+            None => drop(hosts.insert(name, theirs)),
+            Some(mine) => mine.add(theirs),
+        }
+    }
+}
+
+/// The share of the machine that was used most.
+pub(super) fn busiest(hosts: &Hosts, window: usize, seconds: f64) -> Option<f64> {
+    let shares = hosts.values().filter_map(|h| h.share(window, seconds));
+    shares.max_by(f64::total_cmp)
+}
+
+/// The machine of this rank, with the processor time it used in each window.
+pub(super) fn of_this_rank(used_s: Vec<f64>) -> Hosts {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    Hosts::from([(name, Host::of_this_process(used_s))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(cpus: &[u32], quota: Option<usize>, used_s: &[f64]) -> Host {
+        Host {
+            cpus: cpus.iter().copied().collect(),
+            quota,
+            used_s: used_s.to_vec(),
+        }
+    }
+
+    fn all(hosts: &[(&str, Host)]) -> Hosts {
+        let mut sum = Hosts::new();
+        for (name, host) in hosts {
+            add(&mut sum, Hosts::from([(name.to_string(), host.clone())]));
+        }
+        sum
+    }
+
+    #[test]
+    fn ranks_of_one_machine_share_its_processors() {
+        // Bound to a processor each, both half busy; and unbound, together half busy.
+        let bound = all(&[
+            ("a", host(&[0], None, &[1.0])),
+            ("a", host(&[1], None, &[1.0])),
+        ]);
+        assert_eq!(busiest(&bound, 0, 2.0), Some(0.5));
+        let unbound = all(&[
+            ("a", host(&[0, 1], None, &[1.0])),
+            ("a", host(&[0, 1], None, &[1.0])),
+        ]);
+        assert_eq!(busiest(&unbound, 0, 2.0), Some(0.5));
+    }
+
+    #[test]
+    fn machines_are_looked_at_one_by_one() {
+        let two = all(&[
+            ("a", host(&[0, 1], None, &[0.0, 1.0])),
+            ("b", host(&[0, 1], None, &[0.0, 3.0])),
+        ]);
+        assert_eq!(busiest(&two, 1, 2.0), Some(0.75));
+        assert_eq!(busiest(&two, 0, 2.0), Some(0.0));
+        assert_eq!(busiest(&two, 2, 2.0), None);
+    }
+
+    #[test]
+    fn a_quota_counts_where_every_rank_has_one() {
+        let hosts = all(&[
+            ("a", host(&[0, 1, 2, 3], Some(2), &[1.0])),
+            ("a", host(&[0, 1, 2, 3], Some(2), &[1.0])),
+        ]);
+        assert_eq!(busiest(&hosts, 0, 1.0), Some(1.0));
+    }
+}

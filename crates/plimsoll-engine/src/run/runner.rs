@@ -1,0 +1,436 @@
+//! The script of a run, phase by phase.
+
+use super::crew::Crew;
+use super::marker::{Others, User};
+use super::segment::{Segment, SegmentSpec};
+use super::store::Workplace;
+use super::team::{Merged, Team};
+use super::verdict::verdict;
+use super::{
+    ClockKind, EngineError, Event, Observer, Settings, Stop, apart, crew_error, crew_for, marker,
+    memory, preflight, tree,
+};
+use crate::outcome::{Failure, Outcome};
+use crate::store::FilesetState;
+use crate::worker::RankStates;
+use plimsoll_measure::Clock;
+use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
+use plimsoll_target::{Target, Visitor};
+use rustix::process::{Pid, Signal};
+use std::os::unix::process::CommandExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A run as one of its ranks goes through it.
+pub(super) struct Runner<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) settings: &'a Settings,
+    pub(super) stop: &'a Stop,
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) layouts: Vec<Arc<Layout>>,
+    pub(super) team: &'a Team<'a>,
+    /// Who marked the work directory, if not this rank.
+    pub(super) marked_by: Option<User>,
+    /// How far the ranks of a pattern are.
+    pub(super) states: Option<RankStates>,
+    /// Memory that a pattern holds while it runs.
+    pub(super) held: Option<memory::Held>,
+}
+
+impl Visitor for Runner<'_> {
+    type Output = Result<Outcome, EngineError>;
+
+    fn visit<T: Target>(mut self, target: T) -> Self::Output {
+        let target = Arc::new(target);
+        let team = self.team;
+        let mut crew = match crew_for(target.clone(), self.plan) {
+            made if team.leads() => team.agree(made)?,
+            Ok(crew) => crew,
+            Err(e) => return Err(team.give_up(e)),
+        };
+        crew.stop = self.stop.0.clone();
+        // Whatever happens, what was made goes unless it is kept; a crew that was told to stop
+        // would not do that.
+        let cleaner = Crew {
+            target: target.clone(),
+            content: crew.content.clone(),
+            stop: Arc::default(),
+        };
+        let mut place = match team.leads() {
+            true => {
+                Workplace::claim(&crew, self.plan, Others::Respect).map_err(|e| team.give_up(e))?
+            }
+            false => Workplace::of_another(&crew, self.plan),
+        };
+        let mut outcome = Outcome {
+            target: target.describe(),
+            ..Outcome::default()
+        };
+        if let Err(e) = self.join(&crew) {
+            // Nobody has begun to work.
+            place.work_with(&cleaner);
+            let _ = place.release(false);
+            return Err(e);
+        }
+        let ran = self.script(&crew, &mut place, &mut outcome);
+        // Nothing is removed while another rank may work in it.
+        let quiet = match self.team.barrier() {
+            Ok(()) => true,
+            Err(_) => self.team.wait_for_ends(),
+        };
+        let cleaned = finish(
+            &cleaner,
+            place,
+            self.plan,
+            quiet,
+            &mut outcome,
+            self.observer,
+        );
+        // What was measured is kept, whatever went wrong afterwards; and the first thing that
+        // went wrong is the one to name.
+        let measured = !outcome.windows.is_empty() || outcome.failure.is_some();
+        match ran.and(cleaned) {
+            Err(EngineError::Failed(error)) if measured => match &outcome.failure {
+                Some(_) => outcome.notes.push(error),
+                None => outcome.failure = Some(Failure::of_run(error)),
+            },
+            other => other?,
+        }
+        outcome.reasons.extend(verdict(self.plan, &outcome));
+        Ok(outcome)
+    }
+}
+
+/// Removes what the run made, or keeps it. `quiet`: no other rank works any more.
+fn finish<'a, T: Target>(
+    cleaner: &'a Crew<T>,
+    mut place: Workplace<'a, T>,
+    plan: &Plan,
+    quiet: bool,
+    outcome: &mut Outcome,
+    observer: &mut dyn Observer,
+) -> Result<(), EngineError> {
+    if !place.is_ours() {
+        return Ok(());
+    }
+    if !quiet && cleaner.target.keeps_files() {
+        outcome.notes.push(
+            "files were left in place because other ranks may still work on them; `plimsoll clean` \
+             removes them"
+                .into(),
+        );
+        return Ok(());
+    }
+    if !outcome.stuck.is_empty() && cleaner.target.keeps_files() {
+        outcome.notes.push(
+            "files were left in place because workers are stuck in a system call; the next run \
+             in the same directory removes them"
+                .into(),
+        );
+        return Ok(());
+    }
+    place.work_with(cleaner);
+    let keep = plan.options.keep || plan.pattern().is_some_and(|p| p.leaves_objects);
+    if cleaner.target.keeps_files() && !keep {
+        observer.event(Event::Cleaning);
+    }
+    let left = place.release(keep).map_err(|e| place.failed(e))?;
+    for path in &left {
+        let path = plan.place.dir.join(path);
+        outcome.notes.push(format!(
+            "`{}` was left: Plimsoll did not make it",
+            path.display()
+        ));
+    }
+    outcome.foreign = left;
+    Ok(())
+}
+
+impl Runner<'_> {
+    /// The ranks begin once all see the work directory that rank 0 made and none refuses.
+    fn join<T: Target>(&self, crew: &Crew<T>) -> Result<(), EngineError> {
+        if self.team.leads() {
+            self.team.agree(Ok(()))?;
+            self.team.share(Some(User::me()))?;
+            return self.team.agree(Ok(()));
+        }
+        self.team.agree(self.look_around(crew))
+    }
+
+    /// What only this rank can tell of its machine.
+    fn look_around<T: Target>(&self, crew: &Crew<T>) -> Result<(), EngineError> {
+        let sees = |guard| {
+            let found = marker::read(crew, guard);
+            matches!(found, Ok(Some(m)) if m.used_by == self.marked_by)
+        };
+        if crew.target.keeps_files()
+            && !(crew.target.exists() && self.plan.place.guards.iter().all(sees))
+        {
+            return Err(EngineError::Refused(format!(
+                "the work directory `{}` that rank 0 marked is not there: it must be on a file \
+                 system that all ranks share; --dir chooses it",
+                self.plan.place.dir.display()
+            )));
+        }
+        let refusals = preflight::of_member(crew, self.plan, self.settings, self.team.size());
+        match refusals.is_empty() {
+            true => Ok(()),
+            false => Err(EngineError::Refused(refusals.join("\n"))),
+        }
+    }
+
+    fn script<T: Target>(
+        &mut self,
+        crew: &Crew<T>,
+        place: &mut Workplace<'_, T>,
+        outcome: &mut Outcome,
+    ) -> Result<(), EngineError> {
+        let clock = match self.settings.clock {
+            ClockKind::Real => Clock::real(),
+            ClockKind::Virtual => Clock::simulated(),
+        };
+        let mut filesets: Vec<Option<Arc<FilesetState>>> = vec![None; self.layouts.len()];
+        let mut at = 0;
+        let script = &self.plan.script;
+        while at < script.len() && outcome.failure.is_none() && outcome.stuck.is_empty() {
+            if self.team.any(self.stop.is_requested())? {
+                outcome.interrupted = true;
+                return if outcome.windows.is_empty() {
+                    Err(EngineError::Interrupted)
+                } else {
+                    Ok(())
+                };
+            }
+            match &script[at] {
+                Phase::Start => {
+                    let states = self.all_states(&filesets);
+                    let ready = self
+                        .make_cold(crew, &states)
+                        .and_then(|()| place.about_to_use());
+                    self.team.agree(ready)?;
+                    at = self.segment(crew, &clock, states, None, at, outcome)?;
+                    continue;
+                }
+                Phase::StartStage { stage } => {
+                    at = self.segment(crew, &clock, vec![], Some(*stage), at, outcome)?;
+                    continue;
+                }
+                phase => {
+                    let done = self.between(phase, place, &mut filesets, outcome);
+                    self.team.agree(done)?;
+                }
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// A phase while no workers work.
+    fn between<T: Target>(
+        &mut self,
+        phase: &Phase,
+        place: &mut Workplace<'_, T>,
+        filesets: &mut [Option<Arc<FilesetState>>],
+        outcome: &mut Outcome,
+    ) -> Result<(), EngineError> {
+        match phase {
+            Phase::Populate { filesets: ids } => {
+                for id in ids {
+                    let slot = &mut filesets[id.0 as usize];
+                    if slot.is_none() {
+                        let layout = &self.layouts[id.0 as usize];
+                        let made =
+                            place.populate(*id, layout, self.team, self.stop, self.observer)?;
+                        if self.team.leads() {
+                            outcome.populated.push(made);
+                        }
+                        let part = apart::part(self.plan, *id, self.team);
+                        *slot = Some(Arc::new(FilesetState::part(*id, layout.clone(), part)));
+                    }
+                }
+            }
+            Phase::Echo { text } if self.team.leads() => self.observer.event(Event::Echo(text)),
+            Phase::System { command } if self.team.leads() => {
+                let stopped = || self.team.is_stopped(self.stop);
+                shell(command, &stopped, outcome)?;
+            }
+            Phase::Wait { until, .. } => idle_wait(*until, self.stop, self.team),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A part of the run in which workers work; returns where the script goes on.
+    fn segment<T: Target>(
+        &mut self,
+        crew: &Crew<T>,
+        clock: &Clock,
+        filesets: Vec<Arc<FilesetState>>,
+        stage: Option<u32>,
+        at: usize,
+        outcome: &mut Outcome,
+    ) -> Result<usize, EngineError> {
+        let windows = outcome.windows.len();
+        if let (Some(stage), Some(pattern)) = (stage, self.plan.pattern()) {
+            if let (Some(leave), None) = (pattern.hold_memory, &self.held) {
+                self.held = Some(memory::Held::until_free(leave, self.stop));
+            }
+            let squeeze = pattern.stages[stage as usize].squeeze_memory;
+            if let Some(leave) = squeeze {
+                drop(memory::Held::until_free(leave, self.stop));
+            }
+            self.states.get_or_insert_with(|| RankStates::new(pattern));
+        }
+        let segment = Segment::new(
+            SegmentSpec {
+                crew,
+                plan: self.plan,
+                settings: self.settings,
+                stop: self.stop,
+                clock,
+                team: self.team,
+                stage: stage.zip(self.states.clone()),
+            },
+            filesets,
+            outcome,
+        );
+        let started = segment.as_ref().map(|_| ()).map_err(Clone::clone);
+        let mut segment = match (self.team.agree(started), segment) {
+            (Ok(()), segment) => segment?,
+            (Err(e), segment) => {
+                segment.map(|s| s.abandon()).ok();
+                return Err(e);
+            }
+        };
+        let ran = segment.run(at + 1, self.observer);
+        let (intervals, local) = segment.into_local(self.plan)?;
+        // What this rank did alone is kept for those who ask for each rank's results.
+        let merged = self.team.merge(
+            self.plan,
+            outcome,
+            windows,
+            intervals,
+            local,
+            &mut self.states,
+        )?;
+        self.tell(stage, outcome, &merged);
+        self.team.agree(ran)
+    }
+
+    /// Tells the observer what is only known once all ranks have ended.
+    fn tell(&mut self, stage: Option<u32>, outcome: &Outcome, merged: &Merged) {
+        if !self.team.leads() {
+            return;
+        }
+        for interval in &merged.intervals {
+            self.observer.event(Event::Interval(interval));
+        }
+        let Some(stage) = stage else { return };
+        for (rank, rows) in &merged.samples {
+            for (row, samples) in rows.iter().enumerate().filter(|(_, s)| !s.is_empty()) {
+                self.observer.event(Event::Samples {
+                    stage,
+                    rank: *rank,
+                    row: row as u32,
+                    samples,
+                });
+            }
+        }
+        if let (Some(done), Some(window)) = (outcome.stages.last(), outcome.windows.last()) {
+            self.observer.event(Event::StageEnd {
+                stage,
+                ranks: &done.ranks,
+                rows: &window.totals.rows,
+            });
+        }
+    }
+
+    /// States of all filesets; one that was never populated has no files yet.
+    fn all_states(&self, made: &[Option<Arc<FilesetState>>]) -> Vec<Arc<FilesetState>> {
+        let state = |(i, made): (usize, &Option<Arc<FilesetState>>)| {
+            let id = FilesetId(i as u32);
+            let part = || apart::part(self.plan, id, self.team);
+            let new = || Arc::new(FilesetState::part(id, self.layouts[i].clone(), part()));
+            made.clone().unwrap_or_else(new)
+        };
+        made.iter().enumerate().map(state).collect()
+    }
+
+    /// Drops from the page cache what is to be cold.
+    fn make_cold<T: Target>(
+        &self,
+        crew: &Crew<T>,
+        states: &[Arc<FilesetState>],
+    ) -> Result<(), EngineError> {
+        if !crew.target.keeps_files() {
+            return Ok(());
+        }
+        for state in states {
+            let wanted = self.plan.fileset(state.id).cached == Some(false);
+            if self.plan.options.cold == Cold::Files || wanted {
+                tree::drop_cache(crew, &state.layout).map_err(|e| crew_error(self.plan, e))?;
+            }
+        }
+        if self.plan.options.cold == Cold::System {
+            rustix::fs::sync();
+            std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| {
+                EngineError::Failed(format!("cannot drop the machine's caches: {e}"))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// How often a wait of the script looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs a shell command of the workload; front ends let it through only when it is allowed. When
+/// the run is stopped, the command and what it started are stopped too.
+pub(super) fn shell(
+    command: &str,
+    stopped: &dyn Fn() -> bool,
+    outcome: &mut Outcome,
+) -> Result<(), EngineError> {
+    let failed = |e| EngineError::Failed(format!("cannot run `{command}`: {e}"));
+    let mut shell = std::process::Command::new("sh");
+    let mut child = shell
+        .arg("-c")
+        .arg(command)
+        .process_group(0)
+        .spawn()
+        .map_err(failed)?;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            break status;
+        }
+        if stopped() {
+            if let Some(group) = Pid::from_raw(child.id() as i32) {
+                // It may have ended by itself meanwhile.
+                let _ = rustix::process::kill_process_group(group, Signal::TERM);
+            }
+            break child.wait().map_err(failed)?;
+        }
+        std::thread::sleep(LOOK);
+    };
+    if !status.success() {
+        outcome
+            .notes
+            .push(format!("`{command}` ended with {status}"));
+    }
+    Ok(())
+}
+
+/// A sleep of the script while no worker runs.
+fn idle_wait(until: plimsoll_plan::Until, stop: &Stop, team: &Team<'_>) {
+    let plimsoll_plan::Until::Elapsed { time } = until else {
+        return;
+    };
+    let end = std::time::Instant::now() + time;
+    while !team.is_stopped(stop) {
+        let left = end.saturating_duration_since(std::time::Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+}

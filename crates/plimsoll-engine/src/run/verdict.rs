@@ -1,0 +1,84 @@
+//! What makes a result invalid.
+
+use super::criteria;
+use crate::outcome::{Outcome, Reason};
+use plimsoll_plan::Plan;
+
+/// Share of all processors above which the client is taken to have been the bottleneck.
+const SATURATED: f64 = 0.95;
+
+/// Whether a rate was asked for.
+fn is_paced(plan: &Plan) -> bool {
+    let paced =
+        |g: &plimsoll_plan::WorkerGroup| g.program.mix().is_some_and(|m| m.pacing.is_some());
+    plan.event_rate.is_some() || plan.groups.iter().any(paced)
+}
+
+/// What makes the result invalid.
+pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    // Every stage of a pattern is a part of its result; of other workloads the last window is.
+    let result = match plan.pattern() {
+        Some(_) => &outcome.windows[..],
+        None => outcome.windows.last().map_or(&[][..], std::slice::from_ref),
+    };
+    if !result.is_empty() {
+        let rows = || {
+            result
+                .iter()
+                .flat_map(|w| w.totals.rows.iter().zip(&plan.operations))
+        };
+        let ops: u64 = rows()
+            .filter(|(_, o)| o.kind.counts())
+            .map(|(r, _)| r.ops)
+            .sum();
+        let errors: u64 = rows().map(|(r, _)| r.error_count()).sum();
+        if errors > 0 && outcome.failure.is_none() {
+            let text = format!("{errors} operations failed in the measured window");
+            reasons.push(Reason {
+                code: "errors",
+                text,
+            });
+        }
+        if ops == 0 {
+            let text = "no operation completed in the measured window".into();
+            reasons.push(Reason {
+                code: "no_operations",
+                text,
+            });
+        }
+    } else if outcome.failure.is_none() {
+        let text = "the workload measures nothing".into();
+        reasons.push(Reason {
+            code: "no_window",
+            text,
+        });
+    }
+    // A closed loop is as fast as client and server together; only when a rate was asked for can
+    // the client have kept the server from it.
+    if let Some(share) = outcome.windows.last().and_then(|w| w.client_share)
+        && share > SATURATED
+        && is_paced(plan)
+    {
+        let share = share * 100.0;
+        let text = format!(
+            "the client used {share:.0} % of its processors: it may be what held the rate back"
+        );
+        reasons.push(Reason {
+            code: "client_saturated",
+            text,
+        });
+    }
+    reasons.extend(criteria::reasons(plan, outcome));
+    if !outcome.stuck.is_empty() {
+        let text = format!(
+            "{} did not come back from a system call within 10 s of the end",
+            outcome.stuck.join(", ")
+        );
+        reasons.push(Reason {
+            code: "stuck",
+            text,
+        });
+    }
+    reasons
+}
