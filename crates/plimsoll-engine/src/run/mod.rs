@@ -133,9 +133,9 @@ pub enum Event<'a> {
     PopulateEnd(&'a Populated),
     /// Workers have started.
     Started {
-        /// How many.
+        /// How many, at all ranks.
         workers: u64,
-        /// Lanes that drive them.
+        /// Lanes that drive those of this rank.
         lanes: usize,
     },
     /// A measured window opens, or opened just now.

@@ -43,11 +43,8 @@ impl Visitor for Runner<'_> {
     fn visit<T: Target>(mut self, target: T) -> Self::Output {
         let target = Arc::new(target);
         let team = self.team;
-        let mut crew = match crew_for(target.clone(), self.plan) {
-            made if team.leads() => team.agree(made)?,
-            Ok(crew) => crew,
-            Err(e) => return Err(team.give_up(e)),
-        };
+        // The other ranks wait to hear of rank 0's work directory, and it then of how they are.
+        let mut crew = crew_for(target.clone(), self.plan).map_err(|e| team.give_up(e))?;
         crew.stop = self.stop.0.clone();
         // Whatever happens, what was made goes unless it is kept; a crew that was told to stop
         // would not do that.
@@ -74,9 +71,10 @@ impl Visitor for Runner<'_> {
         }
         let ran = self.script(&crew, &mut place, &mut outcome);
         // Nothing is removed while another rank may work in it.
-        let quiet = match self.team.barrier() {
+        let quiet = match team.barrier() {
             Ok(()) => true,
-            Err(_) => self.team.wait_for_ends(),
+            // Rank 0 cleans; the others only have to be out of its way.
+            Err(_) => team.leads() && team.wait_for_ends(),
         };
         let cleaned = finish(
             &cleaner,

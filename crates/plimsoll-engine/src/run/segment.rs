@@ -213,7 +213,7 @@ impl<'a> Segment<'a> {
         self.shared.started.store(self.cursor, Relaxed);
         self.schedule(&script[at..]);
         observer.event(Event::Started {
-            workers: self.all.len() as u64,
+            workers: self.plan.workers(),
             lanes,
         });
         self.gate.open();

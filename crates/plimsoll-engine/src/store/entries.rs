@@ -63,6 +63,16 @@ impl Part {
             |bit: &u64| (i as u64 * 64 + bit) % u64::from(self.ranks) == u64::from(self.rank);
         (0..64).filter(ours).fold(0, |word, bit| word | 1 << bit)
     }
+
+    /// Whether the entry is one of the part.
+    fn has(self, i: u32) -> bool {
+        i % self.ranks == self.rank
+    }
+
+    /// Entries of the part among the first `len`.
+    fn count(self, len: u32) -> u32 {
+        len / self.ranks + u32::from(self.rank < len % self.ranks)
+    }
 }
 
 /// Entries of a fileset: its files, or its leaf directories.
@@ -78,6 +88,7 @@ pub(crate) struct Entries {
     /// Next block of each kind.
     hands: [Shared; 2],
     block: u32,
+    part: Part,
 }
 
 impl Entries {
@@ -105,6 +116,7 @@ impl Entries {
             changes: AtomicU64::new(0),
             hands: Default::default(),
             block,
+            part,
         }
     }
 
@@ -207,7 +219,7 @@ impl Entries {
     pub(crate) fn claim(&self, i: u32) -> Choice {
         if self.present.take(i) {
             Choice::Taken(i)
-        } else if self.absent.contains(i) {
+        } else if self.absent.contains(i) || !self.part.has(i) {
             Choice::None
         } else {
             Choice::AllBusy
@@ -226,7 +238,8 @@ impl Entries {
                 continue;
             }
             // Looked at again after counting: what was busy may have been released meanwhile.
-            let some = idle < self.len() || self.set(kind).next(0, self.len()).is_some();
+            let ours = self.part.count(self.len());
+            let some = idle < ours || self.set(kind).next(0, self.len()).is_some();
             return if some { Choice::AllBusy } else { Choice::None };
         }
     }
@@ -299,6 +312,34 @@ mod tests {
             e.choose(Kind::Present, &mut hand),
             Choice::Taken(_)
         ));
+    }
+
+    #[test]
+    fn a_part_is_used_up_whatever_others_have() {
+        for (len, ranks) in [(10u32, 2u32), (10, 3), (200, 7), (64, 64)] {
+            let none = vec![0u64; len.div_ceil(64) as usize];
+            let mut all = Vec::new();
+            for rank in 0..ranks {
+                let e = Entries::new(len, &none, Part { rank, ranks });
+                let mut hand = Hand::default();
+                let mut own = Vec::new();
+                while let Choice::Taken(i) = e.choose(Kind::Absent, &mut hand) {
+                    own.push(i);
+                }
+                assert_eq!(e.choose(Kind::Absent, &mut hand), Choice::AllBusy);
+                for i in &own {
+                    e.changed(Kind::Present);
+                    e.release(*i, Kind::Present);
+                }
+                assert_eq!(e.choose(Kind::Absent, &mut hand), Choice::None);
+                assert_eq!(e.choose_at(Kind::Absent, 1), Choice::None);
+                let claimed = (0..len).filter(|i| e.claim(*i) != Choice::None);
+                assert_eq!(claimed.count(), own.len(), "only its own");
+                all.extend(own);
+            }
+            all.sort_unstable();
+            assert_eq!(all, (0..len).collect::<Vec<_>>());
+        }
     }
 
     #[test]
