@@ -29,10 +29,6 @@ macro_rules! with_each_launcher {
         #[cfg(feature = "mpi")]
         mod mpi {
             $(#[test] fn $test() { super::$test(super::Launcher::Mpiexec) })*
-            #[test]
-            fn a_directory_that_is_another_at_one_rank_is_refused() {
-                super::a_directory_that_is_another_at_one_rank_is_refused();
-            }
         }
     };
 }
@@ -235,36 +231,5 @@ fn wrong_arguments_are_named_once(launcher: Launcher) {
         assert_eq!(errors, 1, "{args:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(message), "{args:?}: {}", ended.stderr);
         assert_eq!(ended.stdout, "");
-    }
-}
-
-/// As on several machines whose directories of the same name are not the same: rank 1 has file
-/// systems of its own mounted. Making those takes the right to mount: run as root.
-#[cfg(feature = "mpi")]
-fn a_directory_that_is_another_at_one_rank_is_refused() {
-    let script = r#"
-        if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ]; then
-            exec unshare --mount sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
-        fi
-        exec "$@""#;
-    for (dir, hidden) in [("shared/work", "shared"), ("work", "work")] {
-        let bench = Bench::on_tmpfs();
-        std::fs::create_dir(bench.path(hidden)).unwrap();
-        let mut command = mpiexec::Library::built_with().mpiexec(3);
-        command
-            .args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_plimsoll")])
-            .args(["run", "varmail", "--set=nfiles=200", "--set=nthreads=8"])
-            .args(["--results=results", &format!("--dir={dir}")])
-            .env("HIDDEN", bench.path(hidden))
-            .current_dir(bench.root());
-        let said = Ended::of(command).refusal();
-        assert!(said.contains("rank 1: the work directory `"), "{said}");
-        assert!(
-            said.contains("a file system that all ranks share"),
-            "{said}"
-        );
-        assert_eq!(said.matches("error:").count(), 1, "{said}");
-        let left: Vec<_> = std::fs::read_dir(bench.path(hidden)).unwrap().collect();
-        assert!(left.is_empty(), "what rank 0 made is removed: {left:?}");
     }
 }
