@@ -1,14 +1,16 @@
 //! Parts of the suite that measure the memory of a process, each in a fresh one.
 
 use crate::error::BenchError;
-use crate::suite::{planning, reactor};
+use crate::suite::{Bench, md, planning, reactor};
 use std::process::Command;
 
 /// Does something with a count and reports figures by name.
 type Job = fn(u64) -> Result<serde_json::Value, BenchError>;
 
 /// Jobs for a fresh process, by name.
-const JOBS: [(&str, Job); 2] = [
+const JOBS: [(&str, Job); 4] = [
+    (md::NULL, md::null_in_child),
+    (md::FILES, md::files_in_child),
     (planning::JOB, planning::in_child),
     (reactor::JOB, reactor::in_child),
 ];
@@ -30,8 +32,8 @@ pub(crate) fn main(job: &str, count: &str) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Has a job done by a fresh process of this program.
-pub(crate) fn run(job: &str, count: u64) -> Result<serde_json::Value, BenchError> {
+/// Has a job done by a fresh process of this program, in a directory of its own.
+pub(crate) fn run(job: &str, count: u64, bench: &Bench) -> Result<serde_json::Value, BenchError> {
     let fail = |reason: String| BenchError::Program {
         program: "plimsoll-benches --child",
         reason,
@@ -39,6 +41,8 @@ pub(crate) fn run(job: &str, count: u64) -> Result<serde_json::Value, BenchError
     let program = std::env::current_exe().map_err(|e| fail(e.to_string()))?;
     let out = Command::new(program)
         .args(["--child", job, &count.to_string()])
+        .envs(md::quick_environment(bench))
+        .current_dir(bench.dir(job)?)
         .output()
         .map_err(|e| fail(e.to_string()))?;
     if !out.status.success() {

@@ -1,5 +1,6 @@
 //! The benchmarks, one file each.
 
+pub(crate) mod md;
 pub(crate) mod metadata;
 pub(crate) mod overhead;
 pub(crate) mod parts;
@@ -22,6 +23,7 @@ pub(crate) const ALL: &[Entry] = &[
     ("stat", metadata::stat),
     ("open-close", metadata::open_close),
     ("create-delete", metadata::create_delete),
+    ("md", md::measure),
     ("planning", planning::measure),
     ("choosing", planning::choosing),
     ("reactor", reactor::measure),

@@ -58,7 +58,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let entries = bench.pick(10_000_000, 10_000);
     let (mut seconds, mut memory) = (Vec::new(), Vec::new());
     for _ in 0..bench.pick(3, 1) {
-        let report = child::run(JOB, entries)?;
+        let report = child::run(JOB, entries, bench)?;
         let number = |name| child::number(&report, name);
         let (files, present) = (number("files")?, number("present")?);
         plausible("planning", files as u64 == entries, || {

@@ -81,7 +81,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         Row::plain(
             format!("{what}: memory of a worker"),
             Unit::Bytes,
-            memory_of_a_worker(workers)?,
+            memory_of_a_worker(bench, workers)?,
             Goal::AtMost(4096.0),
         ),
         Row::plain(
@@ -94,10 +94,10 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
 }
 
 /// Bytes that a process grows by with each worker beyond the first hundred.
-fn memory_of_a_worker(workers: u64) -> Result<f64, BenchError> {
+fn memory_of_a_worker(bench: &Bench, workers: u64) -> Result<f64, BenchError> {
     const FEW: u64 = 100;
     let peak = |workers| {
-        let report = child::run(JOB, workers)?;
+        let report = child::run(JOB, workers, bench)?;
         let ops = child::number(&report, "ops")?;
         plausible("memory of a worker", ops >= workers as f64, || {
             format!("{workers} workers did {ops} operations")
