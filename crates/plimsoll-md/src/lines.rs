@@ -108,7 +108,22 @@ impl<'a> Report<'a> {
             },
         };
         let times: Vec<f64> = ranks.iter().map(|r| seconds(r.time_ns)).collect();
-        let mut out = line.of(all, Some(&times));
+        let mut out = String::new();
+        if w.wear_out
+            && let Some(RankStage {
+                stonewall_ns: Some(ns),
+                rounds,
+                ..
+            }) = ranks.first()
+        {
+            // Rank 0 says when its own stonewall came.
+            let _ = writeln!(
+                out,
+                "stonewall wear out {:.6}s ({rounds} iter)",
+                seconds(*ns)
+            );
+        }
+        out.push_str(&line.of(all, Some(&times)));
         out.push('\n');
         if self.options.process_reports {
             for rank in ranks {

@@ -296,6 +296,25 @@ fn stonewalls_are_told() {
 }
 
 #[test]
+fn rank_0_says_when_its_stonewall_came() {
+    let printed = |line: &str, at: Option<u64>| {
+        let (options, plan) = (options(line).unwrap(), plan(line, 2));
+        let (mut ranks, rows) = stage(&plan, vec![(9, vec![]), (9, vec![])]);
+        for rank in &mut ranks {
+            rank.rounds = 17;
+        }
+        ranks[0].stonewall_ns = at;
+        ranks[1].stonewall_ns = Some(7);
+        Report::new(&options, &plan).stage(1, &ranks, &rows)
+    };
+    let first = |text: String| text.lines().next().unwrap().to_owned();
+    let told = first(printed("-q -w=1 -W", Some(1_000_123_456)));
+    assert_eq!(told, "stonewall wear out 1.000123s (17 iter)");
+    assert!(first(printed("-q -w=1 -W", None)).starts_with("benchmark "));
+    assert!(first(printed("-q -w=1", Some(1_000_123_456))).starts_with("benchmark "));
+}
+
+#[test]
 fn io500_lines_are_io500s() {
     let lines = |line: &str, t: u64, rows: &'static [&'static str], bytes: u64| -> String {
         let (options, plan) = (options(line).unwrap(), plan(line, 2));

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct RankStage {
     /// The rank.
     pub rank: u32,
-    /// From the common start to the end of the rank's own work, in nanoseconds.
+    /// From the common start to the end of the rank's own work, in nanoseconds, without the time
+    /// it waited at a stonewall for the others.
     pub time_ns: Nanos,
     /// From the common start until every rank had ended, in nanoseconds.
     pub time_with_barrier_ns: Nanos,
@@ -19,6 +20,9 @@ pub struct RankStage {
     pub rounds: u64,
     /// Rounds done when the stonewall came; null if it did not come.
     pub stonewall_rounds: Option<u64>,
+    /// From the common start until the rank saw that the stonewall had come, in nanoseconds; null
+    /// if it did not come.
+    pub stonewall_ns: Option<Nanos>,
     /// One entry a row of the results.
     pub rows: Vec<RankRow>,
 }

@@ -339,7 +339,13 @@ fn after_a_stonewall_with_wear_out_all_ranks_have_come_as_far() {
         model.precreate();
         let stonewall = [&STONEWALL[..], &["-2", "-W"]].concat();
         let ended = md(&bench, numbers, &stonewall).expect_code(0);
-        let all = rounds(&last_run(&bench), "benchmark");
+        let run = last_run(&bench);
+        for rank in run.stages.iter().flat_map(|s| &s.ranks) {
+            // It cannot come before it is due, 0.03 s after the beginning.
+            prop_assert!(rank.stonewall_ns.is_some_and(|ns| ns >= 30_000_000));
+        }
+        prop_assert_eq!(ended.stdout.matches("stonewall wear out ").count(), 2);
+        let all = rounds(&run, "benchmark");
         prop_assert_eq!(all.len(), 2);
         let printed = numbers_of(&ended.stdout, "benchmark", r" objects:(\d+)");
         for (rounds, printed) in all.iter().zip(printed) {

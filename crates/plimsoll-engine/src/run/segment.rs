@@ -547,10 +547,11 @@ impl<'a> Segment<'a> {
         let rows = vec![RankRow::default(); plan.operations.len()];
         let stage = RankStage {
             rank: self.team.rank(),
-            time_ns: done.ended - done.begun,
+            time_ns: (done.ended - done.begun).saturating_sub(done.waited),
             time_with_barrier_ns: self.all_ended.saturating_sub(done.begun),
             rounds: done.rounds,
             stonewall_rounds: done.stonewall_rounds,
+            stonewall_ns: done.stonewall,
             rows: match self.outcome.windows.last() {
                 Some(window) => window.totals.rows.iter().map(RankRow::from).collect(),
                 None => rows,

@@ -72,6 +72,10 @@ pub(crate) struct StageDone {
     pub(crate) ended: Nanos,
     pub(crate) rounds: u64,
     pub(crate) stonewall_rounds: Option<u64>,
+    /// When it came, after the stage began.
+    pub(crate) stonewall: Option<Nanos>,
+    /// Time spent on waiting until all ranks had agreed on their rounds.
+    pub(crate) waited: Nanos,
     /// For each row, if they are kept.
     pub(crate) samples: Vec<Vec<Sample>>,
 }
@@ -134,6 +138,8 @@ struct Rank<'a, S: Session> {
     contents: Contents,
     rounds: u64,
     stonewall_rounds: Option<u64>,
+    stonewall: Option<Nanos>,
+    waited: Nanos,
     samples: Vec<Vec<Sample>>,
     /// Contents that were not what was written.
     mismatches: usize,
@@ -174,6 +180,8 @@ impl<S: Session> Worker<S> {
             contents,
             rounds: 0,
             stonewall_rounds: None,
+            stonewall: None,
+            waited: 0,
             samples: Vec::new(),
             mismatches: 0,
         };
@@ -188,6 +196,8 @@ impl<S: Session> Worker<S> {
             ended: worker.core.lane.now(),
             rounds: worker.rounds,
             stonewall_rounds: worker.stonewall_rounds,
+            stonewall: worker.stonewall,
+            waited: worker.waited,
             samples: worker.samples,
         });
         worked
@@ -388,14 +398,18 @@ impl<S: Session> Rank<'_, S> {
         };
         if done < total {
             self.stonewall_rounds = Some(done);
+            self.stonewall = Some(self.core.lane.now() - self.begun);
         }
         if !wall.wear_out {
             return Ok(done);
         }
+        let before = self.core.lane.now();
         let agreed = self
             .run
             .agreed(&self.core.lane, &self.shared.idle, done)
             .await?;
+        // A rank that was done early is not slower for it.
+        self.waited += self.core.lane.now() - before;
         Ok(agreed.clamp(done, total.max(done)))
     }
 
