@@ -13,6 +13,8 @@ pub struct Outcome {
     pub windows: Vec<Window>,
     /// What the workers of this process did in each window, at rank 0 of several ranks.
     pub own: Vec<WindowTotals>,
+    /// Lanes of this process, at rank 0 of several ranks.
+    pub own_lanes: usize,
     /// Stages of a pattern, in the order of their windows; only at rank 0.
     pub stages: Vec<StageOutcome>,
     /// Filesets, made or used again.

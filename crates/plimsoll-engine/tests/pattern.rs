@@ -377,19 +377,19 @@ fn what_a_run_left_is_cleaned_and_nothing_else() {
     try_run(&plan(dir.path(), "p"), "posix").unwrap();
     std::fs::write(out.join("0_1/notes"), b"mine").unwrap();
     assert!(matches!(
-        clean(dir.path(), &settings),
+        clean(dir.path(), &settings, false),
         Err(EngineError::Refused(_))
     ));
-    let left = clean(&out, &settings).unwrap();
+    let left = clean(&out, &settings, false).unwrap();
     assert_eq!(left, ["out/0_1/notes", "out/0_1"]);
     assert_eq!(objects_named(dir.path(), "0_1/notes"), 1);
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), 1);
     assert!(matches!(
-        clean(&out, &settings),
+        clean(&out, &settings, false),
         Err(EngineError::Refused(_))
     ));
     std::fs::remove_dir_all(&out).unwrap();
     try_run(&plan(dir.path(), "p"), "posix").unwrap();
-    assert_eq!(clean(&out, &settings).unwrap(), Vec::<String>::new());
+    assert_eq!(clean(&out, &settings, false).unwrap(), Vec::<String>::new());
     assert!(!out.exists());
 }

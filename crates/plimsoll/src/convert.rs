@@ -95,8 +95,9 @@ pub fn measured(outcome: Outcome, c: Circumstances) -> Measured {
 }
 
 /// What the workers of this rank measured, of what all ranks measured together.
-pub fn own(all: &Measured, own: Vec<WindowTotals>) -> Measured {
+pub fn own(all: &Measured, own: Vec<WindowTotals>, lanes: usize) -> Measured {
     let mut mine = all.clone();
+    mine.lanes = lanes as u64;
     for ((totals, _), own) in mine.windows.iter_mut().zip(own) {
         *totals = own;
     }

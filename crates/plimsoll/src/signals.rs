@@ -3,7 +3,7 @@
 use crate::console;
 use crate::exit::Exit;
 use plimsoll_engine::Stop;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
 
@@ -14,12 +14,15 @@ use std::io;
 /// the shell and once by the system, and the files would stay. Where it is ignored (`nohup`), it
 /// stays ignored.
 ///
+/// SIGXFSZ would end the program where a limit on the size of files is reached; caught, it leaves
+/// the operation to fail with EFBIG, like any other.
+///
 /// Of the processes that run a Plan together only one speaks of it.
 ///
 /// # Errors
 /// What the system says if signals cannot be caught.
 pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGXFSZ])?;
     if !is_ignored(SIGHUP) {
         signals.add_signal(SIGHUP)?;
     }
@@ -28,7 +31,7 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
         .name("signals".into())
         .spawn(move || {
             let mut stopping = false;
-            for signal in signals.forever() {
+            for signal in signals.forever().filter(|s| *s != SIGXFSZ) {
                 if stopping && signal != SIGHUP {
                     std::process::exit(Exit::Interrupted as i32);
                 }

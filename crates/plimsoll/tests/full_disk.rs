@@ -138,3 +138,21 @@ fn a_read_only_file_system_is_a_clear_error() {
     );
     assert!(said.contains(small.mounted.0.to_str().unwrap()), "{said}");
 }
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_like_any_other() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(GROWS);
+    let plimsoll = bench.command_in_work(&workload, &["--time=500ms"]);
+    let mut limited = std::process::Command::new("prlimit");
+    limited.arg("--fsize=1048576").arg(plimsoll.get_program());
+    limited.args(plimsoll.get_args());
+    limited.current_dir(plimsoll.get_current_dir().unwrap());
+    let run = Ended::of(limited).result(1);
+    assert_eq!(run.validity.verdict, Verdict::Failed);
+    assert!(run.failure.unwrap().error.contains("EFBIG"));
+    assert_eq!(
+        row(&bench.results()[0].read().unwrap(), "grow:append").ops,
+        64
+    );
+}

@@ -342,7 +342,7 @@ impl<'a> Team<'a> {
         outcome.interrupted = all.interrupted;
         outcome.stuck = all.stuck;
         outcome.notes = all.notes;
-        outcome.lanes = all.lanes;
+        outcome.own_lanes = std::mem::replace(&mut outcome.lanes, all.lanes);
         outcome.variables = all.variables;
         outcome.processes = all.processes;
         outcome.processes.sort_by_key(|p| (p.group, p.number));

@@ -193,12 +193,12 @@ pub(super) fn write(
     c: Circumstances,
     each: Option<&Company>,
 ) -> (Run, Result<RunDir, ResultsError>) {
-    let own = std::mem::take(&mut outcome.own);
+    let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
     match screen.finish() {
         Ok(mut writer) => {
             let measured = convert::measured(outcome, c);
             let ranks = each.map(|company| {
-                let mine = Run::assemble(convert::own(&measured, own)).to_json();
+                let mine = Run::assemble(convert::own(&measured, own, lanes)).to_json();
                 write_ranks(&mut writer, company, mine)
             });
             let mut run = Run::assemble(measured);
