@@ -313,6 +313,15 @@ fn options(f: &mut Formatter<'_>, o: &RunOptions) -> fmt::Result {
         Content::Random => "write random bytes".into(),
         Content::Zero => "write zeros".into(),
         Content::Compressible { ratio } => format!("write bytes compressible {ratio} to 1"),
+        Content::Blocks {
+            compressible_percent,
+            dedupable_percent,
+            block,
+        } => format!(
+            "write blocks of {}, {compressible_percent} % compressible, {dedupable_percent} % \
+             dedupable",
+            crate::Bytes(block)
+        ),
     });
     match o.cold {
         Cold::No => {}

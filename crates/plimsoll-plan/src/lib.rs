@@ -25,7 +25,7 @@ pub use mix::{
     Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, MILLION, Missed, Mix, MixFiles,
     MixFlags, MixOp, MixRow, Pacing, Pool, SizeSlot, SizeTable, Spots, WorkingSet,
 };
-pub use options::{Cold, Content, OnError, OpsLimit, Overrides, RunOptions};
+pub use options::{Cold, Content, DEDUPED_BLOCKS, OnError, OpsLimit, Overrides, RunOptions};
 pub use pattern::{
     Advances, NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RootIs, Rounds,
     Samples, Shift, Stage, StageWork, Stonewall, TransferLoop,

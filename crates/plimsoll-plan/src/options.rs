@@ -23,6 +23,16 @@ pub struct Overrides {
     pub rate: Option<f64>,
     /// Quit mode instead of the workload's.
     pub quit: Option<QuitMode>,
+    /// Business metrics to carry; without it 1. Only for workloads that have them.
+    pub load: Option<u64>,
+    /// Greatest load that the files are laid out for; without it the load itself.
+    pub most: Option<u64>,
+    /// Share of data and rates, above 0 and at most 1; without it 1. Only for workloads that have
+    /// business metrics.
+    pub scale: Option<f64>,
+    /// Contents of what is written, instead of the workload's. Front ends whose workloads have
+    /// none of their own take `options.content`.
+    pub content: Option<Content>,
     /// How the run behaves.
     pub options: RunOptions,
 }
@@ -81,7 +91,20 @@ pub enum Content {
         /// Size before over size after an ideal compressor; at least 1.
         ratio: f64,
     },
+    /// Blocks that are compressible in part, and some of them copies of each other.
+    Blocks {
+        /// Part of each block that an ideal compressor removes, 0 to 100 percent.
+        compressible_percent: f64,
+        /// Part of the blocks that are one of [`DEDUPED_BLOCKS`] that come again and again, 0 to
+        /// 100 percent; the others come once.
+        dedupable_percent: f64,
+        /// Bytes of a block: a power of two from 512 to 64 KiB.
+        block: u64,
+    },
 }
+
+/// Different blocks that come again and again, of [`Content::Blocks`].
+pub const DEDUPED_BLOCKS: u64 = 64;
 
 /// What is dropped from the page cache before workers start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

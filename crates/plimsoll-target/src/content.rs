@@ -1,12 +1,13 @@
 //! What is written: a pool of bytes that all workers share.
 
 use memmap2::{Mmap, MmapMut};
-use plimsoll_plan::{Content, Stream};
+use plimsoll_plan::{Content, DEDUPED_BLOCKS, Stream};
 use rand::Rng;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes in the pool; a longer transfer takes several calls.
@@ -15,11 +16,18 @@ const POOL: usize = 8 << 20;
 /// Unit in which contents are made compressible, and by which transfers step through the pool.
 const BLOCK: usize = 4096;
 
+/// Largest block of contents that are made for each write: all that come again and again fit half
+/// of the pool.
+const LARGEST_BLOCK: usize = POOL / 2 / DEDUPED_BLOCKS as usize;
+
 /// Bytes to write. Cheap to clone.
 #[derive(Clone)]
 pub struct ContentPool {
     bytes: Arc<Mmap>,
     file: Arc<OnceLock<OwnedFd>>,
+    /// Block size and percent of copies, if blocks are made for each write.
+    blocks: Option<(usize, f64)>,
+    sessions: Arc<AtomicU32>,
 }
 
 impl ContentPool {
@@ -29,7 +37,19 @@ impl ContentPool {
     /// When the memory cannot be had.
     pub fn new(content: Content, stream: Stream) -> io::Result<Self> {
         let mut bytes = MmapMut::map_anon(POOL)?;
+        let mut blocks = None;
+        let mut unit = BLOCK;
         let random = match content {
+            Content::Blocks {
+                compressible_percent,
+                dedupable_percent,
+                block,
+            } => {
+                unit = (block as usize).clamp(512, LARGEST_BLOCK);
+                blocks = Some((unit, dedupable_percent));
+                let zeros = (compressible_percent / 100.0).clamp(0.0, 1.0);
+                unit - (unit as f64 * zeros) as usize
+            }
             Content::Random => BLOCK,
             Content::Zero => 0,
             Content::Compressible { ratio } => {
@@ -37,13 +57,47 @@ impl ContentPool {
             }
         };
         let mut rng = stream.rng();
-        for block in bytes.chunks_exact_mut(BLOCK) {
+        for block in bytes.chunks_exact_mut(unit) {
             rng.fill_bytes(&mut block[..random]);
         }
         Ok(Self {
             bytes: Arc::new(bytes.make_read_only()?),
             file: Arc::default(),
+            blocks,
+            sessions: Arc::default(),
         })
+    }
+
+    /// A number that no other session has.
+    pub(crate) fn next_session(&self) -> u32 {
+        self.sessions.fetch_add(1, Relaxed)
+    }
+
+    /// Whether the bytes of a write have to be made for it.
+    pub(crate) fn is_composed(&self) -> bool {
+        self.blocks.is_some()
+    }
+
+    /// Bytes of a block.
+    pub(crate) fn block(&self) -> usize {
+        self.blocks.map_or(BLOCK, |(block, _)| block)
+    }
+
+    /// Part of the blocks that come again and again.
+    pub(crate) fn dedupable_percent(&self) -> f64 {
+        self.blocks.map_or(0.0, |(_, percent)| percent)
+    }
+
+    /// One of the blocks that come again and again: they are the first half of the pool.
+    pub(crate) fn common_block(&self, which: usize) -> &[u8] {
+        let begin = which * self.block();
+        &self.bytes[begin..begin + self.block()]
+    }
+
+    /// A block that others are made from, of the second half.
+    pub(crate) fn own_block(&self, step: usize) -> &[u8] {
+        let begin = POOL / 2 + step % (POOL / 2 / self.block()) * self.block();
+        &self.bytes[begin..begin + self.block()]
     }
 
     /// Longest piece the pool gives.

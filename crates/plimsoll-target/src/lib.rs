@@ -4,6 +4,7 @@
 //! session's operations. A target knows nothing of workloads. A new one is a module here and one
 //! line in [`registry::connect`]; `tests/conformance.rs` says what all of them must do.
 
+mod compose;
 mod content;
 mod error;
 mod null;

@@ -8,7 +8,7 @@ use nix::unistd::{PathconfVar, fpathconf};
 use rustix::fs::{Access, AtFlags, CWD, MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// Of each so many bytes that are modified, the first eight are changed.
 const MODIFIED: usize = 4096;
@@ -202,17 +202,24 @@ impl PosixSession {
         let window = Window::around(offset, len)?;
         let map = window.options().map_raw(&file.fd).map_err(from_io)?;
         let content = self.content.clone();
-        let source = content.file()?;
+        let composed = self.sink_of_composed(&content, window.len)?;
+        let source = match &composed {
+            Some(sink) => sink.as_fd(),
+            None => content.file()?,
+        };
         let step = &mut self.step;
         window.for_each_piece(&map, |at, piece, done| {
-            if done == 0 {
-                *step = step.wrapping_add(crate::ContentPool::steps(piece));
-            }
-            let from = content.begin(*step) as i64;
+            let from = match &composed {
+                Some(_) => done,
+                None => {
+                    *step = step.wrapping_add(crate::ContentPool::steps(piece));
+                    content.begin(*step)
+                }
+            };
             // SAFETY: `at` is the start of `piece` bytes of a writable mapping that lives until
             // after the call. The kernel writes them; no reference to them is made, so that it
             // does not matter who else uses the file.
-            unsafe { libc::pread(source.as_raw_fd(), at.cast(), piece, from) }
+            unsafe { libc::pread(source.as_raw_fd(), at.cast(), piece, from as i64) }
         })?;
         match flush {
             true => map.flush_range(window.skip, window.len).map_err(from_io),
@@ -220,9 +227,30 @@ impl PosixSession {
         }
     }
 
+    /// Bytes that were made for this write, in a file in memory; `None` if the pool is written.
+    fn sink_of_composed(
+        &mut self,
+        content: &crate::ContentPool,
+        len: usize,
+    ) -> Result<Option<OwnedFd>, OpError> {
+        let Some(composer) = &mut self.composer else {
+            return Ok(None);
+        };
+        let file = rustix::fs::memfd_create("plimsoll", MemfdFlags::CLOEXEC)?;
+        let mut done = 0;
+        while done < len {
+            let piece = (len - done).min(content.longest());
+            let bytes = composer.take(content, piece)?;
+            write_all(bytes, |rest, at| {
+                rustix::io::pwrite(&file, rest, done as u64 + at)
+            })?;
+            done += piece;
+        }
+        Ok(Some(file))
+    }
+
     /// A file in memory that takes what is read from mappings.
     fn sink(&mut self) -> Result<BorrowedFd<'_>, OpError> {
-        use std::os::fd::AsFd;
         if self.sink.is_none() {
             self.sink = Some(rustix::fs::memfd_create("plimsoll", MemfdFlags::CLOEXEC)?);
         }

@@ -2,6 +2,7 @@
 
 use super::aio::{Pool, Queue};
 use super::names::{Name, Parents};
+use crate::compose::Composer;
 use crate::content::ContentPool;
 use crate::error::OpError;
 use crate::session::{
@@ -41,6 +42,8 @@ pub(crate) struct PosixSession {
     /// Where the next read goes in the buffer.
     at: usize,
     pub(super) content: ContentPool,
+    /// Makes the bytes of writes, if the pool itself is not what is written.
+    pub(super) composer: Option<Composer>,
     pub(super) step: usize,
     dir_buffer: Vec<MaybeUninit<u8>>,
     parents: Box<Parents>,
@@ -80,6 +83,10 @@ impl PosixSession {
             sink: None,
             buffer: MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?,
             at: 0,
+            composer: match spec.content.is_composed() {
+                true => Some(Composer::new(&spec.content, spec.number)?),
+                false => None,
+            },
             content: spec.content.clone(),
             step: spec.number as usize * 61,
             dir_buffer: Vec::new(),
@@ -136,7 +143,11 @@ impl PosixSession {
         let mut done = 0;
         while done < len {
             let want = (len - done).min(self.content.longest() as u64) as usize;
-            match call(self.content.piece(self.step, want), done) {
+            let bytes = match &mut self.composer {
+                None => self.content.piece(self.step, want),
+                Some(composer) => composer.take(&self.content, want)?,
+            };
+            match call(bytes, done) {
                 Ok(0) => return Err(Errno::IO.into()),
                 Ok(n) => done += n as u64,
                 Err(Errno::INTR) => {}
@@ -212,6 +223,14 @@ impl Session for PosixSession {
             let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
             self.buffer = MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?;
             self.at = 0;
+        }
+        Ok(())
+    }
+
+    fn compose(&mut self, len: u64) -> Result<(), OpError> {
+        if let Some(composer) = &mut self.composer {
+            let len = len.min(self.content.longest() as u64) as usize;
+            composer.make(&self.content, len)?;
         }
         Ok(())
     }

@@ -1,0 +1,632 @@
+//! From a workload and a load to a Plan.
+
+use crate::model::{Choice, Component};
+use crate::parse::{Workload, span_of};
+use crate::settings;
+use crate::values::Sizes;
+use plimsoll_diagnostics::{Diagnostics, Problem, Span};
+use plimsoll_plan::{
+    Access, BusinessMetric, Content, Criteria, DIRECT_BLOCK, Distribution, Fileset, FilesetId,
+    MILLION, Mix, MixFiles, MixFlags, MixOp, MixRow, OpKind, Operation, OperationId, Overrides,
+    Pacing, Parameter, Phase, Place, Plan, Pool, Program, QuitMode, RelPath, Row, SizeTable,
+    Source, SourceKind, Until, Value, Variable, VariableId, Width, WorkPlace, WorkerGroup,
+    WorkingSet,
+};
+use std::path::PathBuf;
+use toml::Spanned;
+
+/// Files of each process that a scaled-down workload keeps at least, if it has so many: their
+/// number shrinks first, their sizes only below this.
+const FEWEST_FILES: u64 = 8;
+
+/// The data of the components may differ from that of the metric by this share.
+const DATA_TOLERANCE: f64 = 0.05;
+
+/// Most processes of a Plan.
+const MOST_PROCESSES: u64 = 1_000_000;
+
+/// What lowering needs to know besides the workload and the command line's changes.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Whether the workload is built in or a file.
+    pub kind: SourceKind,
+    /// Fresh directory for the files when none is given.
+    pub temp_dir: PathBuf,
+}
+
+/// Makes the Plan of a workload for the load and the scale of `overrides`.
+///
+/// With `overrides.most`, the files are laid out for that load, and this one works on its part of
+/// them: Plans of several loads up to it share the same trees of files. The Plan that comes back
+/// has passed [`Plan::check`].
+///
+/// # Errors
+/// Every error found, each with its place in the workload or in the setting at fault.
+pub fn lower(
+    workload: &Workload,
+    overrides: &Overrides,
+    context: &Context,
+) -> Result<Plan, Diagnostics> {
+    let (workload, parameters) = settings::apply(workload, &overrides.sets)?;
+    let mut lowerer = Lowerer {
+        workload: &workload,
+        overrides,
+        problems: vec![],
+        load: overrides.load.unwrap_or(1),
+        scale: overrides.scale.unwrap_or(1.0),
+    };
+    let plan = lowerer.plan(context, parameters);
+    let fail = |problems| Err(Diagnostics::new(vec![workload.source.clone()], problems));
+    if !lowerer.problems.is_empty() {
+        return fail(lowerer.problems);
+    }
+    match plan.check() {
+        Ok(()) => Ok(plan),
+        Err(e) => fail(vec![lowerer.rejected(&e.to_string())]),
+    }
+}
+
+struct Lowerer<'a> {
+    workload: &'a Workload,
+    overrides: &'a Overrides,
+    problems: Vec<Problem>,
+    load: u64,
+    scale: f64,
+}
+
+impl Lowerer<'_> {
+    fn span<T>(&self, at: &Spanned<T>) -> Span {
+        span_of(at.span(), &self.workload.source.text)
+    }
+
+    fn problem<T>(&mut self, at: &Spanned<T>, message: impl Into<String>, label: &str) {
+        let problem = Problem::new(self.span(at), message, label);
+        self.problems.push(problem);
+    }
+
+    fn refuse(&mut self, message: impl Into<String>) {
+        self.problems.push(Problem::of_text(0, message));
+    }
+
+    /// What the Plan's own check says, at the component it is said of.
+    fn rejected(&self, message: &str) -> Problem {
+        let said_of = |c: &&Spanned<Component>| {
+            let name = c.get_ref().name.get_ref();
+            message.starts_with(&format!("`{name}`: "))
+        };
+        let component = self.workload.file.component.iter().find(said_of);
+        match component {
+            Some(c) => {
+                let name = &c.get_ref().name;
+                Problem::new(self.span(name), message, "this component")
+            }
+            None => Problem::of_text(0, message),
+        }
+    }
+
+    fn plan(&mut self, context: &Context, parameters: Vec<Parameter>) -> Plan {
+        let (file, name) = (&self.workload.file, self.workload.name());
+        self.check_overrides();
+        self.check_metric();
+        let (dir, temporary) = match &self.overrides.dir {
+            Some(dir) => (dir.clone(), false),
+            None => (context.temp_dir.clone(), true),
+        };
+        let short = std::path::Path::new(name.split(" with --set").next().unwrap_or(name));
+        let short = match context.kind {
+            SourceKind::Builtin => short.to_string_lossy(),
+            SourceKind::File => short.file_stem().unwrap_or_default().to_string_lossy(),
+        };
+        let mut plan = Plan {
+            title: file.title.clone(),
+            source: Source {
+                kind: context.kind,
+                name: name.split(" with --set").next().unwrap_or(name).into(),
+                text: self.workload.original.to_string(),
+            },
+            seed: self.overrides.seed.unwrap_or(1),
+            place: WorkPlace {
+                dir,
+                guards: vec![RelPath::default()],
+                temporary,
+            },
+            parameters,
+            options: self.overrides.options.clone(),
+            ..Plan::empty(&short)
+        };
+        plan.options.content = self.overrides.content.unwrap_or_else(|| self.content());
+        let single = file.component.len() == 1;
+        for (i, component) in file.component.iter().enumerate() {
+            let before = &file.component[..i];
+            self.component(&mut plan, component.get_ref(), before, single);
+        }
+        plan.metric = Some(self.metric());
+        plan.script = self.script(&plan);
+        plan
+    }
+
+    /// Options that mean nothing for a mix.
+    fn check_overrides(&mut self) {
+        if self.overrides.rate.is_some() {
+            self.refuse(
+                "--rate is for the limiters of Filebench workloads; an operation mix has a rate \
+                 for each process: change it with --set COMPONENT.rate=OPS, or the load with \
+                 --load",
+            );
+        }
+        if self.overrides.quit == Some(QuitMode::FirstDone) {
+            self.refuse("--quit firstdone is for workloads whose workers end by themselves");
+        }
+        if self.load == 0 {
+            self.refuse("--load must be at least 1");
+        }
+        if self.overrides.most.is_some_and(|most| most < self.load) {
+            self.refuse("the load is above the greatest load");
+        }
+        if !(self.scale > 0.0 && self.scale <= 1.0) {
+            let scale = self.scale;
+            self.refuse(format!(
+                "--scale must be above 0 and at most 1, is {scale}; a greater load is asked for \
+                 with --load"
+            ));
+        }
+    }
+
+    fn check_metric(&mut self) {
+        let metric = self.workload.file.metric.get_ref();
+        for rate in [&metric.process_rate, &metric.total_rate] {
+            if !(0.0..=100.0).contains(rate.get_ref()) {
+                let message = format!("a part must be 0 to 100 percent, is {}", rate.get_ref());
+                self.problem(rate, message, "out of range");
+            }
+        }
+        if self.workload.file.component.is_empty() {
+            self.refuse("a workload needs at least one [[component]]");
+        }
+        let Some(data) = &metric.data else { return };
+        let (asked, there) = (data.get_ref().0 as f64, self.data() as f64);
+        if (there - asked).abs() > DATA_TOLERANCE * asked {
+            let show = |n: f64| plimsoll_plan::Bytes(n as u64);
+            let message = format!(
+                "the components have {} of data files a metric, not {}: count × size × processes \
+                 of all of them",
+                show(there),
+                show(asked)
+            );
+            self.problem(data, message, "does not agree");
+        }
+        let content = &self.workload.file.content;
+        for (name, percent) in [
+            ("compressible", content.compressible),
+            ("dedupable", content.dedupable),
+        ] {
+            if !(0.0..=100.0).contains(&percent) {
+                self.refuse(format!(
+                    "content.{name} must be 0 to 100 percent, is {percent}"
+                ));
+            }
+        }
+        if !content.block.0.is_power_of_two() || !(512..=64 << 10).contains(&content.block.0) {
+            self.refuse("content.block must be a power of two from 512 to 64k");
+        }
+    }
+
+    /// Bytes of data files of a metric at full scale.
+    fn data(&self) -> u64 {
+        let of = |c: &Spanned<Component>| {
+            let c = c.get_ref();
+            let mean = c.files.get_ref().size.get_ref().0.mean();
+            f64::from(*c.processes.get_ref()) * *c.files.get_ref().count.get_ref() as f64 * mean
+        };
+        self.workload.file.component.iter().map(of).sum::<f64>() as u64
+    }
+
+    fn metric(&self) -> BusinessMetric {
+        let metric = self.workload.file.metric.get_ref();
+        let rate = |c: &Spanned<Component>| {
+            let c = c.get_ref();
+            Some(f64::from(*c.processes.get_ref()) * c.rate.as_ref()?.get_ref())
+        };
+        let rates: Vec<f64> = self
+            .workload
+            .file
+            .component
+            .iter()
+            .filter_map(rate)
+            .collect();
+        BusinessMetric {
+            name: metric.name.clone(),
+            load: self.load,
+            scale: self.scale,
+            data: self.data(),
+            rate: (!rates.is_empty()).then(|| rates.iter().sum()),
+            criteria: Criteria {
+                process_percent: *metric.process_rate.get_ref(),
+                total_percent: *metric.total_rate.get_ref(),
+                latency: metric.latency.map(|l| l.0),
+            },
+        }
+    }
+
+    fn content(&self) -> Content {
+        let content = self.workload.file.content;
+        match (content.compressible, content.dedupable) {
+            (0.0, 0.0) => Content::Random,
+            (compressible_percent, dedupable_percent) => Content::Blocks {
+                compressible_percent,
+                dedupable_percent,
+                block: content.block.0,
+            },
+        }
+    }
+
+    fn script(&self, plan: &Plan) -> Vec<Phase> {
+        let run = &self.workload.file.run;
+        let warmup = self.overrides.warmup.unwrap_or(run.warmup.0);
+        let time = self.overrides.time.unwrap_or(run.time.0);
+        let filesets = (0..plan.filesets.len() as u32).map(FilesetId).collect();
+        let wait = |time| Phase::Wait {
+            until: Until::Elapsed { time },
+            snapshots: None,
+        };
+        let mut script = vec![Phase::Populate { filesets }, Phase::Start];
+        if !warmup.is_zero() {
+            script.push(wait(warmup));
+        }
+        script.extend([
+            Phase::OpenWindow,
+            wait(time),
+            Phase::CloseWindow,
+            Phase::Stop,
+        ]);
+        script
+    }
+
+    fn component(
+        &mut self,
+        plan: &mut Plan,
+        c: &Component,
+        before: &[Spanned<Component>],
+        single: bool,
+    ) {
+        self.check_name(c, before);
+        let processes = u64::from(*c.processes.get_ref());
+        let workers = self.load.saturating_mul(processes);
+        let parts = self
+            .overrides
+            .most
+            .unwrap_or(self.load)
+            .saturating_mul(processes);
+        if processes == 0 || parts > MOST_PROCESSES {
+            let message = format!("a load has 1 to {MOST_PROCESSES} processes, this has {parts}");
+            self.problem(&c.processes, message, "of each metric");
+            return;
+        }
+        let Some(files) = self.files(plan, c, parts) else {
+            return;
+        };
+        let place = Some(self.place_of(&c.name));
+        let name = c.name.get_ref().as_str();
+        let mut row = |what: &str, kind: OpKind| {
+            plan.operations.push(Operation {
+                name: match single {
+                    true => what.into(),
+                    false => format!("{name}/{what}"),
+                },
+                kind,
+                place: place.clone(),
+            });
+            OperationId(plan.operations.len() as u32 - 1)
+        };
+        let table = self.table(c, &mut row);
+        let prepare = row("prepare", OpKind::Prepare);
+        let pacing = c.rate.as_ref().map(|rate| Pacing {
+            rate: rate.get_ref() * self.scale,
+            arrivals: c.arrivals,
+            start: row("start", OpKind::Start),
+        });
+        let transfers = &c.transfers;
+        let mix = Mix {
+            table,
+            prepare,
+            pacing,
+            reads: transfers.read.0.clone(),
+            writes: transfers.write.0.clone(),
+            files,
+            working_set: self.working_set(c),
+            flags: MixFlags {
+                direct_percent: transfers.direct,
+                osync_percent: transfers.osync,
+                commit_percent: transfers.commit,
+                align: transfers.align.0,
+                overwrite: transfers.overwrite,
+            },
+        };
+        let largest = mix.reads.greatest().max(mix.writes.greatest());
+        plan.groups.push(WorkerGroup {
+            process: name.into(),
+            process_instances: workers as u32,
+            thread: "worker".into(),
+            thread_instances: 1,
+            memory: largest.max(1).next_multiple_of(DIRECT_BLOCK),
+            nice: 0,
+            io_priority: None,
+            program: Program::Mix(Box::new(mix)),
+            place: Some(self.place_of(&c.name)),
+        });
+    }
+
+    fn place_of<T>(&self, at: &Spanned<T>) -> Place {
+        let (line, column) = self.workload.source.position(at.span().start);
+        Place {
+            file: self.workload.source.name.clone(),
+            line,
+            column,
+        }
+    }
+
+    fn check_name(&mut self, c: &Component, before: &[Spanned<Component>]) {
+        let name = c.name.get_ref().as_str();
+        let fits = |ch: char| ch.is_ascii_alphanumeric() || ch == '-' || ch == '_';
+        if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+            let message = "a name has 1 to 64 letters, digits, `-` and `_`";
+            self.problem(&c.name, message, "this name");
+        }
+        if ["metric", "run", "content", "component", "title"].contains(&name) {
+            let message = format!("`{name}` is a key of the workload and cannot name a component");
+            self.problem(&c.name, message, "this name");
+        }
+        let same = |other: &&Spanned<Component>| other.get_ref().name.get_ref() == name;
+        if let Some(first) = before.iter().find(same) {
+            let problem = Problem::new(
+                self.span(&c.name),
+                format!("two components have the name `{name}`"),
+                "the second",
+            );
+            let first = self.span(&first.get_ref().name);
+            self.problems.push(problem.also(first, "the first"));
+        }
+    }
+
+    fn table(
+        &mut self,
+        c: &Component,
+        row: &mut impl FnMut(&str, OpKind) -> OperationId,
+    ) -> Vec<MixRow> {
+        let mix = c.mix.get_ref();
+        let mut table = Vec::new();
+        for (op, percent) in mix.given() {
+            let p = *percent.get_ref();
+            if !(0.0..=100.0).contains(&p) {
+                let message = format!("{op} must be 0 to 100 percent, is {p}");
+                self.problem(percent, message, "out of range");
+            } else if p > 0.0 {
+                table.push(MixRow {
+                    op,
+                    percent: p,
+                    row: row(op.name(), op.kind()),
+                });
+            }
+        }
+        for (name, percent) in [("custom1", &mix.custom1), ("custom2", &mix.custom2)] {
+            if let Some(percent) = percent.as_ref().filter(|p| *p.get_ref() != 0.0) {
+                let message = format!(
+                    "`{name}` is an operation of a program of one's own, which Plimsoll does not \
+                     load: only 0 is possible"
+                );
+                self.problem(percent, message, "not possible");
+            }
+        }
+        let sum: f64 = table.iter().map(|r| r.percent).sum();
+        if (sum - 100.0).abs() > 0.01 {
+            let message = format!("the percentages of a mix must sum to 100, these sum to {sum}");
+            self.problem(&c.mix, message, "this mix");
+        }
+        table
+    }
+
+    fn working_set(&mut self, c: &Component) -> WorkingSet {
+        let files = c.files.get_ref();
+        let millionths = files.working_set.get_ref() / 100.0 * f64::from(MILLION);
+        if !(1.0..=f64::from(MILLION)).contains(&millionths.round()) {
+            let message = format!(
+                "a working set must be above 0 and at most 100 percent, is {}",
+                files.working_set.get_ref()
+            );
+            self.problem(&files.working_set, message, "out of range");
+        }
+        for (given, needs, choice) in [
+            (&files.geometric, "geometric", Choice::Geometric),
+            (&files.exponent, "zipf", Choice::Zipf),
+        ] {
+            if let Some(value) = given
+                && files.choice != choice
+            {
+                let message = format!("this needs choice = \"{needs}\"");
+                self.problem(value, message, "has no effect");
+            }
+        }
+        let number =
+            |n: &Option<Spanned<f64>>, otherwise| n.as_ref().map_or(otherwise, |n| *n.get_ref());
+        WorkingSet {
+            millionths: millionths.round() as u32,
+            choice: match files.choice {
+                Choice::Uniform => plimsoll_plan::Choice::Uniform,
+                Choice::Geometric => plimsoll_plan::Choice::Geometric {
+                    percent: number(&files.geometric, 100.0),
+                },
+                Choice::Zipf => plimsoll_plan::Choice::Zipf {
+                    exponent: number(&files.exponent, 1.0),
+                },
+            },
+            spots: files.spots.map(|s| plimsoll_plan::Spots {
+                percent: s.percent,
+                accesses: s.accesses,
+                multiplier: s.multiplier,
+                affinity: s.affinity,
+                geometric: s.geometric,
+            }),
+        }
+    }
+
+    /// A number of files at the scale: at least [`FEWEST_FILES`] if there are so many.
+    fn scaled(&self, count: u64) -> u64 {
+        let scaled = (count as f64 * self.scale).round() as u64;
+        scaled.clamp(count.min(FEWEST_FILES), count)
+    }
+
+    /// The filesets of a component for so many processes.
+    fn files(&mut self, plan: &mut Plan, c: &Component, parts: u64) -> Option<MixFiles> {
+        let files = c.files.get_ref();
+        if *files.count.get_ref() == 0 {
+            self.problem(
+                &files.count,
+                "each process needs at least one data file",
+                "none",
+            );
+            return None;
+        }
+        let ops: Vec<MixOp> = c
+            .mix
+            .get_ref()
+            .given()
+            .filter(|(_, p)| *p.get_ref() > 0.0)
+            .map(|(op, _)| op)
+            .collect();
+        let pools = [
+            (Pool::Turnover, files.turnover, "turnover"),
+            (Pool::Empty, files.empty, "empty"),
+        ];
+        for (pool, given, key) in pools {
+            if let Some(op) = ops.iter().find(|op| op.pool() == pool)
+                && given == 0
+            {
+                let message =
+                    format!("`{op}` works on files that come and go: `{key}` must be above 0");
+                self.problem(&c.files, message, "these files");
+                return None;
+            }
+        }
+        let dirs = [MixOp::Mkdir, MixOp::Rmdir];
+        if let Some(op) = ops.iter().find(|op| dirs.contains(op))
+            && files.spare_directories == 0
+        {
+            let message = format!(
+                "`{op}` works on directories that come and go: `spare_directories` must be above 0"
+            );
+            self.problem(&c.files, message, "these files");
+            return None;
+        }
+        let name = c.name.get_ref().clone();
+        let data = self.fileset(
+            plan,
+            c,
+            &format!("{name}-data"),
+            *files.count.get_ref(),
+            parts,
+            files.size.get_ref(),
+        );
+        plan.filesets[data.0 as usize].leaf_dirs =
+            parts.saturating_mul(self.scaled(files.spare_directories));
+        let uses = |pool: Pool| ops.iter().any(|op| op.pool() == pool);
+        let turnover = uses(Pool::Turnover).then(|| {
+            let size = files.turnover_size.as_ref().unwrap_or(files.size.get_ref());
+            self.fileset(
+                plan,
+                c,
+                &format!("{name}-turnover"),
+                files.turnover,
+                parts,
+                size,
+            )
+        });
+        let empty = uses(Pool::Empty).then(|| {
+            let nothing = Sizes(SizeTable::fixed(0));
+            self.fileset(
+                plan,
+                c,
+                &format!("{name}-empty"),
+                files.empty,
+                parts,
+                &nothing,
+            )
+        });
+        for id in [turnover, empty].into_iter().flatten() {
+            plan.filesets[id.0 as usize].prealloc_percent = 50;
+        }
+        Some(MixFiles {
+            data,
+            turnover,
+            empty,
+            shared: files.shared,
+            parts,
+        })
+    }
+
+    /// Adds a fileset of `count` files of each process at full scale.
+    fn fileset(
+        &self,
+        plan: &mut Plan,
+        c: &Component,
+        name: &str,
+        count: u64,
+        parts: u64,
+        sizes: &Sizes,
+    ) -> FilesetId {
+        let scaled = self.scaled(count);
+        // What the number of files does not shrink by, their sizes do.
+        let rest = (count as f64 * self.scale / scaled as f64).min(1.0);
+        let size = size_value(plan, name, &sizes.0, rest);
+        let directories = (*c.files.get_ref().directories.get_ref()).max(1);
+        let a_directory = (count as f64 / directories as f64).max(2.0);
+        plan.filesets.push(Fileset {
+            name: name.into(),
+            path: RelPath::default(),
+            entries: parts.saturating_mul(scaled),
+            leaf_dirs: 0,
+            width: Width {
+                mean: a_directory,
+                gamma_shape: None,
+            },
+            depth: None,
+            size,
+            prealloc_percent: 100,
+            parallel_prealloc: true,
+            reuse: true,
+            trust_tree: false,
+            access: Access::ReadWrite,
+            cached: None,
+            place: Some(self.place_of(&c.files)),
+        });
+        FilesetId(plan.filesets.len() as u32 - 1)
+    }
+}
+
+/// A file size that is drawn from a table, made smaller by a factor.
+fn size_value(plan: &mut Plan, name: &str, sizes: &SizeTable, factor: f64) -> Value {
+    let scaled = |n: u64| match factor {
+        f if f >= 1.0 => n as f64,
+        f => (n as f64 * f).round().max(n.min(1) as f64),
+    };
+    if let [slot] = sizes.0.as_slice()
+        && slot.min == slot.max
+    {
+        return Value::Const(scaled(slot.min) as u64);
+    }
+    let rows = sizes.0.iter().map(|s| Row {
+        percent: s.percent,
+        min: scaled(s.min),
+        max: scaled(s.max),
+    });
+    plan.variables.push(Variable {
+        name: format!("{name}-size"),
+        distribution: Distribution::Table {
+            rows: rows.collect(),
+        },
+        min: None,
+        max: None,
+        round: 1,
+        seed: None,
+    });
+    Value::Draw(VariableId(plan.variables.len() as u32 - 1))
+}

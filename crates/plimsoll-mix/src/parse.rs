@@ -1,0 +1,128 @@
+//! From a text to the tables and keys in it.
+
+use crate::model::File;
+use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A workload as it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    pub(crate) source: Arc<Source>,
+    pub(crate) file: File,
+    /// The text as it was given, before any setting was changed.
+    pub(crate) original: Arc<str>,
+}
+
+impl Workload {
+    /// Name the text was given: a path, or the name of a built-in workload.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// What is written in it.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// One line that says what it stands for; may be empty.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.file.title
+    }
+}
+
+/// Reads a workload. `name` stands for the text in messages.
+///
+/// # Errors
+/// The first thing that is no TOML, no key, or of the wrong kind.
+pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
+    let source = Source::new(name, text);
+    match toml::from_str::<File>(text) {
+        Ok(file) => Ok(Workload {
+            source,
+            file,
+            original: text.into(),
+        }),
+        Err(e) => {
+            let problem = problem(&e, text);
+            Err(Diagnostics::new(vec![source], vec![problem]))
+        }
+    }
+}
+
+/// The bytes of a range of a text.
+pub(crate) fn span_of(range: Range<usize>, text: &str) -> Span {
+    let start = text.floor_char_boundary(range.start);
+    let end = text.floor_char_boundary(range.end).max(start);
+    Span {
+        file: 0,
+        start: start as u32,
+        end: end as u32,
+    }
+}
+
+/// What the TOML reader found wrong, in our words.
+pub(crate) fn problem(e: &toml::de::Error, text: &str) -> Problem {
+    let span = e.span().map(|range| span_of(range, text));
+    let message = e.message().trim();
+    let at = span.unwrap_or_default();
+    if let Some((key, known)) = unknown(message) {
+        let problem = Problem::new(
+            at,
+            format!("unknown key `{key}`"),
+            "not a key of this table",
+        );
+        return problem.suggest(key, known);
+    }
+    if let Some(key) = message.strip_prefix("missing field ") {
+        let key = key.trim_matches('`');
+        let message = format!("the key `{key}` is missing");
+        return match span.filter(|s| s.end > s.start) {
+            Some(span) => Problem::new(span, message, "from this table"),
+            None => Problem::of_text(0, message),
+        };
+    }
+    let found = ["invalid type: ", "invalid value: "]
+        .iter()
+        .find_map(|start| message.strip_prefix(start));
+    if let Some(rest) = found {
+        let (found, expected) = rest.split_once(", expected ").unwrap_or((rest, "another"));
+        let message = format!("expected {}, found {found}", plain(expected));
+        return Problem::new(at, message, "this value");
+    }
+    if let Some(rest) = message.strip_prefix("unknown variant ") {
+        let mut quoted = rest.split('`').skip(1).step_by(2);
+        let name = quoted.next().unwrap_or_default().to_owned();
+        let problem = Problem::new(at, format!("unknown value `{name}`"), "not one of these");
+        return problem.suggest(&name, quoted);
+    }
+    let first = message.lines().next().unwrap_or("this is no TOML");
+    Problem::new(at, first, "here")
+}
+
+/// The key that is not known, and those that are.
+fn unknown(message: &str) -> Option<(&str, Vec<&str>)> {
+    let mut quoted = message
+        .strip_prefix("unknown field ")?
+        .split('`')
+        .skip(1)
+        .step_by(2);
+    Some((quoted.next()?, quoted.collect()))
+}
+
+/// What the reader expects, without the names of our types.
+fn plain(expected: &str) -> &str {
+    match expected {
+        "struct Operations" => "a table of operations, such as { read = 60, write = 40 }",
+        e if e.starts_with("struct ") => "a table",
+        "a sequence" => "an array of tables, such as [[component]]",
+        "u32" | "u64" | "usize" => "a whole number, at least 0",
+        "f64" => "a number",
+        "a string" | "string" => "a text in quotes",
+        "a boolean" => "true or false",
+        other => other,
+    }
+}

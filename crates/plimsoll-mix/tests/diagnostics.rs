@@ -1,0 +1,263 @@
+//! What is said of workloads that are wrong: where, what, and what helps.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{SMALL, refusal, try_plan};
+use plimsoll_diagnostics::Diagnostics;
+use proptest::prelude::*;
+
+/// `line:column message | help` of each finding.
+fn findings(d: &Diagnostics) -> Vec<String> {
+    let show = |f: plimsoll_diagnostics::Finding| {
+        let help = f.help.map(|h| format!(" | {h}")).unwrap_or_default();
+        format!("{}:{} {}{help}", f.line, f.column, f.message)
+    };
+    d.findings().into_iter().map(show).collect()
+}
+
+fn changed(from: &str, to: &str) -> String {
+    assert!(SMALL.contains(from), "{from}");
+    SMALL.replacen(from, to, 1)
+}
+
+#[test]
+fn slips_of_the_hand_are_shown_at_their_place() {
+    for (from, to, says) in [
+        (
+            "rate = 50",
+            "raet = 50",
+            "13:1 unknown key `raet` | did you mean `rate`?",
+        ),
+        (
+            "stat = 100",
+            "stta = 100",
+            "16:1 unknown key `stta` | did you mean `stat`?",
+        ),
+        (
+            "[run]",
+            "[rnu]",
+            "6:2 unknown key `rnu` | did you mean `run`?",
+        ),
+        (
+            "rate = 50",
+            "rate = \"fast\"",
+            "13:8 expected a number, found string \"fast\"",
+        ),
+        (
+            "count = 100",
+            "count = -1",
+            "19:9 expected a whole number, at least 0, found integer `-1`",
+        ),
+        ("count = 100\n", "", "18:1 the key `count` is missing"),
+        (
+            "size = \"4k\"",
+            "size = \"4x\"",
+            "20:8 `4x` is not a size: expected a whole number with k, m, g or t, such as 16k",
+        ),
+        (
+            "time = \"1m\"",
+            "time = \"1y\"",
+            "8:8 `1y` is not a duration: expected a number and ms, s, m or h, such as 500ms or 10s",
+        ),
+        (
+            "rate = 50",
+            "arrivals = \"posson\"",
+            "13:12 unknown value `posson` | did you mean `poisson`?",
+        ),
+        (
+            "[component.mix]\nstat = 100",
+            "mix = 3",
+            "15:7 expected a table of operations, such as { read = 60, write = 40 }, found integer `3`",
+        ),
+    ] {
+        let text = changed(from, to);
+        assert_eq!(findings(&refusal(&text)), [says], "{to}");
+    }
+}
+
+#[test]
+fn no_toml_is_said_to_be_none() {
+    let text = changed("title = \"looks\"", "title = looks");
+    let all = findings(&refusal(&text));
+    assert_eq!(all.len(), 1);
+    assert!(all[0].starts_with("1:9 "), "{all:?}");
+}
+
+#[test]
+fn what_makes_no_sense_is_shown_at_its_place() {
+    for (from, to, says) in [
+        (
+            "stat = 100",
+            "stat = 90",
+            "15:1 the percentages of a mix must sum to 100, these sum to 90",
+        ),
+        (
+            "stat = 100",
+            "stat = 101",
+            "16:8 stat must be 0 to 100 percent, is 101",
+        ),
+        (
+            "stat = 100",
+            "stat = 90\ncustom1 = 10",
+            "17:11 `custom1` is an operation of a program of one's own, which Plimsoll does not load: only 0 is possible",
+        ),
+        (
+            "stat = 100",
+            "unlink = 100",
+            "18:1 `unlink` works on files that come and go: `turnover` must be above 0",
+        ),
+        (
+            "stat = 100",
+            "rmdir = 100",
+            "18:1 `rmdir` works on directories that come and go: `spare_directories` must be above 0",
+        ),
+        (
+            "name = \"looker\"",
+            "name = \"a/b\"",
+            "11:8 a name has 1 to 64 letters, digits, `-` and `_`",
+        ),
+        (
+            "name = \"looker\"",
+            "name = \"metric\"",
+            "11:8 `metric` is a key of the workload and cannot name a component",
+        ),
+        (
+            "processes = 2",
+            "processes = 0",
+            "12:13 a load has 1 to 1000000 processes, this has 0",
+        ),
+        (
+            "rate = 50",
+            "rate = 0",
+            "11:8 `looker`: a rate must be above 0 and at most 1e6, is 0",
+        ),
+        (
+            "size = \"4k\"",
+            "size = \"4k\"\nworking_set = 0",
+            "21:15 a working set must be above 0 and at most 100 percent, is 0",
+        ),
+        (
+            "size = \"4k\"",
+            "size = \"4k\"\nexponent = 1",
+            "21:12 this needs choice = \"zipf\"",
+        ),
+        (
+            "size = \"4k\"",
+            "size = \"4k\"\nchoice = \"zipf\"",
+            "11:8 `looker`: a zipf choice needs shared files: over a part of the files it would prefer others than over all, and the working set would depend on the number of processes",
+        ),
+        (
+            "name = \"users\"",
+            "name = \"users\"\ndata = \"1m\"",
+            "5:8 the components have 800 KiB of data files a metric, not 1 MiB: count × size × processes of all of them",
+        ),
+        (
+            "name = \"users\"",
+            "name = \"users\"\ntotal_rate = 101",
+            "5:14 a part must be 0 to 100 percent, is 101",
+        ),
+        (
+            "size = \"4k\"",
+            "size = [{ size = \"4k\", percent = 50 }]",
+            "20:8 a table of sizes must sum to 100 percent, sums to 50",
+        ),
+        (
+            "size = \"4k\"",
+            "size = [{ min = \"4k\", percent = 100 }]",
+            "20:8 a slot has `size`, or both `min` and `max`",
+        ),
+    ] {
+        let text = changed(from, to);
+        let all = findings(&refusal(&text));
+        assert!(all[0].starts_with(says), "{all:?}\n{says}");
+    }
+}
+
+#[test]
+fn two_components_of_one_name_are_shown_both() {
+    let second = &SMALL[SMALL.find("[[component]]").unwrap()..];
+    let all = refusal(&format!("{SMALL}\n{second}")).render(false, 100);
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn an_error_is_drawn_in_its_text() {
+    let text = changed("rate = 50", "raet = 50");
+    insta::assert_snapshot!(refusal(&text).render(false, 100));
+}
+
+#[test]
+fn settings_that_lead_nowhere_are_shown() {
+    let with = |set: (&str, &str)| {
+        let sets = vec![(set.0.to_owned(), set.1.to_owned())];
+        let refused = try_plan(SMALL, |o| o.sets = sets).err().unwrap();
+        (
+            refused.findings()[0].file.clone(),
+            findings(&refused)[0].clone(),
+        )
+    };
+    let (file, says) = with(("loker.rate", "5"));
+    assert_eq!(file, "--set");
+    assert_eq!(
+        says,
+        "1:1 there is no `loker` to change | did you mean `looker`?"
+    );
+    let (_, says) = with(("looker.raet", "5"));
+    assert_eq!(says, "1:1 unknown key `raet` | did you mean `rate`?");
+    let (_, says) = with(("looker.rate", "fast"));
+    assert_eq!(says, "1:1 expected a number, found string \"fast\"");
+    // What is wrong only in the whole is shown in the text as it is then.
+    let (file, says) = with(("looker.mix.stat", "50"));
+    assert!(file.starts_with("test.toml with --set"), "{file}");
+    assert!(says.contains("sum to 50"), "{says}");
+}
+
+#[test]
+fn options_that_mean_nothing_for_a_mix_are_refused() {
+    type Change = fn(&mut plimsoll_plan::Overrides);
+    let cases: [(Change, &str); 5] = [
+        (|o| o.rate = Some(5.0), "--rate is for the limiters"),
+        (
+            |o| o.quit = Some(plimsoll_plan::QuitMode::FirstDone),
+            "--quit firstdone",
+        ),
+        (|o| o.load = Some(0), "--load must be at least 1"),
+        (
+            |o| o.scale = Some(2.0),
+            "--scale must be above 0 and at most 1, is 2",
+        ),
+        (
+            |o| o.load = Some(1_000_000),
+            "1000000 processes, this has 2000000",
+        ),
+    ];
+    for (change, says) in cases {
+        let refused = try_plan(SMALL, change).err().unwrap();
+        assert!(findings(&refused)[0].contains(says), "{refused}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,300}") {
+        let _ = try_plan(&text, |_| ());
+    }
+
+    #[test]
+    fn a_builtin_with_a_hole_is_read_or_refused(which in 0usize..9, at in 0.0f64..1.0, length in 0usize..60, with in "[\\]\\[={}\"0-9a-z.,\n -]{0,8}") {
+        let text = plimsoll_mix::library::all()[which].text;
+        let start = text.floor_char_boundary((at * text.len() as f64) as usize);
+        let end = text.floor_char_boundary((start + length).min(text.len()));
+        let broken = format!("{}{with}{}", &text[..start], &text[end..]);
+        if let Err(e) = try_plan(&broken, |o| o.scale = Some(0.01)) {
+            prop_assert!(!e.findings().is_empty());
+            prop_assert!(!e.render(false, 80).is_empty());
+        }
+    }
+
+    #[test]
+    fn any_setting_is_taken_or_refused(name in "[a-z._A-Z0-9]{0,20}", value in "\\PC{0,20}") {
+        let _ = try_plan(SMALL, |o| o.sets = vec![(name, value)]);
+    }
+}

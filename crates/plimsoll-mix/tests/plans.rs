@@ -1,0 +1,319 @@
+//! What Plans become of workloads, loads and scales.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{SMALL, plan};
+use plimsoll_mix::{Context, library, lower, parse};
+use plimsoll_plan::{
+    Content, FilesetId, Layout, Mix, MixOp, Overrides, Phase, Plan, SourceKind, Until,
+};
+use std::time::Duration;
+
+fn builtin(name: &str, change: impl FnOnce(&mut Overrides)) -> Plan {
+    let b = library::find(name).unwrap();
+    let workload = parse(b.text, b.name).unwrap_or_else(|e| panic!("{e}"));
+    let mut overrides = Overrides::default();
+    change(&mut overrides);
+    let context = Context {
+        kind: SourceKind::Builtin,
+        temp_dir: "/tmp/fresh".into(),
+    };
+    lower(&workload, &overrides, &context).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+fn mixes(plan: &Plan) -> Vec<(&str, u64, &Mix)> {
+    let of = |g: &'_ plimsoll_plan::WorkerGroup| g.workers();
+    plan.groups
+        .iter()
+        .map(|g| (g.process.as_str(), of(g), g.program.mix().unwrap()))
+        .collect()
+}
+
+/// Operations a second that all processes are to do.
+fn rate(plan: &Plan) -> f64 {
+    let all = mixes(plan).into_iter();
+    all.map(|(_, workers, m)| workers as f64 * m.pacing.unwrap().rate)
+        .sum()
+}
+
+/// Bytes of the data files.
+fn data(plan: &Plan) -> u64 {
+    let of = |(_, _, m): &(&str, u64, &Mix)| {
+        let layout = Layout::new(plan, m.files.data).unwrap();
+        layout.size_summary(false).total
+    };
+    mixes(plan).iter().map(of).sum()
+}
+
+#[test]
+fn every_built_in_workload_has_a_plan() {
+    for b in library::all() {
+        let plan = builtin(b.name, |o| {
+            o.load = Some(3);
+            o.scale = Some(0.01);
+        });
+        assert_eq!(plan.metric.as_ref().unwrap().load, 3);
+        assert!(plan.place.temporary && plan.place.dir.ends_with("fresh"));
+        assert!(
+            plan.to_string().contains("scaled: not comparable"),
+            "{}",
+            b.name
+        );
+    }
+}
+
+#[test]
+fn rates_and_processes_are_those_published_or_recalled() {
+    for (name, processes, ops) in [
+        ("vda", 2, 10.0),
+        ("swbuild", 5, 500.0),
+        ("vdi", 2, 200.0),
+        ("database", 17, 288.0),
+        ("eda", 5, 450.0),
+    ] {
+        let one = builtin(name, |_| ());
+        assert_eq!((one.workers(), rate(&one)), (processes, ops), "{name}");
+        assert_eq!(one.metric.as_ref().unwrap().rate, Some(ops));
+        let ten = builtin(name, |o| o.load = Some(10));
+        assert_eq!((ten.workers(), rate(&ten)), (10 * processes, 10.0 * ops));
+    }
+}
+
+#[test]
+fn the_data_set_is_as_large_as_the_metric_says() {
+    for (name, gib) in [
+        ("vda", 24.0),
+        ("swbuild", 5.0),
+        ("vdi", 12.0),
+        ("database", 24.0),
+        ("eda", 11.0),
+    ] {
+        let one = builtin(name, |_| ());
+        let bytes = data(&one) as f64 / f64::from(1 << 30);
+        assert!(
+            (bytes / gib - 1.0).abs() < 0.05,
+            "{name}: {bytes} GiB of {gib}"
+        );
+    }
+}
+
+#[test]
+fn a_video_stream_moves_what_is_published() {
+    let plan = builtin("vda", |_| ());
+    let bytes = |(_, workers, m): &(&str, u64, &Mix)| {
+        let of = |op: MixOp| match op {
+            MixOp::Rmw => 2.0 * m.writes.mean(),
+            _ if op.reads() => m.reads.mean(),
+            _ if op.writes() => m.writes.mean(),
+            _ => 0.0,
+        };
+        let each: f64 = m.table.iter().map(|r| r.percent / 100.0 * of(r.op)).sum();
+        each * m.pacing.unwrap().rate * *workers as f64
+    };
+    let all: f64 = mixes(&plan).iter().map(bytes).sum();
+    assert!((all / 4.61e6 - 1.0).abs() < 0.02, "{all} bytes a second");
+}
+
+#[test]
+fn mixes_are_those_of_the_reference() {
+    let table = |name: &str, component: &str| -> Vec<(String, f64)> {
+        let plan = builtin(name, |_| ());
+        let (_, _, m) = mixes(&plan)
+            .into_iter()
+            .find(|(n, ..)| *n == component)
+            .unwrap();
+        m.table
+            .iter()
+            .map(|r| (r.op.to_string(), r.percent))
+            .collect()
+    };
+    let owned = |all: &[(&str, f64)]| -> Vec<(String, f64)> {
+        all.iter().map(|(n, p)| ((*n).to_string(), *p)).collect()
+    };
+    assert_eq!(
+        table("database", "DB_TABLE"),
+        owned(&[("read", 1.0), ("read_rand", 79.0), ("write_rand", 20.0)])
+    );
+    assert_eq!(
+        table("database", "DB_LOG"),
+        owned(&[("write", 80.0), ("write_rand", 20.0)])
+    );
+    assert_eq!(
+        table("eda", "BACKEND"),
+        owned(&[("read", 50.0), ("write", 50.0)])
+    );
+    let nfs = table("nfs-sfs2008", "NFS");
+    assert_eq!(nfs.iter().map(|r| r.1).sum::<f64>(), 100.0);
+    assert!(nfs.contains(&("lookup".into(), 24.0)));
+}
+
+#[test]
+fn scaling_shrinks_data_and_rates_together() {
+    for name in ["vda", "swbuild", "vdi", "database", "eda"] {
+        let whole = builtin(name, |_| ());
+        for scale in [0.5, 0.1, 0.01] {
+            let part = builtin(name, |o| o.scale = Some(scale));
+            assert_eq!(part.workers(), whole.workers());
+            let rates = rate(&part) / rate(&whole);
+            assert!(
+                (rates / scale - 1.0).abs() < 1e-9,
+                "{name}: {rates} of {scale}"
+            );
+            let bytes = data(&part) as f64 / data(&whole) as f64;
+            // Sizes are drawn, so that of few files the sum varies.
+            assert!(
+                (bytes / scale - 1.0).abs() < 0.1,
+                "{name}: {bytes} of {scale}"
+            );
+            let metric = part.metric.unwrap();
+            assert_eq!((metric.scale, metric.is_scaled()), (scale, true));
+            assert_eq!(Some(metric.data), whole.metric.as_ref().map(|m| m.data));
+        }
+        assert!(!whole.metric.unwrap().is_scaled());
+    }
+}
+
+#[test]
+fn files_become_fewer_before_they_become_smaller() {
+    let sizes = |scale| {
+        let plan = plan(SMALL, |o| o.scale = Some(scale));
+        let set = plan.fileset(FilesetId(0));
+        (set.entries, set.size.constant().unwrap())
+    };
+    // Two processes with a hundred files of 4 KiB each.
+    assert_eq!(sizes(1.0), (200, 4096));
+    assert_eq!(sizes(0.5), (100, 4096));
+    assert_eq!(sizes(0.04), (16, 2048));
+}
+
+#[test]
+fn loads_up_to_the_greatest_share_their_files() {
+    let of = |load| {
+        plan(SMALL, |o| {
+            o.load = Some(load);
+            o.most = Some(8);
+        })
+    };
+    let (two, eight) = (of(2), of(8));
+    assert_eq!(two.filesets, eight.filesets);
+    assert_eq!((two.workers(), eight.workers()), (4, 16));
+    let print = |p: &Plan| Layout::new(p, FilesetId(0)).unwrap().fingerprint();
+    assert_eq!(print(&two), print(&eight));
+    assert_eq!(mixes(&two)[0].2.files.parts, 16);
+}
+
+#[test]
+fn times_are_the_workloads_or_the_command_lines() {
+    let waits = |p: &Plan| -> Vec<u64> {
+        let wait = |phase: &Phase| match phase {
+            Phase::Wait {
+                until: Until::Elapsed { time },
+                ..
+            } => Some(time.as_secs()),
+            _ => None,
+        };
+        p.script.iter().filter_map(wait).collect()
+    };
+    assert_eq!(waits(&plan(SMALL, |_| ())), [10, 60]);
+    let changed = plan(SMALL, |o| {
+        o.time = Some(Duration::from_secs(5));
+        o.warmup = Some(Duration::ZERO);
+    });
+    assert_eq!(waits(&changed), [5]);
+}
+
+#[test]
+fn settings_change_keys_and_are_told() {
+    let sets = [
+        ("looker.rate", "80"),
+        ("looker.files.count", "7"),
+        ("metric.latency", "5ms"),
+    ];
+    let plan = plan(SMALL, |o| {
+        o.sets = sets
+            .iter()
+            .map(|(n, v)| ((*n).into(), (*v).into()))
+            .collect();
+    });
+    assert_eq!(mixes(&plan)[0].2.pacing.unwrap().rate, 80.0);
+    assert_eq!(plan.fileset(FilesetId(0)).entries, 14);
+    let metric = plan.metric.unwrap();
+    assert_eq!(metric.criteria.latency, Some(Duration::from_millis(5)));
+    let told: Vec<(&str, &str, &str)> = plan
+        .parameters
+        .iter()
+        .map(|p| (p.name.as_str(), p.value.as_str(), p.default.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("looker.rate", "80", "50"),
+            ("looker.files.count", "7", "100"),
+            ("metric.latency", "5ms", "none")
+        ]
+    );
+    assert_eq!(
+        plan.source.text, SMALL,
+        "the text is the one that was given"
+    );
+}
+
+#[test]
+fn contents_are_the_workloads_unless_asked_for_otherwise() {
+    let text = SMALL.replace(
+        "[run]",
+        "[content]\ncompressible = 50\ndedupable = 10\n\n[run]",
+    );
+    let content = |given| plan(&text, |o| o.content = given).options.content;
+    assert_eq!(
+        content(None),
+        Content::Blocks {
+            compressible_percent: 50.0,
+            dedupable_percent: 10.0,
+            block: 4096
+        }
+    );
+    assert_eq!(content(Some(Content::Zero)), Content::Zero);
+    assert_eq!(plan(SMALL, |_| ()).options.content, Content::Random);
+}
+
+#[test]
+fn parameters_are_the_keys_that_can_be_set() {
+    let b = library::find("vda").unwrap();
+    let parameters = parse(b.text, b.name).unwrap().parameters();
+    let value = |name: &str| {
+        let found = parameters.iter().find(|p| p.name == name);
+        found.map(|p| p.value.clone())
+    };
+    assert_eq!(value("VDA1.rate").as_deref(), Some("9"));
+    assert_eq!(value("VDA2.mix.read_rand").as_deref(), Some("84"));
+    assert_eq!(value("metric.data").as_deref(), Some("24g"));
+    // Each of them can be set to what it is.
+    let sets = parameters.iter().map(|p| (p.name.clone(), p.value.clone()));
+    let same = builtin("vda", |o| o.sets = sets.collect());
+    assert_eq!(same.groups.len(), 2);
+}
+
+#[test]
+fn a_plan_is_printed_with_its_load() {
+    let text = SMALL.replace("stat = 100", "stat = 60\nread_rand = 40");
+    insta::assert_snapshot!(plan(&text, |o| {
+        o.load = Some(3);
+        o.scale = Some(0.5);
+    }));
+}
+
+#[test]
+fn the_schema_describes_every_key() {
+    let schema: serde_json::Value = serde_json::from_str(&plimsoll_mix::schema()).unwrap();
+    let operations = &schema["$defs"]["Operations"]["properties"];
+    for op in MixOp::ALL {
+        assert!(operations[op.name()].is_object(), "{op}");
+    }
+    assert_eq!(schema["additionalProperties"], false);
+    assert_eq!(
+        schema["$defs"]["Files"]["required"],
+        serde_json::json!(["count", "size"])
+    );
+}

@@ -1,0 +1,173 @@
+//! Bytes that are made for each write: blocks that are copies of each other in part, and come
+//! once otherwise.
+
+use crate::content::ContentPool;
+use memmap2::MmapMut;
+use plimsoll_plan::DEDUPED_BLOCKS;
+use rand::RngExt;
+use rustix::io::Errno;
+
+/// Makes the bytes of one session's writes.
+pub(crate) struct Composer {
+    /// Bytes made so far; begins at a page, for writes past the page cache.
+    bytes: MmapMut,
+    /// Of these, bytes that are ready, and how many of them were written.
+    ready: usize,
+    taken: usize,
+    rng: plimsoll_plan::Rng,
+    /// What sets this session's blocks apart from those of all others.
+    mark: [u8; 16],
+    blocks: u64,
+    /// Where the next block's contents come from in the pool.
+    step: usize,
+}
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
+/// Bytes at the beginning of a block that make it one of a kind.
+const STAMP: usize = 24;
+
+impl Composer {
+    pub(crate) fn new(pool: &ContentPool, number: u64) -> Result<Self, Errno> {
+        // Workers and those who make files before them have the same numbers.
+        let session = u64::from(std::process::id()) << 32 | u64::from(pool.next_session());
+        let mut mark = [0; 16];
+        mark[..8].copy_from_slice(&session.to_le_bytes());
+        mark[8..].copy_from_slice(&number.to_le_bytes());
+        Ok(Self {
+            bytes: MmapMut::map_anon(PAGE).map_err(|_| Errno::NOMEM)?,
+            ready: 0,
+            taken: 0,
+            rng: plimsoll_plan::Stream::new(session).branch(number).rng(),
+            mark,
+            blocks: 0,
+            step: number as usize * 61,
+        })
+    }
+
+    /// Makes `len` bytes, unless so many are ready.
+    pub(crate) fn make(&mut self, pool: &ContentPool, len: usize) -> Result<(), Errno> {
+        // Writes past the page cache are of whole pages, and have to begin at one.
+        let begins_well = self.taken.is_multiple_of(PAGE) || !len.is_multiple_of(PAGE);
+        if self.ready - self.taken >= len && begins_well {
+            return Ok(());
+        }
+        let block = pool.block();
+        let whole = len.next_multiple_of(block);
+        if whole > self.bytes.len() {
+            self.bytes = MmapMut::map_anon(whole).map_err(|_| Errno::NOMEM)?;
+        }
+        for at in (0..whole).step_by(block) {
+            self.make_block(pool, at, block);
+        }
+        (self.ready, self.taken) = (len, 0);
+        Ok(())
+    }
+
+    fn make_block(&mut self, pool: &ContentPool, at: usize, block: usize) {
+        let into = &mut self.bytes[at..at + block];
+        if self.rng.random::<f64>() * 100.0 < pool.dedupable_percent() {
+            let which = self.rng.random_range(0..DEDUPED_BLOCKS) as usize;
+            into.copy_from_slice(pool.common_block(which));
+            return;
+        }
+        into.copy_from_slice(pool.own_block(self.step));
+        self.step = self.step.wrapping_add(1);
+        let mut stamp = [0; STAMP];
+        stamp[..16].copy_from_slice(&self.mark);
+        stamp[16..].copy_from_slice(&self.blocks.to_le_bytes());
+        self.blocks += 1;
+        into[..STAMP].copy_from_slice(&stamp);
+    }
+
+    /// The next `len` bytes; made now if they are not ready.
+    pub(crate) fn take(&mut self, pool: &ContentPool, len: usize) -> Result<&[u8], Errno> {
+        self.make(pool, len)?;
+        let begin = self.taken;
+        self.taken += len;
+        Ok(&self.bytes[begin..begin + len])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::{Content, Stream};
+    use std::collections::HashMap;
+
+    fn pool(compressible_percent: f64, dedupable_percent: f64, block: u64) -> ContentPool {
+        let content = Content::Blocks {
+            compressible_percent,
+            dedupable_percent,
+            block,
+        };
+        ContentPool::new(content, Stream::new(1)).unwrap()
+    }
+
+    /// Blocks of several sessions, and how often each came.
+    fn blocks(pool: &ContentPool, block: usize, sessions: u64) -> HashMap<Vec<u8>, u32> {
+        let mut seen = HashMap::new();
+        for number in 0..sessions {
+            // The same number twice: one made files, the other writes them.
+            for _ in 0..2 {
+                let mut composer = Composer::new(pool, number).unwrap();
+                for _ in 0..20 {
+                    let bytes = composer.take(pool, 64 << 10).unwrap();
+                    for b in bytes.chunks(block) {
+                        *seen.entry(b.to_vec()).or_default() += 1;
+                    }
+                }
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn blocks_come_again_as_often_as_asked_for() {
+        for (dedupable, block) in [(0.0, 4096), (30.0, 4096), (80.0, 512), (100.0, 8192)] {
+            let pool = pool(0.0, dedupable, block);
+            let seen = blocks(&pool, block as usize, 8);
+            let all: u32 = seen.values().sum();
+            let again: u32 = seen.values().filter(|n| **n > 1).sum();
+            let share = 100.0 * f64::from(again) / f64::from(all);
+            assert!((share - dedupable).abs() < 2.0, "{share} of {dedupable}");
+            let kinds = seen.values().filter(|n| **n > 1).count() as u64;
+            assert!(kinds <= DEDUPED_BLOCKS, "{kinds}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_compressible_as_much_as_asked_for() {
+        for (compressible, dedupable) in [(0.0, 0.0), (50.0, 0.0), (80.0, 50.0), (100.0, 0.0)] {
+            let pool = pool(compressible, dedupable, 4096);
+            let mut composer = Composer::new(&pool, 3).unwrap();
+            let bytes = composer.take(&pool, 1 << 20).unwrap();
+            let zeros = bytes.iter().filter(|b| **b == 0).count() as f64;
+            // Of random bytes one in 256 is zero, and stamps take some room.
+            let share = 100.0 * zeros / bytes.len() as f64;
+            assert!(
+                (share - compressible).abs() < 1.0,
+                "{share} of {compressible}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_made_beforehand_is_taken_in_pieces() {
+        let pool = pool(0.0, 0.0, 4096);
+        let mut composer = Composer::new(&pool, 0).unwrap();
+        composer.make(&pool, 10_000).unwrap();
+        let first = composer.take(&pool, 6000).unwrap().to_vec();
+        let second = composer.take(&pool, 4000).unwrap().to_vec();
+        assert_eq!((first.len(), second.len()), (6000, 4000));
+        assert_eq!(composer.blocks, 3, "nothing more was made");
+        composer.take(&pool, 1).unwrap();
+        assert_eq!(composer.blocks, 4);
+        // What is left does not begin at a page.
+        composer.make(&pool, 10_000).unwrap();
+        composer.take(&pool, 100).unwrap();
+        let page = composer.take(&pool, 4096).unwrap();
+        assert_eq!(page.as_ptr() as usize % PAGE, 0);
+    }
+}
