@@ -6,6 +6,7 @@ pub mod live;
 pub mod terminal;
 
 mod format;
+mod mix;
 mod stages;
 mod table;
 mod text;

@@ -2,6 +2,7 @@
 
 use crate::filebench;
 use crate::format::{latency, mib_per_s, percent, rate};
+use crate::mix;
 use crate::stages;
 use crate::table::Table;
 use crate::text::{Paint, paragraph, shorten, whole};
@@ -51,6 +52,9 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     out.push('\n');
     if run.window_number > 0 {
         summary(&mut out, run, layout);
+        if let Some(mix) = &run.mix {
+            mix::carried(&mut out, mix, layout.columns());
+        }
         out.push_str(&filebench::io_summary(&run.summary));
         out.push('\n');
     }
@@ -81,6 +85,9 @@ fn headline(out: &mut String, run: &Run, layout: Layout) {
             &reason.text,
             layout.columns(),
         );
+    }
+    if let Some(mix) = &run.mix {
+        mix::load(out, mix, layout.columns());
     }
     let clock = match run.clock {
         ClockKind::Real => "",

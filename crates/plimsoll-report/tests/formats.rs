@@ -134,6 +134,7 @@ fn measured() -> Measured {
         windows: vec![(totals, system())],
         ranks: 1,
         stages: vec![],
+        processes: vec![],
         populated: vec![],
         failure: None,
         interrupted: false,

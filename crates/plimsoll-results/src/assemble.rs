@@ -1,5 +1,6 @@
 //! From what was measured to the figures of a [`Run`].
 
+use crate::mix::{MixFigures, ProcessCounts};
 use crate::run::{
     ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Stage,
     Summary, Target, Validity, VariableFigures, Verdict, Window, ms,
@@ -31,6 +32,8 @@ pub struct Measured {
     /// Stages of a pattern that have ended, each with the window of the same place: its number
     /// and what each rank did.
     pub stages: Vec<(u32, Vec<RankStage>)>,
+    /// What each process of an operation mix did in the last window.
+    pub processes: Vec<ProcessCounts>,
     /// Trees made or found before the run.
     pub populated: Vec<Populated>,
     /// The error that ended the run.
@@ -70,6 +73,9 @@ impl Run {
             }
             None => (windows.pop().unwrap_or_else(no_window), vec![]),
         };
+        let mix = m.windows.last().and_then(|(totals, _)| {
+            MixFigures::of(&m.plan, &m.processes, &totals.rows, last.window_s)
+        });
         let validity = judge(&m, &last);
         let mut notes = m.plan.notes.clone();
         notes.extend(m.notes);
@@ -96,6 +102,7 @@ impl Run {
             earlier_windows: windows,
             ranks: m.ranks,
             stages,
+            mix,
             populated: m.populated,
             failure: m.failure,
             stuck: m.stuck,
@@ -179,9 +186,12 @@ pub fn figures(plan: &Plan, rows: &[OpTotals], seconds: f64) -> (Summary, Vec<Op
         .iter()
         .zip(rows)
         .enumerate()
-        .filter(|(i, (_, t))| {
+        // Starts are no operations: how late they were is in the figures of the mix.
+        .filter(|(_, (op, _))| op.kind != OpKind::Start)
+        .filter(|(i, (op, t))| {
             let id = OperationId(u32::try_from(*i).unwrap_or(u32::MAX));
-            t.ops + t.error_count() > 0 || !hidden_if_unused.contains(&id)
+            let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
+            t.ops + t.error_count() > 0 || !hidden
         })
         .map(|(_, (op, t))| operation(op, t, seconds))
         .collect();

@@ -12,6 +12,7 @@ mod environment;
 mod error;
 mod hidden;
 mod histograms;
+mod mix;
 mod run;
 mod series;
 
@@ -20,6 +21,7 @@ pub use dir::{RunDir, RunWriter};
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;
 pub use histograms::{Histograms, IntervalHistogram, tag_of, window_histograms};
+pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
 pub use run::{
     ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Stage,
     Summary, Target, Validity, VariableFigures, Verdict, Window,

@@ -1,6 +1,7 @@
 //! What `run.json` holds.
 
 use crate::Environment;
+use crate::mix::MixFigures;
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Latency, RankStage};
 use plimsoll_plan::{Note, OpClass, OpKind, Place, Plan};
@@ -51,6 +52,9 @@ pub struct Run {
     /// Stages of a pattern, in order, each a window of its own; the figures of the run are all of
     /// them together, and its window is as long as all of theirs.
     pub stages: Vec<Stage>,
+    /// How much of the load was carried, of an operation mix.
+    #[serde(default)]
+    pub mix: Option<MixFigures>,
     /// Trees of files made or found before the run.
     pub populated: Vec<Populated>,
     /// The error that ended the run.

@@ -110,6 +110,7 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
         windows: windows.collect(),
         ranks: 1,
         stages: vec![],
+        processes: vec![],
         populated: vec![],
         failure: None,
         interrupted: false,

@@ -69,7 +69,7 @@ pub trait Target: Send + Sync + 'static {
     fn cannot(&self, kind: OpKind) -> Option<&'static str> {
         match kind {
             OpKind::Lookup | OpKind::ReadLink | OpKind::ListDirPlus => Some(
-                "it is a procedure of NFS that no system call asks for alone: it needs a target that speaks NFS",
+                "procedures of NFS that no system call asks for alone need a target that speaks NFS",
             ),
             _ => None,
         }

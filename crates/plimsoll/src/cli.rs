@@ -314,11 +314,21 @@ pub struct WorkloadArgs {
     #[arg(long, help_heading = "Place")]
     pub keep: bool,
 
+    /// Business metrics to carry, of workloads that have them, such as vda [default: 1]
+    #[arg(long, value_name = "N", value_parser = load)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub load: Option<u64>,
+    /// Share of such a workload's data and rates; the result is marked as not comparable
+    /// [default: 1]
+    #[arg(long, value_name = "SHARE", value_parser = scale)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub scale: Option<f64>,
     /// Length of the measured window, such as 500ms, 10s, 5m, 1h
     #[arg(long, value_name = "TIME", value_parser = duration)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub time: Option<Duration>,
-    /// Run this long before measuring, besides the workload's own warm-up
+    /// Run this long before measuring: besides a Filebench workload's own warm-up, instead of an
+    /// operation mix's
     #[arg(long, value_name = "TIME", value_parser = duration)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub warmup: Option<Duration>,
@@ -350,10 +360,11 @@ pub struct WorkloadArgs {
         help_heading = "Behaviour"
     )]
     pub on_error: ErrorPolicy,
-    /// What is written: random, zero, or compressible:RATIO
-    #[arg(long, value_name = "KIND", default_value = "random", value_parser = content)]
+    /// What is written, instead of what the workload says: random, zero, or compressible:RATIO
+    /// [default: random]
+    #[arg(long, value_name = "KIND", value_parser = content)]
     #[arg(help_heading = "Behaviour")]
-    pub content: Content,
+    pub content: Option<Content>,
     /// Drop the page cache before the run: of the files, or of the whole system (needs root)
     #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "files", help_heading = "Behaviour")]
@@ -395,6 +406,8 @@ pub enum SchemaForm {
     Disclosure,
     /// sut.toml, the description of the system under test
     Sut,
+    /// A workload as an operation mix
+    Mix,
 }
 
 /// Output formats.
@@ -507,6 +520,20 @@ fn seed(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
+fn load(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("expected a number of business metrics, at least 1".into()),
+    }
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("expected a share above 0 and at most 1, such as 0.01".into()),
+    }
+}
+
 fn lanes(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(n) if n > 0 => Ok(n),
@@ -614,7 +641,9 @@ mod tests {
 
     #[test]
     fn values_that_begin_with_a_dash_are_refused_as_values() {
-        for option in ["time", "warmup", "interval", "seed", "ops", "rate", "lanes"] {
+        for option in [
+            "time", "warmup", "interval", "seed", "ops", "rate", "lanes", "load", "scale",
+        ] {
             let option = format!("--{option}");
             let parsed = Cli::try_parse_from(["plimsoll", "plan", "varmail", &option, "-1"]);
             let message = parsed.unwrap_err().to_string();

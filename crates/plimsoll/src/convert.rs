@@ -4,7 +4,8 @@ use plimsoll_engine::Outcome;
 use plimsoll_measure::WindowTotals;
 use plimsoll_plan::{Note, Plan};
 use plimsoll_results::{
-    ClockKind, Environment, Failure, Measured, Populated, Reason, Target, VariableFigures,
+    ClockKind, Environment, Failure, Measured, Populated, ProcessCounts, Reason, Target,
+    VariableFigures,
 };
 use std::time::SystemTime;
 
@@ -48,6 +49,16 @@ pub fn measured(outcome: Outcome, c: Circumstances) -> Measured {
             .stages
             .into_iter()
             .map(|s| (s.stage, s.ranks))
+            .collect(),
+        processes: outcome
+            .processes
+            .iter()
+            .map(|p| ProcessCounts {
+                group: p.group,
+                due: p.due,
+                done: p.done,
+                missed: p.missed,
+            })
             .collect(),
         populated: outcome
             .populated

@@ -1,16 +1,47 @@
 //! From a name or a path on the command line to a Plan.
 
+mod mix;
+mod wml;
+
 use crate::cli::{ClockArg, WorkloadArgs};
 use crate::console;
 use crate::exit::{Exit, Stopped};
+use plimsoll_diagnostics::{Diagnostics, nearest};
 use plimsoll_engine::{ClockKind, Settings};
-use plimsoll_plan::{Cold, Overrides, Plan, RelPath, RunOptions, SourceKind};
-use plimsoll_wml::{Context, Diagnostics, Loaded, Workload, library};
+use plimsoll_plan::{Cold, Overrides, Parameter, Plan, RelPath, RunOptions, SourceKind};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Largest workload file that is read; the largest of Filebench's own has 6 KiB.
 const MOST_BYTES: u64 = 16 << 20;
+
+/// A language that workloads are written in.
+struct FrontEnd {
+    /// Whether a text is of this language.
+    claims: fn(&Found) -> bool,
+    /// Reads a text.
+    read: fn(&Found) -> Result<Box<dyn Reading>, Stopped>,
+    /// Names and texts of the workloads that are compiled in.
+    builtins: fn() -> Vec<(&'static str, &'static str)>,
+}
+
+/// The languages; the first that claims a text reads it, and the last claims every text.
+const FRONT_ENDS: &[FrontEnd] = &[mix::FRONT_END, wml::FRONT_END];
+
+/// A workload that was read.
+pub trait Reading {
+    /// One line that says what it stands for; may be empty.
+    fn title(&self) -> String;
+
+    /// What `--set` can change.
+    fn parameters(&self) -> Vec<Parameter>;
+
+    /// What the workload itself says of its use.
+    fn usage(&self) -> Vec<String>;
+
+    /// Makes its Plan.
+    fn lower(&self, found: &Found, overrides: &Overrides) -> Result<Plan, Stopped>;
+}
 
 /// A workload that was found, before it is read.
 pub struct Found {
@@ -22,31 +53,39 @@ pub struct Found {
     pub kind: SourceKind,
 }
 
-impl Found {
-    /// A built-in workload.
-    pub fn builtin(b: &library::Builtin) -> Self {
-        Self {
-            name: b.name.into(),
-            text: b.text.into(),
-            kind: SourceKind::Builtin,
-        }
-    }
+/// Every built-in workload, sorted by name.
+pub fn builtins() -> Vec<Found> {
+    let all = FRONT_ENDS.iter().flat_map(|f| (f.builtins)());
+    let found = |(name, text): (&str, &str)| Found {
+        name: name.into(),
+        text: text.into(),
+        kind: SourceKind::Builtin,
+    };
+    let mut all: Vec<Found> = all.map(found).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
 }
 
-/// Finds a workload: a built-in name; else a path, which has a slash, ends in `.f`, or exists.
+/// Endings of the names of workload files.
+const ENDINGS: [&str; 2] = [".f", ".toml"];
+
+/// Finds a workload: a built-in name; else a path, which has a slash, ends as workload files do,
+/// or exists.
 pub fn find(name: &str) -> Result<Found, Stopped> {
-    if let Some(builtin) = library::find(name) {
-        return Ok(Found::builtin(builtin));
+    let mut builtins = builtins();
+    if let Some(at) = builtins.iter().position(|b| b.name == name) {
+        return Ok(builtins.swap_remove(at));
     }
     let path = Path::new(name);
-    if name.contains('/') || name.ends_with(".f") || path.exists() {
+    let ends = ENDINGS.iter().any(|e| name.ends_with(e));
+    if name.contains('/') || ends || path.exists() {
         return Ok(Found {
             name: name.into(),
             text: read(path).map_err(Stopped::usage)?,
             kind: SourceKind::File,
         });
     }
-    let hint = match library::suggest(name) {
+    let hint = match nearest(name, builtins.iter().map(|b| b.name.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`plimsoll list` names the built-in ones; a file needs a path".into(),
     };
@@ -74,29 +113,15 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 /// Reads a workload's text.
-pub fn parse(found: &Found) -> Result<Workload, Stopped> {
-    plimsoll_wml::parse(&found.text, &found.name).map_err(diagnosed)
+pub fn parse(found: &Found) -> Result<Box<dyn Reading>, Stopped> {
+    let claimed = FRONT_ENDS.iter().find(|f| (f.claims)(found));
+    let front_end = claimed.unwrap_or(&wml::FRONT_END);
+    (front_end.read)(found)
 }
 
 /// Makes the Plan of a workload.
 pub fn lower(found: &Found, overrides: &Overrides) -> Result<Plan, Stopped> {
-    let current_dir = std::env::current_dir()
-        .map_err(|e| Stopped::usage(format!("the current directory cannot be used: {e}")))?;
-    let workload = parse(found)?;
-    let beside = match found.kind {
-        SourceKind::Builtin => current_dir.clone(),
-        SourceKind::File => parent(Path::new(&found.name)),
-    };
-    let uname = rustix::system::uname();
-    let context = Context {
-        kind: found.kind,
-        temp_dir: fresh_dir(&found.name),
-        current_dir,
-        load: &|name| load(&beside, name),
-        date: jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string(),
-        hostname: uname.nodename().to_string_lossy().into_owned(),
-    };
-    plimsoll_wml::lower(&workload, overrides, &context).map_err(diagnosed)
+    parse(found)?.lower(found, overrides)
 }
 
 /// The Plan that a command line asks for.
@@ -147,10 +172,14 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
         warmup: args.warmup,
         rate: args.rate,
         quit: args.quit.map(Into::into),
+        load: args.load,
+        most: None,
+        scale: args.scale,
+        content: args.content,
         options: RunOptions {
             ops: args.ops,
             on_error: args.on_error.into(),
-            content: args.content,
+            content: args.content.unwrap_or_default(),
             cold: args.cold.map_or(Cold::No, Into::into),
             cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
             allow_system: args.allow_system,
@@ -170,32 +199,6 @@ fn diagnosed(d: Diagnostics) -> Stopped {
         exit: Exit::Usage,
         message: d.render(console::color_err(), console::width()),
     }
-}
-
-fn parent(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(p) if p != Path::new("") => p.into(),
-        _ => ".".into(),
-    }
-}
-
-/// Finds what a `load` statement names: beside the workload, with `.f` or without, else among
-/// the built-in workloads.
-fn load(beside: &Path, name: &str) -> Option<Loaded> {
-    for candidate in [beside.join(format!("{name}.f")), beside.join(name)] {
-        if candidate.is_file()
-            && let Ok(text) = read(&candidate)
-        {
-            return Some(Loaded {
-                name: candidate.display().to_string(),
-                text,
-            });
-        }
-    }
-    library::find(name).map(|b| Loaded {
-        name: b.name.into(),
-        text: b.text.into(),
-    })
 }
 
 /// A directory below the system's temporary directory that does not exist yet.

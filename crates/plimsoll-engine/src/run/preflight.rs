@@ -272,6 +272,30 @@ impl Preflight {
         }
     }
 
+    /// Operations of mixes that the target cannot do, by the reason.
+    fn operations<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan, settings: &Settings) {
+        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+        let mixes = plan.groups.iter().filter_map(|g| g.program.mix());
+        for row in mixes.flat_map(|m| &m.table) {
+            let Some(why) = crew.target.cannot(row.op.kind()) else {
+                continue;
+            };
+            let op = format!("`{}`", row.op);
+            match reasons.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, ops)) if ops.contains(&op) => {}
+                Some((_, ops)) => ops.push(op),
+                None => reasons.push((why, vec![op])),
+            }
+        }
+        for (why, ops) in reasons {
+            let target = &settings.target;
+            self.refuse(format!(
+                "target `{target}` cannot do {}: {why}",
+                ops.join(", ")
+            ));
+        }
+    }
+
     fn settings<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan, settings: &Settings) {
         use plimsoll_lane::LaneKind;
         let kind = crew.target.lane_kind();
@@ -309,16 +333,7 @@ impl Preflight {
             }
             _ => {}
         }
-        for mix in plan.groups.iter().filter_map(|g| g.program.mix()) {
-            for row in &mix.table {
-                if let Some(why) = crew.target.cannot(row.op.kind()) {
-                    self.refuse(format!(
-                        "target `{}` cannot do `{}`: {why}",
-                        settings.target, row.op
-                    ));
-                }
-            }
-        }
+        self.operations(crew, plan, settings);
         for cpu in &plan.options.cpus {
             if !plimsoll_lane::os::may_run_on(*cpu) {
                 self.refuse(format!(

@@ -20,6 +20,7 @@ pub fn schema(form: SchemaForm) -> Result<Exit, Stopped> {
         SchemaForm::Run => plimsoll_results::run_schema(),
         SchemaForm::Disclosure => plimsoll_disclosure::disclosure_schema(),
         SchemaForm::Sut => plimsoll_disclosure::sut_schema(),
+        SchemaForm::Mix => plimsoll_mix::schema(),
     })
 }
 

@@ -5,7 +5,6 @@ use crate::cli::{Format, ListArgs};
 use crate::exit::{Exit, Stopped};
 use crate::workload;
 use plimsoll_plan::{Bytes, FilesetId, Layout, Overrides, Plan};
-use plimsoll_wml::library;
 
 /// Head of the column that says where a workload comes from.
 const SOURCE: &str = "source";
@@ -15,8 +14,8 @@ const BUILT_IN: &str = "built-in";
 
 /// One line of the list.
 struct Entry {
-    name: &'static str,
-    title: &'static str,
+    name: String,
+    title: String,
     /// Files and bytes of all filesets, with the workload's own parameters.
     files: u64,
     bytes: u64,
@@ -24,7 +23,7 @@ struct Entry {
 
 /// Prints the list.
 pub fn run(args: &ListArgs) -> Result<Exit, Stopped> {
-    let entries = library::all().iter().map(entry);
+    let entries = workload::builtins().into_iter().map(entry);
     let entries = entries.collect::<Result<Vec<Entry>, Stopped>>()?;
     match args.format {
         Format::Text => print(&text(&entries)),
@@ -32,18 +31,17 @@ pub fn run(args: &ListArgs) -> Result<Exit, Stopped> {
     }
 }
 
-fn entry(builtin: &library::Builtin) -> Result<Entry, Stopped> {
+fn entry(found: workload::Found) -> Result<Entry, Stopped> {
     let overrides = Overrides {
         // Where files would go has no part in their sizes.
         dir: Some("/".into()),
         ..Overrides::default()
     };
-    let found = workload::Found::builtin(builtin);
     let plan = workload::lower(&found, &overrides)?;
     let (files, bytes) = size(&plan)?;
     Ok(Entry {
-        name: builtin.name,
-        title: builtin.title,
+        name: found.name,
+        title: plan.title,
         files,
         bytes,
     })

@@ -12,11 +12,11 @@ pub fn run(args: &ShowArgs) -> Result<Exit, Stopped> {
         return print(&found.text);
     }
     let parsed = workload::parse(&found)?;
-    let mut out = match plimsoll_wml::title(&parsed) {
+    let mut out = match parsed.title() {
         title if title.is_empty() => format!("{}\n", found.name),
         title => format!("{}: {title}\n", found.name),
     };
-    let parameters = plimsoll_wml::parameters(&parsed);
+    let parameters = parsed.parameters();
     if !parameters.is_empty() {
         out.push_str("\nparameters (change them with --set NAME=VALUE)\n");
     }
@@ -31,7 +31,7 @@ pub fn run(args: &ShowArgs) -> Result<Exit, Stopped> {
         out.push_str(line.trim_end());
         out.push('\n');
     }
-    for usage in plimsoll_wml::usage(&parsed) {
+    for usage in parsed.usage() {
         out.push_str(&format!("\nusage: {}\n", usage.trim_end()));
     }
     out.push_str(&format!("\n{}", found.text));

@@ -1,0 +1,69 @@
+//! Operation mixes in a report: the load, and how much of it was carried.
+
+use crate::format::{latency, rate};
+use crate::text::{paragraph, whole};
+use plimsoll_plan::Count;
+use plimsoll_results::{CarriedFigures, LatencyFigures, MixFigures};
+
+/// The load in a few words; a result that is not comparable says so here.
+pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
+    if mix.load == 0 {
+        return;
+    }
+    let mut text = format!("{} {}", Count(mix.load), mix.metric);
+    if mix.scale != 1.0 {
+        text.push_str(&format!(
+            "; scaled: not comparable (data and rates are {} of the full ones)",
+            mix.scale
+        ));
+    }
+    paragraph(out, "  load: ", &text, columns);
+}
+
+/// What was due and what was done, in all and of each component.
+pub(crate) fn carried(out: &mut String, mix: &MixFigures, columns: usize) {
+    let all = parts(&mix.total);
+    paragraph(out, "carried: ", &all, columns);
+    if mix.components.len() > 1 {
+        for c in &mix.components {
+            let label = format!("  {} ({} processes): ", c.name, Count(c.processes));
+            paragraph(out, &label, &parts(&c.carried), columns);
+        }
+    }
+}
+
+fn parts(c: &CarriedFigures) -> String {
+    let mut parts = Vec::new();
+    match c.asked_ops_per_s {
+        Some(asked) => parts.push(format!(
+            "{} of {} ops/s asked for",
+            rate(c.done_ops_per_s),
+            rate(asked)
+        )),
+        None => parts.push(format!("{} ops/s, not paced", rate(c.done_ops_per_s))),
+    }
+    if let Some(percent) = c.slowest_percent {
+        parts.push(format!("slowest process {percent:.1} %"));
+    }
+    if c.missed > 0 {
+        parts.push(format!("{} given up", Count(c.missed)));
+    }
+    // In a table the unit has two columns.
+    let time = |ms| latency(ms).replace("  ", " ");
+    let times = |what: &str, f: &LatencyFigures| {
+        format!(
+            "{what} mean {}, p99 {}, max {}",
+            time(f.mean_ms),
+            time(f.p99_ms),
+            time(f.max_ms)
+        )
+    };
+    parts.extend(c.response.as_ref().map(|f| times("response", f)));
+    parts.extend(
+        c.start_lateness
+            .as_ref()
+            .map(|f| times("late starts of the client", f)),
+    );
+    let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
+    parts.join("; ")
+}

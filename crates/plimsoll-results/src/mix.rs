@@ -1,0 +1,167 @@
+//! Figures of operation mixes: how much of the load was carried.
+
+use crate::run::LatencyFigures;
+use plimsoll_measure::{Latency, OpTotals};
+use plimsoll_plan::Plan;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a process of an operation mix did in the measured window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessCounts {
+    /// Its group in the Plan.
+    pub group: u32,
+    /// Operations its schedule had due; 0 if it has none.
+    pub due: u64,
+    /// Operations that succeeded.
+    pub done: u64,
+    /// Operations that were due and given up, because the process was too far behind.
+    pub missed: u64,
+}
+
+/// How much of a load of an operation mix was carried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MixFigures {
+    /// Business metrics asked for; 0 if the Plan has no business metric.
+    pub load: u64,
+    /// Name of several business metrics, such as `streams`; empty if there is none.
+    pub metric: String,
+    /// Share of the full data and of the full rates; results of different shares cannot be
+    /// compared.
+    pub scale: f64,
+    /// All components together.
+    pub total: CarriedFigures,
+    /// One entry a component, in the order of the Plan's groups.
+    pub components: Vec<ComponentFigures>,
+}
+
+/// A kind of process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComponentFigures {
+    /// Its name.
+    pub name: String,
+    /// Processes of it.
+    pub processes: u64,
+    /// What they did.
+    #[serde(flatten)]
+    pub carried: CarriedFigures,
+}
+
+/// Operations that were due, and what became of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CarriedFigures {
+    /// Operations a second asked for; null if there is no schedule.
+    pub asked_ops_per_s: Option<f64>,
+    /// Operations a second done.
+    pub done_ops_per_s: f64,
+    /// Operations due in the window.
+    pub due: u64,
+    /// Operations done in the window.
+    pub done: u64,
+    /// Operations given up, because their process was more than a second behind.
+    pub missed: u64,
+    /// Least part of its operations that a process did, in percent; null without a schedule.
+    pub slowest_percent: Option<f64>,
+    /// Response time of all operations: from when they were due to their return; null without a
+    /// schedule.
+    pub response: Option<LatencyFigures>,
+    /// How late operations began that their process was free for: the client's own doing; null
+    /// without a schedule.
+    pub start_lateness: Option<LatencyFigures>,
+}
+
+/// What is added up of processes and rows.
+#[derive(Default)]
+struct Sum {
+    asked: f64,
+    paced: bool,
+    due: u64,
+    done: u64,
+    missed: u64,
+    slowest: Option<f64>,
+    response: Latency,
+    late: Latency,
+}
+
+impl Sum {
+    fn add(&mut self, other: &Self) {
+        self.asked += other.asked;
+        self.paced |= other.paced;
+        self.due += other.due;
+        self.done += other.done;
+        self.missed += other.missed;
+        let both = [self.slowest, other.slowest].into_iter().flatten();
+        self.slowest = both.reduce(f64::min);
+        self.response.add(&other.response);
+        self.late.add(&other.late);
+    }
+
+    fn figures(&self, seconds: f64) -> CarriedFigures {
+        let latency = |l: &Latency| (l.count() > 0).then(|| LatencyFigures::of(l));
+        CarriedFigures {
+            asked_ops_per_s: self.paced.then_some(self.asked),
+            done_ops_per_s: match seconds > 0.0 {
+                true => self.done as f64 / seconds,
+                false => 0.0,
+            },
+            due: self.due,
+            done: self.done,
+            missed: self.missed,
+            slowest_percent: self.slowest,
+            response: latency(&self.response),
+            start_lateness: latency(&self.late),
+        }
+    }
+}
+
+impl MixFigures {
+    /// Computes the figures of a window; `None` if the Plan has no operation mix.
+    #[must_use]
+    pub fn of(
+        plan: &Plan,
+        processes: &[ProcessCounts],
+        rows: &[OpTotals],
+        seconds: f64,
+    ) -> Option<Self> {
+        let mut total = Sum::default();
+        let mut components = Vec::new();
+        for (i, group) in plan.groups.iter().enumerate() {
+            let mix = group.program.mix()?;
+            let mut sum = Sum {
+                asked: mix.pacing.map_or(0.0, |p| p.rate * group.workers() as f64),
+                paced: mix.pacing.is_some(),
+                ..Sum::default()
+            };
+            for p in processes.iter().filter(|p| p.group as usize == i) {
+                sum.due += p.due;
+                sum.done += p.done;
+                sum.missed += p.missed;
+                if p.due > 0 {
+                    let part = 100.0 * p.done as f64 / p.due as f64;
+                    sum.slowest = Some(sum.slowest.map_or(part, |s| s.min(part)));
+                }
+            }
+            let row = |id: plimsoll_plan::OperationId| rows.get(id.0 as usize);
+            for totals in mix.table.iter().filter_map(|r| row(r.row)) {
+                sum.response.add(&totals.response);
+            }
+            if let Some(totals) = mix.pacing.and_then(|p| row(p.start)) {
+                sum.late.add(&totals.service);
+            }
+            total.add(&sum);
+            components.push(ComponentFigures {
+                name: group.process.clone(),
+                processes: group.workers(),
+                carried: sum.figures(seconds),
+            });
+        }
+        let metric = plan.metric.as_ref();
+        (!components.is_empty()).then(|| Self {
+            load: metric.map_or(0, |m| m.load),
+            metric: metric.map_or_else(String::new, |m| m.name.clone()),
+            scale: metric.map_or(1.0, |m| m.scale),
+            total: total.figures(seconds),
+            components,
+        })
+    }
+}

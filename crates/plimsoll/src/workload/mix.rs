@@ -1,0 +1,41 @@
+//! Front end of operation mixes in TOML.
+
+use super::{Found, FrontEnd, Reading, diagnosed, fresh_dir};
+use crate::exit::Stopped;
+use plimsoll_mix::{Context, Workload, library};
+use plimsoll_plan::{Overrides, Parameter, Plan};
+
+/// Reads files that end in `.toml`, and texts that have the tables of a mix.
+pub(super) const FRONT_END: FrontEnd = FrontEnd {
+    claims: |found| {
+        let has = |table: &str| found.text.lines().any(|l| l.trim_end() == table);
+        found.name.ends_with(".toml") || has("[metric]") || has("[[component]]")
+    },
+    read: |found| {
+        let workload = plimsoll_mix::parse(&found.text, &found.name).map_err(diagnosed)?;
+        Ok(Box::new(workload))
+    },
+    builtins: || library::all().iter().map(|b| (b.name, b.text)).collect(),
+};
+
+impl Reading for Workload {
+    fn title(&self) -> String {
+        Workload::title(self).into()
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        Workload::parameters(self)
+    }
+
+    fn usage(&self) -> Vec<String> {
+        vec![]
+    }
+
+    fn lower(&self, found: &Found, overrides: &Overrides) -> Result<Plan, Stopped> {
+        let context = Context {
+            kind: found.kind,
+            temp_dir: fresh_dir(&found.name),
+        };
+        plimsoll_mix::lower(self, overrides, &context).map_err(diagnosed)
+    }
+}

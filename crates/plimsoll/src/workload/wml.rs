@@ -1,0 +1,88 @@
+//! Front end of Filebench's language.
+
+use super::{Found, FrontEnd, Reading, diagnosed, fresh_dir, read};
+use crate::exit::Stopped;
+use plimsoll_plan::{Overrides, Parameter, Plan, SourceKind};
+use plimsoll_wml::{Context, Loaded, Workload, library};
+use std::path::{Path, PathBuf};
+
+/// Reads whatever no other front end does.
+pub(super) const FRONT_END: FrontEnd = FrontEnd {
+    claims: |_| true,
+    read: |found| {
+        let workload = plimsoll_wml::parse(&found.text, &found.name).map_err(diagnosed)?;
+        Ok(Box::new(workload))
+    },
+    builtins: || library::all().iter().map(|b| (b.name, b.text)).collect(),
+};
+
+impl Reading for Workload {
+    fn title(&self) -> String {
+        plimsoll_wml::title(self)
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        plimsoll_wml::parameters(self)
+    }
+
+    fn usage(&self) -> Vec<String> {
+        plimsoll_wml::usage(self)
+    }
+
+    fn lower(&self, found: &Found, overrides: &Overrides) -> Result<Plan, Stopped> {
+        for (option, given) in [
+            ("--load", overrides.load.is_some()),
+            ("--scale", overrides.scale.is_some()),
+        ] {
+            if given {
+                return Err(Stopped::usage(format!(
+                    "{option} is for workloads with a business metric, such as vda; `{}` has \
+                     none: change its parameters with --set",
+                    found.name
+                )));
+            }
+        }
+        let current_dir = std::env::current_dir()
+            .map_err(|e| Stopped::usage(format!("the current directory cannot be used: {e}")))?;
+        let beside = match found.kind {
+            SourceKind::Builtin => current_dir.clone(),
+            SourceKind::File => parent(Path::new(&found.name)),
+        };
+        let uname = rustix::system::uname();
+        let context = Context {
+            kind: found.kind,
+            temp_dir: fresh_dir(&found.name),
+            current_dir,
+            load: &|name| load(&beside, name),
+            date: jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string(),
+            hostname: uname.nodename().to_string_lossy().into_owned(),
+        };
+        plimsoll_wml::lower(self, overrides, &context).map_err(diagnosed)
+    }
+}
+
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(p) if p != Path::new("") => p.into(),
+        _ => ".".into(),
+    }
+}
+
+/// Finds what a `load` statement names: beside the workload, with `.f` or without, else among
+/// the built-in workloads.
+fn load(beside: &Path, name: &str) -> Option<Loaded> {
+    for candidate in [beside.join(format!("{name}.f")), beside.join(name)] {
+        if candidate.is_file()
+            && let Ok(text) = read(&candidate)
+        {
+            return Some(Loaded {
+                name: candidate.display().to_string(),
+                text,
+            });
+        }
+    }
+    library::find(name).map(|b| Loaded {
+        name: b.name.into(),
+        text: b.text.into(),
+    })
+}
