@@ -245,9 +245,9 @@ operations! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Transfers {
-    /// Bytes of a read.
+    /// Bytes of a read; whole files are read in pieces of the greatest size.
     pub read: Sizes,
-    /// Bytes of a write.
+    /// Bytes of a write; whole files are written in pieces of the greatest size.
     pub write: Sizes,
     /// Random transfers begin at a multiple of this.
     pub align: Size,

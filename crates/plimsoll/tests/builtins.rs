@@ -172,6 +172,19 @@ fn every_builtin_runs_and_leaves_nothing() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Operation mixes; `mixes.rs` runs them.
+const MIXES: [&str; 9] = [
+    "ai-image",
+    "database",
+    "eda",
+    "eda-blended",
+    "genomics",
+    "nfs-sfs2008",
+    "swbuild",
+    "vda",
+    "vdi",
+];
+
 #[test]
 fn the_table_names_every_builtin() {
     let bench = Bench::new();
@@ -181,6 +194,7 @@ fn the_table_names_every_builtin() {
     let mut listed: Vec<&str> = listed.map(|w| w["name"].as_str().unwrap()).collect();
     let mut known: Vec<&str> = CASES.iter().map(|c| c.name).collect();
     known.push("tpcso");
+    known.extend(MIXES);
     listed.sort_unstable();
     known.sort_unstable();
     assert_eq!(listed, known);

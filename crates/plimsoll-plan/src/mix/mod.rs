@@ -28,9 +28,9 @@ pub struct Mix {
     pub prepare: OperationId,
     /// How operations are paced; `None`: each begins when the one before it has ended.
     pub pacing: Option<Pacing>,
-    /// Bytes of a read.
+    /// Bytes of a read; whole files are read in pieces of the greatest size.
     pub reads: SizeTable,
-    /// Bytes of a write.
+    /// Bytes of a write; whole files are written in pieces of the greatest size.
     pub writes: SizeTable,
     /// The files.
     pub files: MixFiles,

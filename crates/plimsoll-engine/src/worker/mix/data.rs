@@ -188,7 +188,7 @@ impl<S: Session> Worker<S> {
         state: &mut MixState,
     ) -> Result<bool, Halt> {
         let direct = state.is_direct();
-        let piece = state.program.mix.reads.draw(&mut state.rng).max(1);
+        let piece = state.program.mix.reads.greatest().max(1);
         let piece = if direct { whole_blocks(piece) } else { piece };
         let member = state.member();
         let how = OpenHow {

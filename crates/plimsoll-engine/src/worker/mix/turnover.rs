@@ -269,7 +269,7 @@ impl<S: Session> Worker<S> {
         let flags = state.program.mix.flags;
         let stable = state.happens(flags.osync_percent);
         let commit = state.happens(flags.commit_percent);
-        let piece = state.program.mix.writes.draw(&mut state.rng).max(1);
+        let piece = state.program.mix.writes.greatest().max(1);
         let (total, piece) = match direct {
             true => (
                 super::choice::whole_blocks(self.planned_turnover(state, number)),
@@ -316,7 +316,7 @@ impl<S: Session> Worker<S> {
         state: &mut MixState,
         number: u32,
     ) -> Result<Option<u64>, Halt> {
-        let piece = state.program.mix.reads.draw(&mut state.rng).max(1);
+        let piece = state.program.mix.reads.greatest().max(1);
         let member = state.member();
         let data = state.program.mix.files.data.0 as usize;
         let set = state.fileset_of(Kind::Turnover).0 as usize;

@@ -1,0 +1,270 @@
+//! Operation mixes through the command line: the built-in ones, loads, scales, what is refused.
+
+mod common;
+
+use common::{Bench, Ended};
+use plimsoll_results::{Run, Verdict};
+
+const VIRTUAL: [&str; 2] = ["--target=null:?latency=2ms", "--clock=virtual"];
+
+/// Built-in mixes, and their components.
+const MIXES: [(&str, &[&str]); 8] = [
+    ("ai-image", &["IMAGES", "RECORDS", "TRAINING", "CHECKPOINT"]),
+    ("database", &["DB_TABLE", "DB_LOG"]),
+    ("eda", &["FRONTEND", "BACKEND"]),
+    ("eda-blended", &["EDA"]),
+    ("genomics", &["GENOMICS"]),
+    ("swbuild", &["SWBUILD"]),
+    ("vda", &["VDA1", "VDA2"]),
+    ("vdi", &["VDI"]),
+];
+
+/// Operations that count, of all rows but one.
+fn total(run: &Run, but: &str) -> u64 {
+    let rows = run.operations.iter().filter(|o| o.kind.counts());
+    rows.filter(|o| !o.name.ends_with(but)).map(|o| o.ops).sum()
+}
+
+#[test]
+fn every_built_in_mix_runs_on_files_and_leaves_nothing() {
+    for (name, components) in MIXES {
+        let bench = Bench::new();
+        // A thousandth of the data, and 40 operations a second of each process.
+        let sets: Vec<String> = components
+            .iter()
+            .map(|c| format!("--set={c}.rate=40000"))
+            .collect();
+        let mut args = vec!["--scale=0.001", "--time=2s", "--warmup=200ms"];
+        args.extend(sets.iter().map(String::as_str));
+        let ended = bench.run(name, &args);
+        // A busy machine may be too slow for a criterion; nothing may fail.
+        assert!(
+            matches!(ended.code, Some(0 | 3)),
+            "{name}: {}",
+            ended.stderr
+        );
+        let run = ended.parsed().expect("a result");
+        assert_eq!(run.summary.errors, 0, "{name}");
+        assert_eq!(run.failure, None, "{name}");
+        let mix = run.mix.as_ref().expect("figures of the mix");
+        assert_eq!(mix.components.len(), components.len());
+        assert_eq!((mix.load, mix.scale), (1, 0.001));
+        assert_eq!(
+            mix.total.due,
+            mix.components.iter().map(|c| c.carried.due).sum::<u64>()
+        );
+        assert!(total(&run, "-") > 50, "{name}: {:?}", run.summary);
+        let left = bench.left_but(&["results"]);
+        assert!(left.is_empty(), "{name} left {left:?}");
+    }
+}
+
+#[test]
+fn a_video_stream_is_ten_operations_a_second_and_4_61_megabytes() {
+    let bench = Bench::on_tmpfs();
+    let mut args = vec!["--load=20", "--time=300s", "--warmup=10s"];
+    args.extend(VIRTUAL);
+    let run = bench.run("vda", &args).result(0);
+    assert_eq!(run.workers, 40);
+    let (ops, bytes) = (run.summary.ops_per_s / 20.0, run.summary.bytes_per_s / 20.0);
+    assert!((ops - 10.0).abs() < 0.01, "{ops} operations a second");
+    assert!(
+        (bytes / 4.61e6 - 1.0).abs() < 0.02,
+        "{bytes} bytes a second"
+    );
+    // The published load points are multiples of this: 340 streams, 3401 operations a second,
+    // 1568 MB/s.
+    assert!((340.0 * bytes / 1568e6 - 1.0).abs() < 0.02);
+    let mix = run.mix.unwrap();
+    assert_eq!(mix.metric, "streams");
+    assert_eq!(mix.total.asked_ops_per_s, Some(200.0));
+    assert_eq!(mix.total.due, 60_000);
+    // One operation of each process may be under way at the end.
+    assert!(60_000 - mix.total.done <= 40, "{:?}", mix.total);
+    assert_eq!(mix.total.missed, 0);
+    assert_eq!(mix.total.start_lateness.unwrap().max_ms, 0.0);
+}
+
+#[test]
+fn achieved_mixes_are_those_asked_for() {
+    for (name, component) in [
+        ("swbuild", "SWBUILD"),
+        ("eda-blended", "EDA"),
+        ("vdi", "VDI"),
+    ] {
+        let bench = Bench::on_tmpfs();
+        let mut args = vec!["--load=2", "--scale=0.5", "--time=60s", "--warmup=1s"];
+        args.extend(VIRTUAL);
+        let run = bench.run(name, &args).result(0);
+        let mix = run.plan.groups[0].program.mix().unwrap();
+        assert_eq!(run.plan.groups[0].process, component);
+        let all = total(&run, "-") as f64;
+        for row in &mix.table {
+            let share = run
+                .operations
+                .iter()
+                .find(|o| o.name == row.op.name())
+                .map_or(0.0, |o| o.ops as f64 / all);
+            let asked = row.percent / 100.0;
+            // Four deviations of a binomial.
+            let off = 4.0 * (asked * (1.0 - asked) / all).sqrt();
+            assert!(
+                (share - asked).abs() < off,
+                "{name} {}: {share} of {asked}",
+                row.op
+            );
+        }
+    }
+}
+
+#[test]
+fn a_load_that_is_not_carried_is_invalid_and_says_why() {
+    let bench = Bench::on_tmpfs();
+    // At 200 ms a process does 5 operations a second of the 9 that are due.
+    let args = [
+        "--time=60s",
+        "--warmup=5s",
+        "--target=null:?latency=200ms",
+        "--clock=virtual",
+        "--set=metric.latency=100ms",
+    ];
+    let ended = bench.run("vda", &args);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    let run = ended.parsed().expect("a result");
+    assert_eq!(run.validity.verdict, Verdict::Invalid);
+    let codes: Vec<&str> = run
+        .validity
+        .reasons
+        .iter()
+        .map(|r| r.code.as_str())
+        .collect();
+    assert_eq!(codes, ["process_rate", "total_rate", "latency"]);
+    let first = &run.validity.reasons[0].text;
+    assert!(
+        first.starts_with("1 of 2 processes did less than 75 %"),
+        "{first}"
+    );
+    assert!(run.mix.unwrap().total.missed > 100);
+}
+
+#[test]
+fn scaled_results_say_so_everywhere() {
+    let bench = Bench::on_tmpfs();
+    let mut args = vec!["--scale=0.1", "--time=30s", "--warmup=0s", "--load=5"];
+    args.extend(VIRTUAL);
+    let plan = Ended::of(bench.plimsoll(["plan", "vda", "--scale=0.1", "--target=null"]));
+    assert!(
+        plan.stdout.contains("scaled: not comparable"),
+        "{}",
+        plan.stdout
+    );
+    let text = |more: &[&str]| {
+        let all = [&["run", "vda"], more].concat();
+        Ended::of(bench.plimsoll(all)).expect_code(0).stdout
+    };
+    let report = text(&args);
+    let says = "load: 5 streams; scaled: not comparable (data and rates are 0.1 of";
+    assert!(report.contains(says), "{report}");
+    assert!(!text(&args[1..]).contains("scaled"));
+    let run = bench.run("vda", &args).result(0);
+    assert_eq!(run.mix.as_ref().unwrap().scale, 0.1);
+    assert_eq!(run.plan.metric.as_ref().unwrap().scale, 0.1);
+    assert!(
+        (run.summary.ops_per_s - 5.0).abs() < 0.2,
+        "{}",
+        run.summary.ops_per_s
+    );
+}
+
+#[test]
+fn what_needs_nfs_is_refused_on_posix_by_name() {
+    let bench = Bench::on_tmpfs();
+    let ended = bench.run("nfs-sfs2008", &["--scale=0.001"]).expect_code(2);
+    assert_eq!(
+        ended.stderr.trim(),
+        "error: target `posix` cannot do `lookup`, `readlink`, `readdirplus`: procedures of NFS \
+         that no system call asks for alone need a target that speaks NFS"
+    );
+    let mut args = vec!["--scale=0.01", "--time=60s", "--warmup=0s", "--load=10"];
+    args.extend(VIRTUAL);
+    bench.run("nfs-sfs2008", &args).result(0);
+}
+
+#[test]
+fn files_of_ones_own_are_read_and_diagnosed() {
+    let bench = Bench::on_tmpfs();
+    let shown = Ended::of(bench.plimsoll(["show", "database", "--text"])).expect_code(0);
+    let own = bench.root().join("mine.toml");
+    std::fs::write(&own, shown.stdout.replace("rate = 32 ", "rate = 64 ")).unwrap();
+    let own = own.to_str().unwrap();
+    let mut args = vec!["--scale=0.01", "--time=100s", "--warmup=0s"];
+    args.extend(VIRTUAL);
+    let run = bench.run(own, &args).result(0);
+    assert_eq!(run.workload, "mine");
+    let log = &run.mix.unwrap().components[1];
+    assert_eq!(log.carried.asked_ops_per_s, Some(0.64));
+    std::fs::write(
+        own,
+        shown.stdout.replace("read_rand = 79", "read_rnad = 79"),
+    )
+    .unwrap();
+    let ended = bench.run(own, &args).expect_code(2);
+    assert!(
+        ended.stderr.contains("unknown key `read_rnad`"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("did you mean `read_rand`?"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("mine.toml:"), "{}", ended.stderr);
+}
+
+#[test]
+fn parameters_are_shown_and_set() {
+    let bench = Bench::on_tmpfs();
+    let shown = Ended::of(bench.plimsoll(["show", "vda"]))
+        .expect_code(0)
+        .stdout;
+    for line in ["VDA1.rate", "VDA2.mix.read_rand", "metric.data"] {
+        assert!(shown.contains(line), "{line}");
+    }
+    let args = ["--set=VDA1.raet=3", "--target=null"];
+    let ended = bench.run("vda", &args).expect_code(2);
+    assert!(
+        ended.stderr.contains("did you mean `rate`?"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn options_of_other_workloads_are_refused() {
+    let bench = Bench::on_tmpfs();
+    for (workload, option, says) in [
+        (
+            "varmail",
+            "--load=2",
+            "--load is for workloads with a business metric",
+        ),
+        (
+            "varmail",
+            "--scale=0.5",
+            "--scale is for workloads with a business metric",
+        ),
+        (
+            "vda",
+            "--rate=5",
+            "--rate is for the limiters of Filebench workloads",
+        ),
+        ("vda", "--load=0", "at least 1"),
+        ("vda", "--scale=1.5", "above 0 and at most 1"),
+    ] {
+        let ended = bench
+            .run(workload, &[option, "--target=null"])
+            .expect_code(2);
+        assert!(ended.stderr.contains(says), "{option}: {}", ended.stderr);
+    }
+}
