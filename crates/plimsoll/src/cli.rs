@@ -87,6 +87,10 @@ response time is computed anew; a difference that rounding does not explain is a
 Exits with 2 and the place if the text is no report, or not a whole one.")]
     Import(ImportArgs),
     /// Describe the system under test, for disclosure reports
+    #[command(after_help = "\
+Examples:
+  plimsoll sut init --dir /mnt/test
+  plimsoll sut check sut.toml")]
     #[command(subcommand)]
     Sut(SutCommand),
     /// Print the JSON schema of run.json or of another of our forms
