@@ -192,6 +192,14 @@ pub struct Arguments {
     pub gpu_buffers: Option<String>,
 }
 
+impl Arguments {
+    /// Whether the interfaces are to be listed, and nothing run.
+    #[must_use]
+    pub fn lists_interfaces(&self) -> bool {
+        self.interface.as_deref() == Some("list")
+    }
+}
+
 fn whole(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))

@@ -36,8 +36,6 @@ pub struct Options {
     pub interface: String,
     /// The target's URL.
     pub target: String,
-    /// The interfaces are to be listed, and nothing run.
-    pub list: bool,
     /// Memory is held so that only so many MiB are free during the run; 0: none.
     pub hold_memory_mib: u64,
     /// Memory is taken between phases until only so many MiB are free; 0: none.
@@ -165,7 +163,6 @@ impl Options {
         };
         let interface = args.interface.as_deref().or(args.target.as_deref());
         let interface = interface.unwrap_or("posix").to_owned();
-        let list = args.interface.as_deref() == Some("list");
         Ok(Self {
             pattern,
             offset: args.offset.unwrap_or(1),
@@ -174,7 +171,6 @@ impl Options {
             place: place(args)?,
             target: target(&interface, args.target.is_some())?,
             interface,
-            list,
             hold_memory_mib: args.lim_free_mem.unwrap_or(0),
             squeeze_memory_mib: args.lim_free_mem_phase.unwrap_or(0),
             latency: args.latency.clone(),
@@ -406,7 +402,7 @@ fn target(interface: &str, url: bool) -> Result<String, String> {
     let lower = interface.to_ascii_lowercase();
     match lower.as_str() {
         _ if url => Ok(interface.into()),
-        "posix" | "list" => Ok("posix".into()),
+        "posix" => Ok("posix".into()),
         "dummy" | "null" => Ok("null".into()),
         name if FOREIGN.contains(&name) => Err(format!(
             "the interface `{interface}` is not in Plimsoll; `-i list` names those that are"

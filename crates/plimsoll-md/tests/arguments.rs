@@ -264,8 +264,8 @@ fn interfaces_are_targets() {
     assert_eq!(target("-a POSIX"), "posix");
     assert_eq!(target("--target null:?latency=1ms"), "null:?latency=1ms");
     assert_eq!(target("-i nfs://server/export"), "nfs://server/export");
-    assert!(options("-i=list").unwrap().list);
-    assert!(!options("--target=list").unwrap().list);
+    assert!(parse("-i=list").unwrap().lists_interfaces());
+    assert!(!parse("--target=list").unwrap().lists_interfaces());
 }
 
 proptest! {

@@ -21,7 +21,7 @@ const DUMMY: &str = "dummy";
 
 /// Runs a pattern, or lists the interfaces, or prints the Plan.
 pub fn run(args: &MdArgs) -> Result<Exit, Stopped> {
-    if args.md.interface.as_deref() == Some("list") {
+    if args.md.lists_interfaces() {
         let names = plimsoll_target::registry::SCHEMES.iter().map(|s| s.name);
         let names: Vec<&str> = std::iter::once(DUMMY).chain(names).collect();
         return super::print(&format!("Available plugins: {}\n", names.join(" ")));
