@@ -444,6 +444,34 @@ pub trait Session {
         now(self.write(handle, offset, len))
     }
 
+    /// [`Session::read_bytes`] of a target that answers at once.
+    #[inline(always)]
+    fn read_bytes_now(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<u64, OpError> {
+        now(self.read_bytes(handle, offset, bytes))
+    }
+
+    /// [`Session::write_bytes`] of a target that answers at once.
+    #[inline(always)]
+    fn write_bytes_now(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), OpError> {
+        now(self.write_bytes(handle, offset, bytes))
+    }
+
+    /// [`Session::fsync`] of a target that answers at once.
+    #[inline(always)]
+    fn fsync_now(&mut self, handle: &Self::Handle) -> Result<(), OpError> {
+        now(self.fsync(handle))
+    }
+
     /// [`Session::stat`] of a target that answers at once.
     #[inline(always)]
     fn stat_now(&mut self) -> Result<Attributes, OpError> {

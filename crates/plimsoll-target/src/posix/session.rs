@@ -267,12 +267,7 @@ impl Session for PosixSession {
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<u64, OpError> {
-        loop {
-            match rustix::io::pread(&handle.fd, &mut *bytes, offset) {
-                Err(Errno::INTR) => {}
-                other => return Ok(other? as u64),
-            }
-        }
+        self.read_bytes_now(handle, offset, bytes)
     }
 
     #[inline]
@@ -282,16 +277,7 @@ impl Session for PosixSession {
         offset: u64,
         bytes: &[u8],
     ) -> Result<(), OpError> {
-        let mut done = 0;
-        while done < bytes.len() {
-            match rustix::io::pwrite(&handle.fd, &bytes[done..], offset + done as u64) {
-                Ok(0) => return Err(Errno::IO.into()),
-                Ok(n) => done += n,
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(())
+        self.write_bytes_now(handle, offset, bytes)
     }
 
     #[inline]
@@ -453,6 +439,40 @@ impl Session for PosixSession {
         flush: bool,
     ) -> Result<(), OpError> {
         self.write_mapped(handle, offset, len, flush)
+    }
+
+    #[inline(always)]
+    fn read_bytes_now(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<u64, OpError> {
+        loop {
+            match rustix::io::pread(&handle.fd, &mut *bytes, offset) {
+                Err(Errno::INTR) => {}
+                other => return Ok(other? as u64),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn write_bytes_now(
+        &mut self,
+        handle: &PosixHandle,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), OpError> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match rustix::io::pwrite(&handle.fd, &bytes[done..], offset + done as u64) {
+                Ok(0) => return Err(Errno::IO.into()),
+                Ok(n) => done += n,
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
     }
 
     #[inline(always)]

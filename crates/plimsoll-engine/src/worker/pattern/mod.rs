@@ -1,5 +1,6 @@
 //! Ranks of a pattern: workers whose steps are generated from a few numbers.
 
+mod at_once;
 mod content;
 mod objects;
 mod transfers;
@@ -347,11 +348,14 @@ impl<S: Session> Rank<'_, S> {
     async fn check_parent(&mut self, row: u32) -> Result<(), Halt> {
         match self.session.check_parent().await {
             Ok(()) => Ok(()),
-            Err(e) => {
-                let error = format!("the directory was replaced while the run went on: {e}");
-                Err(self.halt(row, error))
-            }
+            Err(e) => Err(self.replaced(row, e)),
         }
+    }
+
+    #[cold]
+    fn replaced(&mut self, row: u32, e: OpError) -> Halt {
+        let error = format!("the directory was replaced while the run went on: {e}");
+        self.halt(row, error)
     }
 
     /// Waits as the stage asks for after an operation that began at `start`.

@@ -13,9 +13,9 @@ pub(super) const SHORT: OpError = OpError(Errno::NODATA);
 const CORRUPT: OpError = OpError(Errno::BADMSG);
 
 /// A step, and the owner of the set it works in, for each set.
-struct Step<'a> {
-    step: &'a ObjectStep,
-    owners: Vec<u32>,
+pub(super) struct Step<'a> {
+    pub(super) step: &'a ObjectStep,
+    pub(super) owners: Vec<u32>,
 }
 
 impl<S: Session> Rank<'_, S> {
@@ -81,6 +81,7 @@ impl<S: Session> Rank<'_, S> {
         let mut end = total;
         let mut f = 0;
         let mut agreed = self.stage.stonewall.is_none();
+        let at_once = self.goes_at_once();
         loop {
             if f >= end || (!agreed && self.at_stonewall()) {
                 if agreed {
@@ -90,9 +91,13 @@ impl<S: Session> Rank<'_, S> {
                 end = self.agree(f, total).await?;
                 continue;
             }
-            self.core.lane.breathe().await;
-            for set in 0..self.pattern.sets {
-                self.steps(work.rounds, steps, set, first + f, f).await?;
+            if at_once {
+                self.round_now(work.rounds, steps, first + f, f)?;
+            } else {
+                self.core.lane.breathe().await;
+                for set in 0..self.pattern.sets {
+                    self.steps(work.rounds, steps, set, first + f, f).await?;
+                }
             }
             f += 1;
             self.rounds = f;
@@ -123,10 +128,14 @@ impl<S: Session> Rank<'_, S> {
                 }
             };
             let first = numbers.start;
-            for number in numbers {
-                self.core.lane.breathe().await;
-                self.steps(work.rounds, steps, set, number, number - first)
-                    .await?;
+            if self.goes_at_once() {
+                self.set_now(work.rounds, steps, set, numbers)?;
+            } else {
+                for number in numbers {
+                    self.core.lane.breathe().await;
+                    self.steps(work.rounds, steps, set, number, number - first)
+                        .await?;
+                }
             }
             self.rounds = self.most_rounds(work.rounds);
             let mine = self.rank == 0 || self.pattern.set_name.has_rank();
@@ -170,10 +179,7 @@ impl<S: Session> Rank<'_, S> {
         number: u64,
     ) -> Result<bool, Halt> {
         let row = step.row.0;
-        self.at = (owner, set, Some(number));
-        let pattern = self.pattern;
-        self.session
-            .locate(|p| pattern.push_object(owner, set, number, p));
+        self.locate(owner, set, number);
         let size = self.pattern.object_size;
         let (begun, went) = match step.op {
             ObjectOp::Stat => {
@@ -209,6 +215,15 @@ impl<S: Session> Rank<'_, S> {
         };
         self.wait_after(begun.start).await?;
         Ok(went)
+    }
+
+    /// Chooses the object that the next operation is on.
+    #[inline(always)]
+    pub(super) fn locate(&mut self, owner: u32, set: u32, number: u64) {
+        self.at = (owner, set, Some(number));
+        let pattern = self.pattern;
+        self.session
+            .locate(|p| pattern.push_object(owner, set, number, p));
     }
 
     #[inline]
@@ -259,7 +274,13 @@ impl<S: Session> Rank<'_, S> {
 
     /// Compares what was read with what was written, untimed. A difference is an error of the
     /// read that it was found by.
-    fn verify(&mut self, row: u32, owner: u32, set: u32, number: u64) -> Result<(), Halt> {
+    pub(super) fn verify(
+        &mut self,
+        row: u32,
+        owner: u32,
+        set: u32,
+        number: u64,
+    ) -> Result<(), Halt> {
         self.contents.fill(self.pattern, owner, set, number);
         let Some(what) = self.contents.difference(self.pattern) else {
             return Ok(());

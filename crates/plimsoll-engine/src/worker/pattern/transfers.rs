@@ -15,7 +15,7 @@ impl<S: Session> Rank<'_, S> {
         if let Err(e) = self.session.reserve(work.size) {
             return Err(self.halt(work.transfer.0, e.to_string()));
         }
-        self.locate(work, owner);
+        self.locate_part(work, owner);
         self.check_parent(work.open.0).await?;
         let how = OpenHow {
             create: work.write,
@@ -53,7 +53,7 @@ impl<S: Session> Rank<'_, S> {
     }
 
     /// Chooses the name of the object that `owner` owns, or that all share.
-    fn locate(&mut self, work: &TransferLoop, owner: u32) {
+    fn locate_part(&mut self, work: &TransferLoop, owner: u32) {
         let owner = if work.strided { 0 } else { owner };
         self.at = (owner, 0, Some(0));
         let pattern = self.pattern;
