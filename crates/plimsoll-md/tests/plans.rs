@@ -408,3 +408,52 @@ fn ior_reads_what_another_rank_wrote_and_flushed() {
         }
     }
 }
+
+#[test]
+fn a_plan_says_what_it_takes_on_the_file_system() {
+    let needs = |line: &str, ranks| {
+        let n = pattern(&plan(line, ranks)).needs(4096);
+        (n.objects, n.sets, n.bytes, n.open_ended)
+    };
+    // Every queue keeps its length, and an object of 3901 bytes takes a block.
+    assert_eq!(needs("", 2), (60_000, 20, 60_000 * 4096, false));
+    assert_eq!(needs("-w=1", 2), (60_000, 20, 60_000 * 4096, false));
+    assert_eq!(needs("-S=4097 -P=3 -I=3 -D=1", 1), (3, 1, 3 * 8192, false));
+    assert_eq!(needs("-S=0 -P=3 -I=3 -D=1", 1), (3, 1, 0, false));
+    assert_eq!(needs("-2", 2), (0, 0, 0, false));
+    assert_eq!(needs("-3", 2), (0, 0, 0, false));
+    assert_eq!(
+        needs("--pattern=mdtest-easy -n=10 -w=0", 4),
+        (40, 4, 0, false)
+    );
+    assert_eq!(
+        needs("--pattern=mdtest-hard -n=10 -w=0", 4),
+        (40, 1, 40 * 4096, false)
+    );
+    assert_eq!(needs("--pattern=mdtest-hard -n=10", 4), (0, 1, 0, true));
+    let bytes = 4 * 10 * (2 << 20);
+    assert_eq!(
+        needs("--pattern=ior-easy --transfers=10 -w=0", 4),
+        (4, 0, bytes, false)
+    );
+    let bytes = (4u64 * 10 * 47_008).div_ceil(4096) * 4096;
+    assert_eq!(
+        needs("--pattern=ior-hard --transfers=10 -w=0", 4),
+        (1, 0, bytes, false)
+    );
+    assert_eq!(needs("--pattern=ior-hard", 4), (0, 0, 0, true));
+}
+
+proptest! {
+    /// The model that plays the stages knows how many objects there are.
+    #[test]
+    fn what_is_taken_is_what_there_is_at_most(
+        ranks in 1u32..9, p in 1u64..7, d in 1u32..5, r in 0u32..4, o in -9i64..10,
+    ) {
+        let plan = plan(&format!("-P={p} -I={p} -D={d} -O={o} -R={r} -S=1"), ranks);
+        let most = play(&plan).iter().map(BTreeSet::len).max().unwrap();
+        let needs = pattern(&plan).needs(512);
+        prop_assert_eq!(needs.objects, most as u64);
+        prop_assert_eq!(needs.bytes, 512 * most as u64);
+    }
+}

@@ -9,6 +9,7 @@ mod display;
 mod fileset;
 mod layout;
 mod mix;
+mod needs;
 mod options;
 mod pattern;
 mod plan;
@@ -25,6 +26,7 @@ pub use mix::{
     Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, MILLION, Missed, Mix, MixFiles,
     MixFlags, MixOp, MixRow, Pacing, Pool, SizeSlot, SizeTable, Spots, WorkingSet,
 };
+pub use needs::PatternNeeds;
 pub use options::{Cold, Content, DEDUPED_BLOCKS, OnError, OpsLimit, Overrides, RunOptions};
 pub use pattern::{
     Advances, NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RootIs, Rounds,

@@ -103,7 +103,10 @@ pub(crate) fn inspect<T: Target>(
     found.space = space;
     found.guards(crew, plan);
     if crew.target.keeps_files() {
-        found.sizes(plan);
+        match plan.pattern() {
+            Some(_) => found.pattern(plan),
+            None => found.sizes(plan),
+        }
     }
     found.limits(plan, ranks);
     found.settings(crew, plan, settings);
@@ -203,6 +206,32 @@ impl Preflight {
         {
             let place = plan.place.dir.display();
             self.refuse(format!("`{place}` cannot be written to: {e}"));
+        }
+    }
+
+    /// What a pattern takes, before its first stage writes anything.
+    fn pattern(&mut self, plan: &Plan) {
+        let (Some(pattern), Some(space)) = (plan.pattern(), self.space) else {
+            return;
+        };
+        let needs = pattern.needs(space.block);
+        self.bytes_needed = needs.bytes;
+        self.bytes_at_most = needs.bytes;
+        self.inodes_needed = needs.objects.saturating_add(needs.sets);
+        let place = plan.place.dir.display();
+        let show = plimsoll_plan::Bytes;
+        if self.bytes_needed > space.bytes {
+            self.refuse(format!(
+                "the objects take {} and `{place}` has {} free: fewer or smaller ones are needed",
+                show(self.bytes_needed),
+                show(space.bytes)
+            ));
+        }
+        if let Some(free) = space.inodes.filter(|free| self.inodes_needed > *free) {
+            self.refuse(format!(
+                "the objects take {} inodes and `{place}` has {free} free: fewer are needed",
+                self.inodes_needed
+            ));
         }
     }
 

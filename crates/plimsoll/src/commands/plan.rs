@@ -44,6 +44,26 @@ pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<E
 /// What the run takes, and what there is.
 fn needs(plan: &Plan, look: &Preflight) -> String {
     let mut out = format!("\nneeds\n  target    {}\n", look.target);
+    if let (Some(space), Some(pattern)) = (look.space, plan.pattern()) {
+        let open = match pattern.needs(space.block).open_ended {
+            true => ", and what is written until a stonewall",
+            false => "",
+        };
+        out.push_str(&format!(
+            "  space     {} for the objects{open}; {} free\n",
+            Bytes(look.bytes_needed),
+            Bytes(space.bytes)
+        ));
+        let free = match space.inodes {
+            Some(free) => format!("{} free", Count(free)),
+            None => "no limit".into(),
+        };
+        out.push_str(&format!(
+            "  inodes    {} for objects and sets{open}; {free}\n",
+            Count(look.inodes_needed)
+        ));
+        return out;
+    }
     if let Some(space) = look.space {
         out.push_str(&format!(
             "  space     {} to populate, {} if every file exists; {} free\n",

@@ -1,0 +1,104 @@
+//! What a pattern takes on the file system.
+
+use crate::pattern::{
+    ObjectLoop, ObjectOp, Pattern, RootIs, Rounds, Stage, StageWork, TransferLoop,
+};
+
+/// What a [`Pattern`] takes on the file system at its greatest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PatternNeeds {
+    /// Files that are there at one time, besides those that an earlier run left.
+    pub objects: u64,
+    /// Directories of sets.
+    pub sets: u64,
+    /// Bytes of the files, in whole blocks.
+    pub bytes: u64,
+    /// A stonewall ends a stage that adds files or bytes: how many is not known before, and they
+    /// are in no other number.
+    pub open_ended: bool,
+}
+
+/// What a stage does to the number of objects.
+enum Change {
+    /// This many more, or with a minus fewer.
+    By(i128),
+    /// All that there are go.
+    Gone,
+    /// As many more as can be made until the stonewall.
+    Unknown,
+}
+
+impl Pattern {
+    /// What the stages take at their greatest on a file system with blocks of so many bytes.
+    /// Numbers too large to be counted are the largest that can be.
+    #[must_use]
+    pub fn needs(&self, block: u64) -> PatternNeeds {
+        let block = u128::from(block.max(1));
+        let whole = |bytes: u128| bytes.div_ceil(block).saturating_mul(block);
+        let counted = |n: u128| u64::try_from(n).unwrap_or(u64::MAX);
+        let of_object = whole(self.object_size.into());
+        let mut most = PatternNeeds {
+            sets: self.sets_made(),
+            ..PatternNeeds::default()
+        };
+        // Whole objects there are after the stages so far; files and bytes of transfers.
+        let (mut objects, mut files, mut bytes) = (0i128, 0u128, 0u128);
+        for stage in &self.stages {
+            match &stage.work {
+                StageWork::Objects(work) => match self.change(stage, work) {
+                    Change::By(n) => objects = objects.saturating_add(n).max(0),
+                    Change::Gone => objects = 0,
+                    Change::Unknown => most.open_ended = true,
+                },
+                StageWork::Transfers(t) => match (t.write, t.rounds, stage.stonewall) {
+                    (false, ..) => {}
+                    (true, Rounds::Count(n), None) => {
+                        files += self.files(t);
+                        let each = u128::from(n) * u128::from(t.size);
+                        bytes += whole(each.saturating_mul(self.ranks.into()));
+                    }
+                    (true, ..) => most.open_ended = true,
+                },
+            }
+            let objects = objects.unsigned_abs();
+            most.objects = most.objects.max(counted(objects + files));
+            let all = objects.saturating_mul(of_object).saturating_add(bytes);
+            most.bytes = most.bytes.max(counted(all));
+        }
+        most
+    }
+
+    fn sets_made(&self) -> u64 {
+        let owners = if self.set_name.has_rank() {
+            self.ranks
+        } else {
+            1
+        };
+        match self.root_is {
+            RootIs::New if !self.set_name.is_empty() => u64::from(self.sets) * u64::from(owners),
+            _ => 0,
+        }
+    }
+
+    fn files(&self, t: &TransferLoop) -> u128 {
+        if t.strided { 1 } else { self.ranks.into() }
+    }
+
+    fn change(&self, stage: &Stage, work: &ObjectLoop) -> Change {
+        let of = |op: ObjectOp| match op {
+            ObjectOp::Create { .. } => 1,
+            ObjectOp::Delete => -1,
+            ObjectOp::Stat | ObjectOp::Read => 0,
+        };
+        let a_round: i128 = work.steps.iter().map(|s| of(s.op)).sum();
+        match (work.rounds, stage.stonewall) {
+            _ if a_round == 0 => Change::By(0),
+            (Rounds::Made | Rounds::Left { .. }, _) => Change::Gone,
+            (Rounds::Count(_), Some(_)) => Change::Unknown,
+            (Rounds::Count(n), None) => {
+                let everywhere = i128::from(self.sets) * i128::from(self.ranks);
+                Change::By(i128::from(n).saturating_mul(everywhere) * a_round)
+            }
+        }
+    }
+}
