@@ -2,7 +2,8 @@
 //!
 //! [`parse`] reads a TOML text (`docs/mix.md` describes it, [`schema`] is its JSON schema),
 //! [`lower`] makes a [`plimsoll_plan::Plan`] of it for a load: so many business metrics, at a
-//! scale. [`library`] holds the workloads that are compiled in.
+//! scale. [`library`] holds the workloads that are compiled in, [`netmist`] reads the custom
+//! workload files of SPEC's load generator.
 //!
 //! ```
 //! use plimsoll_mix::{Context, library, lower, parse};
@@ -27,6 +28,7 @@
 pub mod library;
 mod lower;
 pub mod model;
+pub mod netmist;
 
 mod parse;
 mod settings;

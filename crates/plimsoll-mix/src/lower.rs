@@ -1,16 +1,16 @@
 //! From a workload and a load to a Plan.
 
-use crate::model::{Choice, Component};
+use crate::model::{Choice, Component, RESERVED};
 use crate::parse::{Workload, span_of};
 use crate::settings;
 use crate::values::Sizes;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use plimsoll_plan::{
-    Access, BusinessMetric, Content, Criteria, DIRECT_BLOCK, Distribution, Fileset, FilesetId,
-    MILLION, Mix, MixFiles, MixFlags, MixOp, MixRow, OpKind, Operation, OperationId, Overrides,
-    Pacing, Parameter, Phase, Place, Plan, Pool, Program, QuitMode, RelPath, Row, SizeTable,
-    Source, SourceKind, Until, Value, Variable, VariableId, Width, WorkPlace, WorkerGroup,
-    WorkingSet,
+    Access, BusinessMetric, Content, Criteria, DEDUPED_BLOCKS, DIRECT_BLOCK, Distribution, Fileset,
+    FilesetId, Letters, MILLION, Mix, MixFiles, MixFlags, MixOp, MixRow, OpKind, Operation,
+    OperationId, Overrides, Pacing, Parameter, Phase, Place, Plan, Pool, Program, QuitMode,
+    RelPath, Row, SizeTable, Source, SourceKind, Until, Value, Variable, VariableId, Width,
+    WorkPlace, WorkerGroup, WorkingSet,
 };
 use std::path::PathBuf;
 use toml::Spanned;
@@ -206,6 +206,9 @@ impl Lowerer<'_> {
                 ));
             }
         }
+        if !(1..=DEDUPED_BLOCKS as u32).contains(&content.groups) {
+            self.refuse(format!("content.groups must be 1 to {DEDUPED_BLOCKS}"));
+        }
         if !content.block.0.is_power_of_two() || !(512..=64 << 10).contains(&content.block.0) {
             self.refuse("content.block must be a power of two from 512 to 64k");
         }
@@ -256,6 +259,7 @@ impl Lowerer<'_> {
                 compressible_percent,
                 dedupable_percent,
                 block: content.block.0,
+                groups: content.groups,
             },
         }
     }
@@ -340,6 +344,7 @@ impl Lowerer<'_> {
                 commit_percent: transfers.commit,
                 align: transfers.align.0,
                 overwrite: transfers.overwrite,
+                keep_open: transfers.keep_open,
             },
         };
         let largest = mix.reads.greatest().max(mix.writes.greatest());
@@ -372,7 +377,7 @@ impl Lowerer<'_> {
             let message = "a name has 1 to 64 letters, digits, `-` and `_`";
             self.problem(&c.name, message, "this name");
         }
-        if ["metric", "run", "content", "component", "title"].contains(&name) {
+        if RESERVED.contains(&name) {
             let message = format!("`{name}` is a key of the workload and cannot name a component");
             self.problem(&c.name, message, "this name");
         }
@@ -594,6 +599,10 @@ impl Lowerer<'_> {
             parallel_prealloc: true,
             reuse: true,
             trust_tree: false,
+            letters: c.files.get_ref().names.map(|n| Letters {
+                before: n.before,
+                after: n.after,
+            }),
             access: Access::ReadWrite,
             cached: None,
             place: Some(self.place_of(&c.files)),

@@ -6,6 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+/// Keys of a workload that no component can have as its name.
+pub(crate) const RESERVED: [&str; 5] = ["metric", "run", "content", "component", "title"];
+
 /// A workload made of operation mixes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -87,6 +90,9 @@ pub struct Content {
     pub dedupable: f64,
     /// Bytes of a block: a power of two from 512 to 64k.
     pub block: Size,
+    /// Different blocks that come again and again, 1 to 64.
+    #[schemars(range(min = 1, max = 64))]
+    pub groups: u32,
 }
 
 impl Default for Content {
@@ -95,6 +101,7 @@ impl Default for Content {
             compressible: 0.0,
             dedupable: 0.0,
             block: Size(4096),
+            groups: 64,
         }
     }
 }
@@ -262,6 +269,9 @@ pub struct Transfers {
     pub commit: f64,
     /// Sequential writes go over what is there; otherwise a file is cut to nothing first.
     pub overwrite: bool,
+    /// Files stay open between operations, at most 32 of a process; otherwise each operation opens
+    /// its file anew.
+    pub keep_open: bool,
 }
 
 impl Default for Transfers {
@@ -274,6 +284,7 @@ impl Default for Transfers {
             osync: 0.0,
             commit: 0.0,
             overwrite: true,
+            keep_open: true,
         }
     }
 }
@@ -318,6 +329,9 @@ pub struct Files {
     /// Directories of each process that come and go: mkdir and rmdir work on them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spare_directories: u64,
+    /// Letters around the numbers that are the names of files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<Names>,
     /// All processes of the component work on the data files of all of them.
     #[serde(default)]
     pub shared: bool,
@@ -340,6 +354,17 @@ pub struct Files {
     /// Where random transfers stay for a while.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spots: Option<Spots>,
+}
+
+/// Letters around the number that is the name of a file; how many is drawn for each file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+pub struct Names {
+    /// Fewest and most letters before the number, 0 to 120.
+    pub before: [u8; 2],
+    /// Fewest and most letters after it, 0 to 120.
+    pub after: [u8; 2],
 }
 
 fn one_directory() -> Spanned<u64> {

@@ -271,7 +271,8 @@ fn contents_are_the_workloads_unless_asked_for_otherwise() {
         Content::Blocks {
             compressible_percent: 50.0,
             dedupable_percent: 10.0,
-            block: 4096
+            block: 4096,
+            groups: 64
         }
     );
     assert_eq!(content(Some(Content::Zero)), Content::Zero);

@@ -317,11 +317,21 @@ fn options(f: &mut Formatter<'_>, o: &RunOptions) -> fmt::Result {
             compressible_percent,
             dedupable_percent,
             block,
-        } => format!(
-            "write blocks of {}, {compressible_percent} % compressible, {dedupable_percent} % \
-             dedupable",
-            crate::Bytes(block)
-        ),
+            groups,
+        } => {
+            let block = crate::Bytes(block);
+            let again = match dedupable_percent > 0.0 {
+                true => format!(
+                    " ({} that come again)",
+                    counted(groups.into(), "block", "blocks")
+                ),
+                false => String::new(),
+            };
+            format!(
+                "write blocks of {block}, {compressible_percent} % compressible, \
+                 {dedupable_percent} % dedupable{again}"
+            )
+        }
     });
     match o.cold {
         Cold::No => {}

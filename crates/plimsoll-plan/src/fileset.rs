@@ -36,9 +36,25 @@ pub struct Fileset {
     pub access: Access,
     /// `Some(false)`: dropped from the page cache before the run.
     pub cached: Option<bool>,
+    /// Letters around the numbers that are the names of its files; `None`: only the numbers.
+    #[serde(default)]
+    pub letters: Option<Letters>,
     /// Where it is defined.
     pub place: Option<Place>,
 }
+
+/// Letters around the number that is the name of a file; how many is drawn for each file, between
+/// two bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Letters {
+    /// Fewest and most letters before the number; at most [`MOST_LETTERS`].
+    pub before: [u8; 2],
+    /// Fewest and most letters after it; at most [`MOST_LETTERS`].
+    pub after: [u8; 2],
+}
+
+/// Most letters before or after the number of a file: a name has at most 255 bytes.
+pub const MOST_LETTERS: u8 = 120;
 
 /// Entries per directory of a [`Fileset`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

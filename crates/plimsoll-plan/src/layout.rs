@@ -3,7 +3,9 @@
 //! Names are positions in a parent, so a tree is a few numbers per directory and twelve bytes
 //! per file; paths are computed when they are needed.
 
-use crate::fileset::Fileset;
+mod letters;
+
+use crate::fileset::{Fileset, Letters};
 use crate::plan::Plan;
 use crate::seed::{Rng, Stream};
 use crate::variable::{FilesetId, Sampler, Value};
@@ -49,6 +51,7 @@ pub struct Layout {
     sizes: Sizes,
     /// Leaf directories: parent and position.
     leaf_dirs: Vec<(u32, u32)>,
+    letters: Option<Letters>,
     /// One bit a file: there when the run starts.
     initial_files: Vec<u64>,
     initial_leaf_dirs: Vec<u64>,
@@ -130,6 +133,7 @@ impl Layout {
             dirs: tree.dirs,
             file_dir: tree.file_dir,
             leaf_dirs: tree.leaf_dirs,
+            letters: fileset.letters,
             sizes,
         })
     }
@@ -232,7 +236,11 @@ impl Layout {
     #[inline]
     pub fn push_file_name(&self, file: FileId, out: &mut Vec<u8>) {
         let dir = self.file_dir[file.0 as usize];
-        push_name(file.0 - self.dirs[dir as usize].first_file + 1, out);
+        let position = file.0 - self.dirs[dir as usize].first_file + 1;
+        match self.letters {
+            None => push_name(position, out),
+            Some(letters) => letters.push(position, out, |out| push_name(position, out)),
+        }
     }
 
     /// Appends the path of a leaf directory, relative to the work directory.
@@ -309,6 +317,9 @@ impl Layout {
         match &self.sizes {
             Sizes::Same(n) => s = s.branch(*n),
             Sizes::Each(all) => all.iter().for_each(|n| s = s.branch(*n)),
+        }
+        for letters in self.letters.iter().flat_map(|l| [l.before, l.after]) {
+            s = s.branch(u64::from(letters[0]) << 8 | u64::from(letters[1]));
         }
         use rand::Rng as _;
         s.rng().next_u64()

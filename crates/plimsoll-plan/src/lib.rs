@@ -20,7 +20,7 @@ mod units;
 mod variable;
 
 pub use display::PlanView;
-pub use fileset::{Access, Fileset, RelPath, RelPathError, Width};
+pub use fileset::{Access, Fileset, Letters, MOST_LETTERS, RelPath, RelPathError, Width};
 pub use layout::{DirId, FileId, Layout, LayoutError, SizeSummary};
 pub use mix::{
     Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, MILLION, Missed, Mix, MixFiles,

@@ -95,15 +95,17 @@ pub enum Content {
     Blocks {
         /// Part of each block that an ideal compressor removes, 0 to 100 percent.
         compressible_percent: f64,
-        /// Part of the blocks that are one of [`DEDUPED_BLOCKS`] that come again and again, 0 to
+        /// Part of the blocks that are one of a few that come again and again, 0 to
         /// 100 percent; the others come once.
         dedupable_percent: f64,
         /// Bytes of a block: a power of two from 512 to 64 KiB.
         block: u64,
+        /// Different blocks that come again and again, 1 to [`DEDUPED_BLOCKS`].
+        groups: u32,
     },
 }
 
-/// Different blocks that come again and again, of [`Content::Blocks`].
+/// Most different blocks that come again and again, of [`Content::Blocks`].
 pub const DEDUPED_BLOCKS: u64 = 64;
 
 /// What is dropped from the page cache before workers start.

@@ -1,6 +1,6 @@
 //! The Plan itself, and what must hold of it.
 
-use crate::fileset::Fileset;
+use crate::fileset::{Fileset, MOST_LETTERS};
 use crate::mix::{BusinessMetric, Mix};
 use crate::options::RunOptions;
 use crate::pattern::{Pattern, StageWork};
@@ -268,6 +268,15 @@ impl Plan {
                     "fileset `{}`: dirwidth must be at least 2, is {}",
                     f.name, f.width.mean
                 )));
+            }
+            for bounds in f.letters.iter().flat_map(|l| [l.before, l.after]) {
+                if bounds[0] > bounds[1] || bounds[1] > MOST_LETTERS {
+                    return Err(PlanError::Range(format!(
+                        "fileset `{}`: names have 0 to {MOST_LETTERS} letters before and after \
+                         their number, not {} to {}",
+                        f.name, bounds[0], bounds[1]
+                    )));
+                }
             }
             for (other, name) in &roots {
                 let inside = |a: &str, b: &str| a == b || a.starts_with(&format!("{b}/"));

@@ -23,6 +23,7 @@ fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fileset
         parallel_prealloc: true,
         reuse: true,
         trust_tree: false,
+        letters: None,
         access: Access::ReadWrite,
         cached: None,
         place: None,
@@ -94,6 +95,7 @@ fn plan() -> Plan {
             commit_percent: 30.0,
             align: 4096,
             overwrite: false,
+            keep_open: false,
         },
     };
     plan.groups = vec![WorkerGroup {

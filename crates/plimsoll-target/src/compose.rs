@@ -3,7 +3,6 @@
 
 use crate::content::ContentPool;
 use memmap2::MmapMut;
-use plimsoll_plan::DEDUPED_BLOCKS;
 use rand::RngExt;
 use rustix::io::Errno;
 
@@ -68,7 +67,7 @@ impl Composer {
     fn make_block(&mut self, pool: &ContentPool, at: usize, block: usize) {
         let into = &mut self.bytes[at..at + block];
         if self.rng.random::<f64>() * 100.0 < pool.dedupable_percent() {
-            let which = self.rng.random_range(0..DEDUPED_BLOCKS) as usize;
+            let which = self.rng.random_range(0..pool.groups()) as usize;
             into.copy_from_slice(pool.common_block(which));
             return;
         }
@@ -101,6 +100,7 @@ mod tests {
             compressible_percent,
             dedupable_percent,
             block,
+            groups: 40,
         };
         ContentPool::new(content, Stream::new(1)).unwrap()
     }
@@ -133,7 +133,7 @@ mod tests {
             let share = 100.0 * f64::from(again) / f64::from(all);
             assert!((share - dedupable).abs() < 2.0, "{share} of {dedupable}");
             let kinds = seen.values().filter(|n| **n > 1).count() as u64;
-            assert!(kinds <= DEDUPED_BLOCKS, "{kinds}");
+            assert!(kinds <= 40, "{kinds}");
         }
     }
 

@@ -25,8 +25,9 @@ const LARGEST_BLOCK: usize = POOL / 2 / DEDUPED_BLOCKS as usize;
 pub struct ContentPool {
     bytes: Arc<Mmap>,
     file: Arc<OnceLock<OwnedFd>>,
-    /// Block size and percent of copies, if blocks are made for each write.
-    blocks: Option<(usize, f64)>,
+    /// Block size, percent of copies and number of different ones, if blocks are made for each
+    /// write.
+    blocks: Option<(usize, f64, u64)>,
     sessions: Arc<AtomicU32>,
 }
 
@@ -44,9 +45,11 @@ impl ContentPool {
                 compressible_percent,
                 dedupable_percent,
                 block,
+                groups,
             } => {
                 unit = (block as usize).clamp(512, LARGEST_BLOCK);
-                blocks = Some((unit, dedupable_percent));
+                let groups = u64::from(groups).clamp(1, DEDUPED_BLOCKS);
+                blocks = Some((unit, dedupable_percent, groups));
                 let zeros = (compressible_percent / 100.0).clamp(0.0, 1.0);
                 unit - (unit as f64 * zeros) as usize
             }
@@ -80,12 +83,17 @@ impl ContentPool {
 
     /// Bytes of a block.
     pub(crate) fn block(&self) -> usize {
-        self.blocks.map_or(BLOCK, |(block, _)| block)
+        self.blocks.map_or(BLOCK, |(block, ..)| block)
     }
 
     /// Part of the blocks that come again and again.
     pub(crate) fn dedupable_percent(&self) -> f64 {
-        self.blocks.map_or(0.0, |(_, percent)| percent)
+        self.blocks.map_or(0.0, |(_, percent, _)| percent)
+    }
+
+    /// Different blocks that come again and again.
+    pub(crate) fn groups(&self) -> u64 {
+        self.blocks.map_or(1, |(.., groups)| groups)
     }
 
     /// One of the blocks that come again and again: they are the first half of the pool.

@@ -261,9 +261,16 @@ pub(crate) fn is_whole<T: Target>(
     }
 }
 
-/// Names that Plimsoll gives: positions of at least eight digits.
+/// Names that Plimsoll gives: positions of at least eight digits; those of files may have letters
+/// around them, all of them `n`.
 fn is_ours(name: &[u8]) -> bool {
-    name.len() >= 8 && name.iter().all(u8::is_ascii_digit)
+    let text = |n: &&u8| **n == b'n';
+    let (before, after) = (
+        name.iter().take_while(text).count(),
+        name.iter().rev().take_while(text).count(),
+    );
+    let number = name.get(before..name.len().saturating_sub(after));
+    number.is_some_and(|n| n.len() >= 8 && n.iter().all(u8::is_ascii_digit))
 }
 
 /// Whether an entry so deep below the root is one that Plimsoll makes.

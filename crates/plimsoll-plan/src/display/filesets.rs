@@ -128,5 +128,11 @@ fn attributes(f: &mut Formatter<'_>, fileset: &Fileset) -> fmt::Result {
         (fileset.access == Access::WriteOnly, "write-only"),
     ];
     say.extend(flags.iter().filter(|f| f.0).map(|f| f.1.to_owned()));
+    if let Some(l) = &fileset.letters {
+        say.push(format!(
+            "names with {} to {} letters before and {} to {} after the number",
+            l.before[0], l.before[1], l.after[0], l.after[1]
+        ));
+    }
     writeln!(f, "    {}", say.join(", "))
 }

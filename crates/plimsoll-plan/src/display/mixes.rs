@@ -178,6 +178,9 @@ fn flags(flags: &MixFlags) -> String {
         let align = Bytes(flags.align);
         say.push(format!("random transfers begin at multiples of {align}"));
     }
+    if !flags.keep_open {
+        say.push("each operation opens its file anew".into());
+    }
     if !flags.overwrite {
         say.push("sequential writes cut a file to nothing when they come to its end".into());
     }

@@ -178,6 +178,9 @@ pub struct MixFlags {
     /// A sequential write that comes to the end of its file goes on at the beginning of what is
     /// there; otherwise the file is cut to nothing first.
     pub overwrite: bool,
+    /// Data files stay open between operations; otherwise each operation opens its file anew, on
+    /// the way.
+    pub keep_open: bool,
 }
 
 /// Bytes that transfers past the page cache are multiples of, and begin at a multiple of.
@@ -191,6 +194,7 @@ impl Default for MixFlags {
             commit_percent: 0.0,
             align: 1,
             overwrite: true,
+            keep_open: true,
         }
     }
 }

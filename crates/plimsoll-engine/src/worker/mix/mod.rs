@@ -66,7 +66,10 @@ impl MixProgram {
         // A file may be open twice, once past the page cache.
         let members = self.mix.working_set.size(files);
         let own = self.mix.files.data_of(0, self.workers, members);
-        let open = 2 * (own.end - own.start + 1);
+        let open = match self.mix.flags.keep_open {
+            true => 2 * (own.end - own.start + 1),
+            false => 1,
+        };
         open.min(OPEN_FILES) as u32 + MORE_DESCRIPTORS
     }
 

@@ -132,7 +132,8 @@ impl<S: Session> Worker<S> {
         member: u64,
         direct: bool,
     ) -> Result<Option<usize>, Halt> {
-        if let Some(slot) = state.handles.find(member, direct) {
+        let keep_open = state.program.mix.flags.keep_open;
+        if let Some(slot) = state.handles.find(member, direct).filter(|_| keep_open) {
             return Ok(Some(slot));
         }
         let prepare = state.program.prepare;

@@ -1,0 +1,292 @@
+//! Custom workload files of netmist, the load generator of SPEC SFS 2014 and SPECstorage 2020.
+//!
+//! A text of `key value` lines in a fixed order, repeated for each workload; lines that are empty
+//! or begin with `#` are skipped. Every value is used or refused by the name of its key. What the
+//! files do not say (how many files, how many processes, at what rate) are defaults of ours, which
+//! `--set` or the converted TOML change.
+
+mod fields;
+mod meaning;
+
+use crate::model::File;
+use crate::parse::Workload;
+use fields::{FIELDS, Field};
+use plimsoll_diagnostics::{Diagnostics, MOST_ERRORS, Problem, Source, Span};
+use plimsoll_plan::MixOp;
+
+/// Operations of the table: those of netmist, and two of a user's own.
+const OPERATIONS: usize = 28;
+
+/// Slots of a table of sizes.
+const SLOTS: usize = 16;
+
+/// Whether a text begins as a custom workload file does.
+#[must_use]
+pub fn is_custom_workload(text: &str) -> bool {
+    let first = lines(text).next();
+    first.is_some_and(|l| {
+        key_of(l.text)
+            .to_ascii_lowercase()
+            .starts_with("workload name")
+    })
+}
+
+/// Reads custom workload files. `name` stands for the text in messages.
+///
+/// # Errors
+/// Every line that is not the one that must come there, is no number, or asks for something that
+/// Plimsoll does not do.
+pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
+    let source = Source::new(name, text);
+    let fail = |problems| Diagnostics::new(vec![source.clone()], problems);
+    let file = read(text, name).map_err(fail)?;
+    let toml = crate::to_toml(&file).map_err(|e| fail(vec![Problem::of_text(0, e)]))?;
+    let workload = crate::parse::parse(&toml, name)?;
+    Ok(Workload {
+        original: text.into(),
+        ..workload
+    })
+}
+
+/// A line that is not skipped.
+#[derive(Clone, Copy)]
+struct Line<'t> {
+    text: &'t str,
+    /// Where it begins.
+    start: usize,
+}
+
+fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let mut start = 0;
+    let all = text.split_inclusive('\n').map(move |whole| {
+        let begin = start;
+        start += whole.len();
+        let text = whole.trim();
+        let indent = whole.len() - whole.trim_start().len();
+        Line {
+            text,
+            start: begin + indent,
+        }
+    });
+    all.filter(|l| !l.text.is_empty() && !l.text.starts_with('#'))
+}
+
+impl<'t> Line<'t> {
+    fn span(&self) -> Span {
+        Span {
+            file: 0,
+            start: self.start as u32,
+            end: (self.start + self.text.len()) as u32,
+        }
+    }
+
+    /// The last word and where it stands.
+    fn value(&self) -> (&'t str, Span) {
+        let at = self.text.rfind(char::is_whitespace).map_or(0, |i| {
+            i + self.text[i..].chars().next().map_or(1, char::len_utf8)
+        });
+        let start = self.start + at;
+        let span = Span {
+            file: 0,
+            start: start as u32,
+            end: (self.start + self.text.len()) as u32,
+        };
+        (&self.text[at..], span)
+    }
+}
+
+/// Everything before the last word.
+fn key_of(line: &str) -> String {
+    let end = line.rfind(char::is_whitespace).unwrap_or(line.len());
+    words(&line[..end])
+}
+
+/// A text with one space between its words.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A number of a file and where it stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Number {
+    pub(crate) value: f64,
+    pub(crate) span: Span,
+}
+
+/// A workload of a file, before it means anything.
+#[derive(Default)]
+pub(crate) struct Raw {
+    pub(crate) name: String,
+    pub(crate) name_span: Span,
+    pub(crate) percents: Vec<Number>,
+    /// Least size, greatest size and percent of each slot: of reads, writes and files.
+    pub(crate) tables: [Vec<[Number; 3]>; 3],
+    pub(crate) fields: Vec<(Field, Number)>,
+}
+
+/// What comes next in a workload.
+#[derive(Clone)]
+enum Expected {
+    Name,
+    Percent(usize),
+    Slot {
+        table: usize,
+        slot: usize,
+        part: usize,
+    },
+    Field(usize),
+}
+
+/// What a table's lines begin with.
+const TABLES: [&str; 3] = ["Read elem", "Write elem", "File size elem"];
+
+impl Expected {
+    /// Everything in the order of a file.
+    fn all() -> Vec<Self> {
+        let mut all = vec![Self::Name];
+        all.extend((0..OPERATIONS).map(Self::Percent));
+        for table in 0..TABLES.len() {
+            for slot in 0..SLOTS {
+                all.extend((0..3).map(|part| Self::Slot { table, slot, part }));
+            }
+        }
+        all.extend((0..FIELDS.len()).map(Self::Field));
+        all
+    }
+
+    /// The key that the line must have.
+    fn key(&self) -> String {
+        match self {
+            Self::Name => "Workload name".into(),
+            Self::Percent(n) => match MixOp::ALL.get(*n).filter(|_| *n < OPERATIONS - 2) {
+                Some(op) => format!("Percent {}", fields::netmist_name(*op)),
+                None => format!("Percent Custom{}", n + 3 - OPERATIONS),
+            },
+            Self::Slot { table, slot, part } => {
+                let (what, sizes) = (TABLES[*table], ["min size", "max size", "percent"]);
+                let xfer = if *table < 2 && *part < 2 { "xfer " } else { "" };
+                format!("{what} {slot} {xfer}{}", sizes[*part])
+            }
+            Self::Field(n) => FIELDS[*n].1.into(),
+        }
+    }
+
+    /// Whether a key is the one; operations may have been renamed, their place decides.
+    fn is(&self, key: &str) -> bool {
+        let lower = key.to_ascii_lowercase();
+        match self {
+            Self::Percent(_) => {
+                let others = FIELDS.iter().any(|(_, k)| k.eq_ignore_ascii_case(key));
+                lower.starts_with("percent ") && !others
+            }
+            Self::Slot { table, .. } if *table < 2 => {
+                // The percent of a slot is written with and without `xfer`.
+                let without = |k: &str| k.to_ascii_lowercase().replace(" xfer ", " ");
+                without(key) == without(&self.key())
+            }
+            _ => lower == self.key().to_ascii_lowercase(),
+        }
+    }
+}
+
+fn read(text: &str, name: &str) -> Result<File, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut workloads = Vec::new();
+    let mut left = lines(text).peekable();
+    if left.peek().is_none() {
+        return Err(vec![Problem::of_text(
+            0,
+            "there is no workload in this file",
+        )]);
+    }
+    let order = Expected::all();
+    while left.peek().is_some() {
+        let mut raw = Raw::default();
+        for expected in &order {
+            let Some(line) = left.next() else {
+                let message = format!(
+                    "the file ends where `{}` must come: it was cut, or a line is missing",
+                    expected.key()
+                );
+                problems.push(Problem::of_text(0, message));
+                return Err(problems);
+            };
+            if let Err(problem) = take(&mut raw, expected, line) {
+                problems.push(problem.0);
+                // What comes after a line that is not the one expected means nothing.
+                if problem.1 || problems.len() >= MOST_ERRORS {
+                    return Err(problems);
+                }
+            }
+        }
+        workloads.push(raw);
+    }
+    match problems.is_empty() {
+        true => meaning::file(workloads, name),
+        false => Err(problems),
+    }
+}
+
+/// Takes a line; the flag of an error says that the order is lost.
+fn take(raw: &mut Raw, expected: &Expected, line: Line<'_>) -> Result<(), (Problem, bool)> {
+    if let Expected::Name = expected {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let begins = words.len() > 2
+            && words[0].eq_ignore_ascii_case("workload")
+            && words[1].eq_ignore_ascii_case("name");
+        if !begins {
+            return Err((out_of_order(expected, line), true));
+        }
+        raw.name = words[2..].join("_");
+        raw.name_span = line.span();
+        return Ok(());
+    }
+    if !expected.is(&key_of(line.text)) {
+        return Err((out_of_order(expected, line), true));
+    }
+    let (word, span) = line.value();
+    let value = match word.parse::<f64>() {
+        Ok(value) if value.is_finite() => value,
+        _ => {
+            let key = expected.key();
+            let message = format!("`{key}` must be a number, is `{word}`");
+            return Err((Problem::new(span, message, "no number"), false));
+        }
+    };
+    let number = Number { value, span };
+    match expected {
+        Expected::Name => {}
+        Expected::Percent(_) => raw.percents.push(number),
+        Expected::Slot { table, part, .. } => {
+            let slots = &mut raw.tables[*table];
+            if *part == 0 {
+                slots.push(<[Number; 3]>::default());
+            }
+            if let Some(slot) = slots.last_mut() {
+                slot[*part] = number;
+            }
+        }
+        Expected::Field(n) => raw.fields.push((FIELDS[*n].0, number)),
+    }
+    Ok(())
+}
+
+fn out_of_order(expected: &Expected, line: Line<'_>) -> Problem {
+    let key = expected.key();
+    let found = key_of(line.text);
+    let known = Expected::all()
+        .iter()
+        .any(|e| e.key().eq_ignore_ascii_case(&found));
+    let problem = Problem::new(
+        line.span(),
+        format!("expected a line `{key} VALUE`, found `{found}`"),
+        "this line",
+    );
+    match known {
+        true => problem.help(
+            "the lines of a workload have a fixed order: one is missing before this one, or too \
+             many are",
+        ),
+        false => problem.suggest(&found, [key.as_str()]),
+    }
+}
