@@ -93,6 +93,13 @@ Examples:
   plimsoll sut check sut.toml")]
     #[command(subcommand)]
     Sut(SutCommand),
+    /// Convert a custom workload file of netmist to a workload of Plimsoll's own
+    #[command(after_help = "\
+Examples:
+  plimsoll convert export.txt --to toml > mine.toml
+  plimsoll convert export.txt --to toml --output mine.toml
+  plimsoll run export.txt                    runs without being converted")]
+    Convert(ConvertArgs),
     /// Print the JSON schema of run.json or of another of our forms
     #[command(after_help = "\
 Examples:
@@ -398,6 +405,28 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub interval: Duration,
+}
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// The custom workload file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: String,
+    /// What it is converted to
+    #[arg(long, value_enum, default_value_t)]
+    pub to: ConvertTo,
+    /// File that is written instead of standard output; it must not be there
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+}
+
+/// Values of `--to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ConvertTo {
+    /// An operation mix
+    #[default]
+    Toml,
 }
 
 /// Forms that have a JSON schema.

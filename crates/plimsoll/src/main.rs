@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Clean(args) => commands::clean::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Show(args) => commands::show::run(&args),
+        Command::Convert(args) => commands::convert::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Sut(what) => commands::sut::run(&what),
         Command::Schema { form } => commands::documents::schema(form),

@@ -1,6 +1,7 @@
 //! From a name or a path on the command line to a Plan.
 
 mod mix;
+mod netmist;
 mod wml;
 
 use crate::cli::{ClockArg, WorkloadArgs};
@@ -26,7 +27,7 @@ struct FrontEnd {
 }
 
 /// The languages; the first that claims a text reads it, and the last claims every text.
-const FRONT_ENDS: &[FrontEnd] = &[mix::FRONT_END, wml::FRONT_END];
+const FRONT_ENDS: &[FrontEnd] = &[netmist::FRONT_END, mix::FRONT_END, wml::FRONT_END];
 
 /// A workload that was read.
 pub trait Reading {
@@ -194,7 +195,8 @@ fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-fn diagnosed(d: Diagnostics) -> Stopped {
+/// Errors in a text, as the program ends with them.
+pub fn diagnosed(d: Diagnostics) -> Stopped {
     Stopped {
         exit: Exit::Usage,
         message: d.render(console::color_err(), console::width()),

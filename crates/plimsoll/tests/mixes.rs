@@ -268,3 +268,75 @@ fn options_of_other_workloads_are_refused() {
         assert!(ended.stderr.contains(says), "{option}: {}", ended.stderr);
     }
 }
+
+const CUSTOM: &str = include_str!("../../plimsoll-mix/tests/samples/custom.txt");
+
+#[test]
+fn custom_workload_files_run_and_are_converted() {
+    let bench = Bench::on_tmpfs();
+    let export = bench.path("export.txt");
+    std::fs::write(&export, CUSTOM).unwrap();
+    let export = export.to_str().unwrap();
+    let args = [
+        "--scale=0.1",
+        "--time=2s",
+        "--warmup=0s",
+        "--set=TABLE.rate=2000",
+        "--set=OFFICE.rate=2000",
+    ];
+    let ended = bench.run(export, &args);
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    let run = ended.parsed().expect("a result");
+    assert_eq!((run.summary.errors, run.workload.as_str()), (0, "export"));
+    assert!(total(&run, "-") > 200, "{:?}", run.summary);
+    assert_eq!(run.plan.source.text, CUSTOM);
+    assert!(bench.left_but(&["results", "export.txt"]).is_empty());
+    // What it is converted to does the same in virtual time.
+    let own = bench.path("own.toml");
+    let own = own.to_str().unwrap();
+    let convert = ["convert", export, "--to", "toml", "--output", own];
+    Ended::of(bench.plimsoll(convert)).expect_code(0);
+    let mut args = vec!["--time=20s", "--warmup=1s", "--set=OFFICE.rate=20"];
+    args.extend(VIRTUAL);
+    let (first, second) = (
+        bench.run(export, &args).result(0),
+        bench.run(own, &args).result(0),
+    );
+    let figures = |run: Run| run.operations.into_iter().map(|o| (o.name, o.ops, o.bytes));
+    assert!(figures(first).eq(figures(second)));
+    // It is not written over.
+    let ended = Ended::of(bench.plimsoll(convert)).expect_code(2);
+    assert!(
+        ended.stderr.contains("is there already"),
+        "{}",
+        ended.stderr
+    );
+    let ended = Ended::of(bench.plimsoll(["convert", own])).expect_code(2);
+    assert!(
+        ended.stderr.contains("is no custom workload file"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn custom_workload_files_are_diagnosed() {
+    let bench = Bench::on_tmpfs();
+    let export = bench.path("export.txt");
+    std::fs::write(
+        &export,
+        CUSTOM.replacen("Chaff count                    0", "Chaff count 5", 1),
+    )
+    .unwrap();
+    let ended = bench
+        .run(export.to_str().unwrap(), &["--target=null"])
+        .expect_code(2);
+    assert!(
+        ended
+            .stderr
+            .contains("`Chaff count` is 5: no further files are made; only 0 is possible"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("export.txt:"), "{}", ended.stderr);
+}

@@ -401,3 +401,35 @@ impl<S: Session> Job<S> for DropCache<'_> {
 pub(crate) fn drop_cache<T: Target>(crew: &Crew<T>, layout: &Layout) -> Result<(), CrewError> {
     crew.all(u64::from(layout.files()), &DropCache { layout }, || ())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_ours;
+
+    #[test]
+    fn only_names_that_plimsoll_gives_are_ours() {
+        for name in [
+            "00000001",
+            "123456789",
+            "n00000001",
+            "00000001nnn",
+            "nnn00000042n",
+        ] {
+            assert!(is_ours(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "",
+            "n",
+            "nnnnnnnn",
+            "0000001",
+            "n0000001",
+            "0000n0000",
+            "00000001.txt",
+            "a00000001",
+            "x",
+            "1n2345678",
+        ] {
+            assert!(!is_ours(name.as_bytes()), "{name}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! One module a subcommand.
 
 pub mod clean;
+pub mod convert;
 pub mod documents;
 pub mod import;
 pub mod list;

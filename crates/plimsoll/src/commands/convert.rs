@@ -1,0 +1,49 @@
+//! `convert`: a workload of another program as a text of Plimsoll's own.
+
+use super::print;
+use crate::cli::{ConvertArgs, ConvertTo};
+use crate::exit::{Exit, Stopped};
+use crate::workload;
+use plimsoll_mix::netmist;
+use plimsoll_plan::SourceKind;
+
+/// What the first lines of a converted file say.
+const HEAD: &str = "\
+# Converted from netmist's custom workload file. What such files do not say are Plimsoll's own
+# figures: processes, their rate (without one, an operation begins when the one before it has
+# ended), the number of files and directories, and when a load counts as carried.
+";
+
+/// Prints the workload, or writes it to a new file.
+pub fn run(args: &ConvertArgs) -> Result<Exit, Stopped> {
+    let found = workload::find(&args.file)?;
+    if found.kind != SourceKind::File || !netmist::is_custom_workload(&found.text) {
+        return Err(Stopped::usage(format!(
+            "{} is no custom workload file of netmist: its first line must be `Workload name NAME`",
+            args.file
+        )));
+    }
+    let workload = netmist::parse(&found.text, &found.name).map_err(workload::diagnosed)?;
+    let text = match args.to {
+        ConvertTo::Toml => {
+            let toml = plimsoll_mix::to_toml(workload.file()).map_err(Stopped::usage)?;
+            format!("{HEAD}{toml}")
+        }
+    };
+    let Some(path) = &args.output else {
+        return print(&text);
+    };
+    let write = || {
+        let mut file = std::fs::File::create_new(path)?;
+        std::io::Write::write_all(&mut file, text.as_bytes())
+    };
+    write().map(|()| Exit::Valid).map_err(|e| {
+        let place = path.display();
+        match e.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                Stopped::usage(format!("{place} is there already and is not written over"))
+            }
+            _ => Stopped::failed(format!("cannot write {place}: {e}")),
+        }
+    })
+}

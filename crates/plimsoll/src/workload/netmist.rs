@@ -1,0 +1,14 @@
+//! Front end of netmist's custom workload files.
+
+use super::{FrontEnd, diagnosed};
+use plimsoll_mix::netmist;
+
+/// Reads texts that begin as such files do; what comes of them is an operation mix.
+pub(super) const FRONT_END: FrontEnd = FrontEnd {
+    claims: |found| netmist::is_custom_workload(&found.text),
+    read: |found| {
+        let workload = netmist::parse(&found.text, &found.name).map_err(diagnosed)?;
+        Ok(Box::new(workload))
+    },
+    builtins: Vec::new,
+};
