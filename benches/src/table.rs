@@ -42,6 +42,8 @@ pub(crate) enum Unit {
     Bytes,
     Mebibytes,
     Ratio,
+    /// Of something that should be whole: to a ten-thousandth.
+    Share,
 }
 
 impl Unit {
@@ -58,6 +60,7 @@ impl Unit {
                 format!("{figure:.0}")
             }
             Self::Seconds | Self::Ratio => format!("{figure:.2}"),
+            Self::Share => format!("{figure:.4}"),
             Self::PerSecond => format!("{:.1}", figure / 1e3),
         }
     }
@@ -70,7 +73,7 @@ impl Unit {
             Self::PerSecond => " k/s",
             Self::Bytes => " B",
             Self::Mebibytes => " MiB",
-            Self::Ratio => "",
+            Self::Ratio | Self::Share => "",
         }
     }
 }
@@ -168,7 +171,9 @@ impl Row {
                 Goal::AtLeast(least) => format!("≥ {}", unit.show(least)),
                 Goal::Above(bound) => format!("> {}", unit.show(bound)),
                 Goal::Within(value, share) => {
-                    format!("{} ± {:.0} %", unit.show(value), share * 100.0)
+                    // As many digits as the share has, and no more.
+                    let percent = (share * 1e4).round() / 100.0;
+                    format!("{} ± {percent} %", unit.show(value))
                 }
                 Goal::None => none(),
             },

@@ -3,6 +3,7 @@
 pub(crate) mod md;
 pub(crate) mod metadata;
 pub(crate) mod overhead;
+pub(crate) mod pacing;
 pub(crate) mod parts;
 pub(crate) mod planning;
 pub(crate) mod pread;
@@ -27,6 +28,7 @@ pub(crate) const ALL: &[Entry] = &[
     ("planning", planning::measure),
     ("choosing", planning::choosing),
     ("reactor", reactor::measure),
+    ("pacing", pacing::measure),
     ("parts", parts::measure),
 ];
 

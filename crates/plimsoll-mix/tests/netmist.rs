@@ -48,9 +48,7 @@ fn with(key: &str, nth: usize, value: &str) -> String {
 
 /// `line message` of each error.
 fn errors(text: &str) -> Vec<String> {
-    let refused = netmist::parse(text, "custom.txt")
-        .err()
-        .expect("it is refused");
+    let refused = netmist::parse(text, "custom.txt").expect_err("it is refused");
     let show = |f: plimsoll_diagnostics::Finding| format!("{} {}", f.line, f.message);
     refused.findings().into_iter().map(show).collect()
 }
