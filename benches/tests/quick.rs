@@ -33,6 +33,8 @@ fn every_benchmark_runs_and_writes_its_rows() {
         "workers on 2 lanes, null target of 10 ms latency: operations",
         "memory of a worker",
         "in virtual time take",
+        "constant arrivals, 1 000 a second on 1 worker: done of due",
+        "poisson arrivals, 50 000 a second on 64 workers: late starts, 99th percentile",
         "recording an operation",
         "reading the clock",
         "parsing and lowering `fileserver`",
