@@ -1,13 +1,13 @@
 //! The results directory.
 
+use crate::document;
 use crate::hidden::Hidden;
 use crate::histograms::{self, IntervalHistogram};
 use crate::series::SeriesWriter;
 use crate::{ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError, Run, SCHEMA};
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -58,6 +58,21 @@ impl RunWriter {
         started: SystemTime,
         clock: ClockKind,
     ) -> Result<Self, ResultsError> {
+        Self::create_as(&name_of(&plan.name, started), root, plan, started, clock)
+    }
+
+    /// The same, with a name of one's own for the finished directory; a number follows it if it is
+    /// taken.
+    ///
+    /// # Errors
+    /// As [`RunWriter::create`].
+    pub fn create_as(
+        name: &str,
+        root: &Path,
+        plan: &Plan,
+        started: SystemTime,
+        clock: ClockKind,
+    ) -> Result<Self, ResultsError> {
         let made_root = (!root.exists()).then(|| MadeRoot(root.to_owned()));
         std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
         let dir = Hidden::create(root)?;
@@ -68,11 +83,16 @@ impl RunWriter {
         let series = SeriesWriter::create(dir.path(), &plan.operations, base)?;
         Ok(Self {
             root: root.to_owned(),
-            name: name_of(&plan.name, started),
+            name: name.to_owned(),
             dir,
             series,
             _made_root: made_root,
         })
+    }
+
+    /// Lets the name of the finished directory end with these characters too.
+    pub(crate) fn append_to_name(&mut self, end: &str) {
+        self.name.push_str(end);
     }
 
     /// Appends an interval to the series.
@@ -92,7 +112,7 @@ impl RunWriter {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(ResultsError::io("create", parent))?;
         }
-        write_new(&path, text)
+        document::write_new(&path, text)
     }
 
     /// Writes `run.json` and gives the directory its name: the workload, the local time at the
@@ -103,24 +123,15 @@ impl RunWriter {
     pub fn finish(self, run: &Run) -> Result<RunDir, ResultsError> {
         let hidden = self.dir.path().to_owned();
         self.series.finish()?;
-        write_new(&hidden.join(RUN_FILE), &run.to_json())?;
+        document::write_new(&hidden.join(RUN_FILE), &run.to_json())?;
         let path = publish(&hidden, &self.root, &self.name)?;
         self.dir.published(&path);
         Ok(RunDir { path })
     }
 }
 
-fn write_new(path: &Path, text: &str) -> Result<(), ResultsError> {
-    let write = || -> io::Result<()> {
-        let mut file = File::create_new(path)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(ResultsError::io("write", path))
-}
-
 /// Renames `hidden` to the first free name.
-fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf, ResultsError> {
+pub(crate) fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf, ResultsError> {
     for n in 1..=MOST_IN_A_SECOND {
         let path = match n {
             1 => root.join(name),
@@ -149,7 +160,7 @@ fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf, ResultsErr
 }
 
 /// `WORKLOAD-YYYYmmdd-HHMMSS` in local time, with nothing but letters, digits, `.`, `_`, `-`.
-fn name_of(workload: &str, started: SystemTime) -> String {
+pub(crate) fn name_of(workload: &str, started: SystemTime) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let name: String = workload
         .chars()
@@ -189,23 +200,7 @@ impl RunDir {
     /// [`ResultsError::Schema`] if it was written by a program of another version,
     /// [`ResultsError::Json`] if it is no result, [`ResultsError::Io`] if it cannot be read.
     pub fn read(&self) -> Result<Run, ResultsError> {
-        let path = self.path.join(RUN_FILE);
-        let text = std::fs::read_to_string(&path).map_err(ResultsError::io("read", &path))?;
-        let json = |source| ResultsError::Json {
-            path: path.clone(),
-            source,
-        };
-        let value: serde_json::Value = serde_json::from_str(&text).map_err(json)?;
-        match value.get("schema") {
-            Some(n) if *n == SCHEMA => {}
-            found => {
-                return Err(ResultsError::Schema {
-                    path,
-                    found: found.map_or("none".into(), ToString::to_string),
-                });
-            }
-        }
-        serde_json::from_value(value).map_err(json)
+        document::read(&self.path.join(RUN_FILE), SCHEMA, "run")
     }
 
     /// Reads `histograms.hlog`.

@@ -1,6 +1,5 @@
 //! What can go wrong with results.
 
-use crate::SCHEMA;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,21 +16,31 @@ pub enum ResultsError {
         /// Why not.
         source: io::Error,
     },
-    /// A `run.json` does not hold a run.
-    #[error("{} is no result of a run: {source}", path.display())]
+    /// A file does not hold what its name promises.
+    #[error("{} is no result of a {what}: {source}", path.display())]
     Json {
+        /// What it should be the result of, such as `run`.
+        what: &'static str,
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// A `run.json` is of another version.
-    #[error("{} has schema {found}; this program reads schema {SCHEMA}", path.display())]
+    /// A file is of another version.
+    #[error("{} has schema {found}; this program reads schema {reads}", path.display())]
     Schema {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: String,
+        /// The version that is read.
+        reads: u32,
+    },
+    /// Another process is writing to a directory.
+    #[error("{} is being written by another process", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
     },
     /// A `histograms.hlog` is damaged.
     #[error("{}:{line}: {reason}", path.display())]

@@ -1,6 +1,6 @@
 //! Results that are being written: a hidden directory with a file that says whose it is.
 
-use crate::{HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError};
+use crate::{CURVE_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError};
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -124,7 +124,13 @@ fn lock_of_gone_owner(dir: &Path) -> Option<File> {
 /// Removes the files that a run writes, then the directory, if nothing else is in it. The owner
 /// file goes last, so that the rest is found again should this be interrupted.
 fn remove_own(dir: &Path) -> io::Result<()> {
-    let names = [RUN_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, OWNER_FILE];
+    let names = [
+        RUN_FILE,
+        CURVE_FILE,
+        HISTOGRAMS_FILE,
+        INTERVALS_FILE,
+        OWNER_FILE,
+    ];
     let paths: Vec<PathBuf> = names.iter().map(|n| dir.join(n)).collect();
     let known = |path: &PathBuf| paths.contains(path);
     for entry in std::fs::read_dir(dir)? {

@@ -4,10 +4,13 @@
 //! figures), `histograms.hlog` (every latency distribution, by interval, in HdrHistogram's log
 //! format) and `intervals.csv` (throughput and latency over time). [`RunWriter`] writes the
 //! series while the run goes on and gives the directory its name when it is complete;
-//! [`RunDir`] reads one back.
+//! [`RunDir`] reads one back. A curve directory holds `curve.json` (a [`LoadCurve`]) and the
+//! results directory of each load point; [`CurveWriter`] writes one, [`CurveDir`] reads it.
 
 mod assemble;
+mod curve;
 mod dir;
+mod document;
 mod environment;
 mod error;
 mod hidden;
@@ -17,6 +20,10 @@ mod run;
 mod series;
 
 pub use assemble::{Measured, figures};
+pub use curve::{
+    CURVE_FILE, CURVE_SCHEMA, CriterionResult, CurveDir, CurvePoint, CurveState, CurveWriter,
+    LoadCurve, StopRules, curve_schema,
+};
 pub use dir::{RunDir, RunWriter};
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;

@@ -1,0 +1,165 @@
+//! A load point, from the run that measured it.
+
+use crate::{MixFigures, Reason, Run, Verdict};
+use plimsoll_plan::{Criteria, OpKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was measured at one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Load asked for, in business metrics.
+    pub load: u64,
+    /// Throughput achieved, in operations a second.
+    pub achieved: f64,
+    /// Mean response time in milliseconds: from when operations were due to their return. Without
+    /// pacing it is the service time.
+    pub latency_ms: f64,
+    /// Judgement of the point; `valid` if it met every criterion.
+    pub verdict: Verdict,
+    /// Why it is not valid; empty if it is.
+    pub reasons: Vec<Reason>,
+    /// What the point met and what it missed.
+    pub criteria: Vec<CriterionResult>,
+    /// Throughput asked for, in operations a second; null if the workload is not paced.
+    pub asked_ops_per_s: Option<f64>,
+    /// Least part of its operations that a process did, in percent; null without pacing.
+    pub slowest_percent: Option<f64>,
+    /// Median of the response time in milliseconds.
+    pub p50_ms: f64,
+    /// 95th percentile of the response time in milliseconds; null without pacing.
+    pub p95_ms: Option<f64>,
+    /// 99th percentile of the response time in milliseconds.
+    pub p99_ms: f64,
+    /// Greatest response time in milliseconds; null without pacing.
+    pub max_ms: Option<f64>,
+    /// Mean service time in milliseconds: from call to return.
+    pub service_ms: f64,
+    /// Bytes a second read from the target; operations that read and write count in both.
+    pub read_bytes_per_s: f64,
+    /// Bytes a second written to the target.
+    pub write_bytes_per_s: f64,
+    /// Bytes a second moved by all operations, each counted once.
+    pub bytes_per_s: f64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Seconds measured.
+    pub window_s: f64,
+    /// When the run of the point began: RFC 3339, in UTC.
+    pub started: String,
+    /// Results directory of the run, relative to the curve's.
+    pub run: String,
+}
+
+/// How a point stands to one criterion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CriterionResult {
+    /// A word for programs, such as `total_rate`; that of the reason if it was missed.
+    pub code: String,
+    /// Whether the point met it.
+    pub met: bool,
+    /// A sentence for people, with the figure and what is asked for.
+    pub text: String,
+}
+
+impl CurvePoint {
+    /// The point of a run, whose results are in the directory `name` of the curve's.
+    #[must_use]
+    pub fn of(run: &Run, load: u64, name: &str) -> Self {
+        let total = run.mix.as_ref().map(|m| &m.total);
+        let response = total.and_then(|t| t.response);
+        let summary = &run.summary;
+        let moved = |by: fn(OpKind) -> bool| -> f64 {
+            let rows = run.operations.iter().filter(|o| by(o.kind));
+            rows.map(|o| o.bytes_per_s).sum()
+        };
+        let mut reasons = run.validity.reasons.clone();
+        if let Some(failure) = &run.failure
+            && !reasons.iter().any(|r| r.code == "failed")
+        {
+            reasons.push(Reason {
+                code: "failed".into(),
+                text: failure.to_string(),
+            });
+        }
+        let criteria = match (&run.plan.metric, run.window_number) {
+            (Some(metric), 1..) => results(run, &metric.criteria),
+            _ => vec![],
+        };
+        Self {
+            load,
+            achieved: summary.ops_per_s,
+            latency_ms: response.map_or(summary.mean_ms, |r| r.mean_ms),
+            verdict: run.validity.verdict,
+            reasons,
+            criteria,
+            asked_ops_per_s: total.and_then(|t| t.asked_ops_per_s),
+            slowest_percent: total.and_then(|t| t.slowest_percent),
+            p50_ms: response.map_or(summary.p50_ms, |r| r.p50_ms),
+            p95_ms: response.map(|r| r.p95_ms),
+            p99_ms: response.map_or(summary.p99_ms, |r| r.p99_ms),
+            max_ms: response.map(|r| r.max_ms),
+            service_ms: summary.mean_ms,
+            read_bytes_per_s: moved(OpKind::reads),
+            write_bytes_per_s: moved(OpKind::writes),
+            bytes_per_s: summary.bytes_per_s,
+            errors: summary.errors,
+            window_s: run.window_s,
+            started: run.started.clone(),
+            run: name.to_owned(),
+        }
+    }
+}
+
+/// How a run stands to each criterion, in their fixed order.
+fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
+    let mix = run.mix.as_ref();
+    let mut met = Vec::new();
+    if let Some(slowest) = mix.and_then(|m| m.total.slowest_percent) {
+        let asked = criteria.process_percent;
+        let text = format!(
+            "every process did at least {slowest:.1} % of its operations; {asked} % are asked for"
+        );
+        met.push(("process_rate", text));
+    }
+    if let Some(percent) = mix.and_then(carried_percent) {
+        let asked = criteria.total_percent;
+        let text = format!(
+            "all processes together did {percent:.1} % of their operations; {asked} % are asked for"
+        );
+        met.push(("total_rate", text));
+    }
+    met.push(("errors", "no operation failed".to_owned()));
+    if let Some(limit) = criteria.latency {
+        let mean = mix.and_then(|m| m.total.response);
+        let mean = mean.map_or(run.summary.mean_ms, |r| r.mean_ms);
+        let limit = limit.as_secs_f64() * 1e3;
+        let text = format!("the mean response time was {mean:.3} ms; the limit is {limit} ms");
+        met.push(("latency", text));
+    }
+    if mix.is_some_and(|m| m.total.asked_ops_per_s.is_some()) {
+        let text = "the client had processor time left".to_owned();
+        met.push(("client_saturated", text));
+    }
+    if let Some(late) = mix.and_then(|m| m.total.start_lateness) {
+        let text = format!(
+            "the client began operations {:.3} ms after they were due, on average",
+            late.mean_ms
+        );
+        met.push(("late_starts", text));
+    }
+    let missed = |code: &str| run.validity.reasons.iter().find(|r| r.code == code);
+    let result = |(code, text): (&str, String)| CriterionResult {
+        code: code.into(),
+        met: missed(code).is_none(),
+        text: missed(code).map_or(text, |r| r.text.clone()),
+    };
+    met.into_iter().map(result).collect()
+}
+
+/// Part of the operations due that was done, in percent.
+fn carried_percent(mix: &MixFigures) -> Option<f64> {
+    let total = &mix.total;
+    total.asked_ops_per_s?;
+    (total.due > 0).then(|| 100.0 * total.done as f64 / total.due as f64)
+}

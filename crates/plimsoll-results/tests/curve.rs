@@ -1,0 +1,382 @@
+//! The curve directory, through its door.
+
+use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::{Latency, OpTotals, WindowTotals};
+use plimsoll_plan::{
+    BusinessMetric, Criteria, MixFiles, MixFlags, MixOp, MixRow, OpKind, Operation, OperationId,
+    Pacing, Plan, Program, SizeTable, WorkerGroup, WorkingSet,
+};
+use plimsoll_results::{
+    CURVE_FILE, CURVE_SCHEMA, ClockKind, CurveDir, CurvePoint, CurveState, CurveWriter,
+    Environment, LoadCurve, Measured, ProcessCounts, Reason, ResultsError, Run, RunWriter,
+    StopRules, Target, Verdict,
+};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Two processes a stream, 10 operations a second each: reads, and read-modify-writes.
+fn plan(load: u32) -> Plan {
+    let mut plan = Plan::empty("streams");
+    let operation = |name: &str, kind| Operation {
+        name: name.into(),
+        kind,
+        place: None,
+    };
+    plan.operations = vec![
+        operation("read", OpKind::Read),
+        operation("rmw", OpKind::Rmw),
+        operation("prepare", OpKind::Prepare),
+        operation("start", OpKind::Start),
+    ];
+    let row = |op, row| MixRow {
+        op,
+        percent: 50.0,
+        row: OperationId(row),
+    };
+    let mix = plimsoll_plan::Mix {
+        table: vec![row(MixOp::Read, 0), row(MixOp::Rmw, 1)],
+        prepare: OperationId(2),
+        pacing: Some(Pacing {
+            rate: 10.0,
+            arrivals: Default::default(),
+            start: OperationId(3),
+        }),
+        reads: SizeTable::fixed(4096),
+        writes: SizeTable::fixed(4096),
+        files: MixFiles {
+            data: plimsoll_plan::FilesetId(0),
+            turnover: None,
+            empty: None,
+            shared: false,
+            parts: 20,
+        },
+        working_set: WorkingSet::default(),
+        flags: MixFlags::default(),
+    };
+    plan.groups = vec![WorkerGroup {
+        process: "CAMERA".into(),
+        process_instances: 2 * load,
+        thread: "worker".into(),
+        thread_instances: 1,
+        memory: 4096,
+        nice: 0,
+        io_priority: None,
+        program: Program::Mix(Box::new(mix)),
+        place: None,
+    }];
+    plan.metric = Some(BusinessMetric {
+        name: "streams".into(),
+        load: u64::from(load),
+        scale: 0.5,
+        data: 1 << 20,
+        rate: Some(20.0),
+        criteria: Criteria {
+            latency: Some(Duration::from_millis(20)),
+            ..Criteria::default()
+        },
+    });
+    plan
+}
+
+/// A window of 10 s in which so many of the operations due were done, each in `ms`.
+fn run(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Run {
+    let row = |ops: u64| OpTotals {
+        ops,
+        bytes: ops * 4096,
+        service: Latency::of((0..ops).map(|_| ms * 500_000)),
+        response: Latency::of((0..ops).map(|_| ms * 1_000_000)),
+        ..OpTotals::default()
+    };
+    let late = OpTotals {
+        ops: done,
+        service: Latency::of((0..done).map(|_| 250_000)),
+        ..OpTotals::default()
+    };
+    let totals = WindowTotals {
+        number: 1,
+        start: SECOND,
+        end: 11 * SECOND,
+        rows: vec![row(done / 2), row(done / 2), OpTotals::default(), late],
+        in_flight: 0,
+    };
+    let (due, half) = (u64::from(load) * 100, done / 2);
+    let process = |done| ProcessCounts {
+        group: 0,
+        due,
+        done,
+        missed: 0,
+    };
+    let reason = |code: &&str| Reason {
+        code: (*code).into(),
+        text: format!("{code} was missed"),
+    };
+    Run::assemble(Measured {
+        plan: plan(load),
+        target: Target {
+            url: "null".into(),
+            description: "nothing".into(),
+        },
+        clock: ClockKind::Virtual,
+        lanes: 1,
+        started: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+        windows: vec![(totals, SystemUse::default())],
+        ranks: 1,
+        stages: vec![],
+        processes: vec![process(half - 10), process(half + 10)],
+        populated: vec![],
+        failure: None,
+        interrupted: reasons.contains(&"interrupted"),
+        reasons: reasons.iter().map(reason).collect(),
+        stuck: vec![],
+        notes: vec![],
+        variables: vec![],
+        environment: Environment::look(None),
+    })
+}
+
+fn empty() -> LoadCurve {
+    let run = run(10, 2000, 1, &[]);
+    LoadCurve {
+        schema: CURVE_SCHEMA,
+        workload: "streams".into(),
+        metric: "streams".into(),
+        scale: 0.5,
+        comparable: false,
+        seed: run.seed,
+        started: run.started,
+        loads: vec![2, 4, 6, 8, 10],
+        warmup_s: 1.0,
+        time_s: 10.0,
+        criteria: run.plan.metric.as_ref().unwrap().criteria.clone(),
+        stop_rules: StopRules {
+            invalid_in_a_row: Some(2),
+            falling: true,
+        },
+        state: CurveState::Unfinished,
+        stopped: None,
+        points: vec![],
+        ort_ms: None,
+        ort_2008_ms: None,
+        peak: None,
+        load_line: None,
+        knee: None,
+        usl: None,
+        program: run.program,
+        target: run.target,
+        clock: run.clock,
+        lanes: None,
+        interval_s: 1.0,
+        ranks: 1,
+        monitor: None,
+        keep: false,
+        notes: vec![],
+        environment: run.environment,
+        plan: plan(10),
+    }
+}
+
+fn point_writer(writer: &CurveWriter, load: u32) -> RunWriter {
+    let started = SystemTime::now();
+    let plan = plan(load);
+    let made = writer.point(u64::from(load), &plan, started, ClockKind::Virtual);
+    made.unwrap()
+}
+
+/// Measures a point as the program does.
+fn measure(writer: &mut CurveWriter, load: u32, run: &Run) {
+    let dir = point_writer(writer, load).finish(run).unwrap();
+    let name = dir.path().file_name().unwrap().to_str().unwrap();
+    let point = CurvePoint::of(run, u64::from(load), name);
+    writer.add(point).unwrap();
+}
+
+#[test]
+fn a_point_has_the_figures_of_its_run() {
+    let run = run(10, 1960, 8, &["latency"]);
+    let point = CurvePoint::of(&run, 10, "somewhere");
+    assert_eq!((point.load, point.run.as_str()), (10, "somewhere"));
+    assert_eq!(point.verdict, Verdict::Invalid);
+    assert_eq!(point.achieved, 196.0);
+    assert_eq!(point.asked_ops_per_s, Some(200.0));
+    // From the schedule, not from the call.
+    assert_eq!((point.latency_ms, point.service_ms), (8.0, 4.0));
+    assert!((point.p99_ms - 8.0).abs() < 0.01, "{}", point.p99_ms);
+    assert_eq!(point.slowest_percent, Some(97.0));
+    // Half of the operations read, and the other half read and write.
+    assert_eq!(point.bytes_per_s, 196.0 * 4096.0);
+    assert_eq!(point.read_bytes_per_s, 196.0 * 4096.0);
+    assert_eq!(point.write_bytes_per_s, 98.0 * 4096.0);
+    let stands: Vec<(&str, bool)> = point
+        .criteria
+        .iter()
+        .map(|c| (c.code.as_str(), c.met))
+        .collect();
+    assert_eq!(
+        stands,
+        [
+            ("process_rate", true),
+            ("total_rate", true),
+            ("errors", true),
+            ("latency", false),
+            ("client_saturated", true),
+            ("late_starts", true)
+        ]
+    );
+    let texts: Vec<&str> = point.criteria.iter().map(|c| c.text.as_str()).collect();
+    assert_eq!(
+        texts[..2],
+        [
+            "every process did at least 97.0 % of its operations; 75 % are asked for",
+            "all processes together did 98.0 % of their operations; 95 % are asked for"
+        ]
+    );
+    assert_eq!(texts[3], "latency was missed");
+}
+
+#[test]
+fn a_curve_is_written_point_by_point_and_its_figures_follow() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().join("made/on/the/way");
+    let mut writer = CurveWriter::create(&root, empty(), SystemTime::now()).unwrap();
+    let dir = writer.dir().clone();
+    assert_eq!(dir.read().unwrap(), empty());
+    // Achieved 40, 80, 120, 150, 150 operations a second.
+    let points = [
+        (2, 400, 2, vec![]),
+        (4, 800, 2, vec![]),
+        (6, 1200, 4, vec!["errors"]),
+        (8, 1500, 4, vec![]),
+        (10, 1400, 30, vec!["latency"]),
+    ];
+    for (number, (load, done, ms, reasons)) in (1..).zip(&points) {
+        measure(&mut writer, *load, &run(*load, *done, *ms, reasons));
+        let read = dir.read().unwrap();
+        assert_eq!(read.points.len(), number);
+        assert_eq!(&read, writer.curve());
+        let last = read.points.last().unwrap();
+        assert_eq!(last.run, format!("point-0{number}-load-{load}"));
+        let kept = dir.run(last).read().unwrap();
+        assert_eq!(&CurvePoint::of(&kept, last.load, &last.run), last);
+    }
+    let curve = dir.read().unwrap();
+    assert_eq!((curve.load_line, curve.peak), (Some(4), Some(8)));
+    assert!(curve.missing().is_empty() && curve.any_valid());
+    // Valid: (2, 2 ms), (4, 2 ms), (8, 4 ms): areas of 4 and 12 over a distance of 6.
+    assert!((curve.ort_ms.unwrap() - 16.0 / 6.0).abs() < 1e-9);
+    // Over 40, 80 and 150 operations a second, from (0, 0): 40 + 80 + 210 over 150.
+    assert!((curve.ort_2008_ms.unwrap() - 330.0 / 150.0).abs() < 1e-9);
+    assert_eq!(curve.knee, Some(8.0));
+    let usl = curve.usl.unwrap();
+    assert_eq!(usl.residuals.len(), 5);
+}
+
+#[test]
+fn a_curve_of_few_points_has_few_figures() {
+    let mut curve = empty();
+    curve.compute();
+    assert_eq!((curve.ort_ms, curve.peak, curve.knee), (None, None, None));
+    curve
+        .points
+        .push(CurvePoint::of(&run(2, 400, 2, &["errors"]), 2, "a"));
+    curve.compute();
+    assert!(!curve.any_valid() && curve.load_line.is_none());
+    assert_eq!(curve.missing(), [4, 6, 8, 10]);
+}
+
+#[test]
+fn a_curve_goes_on_where_its_writer_ended() {
+    let root = tempfile::tempdir().unwrap();
+    let mut writer = CurveWriter::create(root.path(), empty(), SystemTime::now()).unwrap();
+    let dir = writer.dir().clone();
+    measure(&mut writer, 2, &run(2, 400, 2, &[]));
+    // Killed after the run was written and before the curve was; and in the next run.
+    let second = run(4, 800, 2, &[]);
+    point_writer(&writer, 4).finish(&second).unwrap();
+    let third = point_writer(&writer, 6);
+    assert!(matches!(
+        CurveWriter::resume(dir.path()),
+        Err(ResultsError::InUse { .. })
+    ));
+    drop(writer);
+    let writer = CurveWriter::resume(dir.path()).unwrap();
+    assert_eq!(writer.curve().missing(), [6, 8, 10]);
+    assert_eq!(
+        writer.curve().points[1],
+        CurvePoint::of(&second, 4, "point-02-load-4")
+    );
+    drop(third);
+    drop(writer);
+    // Nothing but what has a name.
+    let mut names: Vec<String> = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["curve.json", "point-01-load-2", "point-02-load-4"]);
+}
+
+#[test]
+fn a_run_that_was_interrupted_is_no_point() {
+    let root = tempfile::tempdir().unwrap();
+    let writer = CurveWriter::create(root.path(), empty(), SystemTime::now()).unwrap();
+    let path = writer.dir().path().to_owned();
+    let run = run(2, 100, 2, &["interrupted"]);
+    assert_eq!(run.validity.verdict, Verdict::Interrupted);
+    let mut unfinished = point_writer(&writer, 2);
+    CurveWriter::name_unfinished(&mut unfinished, run.validity.verdict);
+    let dir = unfinished.finish(&run).unwrap();
+    assert!(dir.path().ends_with("point-01-load-2-interrupted"));
+    drop(writer);
+    let writer = CurveWriter::resume(&path).unwrap();
+    assert_eq!(writer.curve().missing(), [2, 4, 6, 8, 10]);
+    // The same with a run that kept the name of a point.
+    point_writer(&writer, 2).finish(&run).unwrap();
+    drop(writer);
+    let writer = CurveWriter::resume(&path).unwrap();
+    assert_eq!(writer.curve().missing(), [2, 4, 6, 8, 10]);
+}
+
+#[test]
+fn what_is_no_curve_is_refused_and_left_as_it_is() {
+    let root = tempfile::tempdir().unwrap();
+    let error = |text: &str| {
+        std::fs::write(root.path().join(CURVE_FILE), text).unwrap();
+        let error = CurveWriter::resume(root.path()).err().unwrap();
+        assert_eq!(
+            CurveDir::at(root.path()).read().unwrap_err().to_string(),
+            error.to_string()
+        );
+        error.to_string()
+    };
+    let path = root.path().join(CURVE_FILE);
+    let path = path.display();
+    assert_eq!(
+        error("{\"schema\": 7}"),
+        format!("{path} has schema 7; this program reads schema 1")
+    );
+    let cut = error(&empty().to_json()[..400]);
+    assert!(
+        cut.starts_with(&format!("{path} is no result of a curve: EOF")),
+        "{cut}"
+    );
+    assert!(error("{\"schema\": 1}").contains("missing field `workload`"));
+    std::fs::remove_file(root.path().join(CURVE_FILE)).unwrap();
+    let gone = CurveWriter::resume(root.path()).err().unwrap().to_string();
+    assert!(gone.starts_with(&format!("cannot read {path}: ")), "{gone}");
+    assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_schema_in_the_documents_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/curve.schema.json");
+    let schema = plimsoll_results::curve_schema();
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, &schema).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == schema,
+        "docs/curve.schema.json is out of date: run this test with UPDATE_SCHEMA=1"
+    );
+}
