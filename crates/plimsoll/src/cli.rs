@@ -309,7 +309,30 @@ pub struct WorkloadArgs {
     /// Built-in name, or path of a workload file
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub workload: String,
+    /// What every command that runs workloads takes.
+    #[command(flatten)]
+    pub how: HowArgs,
 
+    /// Business metrics to carry, of workloads that have them, such as vda [default: 1]
+    #[arg(long, value_name = "N", value_parser = load)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub load: Option<u64>,
+    /// End after N operations in all, or of each worker
+    #[arg(long, value_name = "N[/worker]", value_parser = ops_limit)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub ops: Option<OpsLimit>,
+    /// When the run ends, instead of what the workload says
+    #[arg(long, value_name = "MODE", value_enum, help_heading = "Load")]
+    pub quit: Option<Quit>,
+    /// Events a second for the limiters, instead of the workload's; 0 lifts the limit
+    #[arg(long, value_name = "EVENTS", value_parser = rate)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub rate: Option<f64>,
+}
+
+/// How a workload is run, whatever its load.
+#[derive(Debug, Args)]
+pub struct HowArgs {
     /// Directory for the files; every path of the workload is taken to be below it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
     pub dir: Option<PathBuf>,
@@ -325,12 +348,8 @@ pub struct WorkloadArgs {
     #[arg(long, help_heading = "Place")]
     pub keep: bool,
 
-    /// Business metrics to carry, of workloads that have them, such as vda [default: 1]
-    #[arg(long, value_name = "N", value_parser = load)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub load: Option<u64>,
-    /// Share of such a workload's data and rates; the result is marked as not comparable
-    /// [default: 1]
+    /// Share of the data and rates of a workload with business metrics; the result is marked as not
+    /// comparable [default: 1]
     #[arg(long, value_name = "SHARE", value_parser = scale)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub scale: Option<f64>,
@@ -350,27 +369,11 @@ pub struct WorkloadArgs {
     #[arg(long, value_name = "N", value_parser = seed)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub seed: Option<u64>,
-    /// End after N operations in all, or of each worker
-    #[arg(long, value_name = "N[/worker]", value_parser = ops_limit)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub ops: Option<OpsLimit>,
-    /// When the run ends, instead of what the workload says
-    #[arg(long, value_name = "MODE", value_enum, help_heading = "Load")]
-    pub quit: Option<Quit>,
-    /// Events a second for the limiters, instead of the workload's; 0 lifts the limit
-    #[arg(long, value_name = "EVENTS", value_parser = rate)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub rate: Option<f64>,
 
     /// What an unexpected error does: stop the run, or count and make the result invalid
-    #[arg(
-        long,
-        value_name = "POLICY",
-        value_enum,
-        default_value_t,
-        help_heading = "Behaviour"
-    )]
-    pub on_error: ErrorPolicy,
+    /// [default: stop]
+    #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
+    pub on_error: Option<ErrorPolicy>,
     /// What is written, instead of what the workload says: random, zero, or compressible:RATIO
     /// [default: random]
     #[arg(long, value_name = "KIND", value_parser = content)]
@@ -435,6 +438,8 @@ pub enum SchemaForm {
     /// run.json
     #[default]
     Run,
+    /// curve.json, the result of load points
+    Curve,
     /// A disclosure report, as `import` prints it
     Disclosure,
     /// sut.toml, the description of the system under test

@@ -4,7 +4,7 @@ mod mix;
 mod netmist;
 mod wml;
 
-use crate::cli::{ClockArg, WorkloadArgs};
+use crate::cli::{ClockArg, HowArgs, WorkloadArgs};
 use crate::console;
 use crate::exit::{Exit, Stopped};
 use plimsoll_diagnostics::{Diagnostics, nearest};
@@ -131,7 +131,7 @@ pub fn plan(args: &WorkloadArgs) -> Result<Plan, Stopped> {
 }
 
 /// How the engine is to run it.
-pub fn settings(args: &WorkloadArgs) -> Settings {
+pub fn settings(args: &HowArgs) -> Settings {
     Settings {
         target: args.target.clone(),
         clock: match args.clock {
@@ -165,27 +165,34 @@ pub fn below(dir: &Path, path: &RelPath) -> PathBuf {
 }
 
 fn overrides(args: &WorkloadArgs) -> Overrides {
+    let mut overrides = changes(&args.how);
+    overrides.rate = args.rate;
+    overrides.quit = args.quit.map(Into::into);
+    overrides.load = args.load;
+    overrides.options.ops = args.ops;
+    overrides
+}
+
+/// What the options that every command has change of a workload.
+pub fn changes(args: &HowArgs) -> Overrides {
     Overrides {
         dir: args.dir.as_deref().map(plain),
         sets: args.set.clone(),
         seed: args.seed,
         time: args.time,
         warmup: args.warmup,
-        rate: args.rate,
-        quit: args.quit.map(Into::into),
-        load: args.load,
-        most: None,
         scale: args.scale,
         content: args.content,
         options: RunOptions {
-            ops: args.ops,
-            on_error: args.on_error.into(),
+            ops: None,
+            on_error: args.on_error.unwrap_or_default().into(),
             content: args.content.unwrap_or_default(),
             cold: args.cold.map_or(Cold::No, Into::into),
             cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
             allow_system: args.allow_system,
             keep: args.keep,
         },
+        ..Overrides::default()
     }
 }
 

@@ -18,7 +18,7 @@ use std::time::SystemTime;
 pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
     let company = Company::join(args.ranks.processes)?;
     let plan = company.share(|| workload::plan(&args.workload))?;
-    let settings = workload::settings(&args.workload);
+    let settings = workload::settings(&args.workload.how);
     let stop = Stop::default();
     signals::stop_on_interrupt(&stop, company.leads())
         .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
