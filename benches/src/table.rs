@@ -233,7 +233,8 @@ pub(crate) fn page(rows: &[Row], machine: &Machine, quick: bool) -> String {
          (Plimsoll reads the processor's counter, which takes less, so that a ratio may be above \
          1); it has its \
          paths ready, opens without the checks that keep Plimsoll inside its directory, and \
-         does nothing else. *All included* means the length of the window over its operations: \
+         does nothing else. The metadata pattern is compared with the system calls that MD-Workbench \
+         makes for it, by the same paths, one process a rank. *All included* means the length of the window over its operations: \
          choosing the file and the position, naming it, two readings of the clock, recording.\n\n\
          {}",
         machine.markdown(),

@@ -1,9 +1,10 @@
-//! The metadata pattern: what a rank does on nothing, and on a tmpfs beside MD-Workbench.
+//! The metadata pattern: what a rank does on nothing, and on a tmpfs beside the system calls that
+//! MD-Workbench makes.
 
-use super::Bench;
+use super::{Bench, md_loop};
 use crate::child;
 use crate::error::{BenchError, plausible};
-use crate::rounds::Figures;
+use crate::rounds::{Contender, Figures, interleave};
 use crate::table::{Goal, Row, Unit};
 use clap::Parser;
 use plimsoll_engine::{Event, Observer, Outcome, Settings, Stop};
@@ -19,11 +20,36 @@ pub(crate) const FILES: &str = "md-files";
 /// Rounds of a quick run on files.
 const QUICK: &str = "PLIMSOLL_BENCH_QUICK";
 
-/// Operations a second of a rank of MD-Workbench's own null interface, and of one and two of its
-/// ranks on a tmpfs, on the machine that Plimsoll was first measured on.
+/// Operations a second of a rank of MD-Workbench's own null interface, on the machine that Plimsoll
+/// was first measured on.
 const DUMMY: f64 = 5.8e6;
-const ONE_RANK: f64 = 155e3;
-const TWO_RANKS: f64 = 250e3;
+
+/// Iterations of the benchmark phase.
+const ITERATIONS: u64 = 5;
+
+/// How much a rank does on files.
+pub(crate) struct Size {
+    /// Objects of a set before the first iteration.
+    pub(crate) precreated: u64,
+    /// Rounds of an iteration.
+    pub(crate) rounds: u64,
+    /// Iterations.
+    pub(crate) iterations: u64,
+}
+
+/// How much a rank does on files in this process.
+pub(crate) fn size() -> Size {
+    let each = if std::env::var_os(QUICK).is_some() {
+        20
+    } else {
+        3000
+    };
+    Size {
+        precreated: each,
+        rounds: each,
+        iterations: ITERATIONS,
+    }
+}
 
 /// The arguments of `plimsoll md`.
 #[derive(Parser)]
@@ -81,7 +107,15 @@ fn rates(outcome: &Outcome) -> Vec<f64> {
 /// A rank on the null target.
 pub(crate) fn null_in_child(rounds: u64) -> Result<serde_json::Value, BenchError> {
     let rounds_asked = format!("-I={rounds}");
-    let outcome = run(&["-i=dummy", "-P=1000", "-R=5", &rounds_asked], 1)?;
+    let outcome = run(
+        &[
+            "-i=dummy",
+            "-P=1000",
+            &format!("-R={ITERATIONS}"),
+            &rounds_asked,
+        ],
+        1,
+    )?;
     let (rates, bytes) = (rates(&outcome), child::peak_memory()?);
     Ok(serde_json::json!({ "rates": rates, "bytes": bytes }))
 }
@@ -93,11 +127,14 @@ pub(crate) fn files_in_child(ranks: u64) -> Result<serde_json::Value, BenchError
     // Processes of one run share it: the first makes it, by its own name for it.
     let dir = std::env::current_dir().map_err(io)?.join("md");
     let dir = format!("--dir={}", dir.display());
-    let rounds = match std::env::var_os(QUICK) {
-        Some(_) => ["-P=20", "-I=20"],
-        None => ["-P=3000", "-I=3000"],
-    };
-    let outcome = run(&[&dir, rounds[0], rounds[1], "-R=5"], ranks as u32)?;
+    let size = size();
+    let arguments = [
+        dir,
+        format!("-P={}", size.precreated),
+        format!("-I={}", size.rounds),
+        format!("-R={}", size.iterations),
+    ];
+    let outcome = run(&arguments.each_ref().map(String::as_str), ranks as u32)?;
     Ok(serde_json::json!({ "rates": rates(&outcome) }))
 }
 
@@ -106,7 +143,7 @@ fn figures(report: &serde_json::Value) -> Result<Figures, BenchError> {
     let rates: Vec<f64> = rates.map_or_else(Vec::new, |r| {
         r.iter().filter_map(serde_json::Value::as_f64).collect()
     });
-    plausible("md", rates.len() == 5, || {
+    plausible("md", rates.len() as u64 == ITERATIONS, || {
         format!("five iterations in {report}")
     })?;
     Ok(Figures::new(rates))
@@ -131,19 +168,42 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
             Goal::AtMost(2.0),
         ),
     ];
-    for (ranks, theirs) in [(1, ONE_RANK), (2, TWO_RANKS)] {
-        let report = child::run(FILES, ranks, bench)?;
-        rows.push(Row::median(
-            format!(
-                "metadata pattern on tmpfs, {ranks} {}: operations",
-                if ranks == 1 { "rank" } else { "ranks" }
-            ),
+    for ranks in [1, 2] {
+        let contenders: Vec<Contender<'_>> = vec![
+            Box::new(|| Ok(figures(&child::run(FILES, ranks, bench)?)?.median())),
+            Box::new(|| by_hand(ranks, bench)),
+        ];
+        let figures = interleave(bench.rounds(), contenders)?;
+        let plural = if ranks == 1 { "" } else { "s" };
+        rows.push(Row::beside(
+            format!("metadata pattern on tmpfs, {ranks} rank{plural}: operations"),
             Unit::PerSecond,
-            &figures(&report)?,
-            Goal::AtLeast(theirs),
+            &figures[0],
+            "hand-written loop",
+            &figures[1],
+            Goal::AtLeast(0.95),
         ));
     }
     Ok(rows)
+}
+
+/// Operations a second of as many hand-written loops at once, each in a process of its own, as
+/// ranks are.
+fn by_hand(ranks: u64, bench: &Bench) -> Result<f64, BenchError> {
+    let reports: Vec<_> = std::thread::scope(|scope| {
+        let loops: Vec<_> = (0..ranks)
+            .map(|n| scope.spawn(move || child::run(md_loop::JOB, n, bench)))
+            .collect();
+        loops
+            .into_iter()
+            .map(|l| l.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
+            .collect()
+    });
+    let mut sum = 0.0;
+    for report in reports {
+        sum += figures(&report?)?.median();
+    }
+    Ok(sum)
 }
 
 /// Makes a job on files a quick one.

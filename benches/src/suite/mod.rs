@@ -1,6 +1,7 @@
 //! The benchmarks, one file each.
 
 pub(crate) mod md;
+pub(crate) mod md_loop;
 pub(crate) mod metadata;
 pub(crate) mod overhead;
 pub(crate) mod pacing;

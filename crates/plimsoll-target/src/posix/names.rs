@@ -129,12 +129,13 @@ impl Parents {
 /// together differ in the last digits of their names, and of their parents'.
 #[inline]
 fn place(path: &[u8]) -> usize {
-    let mut pieces = path.rchunks_exact(8);
-    let mut word = || {
-        let piece = pieces.next().and_then(|piece| piece.try_into().ok());
-        piece.map_or(0, u64::from_le_bytes)
+    let word = |piece: &[u8]| match piece.try_into() {
+        Ok(whole) => u64::from_le_bytes(whole),
+        Err(_) => piece.iter().fold(0, |word, b| word << 8 | u64::from(*b)),
     };
-    let (last, before) = (word(), word());
+    let (rest, last) = path.split_at(path.len().saturating_sub(8));
+    let before = &rest[rest.len().saturating_sub(8)..];
+    let (last, before) = (word(last), word(before));
     // Fibonacci hashing: the highest bits of a product with 2^64 over the golden ratio.
     let mixed = (last ^ before.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 58) as usize
@@ -186,5 +187,9 @@ mod tests {
             .map(|n| place(format!("bench/files/{n:08}").as_bytes()))
             .collect();
         assert!(places.len() >= 12, "{places:?}");
+        let short: std::collections::BTreeSet<usize> = (0..10)
+            .map(|n| place(format!("0_{n}").as_bytes()))
+            .collect();
+        assert!(short.len() >= 8, "{short:?}");
     }
 }
