@@ -1,0 +1,360 @@
+//! The loads of a curve as a person writes them.
+
+use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
+use std::fmt;
+use std::ops::Range;
+
+/// Most load points of one curve: at the usual ten minutes each, a week.
+pub const MOST_POINTS: u64 = 1000;
+
+/// Greatest load that can be asked for.
+pub const MOST_LOAD: u64 = 1_000_000_000_000;
+
+/// Loads in increasing order, each at least 1; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loads(Vec<u64>);
+
+impl Loads {
+    /// Reads a list such as `10,20,30`, `10..100/10` or `1,2,4,10..100/10`.
+    ///
+    /// `A..B/STEP` is A, A + STEP and so on up to the last that does not exceed B; without a step
+    /// it is 1. `option` is what messages call the text, such as `--load`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place: no number, a load of 0 or above
+    /// [`MOST_LOAD`], a load that does not exceed the one before it, more than [`MOST_POINTS`].
+    pub fn parse(option: &str, text: &str) -> Result<Self, Diagnostics> {
+        let reader = Reader { text };
+        let mut loads = Vec::new();
+        let mut at = 0;
+        for item in text.split(',') {
+            let place = at..at + item.len();
+            at = place.end + 1;
+            let read = reader.item(place.clone(), &mut loads);
+            read.map_err(|p| Diagnostics::new(vec![Source::new(option, text)], vec![*p]))?;
+        }
+        Ok(Self(loads))
+    }
+
+    /// So many loads, evenly spaced up to `max`: load i of n is `max · i / n`, rounded to the
+    /// nearest whole number (halves up).
+    ///
+    /// # Errors
+    /// No points or more than [`MOST_POINTS`], a `max` of 0 or above [`MOST_LOAD`], or fewer loads up to
+    /// `max` than points.
+    pub fn even(points: u64, max: u64) -> Result<Self, Diagnostics> {
+        let (first, last) = (format!("--points {points}"), format!("--max {max}"));
+        let text = format!("{first} {last}");
+        let fail = |place: Range<usize>, message: String, label: &str| {
+            let problem = Problem::new(span(&place), message, label);
+            Err(Diagnostics::new(
+                vec![Source::new("options", &text)],
+                vec![problem],
+            ))
+        };
+        let of_points = "--points ".len()..first.len();
+        let of_max = first.len() + " --max ".len()..text.len();
+        if points == 0 || points > MOST_POINTS {
+            let message = format!("a curve has 1 to {MOST_POINTS} load points");
+            return fail(of_points, message, "not a number of points");
+        }
+        if max == 0 || max > MOST_LOAD {
+            let message = format!("a load is a whole number from 1 to {MOST_LOAD}");
+            return fail(of_max, message, "not a load");
+        }
+        if max < points {
+            let message = format!("there are no {points} different loads up to {max}");
+            return fail(of_max, message, &format!("must be at least {points}"));
+        }
+        // Both factors are small enough by the checks above.
+        let load = |i: u64| (2 * max * i + points) / (2 * points);
+        Ok(Self((1..=points).map(load).collect()))
+    }
+
+    /// The loads, in increasing order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// The greatest load.
+    #[must_use]
+    pub fn greatest(&self) -> u64 {
+        // There is always one.
+        self.0.last().copied().unwrap_or(1)
+    }
+}
+
+impl fmt::Display for Loads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let loads: Vec<String> = self.0.iter().map(u64::to_string).collect();
+        f.write_str(&loads.join(","))
+    }
+}
+
+/// Boxed, since a problem is larger than what is read.
+type Wrong = Box<Problem>;
+
+/// Reads a list by places in it.
+struct Reader<'a> {
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    /// Reads what is between two commas, and appends its loads.
+    fn item(&self, place: Range<usize>, loads: &mut Vec<u64>) -> Result<(), Wrong> {
+        let item = &self.text[place.clone()];
+        let Some(dots) = item.find("..") else {
+            let load = self.number(place.clone(), "a load")?;
+            return self.append(&place, load..=load, 1, loads);
+        };
+        let first = self.number(place.start..place.start + dots, "the first load of a range")?;
+        let mut rest = place.start + dots + 2..place.end;
+        let step = match self.text[rest.clone()].find('/') {
+            None => 1,
+            Some(slash) => {
+                let step = rest.start + slash + 1..rest.end;
+                rest.end = rest.start + slash;
+                self.number(step, "a step")?
+            }
+        };
+        let last = self.number(rest, "the last load of a range")?;
+        if last < first {
+            return Err(wrong(
+                &place,
+                format!("the range ends at {last}, below its begin at {first}"),
+                "load points are measured in increasing order",
+            )
+            .help(format!("write `{last}..{first}`"))
+            .into());
+        }
+        self.append(&place, first..=last, step, loads)
+    }
+
+    fn append(
+        &self,
+        place: &Range<usize>,
+        range: std::ops::RangeInclusive<u64>,
+        step: u64,
+        loads: &mut Vec<u64>,
+    ) -> Result<(), Wrong> {
+        let (first, last) = range.into_inner();
+        if let Some(before) = loads.last().filter(|b| **b >= first) {
+            return Err(wrong(
+                place,
+                format!(
+                    "{first} comes after {before}: load points are measured in increasing order"
+                ),
+                "must exceed the load before it",
+            )
+            .into());
+        }
+        if (last - first) / step + 1 > MOST_POINTS - loads.len() as u64 {
+            return Err(wrong(
+                place,
+                format!("a curve has at most {MOST_POINTS} load points"),
+                "too many with these",
+            )
+            .help("a step makes fewer, as in `10..100/10`")
+            .into());
+        }
+        let mut load = first;
+        while load <= last {
+            loads.push(load);
+            load += step;
+        }
+        Ok(())
+    }
+
+    /// Reads a number from 1 to [`MOST_LOAD`]; blanks around it do not count.
+    fn number(&self, place: Range<usize>, what: &str) -> Result<u64, Wrong> {
+        let raw = &self.text[place.clone()];
+        let digits = raw.trim();
+        let begin = place.start + (raw.len() - raw.trim_start().len());
+        let place = begin..begin + digits.len();
+        let fail = |label: String| {
+            let message = format!("expected {what}: a whole number from 1 to {MOST_LOAD}");
+            wrong(&place, message, label)
+        };
+        if digits.is_empty() {
+            return Err(fail("nothing here".into())
+                .help("loads are written as in `10,20,30` or `10..100/10`")
+                .into());
+        }
+        match digits.parse::<u64>() {
+            Ok(n) if digits.starts_with('+') || n == 0 || n > MOST_LOAD => {
+                Err(fail("out of range".into()).into())
+            }
+            Ok(n) => Ok(n),
+            Err(_) => Err(self.hinted(fail("not such a number".into()), digits).into()),
+        }
+    }
+
+    /// Adds what somebody who writes this may have meant.
+    fn hinted(&self, problem: Problem, digits: &str) -> Problem {
+        let parts = |by: char| -> Option<(u64, u64)> {
+            let (a, b) = digits.split_once(by)?;
+            Some((a.trim().parse().ok()?, b.trim().parse().ok()?))
+        };
+        if let Some((a, b)) = parts('-').or_else(|| parts(':')) {
+            return problem.help(format!("a range is written `{a}..{b}`"));
+        }
+        if let Some((a, b)) = parts('/') {
+            return problem.help(format!("a step belongs to a range, as in `{b}..{a}/{b}`"));
+        }
+        if parts(';').is_some() || digits.split_whitespace().count() > 1 {
+            return problem.help("loads are separated by commas");
+        }
+        if let Some(last) = digits.strip_prefix('=') {
+            return problem.help(format!("write `..{last}`: a range has its last load in it"));
+        }
+        problem.help("loads are written as in `10,20,30` or `10..100/10`")
+    }
+}
+
+fn wrong(place: &Range<usize>, message: String, label: impl Into<String>) -> Problem {
+    Problem::new(span(place), message, label)
+}
+
+fn span(place: &Range<usize>) -> Span {
+    let offset = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Span {
+        file: 0,
+        start: offset(place.start),
+        end: offset(place.end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Vec<u64> {
+        Loads::parse("--load", text).unwrap().as_slice().to_vec()
+    }
+
+    /// Column, message and help of the error.
+    fn error(text: &str) -> (u32, String, String) {
+        let wrong = Loads::parse("--load", text).unwrap_err();
+        let mut findings = wrong.findings();
+        assert_eq!(findings.len(), 1, "{text}: {findings:?}");
+        let f = findings.remove(0);
+        assert_eq!((f.file.as_str(), f.line), ("--load", 1), "{text}");
+        (f.column, f.message, f.help.unwrap_or_default())
+    }
+
+    #[test]
+    fn lists_and_ranges_are_read() {
+        assert_eq!(read("10,20,30"), [10, 20, 30]);
+        assert_eq!(read(" 10 , 20"), [10, 20]);
+        assert_eq!(read("10..50/10"), [10, 20, 30, 40, 50]);
+        assert_eq!(read("10..49/10"), [10, 20, 30, 40]);
+        assert_eq!(read("3..6"), [3, 4, 5, 6]);
+        assert_eq!(read("7..7/9"), [7]);
+        assert_eq!(read("1,2, 4..8 / 2 ,100"), [1, 2, 4, 6, 8, 100]);
+        assert_eq!(read("1..1000").len(), 1000);
+        assert_eq!(read(&MOST_LOAD.to_string()), [MOST_LOAD]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown_at_its_place() {
+        let cases = [
+            ("", 1, "expected a load", "as in `10,20,30`"),
+            ("10,,30", 4, "expected a load", "as in"),
+            ("10,20,", 7, "expected a load", "as in"),
+            ("10,x", 4, "expected a load", "as in"),
+            ("10,-5", 4, "expected a load", "as in"),
+            ("10, 0", 5, "expected a load", ""),
+            ("+5", 1, "expected a load", ""),
+            ("1000000000001", 1, "from 1 to 1000000000000", ""),
+            ("99999999999999999999", 1, "expected a load", "as in"),
+            ("10-100", 1, "expected a load", "`10..100`"),
+            ("10:100", 1, "expected a load", "`10..100`"),
+            ("100/10", 1, "expected a load", "`10..100/10`"),
+            ("10;20", 1, "expected a load", "commas"),
+            ("10 20", 1, "expected a load", "commas"),
+            ("10..", 5, "the last load of a range", "as in"),
+            ("..10", 1, "the first load of a range", "as in"),
+            ("10..=20", 5, "the last load of a range", "`..20`"),
+            ("10..20/0", 8, "a step", ""),
+            ("10..20/", 8, "a step", "as in"),
+            (
+                "5,20..10/5",
+                3,
+                "ends at 10, below its begin at 20",
+                "`10..20`",
+            ),
+            ("10,20,15", 7, "15 comes after 20", ""),
+            ("10,10", 4, "10 comes after 10", ""),
+            ("1..5,5", 6, "5 comes after 5", ""),
+            (
+                "5,6..1000000000000",
+                3,
+                "at most 1000 load points",
+                "a step",
+            ),
+            ("1..1001", 1, "at most 1000 load points", "a step"),
+            ("1ä,2", 1, "expected a load", "as in"),
+        ];
+        for (text, column, message, help) in cases {
+            let found = error(text);
+            assert_eq!(found.0, column, "{text}: {found:?}");
+            assert!(found.1.contains(message), "{text}: {found:?}");
+            assert!(found.2.contains(help), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn even_loads_end_at_the_greatest() {
+        let even = |points, max| Loads::even(points, max).unwrap().as_slice().to_vec();
+        assert_eq!(even(10, 1700)[0], 170);
+        assert_eq!(even(4, 10), [3, 5, 8, 10]);
+        assert_eq!(even(3, 3), [1, 2, 3]);
+        assert_eq!(even(1, 7), [7]);
+        let column = |points, max| {
+            let e = Loads::even(points, max).unwrap_err();
+            e.findings()[0].column
+        };
+        // `--points 10 --max 9`: the number of points begins at 10, the greatest load at 19.
+        assert_eq!(column(0, 9), 10);
+        assert_eq!(column(1001, 9000), 10);
+        assert_eq!(column(10, 9), 19);
+        assert_eq!(column(10, 0), 19);
+        assert_eq!(column(10, MOST_LOAD + 1), 19);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused_once(text in "[0-9., /;:ä=+x-]{0,24}") {
+            match Loads::parse("--load", &text) {
+                Ok(loads) => {
+                    let loads = loads.as_slice();
+                    prop_assert!(!loads.is_empty() && loads.len() as u64 <= MOST_POINTS);
+                    prop_assert!(loads.is_sorted_by(|a, b| a < b) && loads[0] > 0);
+                }
+                Err(e) => prop_assert_eq!(e.findings().len(), 1),
+            }
+        }
+
+        #[test]
+        fn what_is_written_reads_back(loads in prop::collection::btree_set(1..=MOST_LOAD, 1..50)) {
+            let loads = Loads(loads.into_iter().collect());
+            prop_assert_eq!(Loads::parse("--load", &loads.to_string()).ok(), Some(loads));
+        }
+
+        #[test]
+        fn even_loads_are_evenly_spaced(points in 1..=MOST_POINTS, more in 0..MOST_LOAD / 2) {
+            let max = points + more;
+            let loads = Loads::even(points, max).unwrap();
+            prop_assert_eq!(loads.as_slice().len() as u64, points);
+            prop_assert_eq!(loads.greatest(), max);
+            let mut before = 0;
+            for load in loads.as_slice() {
+                let step = load - before;
+                prop_assert!(step == max / points || step == max / points + 1);
+                before = *load;
+            }
+        }
+    }
+}

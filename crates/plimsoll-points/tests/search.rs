@@ -1,0 +1,331 @@
+//! The search for the load line, against systems that are a formula.
+
+use plimsoll_points::{Ended, LoadLine, Purpose, Search, Step, Support, Trial};
+use proptest::prelude::*;
+use std::convert::Infallible;
+
+/// Runs a search against a system; returns the line, the loads in order and what each was for.
+fn found(
+    search: &Search,
+    mut system: impl FnMut(u64) -> Trial,
+) -> (LoadLine, Vec<Trial>, Vec<(u64, Purpose)>) {
+    let mut asked = Vec::new();
+    let measure = |load, purpose| {
+        asked.push((load, purpose));
+        Ok::<_, Infallible>(system(load))
+    };
+    let Ok((line, trials)) = search.run(&[], measure);
+    (line, trials, asked)
+}
+
+/// A system that carries loads up to a limit, and never wavers.
+fn sharp(limit: u64) -> impl FnMut(u64) -> Trial {
+    move |load| Trial {
+        load,
+        held: load <= limit,
+        margin: None,
+    }
+}
+
+fn support(load: u64, held: u32, runs: u32) -> Option<Support> {
+    Some(Support { load, held, runs })
+}
+
+#[test]
+fn a_sharp_limit_is_found_by_doubling_and_halving() {
+    use Purpose::{Bisection, Confirmation, Doubling};
+    let search = Search::new(4, 1000).unwrap();
+    let (line, _, asked) = found(&search, sharp(37));
+    assert_eq!(line.ended, Ended::Found);
+    assert_eq!(line.carried, support(37, 3, 3));
+    assert_eq!(line.not_carried, support(38, 0, 3));
+    let expected = [
+        (4, Doubling),
+        (8, Doubling),
+        (16, Doubling),
+        (32, Doubling),
+        (64, Doubling),
+        (48, Bisection),
+        (40, Bisection),
+        (36, Bisection),
+        (38, Bisection),
+        (37, Bisection),
+        (37, Confirmation),
+        (37, Confirmation),
+        (38, Confirmation),
+        (38, Confirmation),
+    ];
+    assert_eq!(asked, expected);
+}
+
+#[test]
+fn the_last_doubling_stops_at_the_greatest_load() {
+    let search = Search::new(3, 20).unwrap();
+    let (line, _, asked) = found(&search, sharp(100));
+    assert_eq!(line.ended, Ended::LimitNotReached);
+    assert_eq!(line.carried, support(20, 3, 3));
+    assert_eq!(line.not_carried, None);
+    let loads: Vec<u64> = asked.iter().map(|a| a.0).collect();
+    assert_eq!(loads, [3, 6, 12, 20, 20, 20]);
+}
+
+#[test]
+fn where_nothing_is_carried_the_least_load_is_asked() {
+    let search = Search::new(8, 20).unwrap();
+    let (line, _, asked) = found(&search, sharp(0));
+    assert_eq!(line.ended, Ended::NothingCarried);
+    assert_eq!((line.carried, line.not_carried), (None, support(1, 0, 3)));
+    let loads: Vec<u64> = asked.iter().map(|a| a.0).collect();
+    assert_eq!(loads, [8, 4, 2, 1, 1, 1]);
+}
+
+#[test]
+fn a_load_near_its_criterion_is_judged_by_the_majority() {
+    // 10 comes within 1 % of its criterion: held, missed, held.
+    let mut tenth = [0.01, -0.005, 0.01].into_iter();
+    let mut system = |load: u64| {
+        let margin = match load {
+            10 => tenth.next().expect("ten is run three times"),
+            l if l < 10 => 0.2,
+            _ => -0.2,
+        };
+        Trial {
+            load,
+            held: margin >= 0.0,
+            margin: Some(margin),
+        }
+    };
+    let search = Search::new(10, 40).unwrap();
+    let (line, _, asked) = found(&search, &mut system);
+    assert_eq!(line.carried, support(10, 2, 3));
+    assert_eq!(line.not_carried, support(11, 0, 3));
+    let repeats: Vec<u64> = asked
+        .iter()
+        .filter(|a| a.1 == Purpose::Repeat)
+        .map(|a| a.0)
+        .collect();
+    assert_eq!(repeats, [10, 10]);
+}
+
+#[test]
+fn a_spread_seen_in_repeats_makes_more_of_them() {
+    // 16 is repeated since it is within 2 %; its runs differ by 0.1, so 24, at −0.09, is too.
+    let mut at_16 = [0.01, 0.11].into_iter().cycle();
+    let mut system = |load: u64| {
+        let margin = match load {
+            16 => at_16.next().unwrap_or_default(),
+            l if l < 16 => 0.2,
+            24 => -0.09,
+            _ => -0.2,
+        };
+        Trial {
+            load,
+            held: margin >= 0.0,
+            margin: Some(margin),
+        }
+    };
+    let search = Search {
+        resolution: Some(8),
+        ..Search::new(16, 64).unwrap()
+    };
+    let (line, _, asked) = found(&search, &mut system);
+    assert_eq!(line.carried, support(16, 3, 3));
+    let repeated = asked.contains(&(24, Purpose::Repeat));
+    assert!(repeated, "{asked:?}");
+}
+
+#[test]
+fn a_confirmation_that_fails_sends_the_search_down() {
+    // 8 holds once and never again.
+    let mut runs_of_8 = 0;
+    let system = |load: u64| {
+        runs_of_8 += u32::from(load == 8);
+        Trial {
+            load,
+            held: load < 8 || (load == 8 && runs_of_8 == 1),
+            margin: None,
+        }
+    };
+    let (line, trials, _) = found(&Search::new(8, 9).unwrap(), system);
+    assert_eq!(line.carried, support(7, 3, 3));
+    assert_eq!(line.not_carried, support(8, 1, 3));
+    assert_eq!(trials.iter().filter(|t| t.load == 8).count(), 3);
+}
+
+#[test]
+fn a_confirmation_that_holds_sends_the_search_up() {
+    // 8 misses once, by chance, and then holds; 12 is the limit.
+    let mut runs_of_8 = 0;
+    let system = |load: u64| {
+        runs_of_8 += u32::from(load == 8);
+        Trial {
+            load,
+            held: load <= 12 && !(load == 8 && runs_of_8 == 1),
+            margin: None,
+        }
+    };
+    let (line, ..) = found(&Search::new(4, 100).unwrap(), system);
+    assert_eq!(line.carried, support(12, 3, 3));
+    assert_eq!(line.not_carried, support(13, 0, 3));
+}
+
+#[test]
+fn it_goes_on_from_earlier_runs() {
+    let search = Search::new(4, 1000).unwrap();
+    let (whole, trials, _) = found(&search, sharp(37));
+    for cut in 0..trials.len() {
+        let mut more = Vec::new();
+        let resumed = search.run(&trials[..cut], |load, _| {
+            let trial = sharp(37)(load);
+            more.push(trial);
+            Ok::<_, Infallible>(trial)
+        });
+        let Ok((line, all)) = resumed;
+        assert_eq!(line, whole);
+        assert_eq!(all, trials);
+        assert_eq!(more, trials[cut..]);
+        let stopped = search.interrupted(&trials[..cut]);
+        assert_eq!(stopped.ended, Ended::Interrupted, "after {cut} runs");
+    }
+    assert_eq!(search.interrupted(&trials), whole);
+}
+
+#[test]
+fn the_number_of_runs_is_bounded() {
+    let search = Search {
+        most_runs: 7,
+        ..Search::new(1, 1 << 40).unwrap()
+    };
+    let (line, trials, _) = found(&search, sharp(1 << 30));
+    assert_eq!(trials.len(), 7);
+    assert_eq!(line.ended, Ended::OutOfRuns);
+    assert_eq!((line.carried, line.not_carried), (support(64, 1, 1), None));
+}
+
+#[test]
+fn a_search_begins_below_its_end() {
+    assert!(Search::new(0, 10).is_err_and(|e| e.contains("at least 1")));
+    assert!(Search::new(11, 10).is_err_and(|e| e.contains("11") && e.contains("10")));
+    assert!(Search::new(10, 10).is_ok());
+}
+
+/// Whole steps until `from` is halved to `to` or less.
+fn halvings(from: u64, to: u64) -> u32 {
+    let mut n = 0;
+    let mut width = from;
+    while width > to {
+        width = width.div_ceil(2);
+        n += 1;
+    }
+    n
+}
+
+/// What the runs of a load say, counted apart from the search.
+fn count(trials: &[Trial], load: u64) -> (u32, u32) {
+    let of = trials.iter().filter(|t| t.load == load);
+    of.fold((0, 0), |(held, runs), t| {
+        (held + u32::from(t.held), runs + 1)
+    })
+}
+
+/// Checks that a line says what its runs say.
+fn supported(line: &LoadLine, trials: &[Trial]) -> Result<(), TestCaseError> {
+    if let Some(s) = line.carried {
+        prop_assert_eq!((s.held, s.runs), count(trials, s.load));
+        prop_assert!(2 * s.held > s.runs);
+    }
+    if let Some(s) = line.not_carried {
+        prop_assert_eq!((s.held, s.runs), count(trials, s.load));
+        prop_assert!(2 * s.held <= s.runs);
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn any_sharp_limit_is_bracketed(
+        start in 1u64..5000,
+        more in 0u64..1_000_000,
+        limit in 0u64..1_200_000,
+        resolution in prop::option::of(1u64..1000),
+        confirm in 1u32..6,
+    ) {
+        let max = start + more;
+        let search = Search { resolution, confirm, ..Search::new(start, max).unwrap() };
+        let (line, trials, _) = found(&search, sharp(limit));
+        supported(&line, &trials)?;
+        prop_assert!(trials.iter().all(|t| (1..=max).contains(&t.load)));
+        let doublings = halvings(max, start) + 1;
+        let width = halvings(max, 1) + 1;
+        prop_assert!(trials.len() as u32 <= doublings + width + 2 * confirm);
+        if limit >= max {
+            prop_assert_eq!(line.ended, Ended::LimitNotReached);
+            prop_assert_eq!(line.carried, support(max, confirm, confirm));
+            return Ok(());
+        }
+        let upper = line.not_carried.expect("a load is not carried");
+        prop_assert_eq!((upper.held, upper.runs), (0, confirm));
+        let lower = line.carried.map_or(0, |c| c.load);
+        prop_assert!(lower <= limit && limit < upper.load);
+        prop_assert!(upper.load - lower <= resolution.unwrap_or(lower / 50).max(1));
+        match line.carried {
+            Some(carried) => {
+                prop_assert_eq!(line.ended, Ended::Found);
+                prop_assert_eq!((carried.held, carried.runs), (confirm, confirm));
+            }
+            None => prop_assert_eq!(line.ended, Ended::NothingCarried),
+        }
+    }
+
+    #[test]
+    fn a_noisy_limit_is_found_within_its_noise(
+        limit in 100u64..100_000,
+        noise in 0.001f64..0.2,
+        draws in prop::collection::vec(-1.0f64..1.0, 200),
+    ) {
+        let mut draws = draws.into_iter().cycle();
+        let system = |load: u64| {
+            let wobble = noise * draws.next().unwrap_or_default();
+            let margin = (limit as f64 - load as f64) / limit as f64 + wobble;
+            Trial { load, held: margin >= 0.0, margin: Some(margin) }
+        };
+        let search = Search { most_runs: 200, ..Search::new(10, 1_000_000).unwrap() };
+        let (line, trials, _) = found(&search, system);
+        supported(&line, &trials)?;
+        // Below the noise every run holds, above it none does.
+        let (least, most) = (limit as f64 * (1.0 - noise), limit as f64 * (1.0 + noise));
+        let (lower, upper) = (line.carried.unwrap(), line.not_carried.unwrap());
+        prop_assert!(lower.load as f64 <= most, "{lower:?}");
+        prop_assert!(upper.load as f64 >= least, "{upper:?}");
+        prop_assert_eq!(line.ended, Ended::Found, "{} runs", trials.len());
+        prop_assert!(lower.runs == 3 && upper.runs == 3);
+        prop_assert!(upper.load - lower.load <= (lower.load / 50).max(1));
+    }
+
+    #[test]
+    fn whatever_the_system_does_the_search_ends(
+        start in 1u64..50,
+        more in 0u64..100,
+        most_runs in 1u32..100,
+        confirm in 1u32..5,
+        answers in prop::collection::vec((any::<bool>(), prop::option::of(-2.0f64..2.0)), 1..100),
+    ) {
+        let max = start + more;
+        let mut answers = answers.into_iter().cycle();
+        let search = Search { confirm, most_runs, ..Search::new(start, max).unwrap() };
+        let (line, trials, asked) = found(&search, |load| {
+            let (held, margin) = answers.next().expect("they go round");
+            Trial { load, held, margin }
+        });
+        supported(&line, &trials)?;
+        prop_assert!(trials.len() as u32 <= most_runs);
+        prop_assert!(asked.iter().all(|(load, _)| (1..=max).contains(load)));
+        prop_assert!(trials.iter().all(|t| count(&trials, t.load).1 <= confirm));
+        if line.ended == Ended::Found {
+            let (lower, upper) = (line.carried.unwrap(), line.not_carried.unwrap());
+            prop_assert!(lower.load < upper.load);
+            prop_assert_eq!((lower.runs, upper.runs), (confirm, confirm));
+        }
+        prop_assert_eq!(search.next(&trials), Step::Done(line));
+    }
+}
