@@ -4,6 +4,7 @@ mod dir;
 mod point;
 
 pub use dir::{CurveDir, CurveWriter};
+pub use plimsoll_points::StopRules;
 pub use point::{CriterionResult, CurvePoint};
 
 use crate::{ClockKind, Environment, Program, Reason, Target, Verdict};
@@ -114,15 +115,6 @@ impl CurveState {
     pub fn can_resume(self) -> bool {
         !matches!(self, Self::Complete | Self::Stopped)
     }
-}
-
-/// When a curve ends before its last load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StopRules {
-    /// After so many invalid points in a row; null: never.
-    pub invalid_in_a_row: Option<u32>,
-    /// When an invalid point achieved less than the point before it.
-    pub falling: bool,
 }
 
 impl LoadCurve {
