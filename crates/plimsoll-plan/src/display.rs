@@ -6,8 +6,8 @@ mod pattern;
 mod programs;
 
 use crate::{
-    Cold, Content, Distribution, Layout, OnError, OpsLimit, Phase, Plan, QuitMode, RunOptions,
-    SourceKind, Until, Value, Variable, counted, show_duration,
+    Cold, Content, Distribution, Layout, OnError, OpsLimit, Phase, Plan, QuitMode, SourceKind,
+    Until, Value, Variable, counted, show_duration,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -43,7 +43,7 @@ impl Display for PlanView<'_> {
         filesets::write(f, plan, &self.layouts)?;
         programs::write(f, plan)?;
         script(f, plan)?;
-        options(f, &plan.options)?;
+        options(f, plan)?;
         for note in &plan.notes {
             match &note.place {
                 Some(place) => writeln!(f, "note: {} ({place})", note.text)?,
@@ -296,20 +296,15 @@ fn operations(n: u64) -> String {
     counted(n, "operation", "operations")
 }
 
-fn options(f: &mut Formatter<'_>, o: &RunOptions) -> fmt::Result {
-    let mut say = Vec::new();
-    match o.ops {
-        Some(OpsLimit::Total(n)) => say.push(format!("end after {}", operations(n))),
-        Some(OpsLimit::PerWorker(n)) => {
-            say.push(format!("end each worker after {}", operations(n)));
-        }
-        None => {}
-    }
-    say.push(match o.on_error {
+fn on_error(what: OnError) -> String {
+    match what {
         OnError::Stop => "stop at the first error".into(),
         OnError::Count => "count errors and go on".into(),
-    });
-    say.push(match o.content {
+    }
+}
+
+fn content(content: Content) -> String {
+    match content {
         Content::Random => "write random bytes".into(),
         Content::Zero => "write zeros".into(),
         Content::Compressible { ratio } => format!("write bytes compressible {ratio} to 1"),
@@ -332,7 +327,23 @@ fn options(f: &mut Formatter<'_>, o: &RunOptions) -> fmt::Result {
                  {dedupable_percent} % dedupable{again}"
             )
         }
-    });
+    }
+}
+
+fn options(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
+    let (o, mut say) = (&plan.options, Vec::new());
+    match o.ops {
+        Some(OpsLimit::Total(n)) => say.push(format!("end after {}", operations(n))),
+        Some(OpsLimit::PerWorker(n)) => {
+            say.push(format!("end each worker after {}", operations(n)));
+        }
+        None => {}
+    }
+    // A stage says of itself what an error does, and objects hold what their rank says.
+    if plan.pattern().is_none() {
+        say.push(on_error(o.on_error));
+        say.push(content(o.content));
+    }
     match o.cold {
         Cold::No => {}
         Cold::Files => say.push("drop the files from the page cache first".into()),
@@ -344,6 +355,9 @@ fn options(f: &mut Formatter<'_>, o: &RunOptions) -> fmt::Result {
     }
     if o.keep {
         say.push("keep the files".into());
+    }
+    if say.is_empty() {
+        return Ok(());
     }
     writeln!(f, "  options: {}", say.join("; "))
 }
