@@ -599,6 +599,7 @@ impl Lowerer<'_> {
             parallel_prealloc: true,
             reuse: true,
             trust_tree: false,
+            grows: self.overrides.most.is_some(),
             letters: c.files.get_ref().names.map(|n| Letters {
                 before: n.before,
                 after: n.after,

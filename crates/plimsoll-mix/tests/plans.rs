@@ -342,3 +342,26 @@ fn the_example_in_the_documents_is_a_workload() {
     assert_eq!(plan.workers(), 10);
     assert_eq!(rate(&plan), 2.0 * (4.0 * 20.0 + 2.0));
 }
+
+#[test]
+fn a_plan_of_the_greatest_load_holds_those_of_the_others() {
+    for b in library::all() {
+        let of = |load, most| {
+            builtin(b.name, |o| {
+                o.load = Some(load);
+                o.most = Some(most);
+                o.scale = Some(0.01);
+            })
+        };
+        let greatest = of(7, 7);
+        assert!(greatest.filesets.iter().all(|f| f.grows), "{}", b.name);
+        for load in 1..=7 {
+            let point = greatest.at_load(load).unwrap();
+            assert_eq!(point, of(load, 7), "{} at {load}", b.name);
+        }
+        assert_eq!(greatest.at_load(8), None);
+        // A run of its own has trees of its own.
+        let alone = builtin(b.name, |o| o.load = Some(7));
+        assert!(alone.filesets.iter().all(|f| !f.grows));
+    }
+}

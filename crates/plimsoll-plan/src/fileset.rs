@@ -32,6 +32,10 @@ pub struct Fileset {
     pub reuse: bool,
     /// A reused tree is taken for whole without looking at every file.
     pub trust_tree: bool,
+    /// Only the files that the Plan's workers work on are made. A tree of the same layout that is
+    /// there is mended and grown: what is missing is made, and what a run changed is put right.
+    #[serde(default)]
+    pub grows: bool,
     /// How openfile opens the files.
     pub access: Access,
     /// `Some(false)`: dropped from the page cache before the run.

@@ -13,6 +13,7 @@ use rand::RngExt;
 use rand_distr::{Distribution as _, Gamma};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// A file of a [`Layout`], 0 to entries − 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -253,6 +254,14 @@ impl Layout {
     /// Sizes of all files, or of those made before the run.
     #[must_use]
     pub fn size_summary(&self, initial_only: bool) -> SizeSummary {
+        self.size_summary_of(0..u64::from(self.files()), initial_only)
+    }
+
+    /// The same of the files with these numbers, as far as there are such.
+    #[must_use]
+    pub fn size_summary_of(&self, part: Range<u64>, initial_only: bool) -> SizeSummary {
+        let end = part.end.min(u64::from(self.files())) as u32;
+        let start = part.start.min(u64::from(end)) as u32;
         let mut s = SizeSummary {
             files: 0,
             total: 0,
@@ -262,7 +271,7 @@ impl Layout {
             buckets: vec![],
         };
         let mut buckets = [0u64; 66];
-        for i in (0..self.files())
+        for i in (start..end)
             .map(FileId)
             .filter(|f| !initial_only || self.starts_with(*f))
         {

@@ -27,6 +27,7 @@ fn fileset(name: &str, entries: u64, size: Value) -> Fileset {
         parallel_prealloc: true,
         reuse: false,
         trust_tree: false,
+        grows: false,
         letters: None,
         access: Access::ReadWrite,
         cached: None,

@@ -23,6 +23,7 @@ fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fileset
         parallel_prealloc: true,
         reuse: true,
         trust_tree: false,
+        grows: false,
         letters: None,
         access: Access::ReadWrite,
         cached: None,

@@ -4,7 +4,7 @@ use crate::document;
 use crate::hidden::Hidden;
 use crate::histograms::{self, IntervalHistogram};
 use crate::series::SeriesWriter;
-use crate::{ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError, Run, SCHEMA};
+use crate::{ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError, Run, SCHEMA, Verdict};
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
 use std::io;
@@ -28,6 +28,8 @@ pub struct RunDir {
 pub struct RunWriter {
     root: PathBuf,
     name: String,
+    /// The name says so if the run was interrupted or failed.
+    tells_verdict: bool,
     dir: Hidden,
     series: SeriesWriter,
     /// After `dir`, so that it is dropped when the hidden directory has gone.
@@ -58,11 +60,14 @@ impl RunWriter {
         started: SystemTime,
         clock: ClockKind,
     ) -> Result<Self, ResultsError> {
-        Self::create_as(&name_of(&plan.name, started), root, plan, started, clock)
+        let name = name_of(&plan.name, started);
+        let mut writer = Self::create_as(&name, root, plan, started, clock)?;
+        writer.tells_verdict = false;
+        Ok(writer)
     }
 
     /// The same, with a name of one's own for the finished directory; a number follows it if it is
-    /// taken.
+    /// taken. The name of a run that was interrupted or failed ends with that word.
     ///
     /// # Errors
     /// As [`RunWriter::create`].
@@ -84,15 +89,11 @@ impl RunWriter {
         Ok(Self {
             root: root.to_owned(),
             name: name.to_owned(),
+            tells_verdict: true,
             dir,
             series,
             _made_root: made_root,
         })
-    }
-
-    /// Lets the name of the finished directory end with these characters too.
-    pub(crate) fn append_to_name(&mut self, end: &str) {
-        self.name.push_str(end);
     }
 
     /// Appends an interval to the series.
@@ -124,7 +125,13 @@ impl RunWriter {
         let hidden = self.dir.path().to_owned();
         self.series.finish()?;
         document::write_new(&hidden.join(RUN_FILE), &run.to_json())?;
-        let path = publish(&hidden, &self.root, &self.name)?;
+        let name = match run.validity.verdict {
+            verdict @ (Verdict::Interrupted | Verdict::Failed) if self.tells_verdict => {
+                format!("{}-{verdict}", self.name)
+            }
+            _ => self.name,
+        };
+        let path = publish(&hidden, &self.root, &name)?;
         self.dir.published(&path);
         Ok(RunDir { path })
     }

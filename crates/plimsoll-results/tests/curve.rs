@@ -324,18 +324,24 @@ fn a_run_that_was_interrupted_is_no_point() {
     let path = writer.dir().path().to_owned();
     let run = run(2, 100, 2, &["interrupted"]);
     assert_eq!(run.validity.verdict, Verdict::Interrupted);
-    let mut unfinished = point_writer(&writer, 2);
-    CurveWriter::name_unfinished(&mut unfinished, run.validity.verdict);
-    let dir = unfinished.finish(&run).unwrap();
+    let dir = point_writer(&writer, 2).finish(&run).unwrap();
     assert!(dir.path().ends_with("point-01-load-2-interrupted"));
     drop(writer);
     let writer = CurveWriter::resume(&path).unwrap();
     assert_eq!(writer.curve().missing(), [2, 4, 6, 8, 10]);
-    // The same with a run that kept the name of a point.
-    point_writer(&writer, 2).finish(&run).unwrap();
+    // The same with a run that has the name of a point.
+    std::fs::rename(dir.path(), path.join("point-01-load-2")).unwrap();
     drop(writer);
     let writer = CurveWriter::resume(&path).unwrap();
     assert_eq!(writer.curve().missing(), [2, 4, 6, 8, 10]);
+}
+
+#[test]
+fn a_curve_that_was_refused_leaves_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let writer = CurveWriter::create(root.path(), empty(), SystemTime::now()).unwrap();
+    writer.withdraw().unwrap();
+    assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
 }
 
 #[test]

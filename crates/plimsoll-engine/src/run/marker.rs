@@ -1,7 +1,7 @@
 //! The marker file: the proof that a directory is Plimsoll's, and the record of what is in it.
 
 use super::crew::{Crew, CrewError};
-use plimsoll_plan::{NameTemplate, Pattern, Plan, RelPath, RootIs};
+use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootIs};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,9 @@ pub(crate) struct Tree {
     /// Number that tells trees apart, as text: JSON numbers do not hold 64 bits.
     pub(crate) fingerprint: String,
     pub(crate) state: TreeState,
+    /// How many files, from the first, have been laid out, of a tree that grows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) made: Option<u64>,
     /// Names of a pattern's sets and objects; without them they are a fileset's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<PatternNames>,
@@ -71,12 +74,19 @@ impl PatternNames {
 }
 
 impl Tree {
+    /// How many files, from the first, have been laid out, if this is the growing tree of a layout.
+    pub(crate) fn grown(&self, layout: &Layout) -> Option<u64> {
+        let same = self.fingerprint == print_of(layout) && self.state == TreeState::Growing;
+        same.then_some(self.made).flatten()
+    }
+
     /// The tree that a pattern makes.
     pub(crate) fn of_pattern(pattern: &Pattern) -> Self {
         Self {
             root: pattern.root.clone(),
             fingerprint: format!("{:016x}", pattern.fingerprint()),
             state: TreeState::Used,
+            made: None,
             names: Some(PatternNames::of(pattern)),
         }
     }
@@ -115,6 +125,11 @@ pub(crate) fn pattern_refusal(plan: &Plan, found: &Found) -> Option<String> {
     }
 }
 
+/// A layout's fingerprint as markers have it.
+pub(crate) fn print_of(layout: &Layout) -> String {
+    format!("{:016x}", layout.fingerprint())
+}
+
 /// How far a tree can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -125,6 +140,8 @@ pub(crate) enum TreeState {
     Whole,
     /// Changed by a run.
     Used,
+    /// A part of it was laid out, and may be changed; its directories are there.
+    Growing,
 }
 
 impl User {

@@ -4,6 +4,7 @@ mod apart;
 mod clean;
 mod crew;
 mod criteria;
+mod grow;
 mod host;
 mod lanes;
 mod marker;
@@ -79,7 +80,9 @@ impl Stop {
         self.0.store(true, Relaxed);
     }
 
-    pub(crate) fn is_requested(&self) -> bool {
+    /// Whether it was asked to.
+    #[must_use]
+    pub fn is_requested(&self) -> bool {
         self.0.load(Relaxed)
     }
 }

@@ -2,7 +2,8 @@
 //! its part of the files.
 
 use super::crew::CrewError;
-use super::marker::{Tree, TreeState};
+use super::grow;
+use super::marker::{Tree, TreeState, print_of};
 use super::store::Workplace;
 use super::team::Team;
 use super::tree::{self, Progress};
@@ -28,14 +29,15 @@ impl<T: Target> Workplace<'_, T> {
         observer: &mut dyn Observer,
     ) -> Result<Populated, EngineError> {
         let fileset = self.plan.fileset(id);
-        let sizes = layout.size_summary(true);
-        let leaf_dirs = layout.initial_leaf_dirs().iter();
-        let leaf_dirs: u32 = leaf_dirs.map(|w| w.count_ones()).sum();
+        let used = self.plan.files_used(id);
+        let sizes = layout.size_summary_of(used.clone(), true);
+        let leaf_dirs = self.plan.leaf_dirs_used(id);
+        let leaf_dirs = leaf_dirs.filter(|l| layout.starts_with_leaf_dir(*l as u32));
         let started = Instant::now();
         let mut report = Populated {
             fileset: fileset.name.clone(),
             files: sizes.files,
-            dirs: u64::from(layout.dirs()) + u64::from(leaf_dirs),
+            dirs: u64::from(layout.dirs()) + leaf_dirs.count() as u64,
             bytes: sizes.total,
             time: Default::default(),
             reused: false,
@@ -44,6 +46,9 @@ impl<T: Target> Workplace<'_, T> {
             return Ok(report);
         }
         let progress = Progress::default();
+        // Of a tree that grows, what is to be made is what earlier points had not.
+        let grown = self.grown(id, layout).filter(|_| fileset.grows);
+        let sizes = layout.size_summary_of(grown.unwrap_or(0)..used.end, true);
         let (ranks, leads) = (u64::from(team.size()), team.leads());
         let mut begun = false;
         let tell = |observer: &mut dyn Observer| {
@@ -67,25 +72,36 @@ impl<T: Target> Workplace<'_, T> {
                     bytes,
                 });
                 begun = true;
-                self.begin_tree(id, layout, &mut || tell(observer))
-                    .map_err(|e| self.failed(e))
+                let tell = &mut || tell(observer);
+                let begun = match fileset.grows {
+                    true => self.begin_growth(id, layout, tell).map(|()| false),
+                    false => self.begin_tree(id, layout, tell),
+                };
+                begun.map_err(|e| self.failed(e))
             }),
             false => Ok(false),
         };
         report.reused = team.any(team.agree(whole)?)?;
         if !report.reused {
-            let part = team.portion(u64::from(layout.files()));
-            let made = tree::make_files(self.crew, layout, part, &progress, || tell(observer));
+            let part = team.portion(used.end);
+            let tell = || tell(observer);
+            let made = match fileset.grows {
+                true => grow::mend_files(self.crew, layout, part, &progress, tell),
+                false => tree::make_files(self.crew, layout, part, &progress, tell),
+            };
             if made.is_err() {
                 // The others need not go on.
                 team.ask_to_stop();
             }
             team.agree(made.map_err(|e| self.failed(e)))?;
             let noted = match leads {
+                true if fileset.grows => self.note_growth(id, layout, used.end),
                 true => self.note(id, layout, TreeState::Whole),
                 false => Ok(()),
             };
             team.agree(noted.map_err(|e| self.failed(e)))?;
+            let made = team.any(progress.files.load(Relaxed) > 0)?;
+            report.reused = fileset.grows && !made;
         }
         report.time = started.elapsed();
         if begun {
@@ -115,24 +131,26 @@ impl<T: Target> Workplace<'_, T> {
         self.note(id, layout, TreeState::Making)?;
         self.clear_root(&root, tell)?;
         self.make_dirs_above(&root)?;
-        tree::make_dirs(self.crew, layout, &mut *tell)?;
+        tree::make_dirs(self.crew, layout, false, &mut *tell)?;
+        tree::make_leaf_dirs(self.crew, layout, &mut *tell)?;
         Ok(false)
     }
 
     /// Notes in the marker how far a tree is.
-    fn note(&mut self, id: FilesetId, layout: &Layout, state: TreeState) -> Result<(), CrewError> {
+    pub(super) fn note(
+        &mut self,
+        id: FilesetId,
+        layout: &Layout,
+        state: TreeState,
+    ) -> Result<(), CrewError> {
         let root: RelPath = self.plan.fileset(id).root().unwrap_or_default();
         let tree = Tree {
             root: root.clone(),
             fingerprint: print_of(layout),
             state,
+            made: None,
             names: None,
         };
         self.note_tree(&root, Some(tree))
     }
-}
-
-/// A layout's fingerprint as markers have it.
-fn print_of(layout: &Layout) -> String {
-    format!("{:016x}", layout.fingerprint())
 }

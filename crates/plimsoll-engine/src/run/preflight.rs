@@ -23,6 +23,8 @@ pub struct Preflight {
     pub layouts: Vec<Arc<Layout>>,
     /// Filesets whose tree of an earlier run can be used again, if it is found whole.
     pub reusable: Vec<bool>,
+    /// Files that earlier points made, by fileset, of trees that grow.
+    made: Vec<u64>,
     /// Bytes that populating takes on the target, in whole blocks.
     pub bytes_needed: u64,
     /// Inodes that populating takes.
@@ -148,6 +150,7 @@ impl Preflight {
     fn of<T: Target>(crew: &Crew<T>, plan: &Plan, ranks: u32, layouts: Vec<Arc<Layout>>) -> Self {
         Self {
             reusable: vec![false; layouts.len()],
+            made: vec![0; layouts.len()],
             bytes_needed: 0,
             inodes_needed: 0,
             bytes_at_most: 0,
@@ -186,10 +189,16 @@ impl Preflight {
         }
         for (i, fileset) in plan.filesets.iter().enumerate() {
             let root = fileset.root().unwrap_or_default();
-            let print = format!("{:016x}", self.layouts[i].fingerprint());
+            let layout = &self.layouts[i];
             match trees.iter().find(|t| t.root == root) {
+                Some(t) if fileset.grows => {
+                    self.made[i] = t.grown(layout).unwrap_or(0);
+                    let used = plan.files_used(FilesetId(i as u32));
+                    self.reusable[i] = self.made[i] >= used.end;
+                }
                 Some(t) => {
-                    self.reusable[i] = t.fingerprint == print && t.state == TreeState::Whole;
+                    let same = t.fingerprint == marker::print_of(layout);
+                    self.reusable[i] = same && t.state == TreeState::Whole;
                 }
                 None => {
                     if let Err(e) = marker::check_vacant(crew, plan, &root) {
@@ -238,21 +247,22 @@ impl Preflight {
     fn sizes(&mut self, plan: &Plan) {
         let block = self.space.map_or(1, |s| s.block.max(1));
         let mut files = 0;
-        for (layout, reusable) in self.layouts.iter().zip(&self.reusable) {
-            let (initial, all) = (layout.size_summary(true), layout.size_summary(false));
+        for (i, layout) in self.layouts.iter().enumerate() {
+            let (id, made) = (FilesetId(i as u32), self.made[i]);
+            let end = plan.files_used(id).end;
+            let initial = layout.size_summary_of(made..end, true);
+            let all = layout.size_summary_of(0..end, false);
             // On average the last block of a file is half empty.
             self.bytes_at_most += all.total + all.files * (block / 2);
-            if *reusable {
+            if self.reusable[i] {
                 continue;
             }
             files += initial.files;
             self.bytes_needed += initial.total + initial.files * (block / 2);
-            let leaf_dirs: u64 = layout
-                .initial_leaf_dirs()
-                .iter()
-                .map(|w| u64::from(w.count_ones()))
-                .sum();
-            self.inodes_needed += initial.files + u64::from(layout.dirs()) + leaf_dirs;
+            let leaf_dirs = plan.leaf_dirs_used(id);
+            let leaf_dirs = leaf_dirs.filter(|l| layout.starts_with_leaf_dir(*l as u32));
+            let dirs = u64::from(layout.dirs()) + leaf_dirs.count() as u64;
+            self.inodes_needed += initial.files + dirs;
         }
         let seconds = files as f64 / FILES_A_SECOND + self.bytes_needed as f64 / BYTES_A_SECOND;
         self.populate_estimate = Duration::from_secs_f64(seconds);

@@ -200,7 +200,7 @@ impl<'a, T: Target> Workplace<'a, T> {
             .populated
             .iter()
             .copied()
-            .filter(|id| self.plan.changes_tree(*id))
+            .filter(|id| self.plan.changes_tree(*id) && !self.plan.fileset(*id).grows)
             .collect();
         for id in changed {
             let root = self.plan.fileset(id).root().unwrap_or_default();

@@ -21,7 +21,7 @@ pub(crate) struct Progress {
     pub(crate) bytes: AtomicU64,
 }
 
-fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub(super) fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut path = Vec::new();
     push(&mut path);
     path
@@ -30,6 +30,8 @@ fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 struct MakeDirs<'a> {
     layout: &'a Layout,
     dirs: &'a [u32],
+    /// They may be there.
+    missing_only: bool,
 }
 
 impl<S: Session> Job<S> for MakeDirs<'_> {
@@ -38,7 +40,7 @@ impl<S: Session> Job<S> for MakeDirs<'_> {
         session.locate(|p| self.layout.push_dir(dir, p));
         match session.make_dir().await {
             // The root may be the guarded directory itself.
-            Err(OpError(Errno::EXIST)) if dir == DirId(0) => Ok(()),
+            Err(OpError(Errno::EXIST)) if dir == DirId(0) || self.missing_only => Ok(()),
             other => other.map_err(|e| {
                 CrewError::failed(
                     "make directory",
@@ -66,18 +68,26 @@ impl MakeFiles<'_> {
             ..OpenHow::plain(OpenMode::Write)
         };
         let handle = session.open(how).await?;
-        let mut at = 0;
-        while at < size {
-            let n = PIECE.min(size - at);
-            if let Err(e) = session.write(&handle, at, n).await {
-                let _ = session.close(handle).await;
-                return Err(e);
-            }
-            at += n;
-            self.progress.bytes.fetch_add(n, Relaxed);
-        }
-        session.close(handle).await
+        let written = fill(session, &handle, 0..size, self.progress).await;
+        session.close(handle).await.and(written)
     }
+}
+
+/// Writes a part of an open file.
+pub(super) async fn fill<S: Session>(
+    session: &mut S,
+    handle: &S::Handle,
+    part: Range<u64>,
+    progress: &Progress,
+) -> Result<(), OpError> {
+    let mut at = part.start;
+    while at < part.end {
+        let n = PIECE.min(part.end - at);
+        session.write(handle, at, n).await?;
+        at += n;
+        progress.bytes.fetch_add(n, Relaxed);
+    }
+    Ok(())
 }
 
 impl<S: Session> Job<S> for MakeFiles<'_> {
@@ -114,10 +124,12 @@ impl<S: Session> Job<S> for MakeLeafDirs<'_> {
     }
 }
 
-/// Makes the directories of a tree; its root's parent is there.
+/// Makes the directories of a tree but its leaf directories, or those that are missing; its
+/// root's parent is there.
 pub(crate) fn make_dirs<T: Target>(
     crew: &Crew<T>,
     layout: &Layout,
+    missing_only: bool,
     mut tell: impl FnMut(),
 ) -> Result<(), CrewError> {
     // Level by level: a directory is made after the one that holds it.
@@ -134,13 +146,24 @@ pub(crate) fn make_dirs<T: Target>(
         levels[usize::from(at)].push(dir);
     }
     for dirs in &levels {
-        crew.all(dirs.len() as u64, &MakeDirs { layout, dirs }, &mut tell)?;
+        let make = MakeDirs {
+            layout,
+            dirs,
+            missing_only,
+        };
+        crew.all(dirs.len() as u64, &make, &mut tell)?;
     }
-    crew.all(
-        u64::from(layout.leaf_dirs()),
-        &MakeLeafDirs { layout },
-        &mut tell,
-    )
+    Ok(())
+}
+
+/// Makes the leaf directories of a tree that it begins with.
+pub(crate) fn make_leaf_dirs<T: Target>(
+    crew: &Crew<T>,
+    layout: &Layout,
+    tell: impl FnMut(),
+) -> Result<(), CrewError> {
+    let leaf_dirs = u64::from(layout.leaf_dirs());
+    crew.all(leaf_dirs, &MakeLeafDirs { layout }, tell)
 }
 
 /// Makes the files of a tree whose numbers are in `part`; the directories are there.

@@ -29,6 +29,7 @@ pub fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fil
         parallel_prealloc: true,
         reuse: true,
         trust_tree: false,
+        grows: false,
         letters: None,
         access: Access::ReadWrite,
         cached: None,

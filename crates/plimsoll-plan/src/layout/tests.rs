@@ -17,6 +17,7 @@ fn fileset(entries: u64, leaf_dirs: u64, mean: f64, gamma_shape: Option<f64>) ->
         parallel_prealloc: false,
         reuse: false,
         trust_tree: false,
+        grows: false,
         letters: None,
         access: crate::Access::ReadWrite,
         cached: None,

@@ -2,6 +2,7 @@
 //! own, as load generators of business metrics do.
 
 mod check;
+mod load;
 mod metric;
 mod op;
 mod sizes;

@@ -10,9 +10,6 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What the name of a point's directory ends with when its run was interrupted.
-const INTERRUPTED: &str = "-interrupted";
-
 /// A curve directory: `curve.json`, and the results directories of its points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurveDir {
@@ -163,13 +160,15 @@ impl CurveWriter {
         RunWriter::create_as(&name, &self.dir.path, plan, started, clock)
     }
 
-    /// Has the results of a run that was interrupted, or failed, say so in their name.
-    pub fn name_unfinished(writer: &mut RunWriter, verdict: Verdict) {
-        match verdict {
-            Verdict::Interrupted => writer.append_to_name(INTERRUPTED),
-            Verdict::Failed => writer.append_to_name("-failed"),
-            Verdict::Valid | Verdict::Invalid => {}
-        }
+    /// Takes a curve without points away, with its directory: what it was to measure was refused.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn withdraw(self) -> Result<(), ResultsError> {
+        let dir = self.dir.path();
+        let file = dir.join(CURVE_FILE);
+        std::fs::remove_file(&file).map_err(ResultsError::io("remove", &file))?;
+        std::fs::remove_dir(dir).map_err(ResultsError::io("remove", dir))
     }
 
     /// Adds a point and writes the curve.

@@ -140,6 +140,7 @@ impl Lowerer<'_> {
                 parallel_prealloc: self.is_set(attrs, Key::Parallel, &none)?,
                 reuse: self.is_set(attrs, Key::Reuse, &none)?,
                 trust_tree: self.is_set(attrs, Key::TrustTree, &none)?,
+                grows: false,
                 letters: None,
                 access: self.access(attrs)?,
                 cached: self.flag(attrs, Key::Cached, &none)?,

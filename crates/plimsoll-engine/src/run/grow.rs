@@ -1,0 +1,160 @@
+//! Trees that grow from load point to load point: what is missing is made, what a point changed
+//! is put right, and the rest is left as it is.
+
+use super::crew::{Crew, CrewError, Job};
+use super::marker::{self, Tree, TreeState};
+use super::store::Workplace;
+use super::tree::{self, Progress, fill, path_of};
+use plimsoll_plan::{FileId, FilesetId, Layout, RelPath};
+use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
+use rustix::io::Errno;
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl<T: Target> Workplace<'_, T> {
+    /// How many files, from the first, an earlier run laid out in a tree that grows.
+    pub(super) fn grown(&mut self, id: FilesetId, layout: &Layout) -> Option<u64> {
+        let root: RelPath = self.plan.fileset(id).root().unwrap_or_default();
+        let known = self.guard_of(&root)?;
+        let tree = known.marker.trees.iter().find(|t| t.root == root)?;
+        tree.grown(layout)
+    }
+
+    /// Makes the directories of a tree that grows, as far as they are missing; its spare ones as
+    /// the run begins with them.
+    pub(super) fn begin_growth(
+        &mut self,
+        id: FilesetId,
+        layout: &Layout,
+        tell: &mut dyn FnMut(),
+    ) -> Result<(), CrewError> {
+        let root = self.plan.fileset(id).root().unwrap_or_default();
+        if self.grown(id, layout).is_none() {
+            self.note(id, layout, TreeState::Making)?;
+            self.clear_root(&root, tell)?;
+        }
+        self.make_dirs_above(&root)?;
+        tree::make_dirs(self.crew, layout, true, &mut *tell)?;
+        if self.grown(id, layout).is_none() {
+            self.note_growth(id, layout, 0)?;
+        }
+        let used = self.plan.leaf_dirs_used(id);
+        let mend = MendLeafDirs {
+            layout,
+            first: used.start,
+        };
+        self.crew.all(used.end - used.start, &mend, &mut *tell)
+    }
+
+    /// Notes in the marker how far a tree has grown.
+    pub(super) fn note_growth(
+        &mut self,
+        id: FilesetId,
+        layout: &Layout,
+        made: u64,
+    ) -> Result<(), CrewError> {
+        let made = self.grown(id, layout).map_or(made, |old| old.max(made));
+        let root: RelPath = self.plan.fileset(id).root().unwrap_or_default();
+        let tree = Tree {
+            root: root.clone(),
+            fingerprint: marker::print_of(layout),
+            state: TreeState::Growing,
+            made: Some(made),
+            names: None,
+        };
+        self.note_tree(&root, Some(tree))
+    }
+}
+
+/// Puts right the files of a tree whose numbers are in `part`; the directories are there.
+pub(super) fn mend_files<T: Target>(
+    crew: &Crew<T>,
+    layout: &Layout,
+    part: Range<u64>,
+    progress: &Progress,
+    tell: impl FnMut(),
+) -> Result<(), CrewError> {
+    let files = MendFiles {
+        layout,
+        progress,
+        first: part.start,
+    };
+    crew.all(part.end - part.start, &files, tell)
+}
+
+struct MendFiles<'a> {
+    layout: &'a Layout,
+    /// What was made or put right.
+    progress: &'a Progress,
+    first: u64,
+}
+
+impl MendFiles<'_> {
+    async fn mend<S: Session>(&self, session: &mut S, file: FileId) -> Result<(), OpError> {
+        session.locate(|p| self.layout.push_file(file, p));
+        let found = match session.stat().await {
+            Err(OpError(Errno::NOENT)) => None,
+            other => Some(other?),
+        };
+        let want = self
+            .layout
+            .starts_with(file)
+            .then(|| self.layout.size(file));
+        let (size, from) = match (want, found) {
+            (_, Some(found)) if found.kind != EntryKind::File => {
+                return Err(OpError(Errno::EXIST));
+            }
+            (None, None) => return Ok(()),
+            (Some(size), Some(found)) if found.size == size => return Ok(()),
+            (None, Some(_)) => {
+                self.progress.files.fetch_add(1, Relaxed);
+                return session.remove(EntryKind::File).await;
+            }
+            (Some(size), found) => (size, found.map_or(0, |f| f.size)),
+        };
+        self.progress.files.fetch_add(1, Relaxed);
+        let how = OpenHow {
+            create: found.is_none(),
+            ..OpenHow::plain(OpenMode::Write)
+        };
+        let handle = session.open(how).await?;
+        let done = match from > size {
+            true => session.truncate(&handle, size).await,
+            false => fill(session, &handle, from..size, self.progress).await,
+        };
+        session.close(handle).await.and(done)
+    }
+}
+
+impl<S: Session> Job<S> for MendFiles<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let file = FileId((self.first + index) as u32);
+        self.mend(session, file).await.map_err(|e| {
+            let path = path_of(|p| self.layout.push_file(file, p));
+            CrewError::failed("make file", &path, e)
+        })
+    }
+}
+
+struct MendLeafDirs<'a> {
+    layout: &'a Layout,
+    first: u64,
+}
+
+impl<S: Session> Job<S> for MendLeafDirs<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let leaf = (self.first + index) as u32;
+        session.locate(|p| self.layout.push_leaf_dir(leaf, p));
+        let done = match self.layout.starts_with_leaf_dir(leaf) {
+            true => session.make_dir().await,
+            false => session.remove(EntryKind::Dir).await,
+        };
+        match done {
+            Ok(()) | Err(OpError(Errno::EXIST | Errno::NOENT)) => Ok(()),
+            Err(e) => {
+                let path = path_of(|p| self.layout.push_leaf_dir(leaf, p));
+                Err(CrewError::failed("make or remove directory", &path, e))
+            }
+        }
+    }
+}
