@@ -1,6 +1,7 @@
 //! Everything a person reads of a run. Each format is a module of its own, fed a
 //! [`Run`](plimsoll_results::Run); nothing here measures or computes a figure.
 
+pub mod curve;
 pub mod filebench;
 pub mod live;
 pub mod terminal;

@@ -28,7 +28,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.width.max(LEAST_WIDTH)
     }
 }

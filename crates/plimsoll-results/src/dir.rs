@@ -4,7 +4,9 @@ use crate::document;
 use crate::hidden::Hidden;
 use crate::histograms::{self, IntervalHistogram};
 use crate::series::SeriesWriter;
-use crate::{ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError, Run, SCHEMA, Verdict};
+use crate::{
+    ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError, Run, SCHEMA, Verdict,
+};
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
 use std::io;

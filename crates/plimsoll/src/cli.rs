@@ -41,6 +41,9 @@ pub enum Command {
     /// Run a workload and report what was measured
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Measure a workload at several loads, one after the other, on one data set that grows
+    #[command(after_help = CURVE_EXAMPLES)]
+    Curve(Box<CurveArgs>),
     /// Measure metadata and small objects by many processes: MD-Workbench, mdtest and IOR
     #[command(args_override_self = true, after_help = MD_EXAMPLES)]
     Md(Box<MdArgs>),
@@ -148,6 +151,21 @@ Without --dir, a workload file's own paths are used as they are written, and a b
 gets a fresh directory below the system's temporary directory.
 Exit codes: 0 valid, 1 failed, 2 refused, 3 invalid, 130 interrupted (SIGINT, SIGTERM or SIGHUP).";
 
+const CURVE_EXAMPLES: &str = "\
+Examples:
+  plimsoll curve vda --load 10,20,30 --dir /mnt/test
+      ten minutes each: 5 of warm-up and 5 measured, besides making the files
+  plimsoll curve swbuild --points 10 --max 50 --dir /mnt/test --latency-limit 20ms
+  plimsoll curve vda --load 10..100/10 --scale 0.001 --time 10s --warmup 2s
+      a thousandth of data and rates; the result is marked as not comparable
+  plimsoll curve vda --load 1..8 --target 'null:?latency=2ms' --clock virtual
+  plimsoll curve --resume plimsoll-results/vda-curve-20260101-120000
+      goes on with a curve that was interrupted or killed
+
+A point that misses a criterion is invalid; it is kept and shown with its reasons.
+Exit codes: 0 some point is valid, 1 failed, 2 refused, 3 no point is valid, 130 interrupted
+(SIGINT, SIGTERM or SIGHUP).";
+
 const MD_EXAMPLES: &str = "\
 Examples:
   plimsoll md
@@ -202,6 +220,75 @@ pub struct RunArgs {
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
     /// Processes of this machine that run the workload together.
+    #[command(flatten)]
+    pub ranks: RankArgs,
+}
+
+/// Arguments of `curve`.
+#[derive(Debug, Args)]
+pub struct CurveArgs {
+    /// Built-in name, or path of a workload file; one with a business metric, such as vda
+    #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "resume")]
+    pub workload: Option<String>,
+    /// What every command that runs workloads takes.
+    #[command(flatten)]
+    pub how: HowArgs,
+
+    /// Loads, in increasing order: 10,20,30, or 10..100/10 for steps of 10, or both
+    #[arg(long, value_name = "LOADS", conflicts_with_all = ["points", "max"])]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub load: Option<String>,
+    /// So many loads, evenly spaced up to that of --max
+    #[arg(long, value_name = "N", requires = "max", help_heading = "Load")]
+    pub points: Option<u64>,
+    /// The greatest of the --points loads
+    #[arg(long, value_name = "LOAD", requires = "points", help_heading = "Load")]
+    pub max: Option<u64>,
+
+    /// Greatest mean response time, instead of the workload's
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
+    pub latency_limit: Option<Duration>,
+    /// Least share of all operations that must be done, instead of the workload's, such as 0.95
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
+    pub rate_share: Option<f64>,
+    /// Least share of its operations that each process must do, such as 0.75
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
+    pub process_share: Option<f64>,
+    /// End after N invalid points in a row; 0 never does
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Criteria")]
+    pub after_invalid: u32,
+    /// Go on when an invalid point has achieved less than the one before it
+    #[arg(long, help_heading = "Criteria")]
+    pub past_peak: bool,
+
+    /// Program that is called with workload, load, and INIT, WARM, RUN or END at each point; needs
+    /// --allow-system
+    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::ExecutablePath)]
+    #[arg(help_heading = "Behaviour")]
+    pub monitor: Option<PathBuf>,
+    /// Go on with the curve in this directory, as it was begun
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
+    #[arg(conflicts_with_all = ["workload", "load", "points", "max", "latency_limit", "rate_share",
+        "process_share", "after_invalid", "past_peak", "monitor", "results", "dir", "target", "keep",
+        "scale", "time", "warmup", "set", "seed", "on_error", "content", "cold", "cpus",
+        "allow_system", "clock", "lanes", "interval"])]
+    pub resume: Option<PathBuf>,
+
+    /// Directory that the results directory is made in
+    #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
+    #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub results: PathBuf,
+    /// What is printed at the end; json is the content of curve.json and nothing else
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Print nothing but the report and errors
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+    /// Processes of this machine that run each point together.
     #[command(flatten)]
     pub ranks: RankArgs,
 }
@@ -569,6 +656,13 @@ fn scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
         _ => Err("expected a share above 0 and at most 1, such as 0.01".into()),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a share from 0 to 1, such as 0.95".into()),
     }
 }
 

@@ -7,6 +7,8 @@ mod company;
 mod console;
 mod convert;
 mod exit;
+mod monitor;
+mod points;
 mod screen;
 mod signals;
 mod workload;
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     });
     let done = match arguments.command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Curve(args) => commands::curve::run(&args),
         Command::Md(args) => commands::md::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Clean(args) => commands::clean::run(&args),

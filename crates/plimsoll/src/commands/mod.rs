@@ -2,6 +2,7 @@
 
 pub mod clean;
 pub mod convert;
+pub mod curve;
 pub mod documents;
 pub mod import;
 pub mod list;

@@ -77,7 +77,7 @@ pub(super) fn follow(
 
 /// What a run came to, also if it could not be carried out; only one that was refused came to
 /// nothing.
-pub(super) fn settled(ran: Result<Outcome, EngineError>) -> Result<Outcome, Stopped> {
+pub(crate) fn settled(ran: Result<Outcome, EngineError>) -> Result<Outcome, Stopped> {
     match ran {
         Ok(outcome) => Ok(outcome),
         Err(EngineError::Refused(reason)) => Err(Stopped::usage(reason)),
@@ -90,7 +90,7 @@ pub(super) fn settled(ran: Result<Outcome, EngineError>) -> Result<Outcome, Stop
 }
 
 /// Refuses a results directory below a directory that must hold nothing but the run's files.
-pub(super) fn refuse_results_among_files(
+pub(crate) fn refuse_results_among_files(
     results: &Path,
     plan: &Plan,
     settings: &Settings,
@@ -114,7 +114,7 @@ pub(super) fn refuse_results_among_files(
 }
 
 /// A path with the links of its existing part followed.
-pub(super) fn resolved(path: &Path) -> PathBuf {
+pub(crate) fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {
         if let Ok(real) = existing.canonicalize()
@@ -131,13 +131,13 @@ pub(super) fn resolved(path: &Path) -> PathBuf {
 }
 
 /// Whether files are in a directory of this machine: only the posix target's are.
-pub(super) fn is_local(settings: &Settings) -> bool {
+pub(crate) fn is_local(settings: &Settings) -> bool {
     settings.target.split(':').next() == Some("posix")
 }
 
 /// What is known of a run before it begins. Only rank 0 looks for the work directory, which it
 /// makes: a rank that looks before, and finds none, goes on finding none on NFS.
-pub(super) fn circumstances(plan: &Plan, settings: &Settings, company: &Company) -> Circumstances {
+pub(crate) fn circumstances(plan: &Plan, settings: &Settings, company: &Company) -> Circumstances {
     Circumstances {
         plan: plan.clone(),
         target: settings.target.clone(),
@@ -155,7 +155,7 @@ pub(super) fn circumstances(plan: &Plan, settings: &Settings, company: &Company)
 }
 
 /// This machine, and the file system of the work directory.
-fn environment(plan: &Plan, settings: &Settings) -> Environment {
+pub(crate) fn environment(plan: &Plan, settings: &Settings) -> Environment {
     let first = plan.place.guards.first().cloned().unwrap_or_default();
     let dir = workload::below(&plan.place.dir, &first);
     Environment::look(is_local(settings).then_some(dir.as_path()))
@@ -187,7 +187,7 @@ fn headline(plan: &Plan, settings: &Settings, ranks: u32) -> String {
 
 /// Writes the results, with those of each rank if a company is given. A run whose results cannot
 /// be written has failed.
-pub(super) fn write(
+pub(crate) fn write(
     screen: Screen,
     mut outcome: Outcome,
     c: Circumstances,

@@ -1,0 +1,189 @@
+//! A load curve in a terminal or a text file.
+
+use crate::format::{latency, mib_per_s, rate};
+use crate::table::Table;
+use crate::terminal::Layout;
+use crate::text::{Paint, paragraph};
+use plimsoll_plan::{Count, counted, show_duration};
+use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Verdict};
+use std::path::Path;
+use std::time::Duration;
+
+/// The whole report of a curve; `results` is where its directory lies.
+#[must_use]
+pub fn render(curve: &LoadCurve, results: Option<&Path>, layout: Layout) -> String {
+    let mut out = String::new();
+    let paint = Paint(layout.color);
+    headline(&mut out, curve, layout);
+    if !curve.points.is_empty() {
+        out.push('\n');
+        table(curve).render(&mut out, layout.columns(), paint);
+        reasons(&mut out, curve, layout);
+        out.push('\n');
+        figures(&mut out, curve, layout);
+    }
+    if let Some(path) = results {
+        let path = path.display();
+        out.push_str(&format!("\nresults in {}\n", paint.bold(&path.to_string())));
+        if curve.state.can_resume() {
+            out.push_str(&format!("go on with plimsoll curve --resume {path}\n"));
+        }
+    }
+    out
+}
+
+/// A point in one line, for when it has just been measured.
+#[must_use]
+pub fn line(point: &CurvePoint) -> String {
+    let asked = match point.asked_ops_per_s {
+        Some(asked) => format!(" of {}", rate(asked)),
+        None => String::new(),
+    };
+    let codes: Vec<&str> = point.reasons.iter().map(|r| r.code.as_str()).collect();
+    let why = match codes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", codes.join(", ")),
+    };
+    let time = |ms| latency(ms).replace("  ", " ");
+    format!(
+        "load {}: {}{asked} ops/s, mean {}, p99 {}: {}{why}",
+        Count(point.load),
+        rate(point.achieved),
+        time(point.latency_ms),
+        time(point.p99_ms),
+        point.verdict
+    )
+}
+
+fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
+    let paint = Paint(layout.color);
+    let (done, all) = (curve.points.len(), curve.loads.len());
+    let state = match curve.state {
+        CurveState::Complete => paint.good("complete"),
+        CurveState::Stopped => paint.good("stopped by its rule"),
+        CurveState::Unfinished => paint.doubtful("unfinished"),
+        CurveState::Interrupted => paint.doubtful("interrupted"),
+        CurveState::Failed => paint.bad("failed"),
+    };
+    out.push_str(&format!(
+        "{}: {state}, {done} of {}\n",
+        paint.bold(&curve.workload),
+        counted(all as u64, "load point", "load points")
+    ));
+    if let Some(why) = &curve.stopped {
+        let label = format!("  {}: ", why.code);
+        paragraph(out, &label, &why.text, layout.columns());
+    }
+    if !curve.comparable {
+        let text = format!(
+            "not comparable (data and rates are {} of the full ones)",
+            curve.scale
+        );
+        paragraph(out, "  scaled: ", &text, layout.columns());
+    }
+    let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
+    let clock = match curve.clock {
+        ClockKind::Real => "",
+        ClockKind::Virtual => " of virtual time",
+    };
+    let mut facts = format!(
+        "load in {}, {} measured after {} of warm-up{clock} at each, seed {}, target {}",
+        curve.metric,
+        length(curve.time_s),
+        length(curve.warmup_s),
+        curve.seed,
+        curve.target.url
+    );
+    if curve.ranks > 1 {
+        facts.push_str(&format!(", {} ranks", curve.ranks));
+    }
+    paragraph(out, "  ", &facts, layout.columns());
+    for note in &curve.notes {
+        paragraph(out, "  note: ", &note.text, layout.columns());
+    }
+}
+
+fn table(curve: &LoadCurve) -> Table {
+    let mut table = Table::new(&[
+        "load",
+        "asked/s",
+        "ops/s",
+        "mean",
+        "p99",
+        "read MiB/s",
+        "write MiB/s",
+        "verdict",
+    ]);
+    for p in &curve.points {
+        table.row(vec![
+            Count(p.load).to_string(),
+            p.asked_ops_per_s.map_or("-".into(), rate),
+            rate(p.achieved),
+            latency(p.latency_ms),
+            latency(p.p99_ms),
+            mib_per_s(p.read_bytes_per_s),
+            mib_per_s(p.write_bytes_per_s),
+            p.verdict.to_string(),
+        ]);
+    }
+    table
+}
+
+/// Why points are not valid.
+fn reasons(out: &mut String, curve: &LoadCurve, layout: Layout) {
+    let bad = |p: &&CurvePoint| p.verdict != Verdict::Valid;
+    for (i, point) in curve.points.iter().filter(bad).enumerate() {
+        if i == 0 {
+            out.push('\n');
+        }
+        for reason in &point.reasons {
+            let label = format!("  load {}, {}: ", Count(point.load), reason.code);
+            paragraph(out, &label, &reason.text, layout.columns());
+        }
+    }
+}
+
+fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
+    let columns = layout.columns();
+    let metric = &curve.metric;
+    let line = match curve.load_line {
+        Some(load) => format!("{} {metric}", Count(load)),
+        None => "none: the first load was not carried".into(),
+    };
+    paragraph(out, "load line: ", &line, columns);
+    if let Some(peak) = curve.peak.filter(|p| Some(*p) != curve.load_line) {
+        let text = format!(
+            "{} {metric}, although a smaller load was not carried",
+            Count(peak)
+        );
+        paragraph(out, "highest valid load: ", &text, columns);
+    }
+    let time = |ms| latency(ms).replace("  ", " ");
+    let mut ort = Vec::new();
+    ort.extend(curve.ort_ms.map(time));
+    ort.extend(
+        curve
+            .ort_2008_ms
+            .map(|ms| format!("{} by the rule of 2008", time(ms))),
+    );
+    if !ort.is_empty() {
+        paragraph(out, "overall response time: ", &ort.join(", "), columns);
+    }
+    if let Some(knee) = curve.knee {
+        let text = format!("{} {metric}, where the response time turns up", rate(knee));
+        paragraph(out, "knee: ", &text, columns);
+    }
+    if let Some(usl) = &curve.usl {
+        let peak = usl.peak_load();
+        let peak = peak.map_or("no peak".into(), |p| {
+            format!("a peak at {} {metric}", rate(p))
+        });
+        let text = format!(
+            "contention {:.4}, coherency {:.6}, {peak}; it explains {:.1} % of the variance",
+            usl.sigma,
+            usl.kappa,
+            100.0 * usl.r_squared
+        );
+        paragraph(out, "scalability law: ", &text, columns);
+    }
+}

@@ -1,0 +1,229 @@
+//! `curve`: measures a workload at several loads, in increasing order, on one data set.
+
+mod begin;
+
+use crate::cli::{CurveArgs, Format};
+use crate::company::Company;
+use crate::console;
+use crate::exit::{Exit, Stopped};
+use crate::monitor::Monitor;
+use crate::points::{Ground, Manner, Points};
+use crate::signals;
+use plimsoll_engine::Stop;
+use plimsoll_plan::Note;
+use plimsoll_points::CurveEnd;
+use plimsoll_report::terminal;
+use plimsoll_results::{
+    CurvePoint, CurveState, CurveWriter, LoadCurve, Reason, ResultsError, Verdict,
+};
+use std::path::Path;
+
+/// Measures the points, writes the results and prints the report.
+pub fn run(args: &CurveArgs) -> Result<Exit, Stopped> {
+    let company = Company::join(args.ranks.processes)?;
+    let manner = Manner {
+        format: args.format,
+        quiet: args.quiet,
+        per_rank: args.ranks.per_rank,
+    };
+    let mut ready = None;
+    let ground = company.share(|| {
+        let begun = begin::ready(args, &company)?;
+        let ground = begun.ground.clone();
+        ready = Some(begun);
+        Ok(ground)
+    })?;
+    let stop = Stop::default();
+    signals::stop_on_interrupt(&stop, company.leads())
+        .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    let mut points = Points {
+        company: &company,
+        ground: &ground,
+        stop: &stop,
+        manner,
+        monitor: None,
+    };
+    let Some(ready) = ready else {
+        return points.follow();
+    };
+    // The other ranks wait for a load from here on, or to hear that there is none.
+    let measured = lead(&mut points, ready);
+    points.end();
+    measured
+}
+
+/// What rank 0 does.
+fn lead(points: &mut Points<'_>, ready: begin::Ready) -> Result<Exit, Stopped> {
+    let mut writer = ready.open()?;
+    if let Some(program) = &writer.curve().monitor {
+        let workload = &writer.curve().workload;
+        let monitor = Monitor::new(program, workload, points.stop);
+        match monitor {
+            Ok(monitor) => points.monitor = Some(monitor),
+            Err(reason) => {
+                return refused(writer, Stopped::usage(reason));
+            }
+        }
+    }
+    points.manner.say(&begin::headline(
+        writer.curve(),
+        points.ground,
+        points.company.size(),
+    ));
+    for point in &writer.curve().points {
+        let line = plimsoll_report::curve::line(point);
+        points.manner.say(&format!("{line} (measured before)"));
+    }
+    let measured = measure(points, &mut writer);
+    // The last words of the monitor come before the report.
+    points.monitor = None;
+    let ended = match measured {
+        Ok(()) => clean(points.ground, &mut writer),
+        Err(Ended::Refused(stopped)) if writer.curve().points.is_empty() => {
+            let _ = points.ground.clean();
+            return refused(writer, stopped);
+        }
+        Err(Ended::Refused(stopped)) => {
+            let text = stopped.message.trim().trim_start_matches("error: ").into();
+            fail(&mut writer, "refused", text).map_err(Stopped::failed)
+        }
+        Err(Ended::Lost(e)) => return Err(Stopped::failed(e)),
+    };
+    report(points.manner.format, writer.curve(), writer.dir().path())?;
+    ended.map(|()| exit_of(writer.curve()))
+}
+
+/// Why points were not measured to the end.
+enum Ended {
+    /// The run of a point was refused.
+    Refused(Stopped),
+    /// The results could not be written.
+    Lost(ResultsError),
+}
+
+/// Nothing was measured, and nothing is left.
+fn refused(writer: CurveWriter, stopped: Stopped) -> Result<Exit, Stopped> {
+    // A curve that goes on has points of its own.
+    if writer.curve().points.is_empty() && writer.curve().state == CurveState::Unfinished {
+        // What is left of it is named by what refused it.
+        let _ = writer.withdraw();
+    }
+    Err(stopped)
+}
+
+/// Measures the loads that are missing, until a rule, an error or somebody ends it.
+fn measure(points: &mut Points<'_>, writer: &mut CurveWriter) -> Result<(), Ended> {
+    let state = |writer: &mut CurveWriter, state| writer.change(|c| c.state = state);
+    // Of a curve that goes on.
+    writer
+        .change(|c| (c.state, c.stopped) = (CurveState::Unfinished, None))
+        .map_err(Ended::Lost)?;
+    loop {
+        if let Some(end) = stopped_by_rule(writer.curve()) {
+            let reason = Reason {
+                code: end.code().into(),
+                text: end.to_string(),
+            };
+            let change = |c: &mut LoadCurve| {
+                (c.state, c.stopped) = (CurveState::Stopped, Some(reason));
+            };
+            return writer.change(change).map_err(Ended::Lost);
+        }
+        let Some(load) = writer.curve().missing().first().copied() else {
+            return state(writer, CurveState::Complete).map_err(Ended::Lost);
+        };
+        if points.stop.is_requested() {
+            return state(writer, CurveState::Interrupted).map_err(Ended::Lost);
+        }
+        let place = &*writer;
+        let measured = points
+            .measure(load, |plan, started, clock| {
+                place.point(load, plan, started, clock)
+            })
+            .map_err(Ended::Refused)?;
+        let dir = measured.dir.map_err(Ended::Lost)?;
+        let name = dir.path().file_name().unwrap_or_default();
+        let point = CurvePoint::of(&measured.run, load, &name.to_string_lossy());
+        points.manner.say(&plimsoll_report::curve::line(&point));
+        let notes = measured.notes.into_iter();
+        let notes: Vec<Note> = notes.map(|text| Note { text, place: None }).collect();
+        writer
+            .change(|c| c.notes.extend(notes))
+            .map_err(Ended::Lost)?;
+        match point.verdict {
+            Verdict::Valid | Verdict::Invalid => writer.add(point).map_err(Ended::Lost)?,
+            Verdict::Interrupted => {
+                return state(writer, CurveState::Interrupted).map_err(Ended::Lost);
+            }
+            Verdict::Failed => {
+                let reasons = point.reasons.iter().map(|r| r.text.as_str());
+                let text = format!("load {load}: {}", reasons.collect::<Vec<_>>().join("; "));
+                return fail(writer, "failed", text).map_err(Ended::Lost);
+            }
+        }
+    }
+}
+
+/// Writes that an error ended the curve.
+fn fail(writer: &mut CurveWriter, code: &str, text: String) -> Result<(), ResultsError> {
+    let reason = Reason {
+        code: code.into(),
+        text,
+    };
+    writer.change(|c| (c.state, c.stopped) = (CurveState::Failed, Some(reason)))
+}
+
+/// The rule by which the curve ends with the points it has, if there are loads left.
+fn stopped_by_rule(curve: &LoadCurve) -> Option<CurveEnd> {
+    if curve.missing().is_empty() {
+        return None;
+    }
+    let measured = curve.curve().ok()?;
+    curve.stop_rules.stop(measured.points())
+}
+
+/// Removes the files, unless they are to stay: because the user said so, or because a curve that
+/// did not come to its end goes on with them.
+fn clean(ground: &Ground, writer: &mut CurveWriter) -> Result<(), Stopped> {
+    let stays = writer.curve().state.can_resume() && !ground.plan.place.temporary;
+    if ground.plan.options.keep || stays {
+        return Ok(());
+    }
+    match ground.clean() {
+        Ok(()) => Ok(()),
+        Err(text) => {
+            let note = Note { text, place: None };
+            writer
+                .change(|c| c.notes.push(note))
+                .map_err(Stopped::failed)
+        }
+    }
+}
+
+fn exit_of(curve: &LoadCurve) -> Exit {
+    match curve.state {
+        CurveState::Interrupted => Exit::Interrupted,
+        CurveState::Failed | CurveState::Unfinished => Exit::Failed,
+        CurveState::Complete | CurveState::Stopped => match curve.any_valid() {
+            true => Exit::Valid,
+            false => Exit::Invalid,
+        },
+    }
+}
+
+fn report(format: Format, curve: &LoadCurve, dir: &Path) -> Result<(), Stopped> {
+    let text = match format {
+        Format::Json => curve.to_json(),
+        Format::Text => {
+            let layout = terminal::Layout {
+                width: console::width(),
+                color: console::color_out(),
+            };
+            format!(
+                "\n{}",
+                plimsoll_report::curve::render(curve, Some(dir), layout)
+            )
+        }
+    };
+    super::print(&text).map(|_| ())
+}

@@ -1,0 +1,310 @@
+//! What a curve begins with: from the command line, or from the directory of one that goes on.
+
+use crate::cli::{ClockArg, CurveArgs};
+use crate::commands::run;
+use crate::company::Company;
+use crate::exit::Stopped;
+use crate::points::{Ground, files_of};
+use crate::workload;
+use plimsoll_engine::Settings;
+use plimsoll_plan::{Bytes, OnError, Plan, counted, show_duration};
+use plimsoll_points::{Loads, StopRules};
+use plimsoll_results::{
+    CURVE_SCHEMA, ClockKind, CurveState, CurveWriter, Environment, LoadCurve, Program, Target,
+};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A curve before its first point, or before the next.
+pub(super) struct Ready {
+    pub(super) ground: Ground,
+    place: Place,
+}
+
+/// Where the results go.
+enum Place {
+    /// To a new directory below this one.
+    New {
+        root: PathBuf,
+        curve: Box<LoadCurve>,
+        started: SystemTime,
+    },
+    /// To this one, which was begun before.
+    Resumed(Box<CurveWriter>),
+}
+
+impl Ready {
+    /// The results, with nothing measured yet or what was measured before.
+    pub(super) fn open(self) -> Result<CurveWriter, Stopped> {
+        match self.place {
+            Place::Resumed(writer) => Ok(*writer),
+            Place::New {
+                root,
+                curve,
+                started,
+            } => CurveWriter::create(&root, *curve, started).map_err(|e| {
+                Stopped::usage(format!(
+                    "{e}; --results chooses another place for the results"
+                ))
+            }),
+        }
+    }
+}
+
+/// Reads what is asked for; rank 0 calls this.
+pub(super) fn ready(args: &CurveArgs, company: &Company) -> Result<Ready, Stopped> {
+    match &args.resume {
+        Some(dir) => resumed(dir, company),
+        None => new(args, company),
+    }
+}
+
+fn new(args: &CurveArgs, company: &Company) -> Result<Ready, Stopped> {
+    let loads = loads(args)?;
+    let plan = plan(args, &loads)?;
+    let ground = Ground {
+        target: args.how.target.clone(),
+        is_virtual: args.how.clock == ClockArg::Virtual,
+        lanes: args.how.lanes.map(u64::from),
+        interval: args.how.interval,
+        plan,
+    };
+    let settings = ground.settings();
+    if args.monitor.is_some() && !args.how.allow_system {
+        return Err(Stopped::usage(
+            "--monitor runs a program of yours at each point: allow it with --allow-system",
+        ));
+    }
+    run::refuse_results_among_files(&args.results, &ground.plan, &settings)?;
+    let look = plimsoll_engine::preflight(&ground.plan, &settings).map_err(Stopped::usage)?;
+    if !look.refusals.is_empty() {
+        return Err(Stopped::usage(look.refusals.join("\n")));
+    }
+    let started = SystemTime::now();
+    let curve = curve(args, &ground, &loads, look.target, company.size(), started);
+    Ok(Ready {
+        place: Place::New {
+            root: args.results.clone(),
+            curve: Box::new(curve),
+            started,
+        },
+        ground,
+    })
+}
+
+fn loads(args: &CurveArgs) -> Result<Loads, Stopped> {
+    let loads = match (&args.load, args.points, args.max) {
+        (Some(text), _, _) => Loads::parse("--load", text),
+        (None, Some(points), Some(max)) => Loads::even(points, max),
+        _ => {
+            return Err(Stopped::usage(
+                "which loads? Give --load 10,20,30, or --load 10..100/10, or --points 10 --max \
+                 100",
+            ));
+        }
+    };
+    loads.map_err(workload::diagnosed)
+}
+
+/// The Plan of the greatest load.
+fn plan(args: &CurveArgs, loads: &Loads) -> Result<Plan, Stopped> {
+    let name = args.workload.as_deref().unwrap_or_default();
+    let found = workload::find(name)?;
+    let reading = workload::parse(&found)?;
+    let mut overrides = workload::changes(&args.how);
+    let one = reading.lower(&found, &overrides)?;
+    if one.metric.is_none() {
+        return Err(Stopped::usage(format!(
+            "`{name}` has no business metric to be a load of: load points are for operation mixes \
+             such as `vda` (`plimsoll list` names them); `plimsoll run {name}` runs it once"
+        )));
+    }
+    overrides.load = Some(loads.greatest());
+    overrides.most = Some(loads.greatest());
+    // An error that is counted makes its point invalid, and the curve goes on.
+    overrides.options.on_error = args.how.on_error.map_or(OnError::Count, Into::into);
+    let mut plan = reading.lower(&found, &overrides)?;
+    if let Some(metric) = &mut plan.metric {
+        let c = &mut metric.criteria;
+        c.latency = args.latency_limit.or(c.latency);
+        c.process_percent = args.process_share.map_or(c.process_percent, percent);
+        c.total_percent = args.rate_share.map_or(c.total_percent, percent);
+    }
+    Ok(plan)
+}
+
+/// A share in percent, to the digits a person writes.
+fn percent(share: f64) -> f64 {
+    (share * 1e8).round() / 1e6
+}
+
+/// Warm-up and measured time of a Plan.
+fn times(plan: &Plan) -> (Duration, Duration) {
+    use plimsoll_plan::{Phase, Until};
+    let mut times = [Duration::ZERO; 2];
+    let mut window = 0;
+    for phase in &plan.script {
+        match phase {
+            Phase::OpenWindow => window = 1,
+            Phase::Wait {
+                until: Until::Elapsed { time },
+                ..
+            } => times[window] += *time,
+            _ => {}
+        }
+    }
+    (times[0], times[1])
+}
+
+fn curve(
+    args: &CurveArgs,
+    ground: &Ground,
+    loads: &Loads,
+    target: String,
+    ranks: u32,
+    started: SystemTime,
+) -> LoadCurve {
+    let plan = &ground.plan;
+    let metric = plan.metric.as_ref();
+    let (warmup, time) = times(plan);
+    let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    LoadCurve {
+        schema: CURVE_SCHEMA,
+        workload: plan.name.clone(),
+        metric: metric.map(|m| m.name.clone()).unwrap_or_default(),
+        scale: metric.map_or(1.0, |m| m.scale),
+        comparable: !metric.is_some_and(|m| m.is_scaled()),
+        seed: plan.seed,
+        started: stamp.to_string(),
+        loads: loads.as_slice().to_vec(),
+        warmup_s: warmup.as_secs_f64(),
+        time_s: time.as_secs_f64(),
+        criteria: metric.map(|m| m.criteria.clone()).unwrap_or_default(),
+        stop_rules: StopRules {
+            invalid_in_a_row: (args.after_invalid > 0).then_some(args.after_invalid),
+            falling: !args.past_peak,
+        },
+        state: CurveState::Unfinished,
+        stopped: None,
+        points: vec![],
+        ort_ms: None,
+        ort_2008_ms: None,
+        peak: None,
+        load_line: None,
+        knee: None,
+        usl: None,
+        program: Program {
+            name: "plimsoll".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        },
+        target: Target {
+            url: ground.target.clone(),
+            description: target,
+        },
+        clock: match ground.is_virtual {
+            true => ClockKind::Virtual,
+            false => ClockKind::Real,
+        },
+        lanes: ground.lanes,
+        interval_s: ground.interval.as_secs_f64(),
+        ranks,
+        monitor: args.monitor.as_deref().map(absolute),
+        keep: plan.options.keep,
+        notes: plan.notes.clone(),
+        environment: environment(plan, &ground.settings()),
+        plan: plan.clone(),
+    }
+}
+
+/// A path that means the same in another directory.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn environment(plan: &Plan, settings: &Settings) -> Environment {
+    run::environment(plan, settings)
+}
+
+/// A curve that goes on.
+fn resumed(dir: &Path, company: &Company) -> Result<Ready, Stopped> {
+    let writer = CurveWriter::resume(dir).map_err(Stopped::usage)?;
+    let curve = writer.curve();
+    if !curve.state.can_resume() {
+        return Err(Stopped::usage(format!(
+            "the curve in {} has come to its end: there is nothing to go on with",
+            dir.display()
+        )));
+    }
+    if curve.ranks != company.size() {
+        return Err(Stopped::usage(format!(
+            "the curve was begun by {} and there {}: --processes, or the launcher, has to start \
+             as many",
+            counted(u64::from(curve.ranks), "process", "processes"),
+            match company.size() {
+                1 => "is 1 now".to_owned(),
+                n => format!("are {n} now"),
+            }
+        )));
+    }
+    let ground = Ground {
+        plan: curve.plan.clone(),
+        target: curve.target.url.clone(),
+        is_virtual: curve.clock == ClockKind::Virtual,
+        lanes: curve.lanes,
+        interval: Duration::try_from_secs_f64(curve.interval_s).unwrap_or(Duration::from_secs(1)),
+    };
+    Ok(Ready {
+        ground,
+        place: Place::Resumed(Box::new(writer)),
+    })
+}
+
+/// The first line: what is measured, and about how long that takes.
+pub(super) fn headline(curve: &LoadCurve, ground: &Ground, ranks: u32) -> String {
+    let missing = curve.missing();
+    let points = counted(missing.len() as u64, "load point", "load points");
+    let points = match missing.len() == curve.loads.len() {
+        true => points,
+        false => format!("{points} left"),
+    };
+    let range = match missing[..] {
+        [] => String::new(),
+        [only] => format!(" at {only} {}", curve.metric),
+        [first, .., last] => format!(" from {first} to {last} {}", curve.metric),
+    };
+    let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
+    let clock = match ground.is_virtual {
+        true => " of virtual time",
+        false => "",
+    };
+    let files = files_of(ground);
+    let filling = match plimsoll_target::keeps_files(&ground.target) {
+        true => format!(" and what making {} takes", Bytes(data_of(&ground.plan))),
+        false => String::new(),
+    };
+    let scaled = match curve.comparable {
+        true => "",
+        false => " (scaled: not comparable)",
+    };
+    let ranks = match ranks {
+        1 => String::new(),
+        n => format!(", {n} ranks"),
+    };
+    format!(
+        "{}{scaled}: {points}{range}, each {} of warm-up and {} measured: about {}{clock}\
+         {filling}; {files}, target {}{ranks}",
+        curve.workload,
+        length(curve.warmup_s),
+        length(curve.time_s),
+        length((curve.warmup_s + curve.time_s) * missing.len() as f64),
+        ground.target
+    )
+}
+
+/// Bytes of data files of the greatest load.
+fn data_of(plan: &Plan) -> u64 {
+    plan.metric.as_ref().map_or(0, |m| {
+        let data = m.data as f64 * m.load as f64 * m.scale;
+        data.round() as u64
+    })
+}

@@ -1,0 +1,197 @@
+//! Load points: loads of one workload, measured one after the other on one data set.
+
+use crate::cli::Format;
+use crate::company::{Company, Silent};
+use crate::console;
+use crate::convert::{self, Circumstances};
+use crate::exit::{Exit, Stopped};
+use crate::monitor::{Monitor, Phase, Watched};
+use crate::screen::Screen;
+use crate::{commands::run, workload};
+use plimsoll_engine::{ClockKind, Settings, Stop};
+use plimsoll_plan::Plan;
+use plimsoll_results::{ResultsError, Run, RunDir, RunWriter};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, SystemTime};
+
+/// What every load of a workload is measured with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ground {
+    /// The Plan of the greatest load, whose trees of files the others use parts of.
+    pub plan: Plan,
+    /// URL of the target.
+    pub target: String,
+    /// Whether time is virtual.
+    pub is_virtual: bool,
+    /// Threads that drive the workers, if their number was asked for.
+    pub lanes: Option<u64>,
+    /// Length of an interval of the series.
+    pub interval: Duration,
+}
+
+impl Ground {
+    /// How the engine is to run a load.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            target: self.target.clone(),
+            clock: match self.is_virtual {
+                true => ClockKind::Virtual,
+                false => ClockKind::Real,
+            },
+            lanes: self.lanes.and_then(|n| usize::try_from(n).ok()),
+            interval: self.interval,
+        }
+    }
+
+    /// The Plan of a load. Its files stay where they are, for the next one.
+    fn at(&self, load: u64) -> Result<Plan, Stopped> {
+        let mut plan = self
+            .plan
+            .at_load(load)
+            .ok_or_else(|| Stopped::usage(format!("the files are not laid out for load {load}")))?;
+        plan.options.keep = true;
+        Ok(plan)
+    }
+
+    /// Removes the files of all loads; a sentence if that fails.
+    pub fn clean(&self) -> Result<(), String> {
+        if !plimsoll_target::keeps_files(&self.target) {
+            return Ok(());
+        }
+        match plimsoll_engine::clean(&self.plan.place.dir, &self.settings(), false) {
+            Ok(_) => Ok(()),
+            Err(e) => Err(format!("the files could not be removed: {e}")),
+        }
+    }
+}
+
+/// How much is said, and in which form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manner {
+    /// What is printed at the end.
+    pub format: Format,
+    /// Whether nothing else is.
+    pub quiet: bool,
+    /// Whether the results of each rank are kept too.
+    pub per_rank: bool,
+}
+
+impl Manner {
+    /// Says a line, where it does not disturb what is printed at the end.
+    pub fn say(&self, line: &str) {
+        match (self.quiet, self.format) {
+            (true, _) => {}
+            // Nobody need read it.
+            (false, Format::Text) => _ = console::out(&format!("{line}\n")),
+            (false, Format::Json) => console::err(&format!("{line}\n")),
+        }
+    }
+}
+
+/// Measures loads, one after the other. Every rank has one; rank 0 chooses the loads.
+pub struct Points<'a> {
+    /// The ranks.
+    pub company: &'a Company,
+    /// What is measured.
+    pub ground: &'a Ground,
+    /// Asked to stop by Ctrl-C.
+    pub stop: &'a Stop,
+    /// How much is said.
+    pub manner: Manner,
+    /// Is told of the phases; only at rank 0.
+    pub monitor: Option<Monitor>,
+}
+
+/// What came of measuring a load.
+pub struct MeasuredLoad {
+    /// The run.
+    pub run: Run,
+    /// Its results, or why they could not be written.
+    pub dir: Result<RunDir, ResultsError>,
+    /// What went wrong with calls of the monitor.
+    pub notes: Vec<String>,
+}
+
+impl Points<'_> {
+    /// Measures a load; rank 0 calls this. `writer` makes the place for the results of a Plan.
+    ///
+    /// # Errors
+    /// When the run was refused, or another rank is lost: nothing was measured.
+    pub fn measure(
+        &mut self,
+        load: u64,
+        writer: impl FnOnce(
+            &Plan,
+            SystemTime,
+            plimsoll_results::ClockKind,
+        ) -> Result<RunWriter, ResultsError>,
+    ) -> Result<MeasuredLoad, Stopped> {
+        self.company.share(|| Ok(Some(load)))?;
+        let (plan, settings) = (self.ground.at(load)?, self.ground.settings());
+        if let Some(monitor) = &mut self.monitor {
+            monitor.tell_and_wait(load, Phase::Init);
+        }
+        let c = run::circumstances(&plan, &settings, self.company);
+        let writer = writer(&plan, c.started, c.clock).map_err(Stopped::failed)?;
+        let Manner { format, quiet, .. } = self.manner;
+        let mut screen = Screen::new(format, quiet, &plan, writer, self.stop.clone());
+        let mut watched = Watched {
+            observer: &mut screen,
+            monitor: self.monitor.as_mut(),
+            load,
+        };
+        let ranks = self.company.ranks();
+        let ran = plimsoll_engine::run_ranks(&plan, &settings, self.stop, &mut watched, ranks);
+        let outcome = run::settled(ran);
+        let mut notes = Vec::new();
+        if let Some(monitor) = &mut self.monitor {
+            monitor.tell_and_wait(load, Phase::End);
+            notes = monitor.take_notes();
+        }
+        let each = self.manner.per_rank.then_some(self.company);
+        let (run, dir) = run::write(screen, outcome?, c, each);
+        Ok(MeasuredLoad { run, dir, notes })
+    }
+
+    /// Ends the measuring at all ranks; rank 0 calls this after the last load.
+    pub fn end(&self) {
+        // A rank that is gone has ended already.
+        let _ = self.company.share(|| Ok(None::<u64>));
+    }
+
+    /// What the ranks but rank 0 do: they measure the loads that it chooses.
+    pub fn follow(&self) -> Result<Exit, Stopped> {
+        let settings = self.ground.settings();
+        // Rank 0 says what there is to say, also of errors.
+        while let Some(load) = self.company.share(|| Ok(None::<u64>))? {
+            let plan = self.ground.at(load)?;
+            let c = run::circumstances(&plan, &settings, self.company);
+            let ranks = self.company.ranks();
+            let ran = plimsoll_engine::run_ranks(&plan, &settings, self.stop, &mut Silent, ranks);
+            let Ok(outcome) = ran else {
+                return Ok(Exit::Valid);
+            };
+            if self.manner.per_rank {
+                let environment = run::environment(&plan, &settings);
+                let c = Circumstances { environment, ..c };
+                let own = Run::assemble(convert::measured(outcome, c));
+                self.company.collect(own.to_json(), |_, _| ())?;
+            }
+        }
+        Ok(Exit::Valid)
+    }
+}
+
+/// Where the files of a Plan go and what becomes of them, for the first line.
+pub fn files_of(ground: &Ground) -> String {
+    let plan = &ground.plan;
+    if !plimsoll_target::keeps_files(&ground.target) {
+        return "no files".into();
+    }
+    let fate = match (plan.options.keep, plan.place.temporary) {
+        (true, _) => "kept afterwards",
+        (false, true) => "a new directory, removed afterwards",
+        (false, false) => "removed afterwards",
+    };
+    format!("files in {} ({fate})", workload::place(plan))
+}
