@@ -39,7 +39,16 @@ pub struct RunWriter {
 }
 
 /// A root that did not exist before; removed if nothing came to be in it.
-struct MadeRoot(PathBuf);
+pub(crate) struct MadeRoot(PathBuf);
+
+impl MadeRoot {
+    /// Makes a root if it is missing.
+    pub(crate) fn make(root: &Path) -> Result<Option<Self>, ResultsError> {
+        let made = (!root.exists()).then(|| Self(root.to_owned()));
+        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
+        Ok(made)
+    }
+}
 
 impl Drop for MadeRoot {
     fn drop(&mut self) {
@@ -80,8 +89,7 @@ impl RunWriter {
         started: SystemTime,
         clock: ClockKind,
     ) -> Result<Self, ResultsError> {
-        let made_root = (!root.exists()).then(|| MadeRoot(root.to_owned()));
-        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
+        let made_root = MadeRoot::make(root)?;
         let dir = Hidden::create(root)?;
         let base = match clock {
             ClockKind::Real => started,

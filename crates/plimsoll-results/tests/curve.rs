@@ -339,7 +339,9 @@ fn a_run_that_was_interrupted_is_no_point() {
 #[test]
 fn a_curve_that_was_refused_leaves_nothing() {
     let root = tempfile::tempdir().unwrap();
-    let writer = CurveWriter::create(root.path(), empty(), SystemTime::now()).unwrap();
+    let results = root.path().join("results");
+    let writer = CurveWriter::create(&results, empty(), SystemTime::now()).unwrap();
+    assert_eq!(std::fs::read_dir(&results).unwrap().count(), 1);
     writer.withdraw().unwrap();
     assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
 }

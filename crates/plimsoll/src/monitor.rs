@@ -60,19 +60,12 @@ impl Monitor {
     /// # Errors
     /// A sentence if there is no such program.
     pub fn new(program: &Path, workload: &str, stop: &Stop) -> Result<Self, String> {
-        let shown = program.display();
-        let meta = std::fs::metadata(program)
-            .map_err(|e| format!("cannot use the monitor {shown}: {e}"))?;
-        if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 {
-            return Err(format!(
-                "the monitor {shown} is no program: it must be a file that may be executed \
-                 (`chmod +x`)"
-            ));
-        }
+        Self::check(program)?;
         let caller = Caller {
             program: program.to_owned(),
             workload: workload.to_owned(),
             stop: stop.clone(),
+            limit: LIMIT,
         };
         let (calls, queue) = channel::<(u64, Phase)>();
         let (answer, answers) = channel();
@@ -91,6 +84,23 @@ impl Monitor {
             notes: vec![],
             thread: Some(thread.map_err(|e| format!("cannot start a thread: {e}"))?),
         })
+    }
+
+    /// Looks whether there is such a program.
+    ///
+    /// # Errors
+    /// A sentence if there is not.
+    pub fn check(program: &Path) -> Result<(), String> {
+        let shown = program.display();
+        let meta = std::fs::metadata(program)
+            .map_err(|e| format!("cannot use the monitor {shown}: {e}"))?;
+        match meta.is_file() && meta.permissions().mode() & 0o111 != 0 {
+            true => Ok(()),
+            false => Err(format!(
+                "the monitor {shown} is no program: it must be a file that may be executed \
+                 (`chmod +x`)"
+            )),
+        }
     }
 
     /// Has the program called; does not wait for it.
@@ -128,6 +138,7 @@ struct Caller {
     program: PathBuf,
     workload: String,
     stop: Stop,
+    limit: Duration,
 }
 
 impl Caller {
@@ -161,7 +172,7 @@ impl Caller {
             }
             let limit = match self.stop.is_requested() {
                 true => LIMIT_AT_THE_END,
-                false => LIMIT,
+                false => self.limit,
             };
             if begun.elapsed() >= limit {
                 if let Some(group) = Pid::from_raw(child.id() as i32) {
@@ -197,5 +208,86 @@ impl<O: Observer> Observer for Watched<'_, O> {
             monitor.tell(self.load, phase);
         }
         self.observer.event(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(dir: &Path, script: &str, limit: Duration) -> Caller {
+        let program = dir.join("monitor");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        Caller {
+            program,
+            workload: "users".into(),
+            stop: Stop::default(),
+            limit,
+        }
+    }
+
+    #[test]
+    fn a_call_says_workload_load_and_phase() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let script = format!("echo \"$# $*\" > {}", log.display());
+        let caller = caller(dir.path(), &script, LIMIT);
+        assert_eq!(caller.call(7, Phase::Init), None);
+        assert_eq!(std::fs::read_to_string(log).unwrap(), "3 users 7 INIT\n");
+    }
+
+    #[test]
+    fn a_call_that_hangs_is_ended_with_what_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid = dir.path().join("pid");
+        let script = format!("sleep 1000 & echo $! > {}; wait", pid.display());
+        let mut caller = caller(dir.path(), &script, Duration::from_secs(2));
+        let note = caller.call(7, Phase::Warm).unwrap();
+        assert_eq!(note, "load 7: the monitor was ended after 2 s at WARM");
+        let pid = std::fs::read_to_string(pid).unwrap();
+        let gone = |pid: &str| {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+            // Nobody may have taken note of its end yet.
+            stat.map_or(true, |s| s.contains(") Z "))
+        };
+        while !gone(&pid) {
+            std::thread::sleep(LOOK);
+        }
+        // At the end of a curve it has less time.
+        caller.limit = Duration::from_secs(3600);
+        caller.stop.request();
+        let note = caller.call(7, Phase::End).unwrap();
+        assert_eq!(note, "load 7: the monitor was ended after 2 s at END");
+    }
+
+    #[test]
+    fn a_call_that_fails_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let caller = caller(dir.path(), "exit 3", LIMIT);
+        let note = caller.call(2, Phase::Run).unwrap();
+        assert_eq!(note, "load 2: the monitor ended with exit status: 3 at RUN");
+        std::fs::remove_file(&caller.program).unwrap();
+        let note = caller.call(2, Phase::Run).unwrap();
+        assert!(note.contains("could not be called (No such file"), "{note}");
+    }
+
+    #[test]
+    fn calls_are_made_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let script = format!("echo $3 >> {}; [ $3 != WARM ] || exit 1", log.display());
+        let program = caller(dir.path(), &script, LIMIT).program;
+        let mut monitor = Monitor::new(&program, "users", &Stop::default()).unwrap();
+        monitor.tell_and_wait(1, Phase::Init);
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), "INIT\n");
+        assert_eq!(monitor.take_notes(), [""; 0]);
+        monitor.tell(1, Phase::Warm);
+        monitor.tell(1, Phase::Run);
+        monitor.tell_and_wait(1, Phase::End);
+        let said = std::fs::read_to_string(&log).unwrap();
+        assert_eq!(said, "INIT\nWARM\nRUN\nEND\n");
+        assert_eq!(monitor.take_notes().len(), 1);
+        assert!(Monitor::new(dir.path(), "users", &Stop::default()).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use super::crew::Crew;
 use super::marker::{self, Found, Others, TreeState};
 use super::{EngineError, Settings};
-use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, WorkerGroup};
+use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup};
 use plimsoll_target::{Purpose, Space, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
@@ -253,12 +253,13 @@ impl Preflight {
             let initial = layout.size_summary_of(made..end, true);
             let all = layout.size_summary_of(0..end, false);
             // On average the last block of a file is half empty.
-            self.bytes_at_most += all.total + all.files * (block / 2);
+            let bytes = |s: &SizeSummary| s.total.saturating_add(s.files.saturating_mul(block / 2));
+            self.bytes_at_most = self.bytes_at_most.saturating_add(bytes(&all));
             if self.reusable[i] {
                 continue;
             }
             files += initial.files;
-            self.bytes_needed += initial.total + initial.files * (block / 2);
+            self.bytes_needed = self.bytes_needed.saturating_add(bytes(&initial));
             let leaf_dirs = plan.leaf_dirs_used(id);
             let leaf_dirs = leaf_dirs.filter(|l| layout.starts_with_leaf_dir(*l as u32));
             let dirs = u64::from(layout.dirs()) + leaf_dirs.count() as u64;

@@ -1,7 +1,7 @@
 //! The curve directory.
 
 use super::{CURVE_FILE, CURVE_SCHEMA, CurvePoint, LoadCurve};
-use crate::dir::{name_of, publish};
+use crate::dir::{MadeRoot, name_of, publish};
 use crate::document;
 use crate::hidden::Hidden;
 use crate::{ClockKind, ResultsError, RunDir, RunWriter, Verdict};
@@ -61,6 +61,8 @@ pub struct CurveWriter {
     curve: LoadCurve,
     /// Holds the lock, which the system lifts when the process ends, however it does.
     _lock: File,
+    /// Goes again if the curve is withdrawn.
+    _made_root: Option<MadeRoot>,
 }
 
 impl CurveWriter {
@@ -74,7 +76,7 @@ impl CurveWriter {
         curve: LoadCurve,
         started: SystemTime,
     ) -> Result<Self, ResultsError> {
-        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
+        let made_root = MadeRoot::make(root)?;
         let hidden = Hidden::create(root)?;
         document::write_new(&hidden.path().join(CURVE_FILE), &curve.to_json())?;
         let name = name_of(&format!("{}-curve", curve.workload), started);
@@ -85,6 +87,7 @@ impl CurveWriter {
             dir: CurveDir { path },
             curve,
             _lock: lock,
+            _made_root: made_root,
         })
     }
 
@@ -103,6 +106,7 @@ impl CurveWriter {
             dir,
             curve,
             _lock: lock,
+            _made_root: None,
         };
         writer.adopt()?;
         Ok(writer)

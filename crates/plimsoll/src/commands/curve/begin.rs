@@ -4,6 +4,7 @@ use crate::cli::{ClockArg, CurveArgs};
 use crate::commands::run;
 use crate::company::Company;
 use crate::exit::Stopped;
+use crate::monitor::Monitor;
 use crate::points::{Ground, files_of};
 use crate::workload;
 use plimsoll_engine::Settings;
@@ -74,6 +75,9 @@ fn new(args: &CurveArgs, company: &Company) -> Result<Ready, Stopped> {
         return Err(Stopped::usage(
             "--monitor runs a program of yours at each point: allow it with --allow-system",
         ));
+    }
+    if let Some(program) = &args.monitor {
+        Monitor::check(program).map_err(Stopped::usage)?;
     }
     run::refuse_results_among_files(&args.results, &ground.plan, &settings)?;
     let look = plimsoll_engine::preflight(&ground.plan, &settings).map_err(Stopped::usage)?;

@@ -1,0 +1,558 @@
+//! Load curves through the command line: points, data sets that grow, what is invalid, what is
+//! resumed.
+
+mod common;
+#[path = "common/schema.rs"]
+mod schema;
+
+use common::{Bench, Ended, MARKER, started, tree};
+use plimsoll_results::{CurveDir, CurvePoint, CurveState, LoadCurve, Verdict};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Users of two processes, which look at 100 files of 4 KiB each, 50 times a second.
+const USERS: &str = r#"title = "looks"
+
+[metric]
+name = "users"
+
+[[component]]
+name = "looker"
+processes = 2
+rate = 50
+
+[component.mix]
+stat = 100
+
+[component.files]
+count = 100
+size = "4k"
+"#;
+
+/// Files of each user.
+const FILES: u64 = 200;
+
+/// On nothing, where every operation takes as long, in virtual time.
+fn virtually(latency: &str) -> [String; 2] {
+    [
+        format!("--target=null:?latency={latency}"),
+        "--clock=virtual".into(),
+    ]
+}
+
+/// `plimsoll curve` of the users, with results in the place and JSON on standard output.
+fn curve(bench: &Bench, more: &[&str]) -> Command {
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let mut command = bench.plimsoll(["curve", "users.toml", "--format=json", "--results"]);
+    command.arg(bench.path("results")).args(more);
+    command
+}
+
+/// The same in virtual time on nothing, 10 s a point.
+fn virtual_curve(bench: &Bench, latency: &str, more: &[&str]) -> Ended {
+    let mut command = curve(bench, &["--time=10s", "--warmup=1s"]);
+    command.args(virtually(latency)).args(more);
+    Ended::of(command)
+}
+
+/// The same on files of [`Bench::work`], as quick as can be.
+fn quick_curve(bench: &Bench, more: &[&str]) -> Command {
+    let mut command = curve(
+        bench,
+        &["--time=300ms", "--warmup=100ms", "--interval=100ms"],
+    );
+    command.arg("--dir").arg(bench.work()).args(more);
+    command
+}
+
+fn resume(bench: &Bench, dir: &CurveDir) -> Ended {
+    let resume = ["curve", "--format=json", "--resume"];
+    let mut command = bench.plimsoll(resume);
+    command.arg(dir.path());
+    Ended::of(command)
+}
+
+#[track_caller]
+fn parsed(ended: &Ended) -> LoadCurve {
+    let curve = serde_json::from_str(&ended.stdout);
+    curve.unwrap_or_else(|e| panic!("no curve.json: {e}\n{}\n{}", ended.stdout, ended.stderr))
+}
+
+/// The only curve directory there is.
+#[track_caller]
+fn directory(bench: &Bench) -> CurveDir {
+    let dirs = bench.results();
+    assert_eq!(dirs.len(), 1, "{dirs:?}");
+    CurveDir::at(dirs[0].path())
+}
+
+/// Entries of a curve directory, hidden ones too, in order.
+fn entries(dir: &CurveDir) -> Vec<String> {
+    let entries = std::fs::read_dir(dir.path()).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn loads(curve: &LoadCurve) -> Vec<u64> {
+    curve.points.iter().map(|p| p.load).collect()
+}
+
+fn verdicts(curve: &LoadCurve) -> Vec<Verdict> {
+    curve.points.iter().map(|p| p.verdict).collect()
+}
+
+/// Writes a monitor; `$1` is the workload, `$2` the load, `$3` the phase.
+fn monitor(bench: &Bench, script: &str) -> PathBuf {
+    let path = bench.path("monitor.sh");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn a_curve_on_nothing_is_what_arithmetic_says() {
+    let bench = Bench::on_tmpfs();
+    let ended = virtual_curve(&bench, "10ms", &["--load=1,2..4/2,8"]).expect_code(0);
+    let curve = parsed(&ended);
+    assert_eq!(
+        (curve.state, loads(&curve)),
+        (CurveState::Complete, vec![1, 2, 4, 8])
+    );
+    for p in &curve.points {
+        // Two processes a user, 50 operations a second each, for 10 s; one may be under way.
+        let asked = 100.0 * p.load as f64;
+        assert_eq!(p.asked_ops_per_s, Some(asked));
+        assert!((p.achieved - asked).abs() <= 0.2 * p.load as f64, "{p:?}");
+        assert_eq!(
+            (p.latency_ms, p.service_ms, p.max_ms),
+            (10.0, 10.0, Some(10.0))
+        );
+        assert_eq!((p.verdict, p.errors, p.window_s), (Verdict::Valid, 0, 10.0));
+        assert!(
+            p.criteria.len() >= 4 && p.criteria.iter().all(|c| c.met),
+            "{:?}",
+            p.criteria
+        );
+    }
+    assert!((curve.ort_ms.unwrap() - 10.0).abs() < 1e-9);
+    // A triangle from the origin, then a rectangle.
+    let (first, last) = (curve.points[0].achieved, curve.points[3].achieved);
+    let area = 10.0 * first / 2.0 + 10.0 * (last - first);
+    assert!((curve.ort_2008_ms.unwrap() - area / last).abs() < 1e-9);
+    assert_eq!(
+        (curve.load_line, curve.peak, curve.knee),
+        (Some(8), Some(8), None)
+    );
+    assert!(curve.comparable && curve.stopped.is_none());
+    assert_eq!((curve.warmup_s, curve.time_s), (1.0, 10.0));
+
+    let dir = directory(&bench);
+    assert_eq!(dir.read().unwrap(), curve);
+    let names: Vec<String> = [(1, 1), (2, 2), (3, 4), (4, 8)]
+        .map(|(n, load)| format!("point-0{n}-load-{load}"))
+        .into();
+    assert_eq!(
+        entries(&dir),
+        [vec!["curve.json".to_owned()], names].concat()
+    );
+    for point in &curve.points {
+        let run = dir.run(point).read().unwrap();
+        assert_eq!(&CurvePoint::of(&run, point.load, &point.run), point);
+        assert_eq!(run.mix.unwrap().load, point.load);
+        assert!(!dir.run(point).read_histograms().unwrap().is_empty());
+        // All points are laid out alike.
+        assert_eq!(run.plan.filesets, curve.plan.filesets);
+    }
+    let schema = serde_json::from_str(&plimsoll_results::curve_schema()).unwrap();
+    let value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(schema::faults(&schema, &value), [""; 0]);
+
+    // Once more: the same figures, in a directory of their own.
+    let again = virtual_curve(&bench, "10ms", &["--load=1,2,4,8"]).expect_code(0);
+    let figures = |curve: LoadCurve| {
+        let points = curve.points.into_iter();
+        let points: Vec<CurvePoint> = points
+            .map(|p| CurvePoint {
+                started: String::new(),
+                ..p
+            })
+            .collect();
+        (points, curve.ort_ms, curve.usl)
+    };
+    assert_eq!(figures(parsed(&again)), figures(curve));
+    assert_eq!(bench.results().len(), 2);
+}
+
+#[test]
+fn the_report_of_a_curve() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let mut command = bench.plimsoll(["curve", "users.toml", "--points=4", "--max=8"]);
+    command
+        .args([
+            "--time=10s",
+            "--warmup=1s",
+            "--scale=0.5",
+            "--latency-limit=5ms",
+        ])
+        .args(virtually("10ms"))
+        .env("COLUMNS", "100");
+    let ended = Ended::of(command).expect_code(3);
+    let stamp = regex::Regex::new(r"users-curve-\d{8}-\d{6}").unwrap();
+    insta::assert_snapshot!(stamp.replace_all(&ended.stdout, "users-curve-DATE-TIME"));
+}
+
+#[test]
+fn points_that_are_not_carried_are_kept_with_their_reasons() {
+    let bench = Bench::on_tmpfs();
+    // A process that needs 30 ms an operation does 33 of the 50 a second it is asked for.
+    let ended = virtual_curve(&bench, "30ms", &["--load=1..4"]).expect_code(3);
+    let curve = parsed(&ended);
+    assert_eq!(verdicts(&curve), [Verdict::Invalid; 2]);
+    assert_eq!(curve.state, CurveState::Stopped);
+    assert_eq!(curve.stopped.as_ref().unwrap().code, "invalid_in_a_row");
+    assert_eq!(
+        (curve.load_line, curve.peak, curve.ort_ms),
+        (None, None, None)
+    );
+    for p in &curve.points {
+        let codes: Vec<&str> = p.reasons.iter().map(|r| r.code.as_str()).collect();
+        assert_eq!(codes, ["process_rate", "total_rate"]);
+        let met: Vec<(&str, bool)> = p
+            .criteria
+            .iter()
+            .map(|c| (c.code.as_str(), c.met))
+            .collect();
+        assert_eq!(
+            met[..3],
+            [
+                ("process_rate", false),
+                ("total_rate", false),
+                ("errors", true)
+            ]
+        );
+        assert!((p.slowest_percent.unwrap() - 66.6).abs() < 1.0, "{p:?}");
+    }
+    // To the end, if that is asked for.
+    let all = virtual_curve(&bench, "30ms", &["--load=1..4", "--after-invalid=0"]).expect_code(3);
+    let all = parsed(&all);
+    assert_eq!(
+        (loads(&all), all.state),
+        (vec![1, 2, 3, 4], CurveState::Complete)
+    );
+    // And carried, if less is asked for.
+    let lenient = ["--load=1..4", "--rate-share=0.6", "--process-share=0.6"];
+    let lenient = parsed(&virtual_curve(&bench, "30ms", &lenient).expect_code(0));
+    assert_eq!((lenient.load_line, lenient.points.len()), (Some(4), 4));
+    assert_eq!(lenient.criteria.total_percent, 60.0);
+    assert_eq!(lenient.criteria.process_percent, 60.0);
+    // A limit of the latency.
+    let limited = ["--load=1,2", "--latency-limit=5ms"];
+    let limited = parsed(&virtual_curve(&bench, "10ms", &limited).expect_code(3));
+    let reasons = &limited.points[0].reasons;
+    assert_eq!((reasons.len(), reasons[0].code.as_str()), (1, "latency"));
+}
+
+#[test]
+fn the_data_set_grows_from_point_to_point_and_goes_at_the_end() {
+    let bench = Bench::on_tmpfs();
+    let work = bench.work();
+    let log = bench.path("log");
+    let script = monitor(
+        &bench,
+        &format!(
+            "echo $1 $2 $3 $(find {} -type f ! -name .plimsoll 2>/dev/null | wc -l) >> {}
+             [ \"$2 $3\" != '4 RUN' ] || exit 9",
+            work.display(),
+            log.display()
+        ),
+    );
+    let mut command = quick_curve(&bench, &["--load=1,2,4", "--allow-system", "--monitor"]);
+    command.arg(&script);
+    let curve = parsed(&Ended::of(command));
+    assert_eq!(curve.state, CurveState::Complete, "{:?}", curve.stopped);
+    let mut expected = Vec::new();
+    let mut before = 0;
+    for load in [1, 2, 4] {
+        for (phase, load_of) in [
+            ("INIT", before),
+            ("WARM", load),
+            ("RUN", load),
+            ("END", load),
+        ] {
+            expected.push(format!("users {load} {phase} {}", load_of * FILES));
+        }
+        before = load;
+    }
+    let said = std::fs::read_to_string(log).unwrap();
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+    // A monitor that fails is a note.
+    let notes: Vec<&str> = curve.notes.iter().map(|n| n.text.as_str()).collect();
+    assert_eq!(
+        notes,
+        ["load 4: the monitor ended with exit status: 9 at RUN"]
+    );
+    let known = ["results", "users.toml", "monitor.sh", "log"];
+    assert_eq!(bench.left_but(&known), [""; 0]);
+}
+
+#[test]
+fn a_point_that_fails_in_the_middle_does_not_end_the_curve() {
+    let bench = Bench::on_tmpfs();
+    let script = monitor(
+        &bench,
+        &format!(
+            "[ \"$2 $3\" != '2 WARM' ] || rm -r {}/looker-data/*",
+            bench.work().display()
+        ),
+    );
+    let args = [
+        "--load=1,2,3",
+        "--allow-system",
+        "--past-peak",
+        "--warmup=1s",
+        "--time=2s",
+        "--keep",
+        "--monitor",
+    ];
+    let mut command = curve(&bench, &args);
+    command.arg(&script).arg("--dir").arg(bench.work());
+    let curve = parsed(&Ended::of(command));
+    let second = &curve.points[1];
+    assert_eq!((second.verdict, curve.points.len()), (Verdict::Invalid, 3));
+    assert!(second.errors > 0);
+    let failed = second.criteria.iter().find(|c| c.code == "errors").unwrap();
+    assert!(
+        !failed.met && failed.text.contains("operations failed"),
+        "{failed:?}"
+    );
+    // What the second lost was made again for the third.
+    assert_eq!(curve.points[2].errors, 0);
+    let (files, _) = tree(&bench.work());
+    assert_eq!(files.len() as u64, 3 * FILES);
+    assert!(files.values().all(|size| *size == 4096));
+    // Another curve finds what this one kept; the greatest load is the same.
+    let again = quick_curve(&bench, &["--load=1,3"]);
+    let again = parsed(&Ended::of(again));
+    let first = directory_of(&bench, 1)
+        .run(&again.points[0])
+        .read()
+        .unwrap();
+    assert!(
+        first.populated.iter().all(|p| p.reused),
+        "{:?}",
+        first.populated
+    );
+    assert!(!bench.work().exists());
+}
+
+/// The curve directory of this number, in the order they were begun.
+fn directory_of(bench: &Bench, number: usize) -> CurveDir {
+    CurveDir::at(bench.results()[number].path())
+}
+
+#[test]
+fn a_curve_that_was_killed_goes_on() {
+    let bench = Bench::on_tmpfs();
+    let mut command = quick_curve(&bench, &["--load=1,2,3"]);
+    let script = monitor(&bench, "[ \"$2 $3\" != '2 RUN' ] || kill -KILL $PPID");
+    command.arg("--allow-system").arg("--monitor").arg(&script);
+    let ended = Ended::of(command);
+    assert_eq!(ended.code, None, "{}", ended.stderr);
+    let dir = directory(&bench);
+    let killed = dir.read().unwrap();
+    assert_eq!(
+        (killed.state, loads(&killed)),
+        (CurveState::Unfinished, vec![1])
+    );
+    assert!(bench.work().join(MARKER).exists());
+    // The second point is measured anew, on the files that are there.
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    let whole = parsed(&resume(&bench, &dir));
+    assert_eq!(loads(&whole), [1, 2, 3]);
+    assert_eq!(whole.points[0], killed.points[0]);
+    let second = dir.run(&whole.points[1]).read().unwrap();
+    assert!(
+        second.populated.iter().all(|p| p.reused),
+        "{:?}",
+        second.populated
+    );
+    let names = [
+        "curve.json",
+        "point-01-load-1",
+        "point-02-load-2",
+        "point-03-load-3",
+    ];
+    assert_eq!(entries(&dir), names);
+    assert!(!bench.work().exists());
+    // It has come to its end.
+    let refused = resume(&bench, &dir).refusal();
+    assert!(refused.contains("has come to its end"), "{refused}");
+    assert_eq!(dir.read().unwrap(), whole);
+}
+
+#[test]
+fn an_interrupted_curve_goes_on() {
+    let bench = Bench::on_tmpfs();
+    let command = {
+        let mut command = curve(&bench, &["--time=1h", "--warmup=0s", "--load=1,2"]);
+        command.arg("--dir").arg(bench.work());
+        command
+    };
+    let going = started(command, "measuring");
+    going.interrupt();
+    let ended = going.end().expect_code(130);
+    let interrupted = parsed(&ended);
+    assert_eq!(
+        (interrupted.state, loads(&interrupted)),
+        (CurveState::Interrupted, vec![])
+    );
+    let dir = directory(&bench);
+    assert_eq!(dir.read().unwrap(), interrupted);
+    assert_eq!(entries(&dir), ["curve.json", "point-01-load-1-interrupted"]);
+    let run = plimsoll_results::RunDir::at(&dir.path().join("point-01-load-1-interrupted"));
+    assert_eq!(run.read().unwrap().validity.verdict, Verdict::Interrupted);
+    // Its files wait for it to go on.
+    assert_eq!(tree(&bench.work()).0.len() as u64, FILES);
+    let mut command = bench.plimsoll(["curve", "--resume"]);
+    command.arg(dir.path());
+    let again = started(command, "measuring");
+    again.interrupt();
+    again.end().expect_code(130);
+    assert_eq!(entries(&dir).len(), 3);
+    Ended::of(bench.plimsoll([std::ffi::OsStr::new("clean"), bench.work().as_os_str()]))
+        .expect_code(0);
+    assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+}
+
+#[test]
+fn an_interrupt_between_points_ends_the_curve_there() {
+    let bench = Bench::on_tmpfs();
+    let script = monitor(&bench, "[ \"$2 $3\" != '2 INIT' ] || kill -INT $PPID");
+    // In a temporary directory, which is removed whatever happens.
+    let args = [
+        "--load=1,2,3",
+        "--time=200ms",
+        "--warmup=0s",
+        "--allow-system",
+        "--monitor",
+    ];
+    let mut command = curve(&bench, &args);
+    command.arg(&script);
+    let ended = Ended::of(command).expect_code(130);
+    let curve = parsed(&ended);
+    assert_eq!(
+        (curve.state, loads(&curve)),
+        (CurveState::Interrupted, vec![1])
+    );
+    assert_eq!(
+        bench.left_but(&["results", "users.toml", "monitor.sh"]),
+        [""; 0]
+    );
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    let whole = parsed(&resume(&bench, &directory(&bench)));
+    assert_eq!(loads(&whole), [1, 2, 3]);
+    assert_eq!(whole.points[0], curve.points[0]);
+    assert_eq!(
+        bench.left_but(&["results", "users.toml", "monitor.sh"]),
+        [""; 0]
+    );
+}
+
+#[test]
+fn ranks_measure_every_point_together() {
+    let bench = Bench::on_tmpfs();
+    let command = quick_curve(&bench, &["--load=1,2,3", "--processes=2", "--per-rank"]);
+    let curve = parsed(&Ended::of(command));
+    assert_eq!((curve.ranks, loads(&curve)), (2, vec![1, 2, 3]));
+    assert_eq!(curve.state, CurveState::Complete, "{:?}", curve.stopped);
+    let dir = directory(&bench);
+    for point in &curve.points {
+        let run = dir.run(point).read().unwrap();
+        let ops = |rank: u32| {
+            let path = dir
+                .path()
+                .join(&point.run)
+                .join(format!("ranks/rank-{rank}.json"));
+            let text = std::fs::read_to_string(path).unwrap();
+            let own: plimsoll_results::Run = serde_json::from_str(&text).unwrap();
+            own.summary.ops
+        };
+        assert_eq!(ops(0) + ops(1), run.summary.ops);
+        assert_eq!(run.workers, 2 * point.load);
+        assert_eq!(run.populated[0].files, FILES * point.load);
+    }
+    assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+}
+
+#[test]
+fn an_interrupted_curve_of_ranks_goes_on_with_as_many() {
+    let bench = Bench::on_tmpfs();
+    let mut command = curve(
+        &bench,
+        &["--time=1h", "--warmup=0s", "--load=1,2", "--processes=2"],
+    );
+    command.arg("--dir").arg(bench.work());
+    let going = started(command, "measuring");
+    going.interrupt();
+    let interrupted = parsed(&going.end().expect_code(130));
+    assert_eq!(interrupted.state, CurveState::Interrupted);
+    let dir = directory(&bench);
+    let refused = resume(&bench, &dir).refusal();
+    assert!(
+        refused.contains("begun by 2 processes and there is 1 now"),
+        "{refused}"
+    );
+    assert_eq!(dir.read().unwrap(), interrupted);
+}
+
+#[test]
+fn what_cannot_be_a_curve_is_refused_and_leaves_nothing() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("plain.txt"), "").unwrap();
+    let refused = |args: &[&str]| {
+        let text = Ended::of(curve(&bench, args)).refusal();
+        assert_eq!(
+            bench.left_but(&["users.toml", "plain.txt"]),
+            [""; 0],
+            "{args:?}"
+        );
+        text
+    };
+    assert!(refused(&[]).contains("which loads? Give --load 10,20,30"));
+    assert!(refused(&["--load=10-20"]).contains("a range is written `10..20`"));
+    assert!(refused(&["--load=-3"]).contains("expected a load"));
+    assert!(refused(&["--points=5"]).contains("--max <LOAD>"));
+    assert!(refused(&["--points=5", "--max=4"]).contains("no 5 different loads up to 4"));
+    assert!(refused(&["--load=1", "--max=4"]).contains("cannot be used with"));
+    assert!(refused(&["--load=1", "--rate-share=95"]).contains("a share from 0 to 1"));
+    assert!(refused(&["--load=1", "--target=nulll"]).contains("did you mean `null`?"));
+    assert!(refused(&["--load=1", "--monitor=x"]).contains("allow it with --allow-system"));
+    assert!(
+        refused(&["--load=1", "--monitor=x", "--allow-system"]).contains("cannot use the monitor")
+    );
+    assert!(
+        refused(&["--load=1", "--monitor=plain.txt", "--allow-system"]).contains("is no program")
+    );
+    assert!(refused(&["--load=1000000000000"]).contains("processes"));
+    let many = refused(&["--load=1,100000", "--set=looker.files.size=1t"]);
+    assert!(many.contains("free"), "{many}");
+    let within = format!("--dir={}", bench.root().join("results").display());
+    assert!(refused(&["--load=1", &within]).contains("inside"));
+    let wml = Ended::of(bench.plimsoll(["curve", "varmail", "--load=1"])).refusal();
+    assert!(wml.contains("`varmail` has no business metric"), "{wml}");
+    let nowhere = Ended::of(bench.plimsoll(["curve", "--resume", "nowhere"])).refusal();
+    assert!(
+        nowhere.contains("cannot read nowhere/curve.json"),
+        "{nowhere}"
+    );
+    let both = Ended::of(bench.plimsoll(["curve", "--resume", "nowhere", "--seed=3"])).refusal();
+    assert!(
+        both.contains("cannot be used with") && both.contains("--seed"),
+        "{both}"
+    );
+}
