@@ -9,21 +9,68 @@ use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_plan::OpKind;
 use rustix::io::Errno;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Most servers: each takes eight bytes.
+const MOST_SERVERS: u32 = 1 << 20;
 
 /// Answers every operation with success, at once or after a fixed latency.
 ///
 /// Files have the size the workload planned, so that reading one to its end ends.
 pub(crate) struct Null {
     latency: Nanos,
+    servers: Option<Servers>,
+}
+
+/// Servers that take one operation at a time, in the order they come: as many operations as there
+/// are servers are carried in each latency, and no more.
+#[derive(Clone)]
+struct Servers {
+    count: u32,
+    /// When each is free again.
+    free_at: Arc<Mutex<BinaryHeap<Reverse<Nanos>>>>,
+}
+
+impl Servers {
+    fn new(count: u32) -> Self {
+        let free = (0..count).map(|_| Reverse(0)).collect();
+        Self {
+            count,
+            free_at: Arc::new(Mutex::new(free)),
+        }
+    }
+
+    /// When an operation that comes `now` and takes `latency` is done: the server that is free
+    /// first takes it.
+    fn done_at(&self, now: Nanos, latency: Nanos) -> Nanos {
+        // A worker that panicked elsewhere has left whole times here.
+        let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = free_at.pop().map_or(0, |Reverse(at)| at);
+        let done = first.max(now) + latency;
+        free_at.push(Reverse(done));
+        done
+    }
 }
 
 impl Null {
     pub(crate) fn connect(rest: &str) -> Result<Self, TargetError> {
         let mut options = Options::parse("null", rest)?;
         let latency = options.duration("latency")?.unwrap_or_default();
-        options.finish("latency=DURATION")?;
+        let servers = options.count("servers", MOST_SERVERS)?;
+        options.finish("latency=DURATION or servers=NUMBER")?;
+        if servers.is_some() && latency.is_zero() {
+            return Err(TargetError::Option {
+                target: "null",
+                reason: "servers that take no time carry any load: give a latency too, such as \
+                         latency=1ms&servers=8"
+                    .into(),
+            });
+        }
         Ok(Self {
             latency: latency.as_nanos() as Nanos,
+            servers: servers.map(Servers::new),
         })
     }
 }
@@ -32,9 +79,11 @@ impl Target for Null {
     type Session = NullSession;
 
     fn describe(&self) -> String {
-        match self.latency {
-            0 => "null".into(),
-            n => format!("null, latency {} us", n as f64 / 1e3),
+        let latency = self.latency as f64 / 1e3;
+        match (self.latency, &self.servers) {
+            (0, _) => "null".into(),
+            (_, None) => format!("null, latency {latency} us"),
+            (_, Some(s)) => format!("null, {} servers, latency {latency} us", s.count),
         }
     }
 
@@ -64,6 +113,7 @@ impl Target for Null {
             lane: lane.clone(),
             clock: spec.clock.clone(),
             latency: self.latency,
+            servers: self.servers.clone(),
             queued: Vec::new(),
         })
     }
@@ -73,6 +123,7 @@ pub(crate) struct NullSession {
     lane: Lane,
     clock: Clock,
     latency: Nanos,
+    servers: Option<Servers>,
     queued: Vec<AioDone>,
 }
 
@@ -80,7 +131,16 @@ impl NullSession {
     #[inline(always)]
     async fn answer(&self) {
         if self.latency > 0 {
-            self.lane.timer(self.lane.now() + self.latency).await;
+            self.lane.timer(self.done_at(self.lane.now())).await;
+        }
+    }
+
+    /// When an operation that begins at `start` is answered.
+    #[inline(always)]
+    fn done_at(&self, start: Nanos) -> Nanos {
+        match &self.servers {
+            None => start + self.latency,
+            Some(servers) => servers.done_at(start, self.latency),
         }
     }
 }
@@ -309,7 +369,7 @@ impl Session for NullSession {
         self.queued.push(AioDone {
             tag,
             start,
-            end: start + self.latency,
+            end: self.done_at(start),
             result: Ok(len),
         });
         Ok(())
@@ -322,7 +382,7 @@ impl Session for NullSession {
     fn aio_abandon(&mut self) {}
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
-        // All take the same time, so they complete in the order they were queued.
+        // All take the same time from their begin, so they complete in the order they were queued.
         let mut waited = Ok(());
         if let Some(last) = self.queued[..count.min(self.queued.len())].last() {
             waited = self.lane.sleep_until(last.end).await;
@@ -347,5 +407,37 @@ impl Session for NullSession {
 
     async fn remove(&mut self, _: EntryKind) -> Result<(), OpError> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_take_operations_in_the_order_they_come() {
+        let servers = Servers::new(2);
+        let done = [0, 0, 0, 1, 25, 100].map(|now| servers.done_at(now, 10));
+        assert_eq!(done, [10, 10, 20, 20, 35, 110]);
+    }
+
+    #[test]
+    fn servers_need_a_latency_and_a_number() {
+        let reason = |rest: &str| match Null::connect(rest) {
+            Err(e) => e.to_string(),
+            Ok(_) => String::new(),
+        };
+        assert!(reason("?servers=8").contains("give a latency too"));
+        for bad in ["0", "x", "-1", "1048577", ""] {
+            let text = reason(&format!("?latency=1ms&servers={bad}"));
+            assert!(text.contains("from 1 to 1048576"), "{bad}: {text}");
+        }
+        let text = reason("?latency=1ms&serves=1");
+        assert!(text.contains("unknown option `serves`"), "{text}");
+        let target = Null::connect("?latency=1ms&servers=8").unwrap_or(Null {
+            latency: 0,
+            servers: None,
+        });
+        assert_eq!(target.describe(), "null, 8 servers, latency 1000 us");
     }
 }

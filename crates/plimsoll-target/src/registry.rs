@@ -84,7 +84,8 @@ pub const SCHEMES: &[Scheme] = &[
     },
     Scheme {
         name: "null",
-        about: "nothing at all, to measure Plimsoll itself: null:?latency=10ms answers later",
+        about: "nothing at all, to measure Plimsoll itself: null:?latency=10ms answers later, &servers=8 \
+                that many operations at a time",
         keeps_files: false,
     },
 ];
@@ -179,6 +180,21 @@ impl Options {
                 "{name} {value} is too long: expected at most 1h"
             ))),
             time => Ok(Some(time)),
+        }
+    }
+
+    /// A whole number from 1 to `most`.
+    pub(crate) fn count(&mut self, name: &str, most: u32) -> Result<Option<u32>, TargetError> {
+        let Some(at) = self.left.iter().position(|(n, _)| n == name) else {
+            return Ok(None);
+        };
+        let (_, value) = self.left.remove(at);
+        match value.parse() {
+            Ok(n) if (1..=most).contains(&n) => Ok(Some(n)),
+            _ => Err(TargetError::Option {
+                target: self.target,
+                reason: format!("`{value}` is no number of {name}: expected one from 1 to {most}"),
+            }),
         }
     }
 

@@ -107,11 +107,11 @@ fn unknown_options() {
     );
     says(
         "null:?latncy=1ms",
-        "target `null`: unknown option `latncy`: expected latency=DURATION",
+        "target `null`: unknown option `latncy`: expected latency=DURATION or servers=NUMBER",
     );
     says(
         "null:?latency=1ms&x=y",
-        "target `null`: unknown option `x`: expected latency=DURATION",
+        "target `null`: unknown option `x`: expected latency=DURATION or servers=NUMBER",
     );
     says(
         "null:latency=1ms",
