@@ -3,6 +3,7 @@
 
 pub mod curve;
 pub mod filebench;
+pub mod find;
 pub mod live;
 pub mod terminal;
 

@@ -1,6 +1,6 @@
 //! Results that are being written: a hidden directory with a file that says whose it is.
 
-use crate::{CURVE_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError};
+use crate::{CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError};
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -127,6 +127,7 @@ fn remove_own(dir: &Path) -> io::Result<()> {
     let names = [
         RUN_FILE,
         CURVE_FILE,
+        FIND_FILE,
         HISTOGRAMS_FILE,
         INTERVALS_FILE,
         OWNER_FILE,

@@ -5,7 +5,8 @@
 //! format) and `intervals.csv` (throughput and latency over time). [`RunWriter`] writes the
 //! series while the run goes on and gives the directory its name when it is complete;
 //! [`RunDir`] reads one back. A curve directory holds `curve.json` (a [`LoadCurve`]) and the
-//! results directory of each load point; [`CurveWriter`] writes one, [`CurveDir`] reads it.
+//! results directory of each load point; [`CurveWriter`] writes one, [`CurveDir`] reads it. The
+//! directory of a search holds `find.json` (a [`LoadSearch`]) and those of its runs in the same way.
 
 mod assemble;
 mod curve;
@@ -13,6 +14,7 @@ mod dir;
 mod document;
 mod environment;
 mod error;
+mod find;
 mod hidden;
 mod histograms;
 mod mix;
@@ -27,6 +29,7 @@ pub use curve::{
 pub use dir::{RunDir, RunWriter};
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;
+pub use find::{FIND_FILE, FIND_SCHEMA, FindDir, FindWriter, LoadSearch, SearchRun, find_schema};
 pub use histograms::{Histograms, IntervalHistogram, tag_of, window_histograms};
 pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
 pub use run::{

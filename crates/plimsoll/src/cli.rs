@@ -44,6 +44,9 @@ pub enum Command {
     /// Measure a workload at several loads, one after the other, on one data set that grows
     #[command(after_help = CURVE_EXAMPLES)]
     Curve(Box<CurveArgs>),
+    /// Find the load line of a workload: the highest load that meets its criteria
+    #[command(after_help = FIND_EXAMPLES)]
+    Find(Box<FindArgs>),
     /// Measure metadata and small objects by many processes: MD-Workbench, mdtest and IOR
     #[command(args_override_self = true, after_help = MD_EXAMPLES)]
     Md(Box<MdArgs>),
@@ -166,6 +169,20 @@ A point that misses a criterion is invalid; it is kept and shown with its reason
 Exit codes: 0 some point is valid, 1 failed, 2 refused, 3 no point is valid, 130 interrupted
 (SIGINT, SIGTERM or SIGHUP).";
 
+const FIND_EXAMPLES: &str = "\
+Examples:
+  plimsoll find vda --max 200 --dir /mnt/test
+      loads from 25 streams up, ten minutes each: 5 of warm-up and 5 measured
+  plimsoll find swbuild --max 40 --start 4 --resolution 1 --latency-limit 20ms --dir /mnt/test
+  plimsoll find vda --max 100 --scale 0.001 --time 10s --warmup 2s
+      a thousandth of data and rates; the result is marked as not comparable
+  plimsoll find vda --max 64 --target 'null:?latency=150ms' --clock virtual
+
+Loads are doubled until one is not carried, and the interval is halved from there. A load that comes
+near to a criterion is run again, and both ends of the interval are confirmed.
+Exit codes: 0 a load is carried, 1 failed, 2 refused, 3 no load is carried, 130 interrupted (SIGINT,
+SIGTERM or SIGHUP).";
+
 const MD_EXAMPLES: &str = "\
 Examples:
   plimsoll md
@@ -246,18 +263,9 @@ pub struct CurveArgs {
     #[arg(long, value_name = "LOAD", requires = "points", help_heading = "Load")]
     pub max: Option<u64>,
 
-    /// Greatest mean response time, instead of the workload's
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
-    pub latency_limit: Option<Duration>,
-    /// Least share of all operations that must be done, instead of the workload's, such as 0.95
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
-    pub rate_share: Option<f64>,
-    /// Least share of its operations that each process must do, such as 0.75
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
-    pub process_share: Option<f64>,
+    /// When a load counts as carried.
+    #[command(flatten)]
+    pub criteria: CriteriaArgs,
     /// End after N invalid points in a row; 0 never does
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Criteria")]
     pub after_invalid: u32,
@@ -289,6 +297,76 @@ pub struct CurveArgs {
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
     /// Processes of this machine that run each point together.
+    #[command(flatten)]
+    pub ranks: RankArgs,
+}
+
+/// When a load counts as carried, instead of what the workload says.
+#[derive(Debug, Args)]
+pub struct CriteriaArgs {
+    /// Greatest mean response time, instead of the workload's
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
+    pub latency_limit: Option<Duration>,
+    /// Least share of all operations that must be done, instead of the workload's, such as 0.95
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
+    pub rate_share: Option<f64>,
+    /// Least share of its operations that each process must do, such as 0.75
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
+    pub process_share: Option<f64>,
+}
+
+/// Arguments of `find`.
+#[derive(Debug, Args)]
+pub struct FindArgs {
+    /// Built-in name, or path of a workload file; one with a business metric, such as vda
+    #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    pub workload: String,
+    /// What every command that runs workloads takes.
+    #[command(flatten)]
+    pub how: HowArgs,
+
+    /// Greatest load that is tried; the files are laid out for it and made as far as they are
+    /// needed
+    #[arg(long, value_name = "LOAD", value_parser = load)]
+    #[arg(allow_hyphen_values = true, help_heading = "Search")]
+    pub max: u64,
+    /// First load [default: an eighth of --max]
+    #[arg(long, value_name = "LOAD", value_parser = load)]
+    #[arg(allow_hyphen_values = true, help_heading = "Search")]
+    pub start: Option<u64>,
+    /// Widest interval between the load that is carried and the one that is not [default: 2 % of
+    /// the load that is carried]
+    #[arg(long, value_name = "LOADS", value_parser = load)]
+    #[arg(allow_hyphen_values = true, help_heading = "Search")]
+    pub resolution: Option<u64>,
+    /// Runs of each end of the interval; a load is carried if it holds in more than half of its
+    /// runs
+    #[arg(long, value_name = "N", default_value = "3", value_parser = some_runs)]
+    #[arg(allow_hyphen_values = true, help_heading = "Search")]
+    pub confirm: u32,
+    /// Most runs in all
+    #[arg(long, value_name = "N", default_value = "60", value_parser = some_runs)]
+    #[arg(allow_hyphen_values = true, help_heading = "Search")]
+    pub runs: u32,
+
+    /// When a load counts as carried.
+    #[command(flatten)]
+    pub criteria: CriteriaArgs,
+
+    /// Directory that the results directory is made in
+    #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
+    #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub results: PathBuf,
+    /// What is printed at the end; json is the content of find.json and nothing else
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Print nothing but the report and errors
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+    /// Processes of this machine that run each load together.
     #[command(flatten)]
     pub ranks: RankArgs,
 }
@@ -527,6 +605,8 @@ pub enum SchemaForm {
     Run,
     /// curve.json, the result of load points
     Curve,
+    /// find.json, the search for a load line
+    Find,
     /// A disclosure report, as `import` prints it
     Disclosure,
     /// sut.toml, the description of the system under test
@@ -663,6 +743,13 @@ fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("expected a share from 0 to 1, such as 0.95".into()),
+    }
+}
+
+fn some_runs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("expected a number of runs, at least 1".into()),
     }
 }
 

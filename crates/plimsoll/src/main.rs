@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Curve(args) => commands::curve::run(&args),
+        Command::Find(args) => commands::find::run(&args),
         Command::Md(args) => commands::md::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Clean(args) => commands::clean::run(&args),

@@ -1,6 +1,6 @@
 //! Load points: loads of one workload, measured one after the other on one data set.
 
-use crate::cli::Format;
+use crate::cli::{CriteriaArgs, Format, HowArgs};
 use crate::company::{Company, Silent};
 use crate::console;
 use crate::convert::{self, Circumstances};
@@ -9,7 +9,7 @@ use crate::monitor::{Monitor, Phase, Watched};
 use crate::screen::Screen;
 use crate::{commands::run, workload};
 use plimsoll_engine::{ClockKind, Settings, Stop};
-use plimsoll_plan::Plan;
+use plimsoll_plan::{OnError, Plan};
 use plimsoll_results::{ResultsError, Run, RunDir, RunWriter};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
@@ -194,4 +194,62 @@ pub fn files_of(ground: &Ground) -> String {
         (false, false) => "removed afterwards",
     };
     format!("files in {} ({fate})", workload::place(plan))
+}
+
+/// The Plan of a workload for the greatest load, whose files are laid out so that every smaller
+/// load works on a part of them.
+///
+/// # Errors
+/// If there is no such workload, it has no business metric, or it cannot be so many.
+pub fn plan(
+    name: &str,
+    how: &HowArgs,
+    criteria: &CriteriaArgs,
+    greatest: u64,
+) -> Result<Plan, Stopped> {
+    let found = workload::find(name)?;
+    let reading = workload::parse(&found)?;
+    let mut overrides = workload::changes(how);
+    let one = reading.lower(&found, &overrides)?;
+    if one.metric.is_none() {
+        return Err(Stopped::usage(format!(
+            "`{name}` has no business metric to be a load of: load points are for operation mixes \
+             such as `vda` (`plimsoll list` names them); `plimsoll run {name}` runs it once"
+        )));
+    }
+    overrides.load = Some(greatest);
+    overrides.most = Some(greatest);
+    // An error that is counted makes its run invalid, and the other loads are still measured.
+    overrides.options.on_error = how.on_error.map_or(OnError::Count, Into::into);
+    let mut plan = reading.lower(&found, &overrides)?;
+    if let Some(metric) = &mut plan.metric {
+        let c = &mut metric.criteria;
+        c.latency = criteria.latency_limit.or(c.latency);
+        c.process_percent = criteria.process_share.map_or(c.process_percent, percent);
+        c.total_percent = criteria.rate_share.map_or(c.total_percent, percent);
+    }
+    Ok(plan)
+}
+
+/// A share in percent, to the digits a person writes.
+fn percent(share: f64) -> f64 {
+    (share * 1e8).round() / 1e6
+}
+
+/// Warm-up and measured time of a Plan.
+pub fn times(plan: &Plan) -> (Duration, Duration) {
+    use plimsoll_plan::{Phase, Until};
+    let mut times = [Duration::ZERO; 2];
+    let mut window = 0;
+    for phase in &plan.script {
+        match phase {
+            Phase::OpenWindow => window = 1,
+            Phase::Wait {
+                until: Until::Elapsed { time },
+                ..
+            } => times[window] += *time,
+            _ => {}
+        }
+    }
+    (times[0], times[1])
 }

@@ -4,6 +4,7 @@ pub mod clean;
 pub mod convert;
 pub mod curve;
 pub mod documents;
+pub mod find;
 pub mod import;
 pub mod list;
 pub mod md;

@@ -5,10 +5,10 @@ use crate::commands::run;
 use crate::company::Company;
 use crate::exit::Stopped;
 use crate::monitor::Monitor;
-use crate::points::{Ground, files_of};
+use crate::points::{self, Ground, files_of};
 use crate::workload;
 use plimsoll_engine::Settings;
-use plimsoll_plan::{Bytes, OnError, Plan, counted, show_duration};
+use plimsoll_plan::{Bytes, Plan, counted, show_duration};
 use plimsoll_points::{Loads, StopRules};
 use plimsoll_results::{
     CURVE_SCHEMA, ClockKind, CurveState, CurveWriter, Environment, LoadCurve, Program, Target,
@@ -62,7 +62,8 @@ pub(super) fn ready(args: &CurveArgs, company: &Company) -> Result<Ready, Stoppe
 
 fn new(args: &CurveArgs, company: &Company) -> Result<Ready, Stopped> {
     let loads = loads(args)?;
-    let plan = plan(args, &loads)?;
+    let name = args.workload.as_deref().unwrap_or_default();
+    let plan = points::plan(name, &args.how, &args.criteria, loads.greatest())?;
     let ground = Ground {
         target: args.how.target.clone(),
         is_virtual: args.how.clock == ClockArg::Virtual,
@@ -110,56 +111,6 @@ fn loads(args: &CurveArgs) -> Result<Loads, Stopped> {
     loads.map_err(workload::diagnosed)
 }
 
-/// The Plan of the greatest load.
-fn plan(args: &CurveArgs, loads: &Loads) -> Result<Plan, Stopped> {
-    let name = args.workload.as_deref().unwrap_or_default();
-    let found = workload::find(name)?;
-    let reading = workload::parse(&found)?;
-    let mut overrides = workload::changes(&args.how);
-    let one = reading.lower(&found, &overrides)?;
-    if one.metric.is_none() {
-        return Err(Stopped::usage(format!(
-            "`{name}` has no business metric to be a load of: load points are for operation mixes \
-             such as `vda` (`plimsoll list` names them); `plimsoll run {name}` runs it once"
-        )));
-    }
-    overrides.load = Some(loads.greatest());
-    overrides.most = Some(loads.greatest());
-    // An error that is counted makes its point invalid, and the curve goes on.
-    overrides.options.on_error = args.how.on_error.map_or(OnError::Count, Into::into);
-    let mut plan = reading.lower(&found, &overrides)?;
-    if let Some(metric) = &mut plan.metric {
-        let c = &mut metric.criteria;
-        c.latency = args.latency_limit.or(c.latency);
-        c.process_percent = args.process_share.map_or(c.process_percent, percent);
-        c.total_percent = args.rate_share.map_or(c.total_percent, percent);
-    }
-    Ok(plan)
-}
-
-/// A share in percent, to the digits a person writes.
-fn percent(share: f64) -> f64 {
-    (share * 1e8).round() / 1e6
-}
-
-/// Warm-up and measured time of a Plan.
-fn times(plan: &Plan) -> (Duration, Duration) {
-    use plimsoll_plan::{Phase, Until};
-    let mut times = [Duration::ZERO; 2];
-    let mut window = 0;
-    for phase in &plan.script {
-        match phase {
-            Phase::OpenWindow => window = 1,
-            Phase::Wait {
-                until: Until::Elapsed { time },
-                ..
-            } => times[window] += *time,
-            _ => {}
-        }
-    }
-    (times[0], times[1])
-}
-
 fn curve(
     args: &CurveArgs,
     ground: &Ground,
@@ -170,7 +121,7 @@ fn curve(
 ) -> LoadCurve {
     let plan = &ground.plan;
     let metric = plan.metric.as_ref();
-    let (warmup, time) = times(plan);
+    let (warmup, time) = points::times(plan);
     let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     LoadCurve {
         schema: CURVE_SCHEMA,

@@ -1,0 +1,177 @@
+//! A search for the load line in a terminal or a text file.
+
+use crate::format::{latency, rate};
+use crate::table::Table;
+use crate::terminal::Layout;
+use crate::text::{Paint, paragraph};
+use plimsoll_plan::{Count, counted, show_duration};
+use plimsoll_points::{Ended, Support};
+use plimsoll_results::{ClockKind, LoadSearch, SearchRun};
+use std::path::Path;
+use std::time::Duration;
+
+/// The whole report of a search; `results` is where its directory lies.
+#[must_use]
+pub fn render(search: &LoadSearch, results: Option<&Path>, layout: Layout) -> String {
+    let mut out = String::new();
+    let paint = Paint(layout.color);
+    headline(&mut out, search, layout);
+    if !search.runs.is_empty() {
+        out.push('\n');
+        table(search).render(&mut out, layout.columns(), paint);
+        out.push('\n');
+        line_found(&mut out, search, layout);
+    }
+    if let Some(path) = results {
+        let path = path.display().to_string();
+        out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
+    }
+    out
+}
+
+/// A run in one line, for when it has just been made; `number` counts from 1.
+#[must_use]
+pub fn line(metric: &str, number: usize, run: &SearchRun) -> String {
+    let point = &run.point;
+    let asked = match point.asked_ops_per_s {
+        Some(asked) => format!(" of {}", rate(asked)),
+        None => String::new(),
+    };
+    let codes: Vec<&str> = point.reasons.iter().map(|r| r.code.as_str()).collect();
+    let verdict = match run.held {
+        true => "held".to_owned(),
+        false => format!("not held ({})", codes.join(", ")),
+    };
+    format!(
+        "run {number}, {}: load {} {metric}: {}{asked} ops/s, mean {}: {verdict}",
+        run.purpose,
+        Count(point.load),
+        rate(point.achieved),
+        time(point.latency_ms),
+    )
+}
+
+fn time(ms: f64) -> String {
+    latency(ms).replace("  ", " ")
+}
+
+fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
+    let paint = Paint(layout.color);
+    let said = search.line.ended.to_string();
+    let state = match (search.line.ended, &search.failure) {
+        (_, Some(_)) => paint.bad("failed"),
+        (Ended::Found, None) => paint.good("found"),
+        (Ended::NothingCarried, None) => paint.bad(&said),
+        (Ended::LimitNotReached | Ended::OutOfRuns | Ended::Interrupted, None) => {
+            paint.doubtful(&said)
+        }
+    };
+    out.push_str(&format!(
+        "{}: search for the load line: {state}, {}\n",
+        paint.bold(&search.workload),
+        counted(search.runs.len() as u64, "run", "runs")
+    ));
+    let columns = layout.columns();
+    if let Some(why) = &search.failure {
+        paragraph(out, &format!("  {}: ", why.code), &why.text, columns);
+    }
+    if !search.comparable {
+        let text = format!(
+            "not comparable (data and rates are {} of the full ones)",
+            search.scale
+        );
+        paragraph(out, "  scaled: ", &text, columns);
+    }
+    let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
+    let clock = match search.clock {
+        ClockKind::Real => "",
+        ClockKind::Virtual => " of virtual time",
+    };
+    let mut facts = format!(
+        "load in {}, at most {}, {} measured after {} of warm-up{clock} in each run, seed {}, \
+         target {}",
+        search.metric,
+        Count(search.search.max),
+        length(search.time_s),
+        length(search.warmup_s),
+        search.seed,
+        search.target.url
+    );
+    if search.ranks > 1 {
+        facts.push_str(&format!(", {} ranks", search.ranks));
+    }
+    paragraph(out, "  ", &facts, columns);
+    for note in &search.notes {
+        paragraph(out, "  note: ", &note.text, columns);
+    }
+}
+
+fn table(search: &LoadSearch) -> Table {
+    let mut table = Table::new(&[
+        "run", "load", "asked/s", "ops/s", "mean", "p99", "margin", "for", "verdict",
+    ]);
+    for (number, run) in (1..).zip(&search.runs) {
+        let p = &run.point;
+        let number: u64 = number;
+        table.row(vec![
+            number.to_string(),
+            Count(p.load).to_string(),
+            p.asked_ops_per_s.map_or("-".into(), rate),
+            rate(p.achieved),
+            latency(p.latency_ms),
+            latency(p.p99_ms),
+            run.margin
+                .map_or("-".into(), |m| format!("{:+.1} %", 100.0 * m)),
+            run.purpose.to_string(),
+            match run.held {
+                true => "held".into(),
+                false => "not held".into(),
+            },
+        ]);
+    }
+    table
+}
+
+/// Where the load line lies, how sure that is, and what stands against a higher load.
+fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
+    let columns = layout.columns();
+    let metric = &search.metric;
+    let sure = |s: Support| {
+        format!(
+            "{} {metric}, held in {} of {}",
+            Count(s.load),
+            s.held,
+            counted(u64::from(s.runs), "run", "runs")
+        )
+    };
+    let carried = match (search.line.carried, search.line.ended) {
+        (Some(s), Ended::LimitNotReached) => {
+            format!("at least {}; --max is the greatest load tried", sure(s))
+        }
+        (Some(s), _) => sure(s),
+        (None, _) => "none: no load that was tried is carried".into(),
+    };
+    paragraph(out, "load line: ", &carried, columns);
+    let Some(upper) = search.line.not_carried else {
+        return;
+    };
+    paragraph(out, "not carried: ", &sure(upper), columns);
+    let of_upper = search
+        .runs
+        .iter()
+        .rev()
+        .filter(|r| r.point.load == upper.load);
+    let Some(worst) = of_upper.into_iter().find(|r| !r.held) else {
+        return;
+    };
+    for reason in &worst.point.reasons {
+        paragraph(out, &format!("  {}: ", reason.code), &reason.text, columns);
+    }
+    let own = ["client_saturated", "late_starts"];
+    let codes = || worst.point.reasons.iter().map(|r| r.code.as_str());
+    if codes().any(|c| own.contains(&c)) {
+        let text = "this machine held the load back, so that the load line may be its own and not \
+                    the storage's";
+        paragraph(out, "  ", text, columns);
+    }
+}

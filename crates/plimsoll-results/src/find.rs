@@ -1,0 +1,274 @@
+//! What `find.json` holds: the search for a load line, run by run; and its directory.
+
+use crate::dir::{name_of, publish};
+use crate::document;
+use crate::hidden::Hidden;
+use crate::{
+    ClockKind, CurvePoint, Environment, Program, Reason, ResultsError, Run, RunDir, RunWriter,
+    Target,
+};
+use plimsoll_plan::{Criteria, Note, Plan};
+use plimsoll_points::{LoadLine, Purpose, Search, Trial};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Version of `find.json`; raised when a field changes meaning or goes.
+pub const FIND_SCHEMA: u32 = 1;
+
+/// Name of the file that holds the [`LoadSearch`].
+pub const FIND_FILE: &str = "find.json";
+
+/// A search for the load line of a workload: the highest load that is carried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadSearch {
+    /// Version of this form.
+    pub schema: u32,
+    /// Name of the workload.
+    pub workload: String,
+    /// What the load is a number of, such as `streams`.
+    pub metric: String,
+    /// Share of the full data and of the full rates.
+    pub scale: f64,
+    /// Whether data and rates are the full ones; if not, the result is scaled: not comparable.
+    pub comparable: bool,
+    /// Root of all random choices.
+    pub seed: u64,
+    /// When the search was begun: RFC 3339, in UTC.
+    pub started: String,
+    /// How the load line is looked for.
+    pub search: Search,
+    /// Where the load line lies, as far as the runs say it.
+    pub line: LoadLine,
+    /// The error that ended the search.
+    pub failure: Option<Reason>,
+    /// Seconds of warm-up before each run is measured.
+    pub warmup_s: f64,
+    /// Seconds each run is measured for.
+    pub time_s: f64,
+    /// When a load counts as carried.
+    pub criteria: Criteria,
+    /// Every run, in the order they were made.
+    pub runs: Vec<SearchRun>,
+    /// Program that measured it.
+    pub program: Program,
+    /// What the load was put on.
+    pub target: Target,
+    /// Clock of the runs.
+    pub clock: ClockKind,
+    /// Processes that ran each load together.
+    pub ranks: u32,
+    /// Remarks.
+    pub notes: Vec<Note>,
+    /// The machine and the place of the files.
+    pub environment: Environment,
+    /// Everything the run of the greatest load would do; the other loads are parts of it.
+    pub plan: Plan,
+}
+
+/// A run of a search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchRun {
+    /// What it was for.
+    pub purpose: Purpose,
+    /// Whether it met every criterion.
+    pub held: bool,
+    /// The least distance from a criterion, as a share of it: above 0 it was met, below 0 missed;
+    /// null where nothing can be compared, and where an operation failed.
+    pub margin: Option<f64>,
+    /// What was measured.
+    pub point: CurvePoint,
+}
+
+impl SearchRun {
+    /// The run as the search takes it.
+    #[must_use]
+    pub fn trial(&self) -> Trial {
+        Trial {
+            load: self.point.load,
+            held: self.held,
+            margin: self.margin,
+        }
+    }
+}
+
+impl LoadSearch {
+    /// The runs as the search takes them.
+    #[must_use]
+    pub fn trials(&self) -> Vec<Trial> {
+        self.runs.iter().map(SearchRun::trial).collect()
+    }
+
+    /// The search as `find.json` holds it: pretty-printed, with a newline at the end.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Every field has a JSON form; only a map with keys that are no text could fail.
+        serde_json::to_string_pretty(self).expect("a search always has a JSON form") + "\n"
+    }
+}
+
+/// The JSON schema of `find.json`, pretty-printed.
+#[must_use]
+pub fn find_schema() -> String {
+    let schema = schemars::schema_for!(LoadSearch);
+    serde_json::to_string_pretty(schema.as_value()).expect("a JSON value always prints") + "\n"
+}
+
+/// The directory of a search: `find.json`, and the results directories of its runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FindDir {
+    path: PathBuf,
+}
+
+impl FindDir {
+    /// A directory of a search, which need not be whole: reading says what is wrong with it.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether there is a search in it.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.path.join(FIND_FILE).is_file()
+    }
+
+    /// Reads `find.json`.
+    ///
+    /// # Errors
+    /// As [`RunDir::read`].
+    pub fn read(&self) -> Result<LoadSearch, ResultsError> {
+        document::read(&self.path.join(FIND_FILE), FIND_SCHEMA, "search")
+    }
+
+    /// The results of one of its runs.
+    #[must_use]
+    pub fn run(&self, run: &SearchRun) -> RunDir {
+        RunDir::at(&self.path.join(&run.point.run))
+    }
+}
+
+/// A directory of a search that is being written.
+///
+/// `find.json` is replaced as a whole after every run, so that a process that is killed leaves
+/// what it had measured.
+pub struct FindWriter {
+    dir: FindDir,
+    search: LoadSearch,
+}
+
+impl FindWriter {
+    /// Makes a directory below `root`, which is made if it is missing, and writes `search`, which
+    /// has no runs yet.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn create(
+        root: &Path,
+        search: LoadSearch,
+        started: SystemTime,
+    ) -> Result<Self, ResultsError> {
+        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
+        let hidden = Hidden::create(root)?;
+        document::write_new(&hidden.path().join(FIND_FILE), &search.to_json())?;
+        let name = name_of(&format!("{}-find", search.workload), started);
+        let path = publish(hidden.path(), root, &name)?;
+        hidden.published(&path);
+        Ok(Self {
+            dir: FindDir { path },
+            search,
+        })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &FindDir {
+        &self.dir
+    }
+
+    /// The search as it was last written.
+    #[must_use]
+    pub fn search(&self) -> &LoadSearch {
+        &self.search
+    }
+
+    /// A writer of the results of the next run, which is one of this load.
+    ///
+    /// # Errors
+    /// As [`RunWriter::create`].
+    pub fn next_run(
+        &self,
+        load: u64,
+        plan: &Plan,
+        started: SystemTime,
+        clock: ClockKind,
+    ) -> Result<RunWriter, ResultsError> {
+        let name = format!("run-{:02}-load-{load}", self.search.runs.len() + 1);
+        RunWriter::create_as(&name, &self.dir.path, plan, started, clock)
+    }
+
+    /// Adds a run, whose results are in `dir`, and writes the search.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    pub fn add(
+        &mut self,
+        run: &Run,
+        dir: &RunDir,
+        load: u64,
+        purpose: Purpose,
+    ) -> Result<(), ResultsError> {
+        let name = dir.path().file_name().unwrap_or_default();
+        let point = CurvePoint::of(run, load, &name.to_string_lossy());
+        let held = point.verdict == crate::Verdict::Valid;
+        let margin = margin(run, &self.search.criteria);
+        let run = SearchRun {
+            purpose,
+            held,
+            margin,
+            point,
+        };
+        self.change(|search| search.runs.push(run))
+    }
+
+    /// Changes the search and writes it.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    pub fn change(&mut self, change: impl FnOnce(&mut LoadSearch)) -> Result<(), ResultsError> {
+        change(&mut self.search);
+        document::replace(&self.dir.path.join(FIND_FILE), &self.search.to_json())
+    }
+
+    /// Removes the directory of a search that has no runs, because its first one was refused.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses, or if something else lies in it.
+    pub fn withdraw(self) -> Result<(), ResultsError> {
+        let file = self.dir.path.join(FIND_FILE);
+        std::fs::remove_file(&file).map_err(ResultsError::io("remove", &file))?;
+        std::fs::remove_dir(&self.dir.path).map_err(ResultsError::io("remove", &self.dir.path))
+    }
+}
+
+/// How near to a criterion a run came. One with errors is not near to anything: to run it again
+/// would not make them good.
+fn margin(run: &Run, criteria: &Criteria) -> Option<f64> {
+    let total = &run.mix.as_ref()?.total;
+    if run.summary.errors > 0 {
+        return None;
+    }
+    let paced = total.asked_ops_per_s.is_some() && total.due > 0;
+    let carried = paced.then(|| 100.0 * total.done as f64 / total.due as f64);
+    let mean = total.response.map_or(run.summary.mean_ms, |r| r.mean_ms);
+    plimsoll_points::margin(criteria, carried, total.slowest_percent, Some(mean))
+}

@@ -1,0 +1,182 @@
+//! `find`: looks for the load line of a workload, the highest load that meets its criteria.
+
+mod begin;
+
+use crate::cli::{FindArgs, Format};
+use crate::company::Company;
+use crate::console;
+use crate::exit::{Exit, Stopped};
+use crate::points::{Ground, Manner, Points};
+use crate::signals;
+use plimsoll_engine::Stop;
+use plimsoll_plan::Note;
+use plimsoll_points::{Ended, Purpose, Step};
+use plimsoll_report::terminal;
+use plimsoll_results::{FindWriter, LoadSearch, Reason, ResultsError, Run, Verdict};
+use std::path::Path;
+
+/// Looks for the load line, writes every run and prints what was found.
+pub fn run(args: &FindArgs) -> Result<Exit, Stopped> {
+    let company = Company::join(args.ranks.processes)?;
+    let manner = Manner {
+        format: args.format,
+        quiet: args.quiet,
+        per_rank: args.ranks.per_rank,
+    };
+    let mut ready = None;
+    let ground = company.share(|| {
+        let begun = begin::ready(args, company.size())?;
+        let ground = begun.ground.clone();
+        ready = Some(begun);
+        Ok(ground)
+    })?;
+    let stop = Stop::default();
+    signals::stop_on_interrupt(&stop, company.leads())
+        .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    let mut points = Points {
+        company: &company,
+        ground: &ground,
+        stop: &stop,
+        manner,
+        monitor: None,
+    };
+    let Some(ready) = ready else {
+        return points.follow();
+    };
+    // The other ranks wait for a load from here on, or to hear that there is none.
+    let found = lead(&mut points, ready);
+    points.end();
+    found
+}
+
+/// Why the search ended before it was through.
+enum Broken {
+    /// A run was refused.
+    Refused(Stopped),
+    /// A run failed.
+    Failed(Reason),
+    /// Somebody ended it.
+    Interrupted,
+    /// The results could not be written.
+    Lost(ResultsError),
+}
+
+/// What rank 0 does.
+fn lead(points: &mut Points<'_>, ready: begin::Ready) -> Result<Exit, Stopped> {
+    let mut writer = ready.open()?;
+    let ranks = points.company.size();
+    let headline = begin::headline(writer.search(), points.ground, ranks);
+    points.manner.say(&headline);
+    let searched = search(points, &mut writer);
+    let failure = match searched {
+        Ok(()) => None,
+        Err(Broken::Interrupted) => None,
+        Err(Broken::Failed(reason)) => Some(reason),
+        Err(Broken::Refused(stopped)) if writer.search().runs.is_empty() => {
+            let _ = points.ground.clean();
+            // What is left of it is named by what refused it.
+            let _ = writer.withdraw();
+            return Err(stopped);
+        }
+        Err(Broken::Refused(stopped)) => Some(Reason {
+            code: "refused".into(),
+            text: stopped.message.trim().trim_start_matches("error: ").into(),
+        }),
+        Err(Broken::Lost(e)) => return Err(Stopped::failed(e)),
+    };
+    let note = clean(points.ground);
+    let change = |s: &mut LoadSearch| {
+        s.line = s.search.interrupted(&s.trials());
+        s.failure = failure;
+        s.notes.extend(note);
+    };
+    writer.change(change).map_err(Stopped::failed)?;
+    report(points.manner.format, writer.search(), writer.dir().path())?;
+    Ok(exit_of(writer.search()))
+}
+
+/// Runs one load after the other, as the search asks for them.
+fn search(points: &mut Points<'_>, writer: &mut FindWriter) -> Result<(), Broken> {
+    let rules = writer.search().search;
+    while let Step::Measure(load, purpose) = rules.next(&writer.search().trials()) {
+        if points.stop.is_requested() {
+            return Err(Broken::Interrupted);
+        }
+        measure(points, writer, load, purpose)?;
+        let search = writer.search();
+        if let Some(run) = search.runs.last() {
+            let line = plimsoll_report::find::line(&search.metric, search.runs.len(), run);
+            points.manner.say(&line);
+        }
+    }
+    Ok(())
+}
+
+/// Makes one run and adds it to the results, unless it did not come to its end.
+fn measure(
+    points: &mut Points<'_>,
+    writer: &mut FindWriter,
+    load: u64,
+    purpose: Purpose,
+) -> Result<(), Broken> {
+    let place = &*writer;
+    let measured = points
+        .measure(load, |plan, started, clock| {
+            place.next_run(load, plan, started, clock)
+        })
+        .map_err(Broken::Refused)?;
+    let dir = measured.dir.map_err(Broken::Lost)?;
+    match measured.run.validity.verdict {
+        Verdict::Interrupted => Err(Broken::Interrupted),
+        Verdict::Failed => Err(Broken::Failed(why(&measured.run, load))),
+        Verdict::Valid | Verdict::Invalid => {
+            let added = writer.add(&measured.run, &dir, load, purpose);
+            added.map_err(Broken::Lost)?;
+            let line = |s: &mut LoadSearch| s.line = s.search.interrupted(&s.trials());
+            writer.change(line).map_err(Broken::Lost)
+        }
+    }
+}
+
+/// Why a run failed.
+fn why(run: &Run, load: u64) -> Reason {
+    let reasons = run.validity.reasons.iter().map(|r| r.text.as_str());
+    let reasons = reasons.collect::<Vec<_>>().join("; ");
+    Reason {
+        code: "failed".into(),
+        text: format!("load {load}: {reasons}"),
+    }
+}
+
+/// Removes the files, unless they are to stay; a note if that fails.
+fn clean(ground: &Ground) -> Option<Note> {
+    if ground.plan.options.keep {
+        return None;
+    }
+    let text = ground.clean().err()?;
+    Some(Note { text, place: None })
+}
+
+fn exit_of(search: &LoadSearch) -> Exit {
+    match (&search.failure, search.line.ended) {
+        (Some(_), _) => Exit::Failed,
+        (None, Ended::Interrupted) => Exit::Interrupted,
+        (None, _) if search.line.carried.is_some() => Exit::Valid,
+        (None, _) => Exit::Invalid,
+    }
+}
+
+fn report(format: Format, search: &LoadSearch, dir: &Path) -> Result<(), Stopped> {
+    let text = match format {
+        Format::Json => search.to_json(),
+        Format::Text => {
+            let layout = terminal::Layout {
+                width: console::width(),
+                color: console::color_out(),
+            };
+            let report = plimsoll_report::find::render(search, Some(dir), layout);
+            format!("\n{report}")
+        }
+    };
+    super::print(&text).map(|_| ())
+}
