@@ -1,0 +1,40 @@
+//! The form of `find.json`.
+
+use plimsoll_results::{FIND_FILE, FindDir, ResultsError};
+use std::path::Path;
+
+#[test]
+fn the_schema_in_the_documents_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/find.schema.json");
+    let schema = plimsoll_results::find_schema();
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, &schema).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == schema,
+        "docs/find.schema.json is out of date: run this test with UPDATE_SCHEMA=1"
+    );
+}
+
+#[test]
+fn what_is_no_search_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let search = FindDir::at(dir.path());
+    assert!(!search.exists());
+    assert!(matches!(search.read(), Err(ResultsError::Io { .. })));
+    let cases = [
+        (
+            "{\"schema\": 99}",
+            "has schema 99; this program reads schema 1",
+        ),
+        ("{}", "has schema none"),
+        ("{\"schema\": 1}", "is no result of a search: missing field"),
+        ("[", "is no result of a search"),
+    ];
+    for (text, message) in cases {
+        std::fs::write(dir.path().join(FIND_FILE), text).unwrap();
+        assert!(search.exists());
+        let e = search.read().unwrap_err().to_string();
+        assert!(e.contains(message), "{text}: {e}");
+    }
+}

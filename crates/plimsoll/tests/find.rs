@@ -1,0 +1,292 @@
+//! The search for a load line through the command line.
+
+mod common;
+#[path = "common/schema.rs"]
+mod schema;
+
+use common::{Bench, Ended, started, tree};
+use plimsoll_points::{Ended as End, Purpose, Support};
+use plimsoll_results::{FindDir, LoadSearch, Verdict};
+use std::process::Command;
+
+/// Users of two processes, which look at 100 files of 4 KiB each, 50 times a second.
+const USERS: &str = r#"title = "looks"
+
+[metric]
+name = "users"
+
+[[component]]
+name = "looker"
+processes = 2
+rate = 50
+
+[component.mix]
+stat = 100
+
+[component.files]
+count = 100
+size = "4k"
+"#;
+
+/// Files of each user.
+const FILES: usize = 200;
+
+/// Eight servers of 1 ms carry 8000 operations a second: 80 users of 100 each, and as many more as
+/// the criteria let go short.
+const EIGHT_SERVERS: &str = "--target=null:?latency=1ms&servers=8";
+
+/// `plimsoll find` of the users, with results in the place and JSON on standard output.
+fn find(bench: &Bench, more: &[&str]) -> Command {
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let mut command = bench.plimsoll(["find", "users.toml", "--format=json", "--results"]);
+    command.arg(bench.path("results")).args(more);
+    command
+}
+
+/// The same in virtual time, 10 s a run.
+fn virtual_find(bench: &Bench, target: &str, more: &[&str]) -> Ended {
+    let mut command = find(bench, &["--time=10s", "--warmup=1s", "--clock=virtual"]);
+    command.arg(target).args(more);
+    Ended::of(command)
+}
+
+/// The same on files of [`Bench::work`], as quick as can be.
+fn quick_find(bench: &Bench, more: &[&str]) -> Command {
+    let quick = ["--time=200ms", "--warmup=0s", "--interval=100ms"];
+    let mut command = find(bench, &quick);
+    command.arg("--dir").arg(bench.work()).args(more);
+    command
+}
+
+#[track_caller]
+fn parsed(ended: &Ended) -> LoadSearch {
+    let search = serde_json::from_str(&ended.stdout);
+    search.unwrap_or_else(|e| panic!("no find.json: {e}\n{}\n{}", ended.stdout, ended.stderr))
+}
+
+/// The only results directory there is.
+#[track_caller]
+fn directory(bench: &Bench) -> FindDir {
+    let dirs = bench.results();
+    assert_eq!(dirs.len(), 1, "{dirs:?}");
+    FindDir::at(dirs[0].path())
+}
+
+fn entries(dir: &FindDir) -> Vec<String> {
+    let entries = std::fs::read_dir(dir.path()).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn loads(search: &LoadSearch) -> Vec<u64> {
+    search.runs.iter().map(|r| r.point.load).collect()
+}
+
+fn support(load: u64, held: u32, runs: u32) -> Option<Support> {
+    Some(Support { load, held, runs })
+}
+
+/// Whether so many users are carried by a system that does so many operations in 10 s, by the
+/// criterion that 95 % be done; each of two processes a user may have one under way.
+fn carried(users: u64, done: u64) -> bool {
+    let due = users * 1000;
+    (done.min(due) + 2 * users) as f64 >= 0.95 * due as f64
+}
+
+#[test]
+fn the_load_line_of_a_known_system_is_found() {
+    let bench = Bench::on_tmpfs();
+    let ended = virtual_find(&bench, EIGHT_SERVERS, &["--max=200", "--resolution=1"]);
+    let search = parsed(&ended.expect_code(0));
+    // 80 000 operations in 10 s are 95 % of those of 84 users, and of no more.
+    assert!(carried(84, 80_000) && !carried(85, 80_000));
+    assert_eq!(search.line.ended, End::Found);
+    assert_eq!(search.line.carried, support(84, 3, 3));
+    assert_eq!(search.line.not_carried, support(85, 0, 3));
+    for run in &search.runs {
+        let load = run.point.load;
+        assert_eq!(run.held, carried(load, 80_000), "load {load}");
+        assert_eq!(run.held, run.point.verdict == Verdict::Valid);
+        let asked = 100.0 * load as f64;
+        assert_eq!(run.point.asked_ops_per_s, Some(asked));
+        let able = asked.min(8000.0);
+        assert!(
+            (run.point.achieved - able).abs() <= 0.2 * load as f64,
+            "{run:?}"
+        );
+        assert_eq!(run.margin.is_some_and(|m| m >= 0.0), run.held, "{run:?}");
+    }
+    // Doubled from an eighth of the greatest; the others lie between.
+    assert_eq!(loads(&search)[..4], [25, 50, 100, 75]);
+    assert_eq!(search.runs[0].purpose, Purpose::Doubling);
+    assert_eq!(search.runs[3].purpose, Purpose::Bisection);
+    assert!(search.comparable && search.failure.is_none());
+}
+
+#[test]
+fn what_is_written_is_what_is_printed_and_every_run_is_there() {
+    let bench = Bench::on_tmpfs();
+    let more = ["--max=90", "--start=80", "--resolution=4", "--scale=0.5"];
+    let ended = virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0);
+    let search = parsed(&ended);
+    let dir = directory(&bench);
+    assert_eq!(dir.read().unwrap(), search);
+    assert!(!search.comparable && search.scale == 0.5);
+    // Half of the rate: all 90 users are carried.
+    assert_eq!(search.line.ended, End::LimitNotReached);
+    assert_eq!(search.line.carried, support(90, 3, 3));
+    assert_eq!(loads(&search), [80, 90, 90, 90]);
+    let names = [
+        "find.json",
+        "run-01-load-80",
+        "run-02-load-90",
+        "run-03-load-90",
+    ];
+    let expected = names.into_iter().chain(["run-04-load-90"]);
+    assert_eq!(entries(&dir), expected.collect::<Vec<_>>());
+    for run in &search.runs {
+        let of_run = dir.run(run).read().unwrap();
+        assert_eq!(of_run.plan.metric.map(|m| m.load), Some(run.point.load));
+        assert_eq!(of_run.summary.ops_per_s, run.point.achieved);
+    }
+    let printed = serde_json::from_str(&ended.stdout).unwrap();
+    let schema = serde_json::from_str(&plimsoll_results::find_schema()).unwrap();
+    assert_eq!(schema::faults(&schema, &printed), [""; 0]);
+}
+
+#[test]
+fn where_nothing_is_carried_the_exit_code_says_it() {
+    let bench = Bench::on_tmpfs();
+    let more = ["--max=32", "--latency-limit=5ms"];
+    let ended = virtual_find(&bench, "--target=null:?latency=10ms", &more);
+    let search = parsed(&ended.expect_code(3));
+    assert_eq!(search.line.ended, End::NothingCarried);
+    assert_eq!(
+        (search.line.carried, search.line.not_carried),
+        (None, support(1, 0, 3))
+    );
+    assert_eq!(loads(&search), [4, 2, 1, 1, 1]);
+    for run in &search.runs {
+        assert_eq!(run.point.reasons[0].code, "latency");
+        // The mean is 10 ms, the limit 5: as far beyond it as it is long.
+        assert!(
+            run.margin.is_some_and(|m| (m + 1.0).abs() < 0.01),
+            "{run:?}"
+        );
+    }
+}
+
+#[test]
+fn the_number_of_runs_and_of_confirmations_is_that_asked_for() {
+    let bench = Bench::on_tmpfs();
+    let more = ["--max=200", "--start=10", "--runs=3"];
+    let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
+    assert_eq!(search.line.ended, End::OutOfRuns);
+    assert_eq!(loads(&search), [10, 20, 40]);
+    assert_eq!(search.line.carried, support(40, 1, 1));
+    let more = ["--max=10", "--start=10", "--confirm=1"];
+    let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
+    assert_eq!(search.line.carried, support(10, 1, 1));
+}
+
+#[test]
+fn a_report_reads_like_this() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let mut command = bench.plimsoll(["find", "users.toml", "--max=100", "--start=70"]);
+    command
+        .args([
+            "--time=10s",
+            "--warmup=1s",
+            "--clock=virtual",
+            EIGHT_SERVERS,
+        ])
+        .args(["--latency-limit=400ms", "--resolution=5"])
+        .env("COLUMNS", "100");
+    let ended = Ended::of(command).expect_code(0);
+    let stamp = regex::Regex::new(r"users-find-\d{8}-\d{6}").unwrap();
+    insta::assert_snapshot!(stamp.replace_all(&ended.stdout, "users-find-DATE-TIME"));
+}
+
+/// A search of one run. Whether the load is carried depends on the machine, and is not asked.
+#[track_caller]
+fn one_run(command: Command) -> LoadSearch {
+    let ended = Ended::of(command);
+    let search = parsed(&ended);
+    let expected = match search.runs[0].held {
+        true => 0,
+        false => 3,
+    };
+    ended.expect_code(expected);
+    search
+}
+
+#[test]
+fn files_are_made_as_far_as_they_are_needed_and_go_at_the_end() {
+    let bench = Bench::on_tmpfs();
+    let more = ["--max=4", "--start=2", "--runs=1"];
+    let mut command = quick_find(&bench, &more);
+    command.arg("--keep");
+    assert_eq!(loads(&one_run(command)), [2]);
+    // As many files as the load that was tried works on, not as the greatest of all.
+    assert_eq!(tree(&bench.work()).0.len(), 2 * FILES);
+    let bytes: u64 = tree(&bench.work()).0.values().sum();
+    assert_eq!(bytes, 2 * FILES as u64 * 4096);
+    // The same files again, and now they go.
+    assert_eq!(loads(&one_run(quick_find(&bench, &more))), [2]);
+    assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+}
+
+#[test]
+fn processes_search_together() {
+    let bench = Bench::on_tmpfs();
+    let more = ["--max=2", "--start=2", "--runs=1", "--processes=2"];
+    let search = one_run(quick_find(&bench, &more));
+    assert_eq!((search.ranks, loads(&search)), (2, vec![2]));
+    let run = directory(&bench).run(&search.runs[0]).read().unwrap();
+    assert_eq!((run.ranks, run.workers), (2, 4));
+    assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+}
+
+#[test]
+fn an_interrupted_search_says_what_it_knows() {
+    let bench = Bench::on_tmpfs();
+    let mut command = find(&bench, &["--time=1h", "--warmup=0s", "--max=8"]);
+    command.arg("--dir").arg(bench.work());
+    let going = started(command, "measuring");
+    going.interrupt();
+    let search = parsed(&going.end().expect_code(130));
+    assert_eq!(search.line.ended, End::Interrupted);
+    assert_eq!((search.line.carried, search.runs.len()), (None, 0));
+    let dir = directory(&bench);
+    assert_eq!(dir.read().unwrap(), search);
+    assert_eq!(entries(&dir), ["find.json", "run-01-load-1-interrupted"]);
+    assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused_and_leaves_nothing() {
+    let bench = Bench::on_tmpfs();
+    let refused = |args: &[&str]| {
+        let text = Ended::of(find(&bench, args)).refusal();
+        assert_eq!(bench.left_but(&["users.toml"]), [""; 0], "{args:?}");
+        text
+    };
+    assert!(refused(&[]).contains("--max <LOAD>"));
+    assert!(refused(&["--max=0"]).contains("at least 1"));
+    assert!(refused(&["--max=-5"]).contains("at least 1"));
+    let above = refused(&["--max=5", "--start=6"]);
+    assert!(above.contains("--start 6 is above --max 5"), "{above}");
+    assert!(refused(&["--max=5", "--confirm=0"]).contains("number of runs, at least 1"));
+    assert!(refused(&["--max=5", "--runs=x"]).contains("number of runs, at least 1"));
+    assert!(refused(&["--max=5", "--resolution=0"]).contains("at least 1"));
+    assert!(refused(&["--max=5", "--target=nulll"]).contains("did you mean `null`?"));
+    assert!(refused(&["--max=1000000000000"]).contains("processes"));
+    let within = format!("--dir={}", bench.root().join("results").display());
+    assert!(refused(&["--max=1", &within]).contains("inside"));
+    let wml = Ended::of(bench.plimsoll(["find", "varmail", "--max=1"])).refusal();
+    assert!(wml.contains("`varmail` has no business metric"), "{wml}");
+}
