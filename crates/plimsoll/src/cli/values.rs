@@ -1,0 +1,246 @@
+//! Values of options: how they are read, and what they mean.
+
+use clap::ValueEnum;
+use plimsoll_plan::{Cold, Content, OnError, OpsLimit, QuitMode, parse_duration};
+use std::time::Duration;
+
+/// Shortest interval of the series: at the end of each every worker hands its figures over, and
+/// more often than this that would slow the operations that are measured.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Values of `--quit`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Quit {
+    /// By time; a worker without a file to work on is an error
+    Timeout,
+    /// When every worker is done
+    Alldone,
+    /// When the first worker is done
+    Firstdone,
+}
+
+impl From<Quit> for QuitMode {
+    fn from(q: Quit) -> Self {
+        match q {
+            Quit::Timeout => Self::Timeout,
+            Quit::Alldone => Self::AllDone,
+            Quit::Firstdone => Self::FirstDone,
+        }
+    }
+}
+
+/// Values of `--on-error`.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub enum ErrorPolicy {
+    /// The run stops and has failed
+    #[default]
+    Stop,
+    /// The run goes on and its result is invalid
+    Count,
+}
+
+impl From<ErrorPolicy> for OnError {
+    fn from(e: ErrorPolicy) -> Self {
+        match e {
+            ErrorPolicy::Stop => Self::Stop,
+            ErrorPolicy::Count => Self::Count,
+        }
+    }
+}
+
+/// Values of `--cold`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ColdKind {
+    /// The files of the workload
+    Files,
+    /// Everything the machine caches; needs root
+    System,
+}
+
+impl From<ColdKind> for Cold {
+    fn from(c: ColdKind) -> Self {
+        match c {
+            ColdKind::Files => Self::Files,
+            ColdKind::System => Self::System,
+        }
+    }
+}
+
+/// Value of `--cpus`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuList(pub Vec<u32>);
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text)
+}
+
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        d if d < SHORTEST_INTERVAL => Err(
+            "an interval must be at least 10ms; shorter ones would slow what is measured".into(),
+        ),
+        d => Ok(d),
+    }
+}
+
+pub(super) fn setting(text: &str) -> Result<(String, String), String> {
+    let wrong = || format!("expected NAME=VALUE, such as nthreads=16, not `{text}`");
+    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+    let name = name.trim().trim_start_matches('$');
+    if name.is_empty() {
+        return Err(wrong());
+    }
+    Ok((name.into(), value.trim().into()))
+}
+
+pub(super) fn seed(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
+pub(super) fn load(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("expected a number of business metrics, at least 1".into()),
+    }
+}
+
+pub(super) fn scale(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("expected a share above 0 and at most 1, such as 0.01".into()),
+    }
+}
+
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a share from 0 to 1, such as 0.95".into()),
+    }
+}
+
+pub(super) fn some_runs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("expected a number of runs, at least 1".into()),
+    }
+}
+
+pub(super) fn lanes(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("expected a number of threads, at least 1".into()),
+    }
+}
+
+pub(super) fn ops_limit(text: &str) -> Result<OpsLimit, String> {
+    let (number, per_worker) = match text.split_once('/') {
+        Some((number, "worker")) => (number, true),
+        Some(_) => (text, false),
+        None => (text, false),
+    };
+    match number.parse::<u64>() {
+        Ok(0) => Err("a run needs at least one operation".into()),
+        Ok(n) if per_worker => Ok(OpsLimit::PerWorker(n)),
+        Ok(n) => Ok(OpsLimit::Total(n)),
+        Err(_) => Err("expected a whole number, such as 100000, or 1000/worker".into()),
+    }
+}
+
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(r) if r.is_finite() && r >= 0.0 => Ok(r),
+        _ => Err("expected a number of events a second, such as 250, or 0 for no limit".into()),
+    }
+}
+
+pub(super) fn content(text: &str) -> Result<Content, String> {
+    match text.split_once(':') {
+        None if text == "random" => Ok(Content::Random),
+        None if text == "zero" => Ok(Content::Zero),
+        Some(("compressible", ratio)) => match ratio.parse::<f64>() {
+            Ok(ratio) if ratio.is_finite() && ratio >= 1.0 => Ok(Content::Compressible { ratio }),
+            _ => Err(format!(
+                "the ratio must be a number of at least 1, is `{ratio}`"
+            )),
+        },
+        _ => Err("expected random, zero, or compressible:RATIO such as compressible:2.5".into()),
+    }
+}
+
+pub(super) fn cpu_list(text: &str) -> Result<CpuList, String> {
+    /// More processors than any machine has; keeps `0-4294967295` from filling memory.
+    const MOST_CPUS: u32 = 65_536;
+    let wrong = || format!("expected processor numbers, such as 0-3,8, not `{text}`");
+    let number = |t: &str| match t.trim().parse::<u32>() {
+        Ok(n) if n < MOST_CPUS => Ok(n),
+        _ => Err(wrong()),
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = match part.split_once('-') {
+            Some((a, b)) => (number(a)?, number(b)?),
+            None => (number(part)?, number(part)?),
+        };
+        if first > last {
+            return Err(wrong());
+        }
+        cpus.extend(
+            (first..=last)
+                .filter(|c| !cpus.contains(c))
+                .collect::<Vec<u32>>(),
+        );
+    }
+    Ok(CpuList(cpus))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_may_carry_a_dollar_sign() {
+        assert_eq!(setting("$dir = /x=y"), Ok(("dir".into(), "/x=y".into())));
+        assert!(setting("novalue").is_err() && setting("=x").is_err());
+    }
+
+    #[test]
+    fn operations_are_of_all_or_of_each_worker() {
+        assert_eq!(ops_limit("10"), Ok(OpsLimit::Total(10)));
+        assert_eq!(ops_limit("10/worker"), Ok(OpsLimit::PerWorker(10)));
+        for bad in ["0", "-1", "1k", "10/thread", "/worker", ""] {
+            assert!(ops_limit(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn intervals_have_a_least_length() {
+        assert_eq!(interval("10ms"), Ok(SHORTEST_INTERVAL));
+        assert!(interval("9ms").is_err_and(|e| e.contains("at least 10ms")));
+    }
+
+    #[test]
+    fn contents_are_three_kinds() {
+        assert_eq!(
+            content("compressible:2.5"),
+            Ok(Content::Compressible { ratio: 2.5 })
+        );
+        for bad in [
+            "compressible",
+            "compressible:0.5",
+            "compressible:x",
+            "zeros",
+            "zero:1",
+        ] {
+            assert!(content(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn processors_are_numbers_and_ranges() {
+        assert_eq!(cpu_list("0-2,8,1"), Ok(CpuList(vec![0, 1, 2, 8])));
+        for bad in ["", "a", "3-1", "0-4294967295", "1,,2", "-1"] {
+            assert!(cpu_list(bad).is_err(), "{bad}");
+        }
+    }
+}
