@@ -2,7 +2,8 @@
 
 use crate::document;
 use crate::hidden::Hidden;
-use crate::histograms::{self, IntervalHistogram};
+use crate::histograms::{self, IntervalHistogram, SparseInterval};
+use crate::intervals::{self, IntervalRow};
 use crate::series::SeriesWriter;
 use crate::{
     ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError, Run, SCHEMA, Verdict,
@@ -227,6 +228,27 @@ impl RunDir {
     /// cannot be read.
     pub fn read_histograms(&self) -> Result<Vec<IntervalHistogram>, ResultsError> {
         histograms::read(&self.path.join(HISTOGRAMS_FILE))
+    }
+
+    /// Reads `histograms.hlog` histogram by histogram, in the order of the file. Of an hour of
+    /// intervals the histograms themselves would not fit into memory.
+    ///
+    /// # Errors
+    /// As [`read_histograms`](Self::read_histograms).
+    pub fn each_histogram(
+        &self,
+        visit: &mut dyn FnMut(SparseInterval),
+    ) -> Result<(), ResultsError> {
+        histograms::read_each(&self.path.join(HISTOGRAMS_FILE), visit)
+    }
+
+    /// Reads `intervals.csv`.
+    ///
+    /// # Errors
+    /// [`ResultsError::Intervals`] with the line that is damaged, [`ResultsError::Io`] if it
+    /// cannot be read.
+    pub fn read_intervals(&self) -> Result<Vec<IntervalRow>, ResultsError> {
+        intervals::read(&self.intervals_path())
     }
 }
 

@@ -42,6 +42,16 @@ pub enum ResultsError {
         /// The directory.
         path: PathBuf,
     },
+    /// An `intervals.csv` is damaged.
+    #[error("{}:{line}: {reason}", path.display())]
+    Intervals {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// What is wrong.
+        reason: String,
+    },
     /// A `histograms.hlog` is damaged.
     #[error("{}:{line}: {reason}", path.display())]
     Histogram {

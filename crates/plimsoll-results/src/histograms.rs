@@ -2,6 +2,7 @@
 
 use crate::ResultsError;
 use crate::series::WINDOW_MARK;
+use crate::sparse::SparseHistogram;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
@@ -32,11 +33,32 @@ pub struct IntervalHistogram {
     pub histogram: Histogram<u64>,
 }
 
+/// One line of the log, with nothing but the values that occurred.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SparseInterval {
+    /// Window, from 1.
+    pub window: u32,
+    /// `NAME/KIND` for service time, `NAME/KIND/response` for response time.
+    pub tag: String,
+    /// Begin of the interval since the run's clock began.
+    pub start: Duration,
+    /// Length of the interval.
+    pub length: Duration,
+    /// Latencies in nanoseconds.
+    pub histogram: SparseHistogram,
+}
+
 /// Tag of an operation's service times in the log; `/response` is appended for response times.
 ///
 /// The format has no commas and spaces in tags; they become `_`.
 #[must_use]
 pub fn tag_of(name: &str, kind: OpKind) -> String {
+    tag_of_text(name, &kind.to_string())
+}
+
+/// As [`tag_of`], of a kind as it is printed.
+#[must_use]
+pub fn tag_of_text(name: &str, kind: &str) -> String {
     let name = name.replace(|c: char| c == ',' || c.is_whitespace(), "_");
     format!("{name}/{kind}")
 }
@@ -61,9 +83,51 @@ pub fn window_histograms(intervals: &[IntervalHistogram], window: u32) -> Histog
 
 /// Reads a whole log.
 pub(crate) fn read(path: &Path) -> Result<Vec<IntervalHistogram>, ResultsError> {
-    let text = std::fs::read_to_string(path).map_err(ResultsError::io("read", path))?;
     let mut found = Vec::new();
     let mut deserializer = Deserializer::new();
+    for_each(path, &mut |window, interval, bytes| {
+        let histogram = deserializer
+            .deserialize(&mut &bytes[..])
+            .map_err(|e| format!("the histogram is damaged: {e}"))?;
+        found.push(IntervalHistogram {
+            window,
+            tag: tag(interval),
+            start: interval.start_timestamp(),
+            length: interval.duration(),
+            histogram,
+        });
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Reads a log histogram by histogram.
+pub(crate) fn read_each(
+    path: &Path,
+    visit: &mut dyn FnMut(SparseInterval),
+) -> Result<(), ResultsError> {
+    for_each(path, &mut |window, interval, bytes| {
+        visit(SparseInterval {
+            window,
+            tag: tag(interval),
+            start: interval.start_timestamp(),
+            length: interval.duration(),
+            histogram: SparseHistogram::decode(bytes)?,
+        });
+        Ok(())
+    })
+}
+
+fn tag(interval: &IntervalLogHistogram<'_>) -> String {
+    interval.tag().map_or("", |t| t.as_str()).to_owned()
+}
+
+/// Calls `visit` with the window, the line and the histogram's bytes, line by line.
+fn for_each(
+    path: &Path,
+    visit: &mut dyn FnMut(u32, &IntervalLogHistogram<'_>, &[u8]) -> Result<(), String>,
+) -> Result<(), ResultsError> {
+    let text = std::fs::read_to_string(path).map_err(ResultsError::io("read", path))?;
     let mut window = 0;
     for (i, line) in text.split_inclusive('\n').enumerate() {
         let wrong = |reason: String| ResultsError::Histogram {
@@ -81,30 +145,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<IntervalHistogram>, ResultsError> 
         for entry in IntervalLogIterator::new(line.as_bytes()) {
             let entry = entry.map_err(|_| wrong("not a line of an interval log".into()))?;
             if let LogEntry::Interval(interval) = entry {
-                let decoded = decode(&mut deserializer, window, &interval).map_err(wrong)?;
-                found.push(decoded);
+                let bytes = STANDARD
+                    .decode(interval.encoded_histogram())
+                    .map_err(|e| wrong(format!("the histogram is not base64: {e}")))?;
+                visit(window, &interval, &bytes).map_err(wrong)?;
             }
         }
     }
-    Ok(found)
-}
-
-fn decode(
-    deserializer: &mut Deserializer,
-    window: u32,
-    interval: &IntervalLogHistogram<'_>,
-) -> Result<IntervalHistogram, String> {
-    let bytes = STANDARD
-        .decode(interval.encoded_histogram())
-        .map_err(|e| format!("the histogram is not base64: {e}"))?;
-    let histogram = deserializer
-        .deserialize(&mut &bytes[..])
-        .map_err(|e| format!("the histogram is damaged: {e}"))?;
-    Ok(IntervalHistogram {
-        window,
-        tag: interval.tag().map_or("", |t| t.as_str()).to_owned(),
-        start: interval.start_timestamp(),
-        length: interval.duration(),
-        histogram,
-    })
+    Ok(())
 }

@@ -17,9 +17,11 @@ mod error;
 mod find;
 mod hidden;
 mod histograms;
+mod intervals;
 mod mix;
 mod run;
 mod series;
+mod sparse;
 
 pub use assemble::{Measured, figures};
 pub use curve::{
@@ -30,12 +32,14 @@ pub use dir::{RunDir, RunWriter};
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;
 pub use find::{FIND_FILE, FIND_SCHEMA, FindDir, FindWriter, LoadSearch, SearchRun, find_schema};
-pub use histograms::{Histograms, IntervalHistogram, tag_of, window_histograms};
+pub use histograms::{Histograms, IntervalHistogram, SparseInterval, tag_of, tag_of_text, window_histograms};
+pub use intervals::IntervalRow;
 pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
 pub use run::{
     ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Stage,
     Summary, Target, Validity, VariableFigures, Verdict, Window,
 };
+pub use sparse::SparseHistogram;
 
 /// Version of `run.json`; raised when a field changes meaning or goes.
 pub const SCHEMA: u32 = 1;

@@ -1,0 +1,266 @@
+//! Draws charts as SVG.
+
+use super::look::{self, Role, Theme};
+use super::{Axis, Chart, Extra, Ink};
+use plotters::coord::Shift;
+use plotters::coord::combinators::{BindKeyPoints, WithKeyPoints};
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// Size of a drawing in pixels of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Width.
+    pub width: u32,
+    /// Height.
+    pub height: u32,
+}
+
+/// For windows as wide as those of a computer.
+pub const WIDE: Size = Size {
+    width: 960,
+    height: 300,
+};
+
+/// For windows as wide as those of a telephone.
+pub const NARROW: Size = Size {
+    width: 343,
+    height: 260,
+};
+
+/// Units of the drawing in a pixel of the page: the library rounds to whole units, which this
+/// makes a tenth of a pixel.
+const UNITS: u32 = 10;
+
+/// Height of letters in pixels.
+const LETTERS: f64 = 12.0;
+
+/// What the library divides the size of letters by.
+const FONT_DIVISOR: f64 = 1.24;
+
+/// Most points of a line that are marked one by one.
+const MOST_DOTS: usize = 40;
+
+/// Height of the head of a chart that is a file of its own, in pixels.
+const HEAD: u32 = 58;
+
+/// A drawn chart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    /// An `svg` element.
+    pub svg: String,
+    /// Left, top, right and bottom of the area that has the lines in it, as shares of the
+    /// drawing's width and height.
+    pub area: [f64; 4],
+}
+
+type Line = WithKeyPoints<RangedCoordf64>;
+type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Line, Line>>;
+type Fallible<T> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
+
+/// Draws a chart for a page: with the variables of its style sheet, without head and key.
+#[must_use]
+pub fn draw(chart: &Chart, size: Size) -> Drawing {
+    let (svg, area) = draw_on(chart, size, 0);
+    let svg = look::for_page(&svg)
+        .replace(" font-family=\"sans-serif\"", "")
+        .replacen(&attributes(size), "", 1);
+    let label = maud::html! { (chart.title) }.into_string();
+    let role = format!("<svg role=\"img\" aria-label=\"{label}\" ");
+    Drawing {
+        svg: svg.replacen("<svg ", &role, 1),
+        area,
+    }
+}
+
+/// Draws a chart as a file of its own: with a background, its title and a key.
+#[must_use]
+pub fn standalone(chart: &Chart, size: Size, theme: Theme) -> String {
+    let (svg, _) = draw_on(chart, size, HEAD);
+    let background = format!(
+        "<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n",
+        look::background(theme)
+    );
+    let svg = look::for_file(&svg, theme)
+        .replace("\"sans-serif\"", "\"DejaVu Sans, Arial, sans-serif\"")
+        .replacen(
+            &attributes(size),
+            &format!(" width=\"{}\" height=\"{}\"", size.width, size.height),
+            1,
+        );
+    match svg.find(">\n") {
+        Some(end) => format!("{}>\n{background}{}", &svg[..end], &svg[end + 2..]),
+        None => svg,
+    }
+}
+
+fn attributes(size: Size) -> String {
+    format!(
+        " width=\"{}\" height=\"{}\"",
+        size.width * UNITS,
+        size.height * UNITS
+    )
+}
+
+fn draw_on(chart: &Chart, size: Size, head: u32) -> (String, [f64; 4]) {
+    let mut svg = String::new();
+    let units = (size.width * UNITS, size.height * UNITS);
+    let area = {
+        let root = SVGBackend::with_string(&mut svg, units).into_drawing_area();
+        // Writing to a string cannot fail, and no text is measured with a font.
+        paint(chart, &root, size, head).unwrap_or([0.0, 0.0, 1.0, 1.0])
+    };
+    (svg, area)
+}
+
+fn paint(
+    chart: &Chart,
+    root: &DrawingArea<SVGBackend<'_>, Shift>,
+    size: Size,
+    head: u32,
+) -> Fallible<[f64; 4]> {
+    if head > 0 {
+        paint_head(chart, root)?;
+    }
+    let (x, y) = chart.bounds();
+    let (x_ticks, y_ticks) = (ticks(&chart.x, x, size.width / 80), ticks(&chart.y, y, 6));
+    let mut plot = ChartBuilder::on(root)
+        .margin_top((head + 10) * UNITS)
+        .margin_right(18 * UNITS)
+        .margin_left(2 * UNITS)
+        .x_label_area_size(44 * UNITS)
+        .y_label_area_size(70 * UNITS)
+        .build_cartesian_2d(
+            line(&chart.x, x, x_ticks.iter().map(|t| t.0)),
+            line(&chart.y, y, y_ticks.iter().map(|t| t.0)),
+        )?;
+    paint_mesh(chart, &mut plot, &x_ticks, &y_ticks)?;
+    match &chart.extra {
+        Extra::Heat(cells) => {
+            plot.draw_series(cells.iter().map(|c| {
+                let at = |x, y| (chart.x.scale.position(x), chart.y.scale.position(y));
+                let color = Role::Heat.placeholder().mix(c.depth.clamp(0.0, 1.0));
+                Rectangle::new([at(c.x.0, c.y.0), at(c.x.1, c.y.1)], color.filled())
+            }))?;
+        }
+        Extra::Mark { at, text } => {
+            let at = chart.x.scale.position(*at);
+            let (bottom, top) = (chart.y.scale.position(y.0), chart.y.scale.position(y.1));
+            let style = Role::Ink(Ink::Main).placeholder().stroke_width(UNITS);
+            plot.draw_series([PathElement::new(vec![(at, bottom), (at, top)], style)])?;
+            let side = if at > (chart.x.scale.position(x.0) + chart.x.scale.position(x.1)) / 2.0 {
+                HPos::Right
+            } else {
+                HPos::Left
+            };
+            let letters = letters(Role::Ink(Ink::Main)).pos(Pos::new(side, VPos::Top));
+            plot.draw_series([Text::new(format!(" {text} "), (at, top), letters)])?;
+        }
+        Extra::None => {}
+    }
+    for (column, ink) in chart.lines() {
+        paint_line(chart, &mut plot, &column.values, ink)?;
+    }
+    let (xs, ys) = plot.plotting_area().get_pixel_range();
+    let share = |v: i32, of: u32| f64::from(v) / f64::from(of * UNITS);
+    Ok([
+        share(xs.start, size.width),
+        share(ys.start, size.height),
+        share(xs.end, size.width),
+        share(ys.end, size.height),
+    ])
+}
+
+/// Positions of ticks, and their labels.
+fn ticks(axis: &Axis, bounds: (f64, f64), most: u32) -> Vec<(f64, String)> {
+    axis.ticks(bounds, most as usize)
+        .into_iter()
+        .map(|t| (axis.scale.position(t), axis.tick(t)))
+        .collect()
+}
+
+fn line(axis: &Axis, bounds: (f64, f64), ticks: impl Iterator<Item = f64>) -> Line {
+    let range = axis.scale.position(bounds.0)..axis.scale.position(bounds.1);
+    range.with_key_points(ticks.collect())
+}
+
+fn letters(role: Role) -> TextStyle<'static> {
+    let size = LETTERS * FONT_DIVISOR * f64::from(UNITS);
+    ("sans-serif", size).into_font().color(&role.placeholder())
+}
+
+fn paint_mesh(
+    chart: &Chart,
+    plot: &mut Plot<'_, '_>,
+    x_ticks: &[(f64, String)],
+    y_ticks: &[(f64, String)],
+) -> Fallible<()> {
+    let label = |ticks: &[(f64, String)], at: f64| {
+        let found = ticks.iter().find(|t| (t.0 - at).abs() < 1e-12);
+        found.map_or_else(String::new, |t| t.1.clone())
+    };
+    let grid = Role::Grid.placeholder();
+    plot.configure_mesh()
+        .disable_x_mesh()
+        .max_light_lines(0)
+        .bold_line_style(grid.stroke_width(UNITS))
+        .axis_style(grid.stroke_width(UNITS))
+        .set_all_tick_mark_size(4 * UNITS)
+        .label_style(letters(Role::Text))
+        .axis_desc_style(letters(Role::Text))
+        .x_desc(chart.x.label.clone())
+        .y_desc(chart.y.label.clone())
+        .x_label_formatter(&|at| label(x_ticks, *at))
+        .y_label_formatter(&|at| label(y_ticks, *at))
+        .draw()
+}
+
+/// A line, broken where a value is missing; few points are marked one by one.
+fn paint_line(
+    chart: &Chart,
+    plot: &mut Plot<'_, '_>,
+    values: &[Option<f64>],
+    ink: Ink,
+) -> Fallible<()> {
+    let color = Role::Ink(ink).placeholder();
+    let style = color.stroke_width(2 * UNITS);
+    let at = |(x, y): (&f64, &Option<f64>)| {
+        let y = y.filter(|y| chart.y.scale != super::Scale::Log || *y > 0.0)?;
+        Some((chart.x.scale.position(*x), chart.y.scale.position(y)))
+    };
+    let points: Vec<_> = chart.at.iter().zip(values).map(at).collect();
+    for piece in points.split(Option::is_none) {
+        let piece: Vec<(f64, f64)> = piece.iter().flatten().copied().collect();
+        if piece.len() > 1 {
+            plot.draw_series(LineSeries::new(piece.iter().copied(), style))?;
+        }
+        if piece.len() == 1 || points.len() <= MOST_DOTS {
+            let dot = |at: (f64, f64)| Circle::new(at, 3 * UNITS, color.filled());
+            plot.draw_series(piece.into_iter().map(dot))?;
+        }
+    }
+    Ok(())
+}
+
+/// Title and key of a chart that is a file of its own.
+fn paint_head(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fallible<()> {
+    let unit = UNITS as i32;
+    let title = letters(Role::Ink(Ink::Main)).pos(Pos::new(HPos::Left, VPos::Top));
+    let bold = TextStyle {
+        font: title.font.clone().style(FontStyle::Bold),
+        ..title.clone()
+    };
+    root.draw(&Text::new(chart.title.clone(), (14 * unit, 12 * unit), bold))?;
+    let mut x = 14;
+    for (column, ink) in chart.lines() {
+        let color = Role::Ink(ink).placeholder();
+        let swatch = [(x * unit, 40 * unit), ((x + 12) * unit, 44 * unit)];
+        root.draw(&Rectangle::new(swatch, color.filled()))?;
+        let place = ((x + 17) * unit, 36 * unit);
+        root.draw(&Text::new(column.name.clone(), place, title.clone()))?;
+        // Letters are about as wide as 0.6 of their height.
+        x += 34 + (column.name.chars().count() as f64 * LETTERS * 0.6) as i32;
+    }
+    Ok(())
+}

@@ -1,0 +1,297 @@
+//! Which charts a run has.
+
+use crate::chart::{Axis, Cell, Chart, Column, Extra, Ink, MOST_SERIES, Scale, Unit};
+use crate::loaded::Loaded;
+use crate::spread::{Heat, Spread};
+use crate::timeline::Series;
+use plimsoll_plan::show_duration;
+use std::time::Duration;
+
+/// Bytes of a MiB.
+const MIB: f64 = 1_048_576.0;
+
+/// Depths that cells of a heat map have: neighbours of one depth are drawn as one.
+const DEPTHS: f64 = 8.0;
+
+/// Least depth of a cell that has a sample.
+const LEAST_DEPTH: f64 = 0.12;
+
+/// All charts of a run, in the order of the page.
+#[must_use]
+pub fn of_run(loaded: &Loaded) -> Vec<Chart> {
+    let mut charts = over_time(loaded);
+    charts.extend(percentiles(loaded));
+    charts.extend(heat_maps(loaded));
+    charts
+}
+
+/// Throughput and latency over time; empty if nothing was measured.
+#[must_use]
+pub fn over_time(loaded: &Loaded) -> Vec<Chart> {
+    let line = &loaded.timeline;
+    if line.start_s.is_empty() || loaded.operations.is_empty() {
+        return vec![];
+    }
+    let ops = |s: &Series| line.per_second(&s.ops);
+    let mib = |s: &Series| -> Vec<f64> {
+        let bytes = line.per_second(&s.bytes);
+        bytes.into_iter().map(|b| b / MIB).collect()
+    };
+    let errors = |s: &Series| s.errors.iter().map(|n| *n as f64).collect();
+    let mut charts = vec![sums(loaded, "throughput", "Operations a second", "operations/s", Unit::Number, ops)];
+    let moved = |s: &Series| s.bytes.iter().any(|b| *b > 0);
+    if line.operations.iter().any(moved) {
+        charts.push(sums(loaded, "bandwidth", "MiB a second", "MiB/s", Unit::Number, mib));
+    }
+    charts.push(latencies(loaded, "latency", "Mean service time", Series::mean_ms));
+    charts.push(latencies(
+        loaded,
+        "latency-p99",
+        "99th percentile of the service time",
+        Series::p99_ms,
+    ));
+    if line.operations.iter().any(|s| s.errors.iter().any(|n| *n > 0)) {
+        charts.push(sums(loaded, "errors", "Failed operations", "errors", Unit::Count, errors));
+    }
+    charts
+}
+
+/// Where points are drawn: in the middle of the time they stand for.
+fn middles(loaded: &Loaded) -> Vec<f64> {
+    let line = &loaded.timeline;
+    let points = line.start_s.iter().zip(&line.length_s);
+    points.map(|(start, length)| start + length / 2.0).collect()
+}
+
+/// What a point of a series over time is.
+fn point(loaded: &Loaded) -> String {
+    let interval = Duration::try_from_secs_f64(loaded.timeline.interval_s).unwrap_or_default();
+    match loaded.timeline.together {
+        0 | 1 => format!("A point is an interval of {}.", show_duration(interval)),
+        n => format!("A point is {n} intervals of {}.", show_duration(interval)),
+    }
+}
+
+fn time_axis() -> Axis {
+    Axis::linear("seconds since the window opened", Unit::Seconds)
+}
+
+/// A chart of something that can be added up over operations.
+fn sums(
+    loaded: &Loaded,
+    id: &str,
+    title: &str,
+    label: &str,
+    unit: Unit,
+    values: impl Fn(&Series) -> Vec<f64>,
+) -> Chart {
+    let each: Vec<Vec<f64>> = loaded.timeline.operations.iter().map(&values).collect();
+    let add = |series: &[Vec<f64>]| -> Vec<Option<f64>> {
+        let at = |i: usize| series.iter().map(|s| s[i]).sum();
+        (0..loaded.timeline.start_s.len()).map(|i| Some(at(i))).collect()
+    };
+    let used = |v: &&(usize, &Vec<f64>)| v.1.iter().any(|v| *v > 0.0);
+    let shown: Vec<(usize, &Vec<f64>)> = each.iter().enumerate().filter(|v| used(&v)).collect();
+    let mut columns = vec![];
+    if shown.len() != 1 {
+        columns.push(column("all", unit, add(&each), Ink::Main));
+    }
+    // Rows that have no colour of their own are shown as one.
+    let own = if shown.len() > MOST_SERIES { MOST_SERIES - 1 } else { shown.len() };
+    for (i, values) in &shown[..own] {
+        let label = &loaded.operations[*i].label;
+        let ink = Ink::Series(if shown.len() > MOST_SERIES { columns.len() - 1 } else { *i });
+        columns.push(column(label, unit, values.iter().copied().map(Some).collect(), ink));
+    }
+    if own < shown.len() {
+        let rest: Vec<Vec<f64>> = shown[own..].iter().map(|(_, v)| (*v).clone()).collect();
+        let name = format!("{} others", rest.len());
+        columns.push(column(&name, unit, add(&rest), Ink::Series(MOST_SERIES - 1)));
+    }
+    Chart {
+        id: id.into(),
+        title: title.into(),
+        about: point(loaded),
+        x: time_axis(),
+        y: Axis::linear(label, unit),
+        at: middles(loaded),
+        columns,
+        extra: Extra::None,
+    }
+}
+
+fn column(name: &str, unit: Unit, values: Vec<Option<f64>>, ink: Ink) -> Column {
+    Column {
+        name: name.into(),
+        unit,
+        values,
+        ink: Some(ink),
+    }
+}
+
+/// What is left out of a chart that shows only the most frequent operations.
+fn left_out(loaded: &Loaded) -> String {
+    match loaded.operations.len() {
+        n if n > MOST_SERIES => format!(" The {MOST_SERIES} most frequent of {n} operations."),
+        _ => String::new(),
+    }
+}
+
+fn latencies(
+    loaded: &Loaded,
+    id: &str,
+    title: &str,
+    values: impl Fn(&Series) -> Vec<Option<f64>>,
+) -> Chart {
+    let shown = loaded.timeline.operations.iter().zip(&loaded.operations);
+    let columns = shown.take(MOST_SERIES).enumerate().map(|(i, (series, op))| {
+        column(&op.label, Unit::Milliseconds, values(series), Ink::Series(i))
+    });
+    let mut about = point(loaded);
+    if id == "latency-p99" && loaded.timeline.together > 1 {
+        about.push_str(" It shows the greatest of its intervals.");
+    }
+    Chart {
+        id: id.into(),
+        title: title.into(),
+        about: about + &left_out(loaded),
+        x: time_axis(),
+        y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
+        at: middles(loaded),
+        columns: columns.collect(),
+        extra: Extra::None,
+    }
+}
+
+/// Shares at which the percentile chart has points: nine in each step of 90 %, 99 %, 99.9 %, …
+fn shares(samples: u64) -> Vec<f64> {
+    let decades = (samples.max(10) as f64).log10().ceil() as i32;
+    let mut shares = vec![0.0];
+    for decade in 1..=decades {
+        let left = (1..=9).rev().map(|k| f64::from(k) * 10f64.powi(-decade));
+        shares.extend(left.map(|left| 1.0 - left));
+    }
+    shares
+}
+
+/// Latency over percentile, of each operation; `None` without samples.
+#[must_use]
+pub fn percentiles(loaded: &Loaded) -> Option<Chart> {
+    let shown = || loaded.spreads.iter().zip(&loaded.operations).take(MOST_SERIES);
+    let most = shown().map(|(s, _)| s.service.count()).max()?;
+    if most == 0 {
+        return None;
+    }
+    let at = shares(most);
+    let mut columns = Vec::new();
+    for (i, (spread, op)) in shown().enumerate() {
+        let service = spread.service.quantiles_ms(&at);
+        let paced = spread.response.count() > 0;
+        let name = match paced {
+            true => format!("{}, service", op.label),
+            false => op.label.clone(),
+        };
+        columns.push(column(&name, Unit::Milliseconds, service, Ink::Series(i)));
+    }
+    let paced = shown().filter(|(s, _)| s.response.count() > 0);
+    for (spread, op) in paced {
+        let response = spread.response.quantiles_ms(&at);
+        let ink = Ink::Series(columns.len());
+        columns.push(column(&format!("{}, response", op.label), Unit::Milliseconds, response, ink));
+    }
+    Some(Chart {
+        id: "percentiles".into(),
+        title: "Latency distribution".into(),
+        about: format!(
+            "The latency that a share of the operations does not exceed.{}",
+            left_out(loaded)
+        ),
+        x: Axis::scaled("share of the operations", Unit::Share, Scale::Tail),
+        y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
+        at,
+        columns,
+        extra: Extra::None,
+    })
+}
+
+/// Latency over time of each operation, where there are at least two columns to compare.
+#[must_use]
+pub fn heat_maps(loaded: &Loaded) -> Vec<Chart> {
+    let shown = loaded.spreads.iter().zip(&loaded.operations).take(MOST_SERIES);
+    let enough = |s: &Spread| s.heat.columns.len() > 1 && s.service.count() > 0;
+    shown
+        .enumerate()
+        .filter(|(_, (s, _))| enough(s))
+        .map(|(i, (s, op))| heat_map(i, &s.heat, &op.label))
+        .collect()
+}
+
+fn heat_map(number: usize, heat: &Heat, label: &str) -> Chart {
+    let total = |cells: &std::collections::BTreeMap<i32, u64>| cells.values().sum::<u64>();
+    let samples = heat.cells.iter().map(|c| Some(total(c) as f64)).collect();
+    let row = |pick: fn(&std::collections::BTreeMap<i32, u64>) -> Option<i32>, upper: bool| {
+        let edge = move |row: i32| {
+            let (from, to) = Heat::row_ms(row);
+            if upper { to } else { from }
+        };
+        heat.cells.iter().map(|c| pick(c).map(edge)).collect()
+    };
+    let fullest = |c: &std::collections::BTreeMap<i32, u64>| {
+        let best = c.iter().max_by_key(|(_, n)| **n);
+        best.map(|(row, _)| *row)
+    };
+    let plain = |name: &str, unit, values| Column {
+        name: name.into(),
+        unit,
+        values,
+        ink: None,
+    };
+    Chart {
+        id: format!("heat-{}", number + 1),
+        title: format!("Service times of {label} over time"),
+        about: "The darker a cell, the more operations completed then with that latency.".into(),
+        x: time_axis(),
+        y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
+        at: heat.columns.iter().map(|c| (c.0 + c.1) / 2.0).collect(),
+        columns: vec![
+            plain("operations", Unit::Count, samples),
+            plain("most of them from", Unit::Milliseconds, row(fullest, false)),
+            plain("to", Unit::Milliseconds, row(fullest, true)),
+            plain("all of them from", Unit::Milliseconds, row(|c| c.keys().next().copied(), false)),
+            plain("to", Unit::Milliseconds, row(|c| c.keys().next_back().copied(), true)),
+        ],
+        extra: Extra::Heat(cells(heat)),
+    }
+}
+
+/// Cells of a heat map; neighbours in time that are as dark are one.
+fn cells(heat: &Heat) -> Vec<Cell> {
+    let all = heat.cells.iter().flat_map(|c| c.values());
+    let most = all.copied().max().unwrap_or(1).max(2) as f64;
+    // One operation is still seen beside a million.
+    let depth = |n: u64| {
+        let share = (n as f64).ln_1p() / most.ln_1p();
+        let step = (share * DEPTHS).ceil() / DEPTHS;
+        LEAST_DEPTH + (1.0 - LEAST_DEPTH) * step
+    };
+    let mut open: std::collections::BTreeMap<i32, Cell> = std::collections::BTreeMap::new();
+    let mut done = Vec::new();
+    for (column, counts) in heat.columns.iter().zip(&heat.cells) {
+        for (row, n) in counts {
+            let cell = Cell {
+                x: *column,
+                y: Heat::row_ms(*row),
+                depth: depth(*n),
+            };
+            match open.get_mut(row) {
+                Some(before) if before.depth == cell.depth && before.x.1 == cell.x.0 => {
+                    before.x.1 = cell.x.1;
+                }
+                Some(before) => done.push(std::mem::replace(before, cell)),
+                None => _ = open.insert(*row, cell),
+            }
+        }
+    }
+    done.extend(open.into_values());
+    done
+}

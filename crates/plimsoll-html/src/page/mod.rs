@@ -1,0 +1,104 @@
+//! Pages: one file each, with its style and its script inside, that needs no network.
+
+mod client;
+mod figure;
+mod run;
+mod tables;
+
+use crate::Loaded;
+use crate::chart::{Theme, style};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// Rules of every page, besides the colours.
+const STYLE: &str = include_str!("page.css");
+
+/// Shows values under the pointer.
+const SCRIPT: &str = include_str!("page.js");
+
+/// A page on one or several runs.
+#[must_use]
+pub fn report(runs: &[Loaded]) -> String {
+    let title = match runs {
+        [one] => format!("{} – Plimsoll", one.name),
+        many => format!("{} runs – Plimsoll", many.len()),
+    };
+    let body = html! {
+        @if runs.len() > 1 {
+            h1 { (runs.len()) " runs" }
+            nav aria-label="Runs" {
+                ol {
+                    @for (i, r) in runs.iter().enumerate() {
+                        li { a href=(format!("#run-{}", i + 1)) { (r.name) } " " (run::badge(&r.run)) }
+                    }
+                }
+            }
+        }
+        @for (i, r) in runs.iter().enumerate() {
+            // Headings of a page on several runs are one level lower.
+            (run::article(r, &Ids { prefix: prefix(i, runs.len()) }, runs.len() > 1))
+        }
+    };
+    document(&title, &body)
+}
+
+fn prefix(i: usize, of: usize) -> String {
+    if of > 1 {
+        format!("run-{}", i + 1)
+    } else {
+        String::new()
+    }
+}
+
+/// Makes names of elements that differ between the runs of a page.
+pub(crate) struct Ids {
+    prefix: String,
+}
+
+impl Ids {
+    /// The name of the run itself.
+    pub(crate) fn own(&self) -> &str {
+        if self.prefix.is_empty() {
+            "run-1"
+        } else {
+            &self.prefix
+        }
+    }
+
+    /// The name of a part of it.
+    pub(crate) fn of(&self, part: &str) -> String {
+        if self.prefix.is_empty() {
+            part.to_owned()
+        } else {
+            format!("{}-{part}", self.prefix)
+        }
+    }
+}
+
+/// A whole page around a body.
+pub(crate) fn document(title: &str, body: &Markup) -> String {
+    let (light, dark) = (style(Theme::Light), style(Theme::Dark));
+    let colors = format!(
+        ":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+    );
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                // Nothing is fetched, whatever a workload's name or text may hold.
+                meta http-equiv="Content-Security-Policy"
+                    content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+                title { (title) }
+                style { (PreEscaped(colors)) (PreEscaped(STYLE)) }
+            }
+            body {
+                main { (body) }
+                footer { "Made by Plimsoll " (env!("CARGO_PKG_VERSION")) "." }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+    .into_string()
+}

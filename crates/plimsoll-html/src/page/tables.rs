@@ -1,0 +1,223 @@
+//! Tables of figures: operations, errors, stages and their ranks, what was asked for.
+
+use crate::label;
+use maud::{Markup, html};
+use plimsoll_plan::{Bytes, Count};
+use plimsoll_report::{latency, mib_per_s, rate};
+use plimsoll_results::{CarriedFigures, LatencyFigures, MixFigures, OperationFigures, Run, Stage};
+
+/// A table of a heading row and rows whose first cell is their name.
+pub(crate) fn table(caption: &str, head: &[&str], rows: &[Vec<String>]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr { @for h in head { th scope="col" { (h) } } } }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            @for (i, cell) in row.iter().enumerate() {
+                                @if i == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A latency without the space that lines it up in a column of text.
+pub(crate) fn time(ms: f64) -> String {
+    latency(ms).replace("  ", " ")
+}
+
+fn times(ops: u64, figures: &LatencyFigures) -> Vec<String> {
+    let f = figures;
+    let all = [
+        f.mean_ms, f.min_ms, f.p50_ms, f.p95_ms, f.p99_ms, f.p999_ms, f.max_ms,
+    ];
+    all.map(|ms| if ops > 0 { time(ms) } else { "–".into() })
+        .into()
+}
+
+/// A table of all operations, with those that do not count in the summary behind the others.
+pub(crate) fn operations(run: &Run) -> Markup {
+    let head = [
+        "operation", "kind", "ops", "ops/s", "MiB/s", "errors", "mean", "least", "p50", "p95",
+        "p99", "p99.9", "greatest", "CPU µs/op",
+    ];
+    let mut rows = Vec::new();
+    for o in &run.operations {
+        rows.push(operation(run, o));
+        if let Some(response) = &o.response {
+            let mut row = vec![format!("{}, response time", label(run, o)), String::new()];
+            row.extend(std::iter::repeat_n(String::new(), 4));
+            row.extend(times(o.ops, response));
+            row.push(String::new());
+            rows.push(row);
+        }
+    }
+    table("Operations; latencies are service times", &head, &rows)
+}
+
+fn operation(run: &Run, o: &OperationFigures) -> Vec<String> {
+    let mut row = vec![
+        label(run, o),
+        o.kind.to_string(),
+        Count(o.ops).to_string(),
+        rate(o.ops_per_s),
+        mib_per_s(o.bytes_per_s),
+        Count(o.errors).to_string(),
+    ];
+    row.extend(times(o.ops, &o.service));
+    row.push(o.cpu_us_per_op.map_or("–".into(), |us| format!("{us:.1}")));
+    row
+}
+
+/// Failed operations by what went wrong; nothing if none failed.
+pub(crate) fn errors(run: &Run) -> Markup {
+    let rows: Vec<Vec<String>> = run
+        .operations
+        .iter()
+        .flat_map(|o| {
+            o.error_codes.iter().map(|(code, n)| {
+                vec![label(run, o), code.clone(), Count(*n).to_string()]
+            })
+        })
+        .collect();
+    html! {
+        @if !rows.is_empty() {
+            (table("Failed operations", &["operation", "error", "times"], &rows))
+        }
+    }
+}
+
+/// How much of an operation mix was carried.
+pub(crate) fn mix(mix: &MixFigures) -> Markup {
+    let head = [
+        "component", "processes", "asked ops/s", "done ops/s", "due", "done", "given up",
+        "slowest process", "response mean", "response p99", "late starts p99",
+    ];
+    let row = |name: &str, processes: String, c: &CarriedFigures| {
+        let of = |f: &Option<LatencyFigures>, pick: fn(&LatencyFigures) -> f64| {
+            f.as_ref().map_or("–".into(), |f| time(pick(f)))
+        };
+        vec![
+            name.to_owned(),
+            processes,
+            c.asked_ops_per_s.map_or("–".into(), rate),
+            rate(c.done_ops_per_s),
+            Count(c.due).to_string(),
+            Count(c.done).to_string(),
+            Count(c.missed).to_string(),
+            c.slowest_percent.map_or("–".into(), |p| format!("{p:.1} %")),
+            of(&c.response, |f| f.mean_ms),
+            of(&c.response, |f| f.p99_ms),
+            of(&c.start_lateness, |f| f.p99_ms),
+        ]
+    };
+    let mut rows: Vec<Vec<String>> = mix
+        .components
+        .iter()
+        .map(|c| row(&c.name, Count(c.processes).to_string(), &c.carried))
+        .collect();
+    let all: u64 = mix.components.iter().map(|c| c.processes).sum();
+    rows.push(row("all", Count(all).to_string(), &mix.total));
+    table("What was asked for, and what was done", &head, &rows)
+}
+
+/// Stages of a pattern, and what each rank did in them.
+pub(crate) fn stages(run: &Run) -> Markup {
+    let head = [
+        "stage", "repetition", "seconds", "operation", "ops", "ops/s", "MiB/s", "errors", "mean",
+        "p50", "p99", "greatest",
+    ];
+    let rows: Vec<Vec<String>> = run.stages.iter().flat_map(stage).collect();
+    html! {
+        (table("Stages; rates are over the time of the longest rank", &head, &rows))
+        details {
+            summary { "What each rank did" }
+            (ranks(run))
+        }
+    }
+}
+
+fn longest_s(stage: &Stage) -> f64 {
+    let longest = stage.ranks.iter().map(|r| r.time_ns).max();
+    longest.unwrap_or(0) as f64 / 1e9
+}
+
+fn per(n: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { n as f64 / seconds } else { 0.0 }
+}
+
+fn stage(stage: &Stage) -> Vec<Vec<String>> {
+    let seconds = longest_s(stage);
+    let done = stage.window.operations.iter();
+    let done = done.filter(|o| o.ops + o.errors > 0);
+    done.map(|o| {
+        let s = &o.service;
+        let mut row = vec![
+            stage.name.clone(),
+            (stage.iteration + 1).to_string(),
+            format!("{seconds:.3}"),
+            o.name.clone(),
+            Count(o.ops).to_string(),
+            rate(per(o.ops, seconds)),
+            mib_per_s(per(o.bytes, seconds)),
+            Count(o.errors).to_string(),
+        ];
+        row.extend([s.mean_ms, s.p50_ms, s.p99_ms, s.max_ms].map(time));
+        row
+    })
+    .collect()
+}
+
+/// Most rows of the table of ranks: a page of a run with thousands of ranks must still open.
+const MOST_RANK_ROWS: usize = 4000;
+
+fn ranks(run: &Run) -> Markup {
+    let head = [
+        "stage", "repetition", "rank", "seconds", "seconds with waiting", "rounds",
+        "rounds at the stonewall", "operation", "ops", "moved", "errors", "least", "median", "p99",
+        "greatest",
+    ];
+    let mut rows = Vec::new();
+    let mut all = 0;
+    for stage in &run.stages {
+        for rank in &stage.ranks {
+            let named = rank.rows.iter().zip(&run.plan.operations);
+            for (r, op) in named.filter(|(r, _)| r.ops + r.errors > 0) {
+                all += 1;
+                if rows.len() >= MOST_RANK_ROWS {
+                    continue;
+                }
+                let seconds = |ns: u64| format!("{:.3}", ns as f64 / 1e9);
+                let stonewall = rank.stonewall_rounds;
+                let mut row = vec![
+                    stage.name.clone(),
+                    (stage.iteration + 1).to_string(),
+                    rank.rank.to_string(),
+                    seconds(rank.time_ns),
+                    seconds(rank.time_with_barrier_ns),
+                    Count(rank.rounds).to_string(),
+                    stonewall.map_or("–".into(), |n| Count(n).to_string()),
+                    op.name.clone(),
+                    Count(r.ops).to_string(),
+                    Bytes(r.bytes).to_string(),
+                    Count(r.errors).to_string(),
+                ];
+                let q = r.quantiles_ns;
+                row.extend([q[0], q[2], q[5], q[6]].map(|ns| time(ns as f64 / 1e6)));
+                rows.push(row);
+            }
+        }
+    }
+    html! {
+        (table("Ranks", &head, &rows))
+        @if all > rows.len() {
+            p.about { "The first " (Count(rows.len() as u64)) " of " (Count(all as u64)) " rows; run.json has all of them." }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Throughput and latency over time, from `intervals.csv`.
+
+use crate::OpName;
+use plimsoll_results::IntervalRow;
+
+/// Most points of a series; more intervals than these are taken together.
+pub const MOST_POINTS: u64 = 720;
+
+/// A window of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Span {
+    /// Number, from 1.
+    pub number: u32,
+    /// When it opened, in seconds since the first window shown.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub length_s: f64,
+}
+
+/// Points in time and what each operation did between them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Timeline {
+    /// Begin of each point in seconds since the first window shown.
+    pub start_s: Vec<f64>,
+    /// Length of each point in seconds.
+    pub length_s: Vec<f64>,
+    /// Intervals that make a point.
+    pub together: u64,
+    /// Length of an interval in seconds.
+    pub interval_s: f64,
+    /// One entry an operation, in the order that was asked for.
+    pub operations: Vec<Series>,
+}
+
+/// What an operation did, point by point.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Series {
+    /// Operations that succeeded.
+    pub ops: Vec<u64>,
+    /// Bytes moved.
+    pub bytes: Vec<u64>,
+    /// Operations that failed.
+    pub errors: Vec<u64>,
+    /// Sum of all service times in milliseconds.
+    pub sum_ms: Vec<f64>,
+    /// 99th percentile of the service time in milliseconds; of several intervals the greatest.
+    pub p99_ms: Vec<f64>,
+    /// Greatest service time in milliseconds.
+    pub max_ms: Vec<f64>,
+}
+
+impl Series {
+    fn new(points: usize) -> Self {
+        Self {
+            ops: vec![0; points],
+            bytes: vec![0; points],
+            errors: vec![0; points],
+            sum_ms: vec![0.0; points],
+            p99_ms: vec![0.0; points],
+            max_ms: vec![0.0; points],
+        }
+    }
+
+    /// Mean service time of each point in milliseconds; `None` where nothing was done.
+    #[must_use]
+    pub fn mean_ms(&self) -> Vec<Option<f64>> {
+        let means = self.sum_ms.iter().zip(&self.ops);
+        means
+            .map(|(sum, n)| (*n > 0).then(|| sum / *n as f64))
+            .collect()
+    }
+
+    /// 99th percentile of each point in milliseconds; `None` where nothing was done.
+    #[must_use]
+    pub fn p99_ms(&self) -> Vec<Option<f64>> {
+        let shown = self.p99_ms.iter().zip(&self.ops);
+        shown.map(|(p, n)| (*n > 0).then_some(*p)).collect()
+    }
+}
+
+/// Where the points of a window are.
+struct Place {
+    span: Span,
+    first: usize,
+    points: u64,
+    intervals: u64,
+}
+
+impl Timeline {
+    /// Takes the rows of some windows and operations together, so that there are at most
+    /// [`MOST_POINTS`] points and one for each window. An interval without a row, in which nothing
+    /// was done, is a point as well.
+    #[must_use]
+    pub fn of(rows: &[IntervalRow], spans: &[Span], operations: &[OpName]) -> Self {
+        let interval_s = rows.iter().map(|r| r.length_s).fold(0.0, f64::max);
+        if interval_s <= 0.0 {
+            return Self::default();
+        }
+        let intervals = |s: &Span| {
+            // The end of a window may be a rounding error behind the end of an interval.
+            let by_length = (s.length_s / interval_s - 1e-6).ceil().max(0.0) as u64;
+            let of_window = rows.iter().filter(|r| r.window == s.number);
+            let last = of_window.map(|r| r.interval.saturating_add(1)).max();
+            // A row far behind the window's end is damage, not a reason for millions of points.
+            last.unwrap_or(0).min(by_length + 1).max(by_length)
+        };
+        let counts: Vec<u64> = spans.iter().map(intervals).collect();
+        let all: u64 = counts.iter().sum();
+        let together = all.div_ceil(MOST_POINTS).max(1);
+        let mut line = Self {
+            together,
+            interval_s,
+            ..Self::default()
+        };
+        let mut places = Vec::new();
+        for (span, intervals) in spans.iter().zip(counts) {
+            let place = Place {
+                span: *span,
+                first: line.start_s.len(),
+                points: intervals.div_ceil(together),
+                intervals,
+            };
+            line.add_window(&place);
+            places.push(place);
+        }
+        let points = line.start_s.len();
+        line.operations = vec![Series::new(points); operations.len()];
+        for row in rows {
+            let op = operations.iter().position(|o| o.is(row));
+            let place = places.iter().find(|p| p.span.number == row.window);
+            if let (Some(op), Some(place)) = (op, place)
+                && row.interval < place.intervals
+            {
+                let point = place.first + (row.interval / together) as usize;
+                line.operations[op].add(point, row);
+            }
+        }
+        line
+    }
+
+    fn add_window(&mut self, place: &Place) {
+        let width = self.together as f64 * self.interval_s;
+        for i in 0..place.points {
+            let start = i as f64 * width;
+            let left = place.span.length_s - start;
+            self.start_s.push(place.span.start_s + start);
+            self.length_s
+                .push(if left > 0.0 { left.min(width) } else { width });
+        }
+    }
+
+    /// Something that was counted, a second, point by point.
+    #[must_use]
+    pub fn per_second(&self, counts: &[u64]) -> Vec<f64> {
+        let counts = counts.iter().zip(&self.length_s);
+        counts.map(|(n, s)| *n as f64 / s).collect()
+    }
+}
+
+impl Series {
+    fn add(&mut self, point: usize, row: &IntervalRow) {
+        self.ops[point] += row.ops;
+        self.bytes[point] += row.bytes;
+        self.errors[point] += row.errors;
+        self.sum_ms[point] += row.mean_ms * row.ops as f64;
+        self.p99_ms[point] = self.p99_ms[point].max(row.p99_ms);
+        self.max_ms[point] = self.max_ms[point].max(row.max_ms);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(window: u32, interval: u64, ops: u64) -> IntervalRow {
+        IntervalRow {
+            window,
+            interval,
+            start_s: interval as f64,
+            length_s: 1.0,
+            operation: "read".into(),
+            kind: "read".into(),
+            ops,
+            bytes: 100 * ops,
+            errors: 1,
+            mean_ms: 2.0,
+            p50_ms: 2.0,
+            p99_ms: interval as f64,
+            max_ms: 10.0,
+        }
+    }
+
+    fn read() -> Vec<OpName> {
+        vec![OpName {
+            name: "read".into(),
+            kind: "read".into(),
+            label: "read".into(),
+        }]
+    }
+
+    fn span(number: u32, start_s: f64, length_s: f64) -> Span {
+        Span {
+            number,
+            start_s,
+            length_s,
+        }
+    }
+
+    #[test]
+    fn an_interval_in_which_nothing_was_done_is_a_point_of_zero() {
+        let rows = [row(1, 0, 10), row(1, 2, 5), row(2, 0, 7)];
+        let t = Timeline::of(&rows, &[span(1, 0.0, 2.5), span(2, 4.0, 1.0)], &read());
+        assert_eq!(t.start_s, [0.0, 1.0, 2.0, 4.0]);
+        assert_eq!(t.length_s, [1.0, 1.0, 0.5, 1.0]);
+        assert_eq!(t.operations[0].ops, [10, 0, 5, 7]);
+        assert_eq!(t.per_second(&t.operations[0].ops), [10.0, 0.0, 10.0, 7.0]);
+        assert_eq!(t.operations[0].mean_ms()[1], None);
+    }
+
+    #[test]
+    fn an_hour_of_intervals_is_few_points_and_loses_nothing() {
+        let rows: Vec<IntervalRow> = (0..3600).map(|i| row(1, i, i)).collect();
+        let t = Timeline::of(&rows, &[span(1, 0.0, 3600.0)], &read());
+        assert_eq!((t.together, t.start_s.len()), (5, 720));
+        let s = &t.operations[0];
+        assert_eq!(s.ops.iter().sum::<u64>(), 3600 * 3599 / 2);
+        assert_eq!(s.bytes.iter().sum::<u64>(), 100 * 3600 * 3599 / 2);
+        assert_eq!((s.ops[1], s.p99_ms[1], s.errors[1]), (35, 9.0, 5));
+        assert!((s.mean_ms()[7].unwrap() - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_row_far_behind_the_end_does_not_make_millions_of_points() {
+        let rows = [row(1, 0, 10), row(1, u64::MAX, 5)];
+        let t = Timeline::of(&rows, &[span(1, 0.0, 2.0)], &read());
+        assert!(t.start_s.len() <= 3, "{}", t.start_s.len());
+        assert_eq!(Timeline::of(&[], &[], &read()), Timeline::default());
+    }
+}

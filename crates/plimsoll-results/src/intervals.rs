@@ -1,0 +1,90 @@
+//! Reading `intervals.csv` back.
+
+use crate::ResultsError;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// One line of `intervals.csv`: what one operation did in one interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IntervalRow {
+    /// Window, from 1.
+    pub window: u32,
+    /// Place in the window, from 0.
+    pub interval: u64,
+    /// Begin in seconds since the window opened.
+    pub start_s: f64,
+    /// Length in seconds; the last of a window may be shorter.
+    pub length_s: f64,
+    /// Name of the operation.
+    pub operation: String,
+    /// Its kind, as [`OpKind`](plimsoll_plan::OpKind) prints.
+    pub kind: String,
+    /// Operations that succeeded.
+    pub ops: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Mean service time in milliseconds.
+    pub mean_ms: f64,
+    /// Median of the service time in milliseconds.
+    pub p50_ms: f64,
+    /// 99th percentile of the service time in milliseconds.
+    pub p99_ms: f64,
+    /// Greatest service time in milliseconds.
+    pub max_ms: f64,
+}
+
+/// Reads a whole file.
+pub(crate) fn read(path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
+    let wrong = |e: csv::Error| match e.into_kind() {
+        csv::ErrorKind::Io(source) => ResultsError::io("read", path)(source),
+        kind => {
+            let (line, reason) = explain(&kind);
+            ResultsError::Intervals {
+                path: path.to_owned(),
+                line,
+                reason,
+            }
+        }
+    };
+    let mut reader = csv::Reader::from_path(path).map_err(wrong)?;
+    let mut rows = Vec::new();
+    for row in reader.deserialize() {
+        let row: IntervalRow = row.map_err(wrong)?;
+        let times = [row.start_s, row.length_s, row.mean_ms, row.p99_ms];
+        if times.iter().any(|t| !t.is_finite() || *t < 0.0) {
+            return Err(ResultsError::Intervals {
+                path: path.to_owned(),
+                line: rows.len() as u64 + 2,
+                reason: "a time is negative or no number".into(),
+            });
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// Line and reason of an error that is not the file system's.
+fn explain(kind: &csv::ErrorKind) -> (u64, String) {
+    let line = |pos: &Option<csv::Position>| pos.as_ref().map_or(1, csv::Position::line);
+    match kind {
+        csv::ErrorKind::Deserialize { pos, err } => {
+            let reason = match err.field() {
+                Some(field) => format!("column {}: {}", field + 1, err.kind()),
+                None => err.kind().to_string(),
+            };
+            (line(pos), reason)
+        }
+        csv::ErrorKind::UnequalLengths {
+            pos,
+            expected_len,
+            len,
+        } => (
+            line(pos),
+            format!("{expected_len} columns were expected, there are {len}"),
+        ),
+        csv::ErrorKind::Utf8 { pos, .. } => (line(pos), "the text is not UTF-8".into()),
+        _ => (1, "this is no list of intervals".into()),
+    }
+}

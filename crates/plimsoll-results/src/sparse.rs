@@ -1,0 +1,189 @@
+//! Histograms of the log as the values that occurred, without the empty buckets between.
+//!
+//! The crate's own decoder makes a whole histogram, which is a few hundred kilobytes of mostly
+//! zeros: of an hour of intervals that is a hundred times what the counts themselves need.
+
+use flate2::read::ZlibDecoder;
+use std::io::Read;
+
+/// What the deflated form begins with.
+const DEFLATED_COOKIE: u32 = 0x1c84_9304;
+
+/// What the form inside begins with.
+const V2_COOKIE: u32 = 0x1c84_9303;
+
+/// Bytes of the header inside.
+const HEADER_BYTES: usize = 40;
+
+/// Most bytes a histogram is inflated to: more than any with five significant digits has.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A latency distribution: values in increasing order, each with how often it occurred.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SparseHistogram {
+    /// Greatest value of each bucket that has any sample, in nanoseconds, and the samples in it.
+    pub counts: Vec<(u64, u64)>,
+}
+
+/// How bucket indices become values.
+struct Buckets {
+    unit_magnitude: u32,
+    half_magnitude: u32,
+}
+
+impl Buckets {
+    fn new(digits: u32, lowest: u64) -> Option<Self> {
+        let largest_with_unit = 2 * 10u64.pow(digits);
+        let magnitude = largest_with_unit.next_power_of_two().trailing_zeros();
+        (digits <= 5 && lowest > 0).then(|| Self {
+            unit_magnitude: lowest.ilog2(),
+            half_magnitude: magnitude - 1,
+        })
+    }
+
+    /// Greatest value that is counted at `index`; `None` if that is beyond 64 bits.
+    fn greatest(&self, index: u64) -> Option<u64> {
+        let half = 1u64 << self.half_magnitude;
+        let (bucket, sub) = match index >> self.half_magnitude {
+            0 => (0, index),
+            n => (u32::try_from(n - 1).ok()?, index % half + half),
+        };
+        let shift = bucket.checked_add(self.unit_magnitude)?;
+        let beyond = u128::from(sub + 1).checked_shl(shift)?;
+        u64::try_from(beyond - 1).ok()
+    }
+}
+
+impl SparseHistogram {
+    /// Samples.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|(_, n)| n).sum()
+    }
+
+    /// Decodes the deflated V2 form.
+    ///
+    /// # Errors
+    /// One sentence that says what is wrong with the bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let cut = || "the histogram is cut short".to_owned();
+        let head = bytes.get(..8).ok_or_else(cut)?;
+        if number(head, 0) != u64::from(DEFLATED_COOKIE) {
+            return Err("the histogram is not of the deflated V2 form".into());
+        }
+        let mut plain = Vec::new();
+        ZlibDecoder::new(&bytes[8..])
+            .take(MOST_BYTES)
+            .read_to_end(&mut plain)
+            .map_err(|e| format!("the histogram is damaged: {e}"))?;
+        let header = plain.get(..HEADER_BYTES).ok_or_else(cut)?;
+        if number(header, 0) != u64::from(V2_COOKIE) {
+            return Err("the histogram is not of the V2 form".into());
+        }
+        let length = number(header, 4) as usize;
+        let digits = number(header, 12) as u32;
+        let lowest = number(header, 16) << 32 | number(header, 20);
+        let buckets = (digits <= 5)
+            .then(|| Buckets::new(digits, lowest))
+            .flatten()
+            .ok_or("the histogram has bounds that cannot be")?;
+        let payload = plain[HEADER_BYTES..].get(..length).ok_or_else(cut)?;
+        Self::unpack(payload, &buckets)
+    }
+
+    fn unpack(mut payload: &[u8], buckets: &Buckets) -> Result<Self, String> {
+        let mut counts = Vec::new();
+        let mut index = 0u64;
+        let beyond = || "the histogram has values beyond 64 bits".to_owned();
+        while !payload.is_empty() {
+            let n = zig_zag(&mut payload).ok_or("the histogram is cut short")?;
+            if n < 0 {
+                index = index.checked_add(n.unsigned_abs()).ok_or_else(beyond)?;
+                continue;
+            }
+            if n > 0 {
+                let value = buckets.greatest(index).ok_or_else(beyond)?;
+                counts.push((value, n.unsigned_abs()));
+            }
+            index += 1;
+        }
+        Ok(Self { counts })
+    }
+}
+
+/// Four bytes as a number; the caller has made sure that they are there.
+fn number(bytes: &[u8], at: usize) -> u64 {
+    let four = &bytes[at..at + 4];
+    four.iter().fold(0, |n, b| n << 8 | u64::from(*b))
+}
+
+/// Reads a signed number: seven bits a byte, the least first, of which the ninth byte has eight;
+/// its lowest bit is the sign.
+fn zig_zag(bytes: &mut &[u8]) -> Option<i64> {
+    let mut value = 0u64;
+    for i in 0..9 {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        if i == 8 {
+            value |= u64::from(*byte) << 56;
+        } else {
+            value |= u64::from(byte & 0x7f) << (7 * i);
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+    }
+    Some((value >> 1) as i64 ^ -((value & 1) as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::Histogram;
+    use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+    use proptest::prelude::*;
+
+    fn encoded(h: &Histogram<u64>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(h, &mut bytes).unwrap();
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_crate_writes_is_read_as_the_crate_counts_it(
+            digits in 0u8..=5,
+            lowest in 1u64..5000,
+            samples in prop::collection::vec((0u64..10_000_000_000_000, 1u64..1_000_000_000_000), 0..60),
+        ) {
+            let mut h = Histogram::<u64>::new_with_bounds(lowest, lowest * 2, digits).unwrap();
+            h.auto(true);
+            for (value, n) in &samples {
+                h.record_n(*value, *n).unwrap();
+            }
+            let expected: Vec<(u64, u64)> = h
+                .iter_recorded()
+                .map(|v| (h.highest_equivalent(v.value_iterated_to()), v.count_at_value()))
+                .collect();
+            let found = SparseHistogram::decode(&encoded(&h)).unwrap();
+            prop_assert_eq!(found.count(), h.len());
+            prop_assert_eq!(found.counts, expected);
+        }
+
+        #[test]
+        fn damaged_bytes_are_an_error_or_another_histogram_and_never_a_panic(
+            at in 0usize..200,
+            byte in any::<u8>(),
+            cut in 0usize..200,
+        ) {
+            let mut h = Histogram::<u64>::new(3).unwrap();
+            (1..50u64).for_each(|v| h.record(v * v * 1000).unwrap());
+            let mut bytes = encoded(&h);
+            let len = bytes.len();
+            bytes[at % len] = byte;
+            let _ = SparseHistogram::decode(&bytes);
+            let cut = cut % len;
+            prop_assert!(SparseHistogram::decode(&bytes[..cut]).is_err());
+        }
+    }
+}
