@@ -1,6 +1,6 @@
 //! Results to look at: a page in one file that needs no network, and charts as pictures.
 //!
-//! [`Loaded::read`] reads a results directory, [`charts::of_run`] says what there is to draw, and
+//! [`Subject::read`] reads a results directory, [`Subject::charts`] says what there is to draw, and
 //! [`page::report`] makes the page.
 
 pub mod chart;
@@ -8,6 +8,8 @@ pub mod charts;
 mod loaded;
 pub mod page;
 pub mod spread;
+mod subject;
 pub mod timeline;
 
 pub use loaded::{Loaded, OpName, label};
+pub use subject::Subject;

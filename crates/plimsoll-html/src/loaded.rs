@@ -53,10 +53,7 @@ impl Loaded {
         let columns = columns(&timeline);
         let mut spreads = Spreads::new(&spans, origin_s, &operations, &columns);
         dir.each_histogram(&mut |line| spreads.add(&line))?;
-        let name = dir.path().file_name().map_or_else(
-            || dir.path().display().to_string(),
-            |n| n.to_string_lossy().into_owned(),
-        );
+        let name = crate::subject::name_of(dir.path());
         Ok(Self {
             run,
             name,
@@ -76,9 +73,7 @@ fn spans(run: &Run) -> (Vec<Span>, f64) {
         }
     } else {
         let windows = run.stages.iter().map(|s| &s.window);
-        windows
-            .map(|w| (w.number, w.start_s, w.window_s))
-            .collect()
+        windows.map(|w| (w.number, w.start_s, w.window_s)).collect()
     };
     let origin = windows.first().map_or(0.0, |w| w.1);
     let spans = windows.into_iter().map(|(number, start, length_s)| Span {

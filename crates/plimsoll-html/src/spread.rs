@@ -70,7 +70,9 @@ impl Distribution {
             }
             let rank = ((share * self.total as f64).ceil() as u64).max(1);
             while seen < rank {
-                let Some((index, n)) = counts.next() else { break };
+                let Some((index, n)) = counts.next() else {
+                    break;
+                };
                 if *n > 0 {
                     value = Self::greatest(index);
                     seen += n;

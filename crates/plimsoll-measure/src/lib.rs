@@ -7,6 +7,7 @@
 
 pub mod clock;
 mod collector;
+pub mod compare;
 mod counts;
 pub mod curve;
 mod latency;

@@ -1,10 +1,14 @@
 //! Everything a person reads of a run. Each format is a module of its own, fed a
 //! [`Run`](plimsoll_results::Run); nothing here measures or computes a figure.
 
+pub mod compare;
+pub mod csv;
 pub mod curve;
 pub mod filebench;
 pub mod find;
 pub mod live;
+pub mod markdown;
+pub mod points;
 pub mod terminal;
 
 mod format;

@@ -10,14 +10,14 @@ const LEAST_NAME: usize = 12;
 
 /// A table that is being filled.
 pub(crate) struct Table {
-    head: Vec<&'static str>,
+    head: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(head: &[&'static str]) -> Self {
+    pub(crate) fn new<S: AsRef<str>>(head: &[S]) -> Self {
         Self {
-            head: head.to_vec(),
+            head: head.iter().map(|h| h.as_ref().to_owned()).collect(),
             rows: vec![],
         }
     }
@@ -62,8 +62,7 @@ impl Table {
             }
             line.trim_end().to_owned()
         };
-        let head: Vec<String> = self.head.iter().map(ToString::to_string).collect();
-        out.push_str(&paint.bold(&line(&head)));
+        out.push_str(&paint.bold(&line(&self.head)));
         out.push('\n');
         for row in &self.rows {
             out.push_str(&line(row));

@@ -7,6 +7,7 @@
 //! [`RunDir`] reads one back. A curve directory holds `curve.json` (a [`LoadCurve`]) and the
 //! results directory of each load point; [`CurveWriter`] writes one, [`CurveDir`] reads it. The
 //! directory of a search holds `find.json` (a [`LoadSearch`]) and those of its runs in the same way.
+//! Repeated runs are a directory with `repeats.json` and the results directory of each run.
 
 mod assemble;
 mod curve;
@@ -19,6 +20,7 @@ mod hidden;
 mod histograms;
 mod intervals;
 mod mix;
+mod repeats;
 mod run;
 mod series;
 mod sparse;
@@ -32,9 +34,12 @@ pub use dir::{RunDir, RunWriter};
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;
 pub use find::{FIND_FILE, FIND_SCHEMA, FindDir, FindWriter, LoadSearch, SearchRun, find_schema};
-pub use histograms::{Histograms, IntervalHistogram, SparseInterval, tag_of, tag_of_text, window_histograms};
+pub use histograms::{
+    Histograms, IntervalHistogram, SparseInterval, tag_of, tag_of_text, window_histograms,
+};
 pub use intervals::IntervalRow;
 pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
+pub use repeats::{REPEATS_FILE, REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs};
 pub use run::{
     ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Stage,
     Summary, Target, Validity, VariableFigures, Verdict, Window,

@@ -7,10 +7,10 @@ use flate2::read::ZlibDecoder;
 use std::io::Read;
 
 /// What the deflated form begins with.
-const DEFLATED_COOKIE: u32 = 0x1c84_9304;
+const DEFLATED_COOKIE: u32 = 0x1c84_9314;
 
 /// What the form inside begins with.
-const V2_COOKIE: u32 = 0x1c84_9303;
+const V2_COOKIE: u32 = 0x1c84_9313;
 
 /// Bytes of the header inside.
 const HEADER_BYTES: usize = 40;

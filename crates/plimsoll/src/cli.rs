@@ -8,6 +8,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use plimsoll_plan::{Content, OpsLimit};
+use plimsoll_report::compare::Condition;
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{
@@ -96,6 +97,30 @@ Plimsoll's own, with their line breaks or with all of them collapsed to spaces. 
 response time is computed anew; a difference that rounding does not explain is a warning.
 Exits with 2 and the place if the text is no report, or not a whole one.")]
     Import(ImportArgs),
+    /// Print results again, or make a page, tables or pictures of them
+    #[command(after_help = "\
+Examples:
+  plimsoll report plimsoll-results/fileserver-20260301-140502
+  plimsoll report plimsoll-results/* --format html --output report.html
+  plimsoll report plimsoll-results/* --format csv > figures.csv
+  plimsoll report plimsoll-results/vda-curve-20260301-140502 --format svg --output pictures
+
+A page is one file that needs no network. Pictures are one file a chart, in a directory.
+Exits with 2 if a directory holds no results, or damaged ones.")]
+    Report(ReportArgs),
+    /// Show results side by side, and whether their differences are real
+    #[command(after_help = "\
+Examples:
+  plimsoll compare before after
+  plimsoll compare before after --fail-if 'p99 > +10%' --fail-if 'read1:ops/s < -5%'
+  plimsoll compare ext4 xfs btrfs --format html --output file-systems.html
+  plimsoll compare vda-curve-20260301-140502 sfs2014-20160912-00016.txt
+
+Results are directories of a run, of repeated runs (run --repeat) or of a load curve, or published
+disclosure reports; changes are from the first. Whether a difference is real can be said of repeated
+runs only: there, --fail-if counts no change that may be chance.
+Exit codes: 0 nothing failed, 2 no such results or figures, 3 a condition of --fail-if is met.")]
+    Compare(CompareArgs),
     /// Describe the system under test, for disclosure reports
     #[command(after_help = "\
 Examples:
@@ -240,6 +265,10 @@ pub struct RunArgs {
     /// Print nothing but the report and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+    /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub repeat: Option<u32>,
     /// Processes of this machine that run the workload together.
     #[command(flatten)]
     pub ranks: RankArgs,
@@ -437,6 +466,69 @@ pub struct ImportArgs {
     /// What is printed; json is the whole report
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Results directories of runs or of load curves
+    #[arg(value_name = "RESULTS", required = true, value_hint = ValueHint::DirPath)]
+    pub results: Vec<PathBuf>,
+    /// What is made of them
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReportFormat,
+    /// File to write instead of standard output; of pictures, the directory
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub output: Option<PathBuf>,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Results directories or published reports
+    #[arg(value_name = "RESULTS", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
+    pub results: Vec<PathBuf>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: CompareFormat,
+    /// File to write instead of standard output
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// End with code 3 if a figure changed by more; may be given again
+    #[arg(long, value_name = "[OPERATION:]FIGURE<|>PERCENT")]
+    pub fail_if: Vec<Condition>,
+}
+
+/// Formats of `compare`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum CompareFormat {
+    /// A table a figure
+    #[default]
+    Text,
+    /// Tables for issues and wikis
+    Markdown,
+    /// A page in one file
+    Html,
+    /// Everything, the figures of each run too
+    Json,
+}
+
+/// Formats of `report`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ReportFormat {
+    /// What the command printed at the end
+    #[default]
+    Text,
+    /// What run.json or curve.json holds
+    Json,
+    /// A line an operation, or a load point
+    Csv,
+    /// Tables for issues and wikis
+    Markdown,
+    /// A page with charts, in one file
+    Html,
+    /// A picture of each chart
+    Svg,
 }
 
 /// Subcommands of `sut`.

@@ -37,6 +37,8 @@ fn main() -> ExitCode {
         Command::Show(args) => commands::show::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
         Command::Import(args) => commands::import::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Sut(what) => commands::sut::run(&what),
         Command::Schema { form } => commands::documents::schema(form),
         Command::Completions { shell } => commands::documents::completions(shell),

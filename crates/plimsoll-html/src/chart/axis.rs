@@ -6,6 +6,10 @@ use plimsoll_report::{latency, rate};
 /// Least share left beyond a percentile that [`Scale::Tail`] tells from nothing.
 const LEAST_TAIL: f64 = 1e-9;
 
+/// Least value that a [`Scale::Log`] shows, and the inverse of the greatest: far beyond any
+/// measurement, and a multiple of it is still a number.
+const LEAST_DRAWN: f64 = 1e-300;
+
 /// An axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
@@ -135,7 +139,8 @@ impl Axis {
     /// Begin and end of an axis for these values; the end is greater than the begin.
     #[must_use]
     pub fn bounds(&self, values: &[f64]) -> (f64, f64) {
-        let usable = |v: &f64| v.is_finite() && (self.scale != Scale::Log || *v > 0.0);
+        let drawn = LEAST_DRAWN..1.0 / LEAST_DRAWN;
+        let usable = |v: &f64| v.is_finite() && (self.scale != Scale::Log || drawn.contains(v));
         let values = || values.iter().copied().filter(usable);
         let least = values().reduce(f64::min);
         let most = values().reduce(f64::max);
@@ -147,7 +152,11 @@ impl Axis {
         };
         match self.scale {
             Scale::Linear => {
-                let least = if self.from_zero { least.min(0.0) } else { least };
+                let least = if self.from_zero {
+                    least.min(0.0)
+                } else {
+                    least
+                };
                 let room = (most - least) * if self.from_zero { 0.05 } else { 0.0 };
                 if most > least {
                     (least, most + room)
@@ -188,9 +197,7 @@ fn linear_ticks(least: f64, end: f64, most: usize) -> Vec<f64> {
     let step = steps.into_iter().find(|s| *s >= rough * 0.999);
     let step = step.unwrap_or(10.0 * decade);
     let first = (least / step).ceil();
-    (0..=most)
-        .map(|i| (first + i as f64) * step)
-        .collect()
+    (0..=most).map(|i| (first + i as f64) * step).collect()
 }
 
 fn log_ticks(least: f64, end: f64, most: usize) -> Vec<f64> {

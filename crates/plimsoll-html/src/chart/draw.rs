@@ -3,8 +3,7 @@
 use super::look::{self, Role, Theme};
 use super::{Axis, Chart, Extra, Ink};
 use plotters::coord::Shift;
-use plotters::coord::combinators::{BindKeyPoints, WithKeyPoints};
-use plotters::coord::types::RangedCoordf64;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -55,7 +54,33 @@ pub struct Drawing {
     pub area: [f64; 4],
 }
 
-type Line = WithKeyPoints<RangedCoordf64>;
+/// Positions along an axis, some of which are ticks.
+struct Line {
+    range: std::ops::Range<f64>,
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Line {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        let share = (value - self.range.start) / (self.range.end - self.range.start);
+        from + (share * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        match hint.weight().allow_light_points() {
+            true => vec![],
+            false => self.ticks.clone(),
+        }
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.range.clone()
+    }
+}
+
 type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Line, Line>>;
 type Fallible<T> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
 
@@ -124,7 +149,10 @@ fn paint(
         paint_head(chart, root)?;
     }
     let (x, y) = chart.bounds();
-    let (x_ticks, y_ticks) = (ticks(&chart.x, x, size.width / 80), ticks(&chart.y, y, 6));
+    let (mut x_ticks, y_ticks) = (ticks(&chart.x, x, size.width / 80), ticks(&chart.y, y, 6));
+    let span = chart.x.scale.position(x.1) - chart.x.scale.position(x.0);
+    let pixels = f64::from(size.width.saturating_sub(90)) / span;
+    without_overlap(&mut x_ticks, pixels);
     let mut plot = ChartBuilder::on(root)
         .margin_top((head + 10) * UNITS)
         .margin_right(18 * UNITS)
@@ -180,9 +208,26 @@ fn ticks(axis: &Axis, bounds: (f64, f64), most: u32) -> Vec<(f64, String)> {
         .collect()
 }
 
+/// Leaves out ticks whose label would touch the one before.
+fn without_overlap(ticks: &mut Vec<(f64, String)>, pixels: f64) {
+    // Letters are about as wide as 0.6 of their height.
+    let width = |label: &str| label.chars().count() as f64 * LETTERS * 0.6;
+    let mut end = f64::MIN;
+    ticks.retain(|(at, label)| {
+        let (middle, half) = (at * pixels, width(label) / 2.0);
+        let free = middle - half > end;
+        if free {
+            end = middle + half + LETTERS / 2.0;
+        }
+        free
+    });
+}
+
 fn line(axis: &Axis, bounds: (f64, f64), ticks: impl Iterator<Item = f64>) -> Line {
-    let range = axis.scale.position(bounds.0)..axis.scale.position(bounds.1);
-    range.with_key_points(ticks.collect())
+    Line {
+        range: axis.scale.position(bounds.0)..axis.scale.position(bounds.1),
+        ticks: ticks.collect(),
+    }
 }
 
 fn letters(role: Role) -> TextStyle<'static> {
@@ -251,7 +296,11 @@ fn paint_head(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Falli
         font: title.font.clone().style(FontStyle::Bold),
         ..title.clone()
     };
-    root.draw(&Text::new(chart.title.clone(), (14 * unit, 12 * unit), bold))?;
+    root.draw(&Text::new(
+        chart.title.clone(),
+        (14 * unit, 12 * unit),
+        bold,
+    ))?;
     let mut x = 14;
     for (column, ink) in chart.lines() {
         let color = Role::Ink(ink).placeholder();

@@ -41,7 +41,12 @@ pub(crate) fn machine(run: &Run) -> Markup {
 type Uses<'a> = [(String, &'a SystemUse)];
 
 /// A table with a first column for the stage if there are stages.
-fn by_stage(caption: &str, head: &[&str], rows: Vec<(String, Vec<String>)>, staged: bool) -> Markup {
+fn by_stage(
+    caption: &str,
+    head: &[&str],
+    rows: Vec<(String, Vec<String>)>,
+    staged: bool,
+) -> Markup {
     if rows.is_empty() {
         return html! {};
     }
@@ -65,8 +70,16 @@ fn staged(uses: &Uses<'_>) -> bool {
 
 fn processors(uses: &Uses<'_>) -> Markup {
     let head = [
-        "CPU of Plimsoll", "user", "system", "memory", "processors", "busy", "user", "system",
-        "waiting for I/O", "stolen",
+        "CPU of Plimsoll",
+        "user",
+        "system",
+        "memory",
+        "processors",
+        "busy",
+        "user",
+        "system",
+        "waiting for I/O",
+        "stolen",
     ];
     let row = |(name, u): &(String, &SystemUse)| {
         if u.process.is_none() && u.machine.is_none() {
@@ -97,11 +110,23 @@ fn processors(uses: &Uses<'_>) -> Markup {
         ))
     };
     let rows = uses.iter().filter_map(row).collect();
-    by_stage("Processors: of Plimsoll, then of the whole machine", &head, rows, staged(uses))
+    by_stage(
+        "Processors: of Plimsoll, then of the whole machine",
+        &head,
+        rows,
+        staged(uses),
+    )
 }
 
 fn page_cache(uses: &Uses<'_>) -> Markup {
-    let head = ["read in", "written out", "made dirty", "written back", "cached", "dirty"];
+    let head = [
+        "read in",
+        "written out",
+        "made dirty",
+        "written back",
+        "cached",
+        "dirty",
+    ];
     let row = |(name, u): &(String, &SystemUse)| {
         let c = u.page_cache.as_ref()?;
         let all = [
@@ -119,7 +144,15 @@ fn page_cache(uses: &Uses<'_>) -> Markup {
 }
 
 fn disks(uses: &Uses<'_>) -> Markup {
-    let head = ["disk", "reads", "read", "writes", "written", "busy", "time an I/O"];
+    let head = [
+        "disk",
+        "reads",
+        "read",
+        "writes",
+        "written",
+        "busy",
+        "time an I/O",
+    ];
     let mut rows = Vec::new();
     for (name, u) in uses {
         for (disk, d) in u.disks.iter().flatten() {
@@ -148,7 +181,14 @@ fn disks(uses: &Uses<'_>) -> Markup {
 }
 
 fn networks(uses: &Uses<'_>) -> Markup {
-    let head = ["interface", "received", "packets", "sent", "packets", "errors"];
+    let head = [
+        "interface",
+        "received",
+        "packets",
+        "sent",
+        "packets",
+        "errors",
+    ];
     let mut rows = Vec::new();
     for (name, u) in uses {
         for (interface, n) in u.networks.iter().flatten() {
@@ -175,14 +215,21 @@ pub(crate) fn environment(e: &Environment) -> Markup {
         ("machine", e.machine.clone()),
         ("processor", e.cpu_model.clone().unwrap_or_else(unknown)),
         ("processors to use", e.cpus.to_string()),
-        ("memory", e.memory_bytes.map_or_else(unknown, |b| Bytes(b).to_string())),
+        (
+            "memory",
+            e.memory_bytes
+                .map_or_else(unknown, |b| Bytes(b).to_string()),
+        ),
     ];
     if let Some(dir) = &e.work_dir {
         rows.push(("directory", dir.path.display().to_string()));
         rows.push(("file system", dir.fs_type.clone().unwrap_or_else(unknown)));
         rows.push(("device", dir.device.clone().unwrap_or_else(unknown)));
         let point = dir.mount_point.as_ref();
-        rows.push(("mounted at", point.map_or_else(unknown, |p| p.display().to_string())));
+        rows.push((
+            "mounted at",
+            point.map_or_else(unknown, |p| p.display().to_string()),
+        ));
         rows.push(("mount options", dir.mount_options.join(", ")));
     }
     facts(&rows)

@@ -1,11 +1,15 @@
 //! Pages: one file each, with its style and its script inside, that needs no network.
 
 mod client;
+mod compare;
+mod curve;
 mod figure;
 mod run;
 mod tables;
 
-use crate::Loaded;
+pub use compare::comparison;
+
+use crate::Subject;
 use crate::chart::{Theme, style};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -15,30 +19,42 @@ const STYLE: &str = include_str!("page.css");
 /// Shows values under the pointer.
 const SCRIPT: &str = include_str!("page.js");
 
-/// A page on one or several runs.
+/// A page on one or several results.
 #[must_use]
-pub fn report(runs: &[Loaded]) -> String {
-    let title = match runs {
-        [one] => format!("{} – Plimsoll", one.name),
-        many => format!("{} runs – Plimsoll", many.len()),
+pub fn report(subjects: &[Subject]) -> String {
+    let title = match subjects {
+        [one] => format!("{} – Plimsoll", one.name()),
+        many => format!("{} results – Plimsoll", many.len()),
     };
+    let several = subjects.len() > 1;
     let body = html! {
-        @if runs.len() > 1 {
-            h1 { (runs.len()) " runs" }
-            nav aria-label="Runs" {
+        @if several {
+            h1 { (subjects.len()) " results" }
+            nav aria-label="Results" {
                 ol {
-                    @for (i, r) in runs.iter().enumerate() {
-                        li { a href=(format!("#run-{}", i + 1)) { (r.name) } " " (run::badge(&r.run)) }
+                    @for (i, s) in subjects.iter().enumerate() {
+                        li { a href=(format!("#run-{}", i + 1)) { (s.name()) } " " (badge(s)) }
                     }
                 }
             }
         }
-        @for (i, r) in runs.iter().enumerate() {
-            // Headings of a page on several runs are one level lower.
-            (run::article(r, &Ids { prefix: prefix(i, runs.len()) }, runs.len() > 1))
+        @for (i, s) in subjects.iter().enumerate() {
+            @let ids = Ids { prefix: prefix(i, subjects.len()) };
+            // Headings of a page on several results are one level lower.
+            @match s {
+                Subject::Run(loaded) => { (run::article(loaded, &ids, several)) }
+                Subject::Curve { name, curve } => { (curve::article(name, curve, &ids, several)) }
+            }
         }
     };
     document(&title, &body)
+}
+
+fn badge(subject: &Subject) -> Markup {
+    match subject {
+        Subject::Run(loaded) => run::badge(&loaded.run),
+        Subject::Curve { curve, .. } => curve::badge(curve),
+    }
 }
 
 fn prefix(i: usize, of: usize) -> String {

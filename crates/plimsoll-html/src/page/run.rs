@@ -134,7 +134,8 @@ fn achieved(run: &Run) -> Markup {
         ("failed", Count(s.errors).to_string()),
         (
             "CPU of an operation",
-            s.cpu_us_per_op.map_or("–".into(), |us| format!("{us:.1} µs")),
+            s.cpu_us_per_op
+                .map_or("–".into(), |us| format!("{us:.1} µs")),
         ),
     ];
     html! {
@@ -156,7 +157,14 @@ fn workload(run: &Run) -> Markup {
     let parameters: Vec<Vec<String>> = plan
         .parameters
         .iter()
-        .map(|p| vec![p.name.clone(), p.value.clone(), p.default.clone(), p.meaning.clone()])
+        .map(|p| {
+            vec![
+                p.name.clone(),
+                p.value.clone(),
+                p.default.clone(),
+                p.meaning.clone(),
+            ]
+        })
         .collect();
     let trees: Vec<Vec<String>> = run
         .populated

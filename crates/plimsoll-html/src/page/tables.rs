@@ -44,8 +44,20 @@ fn times(ops: u64, figures: &LatencyFigures) -> Vec<String> {
 /// A table of all operations, with those that do not count in the summary behind the others.
 pub(crate) fn operations(run: &Run) -> Markup {
     let head = [
-        "operation", "kind", "ops", "ops/s", "MiB/s", "errors", "mean", "least", "p50", "p95",
-        "p99", "p99.9", "greatest", "CPU µs/op",
+        "operation",
+        "kind",
+        "ops",
+        "ops/s",
+        "MiB/s",
+        "errors",
+        "mean",
+        "least",
+        "p50",
+        "p95",
+        "p99",
+        "p99.9",
+        "greatest",
+        "CPU µs/op",
     ];
     let mut rows = Vec::new();
     for o in &run.operations {
@@ -81,9 +93,9 @@ pub(crate) fn errors(run: &Run) -> Markup {
         .operations
         .iter()
         .flat_map(|o| {
-            o.error_codes.iter().map(|(code, n)| {
-                vec![label(run, o), code.clone(), Count(*n).to_string()]
-            })
+            o.error_codes
+                .iter()
+                .map(|(code, n)| vec![label(run, o), code.clone(), Count(*n).to_string()])
         })
         .collect();
     html! {
@@ -96,8 +108,17 @@ pub(crate) fn errors(run: &Run) -> Markup {
 /// How much of an operation mix was carried.
 pub(crate) fn mix(mix: &MixFigures) -> Markup {
     let head = [
-        "component", "processes", "asked ops/s", "done ops/s", "due", "done", "given up",
-        "slowest process", "response mean", "response p99", "late starts p99",
+        "component",
+        "processes",
+        "asked ops/s",
+        "done ops/s",
+        "due",
+        "done",
+        "given up",
+        "slowest process",
+        "response mean",
+        "response p99",
+        "late starts p99",
     ];
     let row = |name: &str, processes: String, c: &CarriedFigures| {
         let of = |f: &Option<LatencyFigures>, pick: fn(&LatencyFigures) -> f64| {
@@ -111,7 +132,8 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
             Count(c.due).to_string(),
             Count(c.done).to_string(),
             Count(c.missed).to_string(),
-            c.slowest_percent.map_or("–".into(), |p| format!("{p:.1} %")),
+            c.slowest_percent
+                .map_or("–".into(), |p| format!("{p:.1} %")),
             of(&c.response, |f| f.mean_ms),
             of(&c.response, |f| f.p99_ms),
             of(&c.start_lateness, |f| f.p99_ms),
@@ -130,8 +152,18 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
 /// Stages of a pattern, and what each rank did in them.
 pub(crate) fn stages(run: &Run) -> Markup {
     let head = [
-        "stage", "repetition", "seconds", "operation", "ops", "ops/s", "MiB/s", "errors", "mean",
-        "p50", "p99", "greatest",
+        "stage",
+        "repetition",
+        "seconds",
+        "operation",
+        "ops",
+        "ops/s",
+        "MiB/s",
+        "errors",
+        "mean",
+        "p50",
+        "p99",
+        "greatest",
     ];
     let rows: Vec<Vec<String>> = run.stages.iter().flat_map(stage).collect();
     html! {
@@ -149,7 +181,11 @@ fn longest_s(stage: &Stage) -> f64 {
 }
 
 fn per(n: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { n as f64 / seconds } else { 0.0 }
+    if seconds > 0.0 {
+        n as f64 / seconds
+    } else {
+        0.0
+    }
 }
 
 fn stage(stage: &Stage) -> Vec<Vec<String>> {
@@ -179,8 +215,20 @@ const MOST_RANK_ROWS: usize = 4000;
 
 fn ranks(run: &Run) -> Markup {
     let head = [
-        "stage", "repetition", "rank", "seconds", "seconds with waiting", "rounds",
-        "rounds at the stonewall", "operation", "ops", "moved", "errors", "least", "median", "p99",
+        "stage",
+        "repetition",
+        "rank",
+        "seconds",
+        "seconds with waiting",
+        "rounds",
+        "rounds at the stonewall",
+        "operation",
+        "ops",
+        "moved",
+        "errors",
+        "least",
+        "median",
+        "p99",
         "greatest",
     ];
     let mut rows = Vec::new();

@@ -28,7 +28,7 @@ pub fn run(args: &ImportArgs) -> Result<Exit, Stopped> {
 }
 
 /// One byte more than a report may have, so that a device without an end is refused as well.
-fn read(file: &Path) -> io::Result<Vec<u8>> {
+pub fn read(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(file)?
         .take(plimsoll_disclosure::MOST_BYTES as u64 + 1)

@@ -1,6 +1,7 @@
 //! One module a subcommand.
 
 pub mod clean;
+pub mod compare;
 pub mod convert;
 pub mod curve;
 pub mod documents;
@@ -9,6 +10,7 @@ pub mod import;
 pub mod list;
 pub mod md;
 pub mod plan;
+pub mod report;
 pub mod run;
 pub mod show;
 pub mod sut;

@@ -1,5 +1,7 @@
 //! `run`: runs a workload.
 
+mod repeat;
+
 use crate::cli::{Format, RunArgs};
 use crate::company::{Company, Silent};
 use crate::console;
@@ -10,7 +12,9 @@ use crate::{signals, workload};
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::{Note, Plan, show_duration};
 use plimsoll_report::terminal;
-use plimsoll_results::{ClockKind, Environment, ResultsError, Run, RunDir, RunWriter};
+use plimsoll_results::{
+    ClockKind, Environment, RepeatsWriter, ResultsError, Run, RunDir, RunWriter,
+};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -22,33 +26,71 @@ pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
     let stop = Stop::default();
     signals::stop_on_interrupt(&stop, company.leads())
         .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
-    let c = circumstances(&plan, &settings, &company);
-    if !company.leads() {
-        return follow(&company, c, &settings, &stop, args.ranks.per_rank);
-    }
-    refuse_results_among_files(&args.results, &plan, &settings)?;
-    let writer = RunWriter::create(&args.results, &plan, c.started, c.clock).map_err(|e| {
-        Stopped::usage(format!(
-            "{e}; --results chooses another place for the results"
-        ))
-    })?;
-    let mut screen = Screen::new(args.format, args.quiet, &plan, writer, stop.clone());
-    screen.begin_with(headline(&plan, &settings, company.size()));
-    let ran = plimsoll_engine::run_ranks(&plan, &settings, &stop, &mut screen, company.ranks());
-    let outcome = match settled(ran) {
-        Ok(outcome) => outcome,
-        Err(refused) => {
-            // Ends the display first, so that the reason stands alone.
-            drop(screen);
-            return Err(refused);
-        }
+    let round = Round {
+        args,
+        company: &company,
+        settings: &settings,
+        stop: &stop,
     };
-    let (run, dir) = write(screen, outcome, c, args.ranks.per_rank.then_some(&company));
-    report(args.format, &run, dir.as_ref().ok().map(RunDir::path))?;
-    match dir {
-        Ok(_) => Ok(run.validity.verdict.into()),
-        Err(e) => Err(Stopped::failed(e)),
+    match args.repeat {
+        None => round.run(&plan, None),
+        Some(times) => repeat::run(&round, &plan, times),
     }
+}
+
+/// What all runs of a command have in common.
+pub(super) struct Round<'a> {
+    pub(super) args: &'a RunArgs,
+    pub(super) company: &'a Company,
+    settings: &'a Settings,
+    stop: &'a Stop,
+}
+
+impl Round<'_> {
+    /// Runs the Plan once. Its results go below the results root, or to repeated runs.
+    pub(super) fn run(
+        &self,
+        plan: &Plan,
+        repeats: Option<&mut RepeatsWriter>,
+    ) -> Result<Exit, Stopped> {
+        let (args, company, settings) = (self.args, self.company, self.settings);
+        let c = circumstances(plan, settings, company);
+        if !company.leads() {
+            return follow(company, c, settings, self.stop, args.ranks.per_rank);
+        }
+        refuse_results_among_files(&args.results, plan, settings)?;
+        let writer = match &repeats {
+            Some(repeats) => repeats.next(plan, c.started, c.clock),
+            None => RunWriter::create(&args.results, plan, c.started, c.clock),
+        };
+        let writer = writer.map_err(|e| elsewhere(&e))?;
+        let mut screen = Screen::new(args.format, args.quiet, plan, writer, self.stop.clone());
+        screen.begin_with(headline(plan, settings, company.size()));
+        let ran =
+            plimsoll_engine::run_ranks(plan, settings, self.stop, &mut screen, company.ranks());
+        let outcome = match settled(ran) {
+            Ok(outcome) => outcome,
+            Err(refused) => {
+                // Ends the display first, so that the reason stands alone.
+                drop(screen);
+                return Err(refused);
+            }
+        };
+        let (run, dir) = write(screen, outcome, c, args.ranks.per_rank.then_some(company));
+        report(args.format, &run, dir.as_ref().ok().map(RunDir::path))?;
+        let dir = dir.map_err(Stopped::failed)?;
+        if let Some(repeats) = repeats {
+            repeats.add(&dir).map_err(Stopped::failed)?;
+        }
+        Ok(run.validity.verdict.into())
+    }
+}
+
+/// Results that cannot be put where they were to be.
+pub(super) fn elsewhere(e: &ResultsError) -> Stopped {
+    Stopped::usage(format!(
+        "{e}; --results chooses another place for the results"
+    ))
 }
 
 /// What the ranks but rank 0 do: they work, and leave the talking to it.

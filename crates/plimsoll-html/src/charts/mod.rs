@@ -1,4 +1,8 @@
-//! Which charts a run has.
+//! Which charts a run and a load curve have.
+
+mod curve;
+
+pub use curve::of_curve;
 
 use crate::chart::{Axis, Cell, Chart, Column, Extra, Ink, MOST_SERIES, Scale, Unit};
 use crate::loaded::Loaded;
@@ -38,20 +42,50 @@ pub fn over_time(loaded: &Loaded) -> Vec<Chart> {
         bytes.into_iter().map(|b| b / MIB).collect()
     };
     let errors = |s: &Series| s.errors.iter().map(|n| *n as f64).collect();
-    let mut charts = vec![sums(loaded, "throughput", "Operations a second", "operations/s", Unit::Number, ops)];
+    let mut charts = vec![sums(
+        loaded,
+        "throughput",
+        "Operations a second",
+        "operations/s",
+        Unit::Number,
+        ops,
+    )];
     let moved = |s: &Series| s.bytes.iter().any(|b| *b > 0);
     if line.operations.iter().any(moved) {
-        charts.push(sums(loaded, "bandwidth", "MiB a second", "MiB/s", Unit::Number, mib));
+        charts.push(sums(
+            loaded,
+            "bandwidth",
+            "MiB a second",
+            "MiB/s",
+            Unit::Number,
+            mib,
+        ));
     }
-    charts.push(latencies(loaded, "latency", "Mean service time", Series::mean_ms));
+    charts.push(latencies(
+        loaded,
+        "latency",
+        "Mean service time",
+        Series::mean_ms,
+    ));
     charts.push(latencies(
         loaded,
         "latency-p99",
         "99th percentile of the service time",
         Series::p99_ms,
     ));
-    if line.operations.iter().any(|s| s.errors.iter().any(|n| *n > 0)) {
-        charts.push(sums(loaded, "errors", "Failed operations", "errors", Unit::Count, errors));
+    if line
+        .operations
+        .iter()
+        .any(|s| s.errors.iter().any(|n| *n > 0))
+    {
+        charts.push(sums(
+            loaded,
+            "errors",
+            "Failed operations",
+            "errors",
+            Unit::Count,
+            errors,
+        ));
     }
     charts
 }
@@ -65,6 +99,9 @@ fn middles(loaded: &Loaded) -> Vec<f64> {
 
 /// What a point of a series over time is.
 fn point(loaded: &Loaded) -> String {
+    if !loaded.run.stages.is_empty() && loaded.timeline.together == 1 {
+        return "A point is a stage, or an interval of a long one.".into();
+    }
     let interval = Duration::try_from_secs_f64(loaded.timeline.interval_s).unwrap_or_default();
     match loaded.timeline.together {
         0 | 1 => format!("A point is an interval of {}.", show_duration(interval)),
@@ -88,7 +125,9 @@ fn sums(
     let each: Vec<Vec<f64>> = loaded.timeline.operations.iter().map(&values).collect();
     let add = |series: &[Vec<f64>]| -> Vec<Option<f64>> {
         let at = |i: usize| series.iter().map(|s| s[i]).sum();
-        (0..loaded.timeline.start_s.len()).map(|i| Some(at(i))).collect()
+        (0..loaded.timeline.start_s.len())
+            .map(|i| Some(at(i)))
+            .collect()
     };
     let used = |v: &&(usize, &Vec<f64>)| v.1.iter().any(|v| *v > 0.0);
     let shown: Vec<(usize, &Vec<f64>)> = each.iter().enumerate().filter(|v| used(&v)).collect();
@@ -97,16 +136,34 @@ fn sums(
         columns.push(column("all", unit, add(&each), Ink::Main));
     }
     // Rows that have no colour of their own are shown as one.
-    let own = if shown.len() > MOST_SERIES { MOST_SERIES - 1 } else { shown.len() };
+    let own = if shown.len() > MOST_SERIES {
+        MOST_SERIES - 1
+    } else {
+        shown.len()
+    };
     for (i, values) in &shown[..own] {
         let label = &loaded.operations[*i].label;
-        let ink = Ink::Series(if shown.len() > MOST_SERIES { columns.len() - 1 } else { *i });
-        columns.push(column(label, unit, values.iter().copied().map(Some).collect(), ink));
+        let ink = Ink::Series(if shown.len() > MOST_SERIES {
+            columns.len() - 1
+        } else {
+            *i
+        });
+        columns.push(column(
+            label,
+            unit,
+            values.iter().copied().map(Some).collect(),
+            ink,
+        ));
     }
     if own < shown.len() {
         let rest: Vec<Vec<f64>> = shown[own..].iter().map(|(_, v)| (*v).clone()).collect();
         let name = format!("{} others", rest.len());
-        columns.push(column(&name, unit, add(&rest), Ink::Series(MOST_SERIES - 1)));
+        columns.push(column(
+            &name,
+            unit,
+            add(&rest),
+            Ink::Series(MOST_SERIES - 1),
+        ));
     }
     Chart {
         id: id.into(),
@@ -144,9 +201,17 @@ fn latencies(
     values: impl Fn(&Series) -> Vec<Option<f64>>,
 ) -> Chart {
     let shown = loaded.timeline.operations.iter().zip(&loaded.operations);
-    let columns = shown.take(MOST_SERIES).enumerate().map(|(i, (series, op))| {
-        column(&op.label, Unit::Milliseconds, values(series), Ink::Series(i))
-    });
+    let columns = shown
+        .take(MOST_SERIES)
+        .enumerate()
+        .map(|(i, (series, op))| {
+            column(
+                &op.label,
+                Unit::Milliseconds,
+                values(series),
+                Ink::Series(i),
+            )
+        });
     let mut about = point(loaded);
     if id == "latency-p99" && loaded.timeline.together > 1 {
         about.push_str(" It shows the greatest of its intervals.");
@@ -177,7 +242,13 @@ fn shares(samples: u64) -> Vec<f64> {
 /// Latency over percentile, of each operation; `None` without samples.
 #[must_use]
 pub fn percentiles(loaded: &Loaded) -> Option<Chart> {
-    let shown = || loaded.spreads.iter().zip(&loaded.operations).take(MOST_SERIES);
+    let shown = || {
+        loaded
+            .spreads
+            .iter()
+            .zip(&loaded.operations)
+            .take(MOST_SERIES)
+    };
     let most = shown().map(|(s, _)| s.service.count()).max()?;
     if most == 0 {
         return None;
@@ -197,7 +268,17 @@ pub fn percentiles(loaded: &Loaded) -> Option<Chart> {
     for (spread, op) in paced {
         let response = spread.response.quantiles_ms(&at);
         let ink = Ink::Series(columns.len());
-        columns.push(column(&format!("{}, response", op.label), Unit::Milliseconds, response, ink));
+        columns.push(column(
+            &format!("{}, response", op.label),
+            Unit::Milliseconds,
+            response,
+            ink,
+        ));
+    }
+    let reached = |i: &usize| columns.iter().any(|c: &Column| c.values[*i].is_some());
+    let shown = (0..at.len()).take_while(reached).count();
+    for c in &mut columns {
+        c.values.truncate(shown);
     }
     Some(Chart {
         id: "percentiles".into(),
@@ -208,7 +289,7 @@ pub fn percentiles(loaded: &Loaded) -> Option<Chart> {
         ),
         x: Axis::scaled("share of the operations", Unit::Share, Scale::Tail),
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
-        at,
+        at: at[..shown].to_vec(),
         columns,
         extra: Extra::None,
     })
@@ -217,7 +298,11 @@ pub fn percentiles(loaded: &Loaded) -> Option<Chart> {
 /// Latency over time of each operation, where there are at least two columns to compare.
 #[must_use]
 pub fn heat_maps(loaded: &Loaded) -> Vec<Chart> {
-    let shown = loaded.spreads.iter().zip(&loaded.operations).take(MOST_SERIES);
+    let shown = loaded
+        .spreads
+        .iter()
+        .zip(&loaded.operations)
+        .take(MOST_SERIES);
     let enough = |s: &Spread| s.heat.columns.len() > 1 && s.service.count() > 0;
     shown
         .enumerate()
@@ -257,8 +342,16 @@ fn heat_map(number: usize, heat: &Heat, label: &str) -> Chart {
             plain("operations", Unit::Count, samples),
             plain("most of them from", Unit::Milliseconds, row(fullest, false)),
             plain("to", Unit::Milliseconds, row(fullest, true)),
-            plain("all of them from", Unit::Milliseconds, row(|c| c.keys().next().copied(), false)),
-            plain("to", Unit::Milliseconds, row(|c| c.keys().next_back().copied(), true)),
+            plain(
+                "all of them from",
+                Unit::Milliseconds,
+                row(|c| c.keys().next().copied(), false),
+            ),
+            plain(
+                "to",
+                Unit::Milliseconds,
+                row(|c| c.keys().next_back().copied(), true),
+            ),
         ],
         extra: Extra::Heat(cells(heat)),
     }

@@ -1,0 +1,59 @@
+//! A comparison on a page.
+
+use super::document;
+use maud::{Markup, html};
+use plimsoll_report::compare::{Block, Comparison, blocks};
+
+/// A page on results side by side.
+#[must_use]
+pub fn comparison(comparison: &Comparison) -> String {
+    let title = format!("{} results side by side – Plimsoll", comparison.sets.len());
+    let body = html! {
+        h1 { (comparison.sets.len()) " results side by side" }
+        div.scroll tabindex="0" role="region" aria-label="What is compared" {
+            table {
+                thead { tr {
+                    th scope="col" { "" } th scope="col" { "results" } th scope="col" { "workload" }
+                    th scope="col" { "runs" } th scope="col" { "verdict" }
+                } }
+                tbody { @for (i, s) in comparison.sets.iter().enumerate() {
+                    tr {
+                        th scope="row" { (plimsoll_report::compare::letter(i)) }
+                        td.word { (s.name) } td.word { (s.workload) } td { (s.runs) } td { (s.verdict) }
+                    }
+                } }
+            }
+        }
+        @if !comparison.warnings.is_empty() {
+            ul.reasons { @for w in &comparison.warnings { li { (w) } } }
+        }
+        @for b in &blocks(comparison) { (block(b)) }
+        @for r in comparison.remarks() { p.about { (r) } }
+    };
+    document(&title, &body)
+}
+
+fn block(block: &Block) -> Markup {
+    let title = block.metric.title();
+    html! {
+        section {
+            h2 { (title) }
+            div.scroll tabindex="0" role="region" aria-label=(title) {
+                table {
+                    thead { tr {
+                        th scope="col" { "operation" }
+                        @for h in &block.head { th scope="col" { (h) } }
+                    } }
+                    tbody { @for (operation, cells) in &block.rows {
+                        tr {
+                            th scope="row" { (operation) }
+                            @for c in cells {
+                                td.more[c.better == Some(true)].less[c.better == Some(false)] { (c.text) }
+                            }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A load curve on a page.
+
+use super::figure::figure;
+use super::{Ids, client, tables};
+use crate::charts;
+use maud::{Markup, html};
+use plimsoll_plan::Count;
+use plimsoll_report::{mib_per_s, rate};
+use plimsoll_results::{CurvePoint, CurveState, LoadCurve, Verdict};
+
+/// How far the curve is, in a word.
+pub(crate) fn badge(curve: &LoadCurve) -> Markup {
+    let (class, word) = match curve.state {
+        CurveState::Complete => ("good", "complete"),
+        CurveState::Stopped => ("good", "stopped by its rules"),
+        CurveState::Unfinished => ("doubtful", "unfinished"),
+        CurveState::Interrupted => ("doubtful", "interrupted"),
+        CurveState::Failed => ("bad", "failed"),
+    };
+    html! { span.verdict.(class) { (word) } }
+}
+
+/// Everything on one curve.
+pub(crate) fn article(name: &str, curve: &LoadCurve, ids: &Ids, nested: bool) -> Markup {
+    let heading = |id: &str, title: &str| {
+        html! { @if nested { h3 id=(ids.of(id)) { (title) } } @else { h2 id=(ids.of(id)) { (title) } } }
+    };
+    let charts = charts::of_curve(curve);
+    html! {
+        article id=(ids.own()) {
+            (headline(name, curve, nested))
+            section aria-labelledby=(ids.of("achieved")) {
+                (heading("achieved", "Achieved"))
+                (achieved(curve))
+            }
+            @if !charts.is_empty() {
+                section aria-labelledby=(ids.of("charts")) {
+                    (heading("charts", "Load curve"))
+                    @for chart in &charts { (figure(chart, ids)) }
+                }
+            }
+            section aria-labelledby=(ids.of("points")) {
+                (heading("points", "Load points"))
+                (points(curve))
+            }
+            section aria-labelledby=(ids.of("environment")) {
+                (heading("environment", "Environment"))
+                (client::environment(&curve.environment))
+            }
+            @if !curve.plan.source.text.is_empty() {
+                details {
+                    summary { "Text of " (curve.plan.source.name) }
+                    pre tabindex="0" { code { (curve.plan.source.text) } }
+                }
+            }
+        }
+    }
+}
+
+fn headline(name: &str, curve: &LoadCurve, nested: bool) -> Markup {
+    let loads: Vec<String> = curve.loads.iter().map(|l| Count(*l).to_string()).collect();
+    let many = loads.len();
+    let asked = match (curve.loads.first(), curve.loads.last()) {
+        (Some(first), Some(last)) if many > 1 => format!(
+            "{many} load points from {} to {} {}",
+            Count(*first),
+            Count(*last),
+            curve.metric
+        ),
+        _ => format!("{} {}", loads.join(", "), curve.metric),
+    };
+    html! {
+        header {
+            @let title = format!("{}, load curve", curve.workload);
+            @if nested { h2 { (title) " " (badge(curve)) } } @else { h1 { (title) " " (badge(curve)) } }
+            @if let Some(reason) = &curve.stopped {
+                p { strong { (reason.code) } ": " (reason.text) }
+            }
+            @if !curve.comparable {
+                p.doubtful { "Scaled to " (curve.scale) " of the full data and rates: not comparable." }
+            }
+            p { "Asked for: " (asked) ", each warmed up for " (curve.warmup_s) " s and measured for " (curve.time_s) " s." }
+            (client::facts(&[
+                ("results", name.to_owned()),
+                ("began", curve.started.clone()),
+                ("target", curve.target.url.clone()),
+                ("seed", curve.seed.to_string()),
+                ("program", format!("{} {}", curve.program.name, curve.program.version)),
+            ]))
+            @if !curve.notes.is_empty() {
+                ul { @for n in &curve.notes { li { (n.text) } } }
+            }
+        }
+    }
+}
+
+fn achieved(curve: &LoadCurve) -> Markup {
+    let load =
+        |l: Option<u64>| l.map_or("none".into(), |l| format!("{} {}", Count(l), curve.metric));
+    let time = |ms: Option<f64>| ms.map_or("–".into(), tables::time);
+    let tiles = [
+        ("load line", load(curve.load_line)),
+        ("highest valid load", load(curve.peak)),
+        ("overall response time", time(curve.ort_ms)),
+        ("the same by the rule of 2008", time(curve.ort_2008_ms)),
+        ("knee", curve.knee.map_or("none".into(), rate)),
+    ];
+    html! {
+        dl.tiles { @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } } }
+        p.about {
+            "The load line is the highest load that was valid with all measured loads below it. The overall "
+            "response time is the area under mean response time over load, divided by the range of loads "
+            "(by the rule of 2008: over throughput, from the origin); only valid points count."
+        }
+    }
+}
+
+fn points(curve: &LoadCurve) -> Markup {
+    let head = [
+        "load",
+        "verdict",
+        "asked ops/s",
+        "ops/s",
+        "MiB/s",
+        "response mean",
+        "p50",
+        "p95",
+        "p99",
+        "greatest",
+        "service mean",
+        "slowest process",
+        "errors",
+        "results",
+    ];
+    let time = |ms: Option<f64>| ms.map_or("–".into(), tables::time);
+    let row = |p: &CurvePoint| {
+        vec![
+            Count(p.load).to_string(),
+            p.verdict.to_string(),
+            p.asked_ops_per_s.map_or("–".into(), rate),
+            rate(p.achieved),
+            mib_per_s(p.bytes_per_s),
+            tables::time(p.latency_ms),
+            tables::time(p.p50_ms),
+            time(p.p95_ms),
+            tables::time(p.p99_ms),
+            time(p.max_ms),
+            tables::time(p.service_ms),
+            p.slowest_percent
+                .map_or("–".into(), |s| format!("{s:.1} %")),
+            Count(p.errors).to_string(),
+            p.run.clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = curve.points.iter().map(row).collect();
+    let failed = || curve.points.iter().filter(|p| p.verdict != Verdict::Valid);
+    html! {
+        (tables::table("Load points", &head, &rows))
+        @if failed().next().is_some() {
+            ul { @for p in failed() { @for r in &p.reasons {
+                li { "load " (Count(p.load)) ", " (p.verdict) ": " strong { (r.code) } ": " (r.text) }
+            } } }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What a page is about: a run, or a load curve.
+
+use crate::chart::Chart;
+use crate::{Loaded, charts};
+use plimsoll_results::{CurveDir, LoadCurve, ResultsError, RunDir};
+use std::path::Path;
+
+/// A results directory of any kind, read for looking at it.
+#[derive(Debug, Clone)]
+pub enum Subject {
+    /// Of a run.
+    Run(Box<Loaded>),
+    /// Of load points.
+    Curve {
+        /// Name of the directory.
+        name: String,
+        /// What `curve.json` holds.
+        curve: Box<LoadCurve>,
+    },
+}
+
+impl Subject {
+    /// Reads a results directory, of which kind it may be.
+    ///
+    /// # Errors
+    /// [`ResultsError`] if it is none, or if a file of it cannot be read or is damaged.
+    pub fn read(path: &Path) -> Result<Self, ResultsError> {
+        let dir = CurveDir::at(path);
+        if dir.exists() {
+            return Ok(Self::Curve {
+                name: name_of(path),
+                curve: Box::new(dir.read()?),
+            });
+        }
+        Ok(Self::Run(Box::new(Loaded::read(&RunDir::at(path))?)))
+    }
+
+    /// Name of the results directory.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Run(loaded) => &loaded.name,
+            Self::Curve { name, .. } => name,
+        }
+    }
+
+    /// All charts, in the order of the page.
+    #[must_use]
+    pub fn charts(&self) -> Vec<Chart> {
+        match self {
+            Self::Run(loaded) => charts::of_run(loaded),
+            Self::Curve { curve, .. } => charts::of_curve(curve),
+        }
+    }
+}
+
+/// Last part of a path, for a person to read.
+pub(crate) fn name_of(path: &Path) -> String {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    path.file_name().map_or_else(
+        || path.display().to_string(),
+        |n| n.to_string_lossy().into_owned(),
+    )
+}

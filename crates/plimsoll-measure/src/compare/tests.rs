@@ -1,0 +1,145 @@
+use super::*;
+use proptest::prelude::*;
+
+/// The test's probability by its definition: over all ways to choose which of the measurements
+/// are the first set's, how many have a `u` at least as far from the middle.
+fn by_counting(first: &[f64], second: &[f64]) -> f64 {
+    let all = [first, second].concat();
+    let (n, total) = (first.len(), all.len());
+    let middle = (n * second.len()) as f64 / 2.0;
+    let u_of = |chosen: u32| {
+        let mut u = 0.0;
+        for (i, a) in all.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1) {
+            for (_, b) in all.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 0) {
+                u += if a > b { 1.0 } else { 0.0 };
+            }
+            let _ = i;
+        }
+        u
+    };
+    let far = (u_of((1 << n) - 1) - middle).abs();
+    let (mut extreme, mut ways) = (0.0, 0.0);
+    for chosen in (0u32..1 << total).filter(|c| c.count_ones() as usize == n) {
+        ways += 1.0;
+        if (u_of(chosen) - middle).abs() >= far - 1e-9 {
+            extreme += 1.0;
+        }
+    }
+    extreme / ways
+}
+
+#[test]
+fn the_test_gives_published_figures() {
+    // Mann and Whitney's statistic for two groups of ages, whose exact and approximate
+    // probabilities other programs give as 1/9 and 0.11134688653314041.
+    let (a, b) = ([19.0, 22.0, 16.0, 29.0, 24.0], [20.0, 11.0, 17.0, 12.0]);
+    let test = mann_whitney(&a, &b).unwrap();
+    assert_eq!((test.u, test.exact), (17.0, true));
+    assert!((test.p - 1.0 / 9.0).abs() < 1e-12, "{}", test.p);
+    let p = normal_p(5.0, 4.0, 17.0, 0.0);
+    assert!((p - 0.111_346_886_533_140_41).abs() < 1e-7, "{p}");
+}
+
+#[test]
+fn two_sets_of_five_that_do_not_overlap_differ() {
+    let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0]);
+    let d = Difference::of(&a, &b).unwrap();
+    assert!((d.test.p - 2.0 / 252.0).abs() < 1e-12, "{}", d.test.p);
+    assert!((d.change - 5.0 / 3.0).abs() < 1e-12);
+    assert!(d.interval.0 > 0.0 && d.interval.1 > d.change && d.is_real());
+    assert!(Difference::of(&a, &a).is_some_and(|d| !d.is_real()));
+}
+
+#[test]
+fn three_runs_are_too_few_for_any_statement() {
+    assert!(!can_tell(3, 3) && can_tell(4, 4) && can_tell(5, 5) && !can_tell(1, 20));
+    let d = Difference::of(&[1.0, 1.1, 1.2], &[100.0, 101.0, 102.0]).unwrap();
+    assert!((d.test.p - 0.1).abs() < 1e-12 && !d.is_real());
+}
+
+#[test]
+fn one_measurement_far_off_does_not_make_a_difference() {
+    let (a, b) = (
+        [10.0, 10.1, 9.9, 10.2, 9.8],
+        [10.05, 9.95, 10.15, 9.85, 300.0],
+    );
+    assert!(!Difference::of(&a, &b).unwrap().is_real());
+}
+
+#[test]
+fn what_has_no_share_has_no_difference() {
+    assert_eq!(Difference::of(&[0.0, 0.0], &[1.0, 2.0]), None);
+    assert_eq!(Difference::of(&[1.0], &[1.0, 2.0]), None);
+    assert_eq!(Difference::of(&[1.0, f64::NAN], &[1.0, 2.0]), None);
+    assert_eq!(mann_whitney(&[], &[1.0]), None);
+}
+
+#[test]
+fn equal_measurements_are_no_difference() {
+    let d = Difference::of(&[5.0; 6], &[5.0; 6]).unwrap();
+    assert_eq!(
+        (d.test.p, d.test.exact, d.interval),
+        (1.0, false, (0.0, 0.0))
+    );
+}
+
+/// All draws of three measurements with replacement, of both sets, are 729: the interval is
+/// read from their exact distribution.
+#[test]
+fn the_interval_is_that_of_all_possible_draws() {
+    let (a, b) = ([10.0, 11.0, 13.0], [12.0, 15.0, 16.0]);
+    let draws = |v: [f64; 3]| -> Vec<f64> {
+        let all = (0..27).map(|i| (v[i % 3] + v[i / 3 % 3] + v[i / 9]) / 3.0);
+        all.collect()
+    };
+    let mut changes: Vec<f64> = draws(a)
+        .iter()
+        .flat_map(|a| draws(b).into_iter().map(move |b| (b - a) / a))
+        .collect();
+    changes.sort_by(f64::total_cmp);
+    let (low, high) = bootstrap(&a, &b).unwrap();
+    // Within a percent of the probability to either side.
+    let at = |share: f64| changes[(share * 728.0) as usize];
+    assert!((at(0.015)..=at(0.035)).contains(&low), "{low}");
+    assert!((at(0.965)..=at(0.985)).contains(&high), "{high}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn the_exact_probability_is_that_of_counting(
+        ranks in Just((0..9).collect::<Vec<i32>>()).prop_shuffle(),
+        n in 1usize..8,
+        m in 1usize..2,
+    ) {
+        let values: Vec<f64> = ranks.iter().map(|r| f64::from(*r) * 1.5).collect();
+        let (a, b) = values.split_at(n);
+        let test = mann_whitney(a, &b[..b.len().min(5 * m)]).unwrap();
+        let counted = by_counting(a, &b[..b.len().min(5 * m)]);
+        prop_assert!((test.p - counted).abs() < 1e-9, "{} {counted}", test.p);
+    }
+
+    #[test]
+    fn the_sides_do_not_matter(
+        a in prop::collection::vec(1.0f64..100.0, 2..12),
+        b in prop::collection::vec(1.0f64..100.0, 2..12),
+    ) {
+        let (one, other) = (mann_whitney(&a, &b).unwrap(), mann_whitney(&b, &a).unwrap());
+        prop_assert!((one.p - other.p).abs() < 1e-12);
+        prop_assert!((one.u + other.u - (a.len() * b.len()) as f64).abs() < 1e-9);
+        prop_assert!((0.0..=1.0).contains(&one.p));
+        let d = Difference::of(&a, &b).unwrap();
+        prop_assert!(d.interval.0 <= d.interval.1);
+    }
+
+    #[test]
+    fn the_normal_distribution_stands_in_well(
+        a in prop::collection::vec(0.0f64..1.0, 20..24),
+        b in prop::collection::vec(0.2f64..1.2, 20..24),
+    ) {
+        let exact = mann_whitney(&a, &b).unwrap();
+        let normal = normal_p(a.len() as f64, b.len() as f64, exact.u, 0.0);
+        prop_assert!((exact.p - normal).abs() < 0.01, "{} {normal}", exact.p);
+    }
+}

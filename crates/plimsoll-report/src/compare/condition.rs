@@ -1,0 +1,136 @@
+//! Conditions under which a comparison fails, for use in scripts.
+
+use super::{ALL, Comparison, Metric, Statement};
+use std::fmt;
+use std::str::FromStr;
+
+/// A change that must not be, such as `p99 > +10%`.
+///
+/// Of repeated runs only a [real](Statement::Real) change counts; of single runs every change,
+/// for there is nothing to tell it from chance by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// Operation it is about; `None`: all together.
+    operation: Option<String>,
+    metric: Metric,
+    /// Whether it is about more, or about less.
+    more: bool,
+    /// The change as a share.
+    change: f64,
+}
+
+/// A condition that a comparison meets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Broken {
+    /// One sentence.
+    pub text: String,
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |expected: &str| {
+            format!(
+                "{expected} in `{text}`; a condition is like 'p99 > +10%' or 'read1:ops/s < -5%'"
+            )
+        };
+        let at = text
+            .find(['<', '>'])
+            .ok_or_else(|| wrong("expected `<` or `>`"))?;
+        let (what, rest) = (text[..at].trim(), &text[at..]);
+        let more = rest.starts_with('>');
+        let (operation, name) = match what.rsplit_once(':') {
+            Some((operation, name)) => (Some(operation.trim().to_owned()), name.trim()),
+            None => (None, what),
+        };
+        let metric = Metric::ALL.into_iter().find(|m| m.name() == name);
+        let metric = metric.ok_or_else(|| {
+            let names = Metric::ALL.map(Metric::name).join(", ");
+            wrong(&format!("`{name}` is no figure: expected one of {names}"))
+        })?;
+        let percent = rest[1..].trim();
+        let number = percent
+            .strip_suffix('%')
+            .ok_or_else(|| wrong("expected a change in percent"))?
+            .trim();
+        let change: f64 = number
+            .parse()
+            .ok()
+            .filter(|n: &f64| n.is_finite())
+            .ok_or_else(|| wrong(&format!("`{number}` is no number")))?;
+        if operation.as_deref() == Some("") {
+            return Err(wrong("expected the name of an operation before `:`"));
+        }
+        Ok(Self {
+            operation,
+            metric,
+            more,
+            change: change / 100.0,
+        })
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(operation) = &self.operation {
+            write!(f, "{operation}:")?;
+        }
+        let sign = if self.more { '>' } else { '<' };
+        write!(
+            f,
+            "{} {sign} {:+}%",
+            self.metric.name(),
+            self.change * 100.0
+        )
+    }
+}
+
+impl Condition {
+    /// Every result that meets the condition.
+    ///
+    /// # Errors
+    /// One sentence if the comparison has no such operation or figure, so that a name that was
+    /// written wrong does not pass for a good result.
+    pub fn check(&self, comparison: &Comparison) -> Result<Vec<Broken>, String> {
+        let operation = self.operation.as_deref().unwrap_or(ALL);
+        let mut rows = comparison.rows.iter();
+        let row = rows.find(|r| r.operation == operation && r.metric == self.metric);
+        let row = row.ok_or_else(|| {
+            let name = self.metric.name();
+            let known = comparison.rows.iter().filter(|r| r.metric == self.metric);
+            let known: Vec<&str> = known.map(|r| r.operation.as_str()).collect();
+            match known.is_empty() {
+                true => format!("the results have no {name}"),
+                false => format!(
+                    "there is no {name} of `{operation}`; there is of {}",
+                    known.join(", ")
+                ),
+            }
+        })?;
+        let mut broken = Vec::new();
+        for (side, value) in comparison.sets.iter().zip(&row.values).skip(1) {
+            let Some(value) = value else { continue };
+            let Some(change) = value.change else { continue };
+            let met = if self.more {
+                change > self.change
+            } else {
+                change < self.change
+            };
+            let counts = !matches!(value.statement, Statement::NotShown);
+            if met && counts {
+                broken.push(Broken {
+                    text: format!(
+                        "{self}: {operation} {} of {} is {} by {:+.1} % ({})",
+                        self.metric.name(),
+                        side.name,
+                        if change > 0.0 { "more" } else { "less" },
+                        change * 100.0,
+                        value.statement.words(),
+                    ),
+                });
+            }
+        }
+        Ok(broken)
+    }
+}

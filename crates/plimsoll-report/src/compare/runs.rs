@@ -1,0 +1,195 @@
+//! Runs side by side, each alone or repeated.
+
+use super::{ALL, Comparison, Metric, Row, Side, row};
+use plimsoll_plan::OpClass;
+use plimsoll_results::{OperationFigures, Run};
+use std::collections::BTreeSet;
+
+/// Bytes of a MiB.
+const MIB: f64 = 1_048_576.0;
+
+/// Runs that are one of the results compared.
+#[derive(Debug, Clone, Copy)]
+pub struct RunSet<'a> {
+    /// Name of the results.
+    pub name: &'a str,
+    /// Its runs, of one Plan but for the seed.
+    pub runs: &'a [Run],
+}
+
+/// Figures of all operations together.
+const OF_ALL: [Metric; 7] = [
+    Metric::OpsPerS,
+    Metric::MibPerS,
+    Metric::MeanMs,
+    Metric::P50Ms,
+    Metric::P99Ms,
+    Metric::CpuUsPerOp,
+    Metric::Errors,
+];
+
+/// Figures of an operation.
+const OF_ONE: [Metric; 8] = [
+    Metric::OpsPerS,
+    Metric::MibPerS,
+    Metric::MeanMs,
+    Metric::P50Ms,
+    Metric::P99Ms,
+    Metric::P999Ms,
+    Metric::CpuUsPerOp,
+    Metric::Errors,
+];
+
+/// Compares runs operation by operation; changes are from the first set.
+#[must_use]
+pub fn of_runs(sets: &[RunSet<'_>]) -> Comparison {
+    let mut rows: Vec<Row> = Vec::new();
+    for metric in OF_ALL {
+        let of_set = |s: &RunSet<'_>| s.runs.iter().filter_map(|r| of_all(r, metric)).collect();
+        rows.extend(row(ALL, metric, sets.iter().map(of_set).collect()));
+    }
+    for key in operations(sets) {
+        let name = match sets
+            .iter()
+            .any(|s| s.runs.iter().any(|r| is_shared(r, &key.0)))
+        {
+            true => format!("{} ({})", key.0, key.1),
+            false => key.0.clone(),
+        };
+        for metric in OF_ONE {
+            let of_run = |r: &Run| {
+                let mut found = r.operations.iter();
+                let found = found.find(|o| o.name == key.0 && o.kind.to_string() == key.1)?;
+                of_one(found, metric)
+            };
+            let of_set = |s: &RunSet<'_>| s.runs.iter().filter_map(of_run).collect();
+            rows.extend(row(&name, metric, sets.iter().map(of_set).collect()));
+        }
+    }
+    // What nobody has is no row of the comparison.
+    rows.retain(|r| {
+        let zero = r.values.iter().flatten().all(|v| v.mean == 0.0);
+        !(zero && matches!(r.metric, Metric::Errors | Metric::MibPerS))
+    });
+    Comparison {
+        sets: sets.iter().map(side).collect(),
+        warnings: warnings(sets),
+        rows,
+    }
+}
+
+/// Names and kinds of all operations that count, in the order of the runs.
+fn operations(sets: &[RunSet<'_>]) -> Vec<(String, String)> {
+    let mut seen = BTreeSet::new();
+    let all = sets.iter().flat_map(|s| s.runs).flat_map(|r| &r.operations);
+    all.filter(|o| matches!(o.class, OpClass::Io | OpClass::Aio) && o.ops + o.errors > 0)
+        .map(|o| (o.name.clone(), o.kind.to_string()))
+        .filter(|key| seen.insert(key.clone()))
+        .collect()
+}
+
+fn is_shared(run: &Run, name: &str) -> bool {
+    run.operations.iter().filter(|o| o.name == name).count() > 1
+}
+
+fn of_all(run: &Run, metric: Metric) -> Option<f64> {
+    let s = &run.summary;
+    let measured = run.window_number > 0;
+    let latency = |ms: f64| (s.ops > 0).then_some(ms);
+    match metric {
+        Metric::OpsPerS => measured.then_some(s.ops_per_s),
+        Metric::MibPerS => measured.then_some(s.bytes_per_s / MIB),
+        Metric::MeanMs => latency(s.mean_ms),
+        Metric::P50Ms => latency(s.p50_ms),
+        Metric::P99Ms => latency(s.p99_ms),
+        Metric::CpuUsPerOp => s.cpu_us_per_op,
+        Metric::Errors => measured.then_some(s.errors as f64),
+        _ => None,
+    }
+}
+
+fn of_one(o: &OperationFigures, metric: Metric) -> Option<f64> {
+    let latency = |ms: f64| (o.ops > 0).then_some(ms);
+    match metric {
+        Metric::OpsPerS => Some(o.ops_per_s),
+        Metric::MibPerS => Some(o.bytes_per_s / MIB),
+        Metric::MeanMs => latency(o.service.mean_ms),
+        Metric::P50Ms => latency(o.service.p50_ms),
+        Metric::P99Ms => latency(o.service.p99_ms),
+        Metric::P999Ms => latency(o.service.p999_ms),
+        Metric::CpuUsPerOp => o.cpu_us_per_op,
+        Metric::Errors => Some(o.errors as f64),
+        _ => None,
+    }
+}
+
+fn side(set: &RunSet<'_>) -> Side {
+    let mut verdicts: Vec<String> = Vec::new();
+    for run in set.runs {
+        let verdict = run.validity.verdict.to_string();
+        if !verdicts.contains(&verdict) {
+            verdicts.push(verdict);
+        }
+    }
+    Side {
+        name: set.name.to_owned(),
+        workload: set
+            .runs
+            .first()
+            .map_or_else(String::new, |r| r.workload.clone()),
+        runs: set.runs.len(),
+        verdict: verdicts.join(", "),
+    }
+}
+
+/// What makes the results hard to compare.
+fn warnings(sets: &[RunSet<'_>]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for set in sets {
+        let side = side(set);
+        if side.verdict != "valid" {
+            warnings.push(format!("{} is {}", side.name, side.verdict));
+        }
+    }
+    let differ = |what: &str, of: &dyn Fn(&Run) -> String| {
+        let of_sets: Vec<(String, String)> = sets
+            .iter()
+            .filter_map(|s| Some((s.name.to_owned(), of(s.runs.first()?))))
+            .collect();
+        let (_, first) = of_sets.first()?;
+        let (other, value) = of_sets.iter().find(|(_, v)| v != first)?;
+        Some(format!("{what} differs: {first}, but {value} of {other}"))
+    };
+    let parameters = |r: &Run| {
+        let values = r
+            .plan
+            .parameters
+            .iter()
+            .map(|p| format!("{}={}", p.name, p.value));
+        values.collect::<Vec<_>>().join(" ")
+    };
+    warnings.extend(differ("the workload", &|r| r.workload.clone()));
+    warnings.extend(differ("the number of workers", &|r| r.workers.to_string()));
+    warnings.extend(differ("the number of ranks", &|r| r.ranks.to_string()));
+    warnings.extend(differ("the clock", &|r| {
+        format!("{:?}", r.clock).to_lowercase()
+    }));
+    warnings.extend(differ("the host", &|r| r.environment.host.clone()));
+    warnings.extend(differ("the scale", &|r| {
+        r.mix.as_ref().map_or(1.0, |m| m.scale).to_string()
+    }));
+    warnings.extend(differ("the load", &|r| {
+        r.mix.as_ref().map_or(0, |m| m.load).to_string()
+    }));
+    let same_workload = sets
+        .iter()
+        .flat_map(|s| s.runs)
+        .map(|r| &r.workload)
+        .collect::<BTreeSet<_>>()
+        .len()
+        == 1;
+    if same_workload {
+        warnings.extend(differ("a parameter", &parameters));
+    }
+    warnings
+}

@@ -1,0 +1,176 @@
+//! A comparison in words.
+
+use super::{Comparison, Metric, Row, Statement, Value};
+use crate::markdown::{escaped, table};
+use crate::table::Table;
+use crate::terminal::Layout;
+use crate::text::{Paint, paragraph};
+
+/// Rows of one figure, as the reports show them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// The figure.
+    pub metric: Metric,
+    /// Names of the columns behind the first, which has the operations.
+    pub head: Vec<String>,
+    /// An operation's cells, and what may be said of each change.
+    pub rows: Vec<(String, Vec<Cell>)>,
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// What stands in it.
+    pub text: String,
+    /// Whether it is a real change for the better, or for the worse.
+    pub better: Option<bool>,
+}
+
+/// Letter of a result: A for the first.
+#[must_use]
+pub fn letter(i: usize) -> String {
+    let letters = u8::try_from(i).ok().and_then(|i| b'A'.checked_add(i));
+    match letters {
+        Some(c) if c <= b'Z' => char::from(c).to_string(),
+        _ => format!("#{}", i + 1),
+    }
+}
+
+/// A change in percent.
+fn percent(change: f64) -> String {
+    match (change * 100.0).abs() {
+        p if p >= 99_950.0 => format!("×{:.0}", 1.0 + change),
+        p if p >= 99.95 => format!("{:+.0} %", change * 100.0),
+        _ => format!("{:+.1} %", change * 100.0),
+    }
+}
+
+fn change(metric: Metric, value: Option<&Value>) -> Cell {
+    let Some((value, change)) = value.and_then(|v| Some((v, v.change?))) else {
+        return Cell {
+            text: "-".into(),
+            better: None,
+        };
+    };
+    let real = value.statement == Statement::Real;
+    Cell {
+        text: format!("{}{}", percent(change), value.statement.mark()),
+        better: real.then_some((change > 0.0) == metric.more_is_better()),
+    }
+}
+
+/// The rows of each figure, in the order the figures are shown in.
+#[must_use]
+pub fn blocks(comparison: &Comparison) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for metric in Metric::ALL {
+        let rows: Vec<&Row> = comparison
+            .rows
+            .iter()
+            .filter(|r| r.metric == metric)
+            .collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let mut head = Vec::new();
+        for i in 0..comparison.sets.len() {
+            head.push(letter(i));
+            if i > 0 {
+                head.push("change".into());
+            }
+        }
+        let cells = |row: &Row| {
+            let mut cells = Vec::new();
+            for (i, value) in row.values.iter().enumerate() {
+                let shown = value.as_ref().map_or("-".into(), |v| metric.show(v.mean));
+                cells.push(Cell {
+                    text: shown,
+                    better: None,
+                });
+                if i > 0 {
+                    cells.push(change(metric, value.as_ref()));
+                }
+            }
+            (row.operation.clone(), cells)
+        };
+        blocks.push(Block {
+            metric,
+            head,
+            rows: rows.into_iter().map(cells).collect(),
+        });
+    }
+    blocks
+}
+
+/// One line a result: its letter, its name and what it is.
+fn legend(comparison: &Comparison) -> Vec<(String, String)> {
+    let line = |(i, s): (usize, &super::Side)| {
+        let runs = match s.runs {
+            1 => "one run".to_owned(),
+            n => format!("{n} runs"),
+        };
+        let what = format!("{}: {}, {runs}, {}", s.name, s.workload, s.verdict);
+        (letter(i), what)
+    };
+    comparison.sets.iter().enumerate().map(line).collect()
+}
+
+/// For a terminal or a text file: a table a figure.
+#[must_use]
+pub fn text(comparison: &Comparison, layout: Layout) -> String {
+    let (paint, width) = (Paint(layout.color), layout.width.max(60));
+    let mut out = String::new();
+    for (letter, what) in legend(comparison) {
+        paragraph(&mut out, &format!("{letter}  "), &what, width);
+    }
+    for warning in &comparison.warnings {
+        paragraph(&mut out, "warning: ", warning, width);
+    }
+    for block in blocks(comparison) {
+        let mut head = vec![block.metric.title().to_owned()];
+        head.extend(block.head);
+        let mut table = Table::new(&head);
+        for (operation, cells) in block.rows {
+            let cells = cells.into_iter().map(|c| c.text);
+            table.row(std::iter::once(operation).chain(cells).collect());
+        }
+        out.push('\n');
+        table.render(&mut out, width, paint);
+    }
+    out.push('\n');
+    for remark in comparison.remarks() {
+        paragraph(&mut out, "", remark, width);
+    }
+    out
+}
+
+/// For issues and wikis.
+#[must_use]
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    for (letter, what) in legend(comparison) {
+        out.push_str(&format!("- **{letter}** {}\n", escaped(&what)));
+    }
+    for warning in &comparison.warnings {
+        out.push_str(&format!("- warning: {}\n", escaped(warning)));
+    }
+    for block in blocks(comparison) {
+        let mut head = vec![block.metric.title()];
+        head.extend(block.head.iter().map(String::as_str));
+        let rows: Vec<Vec<String>> = block
+            .rows
+            .iter()
+            .map(|(operation, cells)| {
+                let cells = cells.iter().map(|c| escaped(&c.text));
+                std::iter::once(escaped(operation)).chain(cells).collect()
+            })
+            .collect();
+        out.push('\n');
+        out.push_str(&table(&head, &rows));
+    }
+    out.push('\n');
+    for remark in comparison.remarks() {
+        out.push_str(&format!("{}\n", escaped(remark)));
+    }
+    out
+}

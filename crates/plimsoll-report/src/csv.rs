@@ -1,0 +1,90 @@
+//! The figures of runs as comma-separated values, for spreadsheets and scripts.
+
+use plimsoll_results::{LatencyFigures, OperationFigures, Run};
+
+/// Columns before those of latencies.
+const HEAD: [&str; 13] = [
+    "results",
+    "workload",
+    "started",
+    "verdict",
+    "window_s",
+    "operation",
+    "kind",
+    "ops",
+    "ops_per_s",
+    "bytes",
+    "bytes_per_s",
+    "errors",
+    "cpu_us_per_op",
+];
+
+/// Columns of a latency distribution, after `service_` or `response_`.
+const LATENCIES: [&str; 7] = [
+    "mean_ms", "min_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms",
+];
+
+/// A line an operation of each run, with the figures as `run.json` has them and a first line of
+/// names; what was not measured is empty. `runs` are names of results directories with what is in
+/// them.
+#[must_use]
+pub fn render(runs: &[(&str, &Run)]) -> String {
+    let latencies = ["service", "response"].into_iter();
+    let latencies = latencies.flat_map(|k| LATENCIES.map(|l| format!("{k}_{l}")));
+    let head: Vec<String> = HEAD
+        .map(str::to_owned)
+        .into_iter()
+        .chain(latencies)
+        .collect();
+    let mut out = line(&head);
+    for (name, run) in runs {
+        for operation in &run.operations {
+            out.push_str(&line(&row(name, run, operation)));
+        }
+    }
+    out
+}
+
+fn row(name: &str, run: &Run, o: &OperationFigures) -> Vec<String> {
+    let mut cells = vec![
+        name.to_owned(),
+        run.workload.clone(),
+        run.started.clone(),
+        run.validity.verdict.to_string(),
+        run.window_s.to_string(),
+        o.name.clone(),
+        o.kind.to_string(),
+        o.ops.to_string(),
+        o.ops_per_s.to_string(),
+        o.bytes.to_string(),
+        o.bytes_per_s.to_string(),
+        o.errors.to_string(),
+        o.cpu_us_per_op
+            .map_or_else(String::new, |us| us.to_string()),
+    ];
+    let service = (o.ops > 0).then_some(&o.service);
+    for figures in [service, o.response.as_ref()] {
+        cells.extend(latency(figures));
+    }
+    cells
+}
+
+fn latency(figures: Option<&LatencyFigures>) -> [String; 7] {
+    let Some(f) = figures else {
+        return Default::default();
+    };
+    [
+        f.mean_ms, f.min_ms, f.p50_ms, f.p95_ms, f.p99_ms, f.p999_ms, f.max_ms,
+    ]
+    .map(|ms| ms.to_string())
+}
+
+/// A line of cells by RFC 4180, ended as on this system.
+pub(crate) fn line(cells: &[String]) -> String {
+    let quoted = |cell: &String| match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.clone(),
+    };
+    let cells: Vec<String> = cells.iter().map(quoted).collect();
+    cells.join(",") + "\n"
+}

@@ -1,0 +1,216 @@
+//! Repeated runs as one result: a directory with `repeats.json` and a results directory a run.
+
+use crate::dir::{name_of, publish};
+use crate::document;
+use crate::hidden::Hidden;
+use crate::{ClockKind, ResultsError, Run, RunDir, RunWriter};
+use plimsoll_plan::Plan;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+/// Version of `repeats.json`; raised when a field changes meaning or goes.
+pub const REPEATS_SCHEMA: u32 = 1;
+
+/// Name of the file that holds the [`Repeats`].
+pub const REPEATS_FILE: &str = "repeats.json";
+
+/// What `repeats.json` holds: which runs are one result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeats {
+    /// Version of this form.
+    pub schema: u32,
+    /// Name of the workload.
+    pub workload: String,
+    /// Runs that were asked for.
+    pub asked: u32,
+    /// Results directories of the runs that ended, in their order, relative to this file's.
+    pub runs: Vec<String>,
+}
+
+/// A directory of repeated runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepeatsDir {
+    path: PathBuf,
+}
+
+impl RepeatsDir {
+    /// A directory of repeated runs, which need not be whole: reading says what is wrong with it.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether there are repeated runs in it.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.path.join(REPEATS_FILE).is_file()
+    }
+
+    /// Reads `repeats.json`.
+    ///
+    /// # Errors
+    /// As [`RunDir::read`].
+    pub fn read(&self) -> Result<Repeats, ResultsError> {
+        document::read(
+            &self.path.join(REPEATS_FILE),
+            REPEATS_SCHEMA,
+            "repeated runs",
+        )
+    }
+
+    /// The results of each run, in their order. A name that leads out of the directory is left
+    /// out: no program of ours wrote it.
+    ///
+    /// # Errors
+    /// As [`RunDir::read`], of `repeats.json`.
+    pub fn runs(&self) -> Result<Vec<RunDir>, ResultsError> {
+        let within = |name: &&String| {
+            let mut parts = Path::new(name).components();
+            matches!(
+                (parts.next(), parts.next()),
+                (Some(Component::Normal(_)), None)
+            )
+        };
+        let names = self.read()?.runs;
+        let dirs = names.iter().filter(within);
+        Ok(dirs.map(|n| RunDir::at(&self.path.join(n))).collect())
+    }
+}
+
+/// A directory of repeated runs that is being written; `repeats.json` is replaced as a whole after
+/// every run, so that a process that is killed leaves what it had measured.
+pub struct RepeatsWriter {
+    dir: RepeatsDir,
+    repeats: Repeats,
+}
+
+impl RepeatsWriter {
+    /// Makes a directory below `root`, which is made if it is missing.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn create(
+        root: &Path,
+        workload: &str,
+        asked: u32,
+        started: SystemTime,
+    ) -> Result<Self, ResultsError> {
+        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
+        let repeats = Repeats {
+            schema: REPEATS_SCHEMA,
+            workload: workload.to_owned(),
+            asked,
+            runs: vec![],
+        };
+        let hidden = Hidden::create(root)?;
+        document::write_new(&hidden.path().join(REPEATS_FILE), &json(&repeats))?;
+        let name = name_of(&format!("{workload}-repeats"), started);
+        let path = publish(hidden.path(), root, &name)?;
+        hidden.published(&path);
+        Ok(Self {
+            dir: RepeatsDir { path },
+            repeats,
+        })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &RepeatsDir {
+        &self.dir
+    }
+
+    /// A writer of the results of the next run.
+    ///
+    /// # Errors
+    /// As [`RunWriter::create`].
+    pub fn next(
+        &self,
+        plan: &Plan,
+        started: SystemTime,
+        clock: ClockKind,
+    ) -> Result<RunWriter, ResultsError> {
+        let name = format!("run-{:02}", self.repeats.runs.len() + 1);
+        RunWriter::create_as(&name, &self.dir.path, plan, started, clock)
+    }
+
+    /// Lists a run that ended.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    pub fn add(&mut self, run: &RunDir) -> Result<(), ResultsError> {
+        let name = run.path().file_name().unwrap_or_default();
+        self.repeats.runs.push(name.to_string_lossy().into_owned());
+        document::replace(&self.dir.path.join(REPEATS_FILE), &json(&self.repeats))
+    }
+
+    /// Removes the directory if no run is in it, for instance because the first was refused.
+    pub fn discard_if_empty(self) {
+        if self.repeats.runs.is_empty() {
+            let _ = std::fs::remove_file(self.dir.path.join(REPEATS_FILE));
+            // A run that could not be listed stays, and with it the directory.
+            let _ = std::fs::remove_dir(&self.dir.path);
+        }
+    }
+}
+
+fn json(repeats: &Repeats) -> String {
+    // Every field has a JSON form; only a map with keys that are no text could fail.
+    serde_json::to_string_pretty(repeats).expect("repeated runs always have a JSON form") + "\n"
+}
+
+/// Reads the runs of a results directory, be it of one run or of repeated ones.
+///
+/// # Errors
+/// As [`RunDir::read`].
+pub fn read_runs(path: &Path) -> Result<Vec<Run>, ResultsError> {
+    let repeats = RepeatsDir::at(path);
+    if !repeats.exists() {
+        return Ok(vec![RunDir::at(path).read()?]);
+    }
+    repeats.runs()?.iter().map(RunDir::read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeats_are_listed_run_by_run_and_stay_within_their_directory() {
+        let root = tempfile::tempdir().unwrap();
+        let mut writer =
+            RepeatsWriter::create(root.path(), "read", 3, SystemTime::UNIX_EPOCH).unwrap();
+        let dir = writer.dir().clone();
+        assert!(dir.exists() && dir.runs().unwrap().is_empty());
+        writer.add(&RunDir::at(Path::new("/x/run-01"))).unwrap();
+        writer.add(&RunDir::at(Path::new("/x/run-02"))).unwrap();
+        let read = dir.read().unwrap();
+        assert_eq!((read.asked, read.runs.len()), (3, 2));
+        let foreign = json(&Repeats {
+            runs: vec!["../other".into(), "/etc".into(), "run-01".into()],
+            ..read
+        });
+        std::fs::write(dir.path().join(REPEATS_FILE), foreign).unwrap();
+        assert_eq!(
+            dir.runs().unwrap(),
+            [RunDir::at(&dir.path().join("run-01"))]
+        );
+    }
+
+    #[test]
+    fn a_directory_without_runs_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let writer = RepeatsWriter::create(root.path(), "read", 3, SystemTime::UNIX_EPOCH).unwrap();
+        writer.discard_if_empty();
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+}

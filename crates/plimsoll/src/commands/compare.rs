@@ -1,0 +1,129 @@
+//! `compare`: results side by side.
+
+use super::import::{read as read_report, refused};
+use super::report::deliver;
+use crate::cli::{CompareArgs, CompareFormat};
+use crate::console;
+use crate::exit::{Exit, Stopped};
+use plimsoll_report::compare::{self, Comparison, CurveSet, RunSet};
+use plimsoll_report::terminal::Layout;
+use plimsoll_results::{CurveDir, LoadCurve, Run, read_runs};
+use std::path::Path;
+
+/// What is compared, by its kind.
+enum Results {
+    Runs(String, Vec<Run>),
+    Curve(CurveSet),
+}
+
+/// Compares the results and prints what differs.
+pub fn run(args: &CompareArgs) -> Result<Exit, Stopped> {
+    let results = args.results.iter().map(|p| read(p));
+    let comparison = side_by_side(results.collect::<Result<_, _>>()?)?;
+    let mut broken = Vec::new();
+    for condition in &args.fail_if {
+        let met = condition.check(&comparison);
+        broken.extend(met.map_err(|e| Stopped::usage(format!("`{condition}`: {e}")))?);
+    }
+    deliver(&shown(&comparison, args)?, args.output.as_deref())?;
+    for b in &broken {
+        console::err(&format!("failed: {}\n", b.text));
+    }
+    Ok(match broken.is_empty() {
+        true => Exit::Valid,
+        false => Exit::Invalid,
+    })
+}
+
+fn shown(comparison: &Comparison, args: &CompareArgs) -> Result<String, Stopped> {
+    let layout = Layout {
+        width: console::width(),
+        color: console::color_out() && args.output.is_none(),
+    };
+    Ok(match args.format {
+        CompareFormat::Text => compare::text(comparison, layout),
+        CompareFormat::Markdown => compare::markdown(comparison),
+        CompareFormat::Html => plimsoll_html::page::comparison(comparison),
+        CompareFormat::Json => {
+            let json = serde_json::to_string_pretty(comparison);
+            json.map_err(|e| Stopped::failed(format!("cannot print the comparison: {e}")))? + "\n"
+        }
+    })
+}
+
+/// Reads a results directory of any kind, or a published report.
+fn read(path: &Path) -> Result<Results, Stopped> {
+    let name = path.display().to_string();
+    if path.is_file() {
+        return published(path, &name);
+    }
+    let dir = CurveDir::at(path);
+    if dir.exists() {
+        return measured(&name, &dir.read().map_err(Stopped::usage)?);
+    }
+    let runs = read_runs(path).map_err(Stopped::usage)?;
+    match runs.is_empty() {
+        true => Err(Stopped::usage(format!("{name} has no run in it"))),
+        false => Ok(Results::Runs(name, runs)),
+    }
+}
+
+fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
+    let bytes =
+        read_report(path).map_err(|e| Stopped::usage(format!("cannot read {name}: {e}")))?;
+    let imported = plimsoll_disclosure::import(&bytes, name).map_err(|d| refused(&d))?;
+    for warning in &imported.warnings {
+        console::err(&format!("warning: {name}: {warning}\n"));
+    }
+    let d = imported.disclosure;
+    Ok(Results::Curve(CurveSet {
+        name: name.to_owned(),
+        workload: d.metric.clone(),
+        unit: d.unit.clone(),
+        verdict: "published".into(),
+        curve: d
+            .curve()
+            .map_err(|e| Stopped::usage(format!("{name}: {e}")))?,
+    }))
+}
+
+fn measured(name: &str, curve: &LoadCurve) -> Result<Results, Stopped> {
+    let verdict = match (&curve.state, curve.comparable) {
+        (_, false) => format!("scaled to {}: not comparable", curve.scale),
+        (state, true) => format!("{state:?}").to_lowercase(),
+    };
+    Ok(Results::Curve(CurveSet {
+        name: name.to_owned(),
+        workload: curve.workload.clone(),
+        unit: curve.metric.clone(),
+        verdict,
+        curve: curve
+            .curve()
+            .map_err(|e| Stopped::usage(format!("{name}: {e}")))?,
+    }))
+}
+
+/// Compares results of one kind.
+fn side_by_side(results: Vec<Results>) -> Result<Comparison, Stopped> {
+    let (mut runs, mut curves) = (vec![], vec![]);
+    for r in results {
+        match r {
+            Results::Runs(name, set) => runs.push((name, set)),
+            Results::Curve(set) => curves.push(set),
+        }
+    }
+    match (runs.first(), curves.first()) {
+        (Some((run, _)), Some(curve)) => Err(Stopped::usage(format!(
+            "{run} holds runs and {} a load curve: only results of one kind can be compared",
+            curve.name
+        ))),
+        (None, _) => Ok(compare::of_curves(&curves)),
+        (_, None) => {
+            let sets: Vec<RunSet<'_>> = runs
+                .iter()
+                .map(|(name, runs)| RunSet { name, runs })
+                .collect();
+            Ok(compare::of_runs(&sets))
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `report`: prints results again, or makes something else of them.
+
+use super::print;
+use crate::cli::{ReportArgs, ReportFormat};
+use crate::console;
+use crate::exit::{Exit, Stopped};
+use plimsoll_html::Subject;
+use plimsoll_html::chart::{Theme, WIDE, standalone};
+use plimsoll_report::{csv, curve, markdown, points, terminal};
+use std::path::Path;
+
+/// Reads the results and makes what was asked for.
+pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
+    let read = |path: &std::path::PathBuf| Subject::read(path).map_err(Stopped::usage);
+    let subjects: Vec<Subject> = args.results.iter().map(read).collect::<Result<_, _>>()?;
+    let text = match args.format {
+        ReportFormat::Text => text(&subjects, args),
+        ReportFormat::Json => json(&subjects),
+        ReportFormat::Csv => csv(&subjects)?,
+        ReportFormat::Markdown => markdown(&subjects),
+        ReportFormat::Html => plimsoll_html::page::report(&subjects),
+        ReportFormat::Svg => return pictures(&subjects, args.output.as_deref()),
+    };
+    deliver(&text, args.output.as_deref())
+}
+
+/// Writes a text to a file, or to standard output.
+pub fn deliver(text: &str, output: Option<&Path>) -> Result<Exit, Stopped> {
+    let Some(path) = output else {
+        return print(text);
+    };
+    std::fs::write(path, text)
+        .map_err(|e| Stopped::failed(format!("cannot write {}: {e}", path.display())))?;
+    Ok(Exit::Valid)
+}
+
+fn text(subjects: &[Subject], args: &ReportArgs) -> String {
+    let layout = terminal::Layout {
+        width: console::width(),
+        color: console::color_out() && args.output.is_none(),
+    };
+    let one = |(subject, path): (&Subject, &std::path::PathBuf)| match subject {
+        Subject::Run(loaded) => terminal::render(&loaded.run, Some(path), layout),
+        Subject::Curve { curve, .. } => curve::render(curve, Some(path), layout),
+    };
+    let reports = subjects.iter().zip(&args.results).map(one);
+    reports.collect::<Vec<_>>().join("\n")
+}
+
+fn json(subjects: &[Subject]) -> String {
+    let texts: Vec<String> = subjects
+        .iter()
+        .map(|s| match s {
+            Subject::Run(loaded) => loaded.run.to_json(),
+            Subject::Curve { curve, .. } => curve.to_json(),
+        })
+        .collect();
+    match &texts[..] {
+        [one] => one.clone(),
+        many => format!("[\n{}]\n", many.join(",\n")),
+    }
+}
+
+/// Runs and curves have different columns, so that only one kind can be in a file.
+fn csv(subjects: &[Subject]) -> Result<String, Stopped> {
+    let (mut runs, mut curves) = (vec![], vec![]);
+    for subject in subjects {
+        match subject {
+            Subject::Run(loaded) => runs.push((loaded.name.as_str(), &loaded.run)),
+            Subject::Curve { name, curve } => curves.push((name.as_str(), &**curve)),
+        }
+    }
+    match (runs.first(), curves.first()) {
+        (Some((run, _)), Some((curve, _))) => Err(Stopped::usage(format!(
+            "{run} is a run and {curve} a load curve, whose tables have different columns; make a \
+             csv of each kind"
+        ))),
+        (_, None) => Ok(csv::render(&runs)),
+        (None, _) => Ok(points::csv(&curves)),
+    }
+}
+
+fn markdown(subjects: &[Subject]) -> String {
+    let texts = subjects.iter().map(|s| match s {
+        Subject::Run(loaded) => markdown::render(&loaded.name, &loaded.run),
+        Subject::Curve { name, curve } => points::markdown(name, curve),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Writes a file for each chart. Of several results each has a directory of its own.
+fn pictures(subjects: &[Subject], output: Option<&Path>) -> Result<Exit, Stopped> {
+    let Some(output) = output else {
+        return Err(Stopped::usage(
+            "pictures are several files: --output says which directory they are put in",
+        ));
+    };
+    let mut names = String::new();
+    for (i, subject) in subjects.iter().enumerate() {
+        let dir = match subjects.len() {
+            1 => output.to_owned(),
+            _ => output.join(format!("{}-{}", i + 1, subject.name())),
+        };
+        let failed = |e| Stopped::failed(format!("cannot write to {}: {e}", dir.display()));
+        std::fs::create_dir_all(&dir).map_err(failed)?;
+        for chart in subject.charts() {
+            let path = dir.join(format!("{}.svg", chart.id));
+            std::fs::write(&path, standalone(&chart, WIDE, Theme::Light)).map_err(failed)?;
+            names.push_str(&format!("{}\n", path.display()));
+        }
+    }
+    print(&names)
+}
