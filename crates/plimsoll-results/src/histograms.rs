@@ -122,11 +122,11 @@ fn tag(interval: &IntervalLogHistogram<'_>) -> String {
     interval.tag().map_or("", |t| t.as_str()).to_owned()
 }
 
-/// Calls `visit` with the window, the line and the histogram's bytes, line by line.
-fn for_each(
-    path: &Path,
-    visit: &mut dyn FnMut(u32, &IntervalLogHistogram<'_>, &[u8]) -> Result<(), String>,
-) -> Result<(), ResultsError> {
+/// What is called with the window, the line and the histogram's bytes.
+type Visit<'a> = &'a mut dyn FnMut(u32, &IntervalLogHistogram<'_>, &[u8]) -> Result<(), String>;
+
+/// Calls `visit` line by line.
+fn for_each(path: &Path, visit: Visit<'_>) -> Result<(), ResultsError> {
     let text = std::fs::read_to_string(path).map_err(ResultsError::io("read", path))?;
     let mut window = 0;
     for (i, line) in text.split_inclusive('\n').enumerate() {

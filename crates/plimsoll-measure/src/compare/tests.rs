@@ -9,11 +9,10 @@ fn by_counting(first: &[f64], second: &[f64]) -> f64 {
     let middle = (n * second.len()) as f64 / 2.0;
     let u_of = |chosen: u32| {
         let mut u = 0.0;
-        for (i, a) in all.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1) {
+        for (_, a) in all.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1) {
             for (_, b) in all.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 0) {
                 u += if a > b { 1.0 } else { 0.0 };
             }
-            let _ = i;
         }
         u
     };
