@@ -1,5 +1,6 @@
 //! Writes reports of what Plimsoll measured.
 
+mod curve;
 mod measured;
 mod page;
 mod solution;

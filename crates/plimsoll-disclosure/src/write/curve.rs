@@ -1,0 +1,109 @@
+//! What a report says of a measured load curve.
+
+use super::{DisclosureInput, MeasuredPoint};
+use crate::sut::Sut;
+use plimsoll_measure::curve::PointVerdict;
+use plimsoll_plan::{Criteria, counted, show_duration};
+use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Verdict};
+use std::time::Duration;
+
+/// Bytes of a megabyte, as reports count them.
+const MEGABYTE: f64 = 1e6;
+
+impl DisclosureInput {
+    /// What is known of a curve and of the system it was measured on; `date` is when the report
+    /// is made.
+    ///
+    /// Points that failed or were interrupted are no points of a report. What the description
+    /// leaves open is named in the notes.
+    #[must_use]
+    pub fn of_curve(curve: &LoadCurve, sut: Sut, date: String) -> Self {
+        Self {
+            workload: curve.workload.clone(),
+            unit: curve.metric.clone(),
+            points: curve.points.iter().filter_map(point).collect(),
+            criteria: criteria(&curve.criteria),
+            scale: curve.scale,
+            environment: curve.environment.clone(),
+            notes: notes(curve, &sut),
+            sut,
+            version: curve.program.version.clone(),
+            date,
+        }
+    }
+}
+
+fn point(p: &CurvePoint) -> Option<MeasuredPoint> {
+    let verdict = match p.verdict {
+        Verdict::Valid => PointVerdict::Valid,
+        Verdict::Invalid => PointVerdict::Invalid,
+        Verdict::Failed | Verdict::Interrupted => return None,
+    };
+    Some(MeasuredPoint {
+        load: p.load as f64,
+        asked_ops_per_s: p.asked_ops_per_s,
+        ops_per_s: p.achieved,
+        mb_per_s: p.bytes_per_s / MEGABYTE,
+        latency_ms: p.latency_ms,
+        verdict,
+        reasons: p.reasons.iter().map(|r| r.text.clone()).collect(),
+    })
+}
+
+fn criteria(c: &Criteria) -> Vec<String> {
+    let mut all =
+        vec![
+        format!("every process does at least {} % of its operations", c.process_percent),
+        format!("all processes together do at least {} % of theirs", c.total_percent),
+        "no operation fails".into(),
+        "the measuring machine has processor time left, and begins operations when they are due"
+            .into(),
+    ];
+    if let Some(limit) = c.latency {
+        let limit = limit.as_secs_f64() * 1e3;
+        all.push(format!("the mean response time is at most {limit} ms"));
+    }
+    all
+}
+
+/// How the curve was measured, and what is not known.
+fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
+    let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
+    let clock = match curve.clock {
+        ClockKind::Real => "",
+        ClockKind::Virtual => ", of virtual time: nothing was really measured",
+    };
+    let mut notes = vec![format!(
+        "Measured from {} on: {} of warm-up and {} of measuring at each load point{clock}. Target \
+         {} ({}), {}, seed {}. Latencies are response times: from when an operation was due to its \
+         return.",
+        curve.started,
+        length(curve.warmup_s),
+        length(curve.time_s),
+        curve.target.url,
+        curve.target.description,
+        counted(u64::from(curve.ranks), "process", "processes"),
+        curve.seed
+    )];
+    let (done, all) = (curve.points.len(), curve.loads.len());
+    if done < all {
+        let why = match curve.state {
+            CurveState::Stopped => "a stop rule ended the curve",
+            CurveState::Interrupted => "somebody ended the curve",
+            CurveState::Failed => "an error ended the curve",
+            CurveState::Unfinished | CurveState::Complete => "the curve was not finished",
+        };
+        let reason = curve.stopped.as_ref();
+        let reason = reason.map_or(String::new(), |r| format!(" ({})", r.text));
+        notes.push(format!("{done} of {all} load points: {why}{reason}."));
+    }
+    notes.extend(curve.notes.iter().map(|n| n.text.clone()));
+    let (_, missing) = sut.stated();
+    if !missing.is_empty() {
+        notes.push(format!(
+            "The description of the system does not state: {}.",
+            missing.join(", ")
+        ));
+    }
+    notes
+}
