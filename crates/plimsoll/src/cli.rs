@@ -104,6 +104,7 @@ Examples:
   plimsoll report plimsoll-results/* --format html --output report.html
   plimsoll report plimsoll-results/* --format csv > figures.csv
   plimsoll report plimsoll-results/vda-curve-20260301-140502 --format svg --output pictures
+  plimsoll report plimsoll-results/vda-curve-20260301-140502 --format disclosure --sut sut.toml
 
 A page is one file that needs no network. Pictures are one file a chart, in a directory.
 Exits with 2 if a directory holds no results, or damaged ones.")]
@@ -471,12 +472,15 @@ pub struct ImportArgs {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Results directories of runs or of load curves
-    #[arg(value_name = "RESULTS", required = true, value_hint = ValueHint::DirPath)]
+    /// Results directories of runs, load curves or searches, or published reports
+    #[arg(value_name = "RESULTS", required = true, value_hint = ValueHint::AnyPath)]
     pub results: Vec<PathBuf>,
     /// What is made of them
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
+    /// Description of the system under test, for --format disclosure; `plimsoll sut init` begins one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub sut: Option<PathBuf>,
     /// File to write instead of standard output; of pictures, the directory
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub output: Option<PathBuf>,
@@ -519,8 +523,10 @@ pub enum ReportFormat {
     /// What the command printed at the end
     #[default]
     Text,
-    /// What run.json or curve.json holds
+    /// What run.json, curve.json or find.json holds
     Json,
+    /// The full disclosure report of a load curve, in ASCII
+    Disclosure,
     /// A line an operation, or a load point
     Csv,
     /// Tables for issues and wikis

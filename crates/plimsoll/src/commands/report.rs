@@ -1,27 +1,38 @@
 //! `report`: prints results again, or makes something else of them.
 
+mod disclosure;
+mod results;
+
 use super::print;
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::console;
 use crate::exit::{Exit, Stopped};
 use plimsoll_html::Subject;
 use plimsoll_html::chart::{Theme, WIDE, standalone};
-use plimsoll_report::{csv, curve, markdown, points, terminal};
+use plimsoll_report::{csv, curve, find, markdown, points, terminal};
+use results::{Found, What, subjects};
 use std::path::Path;
 
 /// Reads the results and makes what was asked for.
 pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
-    let read = |path: &std::path::PathBuf| Subject::read(path).map_err(Stopped::usage);
-    let subjects: Vec<Subject> = args.results.iter().map(read).collect::<Result<_, _>>()?;
+    if args.sut.is_some() && args.format != ReportFormat::Disclosure {
+        return Err(Stopped::usage(
+            "--sut describes the system in a disclosure report: it needs --format disclosure",
+        ));
+    }
+    let found = args.results.iter().map(|p| Found::read(p));
+    let found: Vec<Found> = found.collect::<Result<_, _>>()?;
+    let output = args.output.as_deref();
     let text = match args.format {
-        ReportFormat::Text => text(&subjects, args),
-        ReportFormat::Json => json(&subjects),
-        ReportFormat::Csv => csv(&subjects)?,
-        ReportFormat::Markdown => markdown(&subjects),
-        ReportFormat::Html => plimsoll_html::page::report(&subjects),
-        ReportFormat::Svg => return pictures(&subjects, args.output.as_deref()),
+        ReportFormat::Text => text(&found, args),
+        ReportFormat::Json => json(&found)?,
+        ReportFormat::Disclosure => disclosure::disclosure(&found, args.sut.as_deref())?,
+        ReportFormat::Csv => csv(&subjects(found, "csv")?)?,
+        ReportFormat::Markdown => markdown(&subjects(found, "markdown")?),
+        ReportFormat::Html => plimsoll_html::page::report(&subjects(found, "html")?),
+        ReportFormat::Svg => return pictures(&subjects(found, "svg")?, output),
     };
-    deliver(&text, args.output.as_deref())
+    deliver(&text, output)
 }
 
 /// Writes a text to a file, or to standard output.
@@ -34,31 +45,40 @@ pub fn deliver(text: &str, output: Option<&Path>) -> Result<Exit, Stopped> {
     Ok(Exit::Valid)
 }
 
-fn text(subjects: &[Subject], args: &ReportArgs) -> String {
+fn text(found: &[Found], args: &ReportArgs) -> String {
     let layout = terminal::Layout {
         width: console::width(),
         color: console::color_out() && args.output.is_none(),
     };
-    let one = |(subject, path): (&Subject, &std::path::PathBuf)| match subject {
-        Subject::Run(loaded) => terminal::render(&loaded.run, Some(path), layout),
-        Subject::Curve { curve, .. } => curve::render(curve, Some(path), layout),
+    let one = |found: &Found| {
+        let path = Some(found.path.as_path());
+        match &found.what {
+            What::Measured(Subject::Run(loaded)) => terminal::render(&loaded.run, path, layout),
+            What::Measured(Subject::Curve { curve, .. }) => curve::render(curve, path, layout),
+            What::Search(search) => find::render(search, path, layout),
+            What::Published(report) => report.summary(),
+        }
     };
-    let reports = subjects.iter().zip(&args.results).map(one);
-    reports.collect::<Vec<_>>().join("\n")
+    found.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn json(subjects: &[Subject]) -> String {
-    let texts: Vec<String> = subjects
-        .iter()
-        .map(|s| match s {
-            Subject::Run(loaded) => loaded.run.to_json(),
-            Subject::Curve { curve, .. } => curve.to_json(),
+fn json(found: &[Found]) -> Result<String, Stopped> {
+    let one = |found: &Found| {
+        Ok(match &found.what {
+            What::Measured(Subject::Run(loaded)) => loaded.run.to_json(),
+            What::Measured(Subject::Curve { curve, .. }) => curve.to_json(),
+            What::Search(search) => search.to_json(),
+            What::Published(report) => {
+                let json = serde_json::to_string_pretty(report);
+                json.map_err(|e| Stopped::failed(format!("cannot print the report: {e}")))? + "\n"
+            }
         })
-        .collect();
-    match &texts[..] {
+    };
+    let texts: Vec<String> = found.iter().map(one).collect::<Result<_, _>>()?;
+    Ok(match &texts[..] {
         [one] => one.clone(),
         many => format!("[\n{}]\n", many.join(",\n")),
-    }
+    })
 }
 
 /// Runs and curves have different columns, so that only one kind can be in a file.

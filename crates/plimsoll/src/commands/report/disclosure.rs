@@ -1,0 +1,36 @@
+//! The full disclosure report of a load curve.
+
+use super::results::{Found, What};
+use crate::commands::sut;
+use crate::exit::Stopped;
+use plimsoll_disclosure::{DisclosureInput, Sut};
+use plimsoll_html::Subject;
+use std::path::Path;
+
+/// The report of the only curve that was given; `description` is the file that describes the
+/// system under test, without which the report says that nothing of it is stated.
+pub(super) fn disclosure(found: &[Found], description: Option<&Path>) -> Result<String, Stopped> {
+    let [only] = found else {
+        return Err(Stopped::usage(format!(
+            "a disclosure report is made of one load curve, and {} results were given",
+            found.len()
+        )));
+    };
+    let What::Measured(Subject::Curve { curve, .. }) = &only.what else {
+        return Err(Stopped::usage(format!(
+            "{}, and a disclosure report is made of a load curve: `plimsoll curve` measures one",
+            only.shown()
+        )));
+    };
+    let sut = match description {
+        Some(file) => sut::read(file)?,
+        None => Sut::default(),
+    };
+    let now = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
+    let report = DisclosureInput::of_curve(curve, sut, now).disclosure();
+    let report = report.map_err(|e| {
+        let path = only.path.display();
+        Stopped::usage(format!("there is no disclosure report of {path}: {e}"))
+    })?;
+    Ok(report.to_text())
+}

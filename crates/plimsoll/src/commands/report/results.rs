@@ -1,0 +1,86 @@
+//! What a report is made of: results of any kind, or a report that was published.
+
+use crate::commands::import;
+use crate::console;
+use crate::exit::Stopped;
+use plimsoll_disclosure::Disclosure;
+use plimsoll_html::Subject;
+use plimsoll_results::{CURVE_FILE, FIND_FILE, FindDir, LoadSearch, RUN_FILE};
+use std::path::{Path, PathBuf};
+
+/// Something that was read, and where it lies.
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) what: What,
+}
+
+/// What was found.
+pub(super) enum What {
+    /// A run or a load curve.
+    Measured(Subject),
+    /// A search for a load line.
+    Search(Box<LoadSearch>),
+    /// A disclosure report.
+    Published(Box<Disclosure>),
+}
+
+impl Found {
+    /// Reads a results directory, a file of one by its name, or a published report.
+    pub(super) fn read(path: &Path) -> Result<Self, Stopped> {
+        let name = path.file_name().and_then(|n| n.to_str());
+        let is_file = path.is_file();
+        let dir = match name {
+            Some(RUN_FILE | CURVE_FILE | FIND_FILE) if is_file => {
+                path.parent().filter(|p| !p.as_os_str().is_empty())
+            }
+            _ if is_file => return published(path),
+            _ => Some(path),
+        };
+        let dir = dir.unwrap_or(Path::new("."));
+        let search = FindDir::at(dir);
+        let what = match search.exists() {
+            true => What::Search(Box::new(search.read().map_err(Stopped::usage)?)),
+            false => What::Measured(Subject::read(dir).map_err(Stopped::usage)?),
+        };
+        let path = dir.to_owned();
+        Ok(Self { path, what })
+    }
+
+    /// What it is, with its place, for messages.
+    pub(super) fn shown(&self) -> String {
+        let what = match &self.what {
+            What::Measured(Subject::Run(_)) => "a run",
+            What::Measured(Subject::Curve { .. }) => "a load curve",
+            What::Search(_) => "a search for a load line",
+            What::Published(_) => "a published report",
+        };
+        format!("{} is {what}", self.path.display())
+    }
+}
+
+fn published(path: &Path) -> Result<Found, Stopped> {
+    let name = path.display().to_string();
+    let bytes =
+        import::read(path).map_err(|e| Stopped::usage(format!("cannot read {name}: {e}")))?;
+    let imported = plimsoll_disclosure::import(&bytes, &name).map_err(|d| import::refused(&d))?;
+    for warning in &imported.warnings {
+        console::err(&format!("warning: {name}: {warning}\n"));
+    }
+    Ok(Found {
+        path: path.to_owned(),
+        what: What::Published(Box::new(imported.disclosure)),
+    })
+}
+
+/// The runs and curves of what was found; a format that is made of these alone refuses the rest.
+pub(super) fn subjects(found: Vec<Found>, format: &str) -> Result<Vec<Subject>, Stopped> {
+    let subject = |f: Found| match f.what {
+        What::Measured(subject) => Ok(subject),
+        What::Search(_) | What::Published(_) => Err(Stopped::usage(format!(
+            "{}, and --format {format} is made of runs and load curves; text and json are made of \
+             everything",
+            f.shown()
+        ))),
+    };
+    found.into_iter().map(subject).collect()
+}
