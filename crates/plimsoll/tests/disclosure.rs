@@ -1,0 +1,285 @@
+//! `plimsoll report` on curves, searches and published reports: what was printed before, and the
+//! full disclosure report.
+
+mod common;
+
+use common::{Bench, Ended};
+use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
+use plimsoll_results::{LoadCurve, Verdict};
+use serde_json::Value;
+use std::path::Path;
+
+/// Users of two processes, which read 4 KiB 50 times a second each.
+const USERS: &str = r#"title = "reads"
+
+[metric]
+name = "users"
+
+[[component]]
+name = "reader"
+processes = 2
+rate = 50
+
+[component.mix]
+read_rand = 100
+
+[component.files]
+count = 10
+size = "64k"
+
+[component.transfers]
+read = "4k"
+"#;
+
+/// Eight servers of 1 ms: 8000 operations a second.
+const EIGHT_SERVERS: &str = "--target=null:?latency=1ms&servers=8";
+
+/// Calls the program with the users at hand.
+fn plimsoll(bench: &Bench, args: &[&str]) -> Ended {
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let mut command = bench.plimsoll(args);
+    // So that what is printed has the same width in every call.
+    command.env("COLUMNS", "100");
+    Ended::of(command)
+}
+
+/// Measures in virtual time, with results in `results`; returns what was printed.
+fn measure(bench: &Bench, command: &str, more: &[&str]) -> Ended {
+    let common = ["--time=4s", "--warmup=1s", "--clock=virtual", EIGHT_SERVERS];
+    let first = [command, "users.toml", "--results=results"];
+    plimsoll(bench, &[&first[..], &common[..], more].concat())
+}
+
+/// A curve of which the last point is not carried, and its directory.
+fn curve(bench: &Bench) -> (LoadCurve, String) {
+    let ended = measure(bench, "curve", &["--load=20..100/20", "--format=json"]);
+    let curve = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
+    (curve, only_results(bench))
+}
+
+/// The only results there are, as a path from the place.
+#[track_caller]
+fn only_results(bench: &Bench) -> String {
+    let dirs = bench.results();
+    assert_eq!(dirs.len(), 1, "{dirs:?}");
+    let path = dirs[0].path().strip_prefix(bench.root()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn report(bench: &Bench, args: &[&str]) -> Ended {
+    plimsoll(bench, &[&["report"], args].concat())
+}
+
+fn import(bench: &Bench, file: &str) -> Value {
+    let ended = plimsoll(bench, &["import", file, "--format=json"]).expect_code(0);
+    assert_eq!(ended.stderr, "", "no warning");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+fn thousandths(v: f64) -> f64 {
+    (v * 1000.0).round() / 1000.0
+}
+
+#[test]
+fn a_disclosure_imports_to_the_curve_it_was_made_of() {
+    let bench = Bench::on_tmpfs();
+    let (curve, dir) = curve(&bench);
+    let verdicts: Vec<Verdict> = curve.points.iter().map(|p| p.verdict).collect();
+    assert_eq!(verdicts[..4], [Verdict::Valid; 4]);
+    assert_eq!(verdicts[4..], [Verdict::Invalid]);
+    plimsoll(&bench, &["sut", "init"]).expect_code(0);
+    let made = ["--format=disclosure", "--sut=sut.toml", "-o", "ours.txt"];
+    let ended = report(&bench, &[&[dir.as_str()], &made[..]].concat()).expect_code(0);
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
+    let text = std::fs::read_to_string(bench.path("ours.txt")).unwrap();
+    assert!(
+        text.is_ascii() && text.lines().all(|l| l.len() <= 80),
+        "{text}"
+    );
+
+    let back = import(&bench, "ours.txt");
+    let points = back["points"].as_array().unwrap();
+    assert_eq!(points.len(), curve.points.len());
+    let mut imported = Vec::new();
+    for (p, q) in points.iter().zip(&curve.points) {
+        assert_eq!(p["load"], q.load as f64);
+        assert_eq!(p["latency_ms"], thousandths(q.latency_ms));
+        assert_eq!(p["ops_per_s"], thousandths(q.achieved));
+        // Each operation moves 4 KiB.
+        let mb = thousandths(q.achieved * 4096.0 / 1e6);
+        assert!((p["mb_per_s"].as_f64().unwrap() - mb).abs() < 0.0011, "{p}");
+        let valid = q.verdict == Verdict::Valid;
+        assert_eq!(p["verdict"] == "valid", valid);
+        imported.push(Point {
+            load: p["load"].as_f64().unwrap(),
+            achieved: p["ops_per_s"].as_f64().unwrap(),
+            latency_ms: p["latency_ms"].as_f64().unwrap(),
+            verdict: match valid {
+                true => PointVerdict::Valid,
+                false => PointVerdict::Invalid,
+            },
+        });
+    }
+    assert_eq!(back["peak"], 80.0);
+    assert_eq!(
+        (back["unit"].as_str(), back["rule"].as_str()),
+        (Some("Users"), Some("sfs2014"))
+    );
+    // Both are one kind of curve, and their figures differ by the rounding of the report alone.
+    let imported = Curve::new(imported).unwrap();
+    let measured = curve.curve().unwrap();
+    let ort = |c: &Curve| c.overall_response_time(Rule::Sfs2014).unwrap();
+    assert_eq!(curve.ort_ms, Some(ort(&measured)));
+    assert!((ort(&imported) - ort(&measured)).abs() < 0.0005);
+    assert!((back["ort_ms"].as_f64().unwrap() - ort(&imported)).abs() < 1e-9);
+    assert_eq!(
+        imported.knee().map(|k| k.load),
+        measured.knee().map(|k| k.load)
+    );
+}
+
+#[test]
+fn what_the_description_lacks_is_named_and_nothing_is_invented() {
+    let bench = Bench::on_tmpfs();
+    let (curve, dir) = curve(&bench);
+    let none = report(&bench, &[&dir, "--format=disclosure"]).expect_code(0);
+    assert!(
+        none.stdout.contains("Not stated : Not stated"),
+        "{}",
+        none.stdout
+    );
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let missing = |text: &str| {
+        let text = words(text);
+        let (_, list) = text
+            .split_once("does not state: ")
+            .expect("something is missing");
+        let (list, _) = list.split_once(". =").expect("the list ends the section");
+        list.split(", ").map(str::to_owned).collect::<Vec<String>>()
+    };
+    let all = missing(&none.stdout);
+    assert!(all.contains(&"product.vendor".into()) && all.contains(&"notes.storage".into()));
+    let sut = "[product]\nvendor = \"Sample Company\"\nname = \"Box 7\"\n";
+    std::fs::write(bench.path("sut.toml"), sut).unwrap();
+    let some = report(&bench, &[&dir, "--format=disclosure", "--sut=sut.toml"]).expect_code(0);
+    let but = |name: &&String| !["product.vendor", "product.name"].contains(&name.as_str());
+    assert_eq!(
+        missing(&some.stdout),
+        all.iter().filter(but).cloned().collect::<Vec<_>>()
+    );
+    let some = words(&some.stdout);
+    assert!(some.contains("Sample Company : Box 7"), "{some}");
+    for said in [
+        "an open equivalent, not a SPEC result",
+        "all processes together do at least 95 % of theirs",
+        "of virtual time: nothing was really measured",
+        "1s of warm-up and 4s of measuring at each load point",
+        "Target null:?latency=1ms&servers=8 (null, 8 servers, latency 1000 us), 1 process, seed 1.",
+    ] {
+        assert!(some.contains(said), "{said} is missing:\n{some}");
+    }
+    for reason in &curve.points[4].reasons {
+        assert!(some.contains(&reason.text), "{}", reason.text);
+    }
+}
+
+#[test]
+fn a_report_is_what_was_printed_at_the_end() {
+    let cases: [(&str, &[&str]); 3] = [
+        ("run", &["--load=3"]),
+        ("curve", &["--load=20,40,60,80"]),
+        ("find", &["--max=8", "--start=8"]),
+    ];
+    for (command, more) in cases {
+        let bench = Bench::on_tmpfs();
+        let printed = measure(&bench, command, more).expect_code(0);
+        let dir = only_results(&bench);
+        let again = report(&bench, &[&dir]).expect_code(0);
+        assert!(again.stdout.len() > 200);
+        assert!(
+            printed.stdout.ends_with(&again.stdout),
+            "{command} printed\n{}\nand the report is\n{}",
+            printed.stdout,
+            again.stdout
+        );
+        let file = format!("{dir}/{command}.json");
+        let json = std::fs::read_to_string(bench.path(&file)).unwrap();
+        for path in [&dir, &file] {
+            let printed = report(&bench, &[path, "--format=json"]).expect_code(0);
+            assert_eq!(printed.stdout, json, "{path}");
+        }
+        let twice = report(&bench, &[&dir, &dir, "--format=json"]).expect_code(0);
+        let twice: Vec<Value> = serde_json::from_str(&twice.stdout).unwrap();
+        let one: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(twice, [one.clone(), one]);
+    }
+}
+
+#[test]
+fn published_reports_are_reported_as_they_are_imported() {
+    let bench = Bench::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sample = root.join("../plimsoll-disclosure/tests/fixtures/vda2014.txt");
+    std::fs::copy(sample, bench.path("vda.txt")).unwrap();
+    for format in ["--format=text", "--format=json"] {
+        let imported = plimsoll(&bench, &["import", "vda.txt", format]).expect_code(0);
+        let reported = report(&bench, &["vda.txt", format]).expect_code(0);
+        assert_eq!(reported.stdout, imported.stdout);
+        assert!(imported.stdout.contains("1700"));
+    }
+}
+
+#[test]
+fn what_there_is_no_report_of_is_refused_by_name() {
+    let bench = Bench::on_tmpfs();
+    measure(&bench, "find", &["--max=1"]).expect_code(0);
+    let search = only_results(&bench);
+    let run = format!("{search}/run-01-load-1");
+    std::fs::create_dir(bench.path("empty")).unwrap();
+    std::fs::write(bench.path("prose.txt"), "no report\n").unwrap();
+    std::fs::write(bench.path("bad.toml"), "[produkt]\n").unwrap();
+    let refused = |args: &[&str], says: &str| {
+        let text = report(&bench, args).refusal();
+        assert!(text.contains(says), "{args:?}:\n{text}");
+    };
+    let disclosure = "--format=disclosure";
+    refused(
+        &[&run, disclosure],
+        "is a run, and a disclosure report is made of a load curve",
+    );
+    refused(
+        &[&search, disclosure],
+        "is a search for a load line, and a disclosure report",
+    );
+    refused(
+        &[&run, &run, disclosure],
+        "made of one load curve, and 2 results were given",
+    );
+    refused(
+        &[&run, "--sut=bad.toml"],
+        "--sut describes the system in a disclosure report",
+    );
+    for format in ["csv", "markdown", "html", "svg"] {
+        let option = format!("--format={format}");
+        refused(
+            &[&search, &option],
+            "is a search for a load line, and --format",
+        );
+    }
+    refused(&["nowhere"], "nowhere");
+    refused(&["empty"], "empty");
+    refused(&["prose.txt"], "prose.txt");
+    let (_, dir) = {
+        let bench = &bench;
+        std::fs::remove_dir_all(bench.path("results")).unwrap();
+        curve(bench)
+    };
+    refused(
+        &[&dir, disclosure, "--sut=bad.toml"],
+        "did you mean `product`?",
+    );
+    refused(
+        &[&dir, disclosure, "--sut=nowhere.toml"],
+        "cannot read nowhere.toml",
+    );
+}
