@@ -135,6 +135,7 @@ impl Points<'_> {
         let writer = writer(&plan, c.started, c.clock).map_err(Stopped::failed)?;
         let Manner { format, quiet, .. } = self.manner;
         let mut screen = Screen::new(format, quiet, &plan, writer, self.stop.clone());
+        screen.label(format!("load {load}  "));
         let mut watched = Watched {
             observer: &mut screen,
             monitor: self.monitor.as_mut(),

@@ -33,6 +33,8 @@ pub struct Screen<'a> {
     voice: Voice,
     /// Said before anything else.
     headline: Option<String>,
+    /// What the live line begins with; may be empty.
+    label: String,
     /// Whether there is a terminal to rewrite a line on.
     rewrites: bool,
     bar: ProgressBar,
@@ -58,6 +60,7 @@ impl<'a> Screen<'a> {
             format,
             voice,
             headline: None,
+            label: String::new(),
             rewrites: voice != Voice::Quiet && io::stderr().is_terminal(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             last_line: Instant::now(),
@@ -71,6 +74,11 @@ impl<'a> Screen<'a> {
     /// Sets what is said first, once the run has begun: one that is refused only says why.
     pub fn begin_with(&mut self, line: String) {
         self.headline = Some(line);
+    }
+
+    /// Sets what the live line begins with, such as the load of a point.
+    pub fn label(&mut self, label: String) {
+        self.label = label;
     }
 
     /// Ends the display; gives the writer back, or why it could not go on.
@@ -162,7 +170,7 @@ impl<'a> Screen<'a> {
 
     /// Shows the live line: always on a terminal, else every ten seconds.
     fn live(&mut self) {
-        let line = live::line(&self.moment);
+        let line = format!("{}{}", self.label, live::line(&self.moment));
         if self.rewrites {
             self.bar.set_message(line);
             self.bar.tick();

@@ -56,13 +56,18 @@ fn virtual_curve(bench: &Bench, latency: &str, more: &[&str]) -> Ended {
     Ended::of(command)
 }
 
+/// Arguments by which no point ends the curve, however slow the machine is.
+const TO_THE_END: [&str; 2] = ["--after-invalid=0", "--past-peak"];
+
 /// The same on files of [`Bench::work`], as quick as can be.
 fn quick_curve(bench: &Bench, more: &[&str]) -> Command {
-    let mut command = curve(
-        bench,
-        &["--time=300ms", "--warmup=100ms", "--interval=100ms"],
-    );
-    command.arg("--dir").arg(bench.work()).args(more);
+    let short = ["--time=300ms", "--warmup=100ms", "--interval=100ms"];
+    let mut command = curve(bench, &short);
+    command
+        .arg("--dir")
+        .arg(bench.work())
+        .args(TO_THE_END)
+        .args(more);
     command
 }
 
@@ -258,6 +263,46 @@ fn points_that_are_not_carried_are_kept_with_their_reasons() {
 }
 
 #[test]
+fn a_system_of_known_capacity_has_its_load_line_there() {
+    let bench = Bench::on_tmpfs();
+    // Four servers that take 10 ms an operation carry 400 a second; a user asks for 100.
+    let ended = virtual_curve(&bench, "10ms&servers=4", &["--load=1,2,3,5,6,7"]).expect_code(0);
+    let curve = parsed(&ended);
+    let expected = [(1, 100.0), (2, 200.0), (3, 300.0), (5, 400.0), (6, 400.0)];
+    assert_eq!(loads(&curve), expected.map(|(load, _)| load));
+    for (point, (load, achieved)) in curve.points.iter().zip(expected) {
+        let off = (point.achieved - achieved).abs();
+        assert!(
+            off <= 0.2 * load as f64 + 0.5,
+            "{} at {load}",
+            point.achieved
+        );
+        assert!(load > 3 || point.latency_ms >= 10.0);
+    }
+    assert_eq!(
+        verdicts(&curve),
+        [
+            [Verdict::Valid; 3].as_slice(),
+            [Verdict::Invalid; 2].as_slice()
+        ]
+        .concat()
+    );
+    assert_eq!((curve.load_line, curve.peak), (Some(3), Some(3)));
+    assert_eq!(curve.stopped.unwrap().code, "invalid_in_a_row");
+    // A queue that grows for 10 s, of which a fifth or a third of what was asked for is not done.
+    let queued = curve.points[3].latency_ms;
+    assert!(
+        queued > 500.0 && queued > 20.0 * curve.points[2].latency_ms,
+        "{queued}"
+    );
+    // Of the shape, all points tell.
+    assert_eq!(curve.knee, Some(3.0));
+    let usl = curve.usl.unwrap();
+    assert_eq!(usl.residuals.len(), 5);
+    assert!(usl.sigma > 0.0 || usl.kappa > 0.0);
+}
+
+#[test]
 fn the_data_set_grows_from_point_to_point_and_goes_at_the_end() {
     let bench = Bench::on_tmpfs();
     let work = bench.work();
@@ -301,7 +346,7 @@ fn the_data_set_grows_from_point_to_point_and_goes_at_the_end() {
 }
 
 #[test]
-fn a_point_that_fails_in_the_middle_does_not_end_the_curve() {
+fn a_point_that_is_invalid_does_not_end_the_curve() {
     let bench = Bench::on_tmpfs();
     let script = monitor(
         &bench,
@@ -311,27 +356,26 @@ fn a_point_that_fails_in_the_middle_does_not_end_the_curve() {
         ),
     );
     let args = [
-        "--load=1,2,3",
-        "--allow-system",
-        "--past-peak",
-        "--warmup=1s",
+        "--load=2,3",
+        "--warmup=500ms",
         "--time=2s",
         "--keep",
-        "--monitor",
+        "--allow-system",
     ];
     let mut command = curve(&bench, &args);
-    command.arg(&script).arg("--dir").arg(bench.work());
+    command.args(TO_THE_END).arg("--monitor").arg(&script);
+    command.arg("--dir").arg(bench.work());
     let curve = parsed(&Ended::of(command));
-    let second = &curve.points[1];
-    assert_eq!((second.verdict, curve.points.len()), (Verdict::Invalid, 3));
-    assert!(second.errors > 0);
-    let failed = second.criteria.iter().find(|c| c.code == "errors").unwrap();
+    let first = &curve.points[0];
+    assert_eq!((first.verdict, curve.points.len()), (Verdict::Invalid, 2));
+    assert!(first.errors > 0);
+    let failed = first.criteria.iter().find(|c| c.code == "errors").unwrap();
     assert!(
         !failed.met && failed.text.contains("operations failed"),
         "{failed:?}"
     );
-    // What the second lost was made again for the third.
-    assert_eq!(curve.points[2].errors, 0);
+    // What the first lost was made again for the second.
+    assert_eq!(curve.points[1].errors, 0);
     let (files, _) = tree(&bench.work());
     assert_eq!(files.len() as u64, 3 * FILES);
     assert!(files.values().all(|size| *size == 4096));
@@ -396,6 +440,59 @@ fn a_curve_that_was_killed_goes_on() {
 }
 
 #[test]
+fn a_curve_that_was_killed_while_files_were_made_goes_on() {
+    let bench = Bench::on_tmpfs();
+    let more = "--set=looker.files.count=20000";
+    let going = started(quick_curve(&bench, &["--load=1", more]), "making");
+    while tree(&bench.work()).0.len() < 100 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    common::signal(going.child.id() as i32, rustix::process::Signal::KILL);
+    assert_eq!(going.end().code, None);
+    let there = tree(&bench.work()).0.len() as u64;
+    assert!(there < 200 * FILES, "it had come to its end");
+    let dir = directory(&bench);
+    assert_eq!(loads(&dir.read().unwrap()), [0; 0]);
+    // What was left half made is there, and whole, at the first point.
+    let whole = parsed(&resume(&bench, &dir));
+    assert_eq!(loads(&whole), [1]);
+    let run = dir.run(&whole.points[0]).read().unwrap();
+    assert_eq!(
+        (run.summary.errors, run.populated[0].files),
+        (0, 200 * FILES)
+    );
+    assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+}
+
+#[test]
+fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
+    let bench = Bench::on_tmpfs();
+    // Somebody takes the directory over between two points.
+    let work = bench.work();
+    let script = monitor(
+        &bench,
+        &format!(
+            "[ \"$2 $3\" != '1 END' ] || {{ rm {0}/.plimsoll; echo mine > {0}/thesis.tex; }}",
+            work.display()
+        ),
+    );
+    let mut command = quick_curve(&bench, &["--load=1,2", "--allow-system", "--monitor"]);
+    command.arg(&script);
+    let ended = Ended::of(command).expect_code(1);
+    let curve = parsed(&ended);
+    assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![1]));
+    let stopped = curve.stopped.unwrap();
+    assert_eq!(stopped.code, "refused");
+    assert!(
+        stopped.text.contains("was not made by Plimsoll"),
+        "{stopped:?}"
+    );
+    let thesis = std::fs::read_to_string(work.join("thesis.tex")).unwrap();
+    assert_eq!(thesis, "mine\n");
+    assert_eq!(tree(&work).0.len() as u64, FILES + 1);
+}
+
+#[test]
 fn an_interrupted_curve_goes_on() {
     let bench = Bench::on_tmpfs();
     let command = {
@@ -439,10 +536,9 @@ fn an_interrupt_between_points_ends_the_curve_there() {
         "--time=200ms",
         "--warmup=0s",
         "--allow-system",
-        "--monitor",
     ];
     let mut command = curve(&bench, &args);
-    command.arg(&script);
+    command.args(TO_THE_END).arg("--monitor").arg(&script);
     let ended = Ended::of(command).expect_code(130);
     let curve = parsed(&ended);
     assert_eq!(

@@ -39,6 +39,7 @@ with_each_launcher!(
     an_interrupted_rank_ends_all_with_their_results,
     a_killed_rank_ends_all,
     wrong_arguments_are_named_once,
+    ranks_measure_load_points,
 );
 
 impl Launcher {
@@ -239,4 +240,42 @@ fn wrong_arguments_are_named_once(launcher: Launcher) {
         assert!(ended.stderr.contains(message), "{args:?}: {}", ended.stderr);
         assert_eq!(ended.stdout, "");
     }
+}
+
+fn ranks_measure_load_points(launcher: Launcher) {
+    let bench = Bench::on_tmpfs();
+    let text = "\
+        [metric]\nname = \"users\"\n\
+        [[component]]\nname = \"looker\"\nprocesses = 2\nrate = 50\n\
+        mix = { stat = 100 }\nfiles = { count = 50, size = \"4k\" }\n";
+    std::fs::write(bench.path("users.toml"), text).unwrap();
+    let work = bench.work();
+    let args = [
+        "curve",
+        "users.toml",
+        "--load=1,3",
+        "--time=300ms",
+        "--warmup=100ms",
+        "--after-invalid=0",
+        "--past-peak",
+        "--format=json",
+        "--results=results",
+        "--dir",
+        work.to_str().unwrap(),
+    ];
+    let ended = Ended::of(launcher.command(&bench, 2, &args));
+    let curve: plimsoll_results::LoadCurve = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", ended.stdout, ended.stderr));
+    assert_eq!(curve.ranks, 2);
+    let loads: Vec<u64> = curve.points.iter().map(|p| p.load).collect();
+    assert_eq!(loads, [1, 3]);
+    let dir = plimsoll_results::CurveDir::at(bench.results()[0].path());
+    assert_eq!(dir.read().unwrap(), curve);
+    for point in &curve.points {
+        let run = dir.run(point).read().unwrap();
+        assert_eq!((run.ranks, run.workers), (2, 2 * point.load));
+        assert_eq!(run.populated[0].files, 100 * point.load);
+        assert!(run.summary.ops > 0 && run.summary.errors == 0);
+    }
+    assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
 }
