@@ -2,17 +2,18 @@
 
 use crate::deadline::Deadline;
 use crate::remote::Remote;
-use crate::waits::{Readable, Sleep, Timer, Yield};
+use crate::waits::{Readable, Sleep, Timer, Watch, Yield};
 use plimsoll_measure::{Clock, Nanos};
 use polling::Events;
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::future::Future;
 use std::hint::black_box;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -72,6 +73,10 @@ struct Inner {
     turns: Cell<u32>,
     alone: Cell<bool>,
     scratch: RefCell<Vec<u64>>,
+    /// Helpers that have not been polled yet.
+    helpers: RefCell<Vec<Task<'static>>>,
+    /// What workers of this lane share, by a number that its owner chose.
+    residents: RefCell<Vec<(usize, Weak<dyn Any>)>>,
 }
 
 impl Drop for Inner {
@@ -98,6 +103,8 @@ impl Lane {
             turns: Cell::new(0),
             alone: Cell::new(true),
             scratch: RefCell::default(),
+            helpers: RefCell::default(),
+            residents: RefCell::default(),
         };
         Self {
             inner: Rc::new(inner),
@@ -171,6 +178,12 @@ impl Lane {
         Readable::new(self.clone(), fd, true)
     }
 
+    /// Watches a descriptor for the current task, for as long as the result lives.
+    #[must_use]
+    pub fn watch<F: AsFd>(&self, fd: F) -> Watch<F> {
+        Watch::new(self.clone(), fd)
+    }
+
     /// Keeps the processor busy with `stores` stores to memory; in virtual time a store takes a
     /// nanosecond. Cut short when the run stops.
     pub async fn busy(&self, stores: u64) {
@@ -196,6 +209,30 @@ impl Lane {
         }
         let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         Some(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+    }
+
+    /// Has a task driven beside the workers, for what they share, such as a connection. Nobody
+    /// waits for its end: it is dropped when the last worker has ended.
+    pub fn help(&self, task: Task<'static>) {
+        self.inner.helpers.borrow_mut().push(task);
+    }
+
+    /// What the lane's workers share under a number that is the same for all of them, such as an
+    /// address; made for the first of them, and dropped with the last.
+    #[must_use]
+    pub fn resident<T: 'static>(&self, number: usize, make: impl FnOnce() -> Rc<T>) -> Rc<T> {
+        let mut residents = self.inner.residents.borrow_mut();
+        residents.retain(|(_, r)| r.strong_count() > 0);
+        let known = residents.iter().filter(|(n, _)| *n == number);
+        let mut known = known.filter_map(|(_, r)| r.upgrade()?.downcast().ok());
+        if let Some(known) = known.next() {
+            return known;
+        }
+        drop(known);
+        let made = make();
+        let shared: Rc<dyn Any> = made.clone();
+        residents.push((number, Rc::downgrade(&shared)));
+        made
     }
 
     /// Drives the workers until all have ended.
@@ -235,6 +272,8 @@ struct Driver<'a, 'f> {
     ready: VecDeque<u32>,
     queued: Vec<bool>,
     woken: Vec<u32>,
+    /// Tasks from this number on are helpers.
+    workers: usize,
     live: usize,
     stopped: bool,
     events: Events,
@@ -252,6 +291,7 @@ impl<'a, 'f> Driver<'a, 'f> {
             ready: (0..count as u32).collect(),
             queued: vec![true; count],
             woken: Vec::new(),
+            workers: count,
             live: count,
             stopped: false,
             events: Events::new(),
@@ -262,6 +302,7 @@ impl<'a, 'f> Driver<'a, 'f> {
     fn run(&mut self) -> Result<(), Deadlock> {
         inner_timers_reset(self.inner);
         while self.live > 0 {
+            self.take_helpers();
             // Only those that are ready now: workers that keep waking themselves or each other
             // must not keep timers, descriptors and the deadline from the rest.
             for _ in 0..self.ready.len() {
@@ -295,7 +336,22 @@ impl<'a, 'f> Driver<'a, 'f> {
             .is_ready()
         {
             self.tasks[task as usize] = None;
-            self.live -= 1;
+            self.live -= usize::from((task as usize) < self.workers);
+        }
+    }
+
+    /// Takes on the helpers that workers asked for.
+    fn take_helpers(&mut self) {
+        if self.inner.helpers.borrow().is_empty() {
+            return;
+        }
+        self.inner.alone.set(false);
+        for helper in self.inner.helpers.take() {
+            let task = self.tasks.len() as u32;
+            self.tasks.push(Some(helper));
+            self.wakers.push(self.inner.remote.waker(task));
+            self.queued.push(true);
+            self.ready.push_back(task);
         }
     }
 
@@ -337,7 +393,7 @@ impl<'a, 'f> Driver<'a, 'f> {
                 self.make_ready(task);
             }
         }
-        !self.ready.is_empty()
+        !self.ready.is_empty() || !self.inner.helpers.borrow().is_empty()
     }
 
     /// Nothing can go on now: sleeps, spins or jumps until something can.

@@ -19,4 +19,4 @@ mod waits;
 
 pub use deadline::{Deadline, Stopped};
 pub use lane::{Deadlock, Lane, LaneKind, Task};
-pub use waits::{Readable, Sleep, Timer, Yield};
+pub use waits::{Readable, Sleep, Timer, Watch, Yield};

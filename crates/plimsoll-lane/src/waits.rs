@@ -3,10 +3,10 @@
 use crate::deadline::Stopped;
 use crate::lane::Lane;
 use plimsoll_measure::Nanos;
-use polling::Event;
+use polling::{Event, PollMode};
 use std::future::Future;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -101,35 +101,16 @@ impl Future for Yield {
 
 /// Waits for a descriptor. See [`Lane::readable`].
 pub struct Readable<'a> {
-    lane: Lane,
-    fd: BorrowedFd<'a>,
     write: bool,
-    registered: bool,
+    watch: Watch<BorrowedFd<'a>>,
 }
 
 impl<'a> Readable<'a> {
     pub(crate) fn new(lane: Lane, fd: BorrowedFd<'a>, write: bool) -> Self {
         Self {
-            lane,
-            fd,
             write,
-            registered: false,
+            watch: Watch::new(lane, fd),
         }
-    }
-
-    fn register(&mut self) -> io::Result<()> {
-        let poller = self.lane.remote().poller()?;
-        let key = self.lane.current() as usize;
-        let event = if self.write {
-            Event::writable(key)
-        } else {
-            Event::readable(key)
-        };
-        // SAFETY: the descriptor is borrowed for as long as this future lives, and dropping the
-        // future takes it out of the poller.
-        unsafe { poller.add(&self.fd, event)? };
-        self.registered = true;
-        Ok(())
     }
 
     fn ready(&self) -> io::Result<bool> {
@@ -143,7 +124,7 @@ impl<'a> Readable<'a> {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        Ok(poll(&mut [PollFd::new(&self.fd, flags)], Some(&now))? > 0)
+        Ok(poll(&mut [PollFd::new(&self.watch.fd, flags)], Some(&now))? > 0)
     }
 }
 
@@ -155,37 +136,72 @@ impl Future for Readable<'_> {
             Ok(false) => {}
             other => return Poll::Ready(other.map(|_| ())),
         }
-        if self.registered {
-            // The poller forgets a descriptor once it has told of it.
-            let key = self.lane.current() as usize;
-            let event = if self.write {
-                Event::writable(key)
-            } else {
-                Event::readable(key)
-            };
-            let again = self
-                .lane
-                .remote()
-                .poller()
-                .and_then(|p| p.modify(self.fd, event));
-            return match again {
-                Ok(()) => Poll::Pending,
-                Err(e) => Poll::Ready(Err(e)),
-            };
-        }
-        match self.register() {
+        let key = self.watch.lane.current() as usize;
+        let event = if self.write {
+            Event::writable(key)
+        } else {
+            Event::readable(key)
+        };
+        // The poller forgets a descriptor once it has told of it.
+        match self.watch.arm(event, PollMode::Oneshot) {
             Ok(()) => Poll::Pending,
             Err(e) => Poll::Ready(Err(e)),
         }
     }
 }
 
-impl Drop for Readable<'_> {
+/// A descriptor whose every change wakes the task that watches it. See [`Lane::watch`].
+pub struct Watch<F: AsFd> {
+    lane: Lane,
+    fd: F,
+    armed: bool,
+}
+
+impl<F: AsFd> Watch<F> {
+    pub(crate) fn new(lane: Lane, fd: F) -> Self {
+        Self {
+            lane,
+            fd,
+            armed: false,
+        }
+    }
+
+    /// Wakes the current task from now on whenever there is more to read or more room to write
+    /// than before, or the other side has gone: what can be read and written has to be, until it
+    /// would block, before the task waits.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn begin(&mut self) -> io::Result<()> {
+        let event = Event::all(self.lane.current() as usize);
+        self.arm(event, PollMode::Edge)
+    }
+
+    /// The descriptor.
+    pub fn get(&self) -> &F {
+        &self.fd
+    }
+
+    fn arm(&mut self, event: Event, mode: PollMode) -> io::Result<()> {
+        let poller = self.lane.remote().poller()?;
+        let fd = self.fd.as_fd();
+        if self.armed {
+            return poller.modify_with_mode(fd, event, mode);
+        }
+        // SAFETY: the descriptor is borrowed or owned for as long as this lives, and dropping
+        // this takes it out of the poller first.
+        unsafe { poller.add_with_mode(&fd, event, mode)? };
+        self.armed = true;
+        Ok(())
+    }
+}
+
+impl<F: AsFd> Drop for Watch<F> {
     fn drop(&mut self) {
-        if self.registered
+        if self.armed
             && let Some(poller) = self.lane.remote().poller_if_any()
         {
-            let _ = poller.delete(self.fd);
+            let _ = poller.delete(self.fd.as_fd());
         }
     }
 }

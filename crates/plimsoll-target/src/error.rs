@@ -55,12 +55,33 @@ const NAMES: &[(Errno, &str)] = &[
     (Errno::NODATA, "ENODATA"),
     (Errno::BADMSG, "EBADMSG"),
     (Errno::REMOTEIO, "EREMOTEIO"),
+    (Errno::REMOTE, "EREMOTE"),
+    (Errno::CONNRESET, "ECONNRESET"),
+    (Errno::PIPE, "EPIPE"),
+    (Errno::HOSTUNREACH, "EHOSTUNREACH"),
+    (Errno::NETUNREACH, "ENETUNREACH"),
+    (Errno::PROTONOSUPPORT, "EPROTONOSUPPORT"),
+];
+
+/// Statuses of NFS (RFC 1813, 2.6) that have no error number of applications: the Linux kernel's
+/// own numbers for them, their names and what they mean.
+const OF_NFS: &[(i32, &str, &str)] = &[
+    (521, "NFS3ERR_BADHANDLE", "The server takes the handle for none"),
+    (522, "NFS3ERR_NOT_SYNC", "The file was changed meanwhile"),
+    (523, "NFS3ERR_BAD_COOKIE", "The server cannot go on with the listing"),
+    (525, "NFS3ERR_TOOSMALL", "The server says that the buffer is too small"),
+    (526, "NFS3ERR_SERVERFAULT", "The server failed"),
+    (527, "NFS3ERR_BADTYPE", "The server has no objects of the type"),
+    (528, "NFS3ERR_JUKEBOX", "The server asks to be asked later"),
 ];
 
 impl OpError {
     /// Symbol of the error, such as `ENOSPC`; `errno N` for one without a name here.
     #[must_use]
     pub fn name(self) -> String {
+        if let Some((_, name, _)) = self.of_nfs() {
+            return (*name).into();
+        }
         let known = NAMES
             .iter()
             .find(|(e, _)| *e == self.0)
@@ -68,9 +89,17 @@ impl OpError {
         known.unwrap_or_else(|| format!("errno {}", self.0.raw_os_error()))
     }
 
+    fn of_nfs(self) -> Option<&'static (i32, &'static str, &'static str)> {
+        let number = self.0.raw_os_error();
+        OF_NFS.iter().find(|(n, ..)| *n == number)
+    }
+
     /// What the error means, in the system's words.
     #[must_use]
     pub fn text(self) -> String {
+        if let Some((_, _, text)) = self.of_nfs() {
+            return (*text).into();
+        }
         let text = std::io::Error::from(self.0).to_string();
         text.split(" (os error")
             .next()

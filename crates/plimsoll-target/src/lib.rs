@@ -7,6 +7,7 @@
 mod compose;
 mod content;
 mod error;
+mod nfs3;
 mod null;
 mod posix;
 pub mod registry;
@@ -14,7 +15,8 @@ mod session;
 
 pub use content::ContentPool;
 pub use error::OpError;
-pub use registry::{Purpose, TargetError, Visitor, connect, keeps_files};
+pub use registry::{Purpose, TargetError, Visitor, connect, keeps_files, procedures};
 pub use session::{
-    AioDone, Attributes, EntryKind, Listed, OpenHow, OpenMode, Session, SessionSpec, Space, Target,
+    AioDone, Attributes, EntryKind, Listed, OpenHow, OpenMode, RpcRows, Session, SessionSpec,
+    Space, Target,
 };

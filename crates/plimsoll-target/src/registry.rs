@@ -3,6 +3,7 @@
 use crate::error::OpError;
 use crate::session::Target;
 use plimsoll_plan::{WorkPlace, parse_duration};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,6 +37,18 @@ pub enum TargetError {
         /// What is wrong.
         reason: String,
     },
+    /// A part of the URL is wrong, which is shown.
+    #[error("target `{target}`: {reason}\n{}", picture(.url, .at))]
+    Url {
+        /// The scheme.
+        target: &'static str,
+        /// What is wrong.
+        reason: String,
+        /// The whole URL.
+        url: String,
+        /// The part, in bytes.
+        at: Range<usize>,
+    },
     /// The directory cannot be used.
     #[error("`{}`: {error}", path.display())]
     Place {
@@ -53,6 +66,14 @@ pub enum TargetError {
     /// A file is where the work directory, or one that holds it, is to be.
     #[error("`{}` is not a directory", .0.display())]
     NotDir(PathBuf),
+}
+
+/// The URL with a part of it underlined.
+fn picture(url: &str, at: &Range<usize>) -> String {
+    let columns = |part: Option<&str>| part.unwrap_or_default().chars().count();
+    let before = " ".repeat(columns(url.get(..at.start)));
+    let under = "^".repeat(columns(url.get(at.clone())).max(1));
+    format!("  {url}\n  {before}{under}")
 }
 
 /// What a target is connected to for.
@@ -88,7 +109,23 @@ pub const SCHEMES: &[Scheme] = &[
                 that many operations at a time",
         keeps_files: false,
     },
+    Scheme {
+        name: "nfs3",
+        about: "files of a server, by NFS version 3 and without the kernel's client: \
+                nfs3://host[:port]/export",
+        keeps_files: true,
+    },
 ];
+
+/// Names of the rows that a target has for the procedures it calls on a server; none for one
+/// that calls none.
+#[must_use]
+pub fn procedures(url: &str) -> Vec<&'static str> {
+    match url.split(':').next() {
+        Some("nfs3") => crate::nfs3::row_names(),
+        _ => vec![],
+    }
+}
 
 /// Whether the target of a URL keeps files; an unknown one does not.
 #[must_use]
@@ -111,6 +148,7 @@ pub fn connect<V: Visitor>(
     match scheme {
         "posix" => Ok(visitor.visit(crate::posix::Posix::connect(rest, place, purpose)?)),
         "null" => Ok(visitor.visit(crate::null::Null::connect(rest)?)),
+        "nfs3" => Ok(visitor.visit(crate::nfs3::Nfs3::connect(url, place, purpose)?)),
         _ => Err(unknown(scheme)),
     }
 }

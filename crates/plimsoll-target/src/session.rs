@@ -3,11 +3,13 @@
 use crate::content::ContentPool;
 use crate::error::OpError;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
-use plimsoll_measure::{Clock, Nanos};
+use plimsoll_measure::{Clock, Nanos, Recorder};
 use plimsoll_plan::OpKind;
 use rustix::io::Errno;
 use std::future::Future;
 use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// Something that load can be put on.
@@ -93,6 +95,26 @@ pub struct SessionSpec {
     pub clock: Clock,
     /// Tells sessions apart, so that their contents start at different places.
     pub number: u64,
+    /// Where targets that call procedures of a server write down what those did.
+    pub rpc: Option<RpcRows>,
+}
+
+/// Rows of the results for the procedures that a target calls on a server.
+#[derive(Clone)]
+pub struct RpcRows {
+    /// The recorder of the lane.
+    pub recorder: Rc<Recorder>,
+    /// Names of the rows, and their numbers.
+    pub rows: Arc<[(String, u32)]>,
+}
+
+impl RpcRows {
+    /// The row of a name.
+    #[must_use]
+    pub fn row(&self, name: &str) -> Option<u32> {
+        let found = self.rows.iter().find(|(n, _)| n == name);
+        found.map(|(_, row)| *row)
+    }
 }
 
 /// Space on a target.

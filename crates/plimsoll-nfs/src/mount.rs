@@ -1,0 +1,151 @@
+//! The MOUNT protocol, version 3 (RFC 1813, appendix I): from the path of an export to the handle
+//! of its root.
+
+use crate::rpc::{Blocking, Credentials, Flavor, RpcError, Target, decode_all, result};
+use crate::v3::{Handle, Name};
+use crate::xdr::{Decode, Decoder, Encode, XdrError, choices};
+use std::fmt;
+
+/// Number of the program (RFC 1813, 5.1).
+pub const PROGRAM: u32 = 100_005;
+
+/// Version of it.
+pub const VERSION: u32 = 3;
+
+choices! {
+    /// Its procedures that are used (RFC 1813, 5.2).
+    Proc {
+        /// Nothing.
+        Null = 0,
+        /// The root of an export.
+        Mnt = 1,
+        /// The client uses an export no more.
+        Umnt = 3,
+        /// The exports.
+        Export = 5,
+    }
+
+    /// Why an export cannot be mounted, `mountstat3` (RFC 1813, 5.1.5).
+    Status {
+        /// It can.
+        Ok = 0,
+        /// Not the owner.
+        Perm = 1,
+        /// No such directory.
+        NoEnt = 2,
+        /// An error of the storage.
+        Io = 5,
+        /// Permission denied.
+        Acces = 13,
+        /// Not a directory.
+        NotDir = 20,
+        /// An invalid argument.
+        Inval = 22,
+        /// The name is too long.
+        NameTooLong = 63,
+        /// Not supported.
+        NotSupp = 10004,
+        /// The server failed.
+        ServerFault = 10006,
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ok => "MNT3_OK",
+            Self::Perm => "MNT3ERR_PERM",
+            Self::NoEnt => "MNT3ERR_NOENT",
+            Self::Io => "MNT3ERR_IO",
+            Self::Acces => "MNT3ERR_ACCES",
+            Self::NotDir => "MNT3ERR_NOTDIR",
+            Self::Inval => "MNT3ERR_INVAL",
+            Self::NameTooLong => "MNT3ERR_NAMETOOLONG",
+            Self::NotSupp => "MNT3ERR_NOTSUPP",
+            Self::ServerFault => "MNT3ERR_SERVERFAULT",
+        })
+    }
+}
+
+/// Why there is no handle of the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MountError {
+    /// No answer.
+    #[error("{0}")]
+    Rpc(#[from] RpcError),
+    /// The server refuses.
+    #[error("the server refuses it ({0})")]
+    Refused(Status),
+    /// The server takes only other kinds of credentials.
+    #[error("the export does not take sec=sys")]
+    NoSys,
+}
+
+/// What MNT gives: the root's handle and the kinds of credentials that the export takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mounted {
+    /// The root.
+    pub root: Handle,
+    /// Kinds of credentials, by number.
+    pub flavors: Vec<u32>,
+}
+
+impl Encode for Mounted {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.root.encode(out);
+        (self.flavors.len() as u32).encode(out);
+        self.flavors.iter().for_each(|f| f.encode(out));
+    }
+}
+
+impl Decode<'_> for Mounted {
+    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+        let (root, count): (_, u32) = (from.get()?, from.get()?);
+        let flavors = (0..count).map(|_| from.get());
+        Ok(Self {
+            root,
+            flavors: flavors.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn target(procedure: Proc) -> Target {
+    Target {
+        program: PROGRAM,
+        version: VERSION,
+        procedure: procedure as u32,
+    }
+}
+
+/// Asks for the root of an export (RFC 1813, 5.2.1).
+///
+/// # Errors
+/// See [`MountError`].
+pub fn mount(
+    caller: &mut Blocking,
+    who: &Credentials,
+    export: &[u8],
+) -> Result<Handle, MountError> {
+    let reply = caller.call(target(Proc::Mnt), who, &Name(export))?;
+    let mut from = result(&reply)?;
+    match from.get().map_err(RpcError::BadResult)? {
+        Status::Ok => {}
+        status => return Err(MountError::Refused(status)),
+    }
+    let mounted: Mounted = decode_all(from)?;
+    // A server that lists none takes any.
+    let takes = mounted.flavors.is_empty() || mounted.flavors.contains(&(Flavor::Sys as u32));
+    match takes {
+        true => Ok(mounted.root),
+        false => Err(MountError::NoSys),
+    }
+}
+
+/// Tells the server that the export is not used any more (RFC 1813, 5.2.3).
+///
+/// # Errors
+/// What kept the answer from coming.
+pub fn unmount(caller: &mut Blocking, who: &Credentials, export: &[u8]) -> Result<(), RpcError> {
+    let reply = caller.call(target(Proc::Umnt), who, &Name(export))?;
+    decode_all(result(&reply)?)
+}

@@ -1,0 +1,144 @@
+//! Connections that the workers of a lane share.
+//!
+//! A call is queued by the worker that makes it; a helper of the lane writes what is queued, reads
+//! what has come and wakes the workers whose answers came. The helper has its turn after all
+//! workers that can go on have had theirs, so that the calls of many workers leave in one system
+//! call. It also makes the connection anew when it breaks, and sends again what was not answered.
+
+use super::connection::{Connection, Waiting};
+use super::message::{Credentials, RpcError, Target, call};
+use crate::xdr::Encode;
+use plimsoll_lane::Lane;
+use plimsoll_measure::Nanos;
+use std::cell::Cell;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+/// Is told what goes on on a channel.
+pub trait Tally {
+    /// A call was sent again because no answer had come since `first`, when it was first sent.
+    fn sent_again(&self, target: Target, first: Nanos, now: Nanos);
+
+    /// A connection that had broken at `since` was made anew.
+    fn connected_again(&self, since: Nanos, now: Nanos);
+}
+
+/// How a channel is made.
+#[derive(Debug, Clone)]
+pub struct ChannelSpec {
+    /// The server.
+    pub address: SocketAddr,
+    /// Who calls.
+    pub who: Credentials,
+    /// Connections that calls are spread over; at least 1.
+    pub connections: u32,
+    /// Nanoseconds without an answer after which a call is sent again.
+    pub timeout: Nanos,
+    /// Times that a call is sent again before it fails.
+    pub retries: u32,
+    /// Longest reply that is taken, in bytes.
+    pub longest: usize,
+}
+
+/// What connections and calls of a channel share.
+pub struct Link {
+    pub(super) lane: Lane,
+    pub(super) spec: ChannelSpec,
+    pub(super) tally: Option<Rc<dyn Tally>>,
+}
+
+/// Connections of a lane to a server. Cheap to clone.
+#[derive(Clone)]
+pub struct Channel {
+    link: Rc<Link>,
+    connections: Rc<[Rc<Connection>]>,
+    next: Rc<Cell<(usize, u32)>>,
+}
+
+impl Channel {
+    /// A channel of a lane; connections are made when they are first needed.
+    #[must_use]
+    pub fn new(lane: &Lane, spec: ChannelSpec, tally: Option<Rc<dyn Tally>>) -> Self {
+        let count = spec.connections.max(1);
+        let link = Rc::new(Link {
+            lane: lane.clone(),
+            spec,
+            tally,
+        });
+        let connections = (0..count).map(|_| Rc::new(Connection::default()));
+        Self {
+            link,
+            connections: connections.collect(),
+            next: Rc::new(Cell::new((0, first_xid()))),
+        }
+    }
+
+    /// The lane whose workers it serves.
+    #[must_use]
+    pub fn lane(&self) -> &Lane {
+        &self.link.lane
+    }
+
+    /// Calls a procedure: the call is queued at once, and the answer is what the result gives
+    /// when it is awaited. Calls take turns on the connections.
+    #[must_use]
+    pub fn call(&self, target: Target, args: &impl Encode) -> Call {
+        let (turn, xid) = self.next.get();
+        let next = (turn + 1) % self.connections.len();
+        self.next.set((next, xid.wrapping_add(1)));
+        let connection = self.connections[turn].clone();
+        let request = call(xid, target, &self.link.spec.who, args);
+        let start = self.link.lane.now();
+        connection.queue(xid, target, request, start);
+        self.drive(&connection);
+        Call {
+            connection,
+            xid,
+            start,
+        }
+    }
+
+    /// Has the lane drive a connection, unless it does.
+    fn drive(&self, connection: &Rc<Connection>) {
+        if !connection.is_driven() {
+            let (connection, link) = (connection.clone(), self.link.clone());
+            self.link.lane.help(Box::pin(connection.helper(link)));
+        }
+    }
+}
+
+/// A call under way.
+pub struct Call {
+    connection: Rc<Connection>,
+    xid: u32,
+    /// When it was made.
+    pub start: Nanos,
+}
+
+impl Future for Call {
+    /// The message of the reply, for [`result`](super::message::result), and when it came.
+    type Output = (Result<Vec<u8>, RpcError>, Nanos);
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.connection.take(self.xid, context.waker()) {
+            Waiting::Yet => Poll::Pending,
+            Waiting::Over(outcome, at) => Poll::Ready((outcome, at)),
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.connection.forget(self.xid);
+    }
+}
+
+/// A number to begin counting calls from, so that a server that remembers answers does not take
+/// the calls of this process for those of an earlier one.
+pub(crate) fn first_xid() -> u32 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) as u32
+}

@@ -1,0 +1,504 @@
+//! One connection of a channel: what waits for an answer, and the helper that carries it.
+
+use super::blocking::of_io;
+use super::channel::Link;
+use super::message::{Kind, RpcError, Target, kind};
+use super::record::Records;
+use crate::xdr::XdrError;
+use plimsoll_lane::{Lane, Timer, Watch};
+use plimsoll_measure::Nanos;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::future::{Future, poll_fn};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+/// Bytes that are read at a time.
+const READ: usize = 128 << 10;
+
+/// Requests that are written in one system call at most.
+const VECTOR: usize = 64;
+
+/// How often calls are looked through for those that have waited too long, in nanoseconds.
+const LOOK: Nanos = 50_000_000;
+
+/// Longest time between two attempts to connect, in nanoseconds.
+const LONGEST_PAUSE: Nanos = 500_000_000;
+
+/// How long a call may go on after the end of the run, in nanoseconds.
+const GRACE: Nanos = 3_000_000_000;
+
+/// Numbers of calls are one after the other, so that they hardly need hashing.
+#[derive(Default)]
+struct XidHasher(u64);
+
+impl Hasher for XidHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for b in bytes {
+            self.0 = self.0 << 8 | u64::from(*b);
+        }
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.0 = u64::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+/// A call that was made.
+struct Slot {
+    target: Target,
+    request: Rc<Vec<u8>>,
+    /// When it was made.
+    first: Nanos,
+    /// When it was last sent.
+    sent: Nanos,
+    /// It has been queued so often.
+    tries: u32,
+    waker: Option<Waker>,
+    outcome: Option<(Result<Vec<u8>, RpcError>, Nanos)>,
+}
+
+#[derive(Default)]
+struct State {
+    slots: HashMap<u32, Slot, BuildHasherDefault<XidHasher>>,
+    /// Calls that wait for an answer.
+    open: usize,
+    /// What is to be written, and how much of the first was.
+    queue: VecDeque<Rc<Vec<u8>>>,
+    written: usize,
+    helper: Option<Waker>,
+    /// When something last came.
+    heard: Nanos,
+}
+
+/// A connection and its calls.
+#[derive(Default)]
+pub(super) struct Connection {
+    state: RefCell<State>,
+    driven: Cell<bool>,
+}
+
+/// Whether an answer has come.
+pub(super) enum Waiting {
+    /// Not yet.
+    Yet,
+    /// This is it, and when it came.
+    Over(Result<Vec<u8>, RpcError>, Nanos),
+}
+
+impl State {
+    /// A call is over.
+    fn settle(&mut self, xid: u32, outcome: Result<Vec<u8>, RpcError>, now: Nanos) {
+        if let Some(slot) = self.slots.get_mut(&xid)
+            && slot.outcome.is_none()
+        {
+            self.open -= 1;
+            slot.outcome = Some((outcome, now));
+            if let Some(waker) = slot.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    /// All calls are over, because of this.
+    fn settle_all(&mut self, error: RpcError, now: Nanos) {
+        let all: Vec<u32> = self.slots.keys().copied().collect();
+        all.into_iter()
+            .for_each(|xid| self.settle(xid, Err(error), now));
+        self.queue.clear();
+        self.written = 0;
+    }
+}
+
+impl Connection {
+    pub(super) fn is_driven(&self) -> bool {
+        self.driven.get()
+    }
+
+    /// Queues a call.
+    pub(super) fn queue(&self, xid: u32, target: Target, request: Vec<u8>, now: Nanos) {
+        let mut state = self.state.borrow_mut();
+        let request = Rc::new(request);
+        state.queue.push_back(request.clone());
+        state.open += 1;
+        let slot = Slot {
+            target,
+            request,
+            first: now,
+            sent: now,
+            tries: 1,
+            waker: None,
+            outcome: None,
+        };
+        state.slots.insert(xid, slot);
+        if let Some(helper) = state.helper.take() {
+            helper.wake();
+        }
+    }
+
+    /// Takes the answer of a call, or leaves whom to wake.
+    pub(super) fn take(&self, xid: u32, waker: &Waker) -> Waiting {
+        let mut state = self.state.borrow_mut();
+        let Some(slot) = state.slots.get_mut(&xid) else {
+            return Waiting::Over(Err(RpcError::Stopped), 0);
+        };
+        match slot.outcome.take() {
+            Some((outcome, at)) => {
+                state.slots.remove(&xid);
+                Waiting::Over(outcome, at)
+            }
+            None => {
+                match &mut slot.waker {
+                    Some(known) => known.clone_from(waker),
+                    unknown => *unknown = Some(waker.clone()),
+                }
+                Waiting::Yet
+            }
+        }
+    }
+
+    /// Nobody waits for the answer of a call any more.
+    pub(super) fn forget(&self, xid: u32) {
+        let mut state = self.state.borrow_mut();
+        if let Some(slot) = state.slots.remove(&xid)
+            && slot.outcome.is_none()
+        {
+            state.open -= 1;
+        }
+    }
+
+    /// The helper that carries calls for as long as the lane drives its workers.
+    pub(super) fn helper(self: Rc<Self>, link: Rc<Link>) -> impl Future<Output = ()> + 'static {
+        self.driven.set(true);
+        let driven = Driven(self);
+        async move { driven.0.run(&link).await }
+    }
+
+    async fn run(&self, link: &Link) {
+        let mut broke: Option<Nanos> = None;
+        let mut pause = 10_000_000;
+        loop {
+            self.until_wanted().await;
+            let connected = match self.connect(link).await {
+                Ok(stream) => {
+                    if let (Some(since), Some(tally)) = (broke, &link.tally) {
+                        tally.connected_again(since, link.lane.now());
+                    }
+                    self.resend_all(link);
+                    let begun = link.lane.now();
+                    let error = Carrier::new(self, link, stream).carry().await;
+                    if link.lane.now() - begun > LONGEST_PAUSE {
+                        pause = 10_000_000;
+                    }
+                    Err(error)
+                }
+                Err(error) => Err::<(), _>(error),
+            };
+            broke = Some(link.lane.now());
+            if let Err(error @ RpcError::NoReply(_)) = connected {
+                // What is no server of this protocol does not become one.
+                self.state.borrow_mut().settle_all(error, link.lane.now());
+            }
+            self.rest(link, link.lane.now() + pause).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Waits until a call is queued.
+    async fn until_wanted(&self) {
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            if state.open > 0 {
+                return Poll::Ready(());
+            }
+            state.helper = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Waits, and ends calls meanwhile that have waited too long.
+    async fn rest(&self, link: &Link, until: Nanos) {
+        while link.lane.now() < until {
+            link.lane.timer(until.min(link.lane.now() + LOOK)).await;
+            self.look(link, false);
+        }
+    }
+
+    /// Connects; gives up after the time that a call has, if anything is left to wait for.
+    async fn connect(&self, link: &Link) -> Result<TcpStream, RpcError> {
+        let fd = begin_connect(link.spec.address).map_err(RpcError::Connection)?;
+        let stream = TcpStream::from(fd);
+        let end = link.lane.now() + link.spec.timeout;
+        loop {
+            let done = {
+                let writable = link.lane.writable(std::os::fd::AsFd::as_fd(&stream));
+                let tick = link.lane.timer(end.min(link.lane.now() + LOOK));
+                first_of(writable, tick).await
+            };
+            match done {
+                Some(ready) => {
+                    ready.map_err(of_io)?;
+                    break;
+                }
+                None if link.lane.now() >= end => return Err(RpcError::TimedOut),
+                None => {
+                    self.look(link, false);
+                }
+            }
+        }
+        match stream.take_error() {
+            Ok(None) => {}
+            Ok(Some(e)) | Err(e) => return Err(of_io(e)),
+        }
+        stream.set_nodelay(true).map_err(of_io)?;
+        Ok(stream)
+    }
+
+    /// After connecting: what was not answered is sent, in the order it was first.
+    fn resend_all(&self, link: &Link) {
+        let now = link.lane.now();
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
+        let queued = std::mem::take(&mut state.queue);
+        // Of the first, a part may have been.
+        let begun = usize::from(std::mem::take(&mut state.written) > 0);
+        let unsent: HashSet<_> = queued.iter().skip(begun).map(Rc::as_ptr).collect();
+        let mut open: Vec<_> = state.slots.iter_mut().collect();
+        open.retain(|(_, slot)| slot.outcome.is_none());
+        open.sort_by_key(|(xid, slot)| (slot.first, **xid));
+        for (_, slot) in open {
+            if !unsent.contains(&Rc::as_ptr(&slot.request)) {
+                if let Some(tally) = &link.tally {
+                    tally.sent_again(slot.target, slot.first, now);
+                }
+                slot.tries += 1;
+            }
+            slot.sent = now;
+            state.queue.push_back(slot.request.clone());
+        }
+        state.heard = now;
+    }
+
+    /// Ends calls that have waited too long, and sends those again that may be. `true`: nothing
+    /// has come for so long that the connection is of no use.
+    fn look(&self, link: &Link, connected: bool) -> bool {
+        let now = link.lane.now();
+        let over = now >= link.lane.deadline().saturating_add(GRACE);
+        let spec = &link.spec;
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
+        if over {
+            state.settle_all(RpcError::Stopped, now);
+            return false;
+        }
+        let mut ended = Vec::new();
+        let mut silent = false;
+        let patience = spec.timeout.saturating_mul(u64::from(spec.retries) + 1);
+        for (xid, slot) in &mut state.slots {
+            if slot.outcome.is_some() {
+                continue;
+            }
+            if now.saturating_sub(slot.first) >= patience {
+                ended.push(*xid);
+            } else if connected && now.saturating_sub(slot.sent) >= spec.timeout {
+                if state.heard < slot.sent {
+                    silent = true;
+                    continue;
+                }
+                slot.tries += 1;
+                slot.sent = now;
+                state.queue.push_back(slot.request.clone());
+                if let Some(tally) = &link.tally {
+                    tally.sent_again(slot.target, slot.first, now);
+                }
+            }
+        }
+        for xid in ended {
+            state.settle(xid, Err(RpcError::TimedOut), now);
+        }
+        silent
+    }
+}
+
+/// Says that nobody drives the connection any more, however that came.
+struct Driven(Rc<Connection>);
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.0.driven.set(false);
+    }
+}
+
+/// A socket that connects.
+fn begin_connect(to: SocketAddr) -> Result<std::os::fd::OwnedFd, Errno> {
+    let family = match to {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&fd, &to) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
+        Err(e) => Err(e),
+    }
+}
+
+/// What the first future gives, unless the second is ready before.
+async fn first_of<T>(first: impl Future<Output = T>, second: impl Future<Output = ()>) -> Option<T> {
+    let (mut first, mut second) = (pin!(first), pin!(second));
+    poll_fn(|context| {
+        if let Poll::Ready(value) = first.as_mut().poll(context) {
+            return Poll::Ready(Some(value));
+        }
+        second.as_mut().poll(context).map(|()| None)
+    })
+    .await
+}
+
+/// A connection that stands.
+struct Carrier<'a> {
+    connection: &'a Connection,
+    link: &'a Link,
+    watch: Watch<TcpStream>,
+    watching: bool,
+    records: Records,
+    bytes: Vec<u8>,
+    tick: Option<Pin<Box<Timer>>>,
+}
+
+impl<'a> Carrier<'a> {
+    fn new(connection: &'a Connection, link: &'a Link, stream: TcpStream) -> Self {
+        Self {
+            connection,
+            link,
+            watch: lane(link).watch(stream),
+            watching: false,
+            records: Records::new(link.spec.longest),
+            bytes: vec![0; READ],
+            tick: None,
+        }
+    }
+
+    /// Carries calls until the connection breaks; returns why.
+    async fn carry(mut self) -> RpcError {
+        poll_fn(|context| match self.turn(context) {
+            Ok(()) => Poll::Pending,
+            Err(error) => Poll::Ready(error),
+        })
+        .await
+    }
+
+    /// Writes and reads what there is.
+    fn turn(&mut self, context: &mut std::task::Context<'_>) -> Result<(), RpcError> {
+        if !std::mem::replace(&mut self.watching, true) {
+            // Before the first attempt to read, so that nothing that comes after it is missed.
+            self.watch.begin().map_err(of_io)?;
+        }
+        self.connection.state.borrow_mut().helper = Some(context.waker().clone());
+        self.write()?;
+        self.read()?;
+        self.look(context)
+    }
+
+    fn look(&mut self, context: &mut std::task::Context<'_>) -> Result<(), RpcError> {
+        loop {
+            if self.connection.state.borrow().open == 0 && self.tick.is_none() {
+                return Ok(());
+            }
+            let lane = lane(self.link);
+            let tick = self
+                .tick
+                .get_or_insert_with(|| Box::pin(lane.timer(lane.now() + LOOK)));
+            if tick.as_mut().poll(context).is_pending() {
+                return Ok(());
+            }
+            self.tick = None;
+            if self.connection.look(self.link, true) {
+                return Err(RpcError::TimedOut);
+            }
+            self.write()?;
+        }
+    }
+
+    fn write(&mut self) -> Result<(), RpcError> {
+        let mut state = self.connection.state.borrow_mut();
+        let state = &mut *state;
+        while !state.queue.is_empty() {
+            let mut slices = [IoSlice::new(&[]); VECTOR];
+            let mut count = 0;
+            for (slice, request) in slices.iter_mut().zip(&state.queue) {
+                let skip = if count == 0 { state.written } else { 0 };
+                *slice = IoSlice::new(&request[skip..]);
+                count += 1;
+            }
+            let mut done = match self.watch.get().write_vectored(&slices[..count]) {
+                Ok(0) => return Err(RpcError::Connection(Errno::CONNRESET)),
+                Ok(n) => n + state.written,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => return Err(of_io(e)),
+            };
+            while let Some(first) = state.queue.front().filter(|f| done >= f.len()) {
+                done -= first.len();
+                state.queue.pop_front();
+            }
+            state.written = done;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<(), RpcError> {
+        loop {
+            let read = match self.watch.get().read(&mut self.bytes) {
+                Ok(0) => return Err(RpcError::Connection(Errno::CONNRESET)),
+                Ok(n) => n,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => return Err(of_io(e)),
+            };
+            let now = lane(self.link).now();
+            let mut state = self.connection.state.borrow_mut();
+            state.heard = now;
+            let mut strange = None;
+            let split = self.records.push(&self.bytes[..read], |record| {
+                match kind(&record) {
+                    // An answer to a call that was sent twice may come twice.
+                    Ok((xid, Kind::Reply)) => {
+                        if state.slots.get(&xid).is_some_and(|s| s.outcome.is_none()) {
+                            state.settle(xid, Ok(record.into_owned()), now);
+                        }
+                    }
+                    Ok((_, Kind::Call)) => {
+                        strange = Some(XdrError::NoSuchChoice(Kind::Call as u32));
+                    }
+                    Err(e) => strange = Some(e),
+                }
+            });
+            if split.is_err() {
+                strange = Some(XdrError::TooLong(self.link.spec.longest as u32));
+            }
+            if let Some(e) = strange {
+                return Err(RpcError::NoReply(e));
+            }
+            if read < self.bytes.len() {
+                // Whatever comes from now on wakes the helper.
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn lane(link: &Link) -> &Lane {
+    &link.lane
+}

@@ -1,0 +1,16 @@
+//! ONC RPC version 2 (RFC 5531) over TCP: messages, records, and two kinds of caller, one that
+//! blocks and one that many workers of a lane share.
+
+mod blocking;
+mod channel;
+mod connection;
+mod message;
+mod record;
+
+pub use blocking::Blocking;
+pub use channel::{Call, Channel, ChannelSpec, Link, Tally};
+pub use message::{
+    Accepted, Called, Credentials, Flavor, Kind, RpcError, Target, call, called, decode_all, kind,
+    reply, result, seal,
+};
+pub use record::{Records, TooLong};

@@ -1,0 +1,155 @@
+//! Records in a stream of bytes (RFC 5531, 11): each is one or more fragments, and four bytes
+//! before a fragment say how long it is and whether it is the record's last.
+
+use std::borrow::Cow;
+
+/// A record is longer than it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a record is longer than {0} bytes")]
+pub struct TooLong(pub usize);
+
+/// Memory of an unfinished record that is kept for the next one, in bytes.
+const KEPT: usize = 64 << 10;
+
+/// Takes records out of a stream. Memory grows by bytes that came, never by a length that was
+/// merely announced.
+#[derive(Debug)]
+pub struct Records {
+    /// Longest record, in bytes.
+    most: usize,
+    /// The mark of the fragment, as far as it has come.
+    mark: [u8; 4],
+    marked: usize,
+    /// Bytes that the fragment still has.
+    left: usize,
+    /// The fragment is the record's last.
+    last: bool,
+    /// What has come of the record.
+    partial: Vec<u8>,
+}
+
+impl Records {
+    /// Takes records of at most `most` bytes.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        Self {
+            most,
+            mark: [0; 4],
+            marked: 0,
+            left: 0,
+            last: false,
+            partial: Vec::new(),
+        }
+    }
+
+    /// Takes the next bytes of the stream; each record that ends in them is handed to `deliver`.
+    ///
+    /// # Errors
+    /// [`TooLong`], after which nothing more can be taken from the stream.
+    pub fn push(
+        &mut self,
+        mut bytes: &[u8],
+        mut deliver: impl FnMut(Cow<'_, [u8]>),
+    ) -> Result<(), TooLong> {
+        while !bytes.is_empty() {
+            if self.marked < 4 {
+                let take = bytes.len().min(4 - self.marked);
+                let (mark, rest) = bytes.split_at(take);
+                self.mark[self.marked..self.marked + take].copy_from_slice(mark);
+                self.marked += take;
+                bytes = rest;
+                if self.marked < 4 {
+                    return Ok(());
+                }
+                let mark = u32::from_be_bytes(self.mark);
+                self.last = mark >> 31 == 1;
+                self.left = (mark & !(1 << 31)) as usize;
+                if self.left > self.most - self.partial.len() {
+                    return Err(TooLong(self.most));
+                }
+            }
+            let (fragment, rest) = bytes.split_at(self.left.min(bytes.len()));
+            bytes = rest;
+            self.left -= fragment.len();
+            let ends = self.left == 0 && self.last;
+            if ends && self.partial.is_empty() {
+                deliver(Cow::Borrowed(fragment));
+            } else {
+                if self.partial.is_empty() && fragment.len() + self.left > KEPT {
+                    // A large record grows once instead of many times; what is not touched
+                    // takes no memory.
+                    self.partial.reserve_exact((fragment.len() + self.left).min(2 * KEPT));
+                }
+                self.partial.extend_from_slice(fragment);
+                if ends {
+                    let whole = std::mem::take(&mut self.partial);
+                    deliver(Cow::Owned(whole));
+                }
+            }
+            if self.left == 0 {
+                self.marked = 0;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Records as a stream, each cut into fragments of `fragment` bytes.
+    fn stream(records: &[Vec<u8>], fragment: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        for record in records {
+            let mut pieces: Vec<&[u8]> = record.chunks(fragment).collect();
+            if pieces.is_empty() {
+                pieces.push(&[]);
+            }
+            for (i, piece) in pieces.iter().enumerate() {
+                let last = u32::from(i + 1 == pieces.len()) << 31;
+                out.extend_from_slice(&(piece.len() as u32 | last).to_be_bytes());
+                out.extend_from_slice(piece);
+            }
+        }
+        out
+    }
+
+    proptest! {
+        /// However records are cut into fragments and the stream into reads, they come out.
+        #[test]
+        fn records_come_out_whole(
+            records in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..8),
+            fragment in 1usize..30,
+            read in 1usize..30,
+        ) {
+            let mut split = Records::new(40);
+            let mut out = Vec::new();
+            for bytes in stream(&records, fragment).chunks(read) {
+                split.push(bytes, |r| out.push(r.into_owned())).unwrap();
+            }
+            prop_assert_eq!(out, records);
+            prop_assert!(split.partial.is_empty() && split.marked == 0);
+        }
+
+        #[test]
+        fn any_bytes_take_bounded_memory(bytes in prop::collection::vec(any::<u8>(), 0..4000)) {
+            let mut split = Records::new(1000);
+            let _ = split.push(&bytes, |r| assert!(r.len() <= 1000));
+            prop_assert!(split.partial.capacity() <= 2 * KEPT);
+        }
+    }
+
+    #[test]
+    fn records_that_are_too_long_are_refused_before_they_come() {
+        let mut split = Records::new(100);
+        let mark = (101u32 | 1 << 31).to_be_bytes();
+        assert_eq!(split.push(&mark, |_| panic!()), Err(TooLong(100)));
+        // Nor in pieces.
+        let mut split = Records::new(100);
+        split.push(&60u32.to_be_bytes(), |_| panic!()).unwrap();
+        split.push(&[0; 60], |_| panic!()).unwrap();
+        assert_eq!(split.push(&41u32.to_be_bytes(), |_| panic!()), Err(TooLong(100)));
+    }
+}

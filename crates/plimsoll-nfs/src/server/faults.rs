@@ -1,0 +1,141 @@
+//! Faults that a server shows on purpose.
+
+use crate::v3::{Proc, Status};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What a call comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It fails with this status.
+    Status(Status),
+    /// It is carried out, and its answer never sent.
+    Swallow,
+    /// The connection is closed.
+    Close,
+    /// Something is sent that is no answer.
+    Garbage,
+}
+
+/// Which calls come to a fault: `PROCEDURE=FAULT:RATE`.
+#[derive(Debug)]
+pub struct FaultRule {
+    /// The procedure; without it all of them.
+    proc: Option<Proc>,
+    fault: Fault,
+    /// Share of the calls, 0 to 1.
+    rate: f64,
+    calls: AtomicU64,
+}
+
+impl Clone for FaultRule {
+    fn clone(&self) -> Self {
+        Self {
+            calls: AtomicU64::new(self.calls.load(Relaxed)),
+            ..*self
+        }
+    }
+}
+
+impl FaultRule {
+    /// A rule; calls come to the fault evenly, so that of n calls n times `rate` do.
+    #[must_use]
+    pub fn new(proc: Option<Proc>, fault: Fault, rate: f64) -> Self {
+        Self {
+            proc,
+            fault,
+            rate: rate.clamp(0.0, 1.0),
+            calls: AtomicU64::new(0),
+        }
+    }
+
+    /// What the next call of a procedure comes to.
+    pub fn next(&self, proc: Proc) -> Option<Fault> {
+        if self.proc.is_some_and(|p| p != proc) {
+            return None;
+        }
+        let before = self.calls.fetch_add(1, Relaxed) as f64;
+        let falls = (self.rate * (before + 1.0)).floor() > (self.rate * before).floor();
+        falls.then_some(self.fault)
+    }
+}
+
+impl FromStr for FaultRule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = "expected PROCEDURE=FAULT:RATE, such as read=stale:0.01";
+        let (proc, rest) = text.split_once('=').ok_or(form)?;
+        let (fault, rate) = rest.rsplit_once(':').ok_or(form)?;
+        let proc = match proc {
+            "all" => None,
+            name => Some(Proc::named(name).ok_or_else(|| unknown("procedure", name, procs()))?),
+        };
+        let fault = match fault {
+            "swallow" => Fault::Swallow,
+            "close" => Fault::Close,
+            "garbage" => Fault::Garbage,
+            name => match Status::named(name) {
+                Some(status) => Fault::Status(status),
+                None => return Err(unknown("fault", name, faults())),
+            },
+        };
+        let rate: f64 = rate
+            .parse()
+            .ok()
+            .filter(|r| (0.0..=1.0).contains(r))
+            .ok_or_else(|| format!("rate `{rate}` is no number from 0 to 1"))?;
+        Ok(Self::new(proc, fault, rate))
+    }
+}
+
+fn procs() -> Vec<String> {
+    let names = Proc::ALL.iter().map(|p| p.name().to_ascii_lowercase());
+    names.chain(["all".to_owned()]).collect()
+}
+
+fn faults() -> Vec<String> {
+    let short = |s: &Status| s.name().trim_start_matches("NFS3ERR_").to_ascii_lowercase();
+    let special = ["swallow", "close", "garbage"].map(str::to_owned);
+    special.into_iter().chain(Status::ALL[1..].iter().map(short)).collect()
+}
+
+fn unknown(what: &str, name: &str, known: Vec<String>) -> String {
+    let name_lower = name.to_ascii_lowercase();
+    let near = known
+        .iter()
+        .map(|k| (strsim::damerau_levenshtein(k, &name_lower), k))
+        .filter(|(distance, _)| *distance <= 2)
+        .min();
+    let hint = near.map_or(String::new(), |(_, k)| format!(", did you mean `{k}`?"));
+    format!("unknown {what} `{name}`: expected one of {}{hint}", known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_come_at_their_rate() {
+        let rule: FaultRule = "write=NFS3ERR_NOSPC:0.25".parse().unwrap();
+        let falls: Vec<_> = (0..100).map(|_| rule.next(Proc::Write)).collect();
+        assert_eq!(falls.iter().flatten().count(), 25);
+        assert_eq!(falls[3], Some(Fault::Status(Status::NoSpc)));
+        assert_eq!(rule.next(Proc::Read), None);
+        let never: FaultRule = "all=close:0".parse().unwrap();
+        assert!((0..50).all(|_| never.next(Proc::Null).is_none()));
+        let always: FaultRule = "all=swallow:1".parse().unwrap();
+        assert_eq!(always.next(Proc::Commit), Some(Fault::Swallow));
+    }
+
+    #[test]
+    fn rules_that_mean_nothing_are_refused() {
+        let says = |text: &str| text.parse::<FaultRule>().unwrap_err();
+        assert!(says("read").starts_with("expected PROCEDURE=FAULT:RATE"));
+        assert!(says("raed=io:1").contains("unknown procedure `raed`"));
+        assert!(says("raed=io:1").ends_with("did you mean `read`?"));
+        assert!(says("read=stail:1").ends_with("did you mean `stale`?"));
+        assert_eq!(says("read=io:2"), "rate `2` is no number from 0 to 1");
+        assert_eq!(says("read=io:NaN"), "rate `NaN` is no number from 0 to 1");
+    }
+}

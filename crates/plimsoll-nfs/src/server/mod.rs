@@ -1,0 +1,291 @@
+//! A file server in memory, for demonstrations and tests: NFS version 3, MOUNT and the port
+//! mapper on one port, with delays and faults as they are asked for.
+
+mod faults;
+mod service;
+mod tree;
+
+pub use faults::{Fault, FaultRule};
+pub use service::{Memory, Service, TRANSFER};
+pub use tree::{LONGEST_NAME, Listed, Tree};
+
+use crate::rpc::{Accepted, Records, called, reply, seal};
+use crate::v3;
+use crate::xdr::Decoder;
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Longest call that is taken, in bytes.
+const LONGEST: usize = TRANSFER as usize + (64 << 10);
+
+/// Bytes that are read at a time.
+const READ: usize = 256 << 10;
+
+/// How a server behaves.
+#[derive(Debug, Clone, Default)]
+pub struct Behaviour {
+    /// Time between a call and its answer. Calls do not wait for each other.
+    pub delay: Duration,
+    /// Faults; the first that a call comes to counts.
+    pub faults: Vec<FaultRule>,
+}
+
+/// What the threads of a server share.
+struct Shared {
+    service: Box<dyn Service>,
+    behaviour: Behaviour,
+    stop: AtomicBool,
+    streams: Mutex<BTreeMap<u64, TcpStream>>,
+    calls: [AtomicU64; v3::Proc::ALL.len()],
+}
+
+/// A server that runs. Dropping it stops it.
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Server {
+    /// Serves files in memory.
+    ///
+    /// # Errors
+    /// What the system says to the address.
+    pub fn start(
+        listen: SocketAddr,
+        tree: Arc<Mutex<Tree>>,
+        behaviour: Behaviour,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(listen)?;
+        let port = listener.local_addr()?.port();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let life = since.unwrap_or_default().as_nanos() as u64;
+        let memory = Memory::new(tree, port, life);
+        Self::serve(listener, memory, behaviour)
+    }
+
+    /// Has a service answer what comes to a socket.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn serve(
+        listener: TcpListener,
+        service: impl Service,
+        behaviour: Behaviour,
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            service: Box::new(service),
+            behaviour,
+            stop: AtomicBool::new(false),
+            streams: Mutex::default(),
+            calls: std::array::from_fn(|_| AtomicU64::new(0)),
+        });
+        let of_thread = shared.clone();
+        let accepting = Builder::new()
+            .name("nfs-accept".into())
+            .spawn(move || accept(&listener, &of_thread))?;
+        Ok(Self {
+            address,
+            shared,
+            accepting: Some(accepting),
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Calls of a procedure of NFS that came.
+    #[must_use]
+    pub fn calls(&self, procedure: v3::Proc) -> u64 {
+        self.shared.calls[procedure as usize].load(Relaxed)
+    }
+
+    /// Closes all connections; new ones are taken.
+    pub fn cut(&self) {
+        for stream in lock(&self.shared.streams).values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Stops: closes all connections and gives the port back.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    /// Waits until it is stopped from elsewhere, which is never unless a signal ends the program.
+    pub fn wait(mut self) {
+        if let Some(thread) = self.accepting.take() {
+            let _ = thread.join();
+        }
+    }
+
+    fn end(&mut self) {
+        self.shared.stop.store(true, Relaxed);
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
+        if let Some(thread) = self.accepting.take() {
+            let _ = thread.join();
+        }
+        self.cut();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for (number, stream) in (0..).zip(listener.incoming()) {
+        if shared.stop.load(Relaxed) {
+            return;
+        }
+        let Ok(stream) = stream else {
+            // Out of descriptors, most likely: some will come back.
+            std::thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        let Ok(second) = stream.try_clone() else {
+            continue;
+        };
+        lock(&shared.streams).insert(number, second);
+        let of_thread = shared.clone();
+        let spawned = Builder::new().name("nfs-serve".into()).spawn(move || {
+            // A client that goes, or sends what is no call, has only its own connection.
+            let _ = serve(&stream, &of_thread);
+            let _ = stream.shutdown(Shutdown::Both);
+            lock(&of_thread.streams).remove(&number);
+        });
+        if spawned.is_err() {
+            lock(&shared.streams).remove(&number);
+        }
+    }
+}
+
+/// Answers the calls of one connection.
+fn serve(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let delay = shared.behaviour.delay;
+    let late = match delay.is_zero() {
+        true => None,
+        false => Some(answer_late(stream.try_clone()?)?),
+    };
+    let mut records = Records::new(LONGEST);
+    let mut bytes = vec![0; READ];
+    let mut out = Vec::new();
+    loop {
+        let read = match stream.read(&mut bytes) {
+            Ok(0) => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let mut close = false;
+        out.clear();
+        let split = records.push(&bytes[..read], |record| {
+            close |= !shared.answer(&record, &mut out);
+        });
+        match &late {
+            _ if out.is_empty() => {}
+            Some(late) => {
+                let due = Instant::now() + delay;
+                // The thread that sends goes when the client does.
+                let _ = late.send((due, std::mem::take(&mut out)));
+            }
+            None => stream.write_all(&out)?,
+        }
+        if close || split.is_err() {
+            return Ok(());
+        }
+    }
+}
+
+/// A thread that sends answers when they are due.
+fn answer_late(mut stream: TcpStream) -> io::Result<Sender<(Instant, Vec<u8>)>> {
+    let (sender, due): (_, Receiver<(Instant, Vec<u8>)>) = channel();
+    Builder::new().name("nfs-delay".into()).spawn(move || {
+        for (due, bytes) in due {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            if stream.write_all(&bytes).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(sender)
+}
+
+impl Shared {
+    /// Appends the answer to a call; `false`: the connection is to be closed.
+    fn answer(&self, record: &[u8], out: &mut Vec<u8>) -> bool {
+        let mut args = Decoder::new(record);
+        let Ok(call) = called(&mut args) else {
+            return false;
+        };
+        let is_nfs = call.target.program == v3::PROGRAM && call.target.version == v3::VERSION;
+        let proc = v3::Proc::of(call.target.procedure).filter(|_| is_nfs);
+        let mut fault = None;
+        if let Some(proc) = proc {
+            self.calls[proc as usize].fetch_add(1, Relaxed);
+            fault = self.behaviour.faults.iter().find_map(|rule| rule.next(proc));
+        }
+        match fault {
+            Some(Fault::Close) => return false,
+            Some(Fault::Garbage) => {
+                out.extend_from_slice(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+                return true;
+            }
+            _ => {}
+        }
+        let mut answer = reply(call.xid, Accepted::Success);
+        let head = answer.len();
+        let accepted = match (fault, proc) {
+            (Some(Fault::Status(status)), Some(proc)) => {
+                fail(proc, status, &mut answer);
+                Accepted::Success
+            }
+            _ => self.service.answer(call.target, args, &mut answer),
+        };
+        answer[head - 4..head].copy_from_slice(&(accepted as u32).to_be_bytes());
+        seal(&mut answer);
+        if fault != Some(Fault::Swallow) {
+            out.extend_from_slice(&answer);
+        }
+        true
+    }
+}
+
+/// Writes the answer of a procedure that fails.
+fn fail(proc: v3::Proc, status: v3::Status, out: &mut Vec<u8>) {
+    use crate::v3::{Linked, Proc, Renamed};
+    use crate::xdr::Encode;
+    status.encode(out);
+    match proc {
+        Proc::Null | Proc::GetAttr => {}
+        Proc::Rename => Renamed::default().encode(out),
+        Proc::Link => Linked::default().encode(out),
+        Proc::SetAttr
+        | Proc::Write
+        | Proc::Create
+        | Proc::MkDir
+        | Proc::SymLink
+        | Proc::MkNod
+        | Proc::Remove
+        | Proc::RmDir
+        | Proc::Commit => v3::Change::UNKNOWN.encode(out),
+        _ => None::<v3::Attributes>.encode(out),
+    }
+}

@@ -1,0 +1,596 @@
+//! Files in memory.
+
+use crate::v3::{
+    Attributes, Device, FileType, Handle, How, SetTime, Setting, Special, Status, Time,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Longest name, in bytes.
+pub const LONGEST_NAME: usize = 255;
+
+/// Number of the file system.
+const FSID: u64 = 0x504c_494d;
+
+/// Bytes that a file takes besides its data, as they are counted against the memory.
+const NODE_BYTES: u64 = 512;
+
+/// What a node is, and what is in it.
+enum Content {
+    File(Vec<u8>),
+    Dir(Directory),
+    Link(Vec<u8>),
+    Special(FileType, Device),
+}
+
+/// Names of a directory. Each has a number, by which a listing goes on although names come and
+/// go meanwhile.
+#[derive(Default)]
+struct Directory {
+    parent: u64,
+    by_name: HashMap<Vec<u8>, (u64, u64)>,
+    by_cookie: BTreeMap<u64, Vec<u8>>,
+}
+
+struct Node {
+    content: Content,
+    mode: u32,
+    uid: u32,
+    gid: u32,
+    links: u32,
+    accessed: Time,
+    modified: Time,
+    changed: Time,
+    /// Of the CREATE that made it.
+    exclusive: Option<[u8; 8]>,
+}
+
+/// An entry of a directory that is listed.
+pub struct Listed {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Where to go on after it.
+    pub cookie: u64,
+    /// Its handle.
+    pub handle: Handle,
+    /// Its attributes.
+    pub attributes: Attributes,
+}
+
+/// Files in memory.
+pub struct Tree {
+    nodes: HashMap<u64, Node>,
+    next: u64,
+    next_cookie: u64,
+    /// Tells the handles of this tree from those of others.
+    mark: u64,
+    used: u64,
+    most: u64,
+}
+
+/// The root's number.
+const ROOT: u64 = 1;
+
+/// Cookies of `.` and `..`; those of names follow.
+const DOT: u64 = 1;
+const DOT_DOT: u64 = 2;
+
+fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let since = since.unwrap_or_default();
+    Time {
+        seconds: since.as_secs() as u32,
+        nanoseconds: since.subsec_nanos(),
+    }
+}
+
+type Done<T> = Result<T, Status>;
+
+impl Tree {
+    /// An empty root, and room for `most` bytes.
+    #[must_use]
+    pub fn new(most: u64) -> Self {
+        let mark = u64::from(std::process::id()) << 32 | u64::from(now().nanoseconds);
+        let mut tree = Self {
+            nodes: HashMap::new(),
+            next: ROOT,
+            next_cookie: DOT_DOT + 1,
+            mark,
+            used: 0,
+            most,
+        };
+        let root = Directory {
+            parent: ROOT,
+            ..Directory::default()
+        };
+        tree.add(Content::Dir(root), &Setting::NOTHING, 0o777);
+        tree
+    }
+
+    /// Handle of the root.
+    #[must_use]
+    pub fn root(&self) -> Handle {
+        self.handle(ROOT)
+    }
+
+    fn handle(&self, number: u64) -> Handle {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.mark.to_be_bytes());
+        bytes[8..].copy_from_slice(&number.to_be_bytes());
+        Handle::new(&bytes).unwrap_or_else(|| unreachable!("16 bytes are not too many"))
+    }
+
+    /// Bytes that may be taken, are taken, and nodes that there are.
+    #[must_use]
+    pub fn space(&self) -> (u64, u64, u64) {
+        (self.most, self.used, self.nodes.len() as u64)
+    }
+
+    fn number(&self, handle: &Handle) -> Done<u64> {
+        let bytes: &[u8; 16] = handle.bytes().try_into().map_err(|_| Status::BadHandle)?;
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_be_bytes(word)
+        };
+        let number = word(8);
+        match word(0) == self.mark && self.nodes.contains_key(&number) {
+            true => Ok(number),
+            false => Err(Status::Stale),
+        }
+    }
+
+    fn node(&self, handle: &Handle) -> Done<&Node> {
+        let number = self.number(handle)?;
+        self.nodes.get(&number).ok_or(Status::Stale)
+    }
+
+    fn node_mut(&mut self, number: u64) -> Done<&mut Node> {
+        self.nodes.get_mut(&number).ok_or(Status::Stale)
+    }
+
+    fn dir(&self, number: u64) -> Done<&Directory> {
+        match self.nodes.get(&number).map(|n| &n.content) {
+            Some(Content::Dir(dir)) => Ok(dir),
+            Some(_) => Err(Status::NotDir),
+            None => Err(Status::Stale),
+        }
+    }
+
+    fn dir_mut(&mut self, number: u64) -> Done<&mut Directory> {
+        let node = self.node_mut(number)?;
+        let now = now();
+        (node.modified, node.changed) = (now, now);
+        match &mut node.content {
+            Content::Dir(dir) => Ok(dir),
+            _ => Err(Status::NotDir),
+        }
+    }
+
+    /// Attributes of a node.
+    pub fn attributes(&self, handle: &Handle) -> Done<Attributes> {
+        let number = self.number(handle)?;
+        self.attributes_of(number)
+    }
+
+    fn attributes_of(&self, number: u64) -> Done<Attributes> {
+        let node = self.nodes.get(&number).ok_or(Status::Stale)?;
+        let (kind, size, device) = match &node.content {
+            Content::File(data) => (FileType::Regular, data.len() as u64, NO_DEVICE),
+            Content::Dir(dir) => {
+                let entries = dir.by_name.len() as u64 + 2;
+                (FileType::Directory, entries * 32, NO_DEVICE)
+            }
+            Content::Link(path) => (FileType::Link, path.len() as u64, NO_DEVICE),
+            Content::Special(kind, device) => (*kind, 0, *device),
+        };
+        Ok(Attributes {
+            kind,
+            mode: node.mode,
+            links: node.links,
+            uid: node.uid,
+            gid: node.gid,
+            size,
+            used: size.next_multiple_of(4096),
+            device,
+            fsid: FSID,
+            fileid: number,
+            accessed: node.accessed,
+            modified: node.modified,
+            changed: node.changed,
+        })
+    }
+
+    fn add(&mut self, content: Content, set: &Setting, mode: u32) -> u64 {
+        let now = now();
+        let number = self.next;
+        self.next += 1;
+        self.used += NODE_BYTES;
+        let node = Node {
+            links: if matches!(content, Content::Dir(_)) { 2 } else { 1 },
+            content,
+            mode: set.mode.unwrap_or(mode) & 0o7777,
+            uid: set.uid.unwrap_or(0),
+            gid: set.gid.unwrap_or(0),
+            accessed: now,
+            modified: now,
+            changed: now,
+            exclusive: None,
+        };
+        self.nodes.insert(number, node);
+        number
+    }
+
+    /// Takes memory.
+    fn reserve(&mut self, bytes: u64) -> Done<()> {
+        match self.used.checked_add(bytes) {
+            Some(used) if used <= self.most => Ok(()),
+            _ => Err(Status::NoSpc),
+        }
+    }
+
+    fn check_name(name: &[u8]) -> Done<()> {
+        match name {
+            b"" | b"." | b".." => Err(Status::Inval),
+            n if n.len() > LONGEST_NAME => Err(Status::NameTooLong),
+            n if n.iter().any(|b| matches!(b, b'/' | 0)) => Err(Status::Inval),
+            _ => Ok(()),
+        }
+    }
+
+    fn find(&self, dir: u64, name: &[u8]) -> Done<u64> {
+        let directory = self.dir(dir)?;
+        match name {
+            b"." => Ok(dir),
+            b".." => Ok(directory.parent),
+            name if name.len() > LONGEST_NAME => Err(Status::NameTooLong),
+            name => {
+                let found = directory.by_name.get(name);
+                found.map(|(number, _)| *number).ok_or(Status::NoEnt)
+            }
+        }
+    }
+
+    /// What has a name.
+    pub fn lookup(&self, dir: &Handle, name: &[u8]) -> Done<Handle> {
+        let number = self.find(self.number(dir)?, name)?;
+        Ok(self.handle(number))
+    }
+
+    fn enter(&mut self, dir: u64, name: &[u8], number: u64) -> Done<()> {
+        let cookie = self.next_cookie;
+        self.next_cookie += 1;
+        let directory = self.dir_mut(dir)?;
+        directory.by_name.insert(name.to_vec(), (number, cookie));
+        directory.by_cookie.insert(cookie, name.to_vec());
+        Ok(())
+    }
+
+    fn leave(&mut self, dir: u64, name: &[u8]) -> Done<u64> {
+        let directory = self.dir_mut(dir)?;
+        let (number, cookie) = directory.by_name.remove(name).ok_or(Status::NoEnt)?;
+        directory.by_cookie.remove(&cookie);
+        Ok(number)
+    }
+
+    fn make(&mut self, dir: &Handle, name: &[u8], content: Content, set: &Setting) -> Done<Handle> {
+        Self::check_name(name)?;
+        let parent = self.number(dir)?;
+        match self.find(parent, name) {
+            Ok(_) => return Err(Status::Exist),
+            Err(Status::NoEnt) => {}
+            Err(e) => return Err(e),
+        }
+        self.reserve(NODE_BYTES)?;
+        let mode = if matches!(content, Content::Dir(_)) { 0o755 } else { 0o644 };
+        let number = self.add(content, set, mode);
+        self.enter(parent, name, number)?;
+        Ok(self.handle(number))
+    }
+
+    /// Makes a file.
+    pub fn create(&mut self, dir: &Handle, name: &[u8], how: &How) -> Done<Handle> {
+        let nothing = Setting::NOTHING;
+        let (set, verifier) = match how {
+            How::Unchecked(set) | How::Guarded(set) => (set, None),
+            How::Exclusive(verifier) => (&nothing, Some(*verifier)),
+        };
+        match self.make(dir, name, Content::File(vec![]), set) {
+            Err(Status::Exist) => {}
+            Ok(made) => {
+                let number = self.number(&made)?;
+                self.node_mut(number)?.exclusive = verifier;
+                if let Some(size) = set.size {
+                    self.resize(number, size)?;
+                }
+                return Ok(made);
+            }
+            other => return other,
+        }
+        let there = self.lookup(dir, name)?;
+        let node = self.node(&there)?;
+        match how {
+            How::Unchecked(_) if matches!(node.content, Content::Dir(_)) => Err(Status::IsDir),
+            How::Unchecked(set) => {
+                // Of the attributes only the size is set (RFC 1813, 3.3.8).
+                if let Some(size) = set.size {
+                    let number = self.number(&there)?;
+                    self.resize(number, size)?;
+                }
+                Ok(there)
+            }
+            How::Exclusive(verifier) if node.exclusive == Some(*verifier) => Ok(there),
+            _ => Err(Status::Exist),
+        }
+    }
+
+    /// Makes a directory.
+    pub fn make_dir(&mut self, dir: &Handle, name: &[u8], set: &Setting) -> Done<Handle> {
+        let parent = self.number(dir)?;
+        let directory = Directory {
+            parent,
+            ..Directory::default()
+        };
+        let made = self.make(dir, name, Content::Dir(directory), set)?;
+        self.node_mut(parent)?.links += 1;
+        Ok(made)
+    }
+
+    /// Makes a symbolic link.
+    pub fn make_link(
+        &mut self,
+        dir: &Handle,
+        name: &[u8],
+        set: &Setting,
+        to: &[u8],
+    ) -> Done<Handle> {
+        self.make(dir, name, Content::Link(to.to_vec()), set)
+    }
+
+    /// Makes a device, socket or pipe.
+    pub fn make_special(&mut self, dir: &Handle, name: &[u8], what: &Special) -> Done<Handle> {
+        match what {
+            Special::Device(kind, set, device) => {
+                self.make(dir, name, Content::Special(*kind, *device), set)
+            }
+            Special::Pipe(kind, set) => {
+                self.make(dir, name, Content::Special(*kind, NO_DEVICE), set)
+            }
+            Special::Other(_) => Err(Status::BadType),
+        }
+    }
+
+    /// Gives a file another name.
+    pub fn link(&mut self, file: &Handle, dir: &Handle, name: &[u8]) -> Done<()> {
+        Self::check_name(name)?;
+        let (number, parent) = (self.number(file)?, self.number(dir)?);
+        if matches!(self.node(file)?.content, Content::Dir(_)) {
+            return Err(Status::IsDir);
+        }
+        if self.find(parent, name).is_ok() {
+            return Err(Status::Exist);
+        }
+        self.enter(parent, name, number)?;
+        let node = self.node_mut(number)?;
+        node.links += 1;
+        node.changed = now();
+        Ok(())
+    }
+
+    /// Takes a link away; what has none left goes.
+    fn unlink(&mut self, number: u64) {
+        if let Some(node) = self.nodes.get_mut(&number) {
+            node.links -= 1;
+            node.changed = now();
+            if node.links == 0 {
+                let data = match &node.content {
+                    Content::File(data) => data.len() as u64,
+                    _ => 0,
+                };
+                self.used -= NODE_BYTES + data;
+                self.nodes.remove(&number);
+            }
+        }
+    }
+
+    /// Removes a name that is no directory's.
+    pub fn remove(&mut self, dir: &Handle, name: &[u8]) -> Done<()> {
+        Self::check_name(name)?;
+        let parent = self.number(dir)?;
+        let number = self.find(parent, name)?;
+        if self.dir(number).is_ok() {
+            return Err(Status::IsDir);
+        }
+        self.leave(parent, name)?;
+        self.unlink(number);
+        Ok(())
+    }
+
+    /// Removes an empty directory.
+    pub fn remove_dir(&mut self, dir: &Handle, name: &[u8]) -> Done<()> {
+        Self::check_name(name)?;
+        let parent = self.number(dir)?;
+        let number = self.find(parent, name)?;
+        if !self.dir(number)?.by_name.is_empty() {
+            return Err(Status::NotEmpty);
+        }
+        self.leave(parent, name)?;
+        self.drop_dir(parent, number);
+        Ok(())
+    }
+
+    fn drop_dir(&mut self, parent: u64, number: u64) {
+        self.nodes.remove(&number);
+        self.used -= NODE_BYTES;
+        if let Some(node) = self.nodes.get_mut(&parent) {
+            node.links -= 1;
+        }
+    }
+
+    /// Renames; what has the new name already is replaced.
+    pub fn rename(
+        &mut self,
+        from: (&Handle, &[u8]),
+        to: (&Handle, &[u8]),
+    ) -> Done<()> {
+        Self::check_name(from.1)?;
+        Self::check_name(to.1)?;
+        let (old, new) = (self.number(from.0)?, self.number(to.0)?);
+        let number = self.find(old, from.1)?;
+        let is_dir = self.dir(number).is_ok();
+        if is_dir && self.is_below(new, number) {
+            return Err(Status::Inval);
+        }
+        match self.find(new, to.1) {
+            Ok(there) if there == number => return Ok(()),
+            Ok(there) => match (is_dir, self.dir(there)) {
+                (true, Err(_)) => return Err(Status::NotDir),
+                (false, Ok(_)) => return Err(Status::IsDir),
+                (true, Ok(dir)) if !dir.by_name.is_empty() => return Err(Status::NotEmpty),
+                (true, Ok(_)) => {
+                    self.leave(new, to.1)?;
+                    self.drop_dir(new, there);
+                }
+                (false, Err(_)) => {
+                    self.leave(new, to.1)?;
+                    self.unlink(there);
+                }
+            },
+            Err(Status::NoEnt) => {}
+            Err(e) => return Err(e),
+        }
+        self.leave(old, from.1)?;
+        self.enter(new, to.1, number)?;
+        if is_dir {
+            self.dir_mut(number)?.parent = new;
+            self.node_mut(old)?.links -= 1;
+            self.node_mut(new)?.links += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether a directory is another one or lies below it.
+    fn is_below(&self, mut dir: u64, above: u64) -> bool {
+        loop {
+            match self.dir(dir) {
+                _ if dir == above => return true,
+                Ok(d) if d.parent != dir => dir = d.parent,
+                _ => return false,
+            }
+        }
+    }
+
+    fn resize(&mut self, number: u64, size: u64) -> Done<()> {
+        let old = match &self.node_mut(number)?.content {
+            Content::File(data) => data.len() as u64,
+            Content::Dir(_) => return Err(Status::IsDir),
+            _ => return Err(Status::Inval),
+        };
+        self.reserve(size.saturating_sub(old))?;
+        let node = self.node_mut(number)?;
+        if let Content::File(data) = &mut node.content {
+            data.resize(size as usize, 0);
+            let now = now();
+            (node.modified, node.changed) = (now, now);
+        }
+        self.used = self.used - old + size;
+        Ok(())
+    }
+
+    /// Sets attributes.
+    pub fn set(&mut self, handle: &Handle, set: &Setting, guard: Option<Time>) -> Done<()> {
+        let number = self.number(handle)?;
+        if guard.is_some_and(|g| self.nodes[&number].changed != g) {
+            return Err(Status::NotSync);
+        }
+        if let Some(size) = set.size {
+            self.resize(number, size)?;
+        }
+        let now = now();
+        let node = self.node_mut(number)?;
+        node.mode = set.mode.unwrap_or(node.mode) & 0o7777;
+        node.uid = set.uid.unwrap_or(node.uid);
+        node.gid = set.gid.unwrap_or(node.gid);
+        for (time, how) in [
+            (&mut node.accessed, set.accessed),
+            (&mut node.modified, set.modified),
+        ] {
+            match how {
+                SetTime::Keep => {}
+                SetTime::Server => *time = now,
+                SetTime::To(given) => *time = given,
+            }
+        }
+        node.changed = now;
+        Ok(())
+    }
+
+    /// Data of a file, and whether it ends there.
+    pub fn read(&self, file: &Handle, offset: u64, count: u32) -> Done<(&[u8], bool)> {
+        let data = match &self.node(file)?.content {
+            Content::File(data) => data,
+            Content::Dir(_) => return Err(Status::IsDir),
+            _ => return Err(Status::Inval),
+        };
+        let begin = usize::try_from(offset).map_or(data.len(), |o| o.min(data.len()));
+        let end = data.len().min(begin + count as usize);
+        Ok((&data[begin..end], end == data.len()))
+    }
+
+    /// Writes to a file.
+    pub fn write(&mut self, file: &Handle, offset: u64, bytes: &[u8]) -> Done<()> {
+        let number = self.number(file)?;
+        let end = offset.checked_add(bytes.len() as u64).ok_or(Status::FBig)?;
+        let size = self.attributes_of(number)?.size;
+        if end > size || !matches!(self.nodes[&number].content, Content::File(_)) {
+            self.resize(number, end.max(size))?;
+        }
+        let node = self.node_mut(number)?;
+        let now = now();
+        (node.modified, node.changed) = (now, now);
+        if let Content::File(data) = &mut node.content {
+            let begin = offset as usize;
+            data[begin..begin + bytes.len()].copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// The path in a symbolic link.
+    pub fn link_text(&self, link: &Handle) -> Done<&[u8]> {
+        match &self.node(link)?.content {
+            Content::Link(path) => Ok(path),
+            _ => Err(Status::Inval),
+        }
+    }
+
+    /// Entries of a directory after a cookie, `.` and `..` first; as long as `more` takes them.
+    pub fn list(
+        &self,
+        dir: &Handle,
+        after: u64,
+        mut more: impl FnMut(Listed) -> bool,
+    ) -> Done<bool> {
+        let number = self.number(dir)?;
+        let directory = self.dir(number)?;
+        let dots = [(DOT, &b"."[..], number), (DOT_DOT, b"..", directory.parent)];
+        let names = directory.by_cookie.range(after.max(DOT_DOT).saturating_add(1)..);
+        let names = names.map(|(cookie, name)| {
+            let (number, _) = directory.by_name[name];
+            (*cookie, &name[..], number)
+        });
+        for (cookie, name, number) in dots.into_iter().filter(|d| d.0 > after).chain(names) {
+            let listed = Listed {
+                name: name.to_vec(),
+                cookie,
+                handle: self.handle(number),
+                attributes: self.attributes_of(number)?,
+            };
+            if !more(listed) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+const NO_DEVICE: Device = Device { major: 0, minor: 0 };

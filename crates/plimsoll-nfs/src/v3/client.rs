@@ -1,0 +1,185 @@
+//! Calling procedures of version 3.
+
+use super::procedures::{PROGRAM, Proc, Procedure, Reply, VERSION};
+use super::types::Status;
+use crate::rpc::{Blocking, Call, Channel, Credentials, RpcError, Target, decode_all, result};
+use plimsoll_measure::Nanos;
+use rustix::io::Errno;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+/// Why a procedure did not succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NfsError {
+    /// There is no answer, or none that is one.
+    #[error("{0}")]
+    Rpc(#[from] RpcError),
+    /// The server says why.
+    #[error("{0}")]
+    Status(Status),
+}
+
+impl NfsError {
+    /// A word for statistics, such as `NFS3ERR_STALE`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rpc(e) => e.name(),
+            Self::Status(status) => status.name(),
+        }
+    }
+
+    /// The error number of the system that says it best. Statuses without one have the numbers
+    /// by which the Linux kernel knows them, 521 to 528.
+    #[must_use]
+    pub fn errno(self) -> Errno {
+        let status = match self {
+            Self::Rpc(e) => return e.errno(),
+            Self::Status(status) => status,
+        };
+        match status {
+            Status::Ok => Errno::IO,
+            Status::Perm => Errno::PERM,
+            Status::NoEnt => Errno::NOENT,
+            Status::Io => Errno::IO,
+            Status::NxIo => Errno::NXIO,
+            Status::Acces => Errno::ACCESS,
+            Status::Exist => Errno::EXIST,
+            Status::XDev => Errno::XDEV,
+            Status::NoDev => Errno::NODEV,
+            Status::NotDir => Errno::NOTDIR,
+            Status::IsDir => Errno::ISDIR,
+            Status::Inval => Errno::INVAL,
+            Status::FBig => Errno::FBIG,
+            Status::NoSpc => Errno::NOSPC,
+            Status::RoFs => Errno::ROFS,
+            Status::MLink => Errno::MLINK,
+            Status::NameTooLong => Errno::NAMETOOLONG,
+            Status::NotEmpty => Errno::NOTEMPTY,
+            Status::DQuot => Errno::DQUOT,
+            Status::Stale => Errno::STALE,
+            Status::Remote => Errno::REMOTE,
+            Status::BadHandle => Errno::from_raw_os_error(521),
+            Status::NotSync => Errno::from_raw_os_error(522),
+            Status::BadCookie => Errno::from_raw_os_error(523),
+            Status::NotSupp => Errno::OPNOTSUPP,
+            Status::TooSmall => Errno::from_raw_os_error(525),
+            Status::ServerFault => Errno::from_raw_os_error(526),
+            Status::BadType => Errno::from_raw_os_error(527),
+            Status::Jukebox => Errno::from_raw_os_error(528),
+        }
+    }
+}
+
+/// Is told of each procedure that was called.
+pub trait Observe {
+    /// The answer came.
+    fn done(&self, procedure: Proc, start: Nanos, end: Nanos, outcome: Result<(), NfsError>);
+}
+
+/// The head of a call of a procedure.
+fn target(procedure: Proc) -> Target {
+    Target {
+        program: PROGRAM,
+        version: VERSION,
+        procedure: procedure as u32,
+    }
+}
+
+/// What a procedure gave, taken out of the message by `take`.
+fn read<P: Procedure, R>(
+    message: &[u8],
+    take: impl FnOnce(P::Done<'_>) -> R,
+) -> Result<R, NfsError> {
+    match decode_all::<Reply<'_, P>>(result(message)?)? {
+        Reply::Done(done) => Ok(take(done)),
+        Reply::Failed(status, _) => Err(NfsError::Status(status)),
+    }
+}
+
+/// Calls procedures for the workers of a lane. Cheap to clone.
+#[derive(Clone)]
+pub struct Client {
+    channel: Channel,
+    observe: Option<Rc<dyn Observe>>,
+}
+
+impl Client {
+    /// Calls through a channel.
+    #[must_use]
+    pub fn new(channel: Channel, observe: Option<Rc<dyn Observe>>) -> Self {
+        Self { channel, observe }
+    }
+
+    /// Calls a procedure; `take` is given what it gave if it succeeded.
+    ///
+    /// # Errors
+    /// See [`NfsError`].
+    pub async fn call<P: Procedure, R>(
+        &self,
+        args: &P::Args<'_>,
+        take: impl FnOnce(P::Done<'_>) -> R,
+    ) -> Result<R, NfsError> {
+        self.send::<P>(args).done(take).await
+    }
+
+    /// Sends a call of a procedure; several may be sent before the first is waited for.
+    #[must_use]
+    pub fn send<P: Procedure>(&self, args: &P::Args<'_>) -> Sent<P> {
+        Sent {
+            call: self.channel.call(target(P::PROC), args),
+            observe: self.observe.clone(),
+            of: PhantomData,
+        }
+    }
+}
+
+/// A procedure that was called.
+pub struct Sent<P> {
+    call: Call,
+    observe: Option<Rc<dyn Observe>>,
+    of: PhantomData<fn(P)>,
+}
+
+impl<P: Procedure> Sent<P> {
+    /// Waits for the answer; `take` is given what the procedure gave if it succeeded.
+    ///
+    /// # Errors
+    /// See [`NfsError`].
+    pub async fn done<R>(mut self, take: impl FnOnce(P::Done<'_>) -> R) -> Result<R, NfsError> {
+        let (reply, end) = (&mut self.call).await;
+        self.taken(reply, end, take)
+    }
+
+    /// What came of the call, which has been awaited.
+    fn taken<R>(
+        &self,
+        reply: Result<Vec<u8>, RpcError>,
+        end: Nanos,
+        take: impl FnOnce(P::Done<'_>) -> R,
+    ) -> Result<R, NfsError> {
+        let outcome = match &reply {
+            Ok(message) => read::<P, R>(message, take),
+            Err(e) => Err(NfsError::Rpc(*e)),
+        };
+        if let Some(observe) = &self.observe {
+            let how = outcome.as_ref().map(|_| ()).map_err(|e| *e);
+            observe.done(P::PROC, self.call.start, end, how);
+        }
+        outcome
+    }
+}
+
+/// Calls a procedure and blocks until its answer has come.
+///
+/// # Errors
+/// See [`NfsError`].
+pub fn call_blocking<P: Procedure, R>(
+    caller: &mut Blocking,
+    who: &Credentials,
+    args: &P::Args<'_>,
+    take: impl FnOnce(P::Done<'_>) -> R,
+) -> Result<R, NfsError> {
+    let message = caller.call(target(P::PROC), who, args)?;
+    read::<P, R>(&message, take)
+}

@@ -1,0 +1,222 @@
+//! What the sessions of a lane share: connections and handles of directories.
+
+use super::Config;
+use crate::error::OpError;
+use crate::session::{RpcRows, SessionSpec};
+use plimsoll_lane::Lane;
+use plimsoll_measure::Nanos;
+use plimsoll_nfs::rpc::{self, Channel};
+use plimsoll_nfs::v3::{
+    Client, Entry, FileType, GetAttr, Handle, Lookup, Name, NfsError, Observe, Proc, Status,
+};
+use rustix::io::Errno;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Directories whose handles are kept; above that all are forgotten and found anew.
+const MOST_DIRS: usize = 1 << 18;
+
+/// What the sessions of a lane share.
+pub(super) struct Local {
+    pub(super) lane: Lane,
+    pub(super) client: Client,
+    pub(super) config: Arc<Config>,
+    /// Handles of directories by their path in the work directory.
+    dirs: RefCell<HashMap<Box<[u8]>, Handle>>,
+}
+
+impl Local {
+    pub(super) fn new(lane: &Lane, config: &Arc<Config>, spec: &SessionSpec) -> Rc<Self> {
+        let rows = spec.rpc.clone().map(|rows| Rc::new(Recorded::of(&rows)));
+        let tally = rows.clone().map(|r| -> Rc<dyn rpc::Tally> { r });
+        let observe = rows.map(|r| -> Rc<dyn Observe> { r });
+        let channel = Channel::new(lane, config.channel.clone(), tally);
+        Rc::new(Self {
+            lane: lane.clone(),
+            client: Client::new(channel, observe),
+            config: config.clone(),
+            dirs: RefCell::default(),
+        })
+    }
+
+    /// The handle of a directory of the work directory. A component that is no directory, a
+    /// symbolic link also, is none.
+    pub(super) async fn walk(&self, path: &[u8]) -> Result<Handle, NfsError> {
+        if path.is_empty() {
+            return Ok(self.config.root);
+        }
+        let known = self.dirs.borrow().get(path).copied();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let ends = path.iter().enumerate().rev().filter(|(_, b)| **b == b'/');
+        let known = ends
+            .map(|(end, _)| end)
+            .find_map(|end| Some((end + 1, *self.dirs.borrow().get(&path[..end])?)));
+        let (mut begin, mut at) = known.unwrap_or((0, self.config.root));
+        while begin < path.len() {
+            let rest = &path[begin..];
+            let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
+            let name = &rest[..end];
+            if !name.is_empty() {
+                at = self.step(at, name).await?;
+                self.remember(&path[..begin + end], at);
+            }
+            begin += end + 1;
+        }
+        Ok(at)
+    }
+
+    async fn step(&self, dir: Handle, name: &[u8]) -> Result<Handle, NfsError> {
+        let entry = Entry {
+            dir,
+            name: Name(name),
+        };
+        let found = self.client.call::<Lookup, _>(&entry, |f| f).await?;
+        let kind = match found.attributes {
+            Some(attributes) => attributes.kind,
+            None => {
+                let object = &found.object;
+                self.client.call::<GetAttr, _>(object, |a| a.kind).await?
+            }
+        };
+        match kind {
+            FileType::Directory => Ok(found.object),
+            _ => Err(NfsError::Status(Status::NotDir)),
+        }
+    }
+
+    fn remember(&self, path: &[u8], dir: Handle) {
+        let mut dirs = self.dirs.borrow_mut();
+        if dirs.len() >= MOST_DIRS {
+            dirs.clear();
+        }
+        dirs.insert(path.into(), dir);
+    }
+
+    /// A directory is not what it was: it and what is below it are found anew.
+    pub(super) fn forget(&self, path: &[u8]) {
+        let mut dirs = self.dirs.borrow_mut();
+        if dirs.remove(path).is_some() {
+            let below = |p: &[u8]| p.strip_prefix(path).is_some_and(|r| r.first() == Some(&b'/'));
+            dirs.retain(|p, _| !below(p));
+        }
+    }
+
+    /// Does something to a name in a directory. A directory whose handle was kept and has become
+    /// stale is looked for once more.
+    pub(super) async fn with_entry<R>(
+        &self,
+        path: &[u8],
+        work: impl AsyncFn(Entry<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, OpError> {
+        let (dir, name) = split(path);
+        let name = Name(name);
+        let done = match self.walk(dir).await {
+            Ok(handle) => work(Entry { dir: handle, name }).await,
+            Err(e) => Err(e),
+        };
+        let done = match done {
+            Err(NfsError::Status(Status::Stale)) if !dir.is_empty() => {
+                let mut at = dir;
+                while !at.is_empty() {
+                    self.forget(at);
+                    at = split(at).0;
+                }
+                match self.walk(dir).await {
+                    Ok(handle) => work(Entry { dir: handle, name }).await,
+                    Err(e) => Err(e),
+                }
+            }
+            done => done,
+        };
+        done.map_err(super::of_nfs)
+    }
+
+    /// The handle of what a path names, itself if that is a symbolic link.
+    pub(super) async fn object(&self, path: &[u8]) -> Result<Handle, OpError> {
+        if path.is_empty() {
+            return Ok(self.config.root);
+        }
+        self.with_entry(path, async |entry| {
+            self.client.call::<Lookup, _>(&entry, |f| f.object).await
+        })
+        .await
+    }
+}
+
+/// A path's directory and the name in it.
+pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|b| *b == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
+}
+
+/// Checks that a path stays in the work directory: its names come from plans, which make sure of
+/// it too.
+pub(super) fn check(path: &[u8]) -> Result<(), OpError> {
+    match path.split(|b| *b == b'/').any(|name| name == b"..") {
+        true => Err(OpError(Errno::INVAL)),
+        false => Ok(()),
+    }
+}
+
+/// Writes down what calls did, in the rows of the results.
+struct Recorded {
+    rows: RpcRows,
+    procedures: Vec<Option<u32>>,
+    sent_again: Option<u32>,
+    connected_again: Option<u32>,
+}
+
+impl Recorded {
+    fn of(rows: &RpcRows) -> Self {
+        Self {
+            procedures: Proc::ALL.iter().map(|p| rows.row(p.name())).collect(),
+            sent_again: rows.row(SENT_AGAIN),
+            connected_again: rows.row(CONNECTED_AGAIN),
+            rows: rows.clone(),
+        }
+    }
+}
+
+/// Row of calls that were sent again, timed from when they were first sent.
+const SENT_AGAIN: &str = "sent again";
+
+/// Row of connections that were made anew, timed from when they broke.
+const CONNECTED_AGAIN: &str = "connected again";
+
+/// Names of all rows.
+pub(crate) fn row_names() -> Vec<&'static str> {
+    let procedures = Proc::ALL.iter().map(|p| p.name());
+    procedures.chain([SENT_AGAIN, CONNECTED_AGAIN]).collect()
+}
+
+impl Observe for Recorded {
+    fn done(&self, procedure: Proc, start: Nanos, end: Nanos, outcome: Result<(), NfsError>) {
+        let Some(row) = self.procedures[procedure as usize] else {
+            return;
+        };
+        match outcome {
+            Ok(()) => self.rows.recorder.record(row, start, end, None, 0),
+            Err(e) => self.rows.recorder.record_error(row, end, e.name()),
+        }
+    }
+}
+
+impl rpc::Tally for Recorded {
+    fn sent_again(&self, _: rpc::Target, first: Nanos, now: Nanos) {
+        if let Some(row) = self.sent_again {
+            self.rows.recorder.record(row, first, now, None, 0);
+        }
+    }
+
+    fn connected_again(&self, since: Nanos, now: Nanos) {
+        if let Some(row) = self.connected_again {
+            self.rows.recorder.record(row, since, now, None, 0);
+        }
+    }
+}

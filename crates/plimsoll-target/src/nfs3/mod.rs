@@ -1,0 +1,424 @@
+//! Files of a server, by NFS version 3 and without a client of the kernel.
+//!
+//! Every operation goes to the server: nothing is cached but the handles of directories, which
+//! a path leads through. What an operation of a workload becomes is in `session`.
+
+mod local;
+mod data;
+mod names;
+mod session;
+mod url;
+
+use crate::error::OpError;
+use crate::registry::{Purpose, TargetError};
+use crate::session::{SessionSpec, Space, Target};
+use local::Local;
+pub(crate) use local::row_names;
+use plimsoll_lane::{Lane, LaneKind};
+use plimsoll_nfs::mount;
+use plimsoll_nfs::portmap;
+use plimsoll_nfs::rpc::{Blocking, ChannelSpec, Credentials, RpcError};
+use plimsoll_nfs::v3::{
+    self, Access, AccessArgs, Entry, FileType, FsInfo, FsInfoDone, FsStat, Handle, Lookup, MkDir,
+    MkDirArgs, Name, NfsError, RmDir, Setting, Status, access, call_blocking,
+};
+use plimsoll_plan::{OpKind, WorkPlace};
+use rustix::io::Errno;
+use session::NfsSession;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::{Component, Path};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use url::{CreateMode, SCHEME, Url};
+
+/// Port of NFS where no port mapper says another (RFC 1813, 2.1).
+const NFS_PORT: u16 = 2049;
+
+/// Most bytes of a transfer, if neither side asks for less.
+const TRANSFER: u32 = 1 << 20;
+
+/// Bytes of a reply around the data of a READ, and a little more.
+const AROUND_DATA: usize = 4 << 10;
+
+/// Smallest longest reply that is taken, in bytes: a server may give more of a directory than it
+/// was asked for.
+const LEAST_LONGEST: usize = 2 << 20;
+
+/// Permissions of what is made.
+const FILE_MODE: u32 = 0o644;
+const DIR_MODE: u32 = 0o755;
+
+/// What sessions of all lanes are made with.
+pub(crate) struct Config {
+    channel: ChannelSpec,
+    /// The work directory; of one that is missing, the directory that would hold it.
+    root: Handle,
+    read_size: u32,
+    write_size: u32,
+    list_size: u32,
+    create: CreateMode,
+}
+
+/// A work directory below an export.
+pub(crate) struct Nfs3 {
+    config: Arc<Config>,
+    said: String,
+    /// Where the work directory is to be, for making and removing it.
+    parent: Option<(Handle, Vec<u8>)>,
+    exists: bool,
+    made: bool,
+    caller: Mutex<Caller>,
+}
+
+/// A connection for questions besides the load.
+struct Caller {
+    address: SocketAddr,
+    who: Credentials,
+    patience: Duration,
+    connection: Option<Blocking>,
+}
+
+impl Caller {
+    fn call<P: v3::Procedure, R>(
+        &mut self,
+        args: &P::Args<'_>,
+        take: impl FnOnce(P::Done<'_>) -> R,
+    ) -> Result<R, NfsError> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Blocking::connect(self.address, self.patience)?,
+        };
+        let done = call_blocking::<P, R>(&mut connection, &self.who, args, take);
+        // A connection that broke is made anew for the next call.
+        if !matches!(done, Err(NfsError::Rpc(_))) {
+            self.connection = Some(connection);
+        }
+        done
+    }
+}
+
+fn of_nfs(e: NfsError) -> OpError {
+    OpError(e.errno())
+}
+
+/// Why there is no connection to a server.
+fn no_connection(what: &str, at: SocketAddr, e: &RpcError) -> TargetError {
+    let hint = match e {
+        RpcError::Connection(Errno::CONNREFUSED) => ": nothing listens there",
+        RpcError::NoReply(_) | RpcError::BadResult(_) => ": is this its port?",
+        _ => "",
+    };
+    TargetError::Option {
+        target: SCHEME,
+        reason: format!("{what} at {at}: {e}{hint}"),
+    }
+}
+
+impl Nfs3 {
+    /// Mounts the export and finds the work directory, of which the last component is made if
+    /// it is missing.
+    pub(crate) fn connect(
+        url: &str,
+        place: &WorkPlace,
+        purpose: Purpose,
+    ) -> Result<Self, TargetError> {
+        let url = Url::parse(url)?;
+        let host = resolve(&url)?;
+        let who = credentials(&url);
+        let (nfs, mount_at) = ports(&url, host)?;
+        let export = mounted(&url, &who, mount_at)?;
+        let mut caller = Caller {
+            address: nfs,
+            who: who.clone(),
+            patience: url.timeout,
+            connection: None,
+        };
+        let info = caller.call::<FsInfo, _>(&export, |i| i);
+        let info = info.map_err(|e| match e {
+            NfsError::Rpc(e) => no_connection("NFS version 3", nfs, &e),
+            NfsError::Status(status) => TargetError::Option {
+                target: SCHEME,
+                reason: format!("the export `{}` cannot be used: {status}", url.export),
+            },
+        })?;
+        let found = Work::find(&mut caller, export, &place.dir, purpose)?;
+        let sizes = Sizes::of(&url, &info);
+        let config = Config {
+            channel: ChannelSpec {
+                address: nfs,
+                who,
+                connections: url.connections,
+                timeout: url.timeout.as_nanos() as u64,
+                retries: url.retries,
+                longest: (sizes.read as usize + AROUND_DATA).max(LEAST_LONGEST),
+            },
+            root: found.dir,
+            read_size: sizes.read,
+            write_size: sizes.write,
+            list_size: sizes.list,
+            create: url.create,
+        };
+        let said = format!(
+            "{SCHEME}, {nfs}, export {}, work directory {}, rsize {}, wsize {}, nconnect {}",
+            url.export,
+            place.dir.display(),
+            sizes.read,
+            sizes.write,
+            url.connections
+        );
+        Ok(Self {
+            config: Arc::new(config),
+            said,
+            parent: found.parent,
+            exists: found.exists,
+            made: found.made,
+            caller: Mutex::new(caller),
+        })
+    }
+
+    fn caller(&self) -> MutexGuard<'_, Caller> {
+        self.caller.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn resolve(url: &Url) -> Result<IpAddr, TargetError> {
+    let found = (&*url.host, 0).to_socket_addrs();
+    let reason = match found.map(|mut all| all.next()) {
+        Ok(Some(address)) => return Ok(address.ip()),
+        Ok(None) => format!("host `{}` has no address", url.host),
+        Err(e) => format!("host `{}` cannot be found: {e}", url.host),
+    };
+    Err(TargetError::Option {
+        target: SCHEME,
+        reason,
+    })
+}
+
+fn credentials(url: &Url) -> Credentials {
+    let uname = rustix::system::uname();
+    let uid = url.uid.unwrap_or_else(|| rustix::process::geteuid().as_raw());
+    let gid = url.gid.unwrap_or_else(|| rustix::process::getegid().as_raw());
+    Credentials::sys(&uname.nodename().to_string_lossy(), uid, gid)
+}
+
+/// Where NFS and MOUNT listen: as the URL says, or else as the port mapper does.
+fn ports(url: &Url, host: IpAddr) -> Result<(SocketAddr, SocketAddr), TargetError> {
+    let ask = |program, version| portmap::port_of(host, program, version, url.timeout);
+    let nfs = match url.port {
+        Some(port) => port,
+        // A server of which nothing can be asked listens where all do.
+        None => ask(v3::PROGRAM, v3::VERSION).ok().flatten().unwrap_or(NFS_PORT),
+    };
+    let mount_port = match url.mount_port {
+        Some(port) => port,
+        None => {
+            let reason = match ask(mount::PROGRAM, mount::VERSION) {
+                Ok(Some(port)) => return Ok((at(host, nfs), at(host, port))),
+                Ok(None) => "the server's port mapper knows no MOUNT version 3".to_owned(),
+                Err(e) => format!("the port mapper at {}: {e}", at(host, portmap::PORT)),
+            };
+            return Err(TargetError::Option {
+                target: SCHEME,
+                reason: format!("{reason}; mountport= gives the port of MOUNT"),
+            });
+        }
+    };
+    Ok((at(host, nfs), at(host, mount_port)))
+}
+
+fn at(host: IpAddr, port: u16) -> SocketAddr {
+    SocketAddr::new(host, port)
+}
+
+/// The root of the export.
+fn mounted(url: &Url, who: &Credentials, to: SocketAddr) -> Result<Handle, TargetError> {
+    let failed = |e: &RpcError| no_connection("MOUNT version 3", to, e);
+    let mut caller = Blocking::connect(to, url.timeout).map_err(|e| failed(&e))?;
+    mount::mount(&mut caller, who, url.export.as_bytes()).map_err(|e| match e {
+        mount::MountError::Rpc(e) => failed(&e),
+        e => TargetError::Option {
+            target: SCHEME,
+            reason: format!("export `{}` of {}: {e}", url.export, url.host),
+        },
+    })
+}
+
+/// Bytes of transfers: the smaller of what both sides want.
+struct Sizes {
+    read: u32,
+    write: u32,
+    list: u32,
+}
+
+impl Sizes {
+    fn of(url: &Url, info: &FsInfoDone) -> Self {
+        // A server that says nothing takes what every one does.
+        let most = |said: u32| if said == 0 { 8192 } else { said };
+        Self {
+            read: url.read_size.unwrap_or(TRANSFER).min(most(info.read_max)),
+            write: url.write_size.unwrap_or(TRANSFER).min(most(info.write_max)),
+            list: most(info.dir_preferred).clamp(4 << 10, 64 << 10),
+        }
+    }
+}
+
+/// The work directory as it was found.
+struct Work {
+    dir: Handle,
+    parent: Option<(Handle, Vec<u8>)>,
+    exists: bool,
+    made: bool,
+}
+
+impl Work {
+    /// Goes from the export's root to the work directory.
+    fn find(
+        caller: &mut Caller,
+        export: Handle,
+        dir: &Path,
+        purpose: Purpose,
+    ) -> Result<Self, TargetError> {
+        use std::os::unix::ffi::OsStrExt;
+        let failed = |path: &Path, e| TargetError::Place {
+            path: path.into(),
+            error: of_nfs(e),
+        };
+        let mut work = Self {
+            dir: export,
+            parent: None,
+            exists: true,
+            made: false,
+        };
+        let mut path = std::path::PathBuf::from("/");
+        let mut components = dir.components().peekable();
+        while let Some(component) = components.next() {
+            let name = match component {
+                Component::Normal(name) => name.as_bytes(),
+                Component::RootDir | Component::CurDir => continue,
+                Component::ParentDir | Component::Prefix(_) => {
+                    return Err(failed(dir, NfsError::Status(Status::Inval)));
+                }
+            };
+            let last = components.peek().is_none();
+            let holder = path.clone();
+            path.push(component);
+            let entry = Entry {
+                dir: work.dir,
+                name: Name(name),
+            };
+            let found = match caller.call::<Lookup, _>(&entry, |f| (f.object, f.attributes)) {
+                Ok(found) => found,
+                Err(NfsError::Status(Status::NoEnt)) if !last => {
+                    return Err(TargetError::NoParent(path));
+                }
+                Err(NfsError::Status(Status::NoEnt)) if purpose == Purpose::Look => {
+                    work.exists = false;
+                    return Ok(work);
+                }
+                Err(NfsError::Status(Status::NoEnt)) => {
+                    work.made = true;
+                    make(caller, entry).map_err(|e| failed(&path, e))?
+                }
+                Err(NfsError::Status(Status::NotDir)) => return Err(TargetError::NotDir(holder)),
+                Err(e) => return Err(failed(&path, e)),
+            };
+            let attributes = match found.1 {
+                Some(attributes) => attributes,
+                None => caller
+                    .call::<v3::GetAttr, _>(&found.0, |a| a)
+                    .map_err(|e| failed(&path, e))?,
+            };
+            if attributes.kind != FileType::Directory {
+                return Err(TargetError::NotDir(path));
+            }
+            work.parent = Some((work.dir, name.to_vec()));
+            work.dir = found.0;
+        }
+        Ok(work)
+    }
+}
+
+/// Makes the work directory.
+fn make(
+    caller: &mut Caller,
+    at: Entry<'_>,
+) -> Result<(Handle, Option<v3::Attributes>), NfsError> {
+    let set = Setting {
+        mode: Some(DIR_MODE),
+        ..Setting::NOTHING
+    };
+    match caller.call::<MkDir, _>(&MkDirArgs { at, set }, |m| (m.object, m.attributes))? {
+        (Some(object), attributes) => Ok((object, attributes)),
+        (None, _) => caller.call::<Lookup, _>(&at, |f| (f.object, f.attributes)),
+    }
+}
+
+impl Target for Nfs3 {
+    type Session = NfsSession;
+
+    fn describe(&self) -> String {
+        self.said.clone()
+    }
+
+    fn lane_kind(&self) -> LaneKind {
+        LaneKind::Reactor
+    }
+
+    fn exists(&self) -> bool {
+        self.exists
+    }
+
+    fn made_work_dir(&self) -> bool {
+        self.made
+    }
+
+    fn remove_work_dir(&self) -> Result<(), OpError> {
+        let Some((dir, name)) = &self.parent else {
+            return Err(OpError(Errno::BUSY));
+        };
+        let entry = Entry {
+            dir: *dir,
+            name: Name(name),
+        };
+        self.caller().call::<RmDir, _>(&entry, |_| ()).map_err(of_nfs)
+    }
+
+    fn writable(&self) -> Result<(), OpError> {
+        let wanted = access::MODIFY | access::EXTEND | access::LOOKUP;
+        let args = AccessArgs {
+            object: self.config.root,
+            wanted,
+        };
+        let granted = self.caller().call::<Access, _>(&args, |a| a.granted);
+        match granted.map_err(of_nfs)? & wanted == wanted {
+            true => Ok(()),
+            false => Err(OpError(Errno::ACCESS)),
+        }
+    }
+
+    fn space(&self) -> Result<Option<Space>, OpError> {
+        let root = self.config.root;
+        let said = self.caller().call::<FsStat, _>(&root, |s| s).map_err(of_nfs)?;
+        Ok(Some(Space {
+            bytes: said.available_bytes,
+            inodes: (said.total_files > 0).then_some(said.available_files),
+            block: 4096,
+        }))
+    }
+
+    fn cannot(&self, kind: OpKind) -> Option<&'static str> {
+        match kind {
+            OpKind::Lock => Some("NFSv3 locks by another protocol, NLM, which is not spoken"),
+            OpKind::MmapRead | OpKind::MmapWrite => {
+                Some("files are mapped by the kernel's client, which is not used")
+            }
+            _ => None,
+        }
+    }
+
+    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession, OpError> {
+        let number = Arc::as_ptr(&self.config) as usize;
+        let local = lane.resident(number, || Local::new(lane, &self.config, spec));
+        NfsSession::new(local, spec)
+    }
+}
