@@ -1,5 +1,6 @@
 //! The Plan itself, and what must hold of it.
 
+use crate::program::OpKind;
 use crate::fileset::{Fileset, MOST_LETTERS};
 use crate::mix::{BusinessMetric, Mix};
 use crate::options::RunOptions;
@@ -144,6 +145,16 @@ pub enum PlanError {
 }
 
 impl Plan {
+    /// Adds rows to the results for the procedures that a target calls on a server.
+    pub fn add_procedures<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        let row = |name: &str| Operation {
+            name: name.into(),
+            kind: OpKind::Rpc,
+            place: None,
+        };
+        self.operations.extend(names.into_iter().map(row));
+    }
+
     /// The stream of random choices with this name.
     #[must_use]
     pub fn stream(&self, name: &str) -> Stream {

@@ -107,6 +107,8 @@ pub enum OpKind {
     Prepare,
     /// Start of an operation of a mix, timed from when it was due.
     Start,
+    /// A procedure that the target called on a server.
+    Rpc,
 }
 
 /// Classes of operation; only [`OpClass::Io`] and [`OpClass::Aio`] count in the summary.
@@ -141,7 +143,8 @@ impl OpKind {
             | Self::Print
             | Self::TestVariable
             | Self::Prepare
-            | Self::Start => OpClass::Other,
+            | Self::Start
+            | Self::Rpc => OpClass::Other,
             _ => OpClass::Io,
         }
     }
@@ -150,6 +153,12 @@ impl OpKind {
     #[must_use]
     pub fn counts(self) -> bool {
         matches!(self.class(), OpClass::Io | OpClass::Aio)
+    }
+
+    /// Whether it is one of the workload's: a procedure that serves one is not.
+    #[must_use]
+    pub fn is_of_workload(self) -> bool {
+        self != Self::Rpc
     }
 
     /// Whether it moves data from the target to the client.
@@ -233,6 +242,7 @@ impl fmt::Display for OpKind {
             Self::ListDirPlus => "list_dir_plus",
             Self::Prepare => "prepare",
             Self::Start => "start",
+            Self::Rpc => "rpc",
         })
     }
 }

@@ -49,6 +49,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
         out.push('\n');
         out.push_str(&table(operations, layout));
     }
+    procedures(&mut out, run, layout);
     out.push('\n');
     if run.window_number > 0 {
         summary(&mut out, run, layout);
@@ -66,6 +67,49 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
             paint.bold(&path.display().to_string())
         ));
     }
+    out
+}
+
+/// What the target called on a server, as the operations' table.
+fn procedures(out: &mut String, run: &Run, layout: Layout) {
+    if run.procedures.is_empty() {
+        return;
+    }
+    out.push('\n');
+    let table = calls(&run.procedures, layout);
+    out.push_str(&table);
+    for p in run.procedures.iter().filter(|p| p.errors > 0) {
+        let codes = p.error_codes.iter();
+        let codes: Vec<String> = codes
+            .map(|(code, n)| format!("{code} {}", Count(*n)))
+            .collect();
+        let label = format!("errors of {}: ", p.name);
+        paragraph(out, &label, &codes.join(", "), layout.columns());
+    }
+}
+
+/// Per procedure: calls and their latency, from when they were made to when the answer came.
+fn calls(procedures: &[OperationFigures], layout: Layout) -> String {
+    let head = ["procedure", "calls", "calls/s", "errors"];
+    let latencies = ["mean", "p50", "p99", "max"];
+    let mut table = Table::new(&[&head[..], &latencies[..]].concat());
+    for p in procedures {
+        let service = &p.service;
+        let times = [service.mean_ms, service.p50_ms, service.p99_ms, service.max_ms];
+        let times = times.map(|ms| match p.ops {
+            0 => "-".into(),
+            _ => latency(ms),
+        });
+        let head = [
+            p.name.clone(),
+            Count(p.ops).to_string(),
+            rate(p.ops_per_s),
+            Count(p.errors).to_string(),
+        ];
+        table.row([&head[..], &times[..]].concat());
+    }
+    let mut out = String::new();
+    table.render(&mut out, layout.columns(), Paint(layout.color));
     out
 }
 

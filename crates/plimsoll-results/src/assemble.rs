@@ -88,6 +88,7 @@ impl Run {
             validity,
             summary: last.summary,
             operations: last.operations,
+            procedures: last.procedures,
             program: Program {
                 name: "plimsoll".into(),
                 version: env!("CARGO_PKG_VERSION").into(),
@@ -122,6 +123,7 @@ fn no_window() -> Window {
         window_s: 0.0,
         summary: Summary::default(),
         operations: vec![],
+        procedures: vec![],
         system: SystemUse::default(),
     }
 }
@@ -187,7 +189,7 @@ pub fn figures(plan: &Plan, rows: &[OpTotals], seconds: f64) -> (Summary, Vec<Op
         .zip(rows)
         .enumerate()
         // Starts are no operations: how late they were is in the figures of the mix.
-        .filter(|(_, (op, _))| op.kind != OpKind::Start)
+        .filter(|(_, (op, _))| !matches!(op.kind, OpKind::Start | OpKind::Rpc))
         .filter(|(i, (op, t))| {
             let id = OperationId(u32::try_from(*i).unwrap_or(u32::MAX));
             let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
@@ -196,6 +198,15 @@ pub fn figures(plan: &Plan, rows: &[OpTotals], seconds: f64) -> (Summary, Vec<Op
         .map(|(_, (op, t))| operation(op, t, seconds))
         .collect();
     (summary(plan, rows, seconds), operations)
+}
+
+/// Figures of the procedures that the target called on a server; those that it called.
+#[must_use]
+pub fn procedures(plan: &Plan, rows: &[OpTotals], seconds: f64) -> Vec<OperationFigures> {
+    let rows = plan.operations.iter().zip(rows);
+    rows.filter(|(op, t)| op.kind == OpKind::Rpc && t.ops + t.error_count() > 0)
+        .map(|(op, t)| operation(op, t, seconds))
+        .collect()
 }
 
 fn operation(op: &Operation, t: &OpTotals, seconds: f64) -> OperationFigures {
@@ -229,6 +240,7 @@ fn window(plan: &Plan, totals: &WindowTotals, system: &SystemUse) -> Window {
         window_s: seconds,
         summary,
         operations,
+        procedures: procedures(plan, &totals.rows, seconds),
         system: system.clone(),
     }
 }
@@ -252,7 +264,11 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64) -> Summary {
         mean_ms: ms(latency.mean()),
         p50_ms: ms(latency.quantile(0.5) as f64),
         p99_ms: ms(latency.quantile(0.99) as f64),
-        errors: rows().map(|(_, t)| t.error_count()).sum(),
+        // The errors of procedures are those of operations, seen closer.
+        errors: rows()
+            .filter(|(kind, _)| kind.is_of_workload())
+            .map(|(_, t)| t.error_count())
+            .sum(),
         reads_per_s: per(ops_where(OpKind::reads), seconds),
         writes_per_s: per(ops_where(OpKind::writes), seconds),
         cpu_us_per_op: None,

@@ -29,6 +29,10 @@ pub struct Run {
     pub summary: Summary,
     /// One entry a name and kind of operation.
     pub operations: Vec<OperationFigures>,
+    /// Procedures that the target called on a server, where it does: a file's opening is one
+    /// operation and, on NFS, three procedures. Errors are by the server's own names.
+    #[serde(default)]
+    pub procedures: Vec<OperationFigures>,
     /// Program that ran it.
     pub program: Program,
     /// What the load was put on.
@@ -256,6 +260,10 @@ pub struct Window {
     pub summary: Summary,
     /// One entry a name and kind of operation.
     pub operations: Vec<OperationFigures>,
+    /// Procedures that the target called on a server, where it does: a file's opening is one
+    /// operation and, on NFS, three procedures. Errors are by the server's own names.
+    #[serde(default)]
+    pub procedures: Vec<OperationFigures>,
     /// Use of the machine.
     pub system: SystemUse,
 }

@@ -7,8 +7,10 @@ pub use values::{ColdKind, CpuList, ErrorPolicy, Quit};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use plimsoll_nfs::server::FaultRule;
 use plimsoll_plan::{Content, OpsLimit};
 use plimsoll_report::compare::Condition;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{
@@ -136,6 +138,9 @@ Examples:
   plimsoll convert export.txt --to toml --output mine.toml
   plimsoll run export.txt                    runs without being converted")]
     Convert(ConvertArgs),
+    /// Serve files in memory by NFS version 3, for trying the nfs3 target out
+    #[command(name = "serve-nfs", after_help = SERVE_EXAMPLES)]
+    ServeNfs(ServeArgs),
     /// Print the JSON schema of run.json or of another of our forms
     #[command(after_help = "\
 Examples:
@@ -212,6 +217,18 @@ Loads are doubled until one is not carried, and the interval is halved from ther
 near to a criterion is run again, and both ends of the interval are confirmed.
 Exit codes: 0 a load is carried, 1 failed, 2 refused, 3 no load is carried, 130 interrupted (SIGINT,
 SIGTERM or SIGHUP).";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  plimsoll serve-nfs --listen 127.0.0.1:20490
+  plimsoll run fileserver --target 'nfs3://127.0.0.1:20490/?mountport=20490' --time 5s
+      in another terminal
+  plimsoll serve-nfs --delay 5ms --fail read=io:0.001 --fail commit=swallow:0.01
+
+The URL of the target is printed. Files are lost when the server ends, by Ctrl-C. Permissions are
+kept and not enforced.
+A fault is a status of NFS, such as io, stale, nospc or jukebox; swallow: the call is carried out
+and never answered; close: the connection is closed; garbage: something is sent that is no answer.";
 
 const MD_EXAMPLES: &str = "\
 Examples:
@@ -426,6 +443,9 @@ pub struct CleanArgs {
     /// Clean it too if a run on another machine is said to use it: you know that it has ended
     #[arg(long)]
     pub force: bool,
+    /// Where the directory is: on a server, DIR is its path below the export
+    #[arg(long, value_name = "URL", default_value = "posix")]
+    pub target: String,
 }
 
 /// Arguments of `plan`.
@@ -603,7 +623,7 @@ pub struct HowArgs {
     /// Directory for the files; every path of the workload is taken to be below it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
     pub dir: Option<PathBuf>,
-    /// What the load is put on: posix, or null:?latency=TIME
+    /// What the load is put on: posix, nfs3://host[:port]/export, or null:?latency=TIME
     #[arg(
         long,
         value_name = "URL",
@@ -675,6 +695,25 @@ pub struct HowArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub interval: Duration,
+}
+
+/// Arguments of `serve-nfs`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Time between a call and its answer; calls do not wait for each other
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = duration)]
+    #[arg(allow_hyphen_values = true)]
+    pub delay: Duration,
+    /// Have a share of the calls of a procedure (or all) come to a fault; may be given again, and
+    /// the first that applies counts
+    #[arg(long, value_name = "PROCEDURE=FAULT:RATE")]
+    pub fail: Vec<FaultRule>,
+    /// Most memory that files may take, such as 512m
+    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = plimsoll_plan::parse_size)]
+    pub memory: u64,
 }
 
 /// Arguments of `convert`.

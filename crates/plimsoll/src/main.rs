@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::List(args) => commands::list::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
+        Command::ServeNfs(args) => commands::serve::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),

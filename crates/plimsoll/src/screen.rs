@@ -206,8 +206,9 @@ impl<'a> Screen<'a> {
                 latency.add(&totals.service);
             }
         }
-        let errors = interval.rows.iter().map(OpTotals::error_count);
-        self.moment.errors += errors.sum::<u64>();
+        let rows = self.plan.operations.iter().zip(&interval.rows);
+        let errors = rows.filter(|(op, _)| op.kind.is_of_workload());
+        self.moment.errors += errors.map(|(_, t)| t.error_count()).sum::<u64>();
         if latency.count() > 0 {
             let ms = |ns: f64| ns / 1e6;
             self.moment.latency_ms = Some((ms(latency.mean()), ms(latency.quantile(0.99) as f64)));

@@ -127,7 +127,11 @@ pub fn lower(found: &Found, overrides: &Overrides) -> Result<Plan, Stopped> {
 
 /// The Plan that a command line asks for.
 pub fn plan(args: &WorkloadArgs) -> Result<Plan, Stopped> {
-    lower(&find(&args.workload)?, &overrides(args))
+    let mut plan = lower(&find(&args.workload)?, &overrides(args))?;
+    // A directory on a server that nobody named is one of this run.
+    plan.place.temporary |= args.dir.is_none() && is_remote(&args.target);
+    plan.add_procedures(plimsoll_target::procedures(&args.target));
+    Ok(plan)
 }
 
 /// How the engine is to run it.
@@ -176,7 +180,11 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
 /// What the options that every command has change of a workload.
 pub fn changes(args: &HowArgs) -> Overrides {
     Overrides {
-        dir: args.dir.as_deref().map(plain),
+        dir: match &args.dir {
+            Some(dir) => Some(plain(dir)),
+            None if is_remote(&args.target) => Some(dir_on_server(&args.workload)),
+            None => None,
+        },
         sets: args.set.clone(),
         seed: args.seed,
         time: args.time,
@@ -208,6 +216,18 @@ pub fn diagnosed(d: Diagnostics) -> Stopped {
         exit: Exit::Usage,
         message: d.render(console::color_err(), console::width()),
     }
+}
+
+/// Whether a target's files are on a server, where paths of this machine mean nothing.
+pub fn is_remote(target: &str) -> bool {
+    target.split(':').next() == Some("nfs3")
+}
+
+/// A directory in the root of an export that most likely does not exist yet.
+fn dir_on_server(workload: &str) -> PathBuf {
+    let name = Path::new(workload).file_stem().unwrap_or_default();
+    let (name, pid) = (name.to_string_lossy(), std::process::id());
+    PathBuf::from(format!("/plimsoll-{name}-{pid}"))
 }
 
 /// A directory below the system's temporary directory that does not exist yet.

@@ -7,8 +7,8 @@ use crate::sync::lock;
 use crate::worker::{Core, Hands, Uncharged, Worker, worker_name};
 use plimsoll_lane::{Lane, LaneKind, Task, os};
 use plimsoll_measure::{Recorder, RowSpec};
-use plimsoll_plan::{Cold, Plan};
-use plimsoll_target::{ContentPool, OpError, SessionSpec, Target};
+use plimsoll_plan::{Cold, OpKind, Plan};
+use plimsoll_target::{ContentPool, OpError, RpcRows, SessionSpec, Target};
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -136,7 +136,27 @@ pub(crate) fn specs(shared: &Shared, workers: &[WorkerId]) -> Vec<RowSpec> {
             };
         }
     }
+    for (row, _) in procedures(&shared.plan) {
+        specs[row as usize].unused = false;
+    }
     specs
+}
+
+/// Rows of the procedures that the target calls on a server, and their names.
+fn procedures(plan: &Plan) -> impl Iterator<Item = (u32, &str)> {
+    let rows = (0..).zip(&plan.operations);
+    rows.filter(|(_, o)| o.kind == OpKind::Rpc)
+        .map(|(row, o)| (row, o.name.as_str()))
+}
+
+/// Where the sessions of a lane write down what such procedures did.
+fn rpc_rows(plan: &Plan, recorder: &Rc<Recorder>) -> Option<RpcRows> {
+    let rows = procedures(plan).map(|(row, name)| (name.to_owned(), row));
+    let rows: Arc<[(String, u32)]> = rows.collect();
+    (!rows.is_empty()).then(|| RpcRows {
+        recorder: recorder.clone(),
+        rows,
+    })
 }
 
 /// A lane to be: everything its thread needs.
@@ -219,6 +239,7 @@ impl<T: Target> LanePlan<T> {
         let recorder = Rc::new(self.recorder);
         let mut workers = Vec::with_capacity(self.workers.len());
         let mut failure = None;
+        let rpc = rpc_rows(&shared.plan, &recorder);
         for id in &self.workers {
             let memory = shared.programs[id.group as usize].memory;
             let spec = SessionSpec {
@@ -226,6 +247,7 @@ impl<T: Target> LanePlan<T> {
                 content: self.content.clone(),
                 clock: shared.clock.clone(),
                 number: u64::from(id.index),
+                rpc: rpc.clone(),
             };
             match self.target.session(&lane, &spec) {
                 Ok(session) => {

@@ -32,7 +32,10 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             .filter(|(_, o)| o.kind.counts())
             .map(|(r, _)| r.ops)
             .sum();
-        let errors: u64 = rows().map(|(r, _)| r.error_count()).sum();
+        let errors: u64 = rows()
+            .filter(|(_, o)| o.kind.is_of_workload())
+            .map(|(r, _)| r.error_count())
+            .sum();
         if errors > 0 && outcome.failure.is_none() {
             let text = format!("{errors} operations failed in the measured window");
             reasons.push(Reason {

@@ -55,6 +55,7 @@ impl<T: Target> Bench<'_, T> {
             content: content.clone(),
             clock: self.clock.clone(),
             number,
+            rpc: None,
         };
         self.target.session(&self.lane, &spec).expect("a session")
     }

@@ -15,6 +15,9 @@ const DEPTH: u32 = 3;
 /// Cleans the directory, or those below it that carry a marker.
 pub fn run(args: &CleanArgs) -> Result<Exit, Stopped> {
     let dir = &args.dir;
+    if crate::workload::is_remote(&args.target) {
+        return clean(args, vec![Path::new("/").join(dir)]);
+    }
     if !dir.is_dir() {
         let dir = dir.display();
         return Err(Stopped::usage(format!("`{dir}` is no directory")));
@@ -29,11 +32,20 @@ pub fn run(args: &CleanArgs) -> Result<Exit, Stopped> {
             dir.display()
         )));
     }
+    clean(args, marked)
+}
+
+/// Cleans these directories.
+fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, Stopped> {
+    let settings = Settings {
+        target: args.target.clone(),
+        ..Settings::default()
+    };
     let mut said = String::new();
     let mut exit = Exit::Valid;
     for place in marked {
         let shown = place.display();
-        match plimsoll_engine::clean(&place, &Settings::default(), args.force) {
+        match plimsoll_engine::clean(&place, &settings, args.force) {
             Ok(left) if left.is_empty() => _ = writeln!(said, "cleaned {shown}"),
             Ok(left) => {
                 _ = writeln!(said, "cleaned {shown}; Plimsoll did not make, and left:");

@@ -70,7 +70,9 @@ fn plan(options: &Options, ranks: u32) -> Result<Plan, Stopped> {
         }
         _ => None,
     };
-    plimsoll_md::lower(options, ranks, position).map_err(Stopped::usage)
+    let mut plan = plimsoll_md::lower(options, ranks, position).map_err(Stopped::usage)?;
+    plan.add_procedures(plimsoll_target::procedures(&options.target));
+    Ok(plan)
 }
 
 /// What rank 0 has ready before anything is run.

@@ -12,6 +12,7 @@ pub mod md;
 pub mod plan;
 pub mod report;
 pub mod run;
+pub mod serve;
 pub mod show;
 pub mod sut;
 
