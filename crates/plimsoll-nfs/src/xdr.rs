@@ -321,11 +321,17 @@ mod tests {
     #[test]
     fn what_is_no_value_is_refused() {
         let two = 2u32.to_be_bytes();
-        assert_eq!(Decoder::new(&two).get::<bool>(), Err(XdrError::NoSuchChoice(2)));
+        assert_eq!(
+            Decoder::new(&two).get::<bool>(),
+            Err(XdrError::NoSuchChoice(2))
+        );
         assert_eq!(Decoder::new(&two[..3]).get::<u32>(), Err(XdrError::Short));
         let mut long = Decoder::new(&[0xff; 12]);
         assert_eq!(long.opaque(64), Err(XdrError::TooLong(u32::MAX)));
-        assert_eq!(Decoder::new(&[0xff; 12]).opaque(u32::MAX), Err(XdrError::Short));
+        assert_eq!(
+            Decoder::new(&[0xff; 12]).opaque(u32::MAX),
+            Err(XdrError::Short)
+        );
         assert_eq!(Decoder::new(&two).finish(), Err(XdrError::Rest(4)));
     }
 

@@ -1,10 +1,10 @@
 //! The Plan itself, and what must hold of it.
 
-use crate::program::OpKind;
 use crate::fileset::{Fileset, MOST_LETTERS};
 use crate::mix::{BusinessMetric, Mix};
 use crate::options::RunOptions;
 use crate::pattern::{Pattern, StageWork};
+use crate::program::OpKind;
 use crate::program::{Op, Operation, OperationId, WorkerGroup};
 use crate::script::{Phase, QuitMode};
 use crate::seed::Stream;

@@ -95,7 +95,12 @@ fn calls(procedures: &[OperationFigures], layout: Layout) -> String {
     let mut table = Table::new(&[&head[..], &latencies[..]].concat());
     for p in procedures {
         let service = &p.service;
-        let times = [service.mean_ms, service.p50_ms, service.p99_ms, service.max_ms];
+        let times = [
+            service.mean_ms,
+            service.p50_ms,
+            service.p99_ms,
+            service.max_ms,
+        ];
         let times = times.map(|ms| match p.ops {
             0 => "-".into(),
             _ => latency(ms),

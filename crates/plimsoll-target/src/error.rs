@@ -66,12 +66,28 @@ const NAMES: &[(Errno, &str)] = &[
 /// Statuses of NFS (RFC 1813, 2.6) that have no error number of applications: the Linux kernel's
 /// own numbers for them, their names and what they mean.
 const OF_NFS: &[(i32, &str, &str)] = &[
-    (521, "NFS3ERR_BADHANDLE", "The server takes the handle for none"),
+    (
+        521,
+        "NFS3ERR_BADHANDLE",
+        "The server takes the handle for none",
+    ),
     (522, "NFS3ERR_NOT_SYNC", "The file was changed meanwhile"),
-    (523, "NFS3ERR_BAD_COOKIE", "The server cannot go on with the listing"),
-    (525, "NFS3ERR_TOOSMALL", "The server says that the buffer is too small"),
+    (
+        523,
+        "NFS3ERR_BAD_COOKIE",
+        "The server cannot go on with the listing",
+    ),
+    (
+        525,
+        "NFS3ERR_TOOSMALL",
+        "The server says that the buffer is too small",
+    ),
     (526, "NFS3ERR_SERVERFAULT", "The server failed"),
-    (527, "NFS3ERR_BADTYPE", "The server has no objects of the type"),
+    (
+        527,
+        "NFS3ERR_BADTYPE",
+        "The server has no objects of the type",
+    ),
     (528, "NFS3ERR_JUKEBOX", "The server asks to be asked later"),
 ];
 

@@ -210,7 +210,7 @@ pub fn plan(
 ) -> Result<Plan, Stopped> {
     let found = workload::find(name)?;
     let reading = workload::parse(&found)?;
-    let mut overrides = workload::changes(how);
+    let mut overrides = workload::changes(how, name);
     let one = reading.lower(&found, &overrides)?;
     if one.metric.is_none() {
         return Err(Stopped::usage(format!(
@@ -229,6 +229,7 @@ pub fn plan(
         c.process_percent = criteria.process_share.map_or(c.process_percent, percent);
         c.total_percent = criteria.rate_share.map_or(c.total_percent, percent);
     }
+    workload::put_on_target(&mut plan, how);
     Ok(plan)
 }
 

@@ -128,10 +128,15 @@ pub fn lower(found: &Found, overrides: &Overrides) -> Result<Plan, Stopped> {
 /// The Plan that a command line asks for.
 pub fn plan(args: &WorkloadArgs) -> Result<Plan, Stopped> {
     let mut plan = lower(&find(&args.workload)?, &overrides(args))?;
-    // A directory on a server that nobody named is one of this run.
-    plan.place.temporary |= args.dir.is_none() && is_remote(&args.target);
-    plan.add_procedures(plimsoll_target::procedures(&args.target));
+    put_on_target(&mut plan, &args.how);
     Ok(plan)
+}
+
+/// Adds to a Plan what depends on its target.
+pub fn put_on_target(plan: &mut Plan, how: &HowArgs) {
+    // A directory on a server that nobody named is one of this run.
+    plan.place.temporary |= how.dir.is_none() && is_remote(&how.target);
+    plan.add_procedures(plimsoll_target::procedures(&how.target));
 }
 
 /// How the engine is to run it.
@@ -169,7 +174,7 @@ pub fn below(dir: &Path, path: &RelPath) -> PathBuf {
 }
 
 fn overrides(args: &WorkloadArgs) -> Overrides {
-    let mut overrides = changes(&args.how);
+    let mut overrides = changes(&args.how, &args.workload);
     overrides.rate = args.rate;
     overrides.quit = args.quit.map(Into::into);
     overrides.load = args.load;
@@ -177,12 +182,12 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
     overrides
 }
 
-/// What the options that every command has change of a workload.
-pub fn changes(args: &HowArgs) -> Overrides {
+/// What the options that every command has change of the workload of a name.
+pub fn changes(args: &HowArgs, workload: &str) -> Overrides {
     Overrides {
         dir: match &args.dir {
             Some(dir) => Some(plain(dir)),
-            None if is_remote(&args.target) => Some(dir_on_server(&args.workload)),
+            None if is_remote(&args.target) => Some(dir_on_server(workload)),
             None => None,
         },
         sets: args.set.clone(),

@@ -268,7 +268,7 @@ fn the_interfaces_are_listed() {
         assert!(
             ended
                 .stdout
-                .starts_with("Available plugins: dummy posix null"),
+                .starts_with("Available plugins: dummy posix null nfs3"),
             "{}",
             ended.stdout
         );

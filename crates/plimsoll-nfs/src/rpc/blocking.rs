@@ -69,11 +69,13 @@ impl Blocking {
                 other => other.map_err(of_io)?,
             };
             let xid = self.xid;
-            let split = self.records.push(&bytes[..read], |record| match kind(&record) {
-                Ok((of, Kind::Reply)) if of == xid => found = Some(record.into_owned()),
-                Ok(_) => {}
-                Err(e) => strange = Some(e),
-            });
+            let split = self
+                .records
+                .push(&bytes[..read], |record| match kind(&record) {
+                    Ok((of, Kind::Reply)) if of == xid => found = Some(record.into_owned()),
+                    Ok(_) => {}
+                    Err(e) => strange = Some(e),
+                });
             split.map_err(|_| RpcError::NoReply(XdrError::TooLong(LONGEST as u32)))?;
         }
         match (found, strange) {

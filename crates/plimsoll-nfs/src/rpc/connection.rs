@@ -355,7 +355,10 @@ fn begin_connect(to: SocketAddr) -> Result<std::os::fd::OwnedFd, Errno> {
 }
 
 /// What the first future gives, unless the second is ready before.
-async fn first_of<T>(first: impl Future<Output = T>, second: impl Future<Output = ()>) -> Option<T> {
+async fn first_of<T>(
+    first: impl Future<Output = T>,
+    second: impl Future<Output = ()>,
+) -> Option<T> {
     let (mut first, mut second) = (pin!(first), pin!(second));
     poll_fn(|context| {
         if let Poll::Ready(value) = first.as_mut().poll(context) {

@@ -148,9 +148,7 @@ impl RpcError {
             Self::Stopped => Errno::CANCELED,
             Self::NoReply(_) | Self::BadResult(_) | Self::GarbageArgs => Errno::BADMSG,
             Self::Denied(_) => Errno::ACCESS,
-            Self::RpcMismatch | Self::ProgUnavail | Self::ProgMismatch(..) => {
-                Errno::PROTONOSUPPORT
-            }
+            Self::RpcMismatch | Self::ProgUnavail | Self::ProgMismatch(..) => Errno::PROTONOSUPPORT,
             Self::ProcUnavail => Errno::OPNOTSUPP,
             Self::SystemErr => Errno::REMOTEIO,
         }
@@ -366,9 +364,8 @@ mod tests {
 
     #[test]
     fn replies_are_results_or_errors() {
-        let reply_of = |words: &[u32]| -> Vec<u8> {
-            words.iter().flat_map(|w| w.to_be_bytes()).collect()
-        };
+        let reply_of =
+            |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_be_bytes()).collect() };
         let error = |words: &[u32]| result(&reply_of(words)).err();
         let good = reply_of(&[5, 1, 0, 0, 0, 0, 42]);
         assert_eq!(decode_all(result(&good).unwrap()), Ok(42u32));

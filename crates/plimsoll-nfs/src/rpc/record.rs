@@ -78,7 +78,8 @@ impl Records {
                 if self.partial.is_empty() && fragment.len() + self.left > KEPT {
                     // A large record grows once instead of many times; what is not touched
                     // takes no memory.
-                    self.partial.reserve_exact((fragment.len() + self.left).min(2 * KEPT));
+                    self.partial
+                        .reserve_exact((fragment.len() + self.left).min(2 * KEPT));
                 }
                 self.partial.extend_from_slice(fragment);
                 if ends {
@@ -150,6 +151,9 @@ mod tests {
         let mut split = Records::new(100);
         split.push(&60u32.to_be_bytes(), |_| panic!()).unwrap();
         split.push(&[0; 60], |_| panic!()).unwrap();
-        assert_eq!(split.push(&41u32.to_be_bytes(), |_| panic!()), Err(TooLong(100)));
+        assert_eq!(
+            split.push(&41u32.to_be_bytes(), |_| panic!()),
+            Err(TooLong(100))
+        );
     }
 }

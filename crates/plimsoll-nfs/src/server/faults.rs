@@ -97,7 +97,10 @@ fn procs() -> Vec<String> {
 fn faults() -> Vec<String> {
     let short = |s: &Status| s.name().trim_start_matches("NFS3ERR_").to_ascii_lowercase();
     let special = ["swallow", "close", "garbage"].map(str::to_owned);
-    special.into_iter().chain(Status::ALL[1..].iter().map(short)).collect()
+    special
+        .into_iter()
+        .chain(Status::ALL[1..].iter().map(short))
+        .collect()
 }
 
 fn unknown(what: &str, name: &str, known: Vec<String>) -> String {
@@ -108,7 +111,10 @@ fn unknown(what: &str, name: &str, known: Vec<String>) -> String {
         .filter(|(distance, _)| *distance <= 2)
         .min();
     let hint = near.map_or(String::new(), |(_, k)| format!(", did you mean `{k}`?"));
-    format!("unknown {what} `{name}`: expected one of {}{hint}", known.join(", "))
+    format!(
+        "unknown {what} `{name}`: expected one of {}{hint}",
+        known.join(", ")
+    )
 }
 
 #[cfg(test)]

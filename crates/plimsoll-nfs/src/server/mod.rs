@@ -240,7 +240,11 @@ impl Shared {
         let mut fault = None;
         if let Some(proc) = proc {
             self.calls[proc as usize].fetch_add(1, Relaxed);
-            fault = self.behaviour.faults.iter().find_map(|rule| rule.next(proc));
+            fault = self
+                .behaviour
+                .faults
+                .iter()
+                .find_map(|rule| rule.next(proc));
         }
         match fault {
             Some(Fault::Close) => return false,

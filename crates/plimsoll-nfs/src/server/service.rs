@@ -143,10 +143,7 @@ impl Memory {
                 changed(tree, &a.dir, done)
             }),
             Proc::Rename => answer::<Rename>(args, out, |a| {
-                let done = tree.rename(
-                    (&a.from.dir, a.from.name.0),
-                    (&a.to.dir, a.to.name.0),
-                );
+                let done = tree.rename((&a.from.dir, a.from.name.0), (&a.to.dir, a.to.name.0));
                 let both = Renamed {
                     from: change(tree, &a.from.dir),
                     to: change(tree, &a.to.dir),
@@ -191,7 +188,9 @@ impl Memory {
 
     fn write(&self, tree: &mut Tree, a: &WriteArgs<'_>) -> Result<Written, (Status, Change)> {
         let bytes = a.data.0;
-        let bytes = bytes.get(..a.count as usize).ok_or((Status::Inval, Change::UNKNOWN))?;
+        let bytes = bytes
+            .get(..a.count as usize)
+            .ok_or((Status::Inval, Change::UNKNOWN))?;
         let done = tree.write(&a.file, a.offset, bytes);
         let file = change(tree, &a.file);
         done.map_err(with(file))?;
@@ -240,7 +239,11 @@ impl Memory {
                     (asked.program, asked.version),
                     (v3::PROGRAM, v3::VERSION) | (mount::PROGRAM, mount::VERSION)
                 );
-                let port = if has && asked.transport == portmap::TCP { self.port } else { 0 };
+                let port = if has && asked.transport == portmap::TCP {
+                    self.port
+                } else {
+                    0
+                };
                 u32::from(port).encode(out);
             }
             _ => return Ok(Accepted::ProcUnavail),
@@ -363,7 +366,9 @@ const FRAME: usize = 4 + 88 + 8 + 8;
 
 fn read_dir(tree: &Tree, mut args: Decoder<'_>, out: &mut Vec<u8>) -> Outcome {
     let a: ReadDirArgs = args.get()?;
-    let mut room = (a.count as usize).min(TRANSFER as usize).saturating_sub(FRAME);
+    let mut room = (a.count as usize)
+        .min(TRANSFER as usize)
+        .saturating_sub(FRAME);
     let mut found = Vec::new();
     let listed = tree.list(&a.dir, a.cookie, |entry| {
         let bytes = 4 + 8 + padded(entry.name.len()) + 8;
@@ -386,7 +391,9 @@ fn read_dir(tree: &Tree, mut args: Decoder<'_>, out: &mut Vec<u8>) -> Outcome {
 
 fn read_dir_plus(tree: &Tree, mut args: Decoder<'_>, out: &mut Vec<u8>) -> Outcome {
     let a: ReadDirPlusArgs = args.get()?;
-    let mut room = (a.max_count as usize).min(TRANSFER as usize).saturating_sub(FRAME);
+    let mut room = (a.max_count as usize)
+        .min(TRANSFER as usize)
+        .saturating_sub(FRAME);
     let mut names = a.dir_count as usize;
     let mut found = Vec::new();
     let listed = tree.list(&a.dir, a.cookie, |entry| {

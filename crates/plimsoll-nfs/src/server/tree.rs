@@ -207,7 +207,11 @@ impl Tree {
         self.next += 1;
         self.used += NODE_BYTES;
         let node = Node {
-            links: if matches!(content, Content::Dir(_)) { 2 } else { 1 },
+            links: if matches!(content, Content::Dir(_)) {
+                2
+            } else {
+                1
+            },
             content,
             mode: set.mode.unwrap_or(mode) & 0o7777,
             uid: set.uid.unwrap_or(0),
@@ -282,7 +286,11 @@ impl Tree {
             Err(e) => return Err(e),
         }
         self.reserve(NODE_BYTES)?;
-        let mode = if matches!(content, Content::Dir(_)) { 0o755 } else { 0o644 };
+        let mode = if matches!(content, Content::Dir(_)) {
+            0o755
+        } else {
+            0o644
+        };
         let number = self.add(content, set, mode);
         self.enter(parent, name, number)?;
         Ok(self.handle(number))
@@ -428,11 +436,7 @@ impl Tree {
     }
 
     /// Renames; what has the new name already is replaced.
-    pub fn rename(
-        &mut self,
-        from: (&Handle, &[u8]),
-        to: (&Handle, &[u8]),
-    ) -> Done<()> {
+    pub fn rename(&mut self, from: (&Handle, &[u8]), to: (&Handle, &[u8])) -> Done<()> {
         Self::check_name(from.1)?;
         Self::check_name(to.1)?;
         let (old, new) = (self.number(from.0)?, self.number(to.0)?);
@@ -573,7 +577,9 @@ impl Tree {
         let number = self.number(dir)?;
         let directory = self.dir(number)?;
         let dots = [(DOT, &b"."[..], number), (DOT_DOT, b"..", directory.parent)];
-        let names = directory.by_cookie.range(after.max(DOT_DOT).saturating_add(1)..);
+        let names = directory
+            .by_cookie
+            .range(after.max(DOT_DOT).saturating_add(1)..);
         let names = names.map(|(cookie, name)| {
             let (number, _) = directory.by_name[name];
             (*cookie, &name[..], number)

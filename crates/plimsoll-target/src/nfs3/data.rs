@@ -136,7 +136,10 @@ impl Local {
 
     /// Waits for a piece; returns how much of it was not written.
     async fn written(&self, open: &Open, piece: Piece) -> Result<u32, OpError> {
-        let done = piece.sent.done(|w| (w.count, w.committed, w.verifier)).await;
+        let done = piece
+            .sent
+            .done(|w| (w.count, w.committed, w.verifier))
+            .await;
         let (count, committed, verifier) = done.map_err(of_nfs)?;
         if committed == Stable::Unstable {
             open.dirty.set(true);
@@ -182,7 +185,9 @@ impl Local {
             let piece = self.send_write(open, offset, stable, source.next(len)?);
             if u64::from(piece.len) == len {
                 let left = self.written(open, piece).await?;
-                return self.write_rest(open, source, offset + len, left, stable).await;
+                return self
+                    .write_rest(open, source, offset + len, left, stable)
+                    .await;
             }
             let at = offset + u64::from(piece.len);
             let left = self.written(open, piece).await?;
@@ -310,7 +315,8 @@ impl Local {
             }
             let (mut begin, mut left, mut sent) = (begin, count, sent);
             loop {
-                let (read, eof) = self.read_piece(sent, left, (begin - offset) as usize, &mut sink)
+                let (read, eof) = self
+                    .read_piece(sent, left, (begin - offset) as usize, &mut sink)
                     .await?;
                 begin += u64::from(read);
                 left -= read;
@@ -337,7 +343,11 @@ impl Local {
         sink: &mut impl FnMut(usize, &[u8]),
     ) -> Result<(u32, bool), OpError> {
         let done = sent.done(|r| {
-            let bytes = r.data.0.get(..r.count as usize).filter(|_| r.count <= asked)?;
+            let bytes = r
+                .data
+                .0
+                .get(..r.count as usize)
+                .filter(|_| r.count <= asked)?;
             sink(at, bytes);
             Some((r.count, r.eof))
         });

@@ -100,8 +100,19 @@ impl Local {
     pub(super) fn forget(&self, path: &[u8]) {
         let mut dirs = self.dirs.borrow_mut();
         if dirs.remove(path).is_some() {
-            let below = |p: &[u8]| p.strip_prefix(path).is_some_and(|r| r.first() == Some(&b'/'));
+            let below = |p: &[u8]| {
+                p.strip_prefix(path)
+                    .is_some_and(|r| r.first() == Some(&b'/'))
+            };
             dirs.retain(|p, _| !below(p));
+        }
+    }
+
+    /// Nor is anything of the way to a directory.
+    pub(super) fn forget_way(&self, mut path: &[u8]) {
+        while !path.is_empty() {
+            self.forget(path);
+            path = split(path).0;
         }
     }
 
@@ -120,11 +131,7 @@ impl Local {
         };
         let done = match done {
             Err(NfsError::Status(Status::Stale)) if !dir.is_empty() => {
-                let mut at = dir;
-                while !at.is_empty() {
-                    self.forget(at);
-                    at = split(at).0;
-                }
+                self.forget_way(dir);
                 match self.walk(dir).await {
                     Ok(handle) => work(Entry { dir: handle, name }).await,
                     Err(e) => Err(e),

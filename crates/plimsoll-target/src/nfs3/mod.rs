@@ -3,8 +3,8 @@
 //! Every operation goes to the server: nothing is cached but the handles of directories, which
 //! a path leads through. What an operation of a workload becomes is in `session`.
 
-mod local;
 mod data;
+mod local;
 mod names;
 mod session;
 mod url;
@@ -196,8 +196,12 @@ fn resolve(url: &Url) -> Result<IpAddr, TargetError> {
 
 fn credentials(url: &Url) -> Credentials {
     let uname = rustix::system::uname();
-    let uid = url.uid.unwrap_or_else(|| rustix::process::geteuid().as_raw());
-    let gid = url.gid.unwrap_or_else(|| rustix::process::getegid().as_raw());
+    let uid = url
+        .uid
+        .unwrap_or_else(|| rustix::process::geteuid().as_raw());
+    let gid = url
+        .gid
+        .unwrap_or_else(|| rustix::process::getegid().as_raw());
     Credentials::sys(&uname.nodename().to_string_lossy(), uid, gid)
 }
 
@@ -207,7 +211,10 @@ fn ports(url: &Url, host: IpAddr) -> Result<(SocketAddr, SocketAddr), TargetErro
     let nfs = match url.port {
         Some(port) => port,
         // A server of which nothing can be asked listens where all do.
-        None => ask(v3::PROGRAM, v3::VERSION).ok().flatten().unwrap_or(NFS_PORT),
+        None => ask(v3::PROGRAM, v3::VERSION)
+            .ok()
+            .flatten()
+            .unwrap_or(NFS_PORT),
     };
     let mount_port = match url.mount_port {
         Some(port) => port,
@@ -339,10 +346,7 @@ impl Work {
 }
 
 /// Makes the work directory.
-fn make(
-    caller: &mut Caller,
-    at: Entry<'_>,
-) -> Result<(Handle, Option<v3::Attributes>), NfsError> {
+fn make(caller: &mut Caller, at: Entry<'_>) -> Result<(Handle, Option<v3::Attributes>), NfsError> {
     let set = Setting {
         mode: Some(DIR_MODE),
         ..Setting::NOTHING
@@ -380,7 +384,9 @@ impl Target for Nfs3 {
             dir: *dir,
             name: Name(name),
         };
-        self.caller().call::<RmDir, _>(&entry, |_| ()).map_err(of_nfs)
+        self.caller()
+            .call::<RmDir, _>(&entry, |_| ())
+            .map_err(of_nfs)
     }
 
     fn writable(&self) -> Result<(), OpError> {
@@ -398,7 +404,10 @@ impl Target for Nfs3 {
 
     fn space(&self) -> Result<Option<Space>, OpError> {
         let root = self.config.root;
-        let said = self.caller().call::<FsStat, _>(&root, |s| s).map_err(of_nfs)?;
+        let said = self
+            .caller()
+            .call::<FsStat, _>(&root, |s| s)
+            .map_err(of_nfs)?;
         Ok(Some(Space {
             bytes: said.available_bytes,
             inodes: (said.total_files > 0).then_some(said.available_files),

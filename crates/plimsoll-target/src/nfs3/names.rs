@@ -2,15 +2,15 @@
 //! and small files.
 
 use super::data::Open;
-use super::local::Local;
+use super::local::{Local, split};
 use super::url::CreateMode;
 use super::{DIR_MODE, FILE_MODE, of_nfs};
 use crate::error::OpError;
 use crate::session::{Attributes, EntryKind, Listed, OpenHow, OpenMode};
 use plimsoll_nfs::v3::{
     self, Access, AccessArgs, Create, CreateArgs, Entry, FileType, GetAttr, Handle, How, Lookup,
-    MkDir, MkDirArgs, NfsError, ReadDir, ReadDirArgs, ReadDirPlus, ReadDirPlusArgs, Remove,
-    Rename, RenameArgs, SetAttr, SetAttrArgs, Setting, Stable, Status, access,
+    MkDir, MkDirArgs, NfsError, ReadDir, ReadDirArgs, ReadDirPlus, ReadDirPlusArgs, Remove, Rename,
+    RenameArgs, SetAttr, SetAttrArgs, Setting, Stable, Status, access,
 };
 use rustix::io::Errno;
 use std::rc::Rc;
@@ -111,7 +111,9 @@ impl Local {
         let made = self
             .with_entry(path, async |at| {
                 let args = CreateArgs { at, how };
-                let made = self.client.call::<Create, _>(&args, |m| (m.object, m.attributes));
+                let made = self
+                    .client
+                    .call::<Create, _>(&args, |m| (m.object, m.attributes));
                 match made.await {
                     Err(NfsError::Status(Status::Exist)) => Ok(None),
                     other => other.map(Some),
@@ -131,10 +133,13 @@ impl Local {
         if let How::Exclusive(_) = how {
             // The verifier may be kept in its attributes, so that they have to be set now
             // (RFC 1813, 3.3.8).
-            self.set(file, Setting {
-                mode: Some(FILE_MODE),
-                ..Setting::NOTHING
-            })
+            self.set(
+                file,
+                Setting {
+                    mode: Some(FILE_MODE),
+                    ..Setting::NOTHING
+                },
+            )
             .await?;
         }
         Ok(Some(file))
@@ -157,10 +162,13 @@ impl Local {
     }
 
     pub(super) async fn set_size(&self, file: Handle, size: u64) -> Result<(), OpError> {
-        self.set(file, Setting {
-            size: Some(size),
-            ..Setting::NOTHING
-        })
+        self.set(
+            file,
+            Setting {
+                size: Some(size),
+                ..Setting::NOTHING
+            },
+        )
         .await
     }
 
@@ -194,24 +202,37 @@ impl Local {
             ..Setting::NOTHING
         };
         self.with_entry(path, async |at| {
-            self.client.call::<MkDir, _>(&MkDirArgs { at, set }, |_| ()).await
+            self.client
+                .call::<MkDir, _>(&MkDirArgs { at, set }, |_| ())
+                .await
         })
         .await
     }
 
+    /// RENAME. Of the two directories either may be stale, and the status does not say which.
     pub(super) async fn rename(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
-        let done = self
-            .with_entry(from, async |from| {
-                let done = self.with_entry(to, async |to| {
-                    // Of the two directories either may be stale: the status says not which.
-                    Ok(self.client.call::<Rename, _>(&RenameArgs { from, to }, |_| ()).await)
-                });
-                match done.await {
-                    Ok(done) => Ok(done),
-                    Err(e) => Ok(Err(NfsError::Rpc(plimsoll_nfs::rpc::RpcError::Connection(e.0)))),
-                }
-            })
-            .await?;
+        let (from_dir, from_name) = split(from);
+        let (to_dir, to_name) = split(to);
+        let rename = async || {
+            let entry = |dir, name| Entry {
+                dir,
+                name: v3::Name(name),
+            };
+            let args = RenameArgs {
+                from: entry(self.walk(from_dir).await?, from_name),
+                to: entry(self.walk(to_dir).await?, to_name),
+            };
+            self.client.call::<Rename, _>(&args, |_| ()).await
+        };
+        let done = match rename().await {
+            Err(NfsError::Status(Status::Stale)) => {
+                self.forget_way(from_dir);
+                self.forget_way(to_dir);
+                rename().await
+            }
+            done => done,
+        };
+        // What was a directory has another path now.
         self.forget(from);
         self.forget(to);
         done.map_err(of_nfs)
@@ -279,9 +300,9 @@ impl Local {
                 for entry in &listing.entries {
                     cookie = Some(entry.cookie);
                     if !matches!(entry.name.0, b"." | b"..") {
-                        let handle = entry.handle.map_or(0, |h| {
-                            4 + h.bytes().len().next_multiple_of(4)
-                        });
+                        let handle = entry
+                            .handle
+                            .map_or(0, |h| 4 + h.bytes().len().next_multiple_of(4));
                         let attributes = if entry.attributes.is_some() { 84 } else { 0 };
                         let name = entry.name.0.len().next_multiple_of(4);
                         visit(Name {
@@ -325,10 +346,7 @@ impl Local {
     }
 
     /// Names and kinds of a directory's entries. A server without READDIRPLUS is asked for each.
-    pub(super) async fn entries(
-        &self,
-        path: &[u8],
-    ) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
+    pub(super) async fn entries(&self, path: &[u8]) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         let dir = self.walk(path).await.map_err(of_nfs)?;
         let mut all: Vec<(Vec<u8>, Option<FileType>)> = Vec::new();
         let add = |entry: Name<'_>| all.push((entry.name.to_vec(), entry.kind));
@@ -357,12 +375,18 @@ impl Local {
 
     async fn kind_in(&self, dir: Handle, name: &[u8]) -> Result<FileType, OpError> {
         let name = v3::Name(name);
-        let found = self.client.call::<Lookup, _>(&Entry { dir, name }, |f| f).await;
+        let found = self
+            .client
+            .call::<Lookup, _>(&Entry { dir, name }, |f| f)
+            .await;
         let found = found.map_err(of_nfs)?;
         match found.attributes {
             Some(attributes) => Ok(attributes.kind),
             None => {
-                let asked = self.client.call::<GetAttr, _>(&found.object, |a| a.kind).await;
+                let asked = self
+                    .client
+                    .call::<GetAttr, _>(&found.object, |a| a.kind)
+                    .await;
                 asked.map_err(of_nfs)
             }
         }

@@ -5,14 +5,10 @@ use super::local::{Local, check};
 use super::names::attributes;
 use super::of_nfs;
 use crate::error::OpError;
-use crate::session::{
-    AioDone, Attributes, EntryKind, Listed, OpenHow, Session, SessionSpec,
-};
+use crate::session::{AioDone, Attributes, EntryKind, Listed, OpenHow, Session, SessionSpec};
 use plimsoll_lane::Stopped;
 use plimsoll_measure::Clock;
-use plimsoll_nfs::v3::{
-    FsStat, GetAttr, PathConf, ReadLink, RmDir, Setting, Stable, access,
-};
+use plimsoll_nfs::v3::{FsStat, GetAttr, PathConf, ReadLink, RmDir, Setting, Stable, access};
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -67,7 +63,10 @@ impl NfsSession {
         buffer.clear();
         buffer.resize(len, 0);
         let sink = |at: usize, bytes: &[u8]| buffer[at..at + bytes.len()].copy_from_slice(bytes);
-        let read = self.local.read_range(from.file, offset, len as u64, sink).await?;
+        let read = self
+            .local
+            .read_range(from.file, offset, len as u64, sink)
+            .await?;
         buffer.truncate(read as usize);
         self.buffer = buffer;
         Ok(())
@@ -88,18 +87,19 @@ impl NfsSession {
     /// given, are waited for.
     async fn settle(&mut self, of: Option<&Rc<Open>>) {
         poll_fn(|context| {
-            self.queued.retain_mut(|q| match q.work.as_mut().poll(context) {
-                Poll::Pending => true,
-                Poll::Ready(result) => {
-                    self.done.push(AioDone {
-                        tag: q.tag,
-                        start: q.start,
-                        end: self.clock.now(),
-                        result,
-                    });
-                    false
-                }
-            });
+            self.queued
+                .retain_mut(|q| match q.work.as_mut().poll(context) {
+                    Poll::Pending => true,
+                    Poll::Ready(result) => {
+                        self.done.push(AioDone {
+                            tag: q.tag,
+                            start: q.start,
+                            end: self.clock.now(),
+                            result,
+                        });
+                        false
+                    }
+                });
             let waits = |q: &Queued| of.is_some_and(|of| Rc::ptr_eq(&q.of, of));
             match self.queued.iter().any(waits) {
                 true => Poll::Pending,
@@ -171,14 +171,18 @@ impl Session for NfsSession {
 
     async fn read(&mut self, handle: &NfsHandle, offset: u64, len: u64) -> Result<u64, OpError> {
         handle.0.may_read()?;
-        self.local.read_range(handle.0.file, offset, len, |_, _| ()).await
+        self.local
+            .read_range(handle.0.file, offset, len, |_, _| ())
+            .await
     }
 
     async fn write(&mut self, handle: &NfsHandle, offset: u64, len: u64) -> Result<(), OpError> {
         let open = &handle.0;
         open.may_write()?;
         let stable = open.stable;
-        self.local.write_from(open, &mut self.source, offset, len, stable).await
+        self.local
+            .write_from(open, &mut self.source, offset, len, stable)
+            .await
     }
 
     async fn read_bytes(
@@ -190,7 +194,9 @@ impl Session for NfsSession {
         handle.0.may_read()?;
         let len = bytes.len() as u64;
         let sink = |at: usize, read: &[u8]| bytes[at..at + read.len()].copy_from_slice(read);
-        self.local.read_range(handle.0.file, offset, len, sink).await
+        self.local
+            .read_range(handle.0.file, offset, len, sink)
+            .await
     }
 
     async fn write_bytes(
@@ -200,7 +206,9 @@ impl Session for NfsSession {
         bytes: &[u8],
     ) -> Result<(), OpError> {
         handle.0.may_write()?;
-        self.local.write_all(&handle.0, offset, handle.0.stable, bytes).await
+        self.local
+            .write_all(&handle.0, offset, handle.0.stable, bytes)
+            .await
     }
 
     /// GETATTR for where the end is, then WRITE: another client may have moved it.
@@ -216,7 +224,10 @@ impl Session for NfsSession {
 
     async fn stat_handle(&mut self, handle: &NfsHandle) -> Result<Attributes, OpError> {
         let file = &handle.0.file;
-        let asked = self.local.client.call::<GetAttr, _>(file, |a| attributes(&a));
+        let asked = self
+            .local
+            .client
+            .call::<GetAttr, _>(file, |a| attributes(&a));
         asked.await.map_err(of_nfs)
     }
 
@@ -316,15 +327,12 @@ impl Session for NfsSession {
             None => self.local.size(open.file).await.map_err(of_nfs)?,
         };
         let stable = Stable::FileSync;
-        self.local.write_from(open, &mut self.source, offset, len, stable).await
+        self.local
+            .write_from(open, &mut self.source, offset, len, stable)
+            .await
     }
 
-    async fn modify(
-        &mut self,
-        handle: &NfsHandle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
+    async fn modify(&mut self, handle: &NfsHandle, offset: u64, len: u64) -> Result<u64, OpError> {
         handle.0.may_read()?;
         handle.0.may_write()?;
         self.fill(&handle.0, offset, len).await?;
@@ -400,18 +408,19 @@ impl Session for NfsSession {
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         let mut taken = 0;
         poll_fn(|context| {
-            self.queued.retain_mut(|q| match q.work.as_mut().poll(context) {
-                Poll::Pending => true,
-                Poll::Ready(result) => {
-                    self.done.push(AioDone {
-                        tag: q.tag,
-                        start: q.start,
-                        end: self.clock.now(),
-                        result,
-                    });
-                    false
-                }
-            });
+            self.queued
+                .retain_mut(|q| match q.work.as_mut().poll(context) {
+                    Poll::Pending => true,
+                    Poll::Ready(result) => {
+                        self.done.push(AioDone {
+                            tag: q.tag,
+                            start: q.start,
+                            end: self.clock.now(),
+                            result,
+                        });
+                        false
+                    }
+                });
             taken += self.done.len();
             done.append(&mut self.done);
             if taken >= count || self.queued.is_empty() {

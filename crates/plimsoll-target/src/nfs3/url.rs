@@ -22,7 +22,16 @@ const MOST_RETRIES: u64 = 100;
 
 /// Options there are.
 const OPTIONS: [&str; 10] = [
-    "create", "gid", "mountport", "nconnect", "retrans", "rsize", "sec", "timeo", "uid", "wsize",
+    "create",
+    "gid",
+    "mountport",
+    "nconnect",
+    "retrans",
+    "rsize",
+    "sec",
+    "timeo",
+    "uid",
+    "wsize",
 ];
 
 /// How files are made (RFC 1813, 3.3.8).
@@ -196,9 +205,8 @@ impl Url {
                     "guarded" => CreateMode::Guarded,
                     "exclusive" => CreateMode::Exclusive,
                     _ => {
-                        let reason = format!(
-                            "create `{value}`: expected unchecked, guarded or exclusive"
-                        );
+                        let reason =
+                            format!("create `{value}`: expected unchecked, guarded or exclusive");
                         return Err(text.wrong(value, reason));
                     }
                 }
@@ -216,7 +224,10 @@ fn unknown(text: &Text<'_>, name: &str) -> TargetError {
         None => String::new(),
     };
     let known = OPTIONS.join(", ");
-    text.wrong(name, format!("unknown option `{name}`: expected one of {known}{hint}"))
+    text.wrong(
+        name,
+        format!("unknown option `{name}`: expected one of {known}{hint}"),
+    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,186 @@
+//! Whatever bytes come, decoding gives a value or an error; and what was encoded comes back.
+
+use plimsoll_nfs::mount::Mounted;
+use plimsoll_nfs::portmap::Mapping;
+use plimsoll_nfs::rpc::{Accepted, Credentials, Target, call, called, reply, result, seal};
+use plimsoll_nfs::server::{Memory, Service, Tree};
+use plimsoll_nfs::v3::*;
+use plimsoll_nfs::xdr::{Decode, Decoder, Encode};
+use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
+
+/// Decodes the bytes as the arguments and the result of a procedure; what is a value is encoded
+/// to the bytes that it was decoded from.
+fn survive<P: Procedure>(bytes: &[u8]) {
+    fn same<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) {
+        let mut from = Decoder::new(bytes);
+        if let Ok(value) = from.get::<T>() {
+            let taken = bytes.len() - from.rest().len();
+            let mut out = Vec::new();
+            value.encode(&mut out);
+            // Padding may have been anything.
+            assert_eq!(out.len(), taken);
+        }
+    }
+    same::<P::Args<'_>>(bytes);
+    same::<Reply<'_, P>>(bytes);
+}
+
+fn survive_all(bytes: &[u8]) {
+    survive::<GetAttr>(bytes);
+    survive::<SetAttr>(bytes);
+    survive::<Lookup>(bytes);
+    survive::<Access>(bytes);
+    survive::<ReadLink>(bytes);
+    survive::<Read>(bytes);
+    survive::<Write>(bytes);
+    survive::<Create>(bytes);
+    survive::<MkDir>(bytes);
+    survive::<SymLink>(bytes);
+    survive::<MkNod>(bytes);
+    survive::<Remove>(bytes);
+    survive::<RmDir>(bytes);
+    survive::<Rename>(bytes);
+    survive::<Link>(bytes);
+    survive::<ReadDir>(bytes);
+    survive::<ReadDirPlus>(bytes);
+    survive::<FsStat>(bytes);
+    survive::<FsInfo>(bytes);
+    survive::<PathConf>(bytes);
+    survive::<Commit>(bytes);
+    let _ = Decoder::new(bytes).get::<Mounted>();
+    let _ = Decoder::new(bytes).get::<Mapping>();
+    let _ = result(bytes);
+}
+
+/// Words that messages are made of: small numbers, and some that are far too large.
+fn words() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        6 => 0u32..4,
+        3 => 4u32..40,
+        1 => Just(u32::MAX),
+        1 => any::<u32>(),
+    ];
+    prop::collection::vec(word, 0..120)
+        .prop_map(|words| words.iter().flat_map(|w| w.to_be_bytes()).collect())
+}
+
+fn handle() -> impl Strategy<Value = Handle> {
+    prop::collection::vec(any::<u8>(), 0..=64).prop_map(|b| Handle::new(&b).unwrap())
+}
+
+fn setting() -> impl Strategy<Value = Setting> {
+    let time = (any::<u32>(), any::<u32>()).prop_map(|(seconds, nanoseconds)| {
+        SetTime::To(Time {
+            seconds,
+            nanoseconds,
+        })
+    });
+    let time = prop_oneof![Just(SetTime::Keep), Just(SetTime::Server), time];
+    let numbers = (
+        any::<Option<u32>>(),
+        any::<Option<u32>>(),
+        any::<Option<u64>>(),
+    );
+    (numbers, time.clone(), time).prop_map(|((mode, uid, size), accessed, modified)| Setting {
+        mode,
+        uid,
+        gid: mode,
+        size,
+        accessed,
+        modified,
+    })
+}
+
+fn comes_back<T: Encode + for<'a> Decode<'a> + PartialEq + std::fmt::Debug>(value: &T) {
+    let mut out = Vec::new();
+    value.encode(&mut out);
+    assert_eq!(out.len() % 4, 0);
+    let mut from = Decoder::new(&out);
+    assert_eq!(from.get::<T>().as_ref(), Ok(value));
+    assert_eq!(from.finish(), Ok(()));
+    // Of a message that is cut short nothing comes.
+    for end in 0..out.len() {
+        assert!(Decoder::new(&out[..end]).get::<T>().is_err());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        survive_all(&bytes);
+    }
+
+    #[test]
+    fn any_words(bytes in words()) {
+        survive_all(&bytes);
+    }
+
+    /// The server answers any call: with what its procedure gives, or by refusing it.
+    #[test]
+    fn any_call(procedure in 0u32..24, program in 0usize..3, bytes in words()) {
+        let tree = Arc::new(Mutex::new(Tree::new(1 << 20)));
+        let memory = Memory::new(tree.clone(), 1, 1);
+        let program = [(100_003, 3), (100_005, 3), (100_000, 2)][program];
+        let target = Target { program: program.0, version: program.1, procedure };
+        let mut args = Vec::new();
+        // Half of them begin with a handle that means something.
+        if bytes.len() % 8 == 0 {
+            tree.lock().unwrap().root().encode(&mut args);
+        }
+        args.extend_from_slice(&bytes);
+        let record = call(7, target, &Credentials::none(), &());
+        let mut from = Decoder::new(&record[4..]);
+        prop_assert_eq!(called(&mut from).unwrap().target, target);
+        let mut out = reply(7, Accepted::Success);
+        memory.answer(target, Decoder::new(&args), &mut out);
+        seal(&mut out);
+        prop_assert!(out.len() < 2 << 20);
+    }
+
+    #[test]
+    fn arguments_come_back(
+        object in handle(),
+        set in setting(),
+        guard in any::<Option<u32>>(),
+        offset: u64,
+        count: u32,
+        verifier: [u8; 8],
+    ) {
+        comes_back(&object);
+        let guard = guard.map(|seconds| Time { seconds, nanoseconds: count });
+        comes_back(&SetAttrArgs { object, set, guard });
+        comes_back(&ReadArgs { file: object, offset, count });
+        comes_back(&CommitArgs { file: object, offset, count });
+        let dir = object;
+        comes_back(&ReadDirArgs { dir, cookie: offset, verifier, count });
+        comes_back(&How::Exclusive(verifier));
+        comes_back(&How::Unchecked(set));
+        comes_back(&Special::Pipe(FileType::Socket, set));
+    }
+
+    #[test]
+    fn names_and_data_come_back(
+        dir in handle(),
+        name in prop::collection::vec(any::<u8>(), 0..255),
+        data in prop::collection::vec(any::<u8>(), 0..2000),
+    ) {
+        let at = Entry { dir, name: Name(&name) };
+        let args = RenameArgs { from: at, to: at };
+        let mut out = Vec::new();
+        args.encode(&mut out);
+        prop_assert_eq!(Decoder::new(&out).get::<RenameArgs<'_>>(), Ok(args));
+        let args = WriteArgs {
+            file: dir,
+            offset: 1,
+            count: data.len() as u32,
+            stable: Stable::DataSync,
+            data: Data(&data),
+        };
+        let mut out = Vec::new();
+        args.encode(&mut out);
+        prop_assert_eq!(Decoder::new(&out).get::<WriteArgs<'_>>(), Ok(args));
+    }
+}

@@ -1,0 +1,321 @@
+//! Runs on a server that speaks NFS version 3.
+
+#[path = "common/mod.rs"]
+mod common;
+
+use common::{Bench, Ended, row, signal};
+use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use plimsoll_nfs::v3::{How, Proc, Setting};
+use plimsoll_results::{OperationFigures, Run, Verdict};
+use rustix::process::Signal;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// A server of this process.
+struct Files {
+    tree: Arc<Mutex<Tree>>,
+    server: Server,
+}
+
+impl Files {
+    fn with_faults(faults: &[&str]) -> Self {
+        let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
+        let behaviour = Behaviour {
+            faults: faults.iter().map(|f| f.parse().unwrap()).collect(),
+            ..Behaviour::default()
+        };
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let server = Server::start(listen, tree.clone(), behaviour).unwrap();
+        Self { tree, server }
+    }
+
+    fn new() -> Self {
+        Self::with_faults(&[])
+    }
+
+    fn url(&self) -> String {
+        let at = self.server.address();
+        format!("nfs3://{at}/?mountport={}", at.port())
+    }
+
+    /// Names in the root.
+    fn names(&self) -> Vec<String> {
+        let tree = self.tree.lock().unwrap();
+        let mut names = Vec::new();
+        tree.list(&tree.root(), 2, |e| {
+            names.push(String::from_utf8(e.name).unwrap());
+            true
+        })
+        .unwrap();
+        names
+    }
+}
+
+fn procedure<'a>(run: &'a Run, name: &str) -> &'a OperationFigures {
+    let found = run.procedures.iter().find(|p| p.name == name);
+    found.unwrap_or_else(|| panic!("no procedure {name}"))
+}
+
+#[test]
+fn a_fileserver_over_nfs() {
+    let (bench, files) = (Bench::new(), Files::new());
+    let url = files.url();
+    let more = [
+        "--target",
+        &url,
+        "--time=1s",
+        "--set=nfiles=100",
+        "--set=nthreads=20",
+    ];
+    let run = bench.run("fileserver", &more).result(0);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    assert_eq!(
+        files.names(),
+        Vec::<String>::new(),
+        "the directory of the run is left"
+    );
+    // Each opening is one of each; operations at the borders of the window differ a little.
+    let opens = row(&run, "openfile1").ops + row(&run, "openfile2").ops;
+    let workers = 20;
+    let access = procedure(&run, "ACCESS").ops;
+    assert!(opens.abs_diff(access) <= workers, "{opens} {access}");
+    let deleted = row(&run, "deletefile1").ops;
+    assert!(deleted.abs_diff(procedure(&run, "REMOVE").ops) <= workers);
+    let created = row(&run, "createfile1").ops;
+    assert!(created.abs_diff(procedure(&run, "CREATE").ops) <= workers);
+    for p in &run.procedures {
+        assert!(p.service.mean_ms > 0.0 && p.errors == 0, "{}", p.name);
+        let called = files.server.calls(Proc::named(&p.name).unwrap());
+        assert!(p.ops <= called, "{}: {} of {called}", p.name, p.ops);
+    }
+    // They are in every form of the results, and in no sum over the operations.
+    let dir = &bench.results()[0];
+    let intervals = std::fs::read_to_string(dir.path().join("intervals.csv")).unwrap();
+    assert!(intervals.contains(",LOOKUP,rpc,"));
+    let ops: u64 = run
+        .operations
+        .iter()
+        .filter(|o| o.kind.counts())
+        .map(|o| o.ops)
+        .sum();
+    assert_eq!(run.summary.ops, ops);
+}
+
+/// The pattern of MD-Workbench, with what it reads checked against what it wrote.
+#[test]
+fn md_over_nfs() {
+    let (bench, files) = (Bench::new(), Files::new());
+    let interface = format!("-i={}", files.url());
+    let args = [
+        "md",
+        &interface,
+        "-P=20",
+        "-D=2",
+        "-I=10",
+        "-R=1",
+        "-S=3000",
+        "--verify-read",
+    ];
+    let mut command = bench.plimsoll(args);
+    command.args(["--dir", "/md", "--results", "results", "--format=json"]);
+    let run = Ended::of(command).result(0);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    assert!(
+        run.procedures
+            .iter()
+            .any(|p| p.name == "CREATE" && p.ops >= 40)
+    );
+    assert_eq!(files.names(), Vec::<String>::new());
+}
+
+/// A mix of single procedures, which system calls cannot ask for.
+#[test]
+fn procedures_as_a_mix() {
+    let (bench, files) = (Bench::new(), Files::new());
+    let url = files.url();
+    let more = [
+        "--target",
+        &url,
+        "--scale=0.001",
+        "--warmup=0s",
+        "--time=1s",
+        "--load=2",
+    ];
+    let refused = bench
+        .run("nfs-sfs2008", &["--time=1s", "--scale=0.001"])
+        .refusal();
+    assert!(refused.contains("`lookup`"), "{refused}");
+    let ended = bench.run("nfs-sfs2008", &more);
+    let run = ended.parsed().unwrap_or_else(|| panic!("{ended:?}"));
+    assert!(run.failure.is_none(), "{:?}", run.failure);
+    assert_eq!(run.summary.errors, 0);
+    assert!(row(&run, "lookup").ops > 0);
+    assert_eq!(files.names(), Vec::<String>::new());
+}
+
+#[test]
+fn mapped_files_and_locks_are_refused_by_name() {
+    let (bench, files) = (Bench::new(), Files::new());
+    let text = "[metric]\nname = \"m\"\n[[component]]\nname = \"c\"\nrate = 10\n\
+                [component.mix]\nmmap_read = 50\nlock = 50\n\
+                [component.files]\ncount = 1\nsize = \"1m\"\n";
+    std::fs::write(bench.path("w.toml"), text).unwrap();
+    let workload = bench.path("w.toml");
+    let url = files.url();
+    let refused = bench
+        .run(workload.to_str().unwrap(), &["--target", &url])
+        .refusal();
+    assert!(refused.contains("cannot do `mmap_read`"), "{refused}");
+    assert!(
+        refused.contains("cannot do `lock`: NFSv3 locks"),
+        "{refused}"
+    );
+    assert_eq!(files.names(), Vec::<String>::new());
+}
+
+/// Errors have the server's names beside the procedures and the system's beside operations.
+#[test]
+fn errors_are_counted_by_name() {
+    let (bench, files) = (Bench::new(), Files::with_faults(&["access=stale:0.05"]));
+    let url = files.url();
+    let more = [
+        "--target",
+        &url,
+        "--time=1s",
+        "--set=nfiles=50",
+        "--set=nthreads=4",
+        "--on-error=count",
+    ];
+    let run = bench.run("webserver", &more).result(3);
+    let access = procedure(&run, "ACCESS");
+    assert_eq!(
+        access.error_codes.keys().collect::<Vec<_>>(),
+        ["NFS3ERR_STALE"]
+    );
+    let stale: u64 = run
+        .operations
+        .iter()
+        .map(|o| o.error_codes.get("ESTALE").unwrap_or(&0))
+        .sum();
+    assert!(stale > 0 && stale.abs_diff(access.errors) <= 8);
+    assert_eq!(
+        run.summary.errors,
+        run.operations.iter().map(|o| o.errors).sum::<u64>()
+    );
+}
+
+/// A server whose connections break in a run: it goes on, and says how often.
+#[test]
+fn connections_that_break_are_in_the_results() {
+    let (bench, files) = (Bench::new(), Files::with_faults(&["read=close:0.01"]));
+    let url = files.url();
+    let more = [
+        "--target",
+        &url,
+        "--time=2s",
+        "--set=nfiles=50",
+        "--set=nthreads=4",
+    ];
+    let run = bench.run("webserver", &more).result(0);
+    assert!(procedure(&run, "connected again").ops > 0);
+    assert!(procedure(&run, "sent again").ops > 0);
+}
+
+/// What an operation met that ended the run.
+#[test]
+fn a_full_server_ends_the_run_by_name() {
+    let (bench, files) = (Bench::new(), Files::with_faults(&["write=dquot:0.02"]));
+    let url = files.url();
+    let more = [
+        "--target",
+        &url,
+        "--time=2s",
+        "--set=nfiles=5",
+        "--set=nthreads=2",
+    ];
+    let ended = bench.run("fileserver", &more);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("EDQUOT"), "{}", ended.stdout);
+}
+
+/// A directory that holds what Plimsoll did not make is refused, and left as it is.
+#[test]
+fn what_plimsoll_did_not_make_is_left() {
+    let (bench, files) = (Bench::new(), Files::new());
+    {
+        let mut tree = files.tree.lock().unwrap();
+        let root = tree.root();
+        let home = tree.make_dir(&root, b"home", &Setting::NOTHING).unwrap();
+        tree.create(&home, b"thesis", &How::Guarded(Setting::NOTHING))
+            .unwrap();
+    }
+    let url = files.url();
+    let more = ["--target", &url, "--dir=/home", "--time=1s"];
+    let refused = bench.run("fileserver", &more).refusal();
+    assert!(refused.contains("was not made by Plimsoll"), "{refused}");
+    assert_eq!(files.names(), ["home"]);
+    assert_eq!(
+        files.server.calls(Proc::Remove) + files.server.calls(Proc::Write),
+        0
+    );
+}
+
+/// What was kept is removed by `clean`, and nothing else is.
+#[test]
+fn clean_on_a_server() {
+    let (bench, files) = (Bench::new(), Files::new());
+    let url = files.url();
+    let more = [
+        "--target",
+        &url,
+        "--dir=/w",
+        "--time=1s",
+        "--set=nfiles=20",
+        "--keep",
+    ];
+    bench.run("webserver", &more).result(0);
+    assert_eq!(files.names(), ["w"]);
+    let clean = || Ended::of(bench.plimsoll(["clean", "--target", &url, "/w"]));
+    let cleaned = clean().expect_code(0);
+    assert_eq!(cleaned.stdout, "cleaned /w\n");
+    assert_eq!(files.names(), Vec::<String>::new());
+    clean().expect_code(2);
+}
+
+#[test]
+fn a_wrong_url_is_shown_with_its_place() {
+    let bench = Bench::new();
+    let refused = bench
+        .run("fileserver", &["--target=nfs3://h/x?nconect=2"])
+        .refusal();
+    let want = "  nfs3://h/x?nconect=2\n             ^^^^^^^\n";
+    assert!(
+        refused.contains("did you mean `nconnect`?") && refused.contains(want),
+        "{refused}"
+    );
+}
+
+/// `serve-nfs` says where it listens, serves, and ends by a signal.
+#[test]
+fn serving() {
+    let bench = Bench::new();
+    let begun = Instant::now();
+    let mut command = bench.plimsoll(["serve-nfs", "--fail", "commit=io:0", "--delay=1ms"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut url)
+        .unwrap();
+    assert!(
+        url.starts_with("nfs3://127.0.0.1:") && url.contains("/?mountport="),
+        "{url}"
+    );
+    let more = ["--target", url.trim(), "--time=1s", "--set=nfiles=20"];
+    bench.run("varmail", &more).result(0);
+    signal(child.id() as i32, Signal::INT);
+    Ended::wait(child, begun).expect_code(0);
+    let refused = Ended::of(bench.plimsoll(["serve-nfs", "--fail", "raed=io:1"])).refusal();
+    assert!(refused.contains("did you mean `read`?"), "{refused}");
+}
