@@ -33,6 +33,11 @@ pub trait Target: Send + Sync + 'static {
         true
     }
 
+    /// Whether an open file takes a descriptor of this process, of which there is a limit.
+    fn takes_descriptors(&self) -> bool {
+        false
+    }
+
     /// Whether the work directory exists; only a target that is looked at may say no.
     fn exists(&self) -> bool {
         true

@@ -534,3 +534,34 @@ fn with_memsize(text: &str, size: &str) -> String {
     let (_, after) = after.split_once(',').unwrap();
     format!("{before}memsize={size},{after}")
 }
+
+#[test]
+fn only_files_that_take_descriptors_count_against_their_limit() {
+    let bench = Bench::on_tmpfs();
+    let many = [
+        "--set",
+        "nthreads=200",
+        "--set",
+        "nfiles=200",
+        "--time=100ms",
+    ];
+    let limited = |more: &[&str]| {
+        let command = bench.command(&bench.workload(LOOKER), &[&many, more].concat());
+        let mut shell = std::process::Command::new("sh");
+        shell
+            .args(["-c", "ulimit -n 100 && exec \"$0\" \"$@\""])
+            .arg(command.get_program())
+            .args(command.get_args());
+        if let Some(dir) = command.get_current_dir() {
+            shell.current_dir(dir);
+        }
+        Ended::of(shell)
+    };
+    let refusal = limited(&[]).refusal();
+    assert!(
+        refusal.contains("200 files open and the limit is 100"),
+        "{refusal}"
+    );
+    let run = limited(&["--target", "null:"]).result(0);
+    assert!(row(&run, "look").ops > 0);
+}

@@ -110,7 +110,7 @@ pub(crate) fn inspect<T: Target>(
             None => found.sizes(plan),
         }
     }
-    found.limits(plan, ranks);
+    found.limits(crew, plan, ranks);
     found.settings(crew, plan, settings);
     Ok(found)
 }
@@ -123,7 +123,7 @@ pub(super) fn of_member<T: Target>(
     ranks: u32,
 ) -> Vec<String> {
     let mut found = Preflight::of(crew, plan, ranks, vec![]);
-    found.limits(plan, ranks);
+    found.limits(crew, plan, ranks);
     found.settings(crew, plan, settings);
     found.refusals
 }
@@ -286,7 +286,7 @@ impl Preflight {
         }
     }
 
-    fn limits(&mut self, plan: &Plan, ranks: u32) {
+    fn limits<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan, ranks: u32) {
         if let Some(memory) = available_memory().filter(|m| self.buffer_bytes > *m) {
             self.refuse(format!(
                 "the workers' buffers take {} (memsize times workers, or the files that are read whole) and the machine has {} \
@@ -301,7 +301,7 @@ impl Preflight {
             .map(|g| workers_of(g, ranks) * u64::from(crate::worker::Compiled::new(plan, g).slots))
             .sum();
         let files = plimsoll_lane::os::raise_open_files();
-        if slots + OWN_DESCRIPTORS > files {
+        if crew.target.takes_descriptors() && slots + OWN_DESCRIPTORS > files {
             self.refuse(format!(
                 "the workers may hold {slots} files open and the limit is {files}: raise it with \
                  `ulimit -n`"

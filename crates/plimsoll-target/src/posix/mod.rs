@@ -98,6 +98,10 @@ impl Target for Posix {
         format!("posix, {}", self.path.display())
     }
 
+    fn takes_descriptors(&self) -> bool {
+        true
+    }
+
     fn lane_kind(&self) -> LaneKind {
         LaneKind::Blocking
     }
