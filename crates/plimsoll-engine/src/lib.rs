@@ -14,8 +14,8 @@ pub use outcome::{
     Drawn, Failure, Outcome, Populated, ProcessFigures, Reason, StageOutcome, VariableStats, Window,
 };
 pub use run::{
-    ClockKind, EngineError, Event, Observer, Preflight, Settings, Stop, clean, preflight, run,
-    run_ranks,
+    ClockKind, EngineError, Event, Observer, Preflight, Settings, Stop, clean, leave, preflight,
+    run, run_ranks,
 };
 pub use store::{FilesetState, Hand};
 pub use worker::Sample;

@@ -40,6 +40,8 @@ impl Ground {
             },
             lanes: self.lanes.and_then(|n| usize::try_from(n).ok()),
             interval: self.interval,
+            // From the first load to the last.
+            holds: true,
         }
     }
 
@@ -62,6 +64,15 @@ impl Ground {
             Ok(_) => Ok(()),
             Err(e) => Err(format!("the files could not be removed: {e}")),
         }
+    }
+
+    /// Gives up the directory, whose files stay, for others to use; a sentence if that fails.
+    pub fn leave(&self) -> Result<(), String> {
+        if !plimsoll_target::keeps_files(&self.target) {
+            return Ok(());
+        }
+        plimsoll_engine::leave(&self.plan.place.dir, &self.settings())
+            .map_err(|e| format!("the directory could not be given up: {e}"))
     }
 }
 
@@ -100,6 +111,8 @@ pub struct Points<'a> {
     pub manner: Manner,
     /// Is told of the phases; only at rank 0.
     pub monitor: Option<Monitor>,
+    /// Whether a run has used the directory of the files.
+    pub used: bool,
 }
 
 /// What came of measuring a load.
@@ -150,7 +163,9 @@ impl Points<'_> {
             notes = monitor.take_notes();
         }
         let each = self.manner.per_rank.then_some(self.company);
-        let (run, dir) = run::write(screen, outcome?, c, each);
+        let outcome = outcome?;
+        self.used = true;
+        let (run, dir) = run::write(screen, outcome, c, each);
         Ok(MeasuredLoad { run, dir, notes })
     }
 

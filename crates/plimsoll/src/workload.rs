@@ -149,6 +149,7 @@ pub fn settings(args: &HowArgs) -> Settings {
         },
         lanes: args.lanes.map(|n| n as usize),
         interval: args.interval,
+        holds: false,
     }
 }
 

@@ -607,6 +607,36 @@ fn an_interrupted_curve_of_ranks_goes_on_with_as_many() {
 }
 
 #[test]
+fn the_directory_is_the_curves_between_points_and_nobodys_afterwards() {
+    let bench = Bench::on_tmpfs();
+    let work = bench.work();
+    let run = format!(
+        "{} run varmail --set nfiles=10 --ops 10 --results {} --dir {}",
+        env!("CARGO_BIN_EXE_plimsoll"),
+        bench.path("other").display(),
+        work.display()
+    );
+    let log = bench.path("log");
+    let script = monitor(
+        &bench,
+        &format!("[ \"$2 $3\" != '1 END' ] || {run} 2> {}", log.display()),
+    );
+    let mut command = quick_curve(&bench, &["--load=1,2", "--keep", "--allow-system"]);
+    command.arg("--monitor").arg(&script);
+    let curve = parsed(&Ended::of(command));
+    assert_eq!(loads(&curve), [1, 2]);
+    let refused = std::fs::read_to_string(log).unwrap();
+    assert!(
+        refused.contains("is in use by another run (process "),
+        "{refused}"
+    );
+    let marker = std::fs::read_to_string(work.join(MARKER)).unwrap();
+    let marker: serde_json::Value = serde_json::from_str(&marker).unwrap();
+    assert!(marker["used_by"].is_null(), "{marker}");
+    assert_eq!(tree(&work).0.len() as u64, 2 * FILES);
+}
+
+#[test]
 fn what_cannot_be_a_curve_is_refused_and_leaves_nothing() {
     let bench = Bench::on_tmpfs();
     std::fs::write(bench.path("plain.txt"), "").unwrap();

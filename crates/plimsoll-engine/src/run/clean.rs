@@ -17,15 +17,39 @@ use std::sync::Arc;
 /// [`EngineError::Refused`] if the directory carries no marker or a run is using it,
 /// [`EngineError::Failed`] if something could not be removed.
 pub fn clean(dir: &Path, settings: &Settings, force: bool) -> Result<Vec<String>, EngineError> {
+    let others = match force {
+        true => Others::Ended,
+        false => Others::Respect,
+    };
+    end(dir, settings, others, End::Clean)
+}
+
+/// Gives up a directory that runs of this process held ([`Settings::holds`]); its files stay.
+///
+/// # Errors
+/// As [`clean`].
+pub fn leave(dir: &Path, settings: &Settings) -> Result<(), EngineError> {
+    end(dir, settings, Others::Respect, End::Leave).map(|_| ())
+}
+
+/// What becomes of the files of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Clean,
+    Leave,
+}
+
+fn end(
+    dir: &Path,
+    settings: &Settings,
+    others: Others,
+    end: End,
+) -> Result<Vec<String>, EngineError> {
     let dir = std::path::absolute(dir).map_err(EngineError::refused)?;
     // A path that ends in a dot is the directory before it.
     let dir: PathBuf = dir.components().collect();
     let mut plan = Plan::empty("clean");
     plan.place.dir = dir;
-    let others = match force {
-        true => Others::Ended,
-        false => Others::Respect,
-    };
     let look = Look {
         plan: &plan,
         others,
@@ -35,11 +59,12 @@ pub fn clean(dir: &Path, settings: &Settings, force: bool) -> Result<Vec<String>
     let work_dir = work_dir(&plan.place.dir, &marker.guard)?;
     plan.place.dir = work_dir;
     plan.place.guards = vec![marker.guard];
-    let clean = Clean {
+    let ending = Ending {
         plan: &plan,
         others,
+        end,
     };
-    plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, clean)
+    plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, ending)
         .map_err(EngineError::refused)?
 }
 
@@ -81,18 +106,22 @@ impl Visitor for Look<'_> {
     }
 }
 
-struct Clean<'a> {
+struct Ending<'a> {
     plan: &'a Plan,
     others: Others,
+    end: End,
 }
 
-impl Visitor for Clean<'_> {
+impl Visitor for Ending<'_> {
     type Output = Result<Vec<String>, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
         let crew = crew_for(Arc::new(target), self.plan)?;
         let mut place = Workplace::claim(&crew, self.plan, self.others)?;
-        let left = place.clean_listed();
+        let left = match self.end {
+            End::Clean => place.clean_listed(),
+            End::Leave => place.release(true),
+        };
         left.map_err(|e| place.failed(e))
     }
 }

@@ -18,7 +18,7 @@ mod team;
 mod tree;
 mod verdict;
 
-pub use clean::clean;
+pub use clean::{clean, leave};
 pub(crate) use lanes::{Bell, WorkerId};
 pub use preflight::{Preflight, preflight};
 
@@ -48,6 +48,9 @@ pub struct Settings {
     pub lanes: Option<usize>,
     /// Length of an interval of the series.
     pub interval: Duration,
+    /// A run that keeps its files keeps the work directory too: nobody else may use it until this
+    /// process has ended, or gives it up by [`clean`] or [`leave`].
+    pub holds: bool,
 }
 
 impl Default for Settings {
@@ -57,6 +60,7 @@ impl Default for Settings {
             clock: ClockKind::Real,
             lanes: None,
             interval: Duration::from_secs(1),
+            holds: false,
         }
     }
 }

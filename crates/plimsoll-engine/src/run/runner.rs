@@ -80,7 +80,7 @@ impl Visitor for Runner<'_> {
             &cleaner,
             place,
             self.plan,
-            quiet,
+            (quiet, self.settings.holds),
             &mut outcome,
             self.observer,
         );
@@ -99,12 +99,13 @@ impl Visitor for Runner<'_> {
     }
 }
 
-/// Removes what the run made, or keeps it. `quiet`: no other rank works any more.
+/// Removes what the run made, or keeps it. `quiet`: no other rank works any more; `holds`: what is
+/// kept stays claimed by this process.
 fn finish<'a, T: Target>(
     cleaner: &'a Crew<T>,
     mut place: Workplace<'a, T>,
     plan: &Plan,
-    quiet: bool,
+    (quiet, holds): (bool, bool),
     outcome: &mut Outcome,
     observer: &mut dyn Observer,
 ) -> Result<(), EngineError> {
@@ -131,6 +132,9 @@ fn finish<'a, T: Target>(
     let keep = plan.options.keep || plan.pattern().is_some_and(|p| p.leaves_objects);
     if cleaner.target.keeps_files() && !keep {
         observer.event(Event::Cleaning);
+    }
+    if keep && holds {
+        return Ok(());
     }
     let left = place.release(keep).map_err(|e| place.failed(e))?;
     for path in &left {

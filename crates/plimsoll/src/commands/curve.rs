@@ -42,6 +42,7 @@ pub fn run(args: &CurveArgs) -> Result<Exit, Stopped> {
         stop: &stop,
         manner,
         monitor: None,
+        used: false,
     };
     let Some(ready) = ready else {
         return points.follow();
@@ -78,14 +79,16 @@ fn lead(points: &mut Points<'_>, ready: begin::Ready) -> Result<Exit, Stopped> {
     // The last words of the monitor come before the report.
     points.monitor = None;
     let ended = match measured {
-        Ok(()) => clean(points.ground, &mut writer),
+        Ok(()) => clean(points.ground, &mut writer, points.used),
         Err(Ended::Refused(stopped)) if writer.curve().points.is_empty() => {
             let _ = points.ground.clean();
             return refused(writer, stopped);
         }
         Err(Ended::Refused(stopped)) => {
             let text = stopped.message.trim().trim_start_matches("error: ").into();
-            fail(&mut writer, "refused", text).map_err(Stopped::failed)
+            fail(&mut writer, "refused", text)
+                .map_err(Stopped::failed)
+                .and_then(|()| clean(points.ground, &mut writer, false))
         }
         Err(Ended::Lost(e)) => return Err(Stopped::failed(e)),
     };
@@ -182,21 +185,23 @@ fn stopped_by_rule(curve: &LoadCurve) -> Option<CurveEnd> {
     curve.stop_rules.stop(measured.points())
 }
 
-/// Removes the files, unless they are to stay: because the user said so, or because a curve that
-/// did not come to its end goes on with them.
-fn clean(ground: &Ground, writer: &mut CurveWriter) -> Result<(), Stopped> {
+/// Removes the files, or leaves them if they are to stay: because the user said so, or because a
+/// curve that did not come to its end goes on with them. `used`: a point used them.
+fn clean(ground: &Ground, writer: &mut CurveWriter, used: bool) -> Result<(), Stopped> {
     let stays = writer.curve().state.can_resume() && !ground.plan.place.temporary;
-    if ground.plan.options.keep || stays {
-        return Ok(());
-    }
-    match ground.clean() {
-        Ok(()) => Ok(()),
-        Err(text) => {
+    let ended = match ground.plan.options.keep || stays {
+        true => ground.leave(),
+        false => ground.clean(),
+    };
+    match ended {
+        Err(text) if used => {
             let note = Note { text, place: None };
             writer
                 .change(|c| c.notes.push(note))
                 .map_err(Stopped::failed)
         }
+        // There may be no directory.
+        _ => Ok(()),
     }
 }
 

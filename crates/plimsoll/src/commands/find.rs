@@ -39,6 +39,7 @@ pub fn run(args: &FindArgs) -> Result<Exit, Stopped> {
         stop: &stop,
         manner,
         monitor: None,
+        used: false,
     };
     let Some(ready) = ready else {
         return points.follow();
@@ -84,7 +85,7 @@ fn lead(points: &mut Points<'_>, ready: begin::Ready) -> Result<Exit, Stopped> {
         }),
         Err(Broken::Lost(e)) => return Err(Stopped::failed(e)),
     };
-    let note = clean(points.ground);
+    let note = clean(points.ground).filter(|_| points.used);
     let change = |s: &mut LoadSearch| {
         s.line = s.search.interrupted(&s.trials());
         s.failure = failure;
@@ -150,10 +151,11 @@ fn why(run: &Run, load: u64) -> Reason {
 
 /// Removes the files, unless they are to stay; a note if that fails.
 fn clean(ground: &Ground) -> Option<Note> {
-    if ground.plan.options.keep {
-        return None;
-    }
-    let text = ground.clean().err()?;
+    let ended = match ground.plan.options.keep {
+        true => ground.leave(),
+        false => ground.clean(),
+    };
+    let text = ended.err()?;
     Some(Note { text, place: None })
 }
 
