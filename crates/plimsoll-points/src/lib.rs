@@ -11,7 +11,7 @@
 //! // A system that carries 37 and no more.
 //! let search = Search::new(10, 100).expect("a start below the greatest load");
 //! let found = search.run(&[], |load, _| {
-//!     Ok::<_, ()>(Trial { load, held: load <= 37, margin: None })
+//!     Ok::<_, ()>(Trial { load, held: load <= 37, margin: None, doubtful: false })
 //! });
 //! let (line, trials) = found.expect("measuring never fails here");
 //! assert_eq!(line.carried.map(|s| s.load), Some(37));

@@ -21,7 +21,7 @@ const PART_OF_LOAD: u64 = 50;
 ///
 /// Loads are doubled from [`start`](Self::start) until one is not carried, and the interval is
 /// halved from there. A load is judged by one run, unless that came so near to a criterion that
-/// another run might say otherwise: then it is repeated. At the end both ends of the interval are
+/// another run might say otherwise, or is doubtful: then it is repeated. At the end both ends of the interval are
 /// run until each has [`confirm`](Self::confirm) runs. A load counts as carried when it held in
 /// more than half of its runs; a judgement that turns sends the search on from there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,9 +49,12 @@ pub struct Trial {
     pub load: u64,
     /// Whether it met every criterion.
     pub held: bool,
-    /// How near it came to a criterion, see [`margin`](crate::margin()); null where one more run
-    /// cannot change the judgement.
+    /// How near it came to a criterion, see [`margin`](crate::margin()); null where nothing can
+    /// be compared.
     pub margin: Option<f64>,
+    /// Whether another run may say otherwise, however near this one came to a criterion: the
+    /// measuring machine held it back, and not the system.
+    pub doubtful: bool,
 }
 
 /// What a run is for.
@@ -62,7 +65,7 @@ pub enum Purpose {
     Doubling,
     /// The middle of the interval.
     Bisection,
-    /// A load that came near to a criterion, again.
+    /// A load that came near to a criterion, or was held back by the measuring machine, again.
     Repeat,
     /// An end of the interval, again.
     Confirmation,
@@ -147,6 +150,8 @@ struct Tally {
     margins: Option<(f64, f64)>,
     /// Distance from a criterion of the run that came nearest to one.
     nearest: Option<f64>,
+    /// Whether any run is doubtful.
+    doubtful: bool,
 }
 
 impl Tally {
@@ -237,9 +242,11 @@ impl Search {
         let ends = || carried.into_iter().chain(not_carried);
         let of = |load: &u64| tallies.get(load).copied().unwrap_or_default();
         let spread = self.spread(tallies);
-        let near = |load: &u64| of(load).nearest.is_some_and(|m| m <= spread);
+        let near = |load: &u64| {
+            let load = of(load);
+            load.doubtful || load.nearest.is_some_and(|m| m <= spread)
+        };
         let confirm = self.confirm.max(1);
-        // The newer end first: it is the one that the last run was of.
         if let Some(load) = ends().find(|l| near(l) && !of(l).is_settled(confirm)) {
             return Step::Measure(load, Purpose::Repeat);
         }
@@ -288,6 +295,7 @@ fn tally(trials: &[Trial]) -> BTreeMap<u64, Tally> {
         let tally = tallies.entry(trial.load).or_default();
         tally.runs += 1;
         tally.held += u32::from(trial.held);
+        tally.doubtful |= trial.doubtful;
         if let Some(margin) = trial.margin.filter(|m| !m.is_nan()) {
             let nearest = tally.nearest.unwrap_or(f64::INFINITY);
             tally.nearest = Some(nearest.min(margin.abs()));

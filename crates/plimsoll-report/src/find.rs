@@ -167,9 +167,7 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
     for reason in &worst.point.reasons {
         paragraph(out, &format!("  {}: ", reason.code), &reason.text, columns);
     }
-    let own = ["client_saturated", "late_starts"];
-    let codes = || worst.point.reasons.iter().map(|r| r.code.as_str());
-    if codes().any(|c| own.contains(&c)) {
+    if worst.is_held_back() {
         let text = "this machine held the load back, so that the load line may be its own and not \
                     the storage's";
         paragraph(out, "  ", text, columns);

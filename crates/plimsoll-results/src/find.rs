@@ -20,6 +20,9 @@ pub const FIND_SCHEMA: u32 = 1;
 /// Name of the file that holds the [`LoadSearch`].
 pub const FIND_FILE: &str = "find.json";
 
+/// Reasons that lie with the measuring machine.
+const OF_THE_CLIENT: [&str; 2] = ["client_saturated", "late_starts"];
+
 /// A search for the load line of a workload: the highest load that is carried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadSearch {
@@ -74,8 +77,9 @@ pub struct SearchRun {
     pub purpose: Purpose,
     /// Whether it met every criterion.
     pub held: bool,
-    /// The least distance from a criterion, as a share of it: above 0 it was met, below 0 missed;
-    /// null where nothing can be compared, and where an operation failed.
+    /// The least distance of rates and latency from their criteria, as a share of the criterion:
+    /// above 0 it was met, below 0 missed; null where nothing can be compared, where an operation
+    /// failed, and where the measuring machine held the run back.
     pub margin: Option<f64>,
     /// What was measured.
     pub point: CurvePoint,
@@ -89,7 +93,15 @@ impl SearchRun {
             load: self.point.load,
             held: self.held,
             margin: self.margin,
+            doubtful: self.is_held_back(),
         }
+    }
+
+    /// Whether the measuring machine held the run back, so that it says little of the system.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        let codes = self.point.reasons.iter().map(|r| r.code.as_str());
+        codes.into_iter().any(|c| OF_THE_CLIENT.contains(&c))
     }
 }
 
@@ -230,13 +242,21 @@ impl FindWriter {
         let name = dir.path().file_name().unwrap_or_default();
         let point = CurvePoint::of(run, load, &name.to_string_lossy());
         let held = point.verdict == crate::Verdict::Valid;
-        let margin = margin(run, &self.search.criteria);
-        let run = SearchRun {
+        let mut run = SearchRun {
             purpose,
             held,
-            margin,
+            margin: margin(run, &self.search.criteria),
             point,
         };
+        run.margin = run
+            .margin
+            .filter(|_| !run.is_held_back())
+            .map(|m| match held {
+                // Processes of one kind need not have the same number of operations due, and only
+                // their mean is known here: the judgement itself is exact.
+                true => m.max(0.0),
+                false => m.min(0.0),
+            });
         self.change(|search| search.runs.push(run))
     }
 
@@ -262,13 +282,23 @@ impl FindWriter {
 
 /// How near to a criterion a run came. One with errors is not near to anything: to run it again
 /// would not make them good.
+///
+/// The operation that each process has under way when the time is over counts as done, as it does
+/// in the criteria.
 fn margin(run: &Run, criteria: &Criteria) -> Option<f64> {
-    let total = &run.mix.as_ref()?.total;
+    let mix = run.mix.as_ref()?;
     if run.summary.errors > 0 {
         return None;
     }
+    let total = &mix.total;
+    let processes: u64 = mix.components.iter().map(|c| c.processes).sum();
     let paced = total.asked_ops_per_s.is_some() && total.due > 0;
-    let carried = paced.then(|| 100.0 * total.done as f64 / total.due as f64);
+    let carried = paced.then(|| 100.0 * (total.done + processes) as f64 / total.due as f64);
+    let slowest = mix.components.iter().filter_map(|c| {
+        let under_way = 100.0 * c.processes as f64 / c.carried.due as f64;
+        Some(c.carried.slowest_percent? + under_way)
+    });
+    let slowest = slowest.reduce(f64::min);
     let mean = total.response.map_or(run.summary.mean_ms, |r| r.mean_ms);
-    plimsoll_points::margin(criteria, carried, total.slowest_percent, Some(mean))
+    plimsoll_points::margin(criteria, carried, slowest, Some(mean))
 }
