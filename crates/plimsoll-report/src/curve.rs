@@ -44,7 +44,7 @@ pub fn line(point: &CurvePoint) -> String {
         true => String::new(),
         false => format!(" ({})", codes.join(", ")),
     };
-    let time = |ms| latency(ms).replace("  ", " ");
+    let time = |ms| latency_of(point, ms).replace("  ", " ");
     format!(
         "load {}: {}{asked} ops/s, mean {}, p99 {}: {}{why}",
         Count(point.load),
@@ -53,6 +53,14 @@ pub fn line(point: &CurvePoint) -> String {
         time(point.p99_ms),
         point.verdict
     )
+}
+
+/// A latency of a point; a point at which nothing was done has none.
+pub(crate) fn latency_of(point: &CurvePoint, ms: f64) -> String {
+    match point.achieved > 0.0 {
+        true => latency(ms),
+        false => "-".into(),
+    }
 }
 
 fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
@@ -119,8 +127,8 @@ fn table(curve: &LoadCurve) -> Table {
             Count(p.load).to_string(),
             p.asked_ops_per_s.map_or("-".into(), rate),
             rate(p.achieved),
-            latency(p.latency_ms),
-            latency(p.p99_ms),
+            latency_of(p, p.latency_ms),
+            latency_of(p, p.p99_ms),
             mib_per_s(p.read_bytes_per_s),
             mib_per_s(p.write_bytes_per_s),
             p.verdict.to_string(),

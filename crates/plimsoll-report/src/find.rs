@@ -1,6 +1,7 @@
 //! A search for the load line in a terminal or a text file.
 
-use crate::format::{latency, rate};
+use crate::curve::latency_of;
+use crate::format::rate;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
@@ -47,12 +48,8 @@ pub fn line(metric: &str, number: usize, run: &SearchRun) -> String {
         run.purpose,
         Count(point.load),
         rate(point.achieved),
-        time(point.latency_ms),
+        latency_of(point, point.latency_ms).replace("  ", " "),
     )
-}
-
-fn time(ms: f64) -> String {
-    latency(ms).replace("  ", " ")
 }
 
 fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
@@ -118,8 +115,8 @@ fn table(search: &LoadSearch) -> Table {
             Count(p.load).to_string(),
             p.asked_ops_per_s.map_or("-".into(), rate),
             rate(p.achieved),
-            latency(p.latency_ms),
-            latency(p.p99_ms),
+            latency_of(p, p.latency_ms),
+            latency_of(p, p.p99_ms),
             run.margin
                 .map_or("-".into(), |m| format!("{:+.1} %", 100.0 * m)),
             run.purpose.to_string(),
