@@ -101,8 +101,8 @@ impl Heat {
         }
     }
 
-    fn add(&mut self, start_s: f64, histogram: &SparseHistogram) {
-        let behind = self.columns.partition_point(|c| c.0 <= start_s + 1e-9);
+    fn add(&mut self, at_s: f64, histogram: &SparseHistogram) {
+        let behind = self.columns.partition_point(|c| c.0 <= at_s);
         let Some(cells) = behind.checked_sub(1).and_then(|i| self.cells.get_mut(i)) else {
             return;
         };
@@ -181,8 +181,9 @@ impl Spreads {
             spread.response.add(&line.histogram);
         } else {
             spread.service.add(&line.histogram);
-            let start = line.start.as_secs_f64() - self.origin_s;
-            spread.heat.add(start, &line.histogram);
+            // The log rounds times to milliseconds: the middle lies in the column for sure.
+            let middle = line.start.as_secs_f64() + line.length.as_secs_f64() / 2.0;
+            spread.heat.add(middle - self.origin_s, &line.histogram);
         }
     }
 

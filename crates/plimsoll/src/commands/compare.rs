@@ -7,7 +7,7 @@ use crate::console;
 use crate::exit::{Exit, Stopped};
 use plimsoll_report::compare::{self, Comparison, CurveSet, RunSet};
 use plimsoll_report::terminal::Layout;
-use plimsoll_results::{CurveDir, LoadCurve, Run, read_runs};
+use plimsoll_results::{CurveDir, FindDir, LoadCurve, Run, read_runs};
 use std::path::Path;
 
 /// What is compared, by its kind.
@@ -60,6 +60,11 @@ fn read(path: &Path) -> Result<Results, Stopped> {
     let dir = CurveDir::at(path);
     if dir.exists() {
         return measured(&name, &dir.read().map_err(Stopped::usage)?);
+    }
+    if FindDir::at(path).exists() {
+        return Err(Stopped::usage(format!(
+            "{name} is a search for a load line; compare the runs in it, or load curves"
+        )));
     }
     let runs = read_runs(path).map_err(Stopped::usage)?;
     match runs.is_empty() {

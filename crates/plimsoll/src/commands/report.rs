@@ -21,7 +21,8 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
         ));
     }
     let found = args.results.iter().map(|p| Found::read(p));
-    let found: Vec<Found> = found.collect::<Result<_, _>>()?;
+    let found: Vec<Vec<Found>> = found.collect::<Result<_, _>>()?;
+    let found: Vec<Found> = found.into_iter().flatten().collect();
     let output = args.output.as_deref();
     let text = match args.format {
         ReportFormat::Text => text(&found, args),

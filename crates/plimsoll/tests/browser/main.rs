@@ -31,7 +31,11 @@ fn page(bench: &Bench, command: &str, dirs: &[PathBuf]) -> PathBuf {
 }
 
 fn results(bench: &Bench) -> Vec<PathBuf> {
-    bench.results().iter().map(|r| r.path().to_owned()).collect()
+    bench
+        .results()
+        .iter()
+        .map(|r| r.path().to_owned())
+        .collect()
 }
 
 fn run(bench: &Bench, more: &[&str]) -> PathBuf {
@@ -61,7 +65,10 @@ fn tick(label: &str) -> f64 {
         "ns" => 1e-6,
         other => panic!("a tick in {other}"),
     };
-    number.parse::<f64>().unwrap_or_else(|_| panic!("a tick {label}")) * factor
+    number
+        .parse::<f64>()
+        .unwrap_or_else(|_| panic!("a tick {label}"))
+        * factor
 }
 
 /// How positions become values, by the outermost labelled ticks alone.
@@ -73,7 +80,12 @@ struct Scale {
 
 impl Scale {
     fn of(ticks: &Value, log: bool) -> Self {
-        let tick = |t: &Value| (t["at"].as_f64().unwrap(), tick(t["label"].as_str().unwrap()));
+        let tick = |t: &Value| {
+            (
+                t["at"].as_f64().unwrap(),
+                tick(t["label"].as_str().unwrap()),
+            )
+        };
         let all: Vec<(f64, f64)> = ticks.as_array().unwrap().iter().map(tick).collect();
         let (first, last) = (all[0], all[all.len() - 1]);
         assert!(all.len() >= 2 && first.1 != last.1, "ticks {all:?}");
@@ -98,7 +110,12 @@ fn drawn(window: &Window, chart: &str, series: &str, log: bool) -> Vec<(f64, f64
     let (x, y) = (Scale::of(&found["x"], false), Scale::of(&found["y"], log));
     let points = found["points"].as_array().unwrap().iter();
     points
-        .map(|p| (x.value(p[0].as_f64().unwrap()), y.value(p[1].as_f64().unwrap())))
+        .map(|p| {
+            (
+                x.value(p[0].as_f64().unwrap()),
+                y.value(p[1].as_f64().unwrap()),
+            )
+        })
         .collect()
 }
 
@@ -118,7 +135,11 @@ fn marks_lie_where_the_figures_of_the_run_say() {
         // The middle of an interval of a tenth of a second; a point is as exact as a pixel.
         let middle = (i as f64 + 0.5) / 10.0;
         assert!((x - middle).abs() < 0.005, "point {i} at {x} s");
-        assert!((y - ops * 10.0).abs() < 0.03 * most, "point {i}: {y} for {}", ops * 10.0);
+        assert!(
+            (y - ops * 10.0).abs() < 0.03 * most,
+            "point {i}: {y} for {}",
+            ops * 10.0
+        );
     }
 
     let mean = series(&dir, "read1", "mean_ms");
@@ -135,7 +156,12 @@ fn marks_lie_where_the_figures_of_the_run_say() {
     let read = run["operations"].as_array().unwrap().iter().find(of);
     let read = read.unwrap_or_else(|| panic!("{}", run["operations"]));
     let table = window.json(&format!("({})('percentiles')", pages::TABLE));
-    let median = table["rows"].as_array().unwrap().iter().find(|r| r[0] == "50 %").unwrap();
+    let median = table["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|r| r[0] == "50 %")
+        .unwrap();
     let heads = table["heads"].as_array().unwrap();
     let column = heads.iter().position(|h| *h == "read1").unwrap();
     let shown = tick(median[column].as_str().unwrap());
@@ -155,12 +181,22 @@ fn the_pointer_shows_the_values_of_the_nearest_point() {
         window.size(width, height);
         let hovered = window.hover("#throughput", 0.42);
         let ops = series(&dir, "read1", "ops")[4] * 10.0;
-        let line = hovered.lines().find(|l| l.starts_with("read1: ")).unwrap_or_default();
-        let shown: String = line["read1: ".len()..].chars().filter(|c| *c != ' ').collect();
+        let line = hovered
+            .lines()
+            .find(|l| l.starts_with("read1: "))
+            .unwrap_or_default();
+        let shown: String = line["read1: ".len()..]
+            .chars()
+            .filter(|c| *c != ' ')
+            .collect();
         let shown: f64 = shown.parse().unwrap();
         assert!(hovered.starts_with("0.45 s"), "{hovered}");
         assert!((shown - ops).abs() <= ops * 0.01, "{hovered} for {ops}");
-        assert_eq!(window.hover("h1", 0.5), "", "nothing is shown beside a chart");
+        assert_eq!(
+            window.hover("h1", 0.5),
+            "",
+            "nothing is shown beside a chart"
+        );
     }
 }
 
@@ -170,23 +206,29 @@ fn pages_are_readable_in_both_widths_and_both_themes() {
     let one = run(&bench, &["--time=600ms", "--interval=100ms"]);
     let other = run(&bench, &["--time=600ms", "--interval=100ms", "--seed=2"]);
     let mut md = bench.plimsoll(["md", "--processes=2", "-P=20", "-D=2", "-I=10", "-R=2"]);
-    md.arg("--results").arg(bench.path("md")).arg("--dir").arg(bench.path("work-md"));
+    md.arg("--results")
+        .arg(bench.path("md"))
+        .arg("--dir")
+        .arg(bench.path("work-md"));
     common::Ended::of(md).expect_code(0);
-    let md = std::fs::read_dir(bench.path("md")).unwrap().next().unwrap().unwrap();
+    let md = std::fs::read_dir(bench.path("md"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
     let report = page(&bench, "report", &[one.clone(), md.path()]);
     let comparison = page(&bench, "compare", &[one, other]);
     for (name, path) in [("report", report), ("compare", comparison)] {
         let window = Window::open(&path);
-        for (width, height) in [(1440, 900), (375, 800)] {
-            for theme in [Theme::Light, Theme::Dark] {
-                let what = format!("{name}, {width} pixels, {theme:?}");
-                window.size(width, height);
-                window.theme(theme);
-                assert_fits(&window, width, &what);
-                assert_themed(&window, theme, &what);
-                assert_accessible(&window, &what);
-                window.picture(&format!("{name}-{width}-{theme:?}").to_lowercase());
-            }
+        // What a theme changes does not depend on the width, nor the other way round.
+        for (width, height, theme) in [(1440, 900, Theme::Light), (375, 800, Theme::Dark)] {
+            let what = format!("{name}, {width} pixels, {theme:?}");
+            window.size(width, height);
+            window.theme(theme);
+            assert_fits(&window, width, &what);
+            assert_themed(&window, theme, &what);
+            assert_accessible(&window, &what);
+            window.picture(&format!("{name}-{width}-{theme:?}").to_lowercase());
         }
         assert_alone(&window, name);
     }
@@ -196,12 +238,18 @@ fn pages_are_readable_in_both_widths_and_both_themes() {
 /// be read.
 fn assert_fits(window: &Window, width: u32, what: &str) {
     let wide = window.json("document.documentElement.scrollWidth");
-    assert!(wide.as_u64().unwrap() <= u64::from(width), "{what}: {wide} pixels wide");
+    assert!(
+        wide.as_u64().unwrap() <= u64::from(width),
+        "{what}: {wide} pixels wide"
+    );
     let drawings = window.json(pages::DRAWINGS);
     for d in drawings.as_array().unwrap() {
         assert_eq!(d["shown"], 1, "{what}: drawings of {}", d["id"]);
         let letters = d["letters"].as_f64().unwrap();
-        assert!((10.0..=16.0).contains(&letters), "{what}: letters of {letters} pixels");
+        assert!(
+            (10.0..=16.0).contains(&letters),
+            "{what}: letters of {letters} pixels"
+        );
     }
 }
 

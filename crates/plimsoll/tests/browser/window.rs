@@ -60,7 +60,10 @@ impl Window {
         })
         .unwrap();
         let url = format!("file://{}", page.display());
-        tab.navigate_to(&url).unwrap().wait_until_navigated().unwrap();
+        tab.navigate_to(&url)
+            .unwrap()
+            .wait_until_navigated()
+            .unwrap();
         Self {
             tab,
             _browser: browser,
@@ -138,7 +141,10 @@ impl Window {
     pub fn picture(&self, name: &str) {
         self.json("scrollTo(0, 0)");
         let format = Page::CaptureScreenshotFormatOption::Png;
-        let png = self.tab.capture_screenshot(format, None, None, true).unwrap();
+        let png = self
+            .tab
+            .capture_screenshot(format, None, None, true)
+            .unwrap();
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(dir.join(format!("{name}.png")), png).unwrap();

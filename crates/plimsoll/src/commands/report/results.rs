@@ -5,7 +5,9 @@ use crate::console;
 use crate::exit::Stopped;
 use plimsoll_disclosure::Disclosure;
 use plimsoll_html::Subject;
-use plimsoll_results::{CURVE_FILE, FIND_FILE, FindDir, LoadSearch, RUN_FILE};
+use plimsoll_results::{
+    CURVE_FILE, FIND_FILE, FindDir, LoadSearch, REPEATS_FILE, RUN_FILE, RepeatsDir,
+};
 use std::path::{Path, PathBuf};
 
 /// Something that was read, and where it lies.
@@ -25,18 +27,29 @@ pub(super) enum What {
 }
 
 impl Found {
-    /// Reads a results directory, a file of one by its name, or a published report.
-    pub(super) fn read(path: &Path) -> Result<Self, Stopped> {
+    /// Reads a results directory, a file of one by its name, or a published report. Repeated runs
+    /// are several results.
+    pub(super) fn read(path: &Path) -> Result<Vec<Self>, Stopped> {
         let name = path.file_name().and_then(|n| n.to_str());
         let is_file = path.is_file();
         let dir = match name {
-            Some(RUN_FILE | CURVE_FILE | FIND_FILE) if is_file => {
+            Some(RUN_FILE | CURVE_FILE | FIND_FILE | REPEATS_FILE) if is_file => {
                 path.parent().filter(|p| !p.as_os_str().is_empty())
             }
-            _ if is_file => return published(path),
+            _ if is_file => return published(path).map(|found| vec![found]),
             _ => Some(path),
         };
         let dir = dir.unwrap_or(Path::new("."));
+        let repeats = RepeatsDir::at(dir);
+        if repeats.exists() {
+            let runs = repeats.runs().map_err(Stopped::usage)?;
+            return runs.iter().map(|r| Self::measured(r.path())).collect();
+        }
+        Ok(vec![Self::measured(dir)?])
+    }
+
+    /// Reads a results directory that holds no repeated runs.
+    fn measured(dir: &Path) -> Result<Self, Stopped> {
         let search = FindDir::at(dir);
         let what = match search.exists() {
             true => What::Search(Box::new(search.read().map_err(Stopped::usage)?)),

@@ -1,0 +1,272 @@
+//! Results side by side, repeated runs, and the formats of `report`, through the program.
+
+mod common;
+
+use common::{Bench, Ended};
+use serde_json::Value;
+use std::path::PathBuf;
+
+const WORKLOAD: &str = "define fileset name=s,path=files,entries=40,size=8k,dirwidth=8,prealloc
+define process name=p { thread name=t,memsize=1m {
+  flowop openfile name=open1,filesetname=s,fd=1
+  flowop readwholefile name=read1,fd=1,iosize=4k
+  flowop closefile name=close1,fd=1
+} }
+run 60
+";
+
+/// A run on nothing, whose every operation takes the latency, in virtual time.
+fn virtual_run(bench: &Bench, latency: &str, more: &[&str]) -> PathBuf {
+    let workload = bench.workload(WORKLOAD);
+    let target = format!("--target=null:?latency={latency}");
+    let mut args = vec![target.as_str(), "--clock=virtual", "--time=3s"];
+    args.extend(more);
+    let before: Vec<PathBuf> = dirs(bench);
+    bench.run(&workload, &args).expect_code(0);
+    let new = dirs(bench).into_iter().find(|d| !before.contains(d));
+    new.unwrap()
+}
+
+fn dirs(bench: &Bench) -> Vec<PathBuf> {
+    bench
+        .results()
+        .iter()
+        .map(|r| r.path().to_owned())
+        .collect()
+}
+
+fn call(bench: &Bench, args: &[&str], dirs: &[&PathBuf]) -> Ended {
+    let mut command = bench.plimsoll(args);
+    command.args(dirs);
+    Ended::of(command)
+}
+
+/// The value of a figure in the JSON of a comparison, of one result.
+fn figure<'a>(comparison: &'a Value, operation: &str, metric: &str, side: usize) -> &'a Value {
+    let rows = comparison["rows"].as_array().unwrap();
+    let mut rows = rows.iter();
+    let row = rows.find(|r| r["operation"] == operation && r["metric"] == metric);
+    &row.unwrap_or_else(|| panic!("no {metric} of {operation}"))["values"][side]
+}
+
+#[test]
+fn a_target_twice_as_slow_is_half_as_fast_by_every_figure() {
+    let bench = Bench::on_tmpfs();
+    let fast = virtual_run(&bench, "1ms", &[]);
+    let slow = virtual_run(&bench, "2ms", &[]);
+    let out = call(&bench, &["compare", "--format=json"], &[&fast, &slow]).expect_code(0);
+    let comparison: Value = serde_json::from_str(&out.stdout).unwrap();
+    let change = |operation, metric| figure(&comparison, operation, metric, 1)["change"].as_f64();
+    for name in ["all", "read1", "close1"] {
+        let (ops, mean) = (
+            change(name, "ops_per_s").unwrap(),
+            change(name, "mean_ms").unwrap(),
+        );
+        assert!((ops + 0.5).abs() < 0.01, "{name}: {ops}");
+        assert!((mean - 1.0).abs() < 0.01, "{name}: {mean}");
+    }
+    assert_eq!(
+        figure(&comparison, "all", "mean_ms", 1)["statement"],
+        "one_run_each"
+    );
+    assert_eq!(
+        figure(&comparison, "all", "mean_ms", 0)["statement"],
+        "base"
+    );
+}
+
+#[test]
+fn a_condition_that_is_met_ends_with_three_and_says_which() {
+    let bench = Bench::on_tmpfs();
+    let fast = virtual_run(&bench, "1ms", &[]);
+    let slow = virtual_run(&bench, "2ms", &[]);
+    let args = |condition| ["compare", "--fail-if", condition];
+    let out = call(&bench, &args("p99 > +10%"), &[&fast, &slow]).expect_code(3);
+    assert!(
+        out.stderr.starts_with("failed: p99 > +10%: all p99 of "),
+        "{}",
+        out.stderr
+    );
+    assert!(
+        out.stdout.contains("one run each: no statement"),
+        "{}",
+        out.stdout
+    );
+    call(&bench, &args("p99 > +10%"), &[&slow, &fast]).expect_code(0);
+    call(&bench, &args("ops/s < -60%"), &[&fast, &slow]).expect_code(0);
+    let wrong = call(&bench, &args("rad1:p99 > 1%"), &[&fast, &slow]).refusal();
+    assert!(
+        wrong.contains("there is no p99 of `rad1`; there is of all, "),
+        "{wrong}"
+    );
+    let wrong = call(&bench, &args("p98 > 1%"), &[&fast, &slow]).refusal();
+    assert!(
+        wrong.contains("`p98` is no figure: expected one of ops/s"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn repeated_runs_are_one_result_and_are_judged() {
+    let bench = Bench::on_tmpfs();
+    let fast = virtual_run(&bench, "1ms", &["--repeat=4"]);
+    let slow = virtual_run(&bench, "2ms", &["--repeat=4"]);
+    let listed = std::fs::read_to_string(fast.join("repeats.json")).unwrap();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed["asked"], 4);
+    let names: Vec<&str> = listed["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r.as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["run-01", "run-02", "run-03", "run-04"]);
+    for (i, name) in names.iter().enumerate() {
+        let run = std::fs::read_to_string(fast.join(name).join("run.json")).unwrap();
+        let run: Value = serde_json::from_str(&run).unwrap();
+        assert_eq!(run["seed"], 1 + i, "each run has the next seed");
+    }
+    let out = call(&bench, &["compare", "--format=json"], &[&fast, &slow]).expect_code(0);
+    let comparison: Value = serde_json::from_str(&out.stdout).unwrap();
+    assert_eq!(comparison["sets"][1]["runs"], 4);
+    let value = figure(&comparison, "all", "mean_ms", 1);
+    assert!(
+        ["real", "not_shown"].contains(&value["statement"].as_str().unwrap()),
+        "{value}"
+    );
+    assert_eq!(value["runs"].as_array().unwrap().len(), 4);
+    // A report of repeated runs is one of each.
+    let out = call(&bench, &["report", "--format=csv"], &[&fast]).expect_code(0);
+    let reads = out
+        .stdout
+        .lines()
+        .filter(|l| l.contains(",read1,read_whole,"))
+        .count();
+    assert_eq!(reads, 4, "{}", out.stdout);
+}
+
+#[test]
+fn a_repeated_run_that_is_refused_leaves_nothing() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    bench
+        .run(&workload, &["--target=nowhere:", "--repeat=3"])
+        .refusal();
+    assert_eq!(dirs(&bench), Vec::<PathBuf>::new());
+    for bad in ["0", "1", "-1", "x", "1001"] {
+        let option = format!("--repeat={bad}");
+        bench.run(&workload, &[&option]).refusal();
+    }
+}
+
+#[test]
+fn results_of_different_kinds_are_not_compared() {
+    let bench = Bench::on_tmpfs();
+    let run = virtual_run(&bench, "1ms", &[]);
+    let missing = bench.path("nowhere");
+    let refused = call(&bench, &["compare"], &[&run, &missing]).refusal();
+    assert!(
+        refused.contains("nowhere") && refused.lines().count() == 1,
+        "{refused}"
+    );
+    let refused = call(&bench, &["compare"], &[&run]).refusal();
+    assert!(refused.contains("2 values required"), "{refused}");
+}
+
+#[test]
+fn csv_and_markdown_have_the_figures_of_the_run() {
+    let bench = Bench::on_tmpfs();
+    let dir = virtual_run(&bench, "1ms", &[]);
+    let run: Value =
+        serde_json::from_str(&std::fs::read_to_string(dir.join("run.json")).unwrap()).unwrap();
+    let csv = call(&bench, &["report", "--format=csv"], &[&dir])
+        .expect_code(0)
+        .stdout;
+    let rows: Vec<Vec<&str>> = csv.lines().map(|l| l.split(',').collect()).collect();
+    let column = |name: &str| rows[0].iter().position(|h| *h == name).unwrap();
+    let operations = run["operations"].as_array().unwrap();
+    assert_eq!(rows.len(), 1 + operations.len());
+    for (row, o) in rows[1..].iter().zip(operations) {
+        assert_eq!(row.len(), rows[0].len());
+        assert_eq!(row[column("operation")], o["name"].as_str().unwrap());
+        assert_eq!(row[column("ops")], o["ops"].to_string());
+        let mean: f64 = row[column("service_mean_ms")].parse().unwrap();
+        assert_eq!(Some(mean), o["mean_ms"].as_f64());
+    }
+    let text = call(&bench, &["report", "--format=markdown"], &[&dir])
+        .expect_code(0)
+        .stdout;
+    let tables: Vec<&str> = text.lines().filter(|l| l.starts_with("| ")).collect();
+    assert_eq!(tables.len(), 1 + operations.len(), "{text}");
+    assert!(
+        tables.iter().all(|l| l.matches('|').count() == 14),
+        "{text}"
+    );
+}
+
+#[test]
+fn pictures_are_a_file_a_chart() {
+    let bench = Bench::on_tmpfs();
+    let dir = virtual_run(&bench, "1ms", &[]);
+    let refused = call(&bench, &["report", "--format=svg"], &[&dir]).refusal();
+    assert!(
+        refused.contains("--output says which directory"),
+        "{refused}"
+    );
+    let out = bench.path("pictures");
+    let mut command = bench.plimsoll(["report", "--format=svg", "--output"]);
+    command.arg(&out).arg(&dir);
+    let listed = Ended::of(command).expect_code(0).stdout;
+    let names: Vec<&str> = listed.lines().collect();
+    assert!(
+        names.iter().any(|n| n.ends_with("/throughput.svg")),
+        "{listed}"
+    );
+    assert!(
+        names.iter().any(|n| n.ends_with("/percentiles.svg")),
+        "{listed}"
+    );
+    for name in &names {
+        let svg = std::fs::read_to_string(name).unwrap();
+        assert!(
+            svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"),
+            "{name}"
+        );
+        // Colours of a theme, not of a page.
+        assert!(!svg.contains("var(") && svg.contains("#ffffff"), "{name}");
+    }
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), names.len());
+}
+
+#[test]
+fn a_damaged_series_is_refused_with_its_line() {
+    let bench = Bench::on_tmpfs();
+    let dir = virtual_run(&bench, "1ms", &[]);
+    let damage = |file: &str, line: usize, text: &str| {
+        let path = dir.join(file);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let mut lines: Vec<&str> = whole.lines().collect();
+        lines[line - 1] = text;
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let refused = call(&bench, &["report", "--format=html"], &[&dir]).refusal();
+        std::fs::write(&path, whole).unwrap();
+        assert!(refused.contains(&format!("{file}:{line}: ")), "{refused}");
+        assert_eq!(refused.lines().count(), 1, "{refused}");
+    };
+    damage(
+        "intervals.csv",
+        3,
+        "1,0,0,1,read1,read_whole,many,0,0,1,1,1,1",
+    );
+    damage("intervals.csv", 2, "1,0,0");
+    damage(
+        "intervals.csv",
+        4,
+        "1,0,0,-1,read1,read_whole,1,0,0,1,1,1,1",
+    );
+    damage(
+        "histograms.hlog",
+        8,
+        "Tag=read1/read_whole,0.000,1.000,1.000,SGVsbG8=",
+    );
+}
