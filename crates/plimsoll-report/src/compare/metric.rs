@@ -72,7 +72,7 @@ impl Metric {
         match self {
             Self::OpsPerS => "ops/s",
             Self::MibPerS => "MiB/s",
-            Self::MeanMs => "mean latency (ms/op)",
+            Self::MeanMs => "mean latency",
             Self::P50Ms => "median latency",
             Self::P99Ms => "p99 latency",
             Self::P999Ms => "p99.9 latency",
