@@ -26,6 +26,9 @@ pub fn render(search: &LoadSearch, results: Option<&Path>, layout: Layout) -> St
     if let Some(path) = results {
         let path = path.display().to_string();
         out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
+        if search.can_resume() {
+            out.push_str(&format!("go on with plimsoll find --resume {path}\n"));
+        }
     }
     out
 }

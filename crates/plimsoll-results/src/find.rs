@@ -2,15 +2,16 @@
 
 use crate::dir::{name_of, publish};
 use crate::document;
-use crate::hidden::Hidden;
+use crate::hidden::{Hidden, lock};
 use crate::{
     ClockKind, CurvePoint, Environment, Program, Reason, ResultsError, Run, RunDir, RunWriter,
     Target,
 };
 use plimsoll_plan::{Criteria, Note, Plan};
-use plimsoll_points::{LoadLine, Purpose, Search, Trial};
+use plimsoll_points::{Ended, LoadLine, Purpose, Search, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -60,6 +61,10 @@ pub struct LoadSearch {
     pub target: Target,
     /// Clock of the runs.
     pub clock: ClockKind,
+    /// Threads that drive the workers, if their number was asked for.
+    pub lanes: Option<u64>,
+    /// Seconds of an interval of the runs' series.
+    pub interval_s: f64,
     /// Processes that ran each load together.
     pub ranks: u32,
     /// Remarks.
@@ -110,6 +115,13 @@ impl LoadSearch {
     #[must_use]
     pub fn trials(&self) -> Vec<Trial> {
         self.runs.iter().map(SearchRun::trial).collect()
+    }
+
+    /// Whether there is still something to measure: it was interrupted, its process was killed, or
+    /// an error ended it.
+    #[must_use]
+    pub fn can_resume(&self) -> bool {
+        self.failure.is_some() || self.line.ended == Ended::Interrupted
     }
 
     /// The search as `find.json` holds it: pretty-printed, with a newline at the end.
@@ -172,10 +184,12 @@ impl FindDir {
 /// A directory of a search that is being written.
 ///
 /// `find.json` is replaced as a whole after every run, so that a process that is killed leaves
-/// what it had measured.
+/// what it had measured. The directory belongs to one writer at a time.
 pub struct FindWriter {
     dir: FindDir,
     search: LoadSearch,
+    /// Holds the lock, which the system lifts when the process ends, however it does.
+    _lock: File,
 }
 
 impl FindWriter {
@@ -195,9 +209,27 @@ impl FindWriter {
         let name = name_of(&format!("{}-find", search.workload), started);
         let path = publish(hidden.path(), root, &name)?;
         hidden.published(&path);
+        let lock = lock(&path)?;
         Ok(Self {
             dir: FindDir { path },
             search,
+            _lock: lock,
+        })
+    }
+
+    /// Goes on with the search in a directory.
+    ///
+    /// # Errors
+    /// As [`FindDir::read`]; [`ResultsError::InUse`] if another process writes to the directory.
+    pub fn resume(path: &Path) -> Result<Self, ResultsError> {
+        let dir = FindDir::at(path);
+        // Before the lock too, so that what is no search is called so.
+        dir.read()?;
+        let lock = lock(path)?;
+        Ok(Self {
+            search: dir.read()?,
+            dir,
+            _lock: lock,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Results that are being written: a hidden directory with a file that says whose it is.
 
 use crate::{CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError};
-use std::fs::{File, Permissions};
+use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -74,6 +74,18 @@ fn own(dir: &Path) -> io::Result<File> {
     file.write_all(owner_line(std::process::id()).as_bytes())?;
     std::fs::rename(&unlocked, dir.join(OWNER_FILE))?;
     Ok(file)
+}
+
+/// Takes the lock of a results directory that grows point by point: one on the directory itself, which leaves nothing behind.
+pub(crate) fn lock(dir: &Path) -> Result<File, ResultsError> {
+    let file = File::open(dir).map_err(ResultsError::io("open", dir))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(ResultsError::InUse {
+            path: dir.to_owned(),
+        }),
+        // Where directories cannot be locked, nothing keeps two writers apart but their owner.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
 }
 
 /// What an owner file holds. Locks of another machine may be invisible here, so it is named.

@@ -211,7 +211,9 @@ Examples:
   plimsoll find swbuild --max 40 --start 4 --resolution 1 --latency-limit 20ms --dir /mnt/test
   plimsoll find vda --max 100 --scale 0.001 --time 10s --warmup 2s
       a thousandth of data and rates; the result is marked as not comparable
-  plimsoll find vda --max 64 --target 'null:?latency=150ms' --clock virtual
+  plimsoll find vda --max 16 --target 'null:?latency=10ms&servers=1' --clock virtual
+  plimsoll find --resume plimsoll-results/vda-find-20260101-120000
+      goes on with a search that was interrupted or killed
 
 Loads are doubled until one is not carried, and the interval is halved from there. A load that comes
 near to a criterion is run again, and both ends of the interval are confirmed.
@@ -374,7 +376,8 @@ pub struct CriteriaArgs {
 pub struct FindArgs {
     /// Built-in name, or path of a workload file; one with a business metric, such as vda
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
-    pub workload: String,
+    #[arg(required_unless_present = "resume")]
+    pub workload: Option<String>,
     /// What every command that runs workloads takes.
     #[command(flatten)]
     pub how: HowArgs,
@@ -382,8 +385,9 @@ pub struct FindArgs {
     /// Greatest load that is tried; the files are laid out for it and made as far as they are
     /// needed
     #[arg(long, value_name = "LOAD", value_parser = load)]
+    #[arg(required_unless_present = "resume")]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
-    pub max: u64,
+    pub max: Option<u64>,
     /// First load [default: an eighth of --max]
     #[arg(long, value_name = "LOAD", value_parser = load)]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
@@ -406,6 +410,14 @@ pub struct FindArgs {
     /// When a load counts as carried.
     #[command(flatten)]
     pub criteria: CriteriaArgs,
+
+    /// Go on with the search in this directory, as it was begun
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
+    #[arg(conflicts_with_all = ["workload", "max", "start", "resolution", "confirm", "runs",
+        "latency_limit", "rate_share", "process_share", "results", "dir", "target", "keep", "scale",
+        "time", "warmup", "set", "seed", "on_error", "content", "cold", "cpus", "allow_system", "clock",
+        "lanes", "interval"])]
+    pub resume: Option<PathBuf>,
 
     /// Directory that the results directory is made in
     #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]

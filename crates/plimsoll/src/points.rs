@@ -9,7 +9,7 @@ use crate::monitor::{Monitor, Phase, Watched};
 use crate::screen::Screen;
 use crate::{commands::run, workload};
 use plimsoll_engine::{ClockKind, Settings, Stop};
-use plimsoll_plan::{OnError, Plan};
+use plimsoll_plan::{OnError, Plan, counted};
 use plimsoll_results::{ResultsError, Run, RunDir, RunWriter};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
@@ -269,4 +269,22 @@ pub fn times(plan: &Plan) -> (Duration, Duration) {
         }
     }
     (times[0], times[1])
+}
+
+/// Refuses to go on with a curve or a search by more or fewer processes than it was begun by.
+///
+/// # Errors
+/// If the numbers differ.
+pub fn check_ranks(what: &str, begun: u32, now: u32) -> Result<(), Stopped> {
+    if begun == now {
+        return Ok(());
+    }
+    Err(Stopped::usage(format!(
+        "the {what} was begun by {} and there {}: --processes, or the launcher, has to start as many",
+        counted(u64::from(begun), "process", "processes"),
+        match now {
+            1 => "is 1 now".to_owned(),
+            n => format!("are {n} now"),
+        }
+    )))
 }

@@ -31,8 +31,8 @@ size = "64k"
 read = "4k"
 "#;
 
-/// Eight servers of 1 ms: 8000 operations a second.
-const EIGHT_SERVERS: &str = "--target=null:?latency=1ms&servers=8";
+/// Eight servers of 4 ms: 2000 operations a second.
+const EIGHT_SERVERS: &str = "--target=null:?latency=4ms&servers=8";
 
 /// Calls the program with the users at hand.
 fn plimsoll(bench: &Bench, args: &[&str]) -> Ended {
@@ -52,7 +52,7 @@ fn measure(bench: &Bench, command: &str, more: &[&str]) -> Ended {
 
 /// A curve of which the last point is not carried, and its directory.
 fn curve(bench: &Bench) -> (LoadCurve, String) {
-    let ended = measure(bench, "curve", &["--load=20..100/20", "--format=json"]);
+    let ended = measure(bench, "curve", &["--load=5..25/5", "--format=json"]);
     let curve = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
     (curve, only_results(bench))
 }
@@ -120,7 +120,7 @@ fn a_disclosure_imports_to_the_curve_it_was_made_of() {
             },
         });
     }
-    assert_eq!(back["peak"], 80.0);
+    assert_eq!(back["peak"], 20.0);
     assert_eq!(
         (back["unit"].as_str(), back["rule"].as_str()),
         (Some("Users"), Some("sfs2014"))
@@ -174,7 +174,7 @@ fn what_the_description_lacks_is_named_and_nothing_is_invented() {
         "all processes together do at least 95 % of theirs",
         "of virtual time: nothing was really measured",
         "1s of warm-up and 4s of measuring at each load point",
-        "Target null:?latency=1ms&servers=8 (null, 8 servers, latency 1000 us), 1 process, seed 1.",
+        "Target null:?latency=4ms&servers=8 (null, 8 servers, latency 4000 us), 1 process, seed 1.",
     ] {
         assert!(some.contains(said), "{said} is missing:\n{some}");
     }
@@ -187,7 +187,7 @@ fn what_the_description_lacks_is_named_and_nothing_is_invented() {
 fn a_report_is_what_was_printed_at_the_end() {
     let cases: [(&str, &[&str]); 3] = [
         ("run", &["--load=3"]),
-        ("curve", &["--load=20,40,60,80"]),
+        ("curve", &["--load=5,10,15,20"]),
         ("find", &["--max=8", "--start=8"]),
     ];
     for (command, more) in cases {

@@ -3,10 +3,10 @@
 use super::{CURVE_FILE, CURVE_SCHEMA, CurvePoint, LoadCurve};
 use crate::dir::{MadeRoot, name_of, publish};
 use crate::document;
-use crate::hidden::Hidden;
+use crate::hidden::{Hidden, lock};
 use crate::{ClockKind, ResultsError, RunDir, RunWriter, Verdict};
 use plimsoll_plan::Plan;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -191,17 +191,5 @@ impl CurveWriter {
         change(&mut self.curve);
         self.curve.compute();
         document::replace(&self.dir.path.join(CURVE_FILE), &self.curve.to_json())
-    }
-}
-
-/// Takes the lock of a curve directory: one on the directory itself, which leaves nothing behind.
-fn lock(dir: &Path) -> Result<File, ResultsError> {
-    let file = File::open(dir).map_err(ResultsError::io("open", dir))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(ResultsError::InUse {
-            path: dir.to_owned(),
-        }),
-        // Where directories cannot be locked, nothing keeps two writers apart but their owner.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }

@@ -6,7 +6,7 @@ use crate::cli::{FindArgs, Format};
 use crate::company::Company;
 use crate::console;
 use crate::exit::{Exit, Stopped};
-use crate::points::{Ground, Manner, Points};
+use crate::points::{Manner, Points};
 use crate::signals;
 use plimsoll_engine::Stop;
 use plimsoll_plan::Note;
@@ -68,6 +68,10 @@ fn lead(points: &mut Points<'_>, ready: begin::Ready) -> Result<Exit, Stopped> {
     let ranks = points.company.size();
     let headline = begin::headline(writer.search(), points.ground, ranks);
     points.manner.say(&headline);
+    for (number, run) in (1..).zip(&writer.search().runs) {
+        let line = plimsoll_report::find::line(&writer.search().metric, number, run);
+        points.manner.say(&format!("{line} (made before)"));
+    }
     let searched = search(points, &mut writer);
     let failure = match searched {
         Ok(()) => None,
@@ -85,13 +89,15 @@ fn lead(points: &mut Points<'_>, ready: begin::Ready) -> Result<Exit, Stopped> {
         }),
         Err(Broken::Lost(e)) => return Err(Stopped::failed(e)),
     };
-    let note = clean(points.ground).filter(|_| points.used);
     let change = |s: &mut LoadSearch| {
         s.line = s.search.interrupted(&s.trials());
         s.failure = failure;
-        s.notes.extend(note);
     };
     writer.change(change).map_err(Stopped::failed)?;
+    if let Some(note) = clean(points, writer.search()) {
+        let add = |s: &mut LoadSearch| s.notes.push(note);
+        writer.change(add).map_err(Stopped::failed)?;
+    }
     report(points.manner.format, writer.search(), writer.dir().path())?;
     Ok(exit_of(writer.search()))
 }
@@ -149,13 +155,17 @@ fn why(run: &Run, load: u64) -> Reason {
     }
 }
 
-/// Removes the files, unless they are to stay; a note if that fails.
-fn clean(ground: &Ground) -> Option<Note> {
-    let ended = match ground.plan.options.keep {
+/// Removes the files, or leaves them if they are to stay: because the user said so, or because a
+/// search that did not come to its end goes on with them. A note if that fails.
+fn clean(points: &Points<'_>, search: &LoadSearch) -> Option<Note> {
+    let ground = points.ground;
+    let stays = search.can_resume() && !ground.plan.place.temporary;
+    let ended = match ground.plan.options.keep || stays {
         true => ground.leave(),
         false => ground.clean(),
     };
-    let text = ended.err()?;
+    // There may be no directory if no run used it.
+    let text = ended.err().filter(|_| points.used)?;
     Some(Note { text, place: None })
 }
 

@@ -190,17 +190,7 @@ fn resumed(dir: &Path, company: &Company) -> Result<Ready, Stopped> {
             dir.display()
         )));
     }
-    if curve.ranks != company.size() {
-        return Err(Stopped::usage(format!(
-            "the curve was begun by {} and there {}: --processes, or the launcher, has to start \
-             as many",
-            counted(u64::from(curve.ranks), "process", "processes"),
-            match company.size() {
-                1 => "is 1 now".to_owned(),
-                n => format!("are {n} now"),
-            }
-        )));
-    }
+    points::check_ranks("curve", curve.ranks, company.size())?;
     let ground = Ground {
         plan: curve.plan.clone(),
         target: curve.target.url.clone(),

@@ -7,35 +7,57 @@ use crate::points::{self, Ground, files_of};
 use plimsoll_plan::show_duration;
 use plimsoll_points::{Ended, LoadLine, Search};
 use plimsoll_results::{ClockKind, FIND_SCHEMA, FindWriter, LoadSearch, Program, Target};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Without `--start`, a search begins at this part of the greatest load.
 const PART_OF_MAX: u64 = 8;
 
-/// A search before its first run.
+/// A search before its first run, or before the next.
 pub(super) struct Ready {
     pub(super) ground: Ground,
-    root: PathBuf,
-    search: Box<LoadSearch>,
-    started: SystemTime,
+    place: Place,
+}
+
+/// Where the results go.
+enum Place {
+    /// To a new directory below this one.
+    New {
+        root: PathBuf,
+        search: Box<LoadSearch>,
+        started: SystemTime,
+    },
+    /// To this one, which was begun before.
+    Resumed(Box<FindWriter>),
 }
 
 impl Ready {
-    /// The results, with nothing measured yet.
+    /// The results, with nothing measured yet or what was measured before.
     pub(super) fn open(self) -> Result<FindWriter, Stopped> {
-        FindWriter::create(&self.root, *self.search, self.started).map_err(|e| {
-            Stopped::usage(format!(
-                "{e}; --results chooses another place for the results"
-            ))
-        })
+        match self.place {
+            Place::Resumed(writer) => Ok(*writer),
+            Place::New {
+                root,
+                search,
+                started,
+            } => FindWriter::create(&root, *search, started).map_err(|e| {
+                Stopped::usage(format!(
+                    "{e}; --results chooses another place for the results"
+                ))
+            }),
+        }
     }
 }
 
 /// Reads what is asked for; rank 0 calls this.
 pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<Ready, Stopped> {
-    let rules = rules(args)?;
-    let plan = points::plan(&args.workload, &args.how, &args.criteria, args.max)?;
+    if let Some(dir) = &args.resume {
+        return resumed(dir, ranks);
+    }
+    // Both are there, or the arguments would have been refused.
+    let (name, max) = (args.workload.as_deref(), args.max.unwrap_or(1));
+    let rules = rules(args, max)?;
+    let plan = points::plan(name.unwrap_or_default(), &args.how, &args.criteria, max)?;
     let ground = Ground {
         target: args.how.target.clone(),
         is_virtual: args.how.clock == ClockArg::Virtual,
@@ -51,20 +73,45 @@ pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<Ready, Stopped> {
     }
     let started = SystemTime::now();
     Ok(Ready {
-        search: Box::new(begun(&ground, rules, look.target, ranks, started)),
-        root: args.results.clone(),
-        started,
+        place: Place::New {
+            search: Box::new(begun(&ground, rules, look.target, ranks, started)),
+            root: args.results.clone(),
+            started,
+        },
         ground,
     })
 }
 
+/// A search that goes on.
+fn resumed(dir: &Path, ranks: u32) -> Result<Ready, Stopped> {
+    let writer = FindWriter::resume(dir).map_err(Stopped::usage)?;
+    let search = writer.search();
+    if !search.can_resume() {
+        return Err(Stopped::usage(format!(
+            "the search in {} has come to its end: there is nothing to go on with",
+            dir.display()
+        )));
+    }
+    points::check_ranks("search", search.ranks, ranks)?;
+    let ground = Ground {
+        plan: search.plan.clone(),
+        target: search.target.url.clone(),
+        is_virtual: search.clock == ClockKind::Virtual,
+        lanes: search.lanes,
+        interval: Duration::try_from_secs_f64(search.interval_s).unwrap_or(Duration::from_secs(1)),
+    };
+    Ok(Ready {
+        ground,
+        place: Place::Resumed(Box::new(writer)),
+    })
+}
+
 /// How the loads are chosen.
-fn rules(args: &FindArgs) -> Result<Search, Stopped> {
-    let start = args.start.unwrap_or((args.max / PART_OF_MAX).max(1));
-    let search = Search::new(start, args.max).map_err(|_| {
+fn rules(args: &FindArgs, max: u64) -> Result<Search, Stopped> {
+    let start = args.start.unwrap_or((max / PART_OF_MAX).max(1));
+    let search = Search::new(start, max).map_err(|_| {
         Stopped::usage(format!(
-            "--start {start} is above --max {}: a search goes from the first to the greatest load",
-            args.max
+            "--start {start} is above --max {max}: a search goes from the first to the greatest load"
         ))
     })?;
     Ok(Search {
@@ -117,6 +164,8 @@ fn begun(
             true => ClockKind::Virtual,
             false => ClockKind::Real,
         },
+        lanes: ground.lanes,
+        interval_s: ground.interval.as_secs_f64(),
         ranks,
         notes: plan.notes.clone(),
         environment: run::environment(plan, &ground.settings()),
@@ -139,8 +188,12 @@ pub(super) fn headline(search: &LoadSearch, ground: &Ground, ranks: u32) -> Stri
         1 => String::new(),
         n => format!(", {n} ranks"),
     };
+    let made = match search.runs.len() {
+        0 => String::new(),
+        n => format!(", {n} of them made before"),
+    };
     format!(
-        "{}{scaled}: the load line from {} up to {} {}, at most {} runs, each {} of warm-up and {} \
+        "{}{scaled}: the load line from {} up to {} {}, at most {} runs{made}, each {} of warm-up and {} \
          measured{clock}; {}, target {}{ranks}",
         search.workload,
         search.search.start,
