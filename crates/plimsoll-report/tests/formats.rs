@@ -249,3 +249,48 @@ fn live_line() {
     });
     insta::assert_snapshot!(line, @"   12s    123 457 ops/s      191 MiB/s  mean 12.3 µs  p99 4.56 ms  0 errors");
 }
+
+#[test]
+fn csv_of_a_run_that_is_paced() {
+    let mut m = measured();
+    m.plan.operations[1].name = "write, \"quoted\"".into();
+    m.windows[0].0.rows[1].response = Latency::of((1..=50).map(|i| i * 2_000_000));
+    let run = Run::assemble(m);
+    insta::assert_snapshot!(plimsoll_report::csv::render(&[("results", &run)]));
+}
+
+#[test]
+fn markdown_of_a_run_means_what_its_texts_say() {
+    let mut m = measured();
+    m.plan.name = "a|b*c <d>".into();
+    m.reasons = vec![Reason {
+        code: "client_saturated".into(),
+        text: "the client used up its processors".into(),
+    }];
+    let run = Run::assemble(m);
+    insta::assert_snapshot!(plimsoll_report::markdown::render("results", &run));
+}
+
+/// Five runs whose latencies are `base` and up to four times one in a hundred more.
+fn repeated(base: u64) -> Vec<Run> {
+    let run = |i: u64| {
+        let mut m = measured();
+        m.windows[0].0.rows[1] = row(base + base * i / 100, 50, 4096);
+        Run::assemble(m)
+    };
+    (0..5).map(run).collect()
+}
+
+#[test]
+fn comparison_of_repeated_runs() {
+    use plimsoll_report::compare::{RunSet, markdown, of_runs, text};
+    let (before, after) = (repeated(1_000_000), repeated(2_000_000));
+    let sets = [("before", &before), ("after", &after)];
+    let compared = of_runs(&sets.map(|(name, runs)| RunSet { name, runs }));
+    let layout = Layout {
+        width: 100,
+        color: false,
+    };
+    insta::assert_snapshot!("comparison_text", text(&compared, layout));
+    insta::assert_snapshot!("comparison_markdown", markdown(&compared));
+}

@@ -51,6 +51,7 @@ pub(crate) fn article(loaded: &Loaded, ids: &Ids, nested: bool) -> Markup {
             @if !run.operations.is_empty() {
                 (section("operations", "Operations", html! {
                     (tables::operations(run))
+                    (tables::procedures(run))
                     (tables::errors(run))
                 }))
             }

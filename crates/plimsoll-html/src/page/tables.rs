@@ -41,8 +41,24 @@ fn times(ops: u64, figures: &LatencyFigures) -> Vec<String> {
         .into()
 }
 
-/// A table of all operations, with those that do not count in the summary behind the others.
+/// A table of all operations, also of those that do not count in the summary.
 pub(crate) fn operations(run: &Run) -> Markup {
+    figures(
+        run,
+        "Operations; latencies are service times",
+        &run.operations,
+    )
+}
+
+/// A table of the calls that the target made to a server; nothing if it made none.
+pub(crate) fn procedures(run: &Run) -> Markup {
+    if run.procedures.is_empty() {
+        return html! {};
+    }
+    figures(run, "Procedures called on the server", &run.procedures)
+}
+
+fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup {
     let head = [
         "operation",
         "kind",
@@ -60,7 +76,7 @@ pub(crate) fn operations(run: &Run) -> Markup {
         "CPU µs/op",
     ];
     let mut rows = Vec::new();
-    for o in &run.operations {
+    for o in operations {
         rows.push(operation(run, o));
         if let Some(response) = &o.response {
             let mut row = vec![format!("{}, response time", label(run, o)), String::new()];
@@ -70,7 +86,7 @@ pub(crate) fn operations(run: &Run) -> Markup {
             rows.push(row);
         }
     }
-    table("Operations; latencies are service times", &head, &rows)
+    table(caption, &head, &rows)
 }
 
 fn operation(run: &Run, o: &OperationFigures) -> Vec<String> {
@@ -92,6 +108,7 @@ pub(crate) fn errors(run: &Run) -> Markup {
     let rows: Vec<Vec<String>> = run
         .operations
         .iter()
+        .chain(&run.procedures)
         .flat_map(|o| {
             o.error_codes
                 .iter()

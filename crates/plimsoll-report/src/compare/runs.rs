@@ -160,14 +160,6 @@ fn warnings(sets: &[RunSet<'_>]) -> Vec<String> {
         let (other, value) = of_sets.iter().find(|(_, v)| v != first)?;
         Some(format!("{what} differs: {first}, but {value} of {other}"))
     };
-    let parameters = |r: &Run| {
-        let values = r
-            .plan
-            .parameters
-            .iter()
-            .map(|p| format!("{}={}", p.name, p.value));
-        values.collect::<Vec<_>>().join(" ")
-    };
     warnings.extend(differ("the workload", &|r| r.workload.clone()));
     warnings.extend(differ("the number of workers", &|r| r.workers.to_string()));
     warnings.extend(differ("the number of ranks", &|r| r.ranks.to_string()));
@@ -181,15 +173,35 @@ fn warnings(sets: &[RunSet<'_>]) -> Vec<String> {
     warnings.extend(differ("the load", &|r| {
         r.mix.as_ref().map_or(0, |m| m.load).to_string()
     }));
-    let same_workload = sets
-        .iter()
-        .flat_map(|s| s.runs)
-        .map(|r| &r.workload)
-        .collect::<BTreeSet<_>>()
-        .len()
-        == 1;
-    if same_workload {
-        warnings.extend(differ("a parameter", &parameters));
-    }
+    warnings.extend(parameters(sets));
     warnings
+}
+
+/// Parameters that are not the same in all results of one workload.
+fn parameters(sets: &[RunSet<'_>]) -> Vec<String> {
+    let runs: Vec<(&str, &Run)> = sets
+        .iter()
+        .filter_map(|s| Some((s.name, s.runs.first()?)))
+        .collect();
+    let Some(((_, first), others)) = runs.split_first() else {
+        return vec![];
+    };
+    if others.iter().any(|(_, r)| r.workload != first.workload) {
+        return vec![];
+    }
+    let value = |r: &Run, name: &str| {
+        let mut all = r.plan.parameters.iter();
+        all.find(|p| p.name == name).map(|p| p.value.clone())
+    };
+    let differs = |p: &plimsoll_plan::Parameter| {
+        let (name, of) = others.iter().find_map(|(name, r)| {
+            let of = value(r, &p.name).unwrap_or_else(|| "nothing".into());
+            (of != p.value).then_some((name, of))
+        })?;
+        let (parameter, here) = (&p.name, &p.value);
+        Some(format!(
+            "the parameter {parameter} differs: {here}, but {of} of {name}"
+        ))
+    };
+    first.plan.parameters.iter().filter_map(differs).collect()
 }
