@@ -354,6 +354,10 @@ impl Session for NullSession {
         Ok(())
     }
 
+    async fn prepare_link(&mut self) -> Result<(), OpError> {
+        Ok(())
+    }
+
     async fn read_link(&mut self) -> Result<(), OpError> {
         self.answer().await;
         Ok(())

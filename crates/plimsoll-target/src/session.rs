@@ -195,7 +195,9 @@ pub enum EntryKind {
     File,
     /// A directory.
     Dir,
-    /// A symbolic link, device, socket, or anything else.
+    /// A symbolic link.
+    Link,
+    /// A device, socket, or anything else.
     Other,
 }
 
@@ -428,6 +430,12 @@ pub trait Session {
 
     /// Looks the name up.
     async fn lookup(&mut self) -> Result<(), OpError> {
+        Err(OpError(Errno::OPNOTSUPP))
+    }
+
+    /// Makes sure that a symbolic link to the second name has the name, before it is read: a
+    /// target that can read links makes those that are missing.
+    async fn prepare_link(&mut self) -> Result<(), OpError> {
         Err(OpError(Errno::OPNOTSUPP))
     }
 

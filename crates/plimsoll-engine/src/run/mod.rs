@@ -21,6 +21,7 @@ mod verdict;
 pub use clean::{clean, leave};
 pub(crate) use lanes::{Bell, WorkerId};
 pub use preflight::{Preflight, preflight};
+pub(crate) use tree::LINK;
 
 use crate::outcome::{Drawn, Outcome, Populated};
 use crate::worker::Sample;

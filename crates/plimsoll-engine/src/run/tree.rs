@@ -225,7 +225,9 @@ impl<S: Session> Job<S> for CheckDirs<'_> {
             .map_err(|e| CrewError::failed("check", b"", e))?;
         found.retain(|(name, _)| name != MARKER.as_bytes());
         let whole = found.len() == self.entries[index as usize] as usize
-            && found.iter().all(|(_, kind)| *kind != EntryKind::Other);
+            && found
+                .iter()
+                .all(|(_, kind)| matches!(kind, EntryKind::File | EntryKind::Dir));
         if whole {
             Ok(())
         } else {
@@ -296,10 +298,21 @@ fn is_ours(name: &[u8]) -> bool {
     number.is_some_and(|n| n.len() >= 8 && n.iter().all(u8::is_ascii_digit))
 }
 
+/// Letter after the number of a file in the name of the symbolic link to it.
+pub(crate) const LINK: u8 = b'l';
+
+/// Whether a symbolic link is one that a mix makes beside the files whose links it reads.
+fn is_our_link(name: &[u8]) -> bool {
+    name.strip_suffix(&[LINK]).is_some_and(is_ours)
+}
+
 /// Whether an entry so deep below the root is one that Plimsoll makes.
 fn is_named(names: Option<&PatternNames>, depth: usize, name: &[u8], kind: EntryKind) -> bool {
     let Some(PatternNames { set, object }) = names else {
-        return is_ours(name);
+        return match kind {
+            EntryKind::Link => is_our_link(name),
+            _ => is_ours(name),
+        };
     };
     match (kind, set.is_empty(), depth) {
         (EntryKind::Dir, false, 0) => set.matches(name),
@@ -332,7 +345,8 @@ impl<S: Session> Job<S> for Remove<'_> {
                 false => [dir, &b"/"[..], &name].concat(),
             };
             match kind {
-                EntryKind::File if ours => {
+                // Of a link only the link itself goes.
+                EntryKind::File | EntryKind::Link if ours => {
                     session.locate(|p| p.extend_from_slice(&path));
                     let removed = session.remove(EntryKind::File).await;
                     removed.map_err(|e| CrewError::failed("remove", &path, e))?;
@@ -427,7 +441,7 @@ pub(crate) fn drop_cache<T: Target>(crew: &Crew<T>, layout: &Layout) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use super::is_ours;
+    use super::{is_our_link, is_ours};
 
     #[test]
     fn only_names_that_plimsoll_gives_are_ours() {
@@ -453,6 +467,10 @@ mod tests {
             "1n2345678",
         ] {
             assert!(!is_ours(name.as_bytes()), "{name}");
+        }
+        assert!(is_our_link(b"00000001l") && !is_ours(b"00000001l"));
+        for name in ["00000001", "l", "0000001l", "x00000001l", "00000001ll"] {
+            assert!(!is_our_link(name.as_bytes()), "{name}");
         }
     }
 }

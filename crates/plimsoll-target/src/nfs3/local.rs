@@ -11,7 +11,7 @@ use plimsoll_nfs::v3::{
 };
 use rustix::io::Errno;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(super) struct Local {
     pub(super) config: Arc<Config>,
     /// Handles of directories by their path in the work directory.
     dirs: RefCell<HashMap<Box<[u8]>, Handle>>,
+    /// Symbolic links that are known to be there.
+    pub(super) links: RefCell<HashSet<Box<[u8]>>>,
 }
 
 impl Local {
@@ -38,6 +40,7 @@ impl Local {
             client: Client::new(channel, observe),
             config: config.clone(),
             dirs: RefCell::default(),
+            links: RefCell::default(),
         })
     }
 

@@ -10,7 +10,7 @@ use crate::session::{Attributes, EntryKind, Listed, OpenHow, OpenMode};
 use plimsoll_nfs::v3::{
     self, Access, AccessArgs, Create, CreateArgs, Entry, FileType, GetAttr, Handle, How, Lookup,
     MkDir, MkDirArgs, NfsError, ReadDir, ReadDirArgs, ReadDirPlus, ReadDirPlusArgs, Remove, Rename,
-    RenameArgs, SetAttr, SetAttrArgs, Setting, Stable, Status, access,
+    RenameArgs, SetAttr, SetAttrArgs, Setting, Stable, Status, SymLink, SymLinkArgs, access,
 };
 use rustix::io::Errno;
 use std::rc::Rc;
@@ -22,6 +22,7 @@ pub(super) fn kind_of(kind: FileType) -> EntryKind {
     match kind {
         FileType::Regular => EntryKind::File,
         FileType::Directory => EntryKind::Dir,
+        FileType::Link => EntryKind::Link,
         _ => EntryKind::Other,
     }
 }
@@ -191,6 +192,29 @@ impl Local {
                 Ok((object, asked.map_err(of_nfs)?))
             }
         }
+    }
+
+    /// Makes a symbolic link, unless the name is there.
+    pub(super) async fn ensure_link(&self, path: &[u8], to: &[u8]) -> Result<(), OpError> {
+        if self.links.borrow().contains(path) {
+            return Ok(());
+        }
+        let made = self
+            .with_entry(path, async |at| {
+                let args = SymLinkArgs {
+                    at,
+                    set: Setting::NOTHING,
+                    path: v3::Name(to),
+                };
+                self.client.call::<SymLink, _>(&args, |_| ()).await
+            })
+            .await;
+        match made {
+            Ok(()) | Err(OpError(Errno::EXIST)) => {}
+            Err(e) => return Err(e),
+        }
+        self.links.borrow_mut().insert(path.into());
+        Ok(())
     }
 
     pub(super) async fn make_dir(&self, path: &[u8]) -> Result<(), OpError> {

@@ -369,6 +369,13 @@ impl Session for NfsSession {
         self.local.object(&self.name).await.map(|_| ())
     }
 
+    /// The link leads to the last name of the second path, which is in the same directory.
+    async fn prepare_link(&mut self) -> Result<(), OpError> {
+        check(&self.name)?;
+        let to = super::local::split(&self.second).1;
+        self.local.ensure_link(&self.name, to).await
+    }
+
     async fn read_link(&mut self) -> Result<(), OpError> {
         let link = self.local.object(&self.name).await?;
         let read = self.local.client.call::<ReadLink, _>(&link, |_| ());

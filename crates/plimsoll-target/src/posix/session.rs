@@ -182,6 +182,7 @@ fn kind_of(kind: FileType) -> EntryKind {
     match kind {
         FileType::RegularFile => EntryKind::File,
         FileType::Directory => EntryKind::Dir,
+        FileType::Symlink => EntryKind::Link,
         _ => EntryKind::Other,
     }
 }

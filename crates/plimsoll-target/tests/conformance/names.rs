@@ -29,8 +29,8 @@ on_files! {
         assert_eq!(name(&mut s, "d/e").stat().await.unwrap().kind, EntryKind::Dir);
         assert_eq!(name(&mut s, "").stat().await.unwrap().kind, EntryKind::Dir);
         let l = name(&mut s, "l").stat().await.unwrap();
-        assert_eq!(l, Attributes { kind: EntryKind::Other, size: 1 });
-        assert_eq!(name(&mut s, "dangling").stat().await.unwrap().kind, EntryKind::Other);
+        assert_eq!(l, Attributes { kind: EntryKind::Link, size: 1 });
+        assert_eq!(name(&mut s, "dangling").stat().await.unwrap().kind, EntryKind::Link);
         assert_eq!(error(name(&mut s, "missing").stat().await), Errno::NOENT);
         assert_eq!(error(name(&mut s, "f/g").stat().await), Errno::NOTDIR);
     }
@@ -110,8 +110,8 @@ on_files! {
             (b"d".to_vec(), EntryKind::Dir),
             (b"f".to_vec(), EntryKind::File),
             (odd.to_vec(), EntryKind::File),
-            (b"to_d".to_vec(), EntryKind::Other),
-            (b"to_f".to_vec(), EntryKind::Other),
+            (b"to_d".to_vec(), EntryKind::Link),
+            (b"to_f".to_vec(), EntryKind::Link),
         ];
         assert_eq!(all, expected);
         assert_eq!(name(&mut s, odd).stat().await.unwrap().size, 0);

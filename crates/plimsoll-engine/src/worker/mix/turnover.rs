@@ -5,6 +5,7 @@
 use super::super::core::Subject;
 use super::data::flush_if;
 use super::{Halt, MixState, Names, Worker, cut_short};
+use crate::run::LINK;
 use crate::worker::happened;
 use plimsoll_plan::{FileId, FilesetId, MixOp};
 use plimsoll_target::{OpenHow, OpenMode, Session};
@@ -386,6 +387,21 @@ impl<S: Session> Worker<S> {
                 // Names are digits, so nothing has this one.
                 path.push(b'x');
             }),
+            MixOp::Readlink => {
+                // A file of a workload has no link, so it gets one when that is first read.
+                self.session
+                    .locate_second(|path| layout.push_file(file, path));
+                self.session.locate(|path| {
+                    layout.push_file(file, path);
+                    path.push(LINK);
+                });
+                let prepared = self.session.prepare_link().await;
+                if let Err(e) = prepared {
+                    let now = self.core.lane.now();
+                    self.core.failed(row, subject, now, e)?;
+                    return Ok(false);
+                }
+            }
             _ => self.session.locate(|path| layout.push_file(file, path)),
         }
         let mode = match state.happens(50.0) {
