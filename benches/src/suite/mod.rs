@@ -3,6 +3,7 @@
 pub(crate) mod md;
 pub(crate) mod md_loop;
 pub(crate) mod metadata;
+pub(crate) mod nfs;
 pub(crate) mod overhead;
 pub(crate) mod pacing;
 pub(crate) mod parts;
@@ -29,6 +30,7 @@ pub(crate) const ALL: &[Entry] = &[
     ("planning", planning::measure),
     ("choosing", planning::choosing),
     ("reactor", reactor::measure),
+    ("nfs", nfs::measure),
     ("pacing", pacing::measure),
     ("parts", parts::measure),
 ];

@@ -66,8 +66,8 @@ fn a_fileserver_over_nfs() {
         "--target",
         &url,
         "--time=1s",
-        "--set=nfiles=100",
-        "--set=nthreads=20",
+        "--set=nfiles=500",
+        "--set=nthreads=8",
     ];
     let run = bench.run("fileserver", &more).result(0);
     assert_eq!(run.validity.verdict, Verdict::Valid);
@@ -252,7 +252,7 @@ fn a_full_server_ends_the_run_by_name() {
         "--target",
         &url,
         "--time=2s",
-        "--set=nfiles=5",
+        "--set=nfiles=200",
         "--set=nthreads=2",
     ];
     let ended = bench.run("fileserver", &more);
