@@ -49,9 +49,11 @@ impl Bench {
     fn find(&self, path: &str) -> Result<Handle, Status> {
         let tree = self.tree();
         let names = path.split('/').filter(|n| !n.is_empty());
-        names.fold(Ok(tree.root()), |at, name| {
-            tree.lookup(&at?, name.as_bytes())
-        })
+        let mut at = tree.root();
+        for name in names {
+            at = tree.lookup(&at, name.as_bytes())?;
+        }
+        Ok(at)
     }
 
     fn bytes(&self, path: &str) -> Vec<u8> {

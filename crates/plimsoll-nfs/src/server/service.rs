@@ -1,4 +1,5 @@
 //! The procedures of the server, over files in memory.
+#![allow(clippy::result_large_err)] // what fails has attributes beside its status, by the protocol
 
 use super::tree::{LONGEST_NAME, Tree};
 use crate::mount::{self, Mounted};
