@@ -15,7 +15,7 @@ mod session;
 
 pub use content::ContentPool;
 pub use error::OpError;
-pub use registry::{Purpose, TargetError, Visitor, connect, keeps_files, procedures};
+pub use registry::{Purpose, TargetError, Visitor, absolute, connect, keeps_files, procedures};
 pub use session::{
     AioDone, Attributes, EntryKind, Listed, OpenHow, OpenMode, RpcRows, Session, SessionSpec,
     Space, Target,

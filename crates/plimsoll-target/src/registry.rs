@@ -4,7 +4,7 @@ use crate::error::OpError;
 use crate::session::Target;
 use plimsoll_plan::{WorkPlace, parse_duration};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Code that is generic over the target it is given.
@@ -132,6 +132,20 @@ pub fn procedures(url: &str) -> Vec<&'static str> {
 pub fn keeps_files(url: &str) -> bool {
     let name = url.split(':').next().unwrap_or_default();
     SCHEMES.iter().any(|s| s.name == name && s.keeps_files)
+}
+
+/// A work directory as the target of a URL finds it from anywhere: one of this machine is relative
+/// to the current directory, one of a server to what the server exports.
+///
+/// # Errors
+/// What the system says if there is no current directory.
+pub fn absolute(url: &str, dir: &Path) -> std::io::Result<PathBuf> {
+    let dir = match url.split(':').next() {
+        Some("posix") => std::path::absolute(dir)?,
+        _ => Path::new("/").join(dir),
+    };
+    // Without a dot in it or at its end.
+    Ok(dir.components().collect())
 }
 
 /// Connects to the target of a URL and hands it to `visitor`.

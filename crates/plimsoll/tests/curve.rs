@@ -440,6 +440,33 @@ fn a_curve_that_was_killed_goes_on() {
 }
 
 #[test]
+fn a_curve_goes_on_from_another_directory() {
+    let bench = Bench::on_tmpfs();
+    let args = [
+        "--dir=work",
+        "--time=200ms",
+        "--warmup=0s",
+        "--load=1,2",
+        "--allow-system",
+    ];
+    let script = monitor(&bench, "[ \"$2 $3\" != '2 INIT' ] || kill -INT $PPID");
+    let mut command = curve(&bench, &args);
+    command.args(TO_THE_END).arg("--monitor=monitor.sh");
+    Ended::of(command).expect_code(130);
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    assert!(bench.work().join(MARKER).exists());
+    let elsewhere = bench.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut command = bench.plimsoll(["curve", "--format=json", "--resume"]);
+    command
+        .arg(directory(&bench).path())
+        .current_dir(&elsewhere);
+    assert_eq!(loads(&parsed(&Ended::of(command))), [1, 2]);
+    assert_eq!(std::fs::read_dir(elsewhere).unwrap().count(), 0);
+    assert!(!bench.work().exists());
+}
+
+#[test]
 fn a_curve_that_was_killed_while_files_were_made_goes_on() {
     let bench = Bench::on_tmpfs();
     let more = "--set=looker.files.count=20000";

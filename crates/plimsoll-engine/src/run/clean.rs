@@ -45,9 +45,7 @@ fn end(
     others: Others,
     end: End,
 ) -> Result<Vec<String>, EngineError> {
-    let dir = std::path::absolute(dir).map_err(EngineError::refused)?;
-    // A path that ends in a dot is the directory before it.
-    let dir: PathBuf = dir.components().collect();
+    let dir = plimsoll_target::absolute(&settings.target, dir).map_err(EngineError::refused)?;
     let mut plan = Plan::empty("clean");
     plan.place.dir = dir;
     let look = Look {

@@ -63,7 +63,10 @@ pub(super) fn ready(args: &CurveArgs, company: &Company) -> Result<Ready, Stoppe
 fn new(args: &CurveArgs, company: &Company) -> Result<Ready, Stopped> {
     let loads = loads(args)?;
     let name = args.workload.as_deref().unwrap_or_default();
-    let plan = points::plan(name, &args.how, &args.criteria, loads.greatest())?;
+    let mut plan = points::plan(name, &args.how, &args.criteria, loads.greatest())?;
+    // It may go on from another directory.
+    plan.place.dir = plimsoll_target::absolute(&args.how.target, &plan.place.dir)
+        .map_err(|e| Stopped::usage(format!("there is no current directory: {e}")))?;
     let ground = Ground {
         target: args.how.target.clone(),
         is_virtual: args.how.clock == ClockArg::Virtual,

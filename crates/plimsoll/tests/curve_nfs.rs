@@ -1,0 +1,64 @@
+//! A load curve on a server that speaks NFS version 3, in a relative directory.
+
+mod common;
+
+use common::{Bench, Ended};
+use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use std::sync::{Arc, Mutex};
+
+#[test]
+fn a_curve_over_nfs() {
+    let bench = Bench::on_tmpfs();
+    let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let server = Server::start(listen, tree.clone(), Behaviour::default()).unwrap();
+    let at = server.address();
+    let url = format!("nfs3://{at}/?mountport={}", at.port());
+    let text = "\
+        [metric]\nname = \"users\"\n\
+        [[component]]\nname = \"user\"\nprocesses = 2\nrate = 50\n\
+        mix = { stat = 60, append = 20, unlink = 20 }\n\
+        transfers = { write = \"1k\" }\n\
+        files = { count = 30, size = \"4k\", turnover = 10 }\n";
+    std::fs::write(bench.path("users.toml"), text).unwrap();
+    let args = [
+        "curve",
+        "users.toml",
+        "--load=1,2",
+        "--time=300ms",
+        "--warmup=0s",
+        "--after-invalid=0",
+        "--past-peak",
+        "--format=json",
+        "--results=results",
+        "--dir=here",
+        "--target",
+        &url,
+    ];
+    let ended = Ended::of(bench.plimsoll(args));
+    let curve: plimsoll_results::LoadCurve = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", ended.stdout, ended.stderr));
+    assert_eq!(curve.points.len(), 2);
+    let dir = plimsoll_results::CurveDir::at(bench.results()[0].path());
+    for point in &curve.points {
+        let run = dir.run(point).read().unwrap();
+        assert_eq!(
+            (run.summary.errors, run.populated[0].files),
+            (0, 60 * point.load)
+        );
+        // Each point begins with the sizes that are laid out, whatever the one before appended.
+        assert_eq!(run.populated[0].bytes, 60 * point.load * 4096);
+        let attributes = run.procedures.iter().find(|p| p.name == "GETATTR");
+        assert!(attributes.is_some_and(|p| p.ops > 0));
+    }
+    // Nothing is left on the server, and nothing went wrong on the way.
+    let tree = tree.lock().unwrap();
+    let mut left = 0;
+    let count = |_| {
+        left += 1;
+        true
+    };
+    tree.list(&tree.root(), 2, count).unwrap();
+    assert_eq!(left, 0);
+    assert_eq!(curve.notes, []);
+}
