@@ -106,9 +106,22 @@ impl Heat {
         let Some(cells) = behind.checked_sub(1).and_then(|i| self.cells.get_mut(i)) else {
             return;
         };
+        // Values come in increasing order, so that a row is looked up once for all that are in it.
+        let (mut row, mut end, mut samples) = (0, 0.0, 0);
         for (value, n) in &histogram.counts {
-            let row = ((*value).max(1) as f64).log10() * ROWS_A_DECADE;
-            *cells.entry(row.floor() as i32).or_default() += n;
+            let value = (*value).max(1) as f64;
+            if value >= end {
+                if samples > 0 {
+                    *cells.entry(row).or_default() += samples;
+                }
+                row = (value.log10() * ROWS_A_DECADE).floor() as i32;
+                end = Self::row_ms(row).1 * 1e6;
+                samples = 0;
+            }
+            samples += n;
+        }
+        if samples > 0 {
+            *cells.entry(row).or_default() += samples;
         }
     }
 

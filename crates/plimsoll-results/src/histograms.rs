@@ -2,7 +2,7 @@
 
 use crate::ResultsError;
 use crate::series::WINDOW_MARK;
-use crate::sparse::SparseHistogram;
+use crate::sparse::{Inflater, SparseHistogram};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
@@ -106,13 +106,14 @@ pub(crate) fn read_each(
     path: &Path,
     visit: &mut dyn FnMut(SparseInterval),
 ) -> Result<(), ResultsError> {
+    let mut inflater = Inflater::new();
     for_each(path, &mut |window, interval, bytes| {
         visit(SparseInterval {
             window,
             tag: tag(interval),
             start: interval.start_timestamp(),
             length: interval.duration(),
-            histogram: SparseHistogram::decode(bytes)?,
+            histogram: SparseHistogram::decode(&mut inflater, bytes)?,
         });
         Ok(())
     })

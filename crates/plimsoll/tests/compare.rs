@@ -267,3 +267,47 @@ fn a_damaged_series_is_refused_with_its_line() {
         "Tag=read1/read_whole,0.000,1.000,1.000,SGVsbG8=",
     );
 }
+
+#[test]
+fn a_load_curve_has_a_page_tables_and_a_comparison() {
+    let bench = Bench::on_tmpfs();
+    let mut command = bench.plimsoll(["curve", "vda", "--load=2,4,6", "--scale=0.1", "--quiet"]);
+    command.args([
+        "--target=null:?latency=5ms",
+        "--clock=virtual",
+        "--time=3s",
+        "--warmup=1s",
+    ]);
+    command.arg("--results").arg(bench.path("results"));
+    Ended::of(command).expect_code(0);
+    let dir = dirs(&bench).pop().unwrap();
+    let curve = std::fs::read_to_string(dir.join("curve.json")).unwrap();
+    let curve: Value = serde_json::from_str(&curve).unwrap();
+    let points = curve["points"].as_array().unwrap();
+    let csv = call(&bench, &["report", "--format=csv"], &[&dir])
+        .expect_code(0)
+        .stdout;
+    let rows: Vec<Vec<&str>> = csv.lines().map(|l| l.split(',').collect()).collect();
+    let column = |name: &str| rows[0].iter().position(|h| *h == name).unwrap();
+    assert_eq!(rows.len(), 1 + points.len());
+    for (row, point) in rows[1..].iter().zip(points) {
+        assert_eq!(row[column("load")], point["load"].to_string());
+        let mean: f64 = row[column("response_mean_ms")].parse().unwrap();
+        assert_eq!(Some(mean), point["latency_ms"].as_f64());
+    }
+    let page = call(&bench, &["report", "--format=html"], &[&dir])
+        .expect_code(0)
+        .stdout;
+    let line = format!("load line {}", curve["load_line"]);
+    assert!(
+        page.contains(&line) && page.contains("id=\"load-curve\""),
+        "{line}"
+    );
+    let out = call(&bench, &["compare", "--format=json"], &[&dir, &dir]).expect_code(0);
+    let comparison: Value = serde_json::from_str(&out.stdout).unwrap();
+    let ort = figure(&comparison, "all", "ort_ms", 1);
+    assert_eq!(
+        (&ort["mean"], &ort["change"]),
+        (&curve["ort_ms"], &Value::from(0.0))
+    );
+}

@@ -183,7 +183,7 @@ fn paint(
                 HPos::Left
             };
             let letters = letters(Role::Ink(Ink::Main)).pos(Pos::new(side, VPos::Top));
-            plot.draw_series([Text::new(format!(" {text} "), (at, top), letters)])?;
+            plot.draw_series([Text::new(format!("\u{a0}{text}\u{a0}"), (at, top), letters)])?;
         }
         Extra::None => {}
     }
