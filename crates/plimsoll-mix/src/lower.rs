@@ -103,6 +103,7 @@ impl Lowerer<'_> {
         let (file, name) = (&self.workload.file, self.workload.name());
         self.check_overrides();
         self.check_metric();
+        self.check_content();
         let (dir, temporary) = match &self.overrides.dir {
             Some(dir) => (dir.clone(), false),
             None => (context.temp_dir.clone(), true),
@@ -152,6 +153,13 @@ impl Lowerer<'_> {
         if self.overrides.quit == Some(QuitMode::FirstDone) {
             self.refuse("--quit firstdone is for workloads whose workers end by themselves");
         }
+        let time = self.overrides.time;
+        if time.unwrap_or(self.workload.file.run.time.0).is_zero() {
+            let whose = if time.is_some() { "--time" } else { "run.time" };
+            self.refuse(format!(
+                "{whose} must be above 0: nothing is measured in no time"
+            ));
+        }
         if self.load == 0 {
             self.refuse("--load must be at least 1");
         }
@@ -190,22 +198,36 @@ impl Lowerer<'_> {
             );
             self.problem(data, message, "does not agree");
         }
-        let content = &self.workload.file.content;
+    }
+
+    fn check_content(&mut self) {
+        let table = &self.workload.file.content;
+        let content = table.get_ref();
+        let mut wrong = Vec::new();
         for (name, percent) in [
             ("compressible", content.compressible),
             ("dedupable", content.dedupable),
         ] {
             if !(0.0..=100.0).contains(&percent) {
-                self.refuse(format!(
+                wrong.push(format!(
                     "content.{name} must be 0 to 100 percent, is {percent}"
                 ));
             }
         }
-        if !(1..=DEDUPED_BLOCKS as u32).contains(&content.groups) {
-            self.refuse(format!("content.groups must be 1 to {DEDUPED_BLOCKS}"));
+        let groups = content.groups;
+        if !(1..=DEDUPED_BLOCKS as u32).contains(&groups) {
+            wrong.push(format!(
+                "content.groups must be 1 to {DEDUPED_BLOCKS}, is {groups}"
+            ));
         }
-        if !content.block.0.is_power_of_two() || !(512..=64 << 10).contains(&content.block.0) {
-            self.refuse("content.block must be a power of two from 512 to 64k");
+        let block = content.block.0;
+        if !block.is_power_of_two() || !(512..=64 << 10).contains(&block) {
+            wrong.push(format!(
+                "content.block must be a power of two from 512 to 64k, is {block}"
+            ));
+        }
+        for message in wrong {
+            self.problem(table, message, "what is written");
         }
     }
 
@@ -247,7 +269,7 @@ impl Lowerer<'_> {
     }
 
     fn content(&self) -> Content {
-        let content = self.workload.file.content;
+        let content = self.workload.file.content.get_ref();
         match (content.compressible, content.dedupable) {
             (0.0, 0.0) => Content::Random,
             (compressible_percent, dedupable_percent) => Content::Blocks {

@@ -23,8 +23,9 @@ pub struct File {
     #[serde(default)]
     pub run: Run,
     /// What is written.
-    #[serde(default)]
-    pub content: Content,
+    #[serde(default = "random")]
+    #[schemars(with = "Content")]
+    pub content: Spanned<Content>,
     /// Kinds of process; each business metric has some of each.
     #[schemars(with = "Vec<Component>")]
     pub component: Vec<Spanned<Component>>,
@@ -51,6 +52,10 @@ pub struct Metric {
     /// Greatest mean response time; without it there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Time>,
+}
+
+fn random() -> Spanned<Content> {
+    Spanned::new(0..0, Content::default())
 }
 
 fn process_rate() -> Spanned<f64> {

@@ -77,6 +77,33 @@ fn slips_of_the_hand_are_shown_at_their_place() {
 }
 
 #[test]
+fn what_is_written_is_checked_with_and_without_the_size_of_the_data() {
+    let (content, none) = (
+        "[content]\nblock = \"3000\"\ncompressible = 200\ngroups = 0\n\n[[component]]",
+        "name = \"users\"",
+    );
+    for data in ["", "\ndata = \"800k\""] {
+        let text = changed("[[component]]", content).replacen(none, &format!("{none}{data}"), 1);
+        let line = 10 + usize::from(!data.is_empty());
+        assert_eq!(
+            findings(&refusal(&text)),
+            [
+                format!("{line}:1 content.compressible must be 0 to 100 percent, is 200"),
+                format!("{line}:1 content.groups must be 1 to 64, is 0"),
+                format!("{line}:1 content.block must be a power of two from 512 to 64k, is 3000"),
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_window_has_a_length() {
+    let text = changed("time = \"1m\"", "time = \"0s\"");
+    let said = findings(&refusal(&text));
+    assert!(said[0].ends_with("run.time must be above 0: nothing is measured in no time"));
+}
+
+#[test]
 fn no_toml_is_said_to_be_none() {
     let text = changed("title = \"looks\"", "title = looks");
     let all = findings(&refusal(&text));

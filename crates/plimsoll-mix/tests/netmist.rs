@@ -387,3 +387,23 @@ proptest! {
         prop_assert_eq!(given, asked);
     }
 }
+
+#[test]
+fn two_workloads_of_one_name_are_shown_where_they_are_named() {
+    let twice = format!("{SAMPLE}\n{SAMPLE}");
+    let said = errors(&twice);
+    let names: Vec<usize> = twice
+        .lines()
+        .enumerate()
+        .filter(|(_, l)| l.trim_start().to_lowercase().starts_with("workload name"))
+        .map(|(i, _)| i + 1)
+        .collect();
+    let seconds = &names[names.len() / 2..];
+    assert_eq!(said.len(), seconds.len(), "{said:?}");
+    for (said, line) in said.iter().zip(seconds) {
+        assert!(
+            said.starts_with(&format!("{line} two workloads have the name `")),
+            "{said}"
+        );
+    }
+}

@@ -670,7 +670,7 @@ pub struct HowArgs {
     pub seed: Option<u64>,
 
     /// What an unexpected error does: stop the run, or count and make the result invalid
-    /// [default: stop]
+    /// [default: stop; of load points, count]
     #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
     pub on_error: Option<ErrorPolicy>,
     /// What is written, instead of what the workload says: random, zero, or compressible:RATIO
@@ -685,7 +685,7 @@ pub struct HowArgs {
     /// Processors that workers are bound to in turn, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Behaviour")]
     pub cpus: Option<CpuList>,
-    /// Let the workload's `system` statements run shell commands
+    /// Let the workload's `system` statements run shell commands, and load points call a --monitor
     #[arg(long, help_heading = "Behaviour")]
     pub allow_system: bool,
 

@@ -38,6 +38,16 @@ pub(super) fn file(workloads: Vec<Raw>, name: &str) -> Result<File, Vec<Problem>
         }
         content.get_or_insert(own);
         let component = reader.component();
+        let same = |c: &Spanned<Component>| c.get_ref().name == component.name;
+        if let Some(first) = components.iter().position(same) {
+            let name = component.name.get_ref();
+            let message = format!(
+                "two workloads have the name `{name}` here, where a name has letters, digits, `-` \
+                 and `_`"
+            );
+            let problem = Problem::new(raw.name_span, message, "the second");
+            problems.push(problem.also(workloads[first].name_span, "the first"));
+        }
         components.push(plain(component));
     }
     if !problems.is_empty() {
@@ -64,7 +74,7 @@ pub(super) fn file(workloads: Vec<Raw>, name: &str) -> Result<File, Vec<Problem>
             latency: None,
         }),
         run: model::Run::default(),
-        content: content.unwrap_or_default(),
+        content: plain(content.unwrap_or_default()),
         component: components,
     })
 }
