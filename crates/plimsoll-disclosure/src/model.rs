@@ -44,8 +44,8 @@ pub struct LoadPoint {
     /// Load in the unit of the report: the throughput achieved (SPECsfs2008) or the business
     /// metrics asked for (later).
     pub load: f64,
-    /// Mean latency in milliseconds.
-    pub latency_ms: f64,
+    /// Mean latency in milliseconds; null where no operation was done, and such a point is invalid.
+    pub latency_ms: Option<f64>,
     /// Operations a second that were achieved, where the report says it apart from the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops_per_s: Option<f64>,
@@ -66,19 +66,21 @@ pub struct Section {
 }
 
 impl Disclosure {
-    /// The load points as a curve. Where the report does not say the throughput apart from the
-    /// load, the load is the throughput.
+    /// The load points that have a latency as a curve. Where the report does not say the throughput
+    /// apart from the load, the load is the throughput.
     ///
     /// # Errors
     /// As [`Curve::new`]; never for a disclosure that was imported.
     pub fn curve(&self) -> Result<Curve, CurveError> {
-        let point = |p: &LoadPoint| Point {
-            load: p.load,
-            achieved: p.ops_per_s.unwrap_or(p.load),
-            latency_ms: p.latency_ms,
-            verdict: p.verdict,
+        let point = |p: &LoadPoint| {
+            Some(Point {
+                load: p.load,
+                achieved: p.ops_per_s.unwrap_or(p.load),
+                latency_ms: p.latency_ms?,
+                verdict: p.verdict,
+            })
         };
-        Curve::new(self.points.iter().map(point).collect())
+        Curve::new(self.points.iter().filter_map(point).collect())
     }
 
     /// The text of the first section of this name.

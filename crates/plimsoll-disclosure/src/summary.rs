@@ -1,5 +1,6 @@
 //! A disclosure on one screen.
 
+use crate::import::NO_FIGURE;
 use crate::model::{Disclosure, LoadPoint};
 use plimsoll_measure::curve::{Curve, PointVerdict};
 use std::fmt::Write;
@@ -8,11 +9,15 @@ use std::fmt::Write;
 const WIDTH: usize = 80;
 
 impl Disclosure {
-    /// The report on one screen: who and what, the claim, the load points, what follows from
-    /// the curve, and the names of the sections.
+    /// The report on one screen: who and what, what it says of itself, the claim, the load points,
+    /// what follows from the curve, and the names of the sections.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut out = format!("{}\n{} : {}\n\n", self.title, self.vendor, self.product);
+        if !self.remark.is_empty() {
+            let remark = textwrap::fill(&self.remark, crate::write::at_spaces(WIDTH));
+            let _ = writeln!(out, "{remark}\n");
+        }
         let or_none = |v: Option<f64>| v.map_or("none".into(), |v| format!("{v:.4} ms"));
         let rows = [
             ("peak", format!("{} {}", self.peak, self.unit)),
@@ -65,15 +70,23 @@ impl Disclosure {
 
     fn table(&self, out: &mut String) {
         let with_rates = self.points.iter().any(|p| p.ops_per_s.is_some());
-        let _ = write!(out, "{:>14} {:>11}", self.unit, "latency ms");
+        const COLUMN: usize = 14;
+        // The line of the peak names a unit that is wider than its column.
+        let unit = match self.unit.len() <= COLUMN {
+            true => &self.unit,
+            false => "load",
+        };
+        let _ = write!(out, "{unit:>COLUMN$} {:>11}", "latency ms");
         if with_rates {
             let _ = write!(out, " {:>12} {:>10}", "ops/s", "MB/s");
         }
         out.push('\n');
-        let decimals = self.points.iter().map(|p| decimals(p.latency_ms));
-        let decimals = decimals.max().unwrap_or(0);
+        let latencies = self.points.iter().filter_map(|p| p.latency_ms);
+        let decimals = latencies.map(decimals).max().unwrap_or(0);
         for p in &self.points {
-            let _ = write!(out, "{:>14} {:>11.decimals$}", p.load, p.latency_ms);
+            let latency = p.latency_ms.map(|ms| format!("{ms:.decimals$}"));
+            let latency = latency.unwrap_or_else(|| NO_FIGURE.into());
+            let _ = write!(out, "{:>COLUMN$} {latency:>11}", p.load);
             if with_rates {
                 let text = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
                 let _ = write!(out, " {:>12} {:>10}", text(p.ops_per_s), text(p.mb_per_s));

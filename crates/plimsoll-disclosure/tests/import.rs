@@ -1,7 +1,7 @@
 //! Published reports are read, in both layouts and with or without line breaks; everything else
 //! is refused with a place.
 
-use plimsoll_disclosure::{Disclosure, Imported, import};
+use plimsoll_disclosure::{Disclosure, Imported, LoadPoint, import};
 use plimsoll_measure::curve::{PointVerdict, Rule};
 use proptest::prelude::*;
 
@@ -40,7 +40,8 @@ fn flat(mut d: Disclosure) -> Disclosure {
 }
 
 fn points(d: &Disclosure) -> Vec<(f64, f64)> {
-    d.points.iter().map(|p| (p.load, p.latency_ms)).collect()
+    let latency = |p: &LoadPoint| p.latency_ms.expect("a point with a latency");
+    d.points.iter().map(|p| (p.load, latency(p))).collect()
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn the_layout_of_2014() {
     assert!((d.ort_ms.unwrap() - 4.1222).abs() < 5e-5);
     assert_eq!(d.points.len(), 10);
     let last = &d.points[9];
-    assert_eq!((last.load, last.latency_ms), (1700.0, 30.0));
+    assert_eq!((last.load, last.latency_ms), (1700.0, Some(30.0)));
     assert_eq!(
         (last.ops_per_s, last.mb_per_s),
         (Some(16_980.0), Some(7821.0))
@@ -324,9 +325,70 @@ fn a_missing_cell_does_not_borrow_from_the_next_line() {
         (line, message.as_str()),
         (19, "load point 5 has more than 4 cells")
     );
-    // Without line breaks the rest moves up, and the order of loads breaks.
+    // Without line breaks the rest moves up, and nobody knows where the gap is but that it is not
+    // behind the row that does not fit.
     let (_, _, message) = refused(&VDA_FLAT.replace("8503 3917", "8503"));
-    assert!(message.contains("increasing order"), "{message}");
+    assert_eq!(message, "a cell is missing at or before load point 6");
+    let (_, _, message) = refused(&VDA_FLAT.replace("16980 7821", "16980"));
+    assert_eq!(message, "a cell is missing at or before load point 10");
+    let (_, _, message) = refused(&NFS_FLAT.replace("495831 0.5", "495831"));
+    assert_eq!(message, "a cell is missing at or before load point 4");
+    // A wrong order of whole rows is no missing cell.
+    let swapped = VDA_FLAT.replace("850 2.7 8503", "650 2.7 8503");
+    let (_, _, message) = refused(&swapped);
+    assert!(
+        message.contains("increasing order, but 650 follows 680"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_claimed_point_that_is_invalid_is_not_missing() {
+    for text in [VDA, VDA_FLAT] {
+        let (_, _, message) = refused(&text.replace("7821", "7821 INVALID_RUN"));
+        assert_eq!(
+            message,
+            "the report claims 1700 Streams, but its load point at 1700 is invalid \
+             (`INVALID_RUN`); the highest valid load point is at 1530"
+        );
+    }
+}
+
+#[test]
+fn a_point_at_which_nothing_was_done_has_no_latency_and_counts_nowhere() {
+    for text in [VDA, VDA_FLAT] {
+        let gone = text
+            .replace("= 1700 Streams", "= 1530 Streams")
+            .replace("4.12", "2.52")
+            .replace("30.0", "n/a");
+        let invalid = gone.replace("7821", "7821 INVALID_RUN");
+        let Imported {
+            disclosure: d,
+            warnings,
+        } = read(&invalid);
+        assert_eq!(warnings, [] as [&str; 0]);
+        assert_eq!((d.points.len(), d.points[9].latency_ms), (10, None));
+        assert_eq!(d.points[9].verdict, PointVerdict::Invalid);
+        assert!((d.ort_ms.unwrap() - 2.51875).abs() < 1e-9, "{:?}", d.ort_ms);
+        let curve = d.curve().unwrap();
+        assert_eq!(curve.points().len(), 9);
+        assert_eq!(curve.peak().unwrap().load, 1530.0);
+        assert!(d.summary().contains("1700         n/a"), "{}", d.summary());
+        let json = serde_json::to_string(&d).unwrap();
+        assert_eq!(serde_json::from_str::<Disclosure>(&json).unwrap(), d);
+        // It is never a valid point, and nothing but the latency may be missing.
+        assert_eq!(
+            refused(&gone).2,
+            "load point 10 has no latency, and is not marked as invalid"
+        );
+        let rate = text
+            .replace("16980", "n/a")
+            .replace("7821", "7821 INVALID_RUN");
+        assert_eq!(
+            refused(&rate).2,
+            "only the latency of a load point may be `n/a`"
+        );
+    }
 }
 
 #[test]
@@ -363,7 +425,9 @@ fn missing_points_are_noticed() {
 #[test]
 fn a_report_cut_anywhere_is_refused() {
     for text in [NFS, NFS_FLAT, VDA, VDA_FLAT] {
-        let end = text.rfind("Other Notes").unwrap();
+        // The last section of 2008 is another than that of later forms.
+        let last = text.rfind("Other Report Notes");
+        let end = last.or(text.rfind("Other Notes")).unwrap();
         for cut in (0..end).step_by(23).chain([end]) {
             let (_, _, message) = refused(&text[..cut]);
             let known = [
@@ -392,6 +456,65 @@ fn a_report_cut_anywhere_is_refused() {
         assert_eq!(d.generated, "");
         // The text itself is a report.
         read(text);
+    }
+}
+
+#[test]
+fn prose_does_not_end_a_report() {
+    for (text, at) in [
+        (NFS, "Uniform Access"),
+        (VDA, "Dataflow"),
+        (SWBUILD, "Dataflow"),
+    ] {
+        for text in [text.to_owned(), collapsed(text)] {
+            let cut = &text[..text.rfind(at).unwrap()];
+            for prose in [
+                "The load was generated on 16 clients",
+                "The data were\nGenerated on 16 clients",
+                "Generated on 2013 clients which may run",
+                "a copy.Generated on Mon May 06 12:00:00 2013",
+            ] {
+                let (_, _, message) = refused(&format!("{cut}{prose}\n"));
+                assert!(
+                    message.starts_with("the report was cut behind"),
+                    "{message}"
+                );
+            }
+        }
+        // In lines of their own they begin one; and even then the last section has to be there.
+        let cut = &text[..text.rfind(at).unwrap()];
+        let dated = "Generated on Mon May 06 12:00:00 2013";
+        let (_, _, message) = refused(&format!("{cut}as was said, {dated}\n"));
+        assert!(
+            message.contains("its last lines, `Generated on …`, are missing"),
+            "{message}"
+        );
+        let last = if text == NFS {
+            "Other Notes"
+        } else {
+            "Other Report Notes"
+        };
+        let (_, _, message) = refused(&format!("{cut}{dated}\n"));
+        let missing = format!("its last section, `{last}`, is missing");
+        assert!(message.contains(&missing), "{message}");
+        // Far from the end it is no closing line either.
+        let far = format!("{text}{}", "more of something else\n".repeat(50));
+        assert_eq!(read(&far).disclosure.generated, "");
+    }
+}
+
+#[test]
+fn a_report_cut_within_its_closing_form_is_refused() {
+    for text in [VDA, VDA_FLAT, SWBUILD] {
+        let from = text.rfind("Other Notes").unwrap();
+        let end = text.rfind("Other Report Notes").unwrap();
+        for cut in from..=end {
+            let (_, _, message) = refused(&text[..cut]);
+            assert!(
+                message.starts_with("the report was cut behind"),
+                "{message}"
+            );
+        }
     }
 }
 

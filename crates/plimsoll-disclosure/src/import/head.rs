@@ -8,8 +8,9 @@ use std::ops::Range;
 /// How the overall response time begins on the line of the metric.
 const ORT: &str = "(Overall Response Time =";
 
-/// What stands for an overall response time that is not claimed.
-pub(crate) const NO_ORT: &str = "n/a";
+/// What stands for a latency that was not measured, and for an overall response time that is not
+/// claimed.
+pub(crate) const NO_FIGURE: &str = "n/a";
 
 /// What a report says before its first section.
 #[derive(Debug)]
@@ -180,7 +181,7 @@ fn overall_response_time(flow: &Flow, from: usize) -> Result<(Option<Number>, us
         return Err(flow.problem_at_end("the report was cut in its overall response time"));
     };
     if let Some(none) = figure.text.strip_suffix(')')
-        && none == NO_ORT
+        && none == NO_FIGURE
     {
         return Ok((None, figure.range.end));
     }

@@ -1,12 +1,13 @@
 //! Reads published reports and our own.
 
+mod closing;
 mod flow;
 mod head;
 mod number;
 mod sections;
 mod table;
 
-pub(crate) use head::NO_ORT;
+pub(crate) use head::NO_FIGURE;
 pub(crate) use table::INVALID_MARK;
 
 use crate::model::Disclosure;
@@ -15,7 +16,6 @@ use head::Head;
 use number::Number;
 use plimsoll_diagnostics::{Diagnostics, Problem, Source};
 use plimsoll_measure::curve::{PointVerdict, Rule};
-use sections::Part;
 use std::borrow::Cow;
 use table::Table;
 
@@ -30,13 +30,6 @@ pub(crate) const PERFORMANCE: &str = "Performance";
 
 /// How the last lines of a report begin.
 pub(crate) const GENERATED: &str = "Generated on";
-
-/// Sections that end the published forms: a report that has them is whole even if its last lines
-/// have gone.
-const LAST_SECTIONS: [&str; 2] = ["Other Notes", "Other Report Notes"];
-
-/// Farthest from its end that a report's last lines begin, in bytes of the flow.
-const LONGEST_END: usize = 1000;
 
 /// A report that was read, and what is odd about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,7 +82,7 @@ fn read(text: &str) -> Result<Imported, Problem> {
         return Err(Problem::of_text(0, "the file is empty"));
     }
     let head = head::read(&flow)?;
-    let end = generated_at(&flow).filter(|at| *at > head.end);
+    let end = closing::at(&flow, head.end);
     let parts = sections::parts(&flow, end.unwrap_or(flow.text.len()));
     let Some(performance) = parts.iter().position(|p| p.name == PERFORMANCE) else {
         return Err(no_performance(&flow, &head, end));
@@ -98,9 +91,7 @@ fn read(text: &str) -> Result<Imported, Problem> {
     let whole = end.is_some() || performance + 1 < parts.len();
     let table = table::read(&flow, &body, whole)?;
     let mut warnings = Vec::new();
-    if end.is_none() {
-        warnings.push(without_end(&flow, &parts)?);
-    }
+    warnings.extend(closing::check(&flow, &parts, &head, end)?);
     let end = end.unwrap_or(flow.text.len());
     let rule = rule_of(&head.metric);
     let before_points = head.end..parts[performance].heading.start.max(head.end);
@@ -133,17 +124,6 @@ fn read(text: &str) -> Result<Imported, Problem> {
     })
 }
 
-/// Where the last lines begin in the flow.
-fn generated_at(flow: &Flow) -> Option<usize> {
-    let end = flow.text.len();
-    let from = flow
-        .text
-        .floor_char_boundary(end.saturating_sub(LONGEST_END));
-    let tail = flow.text[from..].to_ascii_lowercase();
-    let found = tail.rfind(&GENERATED.to_ascii_lowercase());
-    found.map(|at| from + at)
-}
-
 /// The rule of the generation that a metric's name, or the name of a style like it, tells.
 pub(crate) fn rule_of(metric: &str) -> Rule {
     match metric.starts_with("SPECsfs2008") || metric.starts_with("SFS 2008 ") {
@@ -164,45 +144,39 @@ fn no_performance(flow: &Flow, head: &Head, end: Option<usize>) -> Problem {
     )
 }
 
-/// A warning if only the last lines are missing, else an error that says behind which heading.
-fn without_end(flow: &Flow, parts: &[Part]) -> Result<String, Problem> {
-    let missing = format!("its last lines, `{GENERATED} …`, are missing");
-    let Some(last) = parts.last() else {
-        return Err(flow.problem_at_end(format!("the report was cut: {missing}")));
-    };
-    let name = &last.name;
-    if LAST_SECTIONS.contains(&name.as_str()) && !last.body.is_empty() {
-        return Ok(format!("{missing}; the section `{name}` may have been cut"));
-    }
-    let message = format!("the report was cut behind the section `{name}`: {missing}");
-    let problem = flow.problem_at_end(message);
-    Err(problem.also(flow.span(&last.heading), "the last section"))
-}
-
 /// Whether the load points agree with the peak, and a published report has as many as it must.
 fn all_points_there(flow: &Flow, head: &Head, table: &Table) -> Result<(), Problem> {
     let valid = |p: &&crate::LoadPoint| p.verdict == PointVerdict::Valid;
-    let highest = table
-        .points
-        .iter()
-        .rev()
-        .find(valid)
-        .map_or(0.0, |p| p.load);
+    let highest = table.points.iter().rev().find(valid);
+    let highest = highest.map_or(0.0, |p| p.load);
     let last = table.places[table.places.len() - 1].clone();
     let (peak, unit) = (head.peak, &head.unit);
     if highest != peak {
-        let missing = match highest < peak {
-            true => ": load points are missing",
-            false => "",
-        };
-        let problem = flow.problem(
-            &last,
-            format!(
-                "the report claims {peak} {unit}, but its highest valid load point is at \
-                 {highest}{missing}"
+        let claimed = table.points.iter().position(|p| p.load == peak);
+        let claims = format!("the report claims {peak} {unit}, but");
+        let (place, message, label) = match claimed {
+            // A claimed point above the highest valid one is there, and does not count.
+            Some(i) if highest < peak => (
+                table.places[i].clone(),
+                format!(
+                    "{claims} its load point at {peak} is invalid (`{INVALID_MARK}`); the highest \
+                     valid load point is at {highest}"
+                ),
+                "this point does not count",
             ),
-            "the last load point",
-        );
+            _ => {
+                let missing = match highest < peak {
+                    true => ": load points are missing",
+                    false => "",
+                };
+                (
+                    last,
+                    format!("{claims} its highest valid load point is at {highest}{missing}"),
+                    "the last load point",
+                )
+            }
+        };
+        let problem = flow.problem(&place, message, label);
         return Err(problem.also(flow.span(&head.peak_place), "the claim"));
     }
     let have = table.points.len();

@@ -1,6 +1,7 @@
 //! The table of load points.
 
 use super::flow::{Flow, Word};
+use super::head::NO_FIGURE;
 use super::number::{self, Number};
 use crate::model::LoadPoint;
 use plimsoll_diagnostics::Problem;
@@ -53,6 +54,7 @@ pub(super) fn read(flow: &Flow, body: &Range<usize>, whole: bool) -> Result<Tabl
         // Where rows have lines of their own, a missing cell must not borrow the next line's.
         by_line: flow.breaks_between(line.range.start, cells[0].range.start),
         whole,
+        fits: cells.iter().filter(|w| !is_mark(w)).count() % columns == 0,
     };
     rows.read(cells)
 }
@@ -73,6 +75,8 @@ struct Rows<'a> {
     columns: usize,
     by_line: bool,
     whole: bool,
+    /// Whether the cells are a whole number of rows.
+    fits: bool,
 }
 
 impl Rows<'_> {
@@ -90,6 +94,9 @@ impl Rows<'_> {
             if let Some(before) = table.points.last()
                 && point.load <= before.load
             {
+                if self.is_shifted() {
+                    return Err(self.misfit(&place, table.points.len() + 1));
+                }
                 return Err(self.flow.problem(
                     &first.range,
                     format!(
@@ -126,6 +133,10 @@ impl Rows<'_> {
         let cells = &row[..row.len() - usize::from(marked)];
         let mut numbers = [Number::default(); 4];
         for (i, cell) in cells.iter().enumerate().take(self.columns) {
+            if cell.text == NO_FIGURE {
+                self.without_latency(cell, i, marked, number)?;
+                continue;
+            }
             numbers[i] = number::read(cell.text).map_err(|expected| {
                 let column = [
                     "load",
@@ -156,7 +167,7 @@ impl Rows<'_> {
         let further = |i: usize| (self.columns == 4).then_some(numbers[i].value);
         let point = LoadPoint {
             load: numbers[0].value,
-            latency_ms: numbers[1].value,
+            latency_ms: (cells[1].text != NO_FIGURE).then_some(numbers[1].value),
             ops_per_s: further(2),
             mb_per_s: further(3),
             verdict: match marked {
@@ -165,20 +176,71 @@ impl Rows<'_> {
             },
         };
         if point.load == 0.0 {
+            if self.is_shifted() {
+                return Err(self.misfit(&row[0].range, number));
+            }
             let message = format!("load point {number} has no load");
             return Err(self.flow.problem(&row[0].range, message, "more than 0"));
         }
         Ok((point, numbers[1].decimals))
     }
 
+    /// Whether a row without a line of its own may have borrowed cells of the next, so that only the
+    /// count of the cells is known to be wrong, and not where.
+    fn is_shifted(&self) -> bool {
+        !self.by_line && !self.fits
+    }
+
+    /// Rows without lines of their own that do not fit: the missing cell is in this row or before.
+    fn misfit(&self, place: &Range<usize>, number: usize) -> Problem {
+        self.flow.problem(
+            place,
+            format!("a cell is missing at or before load point {number}"),
+            format!(
+                "up to here the cells are no rows of {} in increasing order of load",
+                self.columns
+            ),
+        )
+    }
+
+    /// [`NO_FIGURE`] stands for the latency of an invalid point alone.
+    fn without_latency(
+        &self,
+        cell: &Word,
+        column: usize,
+        marked: bool,
+        number: usize,
+    ) -> Result<(), Problem> {
+        const LATENCY: usize = 1;
+        if column == LATENCY && marked {
+            return Ok(());
+        }
+        if self.is_shifted() {
+            return Err(self.misfit(&cell.range, number));
+        }
+        let (message, label) = match column {
+            LATENCY => (
+                format!("load point {number} has no latency, and is not marked as invalid"),
+                format!("expected a number here or `{INVALID_MARK}` at the end of the row"),
+            ),
+            _ => (
+                format!("only the latency of a load point may be `{NO_FIGURE}`"),
+                format!("expected a number for load point {number}"),
+            ),
+        };
+        Err(self.flow.problem(&cell.range, message, label))
+    }
+
     fn incomplete(&self, row: &[Word], have: usize, last: bool, number: usize) -> Problem {
+        let place = row[0].range.start..row[row.len() - 1].range.end;
         let cut = match last && !self.whole {
             true => ": the report was cut here",
+            false if !self.by_line => return self.misfit(&place, number),
             false => "",
         };
         let columns = self.columns;
         self.flow.problem(
-            &(row[0].range.start..row[row.len() - 1].range.end),
+            &place,
             format!("load point {number} has {have} of {columns} cells{cut}"),
             "incomplete",
         )

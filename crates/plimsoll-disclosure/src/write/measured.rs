@@ -3,8 +3,8 @@
 use super::page::{NONE, WIDTH, at_spaces, fields, line, prose, stated, table};
 use super::solution::{notes, section};
 use super::{DisclosureInput, MeasuredPoint};
+use crate::import::NO_FIGURE;
 use crate::model::Section;
-use plimsoll_measure::curve::PointVerdict;
 use plimsoll_results::Environment;
 
 /// Load points in detail, the machine that measured, and the notes that end the form.
@@ -48,10 +48,11 @@ fn row(p: &MeasuredPoint) -> Vec<String> {
         asked.map_or("not paced".into(), |a| format!("{a:.1}")),
         format!("{:.1}", p.ops_per_s),
         asked.map_or("-".into(), |a| format!("{:.1} %", 100.0 * p.ops_per_s / a)),
-        format!("{:.3}", p.latency_ms),
-        match p.verdict {
-            PointVerdict::Valid => "valid".into(),
-            PointVerdict::Invalid => "INVALID".into(),
+        p.latency_ms
+            .map_or(NO_FIGURE.into(), |ms| format!("{ms:.3}")),
+        match p.counts() {
+            true => "valid".into(),
+            false => "INVALID".into(),
         },
     ]
 }
@@ -99,11 +100,11 @@ pub(super) fn remark(input: &DisclosureInput) -> String {
     let scaled = match input.scale == 1.0 {
         true => String::new(),
         false => format!(
-            " Scaled to {} of the full data and rates: not comparable.",
+            "; scaled: not comparable (data and rates are {} of the full ones)",
             input.scale
         ),
     };
-    format!("Measured with Plimsoll {version}: an open equivalent, not a SPEC result.{scaled}")
+    format!("Measured with Plimsoll {version}: an open equivalent, not a SPEC result{scaled}.")
 }
 
 fn report_notes(input: &DisclosureInput) -> String {

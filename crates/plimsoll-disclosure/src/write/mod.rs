@@ -3,6 +3,7 @@
 mod curve;
 mod measured;
 mod page;
+mod points;
 mod solution;
 
 #[cfg(test)]
@@ -10,11 +11,10 @@ mod tests;
 
 pub(crate) use page::at_spaces;
 
-use crate::import::{GENERATED, INVALID_MARK, NO_ORT, PERFORMANCE, rule_of};
+use crate::import::{GENERATED, NO_FIGURE, PERFORMANCE, rule_of};
 use crate::model::{Disclosure, LoadPoint};
-use crate::summary::decimals;
 use crate::sut::Sut;
-use plimsoll_measure::curve::{CurveError, PointVerdict};
+use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict};
 use plimsoll_results::Environment;
 use std::fmt::{self, Write};
 
@@ -57,8 +57,8 @@ pub struct MeasuredPoint {
     pub ops_per_s: f64,
     /// Megabytes (10⁶ bytes) a second moved.
     pub mb_per_s: f64,
-    /// Mean latency in milliseconds.
-    pub latency_ms: f64,
+    /// Mean latency in milliseconds; `None` if no operation was done, and such a point never counts.
+    pub latency_ms: Option<f64>,
     /// Whether the point counts.
     pub verdict: PointVerdict,
     /// Which criteria it missed, and by how much.
@@ -137,6 +137,7 @@ impl DisclosureInput {
                 page::line(&self.version)
             ),
         };
+        self.in_order().map_err(NotDisclosable::Points)?;
         let curve = disclosure.curve().map_err(NotDisclosable::Points)?;
         disclosure.peak = curve.peak().map_or(0.0, |p| p.load);
         disclosure.ort_ms = curve.overall_response_time(rule).ok();
@@ -145,11 +146,31 @@ impl DisclosureInput {
         disclosure.sections.extend(measured::sections(self));
         Ok(disclosure)
     }
+
+    /// Whether loads increase, points without a latency included.
+    fn in_order(&self) -> Result<(), CurveError> {
+        let point = |p: &MeasuredPoint| Point {
+            load: p.load,
+            achieved: p.ops_per_s,
+            latency_ms: p.latency_ms.unwrap_or(0.0),
+            verdict: p.verdict,
+        };
+        Curve::new(self.points.iter().map(point).collect()).map(drop)
+    }
 }
 
 impl MeasuredPoint {
+    /// Whether figures may rest on the point.
+    fn counts(&self) -> bool {
+        self.verdict == PointVerdict::Valid && self.latency_ms.is_some()
+    }
+
     fn rounded(&self, number: usize) -> Result<LoadPoint, NotDisclosable> {
-        let figures = [self.latency_ms, self.ops_per_s, self.mb_per_s];
+        let figures = [
+            self.latency_ms.unwrap_or(0.0),
+            self.ops_per_s,
+            self.mb_per_s,
+        ];
         let in_range = |v: &f64| (0.0..=GREATEST).contains(v);
         // A load that Display prints with too many digits would not be read back.
         let load = (1e-9..=GREATEST).contains(&self.load);
@@ -158,10 +179,13 @@ impl MeasuredPoint {
         }
         Ok(LoadPoint {
             load: self.load,
-            latency_ms: thousandths(self.latency_ms),
+            latency_ms: self.latency_ms.map(thousandths),
             ops_per_s: Some(thousandths(self.ops_per_s)),
             mb_per_s: Some(thousandths(self.mb_per_s)),
-            verdict: self.verdict,
+            verdict: match self.counts() {
+                true => PointVerdict::Valid,
+                false => PointVerdict::Invalid,
+            },
         })
     }
 }
@@ -226,7 +250,7 @@ impl Disclosure {
         let rule = "=".repeat(page::WIDTH - 1);
         let ort = match self.ort_published_ms {
             Some(ms) => format!("{ms} msec"),
-            None => NO_ORT.into(),
+            None => NO_FIGURE.into(),
         };
         // A word that is too long for a line must stay whole to be read back.
         let whole = page::at_spaces(page::WIDTH).break_words(false);
@@ -255,58 +279,5 @@ impl Disclosure {
         let generated = textwrap::fill(&self.generated, &whole);
         let _ = write!(out, "{rule}\n\n{generated}\n");
         out
-    }
-
-    /// The table of load points.
-    fn push_points(&self, out: &mut String) {
-        let with_rates = self.points.iter().any(|p| p.ops_per_s.is_some());
-        let head: &[[&str; 3]] = match with_rates {
-            true => &[
-                ["Business", "Metric", &self.unit],
-                ["Average", "Latency", "msec"],
-                ["", &self.unit, "Ops/Sec"],
-                ["", &self.unit, "MB/Sec"],
-            ],
-            false => &[["", "Throughput", &self.unit], ["", "Response", "msec"]],
-        };
-        let numbers = |p: &LoadPoint| {
-            let rates = [p.ops_per_s, p.mb_per_s].map(|v| v.unwrap_or(0.0));
-            [p.load, p.latency_ms, rates[0], rates[1]]
-        };
-        let decimals = |column: usize| {
-            let column = self.points.iter().map(|p| decimals(numbers(p)[column]));
-            column.max().unwrap_or(0)
-        };
-        let decimals = [0, 1, 2, 3].map(decimals);
-        // Every number of a column has as many digits behind the point as any of them needs.
-        let row = |p: &LoadPoint| {
-            let cells = numbers(p).into_iter().zip(decimals).take(head.len());
-            let cells = cells.map(|(v, decimals)| format!("{v:.decimals$}"));
-            cells.collect::<Vec<_>>()
-        };
-        let rows: Vec<Vec<String>> = self.points.iter().map(row).collect();
-        let widest = rows.iter().flatten().map(String::len).max().unwrap_or(0);
-        let width = widest.max(self.unit.len() + 2).max(12);
-        for i in 0..3 {
-            let cells = head
-                .iter()
-                .enumerate()
-                .map(|(column, words)| match (i, column) {
-                    (2, 0 | 1) => format!("{:>width$}", format!("({})", words[i])),
-                    _ => format!("{:>width$}", words[i]),
-                });
-            let line = cells.collect::<Vec<_>>().join(" ");
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
-        let rules = vec!["-".repeat(width); head.len()];
-        let _ = writeln!(out, "{}", rules.join(" "));
-        for (p, row) in self.points.iter().zip(&rows) {
-            let cells = row.iter().map(|cell| format!("{cell:>width$}"));
-            let mark = match p.verdict {
-                PointVerdict::Valid => String::new(),
-                PointVerdict::Invalid => format!(" {INVALID_MARK}"),
-            };
-            let _ = writeln!(out, "{}{mark}", cells.collect::<Vec<_>>().join(" "));
-        }
     }
 }

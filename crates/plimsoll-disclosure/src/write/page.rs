@@ -3,6 +3,7 @@
 //! Everything that comes from outside goes through [`line()`] or [`prose`], which leave nothing but
 //! ASCII and nothing that could be taken for a heading.
 
+use crate::import::NO_FIGURE;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_normalization::UnicodeNormalization;
 
@@ -146,7 +147,7 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
         }
         widths[widest] -= 1;
     }
-    let is_number = |t: &str| t.parse::<f64>().is_ok();
+    let is_number = |t: &str| t.parse::<f64>().is_ok() || t == NO_FIGURE;
     let right: Vec<bool> = (0..head.len()).map(|c| all(c).all(is_number)).collect();
     let mut lines = Vec::new();
     let titles: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();

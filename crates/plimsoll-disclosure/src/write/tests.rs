@@ -12,7 +12,7 @@ fn measured(load: f64, ops: f64, latency_ms: f64) -> MeasuredPoint {
         asked_ops_per_s: Some(load * 10.0),
         ops_per_s: ops,
         mb_per_s: ops * 0.461,
-        latency_ms,
+        latency_ms: Some(latency_ms),
         verdict: PointVerdict::Valid,
         reasons: vec![],
     }
@@ -127,7 +127,7 @@ fn figures_rest_on_valid_points() {
     // (1.0 + 1.5)/2 and (1.5 + 2.25)/2, by two steps of 10.
     assert_eq!(d.ort_ms, Some(1.5625));
     assert_eq!(d.ort_published_ms, Some(1.563));
-    assert_eq!(d.points[3].latency_ms, 18.123);
+    assert_eq!(d.points[3].latency_ms, Some(18.123));
     let none = DisclosureInput {
         points: vec![MeasuredPoint {
             verdict: PointVerdict::Invalid,
@@ -213,6 +213,121 @@ fn nothing_claims_to_be_a_spec_result() {
     }
 }
 
+/// The workloads that come with the program, and the names of their business metrics.
+fn built_in() -> Vec<(String, String)> {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads");
+    let files = std::fs::read_dir(dir).unwrap().map(|f| f.unwrap().path());
+    let mixes = files.filter(|f| f.extension().is_some_and(|e| e == "toml"));
+    let metric = |file: std::path::PathBuf| {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mix: toml::Table = text.parse().unwrap();
+        let name = mix.get("metric")?["name"].as_str().unwrap().to_owned();
+        Some((file.file_stem().unwrap().to_str().unwrap().to_owned(), name))
+    };
+    mixes.filter_map(metric).collect()
+}
+
+#[test]
+fn every_built_in_metric_fits_the_page_and_is_read_back() {
+    let all = built_in();
+    assert!(all.iter().any(|(name, _)| name == "nfs-sfs2008"), "{all:?}");
+    assert!(all.len() >= 9, "{all:?}");
+    let of_users = [
+        "operations".repeat(5),
+        "a_b".repeat(12),
+        "x".into(),
+        String::new(),
+    ];
+    let of_users = of_users.map(|unit| ("other".to_owned(), unit));
+    for (workload, unit) in all.into_iter().chain(of_users) {
+        let mut input = DisclosureInput {
+            workload,
+            unit,
+            ..sample()
+        };
+        input.points.push(MeasuredPoint {
+            verdict: PointVerdict::Invalid,
+            ..measured(123_456_789.0, 1_234_567.891, 123_456.789)
+        });
+        let d = input.disclosure().unwrap();
+        let text = d.to_text();
+        assert!(text.lines().all(|l| l.len() <= 80), "{text}");
+        assert!(
+            d.summary().lines().all(|l| l.len() <= 80),
+            "{}",
+            d.summary()
+        );
+        assert_eq!(back(&text), d);
+    }
+}
+
+#[test]
+fn a_long_unit_is_broken_between_its_words() {
+    let input = DisclosureInput {
+        workload: "nfs-sfs2008".into(),
+        unit: "hundreds of operations a second".into(),
+        ..sample()
+    };
+    let text = input.disclosure().unwrap().to_text();
+    let from = text.find("Performance").unwrap();
+    let rows: Vec<&str> = text[from..].lines().skip(3).take(8).collect();
+    insta::assert_snapshot!(rows.join("\n"));
+}
+
+#[test]
+fn a_scaled_curve_says_so_wherever_it_is_read() {
+    let says = "scaled: not comparable (data and rates are 0.01 of the full ones)";
+    let d = sample().disclosure().unwrap();
+    assert!(d.remark.contains(says), "{}", d.remark);
+    let read = back(&d.to_text());
+    assert!(
+        collapsed(&read.summary()).contains(says),
+        "{}",
+        read.summary()
+    );
+    let json = serde_json::to_value(&read).unwrap();
+    assert!(json["remark"].as_str().unwrap().contains(says), "{json}");
+    let full = DisclosureInput {
+        scale: 1.0,
+        ..sample()
+    };
+    let full = full.disclosure().unwrap();
+    assert!(!full.remark.contains("scaled"), "{}", full.remark);
+    assert!(collapsed(&full.summary()).contains("not a SPEC result."));
+}
+
+#[test]
+fn where_nothing_was_done_there_is_no_latency() {
+    let mut input = sample();
+    input.points.push(MeasuredPoint {
+        latency_ms: None,
+        ..measured(50.0, 0.0, 0.0)
+    });
+    let d = input.disclosure().unwrap();
+    let last = &d.points[4];
+    // A verdict that says otherwise does not make it count.
+    assert_eq!(
+        (last.latency_ms, last.verdict),
+        (None, PointVerdict::Invalid)
+    );
+    assert_eq!((d.peak, d.ort_ms), (30.0, Some(1.5625)));
+    let text = d.to_text();
+    let row = text
+        .lines()
+        .find(|l| l.ends_with("INVALID_RUN") && l.contains("n/a"));
+    let cells: Vec<&str> = row.unwrap().split_whitespace().collect();
+    assert_eq!(cells, ["50", "n/a", "0.00", "0.000", "INVALID_RUN"]);
+    let table = d.section("Load Points").unwrap();
+    let row = table.lines().find(|l| l.trim_start().starts_with("50 "));
+    let row: Vec<&str> = row.unwrap().split_whitespace().collect();
+    assert_eq!(row, ["50", "500.0", "0.0", "0.0", "%", "n/a", "INVALID"]);
+    assert_eq!(back(&text), d);
+    // Loads have to increase with it and without.
+    input.points[4].load = 40.0;
+    let e = input.disclosure().unwrap_err();
+    assert!(e.to_string().contains("point 5 is at 40 after 40"), "{e}");
+}
+
 #[test]
 fn what_cannot_be_reported_has_a_reason() {
     let with = |points: Vec<MeasuredPoint>| {
@@ -284,6 +399,8 @@ fn input() -> impl Strategy<Value = DisclosureInput> {
                             PointVerdict::Invalid
                         },
                         reasons: vec![reason],
+                        // A tenth of the points did nothing.
+                        latency_ms: (latency_ms >= 1e3).then_some(latency_ms),
                         ..measured(load, ops, latency_ms)
                     }
                 });
