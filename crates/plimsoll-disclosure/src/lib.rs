@@ -21,7 +21,7 @@ mod write;
 pub use import::{Imported, MOST_BYTES, import};
 pub use model::{Disclosure, LoadPoint, Section};
 pub use sut::Sut;
-pub use write::{DisclosureInput, MeasuredPoint, NotDisclosable};
+pub use write::{DisclosureInput, MeasuredPoint, NotDisclosable, style};
 
 /// The JSON schema of a [`Disclosure`], pretty-printed.
 #[must_use]

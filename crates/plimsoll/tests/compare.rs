@@ -311,3 +311,94 @@ fn a_load_curve_has_a_page_tables_and_a_comparison() {
         (&curve["ort_ms"], &Value::from(0.0))
     );
 }
+
+/// Measures a curve in virtual time; returns its directory.
+fn virtual_curve(bench: &Bench, workload: &str, loads: &str, scale: &str) -> PathBuf {
+    let before = dirs(bench);
+    let (loads, scale) = (format!("--load={loads}"), format!("--scale={scale}"));
+    let mut command = bench.plimsoll(["curve", workload, &loads, &scale, "--quiet"]);
+    command.args(["--target=null:?latency=5ms", "--clock=virtual"]);
+    command.args(["--time=3s", "--warmup=1s"]);
+    command.arg("--results").arg(bench.path("results"));
+    Ended::of(command).expect_code(0);
+    let new = dirs(bench).into_iter().find(|d| !before.contains(d));
+    new.unwrap()
+}
+
+fn compared(bench: &Bench, results: &[&PathBuf]) -> Value {
+    let out = call(bench, &["compare", "--format=json"], results).expect_code(0);
+    serde_json::from_str(&out.stdout).unwrap()
+}
+
+fn published(name: &str) -> PathBuf {
+    let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    crates
+        .join("../plimsoll-disclosure/tests/fixtures")
+        .join(name)
+}
+
+#[test]
+fn a_measured_curve_is_compared_with_its_own_report_and_with_a_published_one() {
+    let bench = Bench::on_tmpfs();
+    let dir = virtual_curve(&bench, "vda", "2,4", "0.1");
+    Ended::of(bench.plimsoll(["sut", "init"])).expect_code(0);
+    let mut command = bench.plimsoll(["report", "--format=disclosure", "--sut=sut.toml", "-o"]);
+    Ended::of({
+        command.arg("ours.txt").arg(&dir);
+        command
+    })
+    .expect_code(0);
+    let ours = bench.path("ours.txt");
+    let own = compared(&bench, &[&dir, &ours]);
+    assert_eq!(own["warnings"], Value::Array(vec![]), "{own:#}");
+    assert_eq!(
+        own["sets"][1]["verdict"],
+        "report of Plimsoll, scaled to 0.1: not comparable"
+    );
+    let change = figure(&own, "load 4", "mean_ms", 1)["change"].as_f64();
+    assert!(change.unwrap().abs() < 0.001, "the rounding alone: {own:#}");
+    let theirs = compared(&bench, &[&dir, &published("vda2014.txt")]);
+    let warnings: Vec<&str> = theirs["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|w| w.as_str().unwrap())
+        .collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].starts_with("the scale differs: 0.1, but 1 of "));
+    assert!(warnings[1].ends_with("an open equivalent, not a SPEC result"));
+    assert_eq!(theirs["sets"][1]["verdict"], "published");
+}
+
+#[test]
+fn a_curve_of_nfs_is_compared_with_a_published_one_at_what_was_achieved() {
+    let bench = Bench::on_tmpfs();
+    let dir = virtual_curve(&bench, "nfs-sfs2008", "1,2", "0.1");
+    let curve = std::fs::read_to_string(dir.join("curve.json")).unwrap();
+    let curve: Value = serde_json::from_str(&curve).unwrap();
+    let c = compared(&bench, &[&dir, &published("nfs2008.txt")]);
+    let first = &curve["points"][0];
+    let achieved = (first["achieved"].as_f64().unwrap() * 1000.0).round() / 1000.0;
+    let mean = figure(&c, &format!("{achieved} ops/s"), "mean_ms", 0);
+    assert_eq!(mean["mean"], first["latency_ms"]);
+    // As the report has it.
+    let theirs = figure(&c, "165 131 ops/s", "mean_ms", 1);
+    assert_eq!(theirs["mean"], 0.3);
+    assert_eq!(figure(&c, "all", "peak", 1)["mean"], 1_592_334.0);
+}
+
+#[test]
+fn a_search_is_named_and_not_compared() {
+    let bench = Bench::on_tmpfs();
+    let mut command = bench.plimsoll(["find", "vda", "--scale=0.1", "--max=2", "--quiet"]);
+    command.args(["--target=null:?latency=5ms", "--clock=virtual"]);
+    command.args(["--time=3s", "--warmup=1s"]);
+    command.arg("--results").arg(bench.path("results"));
+    Ended::of(command);
+    let dir = dirs(&bench).pop().unwrap();
+    let refused = call(&bench, &["compare"], &[&dir, &dir]).refusal();
+    assert!(
+        refused.contains("is a search for a load line; compare the runs in it, or load curves"),
+        "{refused}"
+    );
+}

@@ -195,8 +195,12 @@ fn thousandths(v: f64) -> f64 {
     (v * 1000.0).round() / 1000.0
 }
 
-/// What a workload's result is called: never by the name of a SPEC metric.
-fn style(workload: &str) -> Result<String, NotDisclosable> {
+/// What a workload's result is called in reports, such as `SFS 2014 VDA-style` for `vda`: never by
+/// the name of a SPEC metric.
+///
+/// # Errors
+/// [`NotDisclosable::ClaimsSpec`] for a name that would claim a SPEC result.
+pub fn style(workload: &str) -> Result<String, NotDisclosable> {
     let known = match workload {
         "vda" | "swbuild" | "vdi" | "database" | "eda" => Some("SFS 2014"),
         "ai-image" | "genomics" | "eda-blended" => Some("Storage 2020"),

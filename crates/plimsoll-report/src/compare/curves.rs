@@ -1,7 +1,7 @@
 //! Load curves side by side: measured ones and published ones.
 
-use super::{ALL, Comparison, Metric, Side, row};
-use plimsoll_measure::curve::{Curve, Point, Rule};
+use super::{ALL, Comparison, Metric, Row, Side, Statement, row};
+use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
 use plimsoll_plan::Count;
 
 /// A curve that is one of the results compared.
@@ -11,42 +11,69 @@ pub struct CurveSet {
     pub name: String,
     /// What was measured: a workload, or the metric of a published report.
     pub workload: String,
+    /// The metric by the name that a disclosure report has for it, such as `SFS 2014 VDA-style`.
+    pub metric: String,
     /// What the load is counted in.
     pub unit: String,
     /// How the curve ended, in a word.
     pub verdict: String,
+    /// Share of the full data and rates that was measured; 1 is all.
+    pub scale: f64,
+    /// Whether it is a published result of SPEC's own benchmark, not measured by Plimsoll.
+    pub published: bool,
     /// Its points.
     pub curve: Curve,
 }
 
+/// What the loads of a comparison are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Axis {
+    /// The loads asked for.
+    Asked,
+    /// The operations a second achieved, which is what published loads of SPECsfs2008 are.
+    Achieved,
+}
+
 /// Compares curves by their figures and by the latency at each load that any of them was measured
-/// at: between two points of a curve the latency is taken to lie on a straight line, beyond its
-/// ends there is none.
+/// at: between two valid points of a curve the latency is taken to lie on a straight line, beyond
+/// its ends and beside an invalid point there is none.
+///
+/// Curves by the rule of SPECsfs2008 whose loads are not counted in one unit are compared at the
+/// operations a second achieved. A point at which nothing was done has no figures.
 #[must_use]
 pub fn of_curves(sets: &[CurveSet]) -> Comparison {
+    let axis = axis(sets);
     let of = |pick: &dyn Fn(&Curve) -> Option<f64>| -> Vec<Vec<f64>> {
         let figures = sets.iter().map(|s| pick(&s.curve));
         figures.map(|f| f.into_iter().collect()).collect()
     };
     let ort = |rule| move |c: &Curve| c.overall_response_time(rule).ok();
+    let peak = |c: &Curve| c.peak().map(|p| position(p, axis));
     let mut rows = Vec::new();
-    rows.extend(row(ALL, Metric::Peak, of(&|c| c.peak().map(|p| p.load))));
+    rows.extend(row(ALL, Metric::Peak, of(&peak)));
     rows.extend(row(ALL, Metric::OrtMs, of(&ort(Rule::Sfs2014))));
     rows.extend(row(ALL, Metric::Ort2008Ms, of(&ort(Rule::Sfs2008))));
-    let mut loads: Vec<f64> = sets
-        .iter()
-        .flat_map(|s| s.curve.points().iter().map(|p| p.load))
-        .collect();
+    let lines: Vec<Vec<Point>> = sets.iter().map(|s| line(&s.curve, axis)).collect();
+    let mut loads: Vec<f64> = lines.iter().flatten().map(|p| p.load).collect();
     loads.sort_by(f64::total_cmp);
     loads.dedup();
     for load in loads {
-        let name = match load.fract() == 0.0 && load < 1e15 {
-            true => format!("load {}", Count(load as u64)),
-            false => format!("load {load}"),
+        let number = match load.fract() == 0.0 && load < 1e15 {
+            true => Count(load as u64).to_string(),
+            false => load.to_string(),
         };
-        let at = |pick: fn(&Point) -> f64| of(&move |c: &Curve| between(c, load, pick));
-        rows.extend(row(&name, Metric::MeanMs, at(|p| p.latency_ms)));
-        rows.extend(row(&name, Metric::OpsPerS, at(|p| p.achieved)));
+        let at: Vec<Option<Point>> = lines.iter().map(|l| between(l, load)).collect();
+        match axis {
+            Axis::Asked => {
+                let name = format!("load {number}");
+                rows.extend(point_row(&name, Metric::MeanMs, &at, |p| p.latency_ms));
+                rows.extend(point_row(&name, Metric::OpsPerS, &at, |p| p.achieved));
+            }
+            Axis::Achieved => {
+                let name = format!("{number} ops/s");
+                rows.extend(point_row(&name, Metric::MeanMs, &at, |p| p.latency_ms));
+            }
+        }
     }
     let side = |s: &CurveSet| Side {
         name: s.name.clone(),
@@ -56,40 +83,137 @@ pub fn of_curves(sets: &[CurveSet]) -> Comparison {
     };
     Comparison {
         sets: sets.iter().map(side).collect(),
-        warnings: warnings(sets),
+        warnings: warnings(sets, axis),
         rows,
     }
 }
 
-/// A figure at a load, on a straight line between the points beside it.
-fn between(curve: &Curve, load: f64, pick: fn(&Point) -> f64) -> Option<f64> {
-    let points = curve.points();
+fn axis(sets: &[CurveSet]) -> Axis {
+    let of_2008 = |s: &CurveSet| metric_key(&s.metric).starts_with("sfs2008");
+    let one_unit = sets.windows(2).all(|w| key(&w[0].unit) == key(&w[1].unit));
+    match !one_unit && sets.iter().any(of_2008) {
+        true => Axis::Achieved,
+        false => Axis::Asked,
+    }
+}
+
+/// Where a point stands on the axis; throughputs to thousandths, as reports print them.
+fn position(point: &Point, axis: Axis) -> f64 {
+    match axis {
+        Axis::Asked => point.load,
+        Axis::Achieved => (point.achieved * 1000.0).round() / 1000.0,
+    }
+}
+
+/// The points by their place on the axis. Past the peak throughput falls while the load rises:
+/// there a throughput tells no single latency, and those points are left out.
+fn line(curve: &Curve, axis: Axis) -> Vec<Point> {
+    let mut line: Vec<Point> = Vec::new();
+    for point in curve.points() {
+        let load = position(point, axis);
+        if load > line.last().map_or(0.0, |p| p.load) {
+            line.push(Point { load, ..*point });
+        }
+    }
+    line
+}
+
+/// The point at a load, or what lies on a straight line between the valid points beside it;
+/// nothing where no operation was done.
+fn between(points: &[Point], load: f64) -> Option<Point> {
     if let Some(point) = points.iter().find(|p| p.load == load) {
-        return Some(pick(point));
+        return (point.achieved > 0.0).then_some(*point);
     }
     let pair = points
         .windows(2)
         .find(|w| w[0].load < load && load < w[1].load)?;
+    let counts = |p: &Point| p.verdict == PointVerdict::Valid && p.achieved > 0.0;
+    if !pair.iter().all(counts) {
+        return None;
+    }
     let share = (load - pair[0].load) / (pair[1].load - pair[0].load);
-    Some(pick(&pair[0]) + share * (pick(&pair[1]) - pick(&pair[0])))
+    let mid = |pick: fn(&Point) -> f64| pick(&pair[0]) + share * (pick(&pair[1]) - pick(&pair[0]));
+    Some(Point {
+        load,
+        achieved: mid(|p| p.achieved),
+        latency_ms: mid(|p| p.latency_ms),
+        verdict: PointVerdict::Valid,
+    })
 }
 
-fn warnings(sets: &[CurveSet]) -> Vec<String> {
+/// The row of a figure at a load; to and from an invalid point no change is counted.
+fn point_row(
+    name: &str,
+    metric: Metric,
+    at: &[Option<Point>],
+    pick: fn(&Point) -> f64,
+) -> Option<Row> {
+    let figures = at.iter().map(|p| p.iter().map(pick).collect()).collect();
+    let mut row = row(name, metric, figures)?;
+    let invalid = |p: &Option<Point>| p.is_some_and(|p| p.verdict == PointVerdict::Invalid);
+    let no_base = at.first().is_some_and(invalid);
+    for (value, point) in row.values.iter_mut().zip(at) {
+        let Some(value) = value else { continue };
+        if no_base || invalid(point) {
+            (value.change, value.difference) = (None, None);
+            value.statement = match invalid(point) {
+                true => Statement::InvalidPoint,
+                false => Statement::NoBase,
+            };
+        }
+    }
+    Some(row)
+}
+
+/// Letters and digits of a name alone, in lower case: reports write `Job_Sets` for `job sets`.
+fn key(name: &str) -> String {
+    let kept = name.chars().filter(|c| c.is_alphanumeric());
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+/// What is the same for the published metric `SPEC SFS2014_vda` and for `SFS 2014 VDA-style`.
+fn metric_key(metric: &str) -> String {
+    let key = key(&metric.replace("(R)", "").replace("(TM)", ""));
+    let key = key.strip_prefix("spec").unwrap_or(&key);
+    let key = key.strip_suffix("style").unwrap_or(key);
+    key.replacen("storagesolution", "storage", 1)
+}
+
+fn warnings(sets: &[CurveSet], axis: Axis) -> Vec<String> {
     let Some(first) = sets.first() else {
         return vec![];
     };
     let others = || sets.iter().skip(1);
     let mut warnings = Vec::new();
-    if let Some(other) = others().find(|s| s.unit != first.unit) {
+    let (unit, metric) = (key(&first.unit), metric_key(&first.metric));
+    if let Some(other) = others().find(|s| key(&s.unit) != unit) {
+        let then = match axis {
+            Axis::Asked => "",
+            Axis::Achieved => "; compared at the operations a second achieved",
+        };
         warnings.push(format!(
-            "loads are not of one kind: {}, but {} of {}",
+            "loads are not of one kind: {}, but {} of {}{then}",
             first.unit, other.unit, other.name
         ));
     }
-    if let Some(other) = others().find(|s| s.workload != first.workload) {
+    if let Some(other) = others().find(|s| metric_key(&s.metric) != metric) {
         warnings.push(format!(
             "the workload differs: {}, but {} of {}",
             first.workload, other.workload, other.name
+        ));
+    }
+    if let Some(other) = others().find(|s| s.scale != first.scale) {
+        warnings.push(format!(
+            "the scale differs: {}, but {} of {}: not comparable",
+            first.scale, other.scale, other.name
+        ));
+    }
+    let of = |published| sets.iter().find(|s| s.published == published);
+    if let (Some(published), Some(ours)) = (of(true), of(false)) {
+        warnings.push(format!(
+            "{} is a published result; {} was measured with Plimsoll: an open equivalent, not a \
+             SPEC result",
+            published.name, ours.name
         ));
     }
     warnings

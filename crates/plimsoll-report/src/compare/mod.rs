@@ -85,6 +85,8 @@ pub enum Statement {
     NotShown,
     /// There is nothing to compare with.
     NoBase,
+    /// It is of an invalid load point, which no change is counted to or from.
+    InvalidPoint,
 }
 
 impl Statement {
@@ -98,6 +100,16 @@ impl Statement {
             Self::Real => "real",
             Self::NotShown => "may be chance",
             Self::NoBase => "nothing to compare with",
+            Self::InvalidPoint => "the load point is invalid",
+        }
+    }
+
+    /// What stands beside the figure itself in a table.
+    #[must_use]
+    pub fn figure_mark(self) -> &'static str {
+        match self {
+            Self::InvalidPoint => " !",
+            _ => "",
         }
     }
 
@@ -189,6 +201,10 @@ impl Comparison {
                  Mann-Whitney test gives less than 5 % for chance",
             ),
             (Statement::NotShown, "~ the difference may be chance"),
+            (
+                Statement::InvalidPoint,
+                "! the load point is invalid: no change is counted to or from it",
+            ),
         ];
         sentences
             .into_iter()

@@ -82,7 +82,9 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
         let cells = |row: &Row| {
             let mut cells = Vec::new();
             for (i, value) in row.values.iter().enumerate() {
-                let shown = value.as_ref().map_or("-".into(), |v| metric.show(v.mean));
+                let shown = value.as_ref().map_or("-".into(), |v| {
+                    metric.show(v.mean) + v.statement.figure_mark()
+                });
                 cells.push(Cell {
                     text: shown,
                     better: None,

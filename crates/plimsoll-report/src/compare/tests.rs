@@ -111,8 +111,11 @@ fn curve(points: &[(f64, f64)]) -> CurveSet {
     CurveSet {
         name: "c".into(),
         workload: "vda".into(),
+        metric: "SFS 2014 VDA-style".into(),
         unit: "streams".into(),
         verdict: "complete".into(),
+        scale: 1.0,
+        published: false,
         curve: Curve::new(points.iter().map(point).collect()).unwrap(),
     }
 }
@@ -138,6 +141,174 @@ fn curves_are_compared_at_every_load_of_either() {
     let ort = c.rows.iter().find(|r| r.metric == Metric::OrtMs).unwrap();
     let ort: Vec<f64> = ort.values.iter().flatten().map(|v| v.mean).collect();
     assert_eq!(ort, [1.5, 4.0]);
+}
+
+/// The value of a figure in each result.
+fn values(c: &Comparison, operation: &str, metric: Metric) -> Vec<Option<Value>> {
+    let mut rows = c.rows.iter();
+    let row = rows.find(|r| r.operation == operation && r.metric == metric);
+    row.unwrap_or_else(|| panic!("no {operation}: {c:?}"))
+        .values
+        .clone()
+}
+
+/// The curve with some points made anew.
+fn changed(set: CurveSet, change: impl Fn(&mut Point)) -> CurveSet {
+    let mut points = set.curve.points().to_vec();
+    points.iter_mut().for_each(change);
+    let curve = Curve::new(points).unwrap();
+    CurveSet { curve, ..set }
+}
+
+#[test]
+fn invalid_points_are_marked_and_no_change_is_counted_from_or_to_them() {
+    let ours = curve(&[(1.0, 1.0), (3.0, 2.0), (5.0, 3.0), (7.0, 4.0)]);
+    let theirs = curve(&[(1.0, 1.0), (2.0, 2.0), (3.0, 9.0), (5.0, 9.0), (6.0, 1.0)]);
+    let invalid = |load| {
+        move |p: &mut Point| {
+            if p.load == load {
+                p.verdict = PointVerdict::Invalid;
+            }
+        }
+    };
+    let (a, b) = (changed(ours, invalid(5.0)), changed(theirs, invalid(3.0)));
+    let c = of_curves(&[a, b]);
+    let mean = |load: &str| values(&c, load, Metric::MeanMs);
+    // The second is invalid: shown, marked, and no change.
+    let three = mean("load 3")[1].clone().unwrap();
+    assert_eq!((three.mean, three.change), (9.0, None));
+    assert_eq!(three.statement, Statement::InvalidPoint);
+    // The first is: there is nothing to count from.
+    let five = mean("load 5");
+    let statements = five.iter().flatten().map(|v| (v.statement, v.change));
+    assert_eq!(
+        statements.collect::<Vec<_>>(),
+        [(Statement::InvalidPoint, None), (Statement::NoBase, None)]
+    );
+    // Between valid points there is a line, beside an invalid one none.
+    assert_eq!(mean("load 2")[0].as_ref().unwrap().mean, 1.5);
+    assert_eq!(mean("load 6")[0], None);
+    for condition in ["load 3:mean > +10%", "load 5:mean > +10%"] {
+        let condition: Condition = condition.parse().unwrap();
+        assert_eq!(condition.check(&c).unwrap(), []);
+    }
+    let text = markdown(&c);
+    let line = |load: &str| text.lines().find(|l| l.starts_with(load)).unwrap();
+    assert!(line("| load 3 |").contains(r"9.00 ms \!"), "{text}");
+    assert!(!line("| load 1 |").contains('!'), "{text}");
+    assert!(text.contains("the load point is invalid"), "{text}");
+}
+
+#[test]
+fn a_point_at_which_nothing_was_done_has_no_figures() {
+    let nothing = |p: &mut Point| {
+        if p.load == 3.0 {
+            (p.achieved, p.latency_ms) = (0.0, 0.0);
+        }
+    };
+    let three = [(1.0, 1.0), (3.0, 2.0), (5.0, 3.0)];
+    let c = of_curves(&[
+        curve(&[(1.0, 1.0), (2.0, 1.0), (3.0, 1.0)]),
+        changed(curve(&three), nothing),
+    ]);
+    for metric in [Metric::MeanMs, Metric::OpsPerS] {
+        assert!(values(&c, "load 3", metric)[0].is_some());
+        assert_eq!(values(&c, "load 3", metric)[1], None);
+        assert_eq!(values(&c, "load 2", metric)[1], None);
+    }
+}
+
+#[test]
+fn names_of_reports_are_those_of_workloads() {
+    let pairs = [
+        ("SPEC SFS2014_vda", "SFS 2014 VDA-style", "Job_Sets"),
+        ("SPECsfs2008_nfs.v3", "SFS 2008 NFSv3-style", "job sets"),
+        (
+            "SPECstorage Solution 2020_eda_blended",
+            "Storage 2020 EDA_BLENDED-style",
+            "Job_sets",
+        ),
+    ];
+    let points = [(1.0, 1.0), (2.0, 2.0)];
+    let named = |metric: &str, unit: &str| CurveSet {
+        metric: metric.into(),
+        unit: unit.into(),
+        ..curve(&points)
+    };
+    for (published, ours, unit) in pairs {
+        let c = of_curves(&[named(ours, "job sets"), named(published, unit)]);
+        assert_eq!(c.warnings, [""; 0]);
+    }
+    let other = of_curves(&[
+        named("SFS 2014 VDA-style", "streams"),
+        named("SPEC SFS2014_vdi", "Desktops"),
+    ]);
+    assert_eq!(other.warnings.len(), 2, "{:?}", other.warnings);
+}
+
+#[test]
+fn another_scale_is_not_comparable() {
+    let points = [(1.0, 1.0), (2.0, 2.0)];
+    let scaled = CurveSet {
+        scale: 0.1,
+        ..curve(&points)
+    };
+    let published = CurveSet {
+        published: true,
+        ..curve(&points)
+    };
+    let same = of_curves(&[scaled.clone(), scaled.clone()]);
+    assert_eq!(same.warnings, [""; 0]);
+    let c = of_curves(&[scaled, published]);
+    assert_eq!(
+        c.warnings,
+        [
+            "the scale differs: 0.1, but 1 of c: not comparable",
+            "c is a published result; c was measured with Plimsoll: an open equivalent, not a SPEC \
+             result",
+        ]
+    );
+}
+
+#[test]
+fn curves_of_2008_in_two_units_are_compared_at_what_was_achieved() {
+    // Loads are hundreds of operations a second, which are achieved but for the last.
+    let ours = CurveSet {
+        metric: "SFS 2008 NFSv3-style".into(),
+        unit: "hundreds of operations a second".into(),
+        ..curve(&[(10.0, 1.0), (20.0, 2.0), (30.0, 8.0)])
+    };
+    let ours = changed(ours, |p| {
+        p.achieved = if p.load == 30.0 {
+            1500.0
+        } else {
+            p.load * 100.0
+        };
+    });
+    let theirs = CurveSet {
+        metric: "SPECsfs2008_nfs.v3".into(),
+        unit: "Ops/Sec".into(),
+        ..curve(&[(1500.0, 3.0), (3000.0, 6.0)])
+    };
+    let theirs = changed(theirs, |p| p.achieved = p.load);
+    let c = of_curves(&[ours.clone(), theirs]);
+    let mean = |at: &str| -> Vec<Option<f64>> {
+        let values = values(&c, at, Metric::MeanMs);
+        values.iter().map(|v| v.as_ref().map(|v| v.mean)).collect()
+    };
+    assert_eq!(mean("1 000 ops/s"), [Some(1.0), None]);
+    assert_eq!(mean("1 500 ops/s"), [Some(1.5), Some(3.0)]);
+    assert_eq!(mean("2 000 ops/s"), [Some(2.0), Some(4.0)]);
+    assert_eq!(mean("3 000 ops/s"), [None, Some(6.0)]);
+    assert!(
+        c.warnings[0].ends_with("; compared at the operations a second achieved"),
+        "{:?}",
+        c.warnings
+    );
+    // Two of one unit are compared at the loads asked for.
+    let two = of_curves(&[ours.clone(), ours]);
+    assert_eq!(values(&two, "load 30", Metric::MeanMs).len(), 2);
+    assert_eq!(two.warnings, [""; 0]);
 }
 
 proptest! {

@@ -81,15 +81,31 @@ fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
         console::err(&format!("warning: {name}: {warning}\n"));
     }
     let d = imported.disclosure;
+    let ours = d.remark.starts_with("Measured with Plimsoll");
+    let scale = scale_of(&d.remark);
+    let verdict = match (ours, scale == 1.0) {
+        (false, _) => "published".into(),
+        (true, true) => "report of Plimsoll".into(),
+        (true, false) => format!("report of Plimsoll, scaled to {scale}: not comparable"),
+    };
+    let curve = d.curve();
     Ok(Results::Curve(CurveSet {
         name: name.to_owned(),
         workload: d.metric.clone(),
-        unit: d.unit.clone(),
-        verdict: "published".into(),
-        curve: d
-            .curve()
-            .map_err(|e| Stopped::usage(format!("{name}: {e}")))?,
+        metric: d.metric,
+        unit: d.unit,
+        verdict,
+        scale,
+        published: !ours,
+        curve: curve.map_err(|e| Stopped::usage(format!("{name}: {e}")))?,
     }))
+}
+
+/// The share of the full data and rates that the remark of a report tells; 1 if it tells none.
+fn scale_of(remark: &str) -> f64 {
+    let told = remark.split_once("Scaled to ");
+    let number = told.and_then(|(_, rest)| rest.split_whitespace().next());
+    number.and_then(|n| n.parse().ok()).unwrap_or(1.0)
 }
 
 fn measured(name: &str, curve: &LoadCurve) -> Result<Results, Stopped> {
@@ -97,11 +113,16 @@ fn measured(name: &str, curve: &LoadCurve) -> Result<Results, Stopped> {
         (_, false) => format!("scaled to {}: not comparable", curve.scale),
         (state, true) => format!("{state:?}").to_lowercase(),
     };
+    // A name that no report may have is compared as it is.
+    let metric = plimsoll_disclosure::style(&curve.workload);
     Ok(Results::Curve(CurveSet {
         name: name.to_owned(),
         workload: curve.workload.clone(),
+        metric: metric.unwrap_or_else(|_| curve.workload.clone()),
         unit: curve.metric.clone(),
         verdict,
+        scale: curve.scale,
+        published: false,
         curve: curve
             .curve()
             .map_err(|e| Stopped::usage(format!("{name}: {e}")))?,
