@@ -103,8 +103,9 @@ fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
 
 /// The share of the full data and rates that the remark of a report tells; 1 if it tells none.
 fn scale_of(remark: &str) -> f64 {
-    let told = remark.split_once("Scaled to ");
-    let number = told.and_then(|(_, rest)| rest.split_whitespace().next());
+    // Reports of all versions say it as `0.1 of the full …`.
+    let told = remark.split_once(" of the full");
+    let number = told.and_then(|(before, _)| before.split_whitespace().next_back());
     number.and_then(|n| n.parse().ok()).unwrap_or(1.0)
 }
 
