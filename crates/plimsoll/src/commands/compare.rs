@@ -5,6 +5,8 @@ use super::report::deliver;
 use crate::cli::{CompareArgs, CompareFormat};
 use crate::console;
 use crate::exit::{Exit, Stopped};
+use plimsoll_disclosure::{Disclosure, LoadPoint};
+use plimsoll_measure::curve::{Curve, CurveError, Point};
 use plimsoll_report::compare::{self, Comparison, CurveSet, RunSet};
 use plimsoll_report::terminal::Layout;
 use plimsoll_results::{CurveDir, FindDir, LoadCurve, Run, read_runs};
@@ -88,7 +90,7 @@ fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
         (true, true) => "report of Plimsoll".into(),
         (true, false) => format!("report of Plimsoll, scaled to {scale}: not comparable"),
     };
-    let curve = d.curve();
+    let curve = whole_curve(&d);
     Ok(Results::Curve(CurveSet {
         name: name.to_owned(),
         workload: d.metric.clone(),
@@ -99,6 +101,20 @@ fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
         published: !ours,
         curve: curve.map_err(|e| Stopped::usage(format!("{name}: {e}")))?,
     }))
+}
+
+/// The curve with the points at which nothing was done, so that no line is taken across them.
+fn whole_curve(d: &Disclosure) -> Result<Curve, CurveError> {
+    let point = |p: &LoadPoint| Point {
+        load: p.load,
+        achieved: match p.latency_ms {
+            Some(_) => p.ops_per_s.unwrap_or(p.load),
+            None => 0.0,
+        },
+        latency_ms: p.latency_ms.unwrap_or(0.0),
+        verdict: p.verdict,
+    };
+    Curve::new(d.points.iter().map(point).collect())
 }
 
 /// The share of the full data and rates that the remark of a report tells; 1 if it tells none.
@@ -152,5 +168,48 @@ fn side_by_side(results: Vec<Results>) -> Result<Comparison, Stopped> {
                 .collect();
             Ok(compare::of_runs(&sets))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::curve::PointVerdict;
+
+    #[test]
+    fn the_scale_is_that_of_the_remark() {
+        for (remark, scale) in [
+            ("", 1.0),
+            (
+                "Measured with Plimsoll 1: an open equivalent, not a SPEC result.",
+                1.0,
+            ),
+            (
+                "Scaled to 0.25 of the full data and rates: not comparable.",
+                0.25,
+            ),
+            (
+                "scaled: not comparable (data and rates are 0.1 of the full ones).",
+                0.1,
+            ),
+        ] {
+            assert_eq!(scale_of(remark), scale, "{remark}");
+        }
+    }
+
+    #[test]
+    fn a_point_at_which_nothing_was_done_stays_in_the_curve() {
+        let text = include_bytes!("../../../plimsoll-disclosure/tests/fixtures/vda2014.txt");
+        let mut d = plimsoll_disclosure::import(text, "vda2014.txt")
+            .unwrap()
+            .disclosure;
+        (d.points[1].latency_ms, d.points[1].verdict) = (None, PointVerdict::Invalid);
+        let curve = whole_curve(&d).unwrap();
+        assert_eq!(curve.points().len(), d.points.len());
+        assert_eq!(
+            (curve.points()[1].load, curve.points()[1].achieved),
+            (340.0, 0.0)
+        );
+        assert_eq!(curve.points()[0].achieved, 1700.0);
     }
 }
