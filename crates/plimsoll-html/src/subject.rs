@@ -2,6 +2,7 @@
 
 use crate::chart::Chart;
 use crate::{Loaded, charts};
+use plimsoll_report::markdown;
 use plimsoll_results::{CurveDir, LoadCurve, ResultsError, RunDir};
 use std::path::Path;
 
@@ -44,13 +45,21 @@ impl Subject {
         }
     }
 
-    /// All charts, in the order of the page.
+    /// All charts, in the order of the page, for pictures of their own: a scaled result says in
+    /// each title that it cannot be compared, for a picture is shown without its page.
     #[must_use]
     pub fn charts(&self) -> Vec<Chart> {
-        match self {
-            Self::Run(loaded) => charts::of_run(loaded),
-            Self::Curve { curve, .. } => charts::of_curve(curve),
+        let (mut charts, scaled) = match self {
+            Self::Run(loaded) => {
+                let scaled = loaded.run.mix.as_ref().is_some_and(|m| m.scale != 1.0);
+                (charts::of_run(loaded), scaled)
+            }
+            Self::Curve { curve, .. } => (charts::of_curve(curve), !curve.comparable),
+        };
+        for chart in charts.iter_mut().filter(|_| scaled) {
+            chart.title = format!("{} ({})", chart.title, markdown::SCALED);
         }
+        charts
     }
 }
 

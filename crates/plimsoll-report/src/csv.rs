@@ -1,5 +1,6 @@
 //! The figures of runs as comma-separated values, for spreadsheets and scripts.
 
+use crate::markdown::SCALED;
 use plimsoll_results::{LatencyFigures, OperationFigures, Run};
 
 /// Columns before those of latencies.
@@ -24,6 +25,10 @@ const LATENCIES: [&str; 7] = [
     "mean_ms", "min_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms",
 ];
 
+/// Columns behind those of latencies: the share of the full data and rates, empty without an
+/// operation mix, and what follows from it.
+const SCALE: [&str; 2] = ["scale", "remark"];
+
 /// A line an operation of each run, with the figures as `run.json` has them and a first line of
 /// names; what was not measured is empty. `runs` are names of results directories with what is in
 /// them.
@@ -35,6 +40,7 @@ pub fn render(runs: &[(&str, &Run)]) -> String {
         .map(str::to_owned)
         .into_iter()
         .chain(latencies)
+        .chain(SCALE.map(str::to_owned))
         .collect();
     let mut out = line(&head);
     for (name, run) in runs {
@@ -46,6 +52,8 @@ pub fn render(runs: &[(&str, &Run)]) -> String {
 }
 
 fn row(name: &str, run: &Run, o: &OperationFigures) -> Vec<String> {
+    let scale = run.mix.as_ref().map(|m| m.scale);
+    let remark = scale.filter(|s| *s != 1.0).map_or("", |_| SCALED);
     let mut cells = vec![
         name.to_owned(),
         run.workload.clone(),
@@ -66,6 +74,8 @@ fn row(name: &str, run: &Run, o: &OperationFigures) -> Vec<String> {
     for figures in [service, o.response.as_ref()] {
         cells.extend(latency(figures));
     }
+    cells.push(scale.map_or_else(String::new, |s| s.to_string()));
+    cells.push(remark.to_owned());
     cells
 }
 

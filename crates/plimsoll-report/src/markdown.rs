@@ -5,6 +5,15 @@ use crate::format::{latency, mib_per_s, rate};
 use plimsoll_plan::{Count, counted};
 use plimsoll_results::{OperationFigures, Run};
 
+/// How every report marks a result of less than the full data and rates.
+pub const SCALED: &str = "scaled: not comparable";
+
+/// The mark of a scaled result with its share of the full data and rates.
+#[must_use]
+pub fn scaled(scale: f64) -> String {
+    format!("{SCALED} (data and rates are {scale} of the full ones)")
+}
+
 /// Heading, verdict and reasons, the table of operations, and the notes. `name` is that of the
 /// results directory.
 #[must_use]
@@ -23,6 +32,9 @@ pub fn render(name: &str, run: &Run) -> String {
     }
     if !run.validity.reasons.is_empty() {
         out.push('\n');
+    }
+    if let Some(mix) = run.mix.as_ref().filter(|m| m.scale != 1.0) {
+        out.push_str(&format!("**{}**\n\n", scaled(mix.scale)));
     }
     out.push_str(&format!(
         "{:.3} s measured, {}, seed {}, target {}; results `{}`, began {}.\n\n",

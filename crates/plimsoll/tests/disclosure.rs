@@ -183,6 +183,111 @@ fn what_the_description_lacks_is_named_and_nothing_is_invented() {
     }
 }
 
+/// A text as it stands on a page.
+fn on_page(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[test]
+fn the_page_of_a_curve_holds_its_whole_disclosure() {
+    let bench = Bench::on_tmpfs();
+    let (_, dir) = curve(&bench);
+    let sut = "[product]\nvendor = \"Sample <b>Company</b>\"\nname = \"Box 7\"\n";
+    std::fs::write(bench.path("sut.toml"), sut).unwrap();
+    let with = [dir.as_str(), "--sut=sut.toml"];
+    report(
+        &bench,
+        &[&with[..], &["--format=disclosure", "-o", "ours.txt"]].concat(),
+    )
+    .expect_code(0);
+    let page = report(&bench, &[&with[..], &["--format=html"]].concat()).expect_code(0);
+    let page = page.stdout;
+    let back = import(&bench, "ours.txt");
+    let sections = back["sections"].as_array().unwrap();
+    assert!(sections.len() > 20, "{}", sections.len());
+    let charts = page.rfind("<figure").expect("the page has charts");
+    let mut from = page
+        .find("id=\"disclosure\"")
+        .expect("the page has a disclosure");
+    assert!(charts < from, "the charts come first");
+    for p in back["points"].as_array().unwrap() {
+        let cells = format!(
+            "<th scope=\"row\">{}</th><td>{}</td>",
+            p["load"].as_f64().unwrap(),
+            p["latency_ms"].as_f64().unwrap()
+        );
+        from += page[from..]
+            .find(&cells)
+            .unwrap_or_else(|| panic!("{cells}"));
+    }
+    for s in sections {
+        let (name, text) = (s["name"].as_str().unwrap(), s["text"].as_str().unwrap());
+        let part = format!("<summary>{}</summary>", on_page(name));
+        from += page[from..].find(&part).unwrap_or_else(|| panic!("{part}")) + part.len();
+        let text = format!("<pre tabindex=\"0\">{}</pre>", on_page(text));
+        assert!(page[from..].starts_with(&text), "{name}: {text}");
+    }
+    assert!(page.contains("Sample &lt;b&gt;Company") && !page.contains("<b>Company"));
+    // What is not stated is named; what is, is not.
+    let stated = ["Tested by            Not stated", "notes.storage"];
+    assert!(stated.iter().all(|s| page.contains(s)) && !page.contains("product.vendor"));
+
+    let bare = report(&bench, &[&dir, "--format=html"])
+        .expect_code(0)
+        .stdout;
+    assert!(!bare.contains("id=\"disclosure\"") && bare.contains("--format html --sut sut.toml"));
+    let two = report(&bench, &[&dir, &dir, "--format=html", "--sut=sut.toml"]).refusal();
+    assert!(two.contains("2 results were given"), "{two}");
+    let csv = report(&bench, &[&dir, "--format=csv", "--sut=sut.toml"]).refusal();
+    assert!(
+        csv.contains("--format disclosure or --format html"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn scaled_results_say_so_in_every_form() {
+    let cases: [(&str, &[&str]); 2] = [
+        ("run", &["--load=4", "--interval=1s"]),
+        ("curve", &["--load=4,8"]),
+    ];
+    for (command, more) in cases {
+        for scale in ["0.5", "1"] {
+            let bench = Bench::on_tmpfs();
+            let scaled = format!("--scale={scale}");
+            measure(&bench, command, &[more, &[&scaled]].concat());
+            let dir = only_results(&bench);
+            let mut texts = Vec::new();
+            for format in ["text", "markdown", "html", "csv"] {
+                let format = format!("--format={format}");
+                texts.push((
+                    format.clone(),
+                    report(&bench, &[&dir, &format]).expect_code(0).stdout,
+                ));
+            }
+            report(&bench, &[&dir, "--format=svg", "-o", "pictures"]).expect_code(0);
+            let pictures = std::fs::read_dir(bench.path("pictures")).unwrap();
+            for file in pictures.map(|f| f.unwrap().path()) {
+                texts.push((
+                    file.display().to_string(),
+                    std::fs::read_to_string(file).unwrap(),
+                ));
+            }
+            assert!(texts.len() > 5, "there are pictures");
+            for (what, text) in texts {
+                let says = text.contains("not comparable");
+                // The lines of a curve's points have the scale as a number.
+                let says = match (command, what.as_str()) {
+                    ("curve", "--format=csv") => text.contains(",users,0.5,"),
+                    _ => says,
+                };
+                assert_eq!(says, scale == "0.5", "{command} {what}: {text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_report_is_what_was_printed_at_the_end() {
     let cases: [(&str, &[&str]); 3] = [

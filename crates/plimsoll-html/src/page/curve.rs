@@ -1,11 +1,12 @@
 //! A load curve on a page.
 
 use super::figure::figure;
-use super::{Ids, client, tables};
+use super::{Ids, client, disclosure, tables};
 use crate::charts;
 use maud::{Markup, html};
+use plimsoll_disclosure::Disclosure;
 use plimsoll_plan::Count;
-use plimsoll_report::{mib_per_s, rate};
+use plimsoll_report::{markdown, mib_per_s, rate};
 use plimsoll_results::{CurvePoint, CurveState, LoadCurve, Verdict};
 
 /// How far the curve is, in a word.
@@ -20,8 +21,14 @@ pub(crate) fn badge(curve: &LoadCurve) -> Markup {
     html! { span.verdict.(class) { (word) } }
 }
 
-/// Everything on one curve.
-pub(crate) fn article(name: &str, curve: &LoadCurve, ids: &Ids, nested: bool) -> Markup {
+/// Everything on one curve. A `nested` one is among others on its page, and has no disclosure.
+pub(crate) fn article(
+    name: &str,
+    curve: &LoadCurve,
+    ids: &Ids,
+    nested: bool,
+    disclosed: Option<&Disclosure>,
+) -> Markup {
     let heading = |id: &str, title: &str| {
         html! { @if nested { h3 id=(ids.of(id)) { (title) } } @else { h2 id=(ids.of(id)) { (title) } } }
     };
@@ -46,6 +53,11 @@ pub(crate) fn article(name: &str, curve: &LoadCurve, ids: &Ids, nested: bool) ->
             section aria-labelledby=(ids.of("environment")) {
                 (heading("environment", "Environment"))
                 (client::environment(&curve.environment))
+            }
+            @match disclosed {
+                Some(d) => { (disclosure::section(d, ids)) }
+                None if !nested => { (disclosure::missing()) }
+                None => {}
             }
             @if !curve.plan.source.text.is_empty() {
                 details {
@@ -77,7 +89,7 @@ fn headline(name: &str, curve: &LoadCurve, nested: bool) -> Markup {
                 p { strong { (reason.code) } ": " (reason.text) }
             }
             @if !curve.comparable {
-                p.doubtful { "Scaled to " (curve.scale) " of the full data and rates: not comparable." }
+                p.doubtful { (markdown::scaled(curve.scale)) }
             }
             p { "Asked for: " (asked) ", each warmed up for " (curve.warmup_s) " s and measured for " (curve.time_s) " s." }
             (client::facts(&[

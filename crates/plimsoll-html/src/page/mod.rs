@@ -3,6 +3,7 @@
 mod client;
 mod compare;
 mod curve;
+mod disclosure;
 mod figure;
 mod run;
 mod tables;
@@ -12,6 +13,8 @@ pub use compare::comparison;
 use crate::Subject;
 use crate::chart::{Theme, style};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use plimsoll_disclosure::Disclosure;
+use plimsoll_results::LoadCurve;
 
 /// Rules of every page, besides the colours.
 const STYLE: &str = include_str!("page.css");
@@ -43,11 +46,21 @@ pub fn report(subjects: &[Subject]) -> String {
             // Headings of a page on several results are one level lower.
             @match s {
                 Subject::Run(loaded) => { (run::article(loaded, &ids, several)) }
-                Subject::Curve { name, curve } => { (curve::article(name, curve, &ids, several)) }
+                Subject::Curve { name, curve } => { (curve::article(name, curve, &ids, several, None)) }
             }
         }
     };
     document(&title, &body)
+}
+
+/// A page on one load curve with its full disclosure; `name` is that of the results directory.
+#[must_use]
+pub fn disclosed(name: &str, curve: &LoadCurve, disclosure: &Disclosure) -> String {
+    let ids = Ids {
+        prefix: String::new(),
+    };
+    let body = curve::article(name, curve, &ids, false, Some(disclosure));
+    document(&format!("{name} – Plimsoll"), &body)
 }
 
 fn badge(subject: &Subject) -> Markup {

@@ -102,10 +102,7 @@ fn asked(run: &Run) -> String {
     if let Some(mix) = run.mix.as_ref().filter(|m| m.load > 0) {
         parts.push(format!("a load of {} {}", Count(mix.load), mix.metric));
         if mix.scale != 1.0 {
-            parts.push(format!(
-                "scaled to {} of the full data and rates: not comparable",
-                mix.scale
-            ));
+            parts.push(plimsoll_report::markdown::scaled(mix.scale));
         }
     }
     if let Some(rate) = run.plan.event_rate {

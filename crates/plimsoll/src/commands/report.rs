@@ -15,9 +15,11 @@ use std::path::Path;
 
 /// Reads the results and makes what was asked for.
 pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
-    if args.sut.is_some() && args.format != ReportFormat::Disclosure {
+    let disclosing = [ReportFormat::Disclosure, ReportFormat::Html].contains(&args.format);
+    if args.sut.is_some() && !disclosing {
         return Err(Stopped::usage(
-            "--sut describes the system in a disclosure report: it needs --format disclosure",
+            "--sut describes the system in a disclosure report: it needs --format disclosure or \
+             --format html",
         ));
     }
     let found = args.results.iter().map(|p| Found::read(p));
@@ -30,6 +32,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
         ReportFormat::Disclosure => disclosure::disclosure(&found, args.sut.as_deref())?,
         ReportFormat::Csv => csv(&subjects(found, "csv")?)?,
         ReportFormat::Markdown => markdown(&subjects(found, "markdown")?),
+        ReportFormat::Html if args.sut.is_some() => disclosure::page(&found, args.sut.as_deref())?,
         ReportFormat::Html => plimsoll_html::page::report(&subjects(found, "html")?),
         ReportFormat::Svg => return pictures(&subjects(found, "svg")?, output),
     };

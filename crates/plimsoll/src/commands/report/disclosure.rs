@@ -3,20 +3,35 @@
 use super::results::{Found, What};
 use crate::commands::sut;
 use crate::exit::Stopped;
-use plimsoll_disclosure::{DisclosureInput, Sut};
-use plimsoll_html::Subject;
+use plimsoll_disclosure::{Disclosure, DisclosureInput, Sut};
+use plimsoll_html::{Subject, page};
+use plimsoll_results::LoadCurve;
 use std::path::Path;
 
 /// The report of the only curve that was given; `description` is the file that describes the
 /// system under test, without which the report says that nothing of it is stated.
 pub(super) fn disclosure(found: &[Found], description: Option<&Path>) -> Result<String, Stopped> {
+    Ok(of_curve(found, description)?.2.to_text())
+}
+
+/// The page of the only curve that was given, with its disclosure.
+pub(super) fn page(found: &[Found], description: Option<&Path>) -> Result<String, Stopped> {
+    let (name, curve, disclosure) = of_curve(found, description)?;
+    Ok(page::disclosed(name, curve, &disclosure))
+}
+
+/// The only curve that was given, with its name and its disclosure.
+fn of_curve<'a>(
+    found: &'a [Found],
+    description: Option<&Path>,
+) -> Result<(&'a str, &'a LoadCurve, Disclosure), Stopped> {
     let [only] = found else {
         return Err(Stopped::usage(format!(
             "a disclosure report is made of one load curve, and {} results were given",
             found.len()
         )));
     };
-    let What::Measured(Subject::Curve { curve, .. }) = &only.what else {
+    let What::Measured(Subject::Curve { name, curve }) = &only.what else {
         return Err(Stopped::usage(format!(
             "{}, and a disclosure report is made of a load curve: `plimsoll curve` measures one",
             only.shown()
@@ -32,5 +47,5 @@ pub(super) fn disclosure(found: &[Found], description: Option<&Path>) -> Result<
         let path = only.path.display();
         Stopped::usage(format!("there is no disclosure report of {path}: {e}"))
     })?;
-    Ok(report.to_text())
+    Ok((name, curve, report))
 }

@@ -1,0 +1,72 @@
+//! The full disclosure on the page of a load curve: what the ASCII report says, in its order.
+
+use super::Ids;
+use super::tables::table;
+use maud::{Markup, html};
+use plimsoll_disclosure::{Disclosure, LoadPoint};
+use plimsoll_measure::curve::PointVerdict;
+
+/// The claim, the load points, and a part that folds for each section.
+///
+/// The text of a section is laid out for 80 columns of one width, tables and all, and is shown
+/// like that, so that the page and the ASCII report never say two things.
+pub(crate) fn section(d: &Disclosure, ids: &Ids) -> Markup {
+    let ort = d
+        .ort_published_ms
+        .map_or("n/a".into(), |ms| format!("{ms} msec"));
+    html! {
+        section.disclosure aria-labelledby=(ids.of("disclosure")) {
+            h2 id=(ids.of("disclosure")) { "Full disclosure: " (d.title) }
+            p { (d.vendor) " : " (d.product) }
+            p { (d.metric) " = " (d.peak) " " (d.unit) " (Overall Response Time = " (ort) ")" }
+            @if !d.remark.is_empty() { p.doubtful { (d.remark) } }
+            details open {
+                summary { "Performance" }
+                (performance(d))
+            }
+            @for s in &d.sections {
+                details open {
+                    summary { (s.name) }
+                    pre tabindex="0" { (s.text) }
+                }
+            }
+            p.about { (d.generated) }
+        }
+    }
+}
+
+fn performance(d: &Disclosure) -> Markup {
+    let head = [
+        format!("load ({})", d.unit),
+        "latency (msec)".into(),
+        "Ops/Sec".into(),
+        "MB/Sec".into(),
+        "verdict".into(),
+    ];
+    let known = |v: Option<f64>| v.map_or("–".into(), |v| v.to_string());
+    let row = |p: &LoadPoint| {
+        let verdict = match p.verdict {
+            PointVerdict::Valid => "valid",
+            PointVerdict::Invalid => "INVALID_RUN",
+        };
+        vec![
+            p.load.to_string(),
+            known(p.latency_ms),
+            known(p.ops_per_s),
+            known(p.mb_per_s),
+            verdict.into(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = d.points.iter().map(row).collect();
+    table("Performance", &head.each_ref().map(String::as_str), &rows)
+}
+
+/// How the page of a curve gets its disclosure.
+pub(crate) fn missing() -> Markup {
+    html! {
+        p.about {
+            "Full disclosure: " code { "plimsoll sut init" } " begins a description of the system under test, "
+            "and " code { "plimsoll report … --format html --sut sut.toml" } " adds the disclosure to this page."
+        }
+    }
+}
