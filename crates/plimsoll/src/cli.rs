@@ -635,6 +635,8 @@ pub struct HowArgs {
     /// Directory for the files; every path of the workload is taken to be below it
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
     pub dir: Option<PathBuf>,
+    // The brackets are of the URL's form, and no link.
+    #[allow(rustdoc::broken_intra_doc_links)]
     /// What the load is put on: posix, nfs3://host[:port]/export, or null:?latency=TIME
     #[arg(
         long,
