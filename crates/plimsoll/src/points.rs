@@ -1,6 +1,6 @@
 //! Load points: loads of one workload, measured one after the other on one data set.
 
-use crate::cli::{CriteriaArgs, Format, HowArgs};
+use crate::cli::{ClockArg, CriteriaArgs, Format, HowArgs};
 use crate::company::{Company, Silent};
 use crate::console;
 use crate::convert::{self, Circumstances};
@@ -12,6 +12,7 @@ use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan, counted};
 use plimsoll_results::{ResultsError, Run, RunDir, RunWriter};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// What every load of a workload is measured with.
@@ -30,6 +31,43 @@ pub struct Ground {
 }
 
 impl Ground {
+    /// What the command line asks for, with files laid out for the greatest load.
+    ///
+    /// # Errors
+    /// If there is no such workload, it has no business metric, or it cannot be so many.
+    pub fn new(
+        name: &str,
+        how: &HowArgs,
+        criteria: &CriteriaArgs,
+        greatest: u64,
+    ) -> Result<Self, Stopped> {
+        let mut plan = plan(name, how, criteria, greatest)?;
+        // What is interrupted may go on from another directory.
+        plan.place.dir = plimsoll_target::absolute(&how.target, &plan.place.dir)
+            .map_err(|e| Stopped::usage(format!("there is no current directory: {e}")))?;
+        Ok(Self {
+            target: how.target.clone(),
+            is_virtual: how.clock == ClockArg::Virtual,
+            lanes: how.lanes.map(u64::from),
+            interval: how.interval,
+            plan,
+        })
+    }
+
+    /// Looks whether the greatest load could be run, and gives what the target says of itself.
+    ///
+    /// # Errors
+    /// If it could not, or if the results would lie among the files.
+    pub fn check(&self, results: &Path) -> Result<String, Stopped> {
+        let settings = self.settings();
+        run::refuse_results_among_files(results, &self.plan, &settings)?;
+        let look = plimsoll_engine::preflight(&self.plan, &settings).map_err(Stopped::usage)?;
+        match look.refusals.is_empty() {
+            true => Ok(look.target),
+            false => Err(Stopped::usage(look.refusals.join("\n"))),
+        }
+    }
+
     /// How the engine is to run a load.
     pub fn settings(&self) -> Settings {
         Settings {
@@ -217,7 +255,7 @@ pub fn files_of(ground: &Ground) -> String {
 ///
 /// # Errors
 /// If there is no such workload, it has no business metric, or it cannot be so many.
-pub fn plan(
+fn plan(
     name: &str,
     how: &HowArgs,
     criteria: &CriteriaArgs,

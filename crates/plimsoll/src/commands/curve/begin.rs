@@ -1,6 +1,6 @@
 //! What a curve begins with: from the command line, or from the directory of one that goes on.
 
-use crate::cli::{ClockArg, CurveArgs};
+use crate::cli::CurveArgs;
 use crate::commands::run;
 use crate::company::Company;
 use crate::exit::Stopped;
@@ -63,18 +63,7 @@ pub(super) fn ready(args: &CurveArgs, company: &Company) -> Result<Ready, Stoppe
 fn new(args: &CurveArgs, company: &Company) -> Result<Ready, Stopped> {
     let loads = loads(args)?;
     let name = args.workload.as_deref().unwrap_or_default();
-    let mut plan = points::plan(name, &args.how, &args.criteria, loads.greatest())?;
-    // It may go on from another directory.
-    plan.place.dir = plimsoll_target::absolute(&args.how.target, &plan.place.dir)
-        .map_err(|e| Stopped::usage(format!("there is no current directory: {e}")))?;
-    let ground = Ground {
-        target: args.how.target.clone(),
-        is_virtual: args.how.clock == ClockArg::Virtual,
-        lanes: args.how.lanes.map(u64::from),
-        interval: args.how.interval,
-        plan,
-    };
-    let settings = ground.settings();
+    let ground = Ground::new(name, &args.how, &args.criteria, loads.greatest())?;
     if args.monitor.is_some() && !args.how.allow_system {
         return Err(Stopped::usage(
             "--monitor runs a program of yours at each point: allow it with --allow-system",
@@ -83,13 +72,9 @@ fn new(args: &CurveArgs, company: &Company) -> Result<Ready, Stopped> {
     if let Some(program) = &args.monitor {
         Monitor::check(program).map_err(Stopped::usage)?;
     }
-    run::refuse_results_among_files(&args.results, &ground.plan, &settings)?;
-    let look = plimsoll_engine::preflight(&ground.plan, &settings).map_err(Stopped::usage)?;
-    if !look.refusals.is_empty() {
-        return Err(Stopped::usage(look.refusals.join("\n")));
-    }
+    let target = ground.check(&args.results)?;
     let started = SystemTime::now();
-    let curve = curve(args, &ground, &loads, look.target, company.size(), started);
+    let curve = curve(args, &ground, &loads, target, company.size(), started);
     Ok(Ready {
         place: Place::New {
             root: args.results.clone(),

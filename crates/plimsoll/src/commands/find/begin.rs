@@ -1,6 +1,6 @@
 //! What a search begins with: the Plan of the greatest load, and how the loads are chosen.
 
-use crate::cli::{ClockArg, FindArgs};
+use crate::cli::FindArgs;
 use crate::commands::run;
 use crate::exit::Stopped;
 use crate::points::{self, Ground, files_of};
@@ -57,24 +57,13 @@ pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<Ready, Stopped> {
     // Both are there, or the arguments would have been refused.
     let (name, max) = (args.workload.as_deref(), args.max.unwrap_or(1));
     let rules = rules(args, max)?;
-    let plan = points::plan(name.unwrap_or_default(), &args.how, &args.criteria, max)?;
-    let ground = Ground {
-        target: args.how.target.clone(),
-        is_virtual: args.how.clock == ClockArg::Virtual,
-        lanes: args.how.lanes.map(u64::from),
-        interval: args.how.interval,
-        plan,
-    };
-    let settings = ground.settings();
-    run::refuse_results_among_files(&args.results, &ground.plan, &settings)?;
-    let look = plimsoll_engine::preflight(&ground.plan, &settings).map_err(Stopped::usage)?;
-    if !look.refusals.is_empty() {
-        return Err(Stopped::usage(look.refusals.join("\n")));
-    }
+    let name = name.unwrap_or_default();
+    let ground = Ground::new(name, &args.how, &args.criteria, max)?;
+    let target = ground.check(&args.results)?;
     let started = SystemTime::now();
     Ok(Ready {
         place: Place::New {
-            search: Box::new(begun(&ground, rules, look.target, ranks, started)),
+            search: Box::new(begun(&ground, rules, target, ranks, started)),
             root: args.results.clone(),
             started,
         },
