@@ -1,6 +1,7 @@
 //! One run by several processes: those that `--processes` starts, and, with the feature `mpi`,
 //! those of `mpiexec`. What holds for one holds for the other.
 
+#[path = "e2e/common/mod.rs"]
 mod common;
 #[cfg(feature = "mpi")]
 #[path = "../../plimsoll-ranks/tests/processes/mpiexec.rs"]

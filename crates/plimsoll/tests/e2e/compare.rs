@@ -1,8 +1,6 @@
 //! Results side by side, repeated runs, and the formats of `report`, through the program.
 
-mod common;
-
-use common::{Bench, Ended};
+use crate::common::{Bench, Ended};
 use serde_json::Value;
 use std::path::PathBuf;
 

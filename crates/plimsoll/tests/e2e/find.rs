@@ -1,10 +1,6 @@
 //! The search for a load line through the command line.
 
-mod common;
-#[path = "common/schema.rs"]
-mod schema;
-
-use common::{Bench, Ended, started, tree};
+use crate::common::{schema, Bench, Ended, started, tree};
 use plimsoll_points::{Ended as End, Purpose, Support};
 use plimsoll_results::{FindDir, LoadSearch, Verdict};
 use std::ffi::OsStr;
@@ -278,6 +274,39 @@ fn an_interrupted_search_says_what_it_knows() {
     let work = bench.work();
     Ended::of(bench.plimsoll([OsStr::new("clean"), work.as_os_str()])).expect_code(0);
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+}
+
+#[test]
+fn a_search_goes_on_from_another_directory() {
+    let bench = Bench::on_tmpfs();
+    let args = [
+        "--dir=work",
+        "--time=1h",
+        "--warmup=0s",
+        "--max=2",
+        "--start=2",
+    ];
+    let going = started(find(&bench, &args), "measuring");
+    going.interrupt();
+    going.end().expect_code(130);
+    assert_eq!(tree(&bench.work()).0.len(), 2 * FILES);
+    let elsewhere = bench.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut command = bench.plimsoll(["find", "--resume"]);
+    command
+        .arg(directory(&bench).path())
+        .current_dir(&elsewhere);
+    let again = started(command, "measuring");
+    again.interrupt();
+    again.end().expect_code(130);
+    // The files that are there are worked on, and no others are made.
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+    let dir = directory(&bench);
+    let runs = ["run-01-load-2-interrupted", "run-02-load-2-interrupted"];
+    for run in runs {
+        let run = plimsoll_results::RunDir::at(&dir.path().join(run));
+        assert_eq!(run.read().unwrap().plan.place.dir, bench.work());
+    }
 }
 
 /// Calls `plimsoll find --resume` on the only results there are.

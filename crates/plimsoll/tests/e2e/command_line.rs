@@ -1,10 +1,6 @@
 //! The command line as a contract: exit codes, what goes to which stream, what is refused.
 
-mod common;
-#[path = "common/schema.rs"]
-mod schema;
-
-use common::{Bench, Ended, row, tree};
+use crate::common::{schema, Bench, Ended, row, tree};
 use plimsoll_results::{Run, Verdict};
 use serde_json::Value;
 use std::collections::BTreeSet;

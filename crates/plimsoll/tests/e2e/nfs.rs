@@ -1,9 +1,6 @@
 //! Runs on a server that speaks NFS version 3.
 
-#[path = "common/mod.rs"]
-mod common;
-
-use common::{Bench, Ended, row, signal};
+use crate::common::{Bench, Ended, row, signal};
 use plimsoll_nfs::server::{Behaviour, Server, Tree};
 use plimsoll_nfs::v3::{How, Proc, Setting};
 use plimsoll_results::{OperationFigures, Run, Verdict};

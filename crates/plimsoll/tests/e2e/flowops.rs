@@ -1,9 +1,7 @@
 //! Runs every fixture of `fixtures/flowops` and checks what it leaves behind against its JSON
 //! file; see the README there.
 
-mod common;
-
-use common::{Bench, Ended, find_row, tree};
+use crate::common::{Bench, Ended, find_row, tree};
 use plimsoll_results::Run;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -1,8 +1,6 @@
 //! `plimsoll sut`: the description of the system under test through the program.
 
-mod common;
-
-use common::{Bench, Ended};
+use crate::common::{Bench, Ended};
 use plimsoll_disclosure::Sut;
 
 fn sut(bench: &Bench, args: &[&str]) -> Ended {

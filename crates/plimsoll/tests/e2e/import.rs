@@ -1,8 +1,6 @@
 //! `plimsoll import`: published reports through the program.
 
-mod common;
-
-use common::{Bench, Ended};
+use crate::common::{Bench, Ended};
 use serde_json::Value;
 
 /// A sample of the disclosure crate.

@@ -1,8 +1,6 @@
 //! Operation mixes through the command line: the built-in ones, loads, scales, what is refused.
 
-mod common;
-
-use common::{Bench, Ended};
+use crate::common::{Bench, Ended};
 use plimsoll_results::{Run, Verdict};
 
 const VIRTUAL: [&str; 2] = ["--target=null:?latency=2ms", "--clock=virtual"];
@@ -269,7 +267,7 @@ fn options_of_other_workloads_are_refused() {
     }
 }
 
-const CUSTOM: &str = include_str!("../../plimsoll-mix/tests/samples/custom.txt");
+const CUSTOM: &str = include_str!("../../../plimsoll-mix/tests/samples/custom.txt");
 
 #[test]
 fn custom_workload_files_run_and_are_converted() {

@@ -1,8 +1,6 @@
 //! Ctrl-C, and ends that must not be waited for.
 
-mod common;
-
-use common::{Bench, Ended, MARKER, row, started};
+use crate::common::{Bench, Ended, MARKER, row, started};
 use plimsoll_results::Verdict;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,6 +1,8 @@
 //! A place to run the program in, and what the tests ask of its results.
 #![allow(dead_code, missing_docs)]
 
+pub mod schema;
+
 use plimsoll_results::{OperationFigures, Run, RunDir};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;

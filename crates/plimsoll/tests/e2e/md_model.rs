@@ -2,9 +2,7 @@
 //! phase, and who wrote them. The model is written from the rules alone and shares nothing with
 //! the program.
 
-mod common;
-
-use common::{Bench, Ended, MARKER};
+use crate::common::{Bench, Ended, MARKER};
 use plimsoll_results::Run;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

@@ -1,9 +1,7 @@
 //! File systems that are full or read-only. Making those takes the right to mount: these tests
 //! run as root.
 
-mod common;
-
-use common::{Bench, Ended, row, tree};
+use crate::common::{Bench, Ended, row, tree};
 use plimsoll_results::{Run, Verdict};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use std::ffi::CString;

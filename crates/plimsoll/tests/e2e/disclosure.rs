@@ -1,9 +1,7 @@
 //! `plimsoll report` on curves, searches and published reports: what was printed before, and the
 //! full disclosure report.
 
-mod common;
-
-use common::{Bench, Ended};
+use crate::common::{Bench, Ended};
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
 use plimsoll_results::{LoadCurve, Verdict};
 use serde_json::Value;

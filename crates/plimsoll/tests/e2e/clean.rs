@@ -1,8 +1,6 @@
 //! `plimsoll clean`: what it removes of what runs left, what it leaves, and what it refuses.
 
-mod common;
-
-use common::{Bench, Ended, MARKER, started, tree};
+use crate::common::{Bench, Ended, MARKER, started, tree};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,8 +1,6 @@
 //! What happens to files between runs: kept trees, changed trees, files of other people.
 
-mod common;
-
-use common::{Bench, MARKER, started, tree};
+use crate::common::{Bench, MARKER, started, tree};
 use plimsoll_results::Run;
 use std::os::unix::fs::symlink;
 

@@ -1,8 +1,6 @@
 //! A load curve on a server that speaks NFS version 3, in a relative directory.
 
-mod common;
-
-use common::{Bench, Ended};
+use crate::common::{Bench, Ended};
 use plimsoll_nfs::server::{Behaviour, Server, Tree};
 use std::sync::{Arc, Mutex};
 

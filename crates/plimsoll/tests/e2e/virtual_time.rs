@@ -1,8 +1,6 @@
 //! Virtual time: exact, repeatable, and the same engine as on the other lanes.
 
-mod common;
-
-use common::{Bench, row};
+use crate::common::{Bench, row};
 use plimsoll_results::{ClockKind, Run};
 use std::path::Path;
 

@@ -1,11 +1,7 @@
 //! Load curves through the command line: points, data sets that grow, what is invalid, what is
 //! resumed.
 
-mod common;
-#[path = "common/schema.rs"]
-mod schema;
-
-use common::{Bench, Ended, MARKER, started, tree};
+use crate::common::{schema, Bench, Ended, MARKER, started, tree};
 use plimsoll_results::{CurveDir, CurvePoint, CurveState, LoadCurve, Verdict};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -474,7 +470,7 @@ fn a_curve_that_was_killed_while_files_were_made_goes_on() {
     while tree(&bench.work()).0.len() < 100 {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    common::signal(going.child.id() as i32, rustix::process::Signal::KILL);
+    crate::common::signal(going.child.id() as i32, rustix::process::Signal::KILL);
     assert_eq!(going.end().code, None);
     let there = tree(&bench.work()).0.len() as u64;
     assert!(there < 200 * FILES, "it had come to its end");

@@ -1,8 +1,6 @@
 //! Every built-in workload runs for a second at reduced size.
 
-mod common;
-
-use common::{Bench, Ended};
+use crate::common::{Bench, Ended};
 use plimsoll_results::{Run, Verdict};
 use std::sync::Mutex;
 

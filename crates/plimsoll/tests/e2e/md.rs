@@ -1,8 +1,6 @@
 //! `plimsoll md` as people and scripts use it: what is printed, written, refused and left behind.
 
-mod common;
-
-use common::{Bench, Ended, MARKER, started};
+use crate::common::{Bench, Ended, MARKER, started};
 use plimsoll_plan::Plan;
 use plimsoll_results::{Run, Verdict};
 use regex::Regex;
@@ -30,7 +28,7 @@ fn last_run(bench: &Bench, pattern: &str) -> Run {
 
 /// Objects below the root.
 fn objects(root: &Path) -> BTreeSet<String> {
-    common::tree(root).0.into_keys().collect()
+    crate::common::tree(root).0.into_keys().collect()
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! The commands in the documents do what a reader is promised: they end well.
 
-mod common;
-
-use common::{Bench, Ended};
+use crate::common::{Bench, Ended};
 use std::path::{Path, PathBuf};
 
 /// A `sh` block that says `<!-- not run -->` before it is not run here: it builds, or needs a

@@ -2,9 +2,7 @@
 //! they end when something goes wrong. What `--processes` and `mpiexec` have in common is in
 //! `launchers.rs`.
 
-mod common;
-
-use common::{Bench, Ended, PATIENCE, children_of, rank_of, row, signal, started, tree};
+use crate::common::{Bench, Ended, PATIENCE, children_of, rank_of, row, signal, started, tree};
 use plimsoll_results::{OperationFigures, Run, RunDir, Verdict, tag_of, window_histograms};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Pid, Signal, kill_process_group};

@@ -1,12 +1,10 @@
 //! Pages in a real browser: what is drawn lies where the figures say, in both widths and both
 //! themes, and everybody can read it.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod pages;
 mod window;
 
-use common::Bench;
+use crate::common::Bench;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use window::{Theme, Window};
@@ -26,7 +24,7 @@ fn page(bench: &Bench, command: &str, dirs: &[PathBuf]) -> PathBuf {
     let output = bench.path(&format!("{command}.html"));
     let mut call = bench.plimsoll([command, "--format=html", "--output"]);
     call.arg(&output).args(dirs);
-    common::Ended::of(call).expect_code(0);
+    crate::common::Ended::of(call).expect_code(0);
     output
 }
 
@@ -210,7 +208,7 @@ fn pages_are_readable_in_both_widths_and_both_themes() {
         .arg(bench.path("md"))
         .arg("--dir")
         .arg(bench.path("work-md"));
-    common::Ended::of(md).expect_code(0);
+    crate::common::Ended::of(md).expect_code(0);
     let md = std::fs::read_dir(bench.path("md"))
         .unwrap()
         .next()

@@ -1,6 +1,6 @@
 //! A browser with one page.
 
-use crate::pages;
+use super::pages;
 use headless_chrome::protocol::cdp::{Emulation, Input, Page, Runtime};
 use headless_chrome::{Browser, LaunchOptions, Tab};
 use serde_json::Value;

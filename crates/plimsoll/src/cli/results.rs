@@ -1,0 +1,118 @@
+//! Arguments of what is done with results.
+
+use super::Format;
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use plimsoll_report::compare::Condition;
+use std::path::PathBuf;
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// The report
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// What is printed; json is the whole report
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Results directories of runs, load curves or searches, or published reports
+    #[arg(value_name = "RESULTS", required = true, value_hint = ValueHint::AnyPath)]
+    pub results: Vec<PathBuf>,
+    /// What is made of them
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReportFormat,
+    /// Description of the system under test, for --format disclosure; `plimsoll sut init` begins one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub sut: Option<PathBuf>,
+    /// File to write instead of standard output; of pictures, the directory
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub output: Option<PathBuf>,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Results directories or published reports
+    #[arg(value_name = "RESULTS", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
+    pub results: Vec<PathBuf>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: CompareFormat,
+    /// File to write instead of standard output
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// End with code 3 if a figure changed by more; may be given again
+    #[arg(long, value_name = "[OPERATION:]FIGURE<|>PERCENT")]
+    pub fail_if: Vec<Condition>,
+}
+
+/// Formats of `compare`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum CompareFormat {
+    /// A table a figure
+    #[default]
+    Text,
+    /// Tables for issues and wikis
+    Markdown,
+    /// A page in one file
+    Html,
+    /// Everything, the figures of each run too
+    Json,
+}
+
+/// Formats of `report`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ReportFormat {
+    /// What the command printed at the end
+    #[default]
+    Text,
+    /// What run.json, curve.json or find.json holds
+    Json,
+    /// The full disclosure report of a load curve, in ASCII
+    Disclosure,
+    /// A line an operation, or a load point
+    Csv,
+    /// Tables for issues and wikis
+    Markdown,
+    /// A page with charts, in one file
+    Html,
+    /// A picture of each chart
+    Svg,
+}
+
+/// Subcommands of `sut`.
+#[derive(Debug, Subcommand)]
+pub enum SutCommand {
+    /// Write a description of this machine, to be completed by hand
+    #[command(after_help = "\
+Examples:
+  plimsoll sut init
+  plimsoll sut init --output server7.toml --dir /mnt/test
+
+A file that exists is never overwritten.")]
+    Init {
+        /// The file
+        #[arg(long, short, value_name = "FILE", default_value = "sut.toml")]
+        #[arg(value_hint = ValueHint::FilePath)]
+        output: PathBuf,
+        /// Directory on the file system that is measured
+        #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
+    /// Read a description and say what is not stated yet
+    #[command(after_help = "\
+Examples:
+  plimsoll sut check
+  plimsoll sut check server7.toml
+
+Exits with 2 and the place if the file is not what a disclosure report takes.")]
+    Check {
+        /// The file
+        #[arg(value_name = "FILE", default_value = "sut.toml", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+}

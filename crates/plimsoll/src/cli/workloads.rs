@@ -1,0 +1,182 @@
+//! Arguments of what is done with workloads.
+
+use super::values::{
+    ColdKind, CpuList, ErrorPolicy, Quit, content, cpu_list, duration, interval, lanes, load, ops_limit, rate,
+    scale, seed, setting,
+};
+use super::Format;
+use clap::{Args, ValueEnum, ValueHint};
+use plimsoll_plan::{Content, OpsLimit};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What `run` and `plan` have in common.
+#[derive(Debug, Args)]
+pub struct WorkloadArgs {
+    /// Built-in name, or path of a workload file
+    #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    pub workload: String,
+    /// What every command that runs workloads takes.
+    #[command(flatten)]
+    pub how: HowArgs,
+
+    /// Business metrics to carry, of workloads that have them, such as vda [default: 1]
+    #[arg(long, value_name = "N", value_parser = load)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub load: Option<u64>,
+    /// End after N operations in all, or of each worker
+    #[arg(long, value_name = "N[/worker]", value_parser = ops_limit)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub ops: Option<OpsLimit>,
+    /// When the run ends, instead of what the workload says
+    #[arg(long, value_name = "MODE", value_enum, help_heading = "Load")]
+    pub quit: Option<Quit>,
+    /// Events a second for the limiters, instead of the workload's; 0 lifts the limit
+    #[arg(long, value_name = "EVENTS", value_parser = rate)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub rate: Option<f64>,
+}
+
+/// How a workload is run, whatever its load.
+#[derive(Debug, Args)]
+pub struct HowArgs {
+    /// Directory for the files; every path of the workload is taken to be below it
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
+    pub dir: Option<PathBuf>,
+    // The brackets are of the URL's form, and no link.
+    #[allow(rustdoc::broken_intra_doc_links)]
+    /// What the load is put on: posix, nfs3://host[:port]/export, or null:?latency=TIME
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "posix",
+        help_heading = "Place"
+    )]
+    pub target: String,
+    /// Leave the files there afterwards
+    #[arg(long, help_heading = "Place")]
+    pub keep: bool,
+
+    /// Share of the data and rates of a workload with business metrics; the result is marked as not
+    /// comparable [default: 1]
+    #[arg(long, value_name = "SHARE", value_parser = scale)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub scale: Option<f64>,
+    /// Length of the measured window, such as 500ms, 10s, 5m, 1h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub time: Option<Duration>,
+    /// Run this long before measuring: besides a Filebench workload's own warm-up, instead of an
+    /// operation mix's
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub warmup: Option<Duration>,
+    /// Change a parameter of the workload; may be given again
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Load")]
+    pub set: Vec<(String, String)>,
+    /// Root of all random choices [default: 1]
+    #[arg(long, value_name = "N", value_parser = seed)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub seed: Option<u64>,
+
+    /// What an unexpected error does: stop the run, or count and make the result invalid
+    /// [default: stop; of load points, count]
+    #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
+    pub on_error: Option<ErrorPolicy>,
+    /// What is written, instead of what the workload says: random, zero, or compressible:RATIO
+    /// [default: random]
+    #[arg(long, value_name = "KIND", value_parser = content)]
+    #[arg(help_heading = "Behaviour")]
+    pub content: Option<Content>,
+    /// Drop the page cache before the run: of the files, or of the whole system (needs root)
+    #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "files", help_heading = "Behaviour")]
+    pub cold: Option<ColdKind>,
+    /// Processors that workers are bound to in turn, such as 0-3,8
+    #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Behaviour")]
+    pub cpus: Option<CpuList>,
+    /// Let the workload's `system` statements run shell commands, and load points call a --monitor
+    #[arg(long, help_heading = "Behaviour")]
+    pub allow_system: bool,
+
+    /// Real time, or virtual time that jumps to the next event (for targets that support it)
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_enum,
+        default_value_t,
+        help_heading = "Engine"
+    )]
+    pub clock: ClockArg,
+    /// Threads that drive the workers, for targets that need not have one a worker
+    #[arg(long, value_name = "N", value_parser = lanes)]
+    #[arg(allow_hyphen_values = true, help_heading = "Engine")]
+    pub lanes: Option<u32>,
+    /// Length of an interval of the series in the results, at least 10ms; the latencies shown
+    /// while the run goes on are those of the last whole interval
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    #[arg(allow_hyphen_values = true, help_heading = "Engine")]
+    pub interval: Duration,
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// What would be run.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
+    /// What is printed; json is the whole Plan
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// What is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Built-in name, or path of a workload file
+    #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    pub workload: String,
+    /// Print the workload's text and nothing else
+    #[arg(long)]
+    pub text: bool,
+}
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// The custom workload file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: String,
+    /// What it is converted to
+    #[arg(long, value_enum, default_value_t)]
+    pub to: ConvertTo,
+    /// File that is written instead of standard output; it must not be there
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+}
+
+/// Values of `--to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ConvertTo {
+    /// An operation mix
+    #[default]
+    Toml,
+}
+
+/// Values of `--clock`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ClockArg {
+    /// Time that passes
+    #[default]
+    Real,
+    /// Time that jumps to the next event
+    Virtual,
+}

@@ -1,0 +1,30 @@
+//! The program as people and scripts use it, from its command line to the files it leaves.
+//!
+//! All of it is one program, since linking one for each file costs minutes and gigabytes.
+//! `launchers.rs` is another, built once more with each MPI library.
+
+mod browser;
+mod builtins;
+mod clean;
+mod cli;
+mod command_line;
+mod common;
+mod compare;
+mod curve;
+mod curve_nfs;
+mod disclosure;
+mod docs;
+mod find;
+mod flowops;
+mod full_disk;
+mod import;
+mod kept_files;
+mod md;
+mod md_model;
+mod mixes;
+mod nfs;
+mod ranks;
+mod run;
+mod signals;
+mod sut;
+mod virtual_time;
