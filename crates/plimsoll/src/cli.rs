@@ -8,10 +8,7 @@ mod workloads;
 
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs};
 pub use nfs::ServeArgs;
-pub use results::{
-    CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand,
-};
-pub use values::{ColdKind, CpuList, ErrorPolicy, Quit};
+pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use workloads::{
     ClockArg, ConvertArgs, ConvertTo, HowArgs, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
 };

@@ -1,10 +1,10 @@
 //! Arguments of what is done with workloads.
 
-use super::values::{
-    ColdKind, CpuList, ErrorPolicy, Quit, content, cpu_list, duration, interval, lanes, load, ops_limit, rate,
-    scale, seed, setting,
-};
 use super::Format;
+use super::values::{
+    ColdKind, CpuList, ErrorPolicy, Quit, content, cpu_list, duration, interval, lanes, load,
+    ops_limit, rate, scale, seed, setting,
+};
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_plan::{Content, OpsLimit};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! The command line as a contract: exit codes, what goes to which stream, what is refused.
 
-use crate::common::{schema, Bench, Ended, row, tree};
+use crate::common::{Bench, Ended, row, schema, tree};
 use plimsoll_results::{Run, Verdict};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! Load curves through the command line: points, data sets that grow, what is invalid, what is
 //! resumed.
 
-use crate::common::{schema, Bench, Ended, MARKER, started, tree};
+use crate::common::{Bench, Ended, MARKER, schema, started, tree};
 use plimsoll_results::{CurveDir, CurvePoint, CurveState, LoadCurve, Verdict};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
