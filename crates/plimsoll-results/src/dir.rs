@@ -1,6 +1,6 @@
 //! The results directory.
 
-use crate::document;
+use crate::document::{self, Directory, Document};
 use crate::hidden::Hidden;
 use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
@@ -18,10 +18,7 @@ use std::time::SystemTime;
 const MOST_IN_A_SECOND: u32 = 10_000;
 
 /// A finished results directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunDir {
-    path: PathBuf,
-}
+pub type RunDir = Directory<Run>;
 
 /// A results directory that is being written.
 ///
@@ -144,7 +141,7 @@ impl RunWriter {
         };
         let path = publish(&hidden, &self.root, &name)?;
         self.dir.published(&path);
-        Ok(RunDir { path })
+        Ok(RunDir::at(&path))
     }
 }
 
@@ -191,34 +188,11 @@ pub(crate) fn name_of(workload: &str, started: SystemTime) -> String {
     format!("{name}-{}", local.strftime("%Y%m%d-%H%M%S"))
 }
 
-impl RunDir {
-    /// A results directory, which need not be whole: reading says what is wrong with it.
-    #[must_use]
-    pub fn at(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-        }
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
+impl Directory<Run> {
     /// Path of the throughput and latency over time.
     #[must_use]
     pub fn intervals_path(&self) -> PathBuf {
-        self.path.join(INTERVALS_FILE)
-    }
-
-    /// Reads `run.json`.
-    ///
-    /// # Errors
-    /// [`ResultsError::Schema`] if it was written by a program of another version,
-    /// [`ResultsError::Json`] if it is no result, [`ResultsError::Io`] if it cannot be read.
-    pub fn read(&self) -> Result<Run, ResultsError> {
-        document::read(&self.path.join(RUN_FILE), SCHEMA, "run")
+        self.path().join(INTERVALS_FILE)
     }
 
     /// Reads `histograms.hlog`.
@@ -227,7 +201,7 @@ impl RunDir {
     /// [`ResultsError::Histogram`] with the line that is damaged, [`ResultsError::Io`] if it
     /// cannot be read.
     pub fn read_histograms(&self) -> Result<Vec<IntervalHistogram>, ResultsError> {
-        histograms::read(&self.path.join(HISTOGRAMS_FILE))
+        histograms::read(&self.path().join(HISTOGRAMS_FILE))
     }
 
     /// Reads `histograms.hlog` histogram by histogram, in the order of the file. Of an hour of
@@ -239,7 +213,7 @@ impl RunDir {
         &self,
         visit: &mut dyn FnMut(SparseInterval),
     ) -> Result<(), ResultsError> {
-        histograms::read_each(&self.path.join(HISTOGRAMS_FILE), visit)
+        histograms::read_each(&self.path().join(HISTOGRAMS_FILE), visit)
     }
 
     /// Reads `intervals.csv`.
@@ -252,12 +226,17 @@ impl RunDir {
     }
 }
 
+impl Document for Run {
+    const FILE: &str = RUN_FILE;
+    const SCHEMA: u32 = SCHEMA;
+    const WHAT: &str = "run";
+}
+
 impl Run {
     /// The run as `run.json` holds it: pretty-printed, with a newline at the end.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Every field has a JSON form; only a map with keys that are no text could fail.
-        serde_json::to_string_pretty(self).expect("a run always has a JSON form") + "\n"
+        document::json(self)
     }
 }
 

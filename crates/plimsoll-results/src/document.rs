@@ -1,35 +1,175 @@
-//! JSON files with a version, written whole or not at all.
+//! JSON files with a version, written whole or not at all, and the directories that they are in.
 
-use crate::ResultsError;
+use crate::dir::{MadeRoot, name_of, publish};
+use crate::hidden::{Hidden, lock};
+use crate::{ResultsError, RunDir};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-/// Reads a file of this version; `what` says what it is the result of, for errors.
+/// What a JSON file of results holds.
+pub trait Document: Serialize + DeserializeOwned + JsonSchema {
+    /// Name of the file.
+    const FILE: &str;
+    /// Version of its form; raised when a field changes meaning or goes.
+    const SCHEMA: u32;
+    /// What it is the result of, for errors.
+    const WHAT: &str;
+}
+
+/// The form of a document in its file: pretty-printed, with a newline at the end.
+pub(crate) fn json<D: Document>(document: &D) -> String {
+    // Every field has a JSON form; only a map with keys that are no text could fail.
+    serde_json::to_string_pretty(document).expect("results always have a JSON form") + "\n"
+}
+
+/// The JSON schema of a document, pretty-printed.
+pub(crate) fn schema<D: Document>() -> String {
+    let schema = schemars::schema_for!(D);
+    serde_json::to_string_pretty(schema.as_value()).expect("a JSON value always prints") + "\n"
+}
+
+/// A directory that holds a document, and what belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directory<D> {
+    path: PathBuf,
+    holds: PhantomData<fn() -> D>,
+}
+
+impl<D: Document> Directory<D> {
+    /// A directory, which need not be whole: reading says what is wrong with it.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            holds: PhantomData,
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether there is such a document in it.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.file().is_file()
+    }
+
+    /// Reads the document.
+    ///
+    /// # Errors
+    /// [`ResultsError::Schema`] if it was written by a program of another version,
+    /// [`ResultsError::Json`] if it holds something else, [`ResultsError::Io`] if it cannot be
+    /// read.
+    pub fn read(&self) -> Result<D, ResultsError> {
+        read(&self.file())
+    }
+
+    /// Results of a run that the document lists by the name of its directory.
+    pub(crate) fn listed(&self, name: &str) -> RunDir {
+        RunDir::at(&self.path.join(name))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.path.join(D::FILE)
+    }
+}
+
+/// A directory that is being written run by run.
 ///
-/// # Errors
-/// [`ResultsError::Schema`] if it was written by a program of another version,
-/// [`ResultsError::Json`] if it holds something else, [`ResultsError::Io`] if it cannot be read.
-pub(crate) fn read<T: DeserializeOwned>(
-    path: &Path,
-    schema: u32,
-    what: &'static str,
-) -> Result<T, ResultsError> {
+/// The document is replaced as a whole after every run, so that a process that is killed leaves
+/// what it had measured. The directory belongs to one writer at a time.
+pub(crate) struct Writer<D> {
+    dir: Directory<D>,
+    document: D,
+    /// Holds the lock, which the system lifts when the process ends, however it does.
+    _lock: File,
+    /// Goes again if the directory is withdrawn.
+    _made_root: Option<MadeRoot>,
+}
+
+impl<D: Document> Writer<D> {
+    /// Makes a directory below `root`, which is made if it is missing, and writes `document`.
+    pub(crate) fn create(
+        root: &Path,
+        document: D,
+        name: &str,
+        started: SystemTime,
+    ) -> Result<Self, ResultsError> {
+        let made_root = MadeRoot::make(root)?;
+        let hidden = Hidden::create(root)?;
+        write_new(&hidden.path().join(D::FILE), &json(&document))?;
+        let path = publish(hidden.path(), root, &name_of(name, started))?;
+        hidden.published(&path);
+        Ok(Self {
+            _lock: lock(&path)?,
+            dir: Directory::at(&path),
+            document,
+            _made_root: made_root,
+        })
+    }
+
+    /// Goes on with what is in a directory; [`ResultsError::InUse`] if another process does.
+    pub(crate) fn resume(path: &Path) -> Result<Self, ResultsError> {
+        let dir = Directory::<D>::at(path);
+        // Before the lock too, so that what is something else is called so.
+        dir.read()?;
+        let lock = lock(path)?;
+        Ok(Self {
+            document: dir.read()?,
+            dir,
+            _lock: lock,
+            _made_root: None,
+        })
+    }
+
+    pub(crate) fn dir(&self) -> &Directory<D> {
+        &self.dir
+    }
+
+    /// As it was last written.
+    pub(crate) fn document(&self) -> &D {
+        &self.document
+    }
+
+    /// Changes the document and writes it; if that fails the file is as it was.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut D)) -> Result<(), ResultsError> {
+        change(&mut self.document);
+        replace(&self.dir.file(), &json(&self.document))
+    }
+
+    /// Takes the directory away; one that holds anything else stays, with an error.
+    pub(crate) fn withdraw(self) -> Result<(), ResultsError> {
+        let (dir, file) = (self.dir.path(), self.dir.file());
+        std::fs::remove_file(&file).map_err(ResultsError::io("remove", &file))?;
+        std::fs::remove_dir(dir).map_err(ResultsError::io("remove", dir))
+    }
+}
+
+/// Reads a file of this version.
+fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     let text = std::fs::read_to_string(path).map_err(ResultsError::io("read", path))?;
     let json = |source| ResultsError::Json {
-        what,
+        what: D::WHAT,
         path: path.to_owned(),
         source,
     };
     let value: serde_json::Value = serde_json::from_str(&text).map_err(json)?;
     match value.get("schema") {
-        Some(n) if *n == schema => {}
+        Some(n) if *n == D::SCHEMA => {}
         found => {
             return Err(ResultsError::Schema {
                 path: path.to_owned(),
                 found: found.map_or("none".into(), ToString::to_string),
-                reads: schema,
+                reads: D::SCHEMA,
             });
         }
     }

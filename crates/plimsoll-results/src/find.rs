@@ -1,8 +1,6 @@
 //! What `find.json` holds: the search for a load line, run by run; and its directory.
 
-use crate::dir::{name_of, publish};
-use crate::document;
-use crate::hidden::{Hidden, lock};
+use crate::document::{self, Directory, Document, Writer};
 use crate::{
     ClockKind, CurvePoint, Environment, Program, Reason, ResultsError, Run, RunDir, RunWriter,
     Target,
@@ -11,8 +9,7 @@ use plimsoll_plan::{Criteria, Note, Plan};
 use plimsoll_points::{Ended, LoadLine, Purpose, Search, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 /// Version of `find.json`; raised when a field changes meaning or goes.
@@ -127,57 +124,30 @@ impl LoadSearch {
     /// The search as `find.json` holds it: pretty-printed, with a newline at the end.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Every field has a JSON form; only a map with keys that are no text could fail.
-        serde_json::to_string_pretty(self).expect("a search always has a JSON form") + "\n"
+        document::json(self)
     }
+}
+
+impl Document for LoadSearch {
+    const FILE: &str = FIND_FILE;
+    const SCHEMA: u32 = FIND_SCHEMA;
+    const WHAT: &str = "search";
 }
 
 /// The JSON schema of `find.json`, pretty-printed.
 #[must_use]
 pub fn find_schema() -> String {
-    let schema = schemars::schema_for!(LoadSearch);
-    serde_json::to_string_pretty(schema.as_value()).expect("a JSON value always prints") + "\n"
+    document::schema::<LoadSearch>()
 }
 
 /// The directory of a search: `find.json`, and the results directories of its runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FindDir {
-    path: PathBuf,
-}
+pub type FindDir = Directory<LoadSearch>;
 
-impl FindDir {
-    /// A directory of a search, which need not be whole: reading says what is wrong with it.
-    #[must_use]
-    pub fn at(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-        }
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether there is a search in it.
-    #[must_use]
-    pub fn exists(&self) -> bool {
-        self.path.join(FIND_FILE).is_file()
-    }
-
-    /// Reads `find.json`.
-    ///
-    /// # Errors
-    /// As [`RunDir::read`].
-    pub fn read(&self) -> Result<LoadSearch, ResultsError> {
-        document::read(&self.path.join(FIND_FILE), FIND_SCHEMA, "search")
-    }
-
+impl Directory<LoadSearch> {
     /// The results of one of its runs.
     #[must_use]
     pub fn run(&self, run: &SearchRun) -> RunDir {
-        RunDir::at(&self.path.join(&run.point.run))
+        self.listed(&run.point.run)
     }
 }
 
@@ -185,12 +155,7 @@ impl FindDir {
 ///
 /// `find.json` is replaced as a whole after every run, so that a process that is killed leaves
 /// what it had measured. The directory belongs to one writer at a time.
-pub struct FindWriter {
-    dir: FindDir,
-    search: LoadSearch,
-    /// Holds the lock, which the system lifts when the process ends, however it does.
-    _lock: File,
-}
+pub struct FindWriter(Writer<LoadSearch>);
 
 impl FindWriter {
     /// Makes a directory below `root`, which is made if it is missing, and writes `search`, which
@@ -203,18 +168,8 @@ impl FindWriter {
         search: LoadSearch,
         started: SystemTime,
     ) -> Result<Self, ResultsError> {
-        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
-        let hidden = Hidden::create(root)?;
-        document::write_new(&hidden.path().join(FIND_FILE), &search.to_json())?;
-        let name = name_of(&format!("{}-find", search.workload), started);
-        let path = publish(hidden.path(), root, &name)?;
-        hidden.published(&path);
-        let lock = lock(&path)?;
-        Ok(Self {
-            dir: FindDir { path },
-            search,
-            _lock: lock,
-        })
+        let name = format!("{}-find", search.workload);
+        Ok(Self(Writer::create(root, search, &name, started)?))
     }
 
     /// Goes on with the search in a directory.
@@ -222,27 +177,19 @@ impl FindWriter {
     /// # Errors
     /// As [`FindDir::read`]; [`ResultsError::InUse`] if another process writes to the directory.
     pub fn resume(path: &Path) -> Result<Self, ResultsError> {
-        let dir = FindDir::at(path);
-        // Before the lock too, so that what is no search is called so.
-        dir.read()?;
-        let lock = lock(path)?;
-        Ok(Self {
-            search: dir.read()?,
-            dir,
-            _lock: lock,
-        })
+        Ok(Self(Writer::resume(path)?))
     }
 
     /// The directory.
     #[must_use]
     pub fn dir(&self) -> &FindDir {
-        &self.dir
+        self.0.dir()
     }
 
     /// The search as it was last written.
     #[must_use]
     pub fn search(&self) -> &LoadSearch {
-        &self.search
+        self.0.document()
     }
 
     /// A writer of the results of the next run, which is one of this load.
@@ -256,8 +203,8 @@ impl FindWriter {
         started: SystemTime,
         clock: ClockKind,
     ) -> Result<RunWriter, ResultsError> {
-        let name = format!("run-{:02}-load-{load}", self.search.runs.len() + 1);
-        RunWriter::create_as(&name, &self.dir.path, plan, started, clock)
+        let name = format!("run-{:02}-load-{load}", self.search().runs.len() + 1);
+        RunWriter::create_as(&name, self.dir().path(), plan, started, clock)
     }
 
     /// Adds a run, whose results are in `dir`, and writes the search.
@@ -277,7 +224,7 @@ impl FindWriter {
         let mut run = SearchRun {
             purpose,
             held,
-            margin: margin(run, &self.search.criteria),
+            margin: margin(run, &self.search().criteria),
             point,
         };
         run.margin = run
@@ -297,8 +244,7 @@ impl FindWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
     pub fn change(&mut self, change: impl FnOnce(&mut LoadSearch)) -> Result<(), ResultsError> {
-        change(&mut self.search);
-        document::replace(&self.dir.path.join(FIND_FILE), &self.search.to_json())
+        self.0.change(change)
     }
 
     /// Removes the directory of a search that has no runs, because its first one was refused.
@@ -306,9 +252,7 @@ impl FindWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses, or if something else lies in it.
     pub fn withdraw(self) -> Result<(), ResultsError> {
-        let file = self.dir.path.join(FIND_FILE);
-        std::fs::remove_file(&file).map_err(ResultsError::io("remove", &file))?;
-        std::fs::remove_dir(&self.dir.path).map_err(ResultsError::io("remove", &self.dir.path))
+        self.0.withdraw()
     }
 }
 

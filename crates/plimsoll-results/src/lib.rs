@@ -31,6 +31,7 @@ pub use curve::{
     LoadCurve, StopRules, curve_schema,
 };
 pub use dir::{RunDir, RunWriter};
+pub use document::{Directory, Document};
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;
 pub use find::{FIND_FILE, FIND_SCHEMA, FindDir, FindWriter, LoadSearch, SearchRun, find_schema};
@@ -61,6 +62,5 @@ pub const INTERVALS_FILE: &str = "intervals.csv";
 /// The JSON schema of `run.json`, pretty-printed.
 #[must_use]
 pub fn run_schema() -> String {
-    let schema = schemars::schema_for!(Run);
-    serde_json::to_string_pretty(schema.as_value()).expect("a JSON value always prints") + "\n"
+    document::schema::<Run>()
 }

@@ -1,13 +1,11 @@
 //! Repeated runs as one result: a directory with `repeats.json` and a results directory a run.
 
-use crate::dir::{name_of, publish};
-use crate::document;
-use crate::hidden::Hidden;
+use crate::document::{Directory, Document, Writer};
 use crate::{ClockKind, ResultsError, Run, RunDir, RunWriter};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::time::SystemTime;
 
 /// Version of `repeats.json`; raised when a field changes meaning or goes.
@@ -29,45 +27,16 @@ pub struct Repeats {
     pub runs: Vec<String>,
 }
 
-/// A directory of repeated runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RepeatsDir {
-    path: PathBuf,
+impl Document for Repeats {
+    const FILE: &str = REPEATS_FILE;
+    const SCHEMA: u32 = REPEATS_SCHEMA;
+    const WHAT: &str = "repeated runs";
 }
 
-impl RepeatsDir {
-    /// A directory of repeated runs, which need not be whole: reading says what is wrong with it.
-    #[must_use]
-    pub fn at(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-        }
-    }
+/// A directory of repeated runs.
+pub type RepeatsDir = Directory<Repeats>;
 
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether there are repeated runs in it.
-    #[must_use]
-    pub fn exists(&self) -> bool {
-        self.path.join(REPEATS_FILE).is_file()
-    }
-
-    /// Reads `repeats.json`.
-    ///
-    /// # Errors
-    /// As [`RunDir::read`].
-    pub fn read(&self) -> Result<Repeats, ResultsError> {
-        document::read(
-            &self.path.join(REPEATS_FILE),
-            REPEATS_SCHEMA,
-            "repeated runs",
-        )
-    }
-
+impl Directory<Repeats> {
     /// The results of each run, in their order. A name that leads out of the directory is left
     /// out: no program of ours wrote it.
     ///
@@ -83,16 +52,13 @@ impl RepeatsDir {
         };
         let names = self.read()?.runs;
         let dirs = names.iter().filter(within);
-        Ok(dirs.map(|n| RunDir::at(&self.path.join(n))).collect())
+        Ok(dirs.map(|n| self.listed(n)).collect())
     }
 }
 
 /// A directory of repeated runs that is being written; `repeats.json` is replaced as a whole after
 /// every run, so that a process that is killed leaves what it had measured.
-pub struct RepeatsWriter {
-    dir: RepeatsDir,
-    repeats: Repeats,
-}
+pub struct RepeatsWriter(Writer<Repeats>);
 
 impl RepeatsWriter {
     /// Makes a directory below `root`, which is made if it is missing.
@@ -105,28 +71,20 @@ impl RepeatsWriter {
         asked: u32,
         started: SystemTime,
     ) -> Result<Self, ResultsError> {
-        std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
         let repeats = Repeats {
             schema: REPEATS_SCHEMA,
             workload: workload.to_owned(),
             asked,
             runs: vec![],
         };
-        let hidden = Hidden::create(root)?;
-        document::write_new(&hidden.path().join(REPEATS_FILE), &json(&repeats))?;
-        let name = name_of(&format!("{workload}-repeats"), started);
-        let path = publish(hidden.path(), root, &name)?;
-        hidden.published(&path);
-        Ok(Self {
-            dir: RepeatsDir { path },
-            repeats,
-        })
+        let name = format!("{workload}-repeats");
+        Ok(Self(Writer::create(root, repeats, &name, started)?))
     }
 
     /// The directory.
     #[must_use]
     pub fn dir(&self) -> &RepeatsDir {
-        &self.dir
+        self.0.dir()
     }
 
     /// A writer of the results of the next run.
@@ -139,8 +97,8 @@ impl RepeatsWriter {
         started: SystemTime,
         clock: ClockKind,
     ) -> Result<RunWriter, ResultsError> {
-        let name = format!("run-{:02}", self.repeats.runs.len() + 1);
-        RunWriter::create_as(&name, &self.dir.path, plan, started, clock)
+        let name = format!("run-{:02}", self.0.document().runs.len() + 1);
+        RunWriter::create_as(&name, self.dir().path(), plan, started, clock)
     }
 
     /// Lists a run that ended.
@@ -149,23 +107,17 @@ impl RepeatsWriter {
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
     pub fn add(&mut self, run: &RunDir) -> Result<(), ResultsError> {
         let name = run.path().file_name().unwrap_or_default();
-        self.repeats.runs.push(name.to_string_lossy().into_owned());
-        document::replace(&self.dir.path.join(REPEATS_FILE), &json(&self.repeats))
+        let name = name.to_string_lossy().into_owned();
+        self.0.change(|repeats| repeats.runs.push(name))
     }
 
     /// Removes the directory if no run is in it, for instance because the first was refused.
     pub fn discard_if_empty(self) {
-        if self.repeats.runs.is_empty() {
-            let _ = std::fs::remove_file(self.dir.path.join(REPEATS_FILE));
+        if self.0.document().runs.is_empty() {
             // A run that could not be listed stays, and with it the directory.
-            let _ = std::fs::remove_dir(&self.dir.path);
+            let _ = self.0.withdraw();
         }
     }
-}
-
-fn json(repeats: &Repeats) -> String {
-    // Every field has a JSON form; only a map with keys that are no text could fail.
-    serde_json::to_string_pretty(repeats).expect("repeated runs always have a JSON form") + "\n"
 }
 
 /// Reads the runs of a results directory, be it of one run or of repeated ones.
@@ -195,7 +147,7 @@ mod tests {
         writer.add(&RunDir::at(Path::new("/x/run-02"))).unwrap();
         let read = dir.read().unwrap();
         assert_eq!((read.asked, read.runs.len()), (3, 2));
-        let foreign = json(&Repeats {
+        let foreign = crate::document::json(&Repeats {
             runs: vec!["../other".into(), "/etc".into(), "run-01".into()],
             ..read
         });

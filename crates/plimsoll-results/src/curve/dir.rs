@@ -1,54 +1,20 @@
 //! The curve directory.
 
-use super::{CURVE_FILE, CURVE_SCHEMA, CurvePoint, LoadCurve};
-use crate::dir::{MadeRoot, name_of, publish};
-use crate::document;
-use crate::hidden::{Hidden, lock};
+use super::{CurvePoint, LoadCurve};
+use crate::document::{Directory, Writer};
 use crate::{ClockKind, ResultsError, RunDir, RunWriter, Verdict};
 use plimsoll_plan::Plan;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 /// A curve directory: `curve.json`, and the results directories of its points.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CurveDir {
-    path: PathBuf,
-}
+pub type CurveDir = Directory<LoadCurve>;
 
-impl CurveDir {
-    /// A curve directory, which need not be whole: reading says what is wrong with it.
-    #[must_use]
-    pub fn at(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-        }
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether there is a curve in it.
-    #[must_use]
-    pub fn exists(&self) -> bool {
-        self.path.join(CURVE_FILE).is_file()
-    }
-
-    /// Reads `curve.json`.
-    ///
-    /// # Errors
-    /// As [`RunDir::read`].
-    pub fn read(&self) -> Result<LoadCurve, ResultsError> {
-        document::read(&self.path.join(CURVE_FILE), CURVE_SCHEMA, "curve")
-    }
-
+impl Directory<LoadCurve> {
     /// The results of a point's run.
     #[must_use]
     pub fn run(&self, point: &CurvePoint) -> RunDir {
-        RunDir::at(&self.path.join(&point.run))
+        self.listed(&point.run)
     }
 }
 
@@ -56,14 +22,7 @@ impl CurveDir {
 ///
 /// `curve.json` is replaced as a whole after every point, so that a process that is killed leaves
 /// what it had measured. The directory belongs to one writer at a time.
-pub struct CurveWriter {
-    dir: CurveDir,
-    curve: LoadCurve,
-    /// Holds the lock, which the system lifts when the process ends, however it does.
-    _lock: File,
-    /// Goes again if the curve is withdrawn.
-    _made_root: Option<MadeRoot>,
-}
+pub struct CurveWriter(Writer<LoadCurve>);
 
 impl CurveWriter {
     /// Makes a curve directory below `root`, which is made if it is missing, and writes `curve`,
@@ -76,19 +35,8 @@ impl CurveWriter {
         curve: LoadCurve,
         started: SystemTime,
     ) -> Result<Self, ResultsError> {
-        let made_root = MadeRoot::make(root)?;
-        let hidden = Hidden::create(root)?;
-        document::write_new(&hidden.path().join(CURVE_FILE), &curve.to_json())?;
-        let name = name_of(&format!("{}-curve", curve.workload), started);
-        let path = publish(hidden.path(), root, &name)?;
-        hidden.published(&path);
-        let lock = lock(&path)?;
-        Ok(Self {
-            dir: CurveDir { path },
-            curve,
-            _lock: lock,
-            _made_root: made_root,
-        })
+        let name = format!("{}-curve", curve.workload);
+        Ok(Self(Writer::create(root, curve, &name, started)?))
     }
 
     /// Goes on with the curve in a directory. A point whose run was written although the process
@@ -97,31 +45,21 @@ impl CurveWriter {
     /// # Errors
     /// As [`CurveDir::read`]; [`ResultsError::InUse`] if another process writes to the directory.
     pub fn resume(path: &Path) -> Result<Self, ResultsError> {
-        let dir = CurveDir::at(path);
-        // Before the lock, so that nothing is put into a directory that is no curve's.
-        dir.read()?;
-        let lock = lock(path)?;
-        let curve = dir.read()?;
-        let mut writer = Self {
-            dir,
-            curve,
-            _lock: lock,
-            _made_root: None,
-        };
+        let mut writer = Self(Writer::resume(path)?);
         writer.adopt()?;
         Ok(writer)
     }
 
     /// Lists runs that are there and not listed.
     fn adopt(&mut self) -> Result<(), ResultsError> {
-        while let Some(load) = self.curve.missing().first().copied() {
+        while let Some(load) = self.curve().missing().first().copied() {
             let name = self.name_of(load);
-            let Ok(run) = RunDir::at(&self.dir.path.join(&name)).read() else {
+            let Ok(run) = self.dir().listed(&name).read() else {
                 break;
             };
             let is_it = run.plan.metric.as_ref().is_some_and(|m| m.load == load)
-                && run.plan.seed == self.curve.seed
-                && run.plan.filesets == self.curve.plan.filesets;
+                && run.plan.seed == self.curve().seed
+                && run.plan.filesets == self.curve().plan.filesets;
             let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
             if !(is_it && ended) {
                 break;
@@ -134,18 +72,18 @@ impl CurveWriter {
     /// The directory.
     #[must_use]
     pub fn dir(&self) -> &CurveDir {
-        &self.dir
+        self.0.dir()
     }
 
     /// The curve as it was last written.
     #[must_use]
     pub fn curve(&self) -> &LoadCurve {
-        &self.curve
+        self.0.document()
     }
 
     /// Name of the directory of the point with this load.
     fn name_of(&self, load: u64) -> String {
-        let at = self.curve.loads.iter().position(|l| *l == load);
+        let at = self.curve().loads.iter().position(|l| *l == load);
         format!("point-{:02}-load-{load}", at.map_or(0, |i| i + 1))
     }
 
@@ -161,7 +99,7 @@ impl CurveWriter {
         clock: ClockKind,
     ) -> Result<RunWriter, ResultsError> {
         let name = self.name_of(load);
-        RunWriter::create_as(&name, &self.dir.path, plan, started, clock)
+        RunWriter::create_as(&name, self.dir().path(), plan, started, clock)
     }
 
     /// Takes a curve without points away, with its directory: what it was to measure was refused.
@@ -169,10 +107,7 @@ impl CurveWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
     pub fn withdraw(self) -> Result<(), ResultsError> {
-        let dir = self.dir.path();
-        let file = dir.join(CURVE_FILE);
-        std::fs::remove_file(&file).map_err(ResultsError::io("remove", &file))?;
-        std::fs::remove_dir(dir).map_err(ResultsError::io("remove", dir))
+        self.0.withdraw()
     }
 
     /// Adds a point and writes the curve.
@@ -188,8 +123,9 @@ impl CurveWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
     pub fn change(&mut self, change: impl FnOnce(&mut LoadCurve)) -> Result<(), ResultsError> {
-        change(&mut self.curve);
-        self.curve.compute();
-        document::replace(&self.dir.path.join(CURVE_FILE), &self.curve.to_json())
+        self.0.change(|curve| {
+            change(curve);
+            curve.compute();
+        })
     }
 }

@@ -7,6 +7,7 @@ pub use dir::{CurveDir, CurveWriter};
 pub use plimsoll_points::StopRules;
 pub use point::{CriterionResult, CurvePoint};
 
+use crate::document::{self, Document};
 use crate::{ClockKind, Environment, Program, Reason, Target, Verdict};
 use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict, Rule, UslFit};
 use plimsoll_plan::{Criteria, Note, Plan};
@@ -171,14 +172,18 @@ impl LoadCurve {
     /// The curve as `curve.json` holds it: pretty-printed, with a newline at the end.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Every field has a JSON form; only a map with keys that are no text could fail.
-        serde_json::to_string_pretty(self).expect("a curve always has a JSON form") + "\n"
+        document::json(self)
     }
+}
+
+impl Document for LoadCurve {
+    const FILE: &str = CURVE_FILE;
+    const SCHEMA: u32 = CURVE_SCHEMA;
+    const WHAT: &str = "curve";
 }
 
 /// The JSON schema of `curve.json`, pretty-printed.
 #[must_use]
 pub fn curve_schema() -> String {
-    let schema = schemars::schema_for!(LoadCurve);
-    serde_json::to_string_pretty(schema.as_value()).expect("a JSON value always prints") + "\n"
+    document::schema::<LoadCurve>()
 }
