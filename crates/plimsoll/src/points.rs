@@ -7,6 +7,7 @@ use crate::convert::{self, Circumstances};
 use crate::exit::{Exit, Stopped};
 use crate::monitor::{Monitor, Phase, Watched};
 use crate::screen::Screen;
+use crate::signals;
 use crate::{commands::run, workload};
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan, counted};
@@ -135,6 +136,65 @@ impl Manner {
             (false, Format::Json) => console::err(&format!("{line}\n")),
         }
     }
+}
+
+/// Loads that are ready to be measured: nothing is left to be refused but the place of the results.
+pub struct Ready<W> {
+    ground: Ground,
+    open: Box<dyn FnOnce() -> Result<W, ResultsError>>,
+}
+
+impl<W> Ready<W> {
+    /// `open` makes the place of the results, or goes on in it.
+    pub fn new(ground: Ground, open: impl FnOnce() -> Result<W, ResultsError> + 'static) -> Self {
+        Self {
+            ground,
+            open: Box::new(open),
+        }
+    }
+}
+
+/// Measures loads with all processes: rank 0 begins and leads, the others follow.
+///
+/// # Errors
+/// What `begin` or `lead` refuse; if the results have no place, or Ctrl-C cannot be caught.
+pub fn together<W>(
+    processes: Option<u32>,
+    manner: Manner,
+    begin: impl FnOnce(&Company) -> Result<Ready<W>, Stopped>,
+    lead: impl FnOnce(&mut Points<'_>, W) -> Result<Exit, Stopped>,
+) -> Result<Exit, Stopped> {
+    let company = Company::join(processes)?;
+    let mut open = None;
+    let ground = company.share(|| {
+        let ready = begin(&company)?;
+        open = Some(ready.open);
+        Ok(ready.ground)
+    })?;
+    let stop = Stop::default();
+    signals::stop_on_interrupt(&stop, company.leads())
+        .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    let mut points = Points {
+        company: &company,
+        ground: &ground,
+        stop: &stop,
+        manner,
+        monitor: None,
+        used: false,
+    };
+    let Some(open) = open else {
+        return points.follow();
+    };
+    // The other ranks wait for a load from here on, or to hear that there is none.
+    let measured = open()
+        .map_err(|e| {
+            Stopped::usage(format!(
+                "{e}; --results chooses another place for the results"
+            ))
+        })
+        .and_then(|writer| lead(&mut points, writer));
+    points.end();
+    measured
 }
 
 /// Measures loads, one after the other. Every rank has one; rank 0 chooses the loads.

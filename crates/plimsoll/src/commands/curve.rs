@@ -3,13 +3,10 @@
 mod begin;
 
 use crate::cli::{CurveArgs, Format};
-use crate::company::Company;
 use crate::console;
 use crate::exit::{Exit, Stopped};
 use crate::monitor::Monitor;
-use crate::points::{Ground, Manner, Points};
-use crate::signals;
-use plimsoll_engine::Stop;
+use crate::points::{self, Ground, Manner, Points};
 use plimsoll_plan::Note;
 use plimsoll_points::CurveEnd;
 use plimsoll_report::terminal;
@@ -20,42 +17,21 @@ use std::path::Path;
 
 /// Measures the points, writes the results and prints the report.
 pub fn run(args: &CurveArgs) -> Result<Exit, Stopped> {
-    let company = Company::join(args.ranks.processes)?;
     let manner = Manner {
         format: args.format,
         quiet: args.quiet,
         per_rank: args.ranks.per_rank,
     };
-    let mut ready = None;
-    let ground = company.share(|| {
-        let begun = begin::ready(args, &company)?;
-        let ground = begun.ground.clone();
-        ready = Some(begun);
-        Ok(ground)
-    })?;
-    let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, company.leads())
-        .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
-    let mut points = Points {
-        company: &company,
-        ground: &ground,
-        stop: &stop,
+    points::together(
+        args.ranks.processes,
         manner,
-        monitor: None,
-        used: false,
-    };
-    let Some(ready) = ready else {
-        return points.follow();
-    };
-    // The other ranks wait for a load from here on, or to hear that there is none.
-    let measured = lead(&mut points, ready);
-    points.end();
-    measured
+        |company| begin::ready(args, company),
+        lead,
+    )
 }
 
 /// What rank 0 does.
-fn lead(points: &mut Points<'_>, ready: begin::Ready) -> Result<Exit, Stopped> {
-    let mut writer = ready.open()?;
+fn lead(points: &mut Points<'_>, mut writer: CurveWriter) -> Result<Exit, Stopped> {
     if let Some(program) = &writer.curve().monitor {
         let workload = &writer.curve().workload;
         let monitor = Monitor::new(program, workload, points.stop);

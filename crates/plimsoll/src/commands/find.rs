@@ -3,12 +3,9 @@
 mod begin;
 
 use crate::cli::{FindArgs, Format};
-use crate::company::Company;
 use crate::console;
 use crate::exit::{Exit, Stopped};
-use crate::points::{Manner, Points};
-use crate::signals;
-use plimsoll_engine::Stop;
+use crate::points::{self, Manner, Points};
 use plimsoll_plan::Note;
 use plimsoll_points::{Ended, Purpose, Step};
 use plimsoll_report::terminal;
@@ -17,37 +14,17 @@ use std::path::Path;
 
 /// Looks for the load line, writes every run and prints what was found.
 pub fn run(args: &FindArgs) -> Result<Exit, Stopped> {
-    let company = Company::join(args.ranks.processes)?;
     let manner = Manner {
         format: args.format,
         quiet: args.quiet,
         per_rank: args.ranks.per_rank,
     };
-    let mut ready = None;
-    let ground = company.share(|| {
-        let begun = begin::ready(args, company.size())?;
-        let ground = begun.ground.clone();
-        ready = Some(begun);
-        Ok(ground)
-    })?;
-    let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, company.leads())
-        .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
-    let mut points = Points {
-        company: &company,
-        ground: &ground,
-        stop: &stop,
+    points::together(
+        args.ranks.processes,
         manner,
-        monitor: None,
-        used: false,
-    };
-    let Some(ready) = ready else {
-        return points.follow();
-    };
-    // The other ranks wait for a load from here on, or to hear that there is none.
-    let found = lead(&mut points, ready);
-    points.end();
-    found
+        |company| begin::ready(args, company.size()),
+        lead,
+    )
 }
 
 /// Why the search ended before it was through.
@@ -63,8 +40,7 @@ enum Broken {
 }
 
 /// What rank 0 does.
-fn lead(points: &mut Points<'_>, ready: begin::Ready) -> Result<Exit, Stopped> {
-    let mut writer = ready.open()?;
+fn lead(points: &mut Points<'_>, mut writer: FindWriter) -> Result<Exit, Stopped> {
     let ranks = points.company.size();
     let headline = begin::headline(writer.search(), points.ground, ranks);
     points.manner.say(&headline);

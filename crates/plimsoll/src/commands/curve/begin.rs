@@ -5,7 +5,7 @@ use crate::commands::run;
 use crate::company::Company;
 use crate::exit::Stopped;
 use crate::monitor::Monitor;
-use crate::points::{self, Ground, files_of};
+use crate::points::{self, Ground, Ready, files_of};
 use crate::workload;
 use plimsoll_engine::Settings;
 use plimsoll_plan::{Bytes, Plan, counted, show_duration};
@@ -16,51 +16,15 @@ use plimsoll_results::{
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A curve before its first point, or before the next.
-pub(super) struct Ready {
-    pub(super) ground: Ground,
-    place: Place,
-}
-
-/// Where the results go.
-enum Place {
-    /// To a new directory below this one.
-    New {
-        root: PathBuf,
-        curve: Box<LoadCurve>,
-        started: SystemTime,
-    },
-    /// To this one, which was begun before.
-    Resumed(Box<CurveWriter>),
-}
-
-impl Ready {
-    /// The results, with nothing measured yet or what was measured before.
-    pub(super) fn open(self) -> Result<CurveWriter, Stopped> {
-        match self.place {
-            Place::Resumed(writer) => Ok(*writer),
-            Place::New {
-                root,
-                curve,
-                started,
-            } => CurveWriter::create(&root, *curve, started).map_err(|e| {
-                Stopped::usage(format!(
-                    "{e}; --results chooses another place for the results"
-                ))
-            }),
-        }
-    }
-}
-
 /// Reads what is asked for; rank 0 calls this.
-pub(super) fn ready(args: &CurveArgs, company: &Company) -> Result<Ready, Stopped> {
+pub(super) fn ready(args: &CurveArgs, company: &Company) -> Result<Ready<CurveWriter>, Stopped> {
     match &args.resume {
         Some(dir) => resumed(dir, company),
         None => new(args, company),
     }
 }
 
-fn new(args: &CurveArgs, company: &Company) -> Result<Ready, Stopped> {
+fn new(args: &CurveArgs, company: &Company) -> Result<Ready<CurveWriter>, Stopped> {
     let loads = loads(args)?;
     let name = args.workload.as_deref().unwrap_or_default();
     let ground = Ground::new(name, &args.how, &args.criteria, loads.greatest())?;
@@ -75,14 +39,10 @@ fn new(args: &CurveArgs, company: &Company) -> Result<Ready, Stopped> {
     let target = ground.check(&args.results)?;
     let started = SystemTime::now();
     let curve = curve(args, &ground, &loads, target, company.size(), started);
-    Ok(Ready {
-        place: Place::New {
-            root: args.results.clone(),
-            curve: Box::new(curve),
-            started,
-        },
-        ground,
-    })
+    let root = args.results.clone();
+    Ok(Ready::new(ground, move || {
+        CurveWriter::create(&root, curve, started)
+    }))
 }
 
 fn loads(args: &CurveArgs) -> Result<Loads, Stopped> {
@@ -169,7 +129,7 @@ fn environment(plan: &Plan, settings: &Settings) -> Environment {
 }
 
 /// A curve that goes on.
-fn resumed(dir: &Path, company: &Company) -> Result<Ready, Stopped> {
+fn resumed(dir: &Path, company: &Company) -> Result<Ready<CurveWriter>, Stopped> {
     let writer = CurveWriter::resume(dir).map_err(Stopped::usage)?;
     let curve = writer.curve();
     if !curve.state.can_resume() {
@@ -186,10 +146,7 @@ fn resumed(dir: &Path, company: &Company) -> Result<Ready, Stopped> {
         lanes: curve.lanes,
         interval: Duration::try_from_secs_f64(curve.interval_s).unwrap_or(Duration::from_secs(1)),
     };
-    Ok(Ready {
-        ground,
-        place: Place::Resumed(Box::new(writer)),
-    })
+    Ok(Ready::new(ground, move || Ok(writer)))
 }
 
 /// The first line: what is measured, and about how long that takes.

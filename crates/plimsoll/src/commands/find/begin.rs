@@ -3,54 +3,18 @@
 use crate::cli::FindArgs;
 use crate::commands::run;
 use crate::exit::Stopped;
-use crate::points::{self, Ground, files_of};
+use crate::points::{self, Ground, Ready, files_of};
 use plimsoll_plan::show_duration;
 use plimsoll_points::{Ended, LoadLine, Search};
 use plimsoll_results::{ClockKind, FIND_SCHEMA, FindWriter, LoadSearch, Program, Target};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// Without `--start`, a search begins at this part of the greatest load.
 const PART_OF_MAX: u64 = 8;
 
-/// A search before its first run, or before the next.
-pub(super) struct Ready {
-    pub(super) ground: Ground,
-    place: Place,
-}
-
-/// Where the results go.
-enum Place {
-    /// To a new directory below this one.
-    New {
-        root: PathBuf,
-        search: Box<LoadSearch>,
-        started: SystemTime,
-    },
-    /// To this one, which was begun before.
-    Resumed(Box<FindWriter>),
-}
-
-impl Ready {
-    /// The results, with nothing measured yet or what was measured before.
-    pub(super) fn open(self) -> Result<FindWriter, Stopped> {
-        match self.place {
-            Place::Resumed(writer) => Ok(*writer),
-            Place::New {
-                root,
-                search,
-                started,
-            } => FindWriter::create(&root, *search, started).map_err(|e| {
-                Stopped::usage(format!(
-                    "{e}; --results chooses another place for the results"
-                ))
-            }),
-        }
-    }
-}
-
 /// Reads what is asked for; rank 0 calls this.
-pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<Ready, Stopped> {
+pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<Ready<FindWriter>, Stopped> {
     if let Some(dir) = &args.resume {
         return resumed(dir, ranks);
     }
@@ -61,18 +25,15 @@ pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<Ready, Stopped> {
     let ground = Ground::new(name, &args.how, &args.criteria, max)?;
     let target = ground.check(&args.results)?;
     let started = SystemTime::now();
-    Ok(Ready {
-        place: Place::New {
-            search: Box::new(begun(&ground, rules, target, ranks, started)),
-            root: args.results.clone(),
-            started,
-        },
-        ground,
-    })
+    let search = begun(&ground, rules, target, ranks, started);
+    let root = args.results.clone();
+    Ok(Ready::new(ground, move || {
+        FindWriter::create(&root, search, started)
+    }))
 }
 
 /// A search that goes on.
-fn resumed(dir: &Path, ranks: u32) -> Result<Ready, Stopped> {
+fn resumed(dir: &Path, ranks: u32) -> Result<Ready<FindWriter>, Stopped> {
     let writer = FindWriter::resume(dir).map_err(Stopped::usage)?;
     let search = writer.search();
     if !search.can_resume() {
@@ -89,10 +50,7 @@ fn resumed(dir: &Path, ranks: u32) -> Result<Ready, Stopped> {
         lanes: search.lanes,
         interval: Duration::try_from_secs_f64(search.interval_s).unwrap_or(Duration::from_secs(1)),
     };
-    Ok(Ready {
-        ground,
-        place: Place::Resumed(Box::new(writer)),
-    })
+    Ok(Ready::new(ground, move || Ok(writer)))
 }
 
 /// How the loads are chosen.
