@@ -1,0 +1,190 @@
+//! Curves that come to an end before their last point, and go on.
+
+use super::*;
+
+#[test]
+fn a_curve_that_was_killed_goes_on() {
+    let bench = Bench::on_tmpfs();
+    let mut command = quick_curve(&bench, &["--load=1,2,3"]);
+    let script = monitor(&bench, "[ \"$2 $3\" != '2 RUN' ] || kill -KILL $PPID");
+    command.arg("--allow-system").arg("--monitor").arg(&script);
+    let ended = Ended::of(command);
+    assert_eq!(ended.code, None, "{}", ended.stderr);
+    let dir = directory(&bench);
+    let killed = dir.read().unwrap();
+    assert_eq!(
+        (killed.state, loads(&killed)),
+        (CurveState::Unfinished, vec![1])
+    );
+    assert!(bench.work().join(MARKER).exists());
+    // The second point is measured anew, on the files that are there.
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    let whole = parsed(&resume(&bench, &dir));
+    assert_eq!(loads(&whole), [1, 2, 3]);
+    assert_eq!(whole.points[0], killed.points[0]);
+    let second = dir.run(&whole.points[1]).read().unwrap();
+    assert!(
+        second.populated.iter().all(|p| p.reused),
+        "{:?}",
+        second.populated
+    );
+    let names = [
+        "curve.json",
+        "point-01-load-1",
+        "point-02-load-2",
+        "point-03-load-3",
+    ];
+    assert_eq!(entries(&dir), names);
+    assert!(!bench.work().exists());
+    // It has come to its end.
+    let refused = resume(&bench, &dir).refusal();
+    assert!(refused.contains("has come to its end"), "{refused}");
+    assert_eq!(dir.read().unwrap(), whole);
+}
+
+#[test]
+fn a_curve_goes_on_from_another_directory() {
+    let bench = Bench::on_tmpfs();
+    let args = [
+        "--dir=work",
+        "--time=200ms",
+        "--warmup=0s",
+        "--load=1,2",
+        "--allow-system",
+    ];
+    let script = monitor(&bench, "[ \"$2 $3\" != '2 INIT' ] || kill -INT $PPID");
+    let mut command = curve(&bench, &args);
+    command.args(TO_THE_END).arg("--monitor=monitor.sh");
+    Ended::of(command).expect_code(130);
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    assert!(bench.work().join(MARKER).exists());
+    let elsewhere = bench.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut command = bench.plimsoll(["curve", "--format=json", "--resume"]);
+    command
+        .arg(directory(&bench).path())
+        .current_dir(&elsewhere);
+    assert_eq!(loads(&parsed(&Ended::of(command))), [1, 2]);
+    assert_eq!(std::fs::read_dir(elsewhere).unwrap().count(), 0);
+    assert!(!bench.work().exists());
+}
+
+#[test]
+fn a_curve_that_was_killed_while_files_were_made_goes_on() {
+    let bench = Bench::on_tmpfs();
+    let more = "--set=looker.files.count=20000";
+    let going = started(quick_curve(&bench, &["--load=1", more]), "making");
+    while tree(&bench.work()).0.len() < 100 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    crate::common::signal(going.child.id() as i32, rustix::process::Signal::KILL);
+    assert_eq!(going.end().code, None);
+    let there = tree(&bench.work()).0.len() as u64;
+    assert!(there < 200 * FILES, "it had come to its end");
+    let dir = directory(&bench);
+    assert_eq!(loads(&dir.read().unwrap()), [0; 0]);
+    // What was left half made is there, and whole, at the first point.
+    let whole = parsed(&resume(&bench, &dir));
+    assert_eq!(loads(&whole), [1]);
+    let run = dir.run(&whole.points[0]).read().unwrap();
+    assert_eq!(
+        (run.summary.errors, run.populated[0].files),
+        (0, 200 * FILES)
+    );
+    assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+}
+
+#[test]
+fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
+    let bench = Bench::on_tmpfs();
+    // Somebody takes the directory over between two points.
+    let work = bench.work();
+    let script = monitor(
+        &bench,
+        &format!(
+            "[ \"$2 $3\" != '1 END' ] || {{ rm {0}/.plimsoll; echo mine > {0}/thesis.tex; }}",
+            work.display()
+        ),
+    );
+    let mut command = quick_curve(&bench, &["--load=1,2", "--allow-system", "--monitor"]);
+    command.arg(&script);
+    let ended = Ended::of(command).expect_code(1);
+    let curve = parsed(&ended);
+    assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![1]));
+    let stopped = curve.stopped.unwrap();
+    assert_eq!(stopped.code, "refused");
+    assert!(
+        stopped.text.contains("was not made by Plimsoll"),
+        "{stopped:?}"
+    );
+    let thesis = std::fs::read_to_string(work.join("thesis.tex")).unwrap();
+    assert_eq!(thesis, "mine\n");
+    assert_eq!(tree(&work).0.len() as u64, FILES + 1);
+}
+
+#[test]
+fn an_interrupted_curve_goes_on() {
+    let bench = Bench::on_tmpfs();
+    let command = {
+        let mut command = curve(&bench, &["--time=1h", "--warmup=0s", "--load=1,2"]);
+        command.arg("--dir").arg(bench.work());
+        command
+    };
+    let going = started(command, "measuring");
+    going.interrupt();
+    let ended = going.end().expect_code(130);
+    let interrupted = parsed(&ended);
+    assert_eq!(
+        (interrupted.state, loads(&interrupted)),
+        (CurveState::Interrupted, vec![])
+    );
+    let dir = directory(&bench);
+    assert_eq!(dir.read().unwrap(), interrupted);
+    assert_eq!(entries(&dir), ["curve.json", "point-01-load-1-interrupted"]);
+    let run = plimsoll_results::RunDir::at(&dir.path().join("point-01-load-1-interrupted"));
+    assert_eq!(run.read().unwrap().validity.verdict, Verdict::Interrupted);
+    // Its files wait for it to go on.
+    assert_eq!(tree(&bench.work()).0.len() as u64, FILES);
+    let mut command = bench.plimsoll(["curve", "--resume"]);
+    command.arg(dir.path());
+    let again = started(command, "measuring");
+    again.interrupt();
+    again.end().expect_code(130);
+    assert_eq!(entries(&dir).len(), 3);
+    Ended::of(bench.plimsoll([std::ffi::OsStr::new("clean"), bench.work().as_os_str()]))
+        .expect_code(0);
+    assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
+}
+
+#[test]
+fn an_interrupt_between_points_ends_the_curve_there() {
+    let bench = Bench::on_tmpfs();
+    let script = monitor(&bench, "[ \"$2 $3\" != '2 INIT' ] || kill -INT $PPID");
+    // In a temporary directory, which is removed whatever happens.
+    let args = [
+        "--load=1,2,3",
+        "--time=200ms",
+        "--warmup=0s",
+        "--allow-system",
+    ];
+    let mut command = curve(&bench, &args);
+    command.args(TO_THE_END).arg("--monitor").arg(&script);
+    let ended = Ended::of(command).expect_code(130);
+    let curve = parsed(&ended);
+    assert_eq!(
+        (curve.state, loads(&curve)),
+        (CurveState::Interrupted, vec![1])
+    );
+    assert_eq!(
+        bench.left_but(&["results", "users.toml", "monitor.sh"]),
+        [""; 0]
+    );
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    let whole = parsed(&resume(&bench, &directory(&bench)));
+    assert_eq!(loads(&whole), [1, 2, 3]);
+    assert_eq!(whole.points[0], curve.points[0]);
+    assert_eq!(
+        bench.left_but(&["results", "users.toml", "monitor.sh"]),
+        [""; 0]
+    );
+}
