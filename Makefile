@@ -7,8 +7,10 @@ CARGO_DENY_VERSION := 0.20.2
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # What tests and benchmarks need of Debian: fio to compare with, two MPI libraries, what building with
-# them takes, and a browser with letters to look at pages with.
-PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core
+# them takes, a browser with letters to look at pages with, and NFS servers: nfs-ganesha, and the Linux
+# kernel's with a kernel that is a process.
+PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
+	nfs-ganesha nfs-ganesha-vfs rpcbind iproute2 user-mode-linux nfs-kernel-server kmod
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL
@@ -31,14 +33,14 @@ MPI_LIBRARIES ?= openmpi mpich
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium and cargo-deny
+setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, NFS servers, cargo-deny
 	@command -v cargo >/dev/null || { echo "Rust is needed first: https://rustup.rs"; exit 1; }
 	@if command -v apt-get >/dev/null; then \
 		missing=$$(for p in $(PACKAGES); do \
 			dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
 		[ -z "$$missing" ] || $(SUDO) sh -ec "$$INSTALL" install $$missing; \
 	else \
-		for c in fio chromium $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
+		for c in fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
 			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \
 		done; \
 	fi

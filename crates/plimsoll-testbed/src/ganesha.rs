@@ -1,0 +1,201 @@
+//! nfs-ganesha, with the file system VFS.
+
+use crate::namespace::{Namespace, PLACE};
+use crate::process::Process;
+use crate::{BedError, MOUNT_PORT, NFS_PORT, program};
+use rustix::process::Signal;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// How nfs-ganesha is to serve.
+#[derive(Debug, Clone)]
+pub struct GaneshaOptions {
+    /// Nothing may be changed on the export.
+    pub read_only: bool,
+    /// Bytes that the export has room for; a quarter of the machine's memory unless given.
+    pub size: Option<u64>,
+    /// Lease of NFSv4, in seconds.
+    pub lease_seconds: u32,
+}
+
+impl Default for GaneshaOptions {
+    fn default() -> Self {
+        Self {
+            read_only: false,
+            size: None,
+            lease_seconds: 30,
+        }
+    }
+}
+
+/// nfs-ganesha: NFSv3, 4.0, 4.1 and 4.2, without delegations.
+pub struct Ganesha {
+    // Before the namespace, so that it ends first.
+    server: Option<Process>,
+    namespace: Namespace,
+}
+
+impl Ganesha {
+    /// Path of the export for NFSv3, and where it lies in the server's namespace.
+    pub const EXPORT: &str = "/mnt/export";
+
+    /// Path of the export for NFSv4.
+    pub const PSEUDO: &str = "/export";
+
+    /// Starts one with an empty export.
+    ///
+    /// # Errors
+    /// What is missing, or what was said of the failure.
+    pub fn start() -> Result<Self, BedError> {
+        Self::with(&GaneshaOptions::default())
+    }
+
+    /// Starts one that serves so.
+    ///
+    /// # Errors
+    /// As [`Ganesha::start`].
+    pub fn with(options: &GaneshaOptions) -> Result<Self, BedError> {
+        program("ganesha.nfsd", "nfs-ganesha")?;
+        let namespace = Namespace::new()?;
+        if let Some(size) = options.size {
+            namespace.sh(&format!(
+                "mount -t tmpfs -o mode=755,size={size} export {}",
+                Self::EXPORT
+            ))?;
+        }
+        let mut this = Self {
+            server: None,
+            namespace,
+        };
+        this.write("ganesha.conf", &configuration(options))?;
+        std::fs::create_dir(this.namespace.seen(PLACE).join("recovery"))
+            .map_err(|e| BedError::failed("a directory for recovery", e))?;
+        this.start_again()?;
+        Ok(this)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), BedError> {
+        let path = self.namespace.seen(PLACE).join(name);
+        std::fs::write(&path, text).map_err(|e| BedError::failed(path.display().to_string(), e))
+    }
+
+    /// Address of the server; NFS is at [`NFS_PORT`], MOUNT at [`MOUNT_PORT`], and the port mapper
+    /// at 111 knows both.
+    pub fn address(&self) -> IpAddr {
+        self.namespace.address()
+    }
+
+    /// URL of the target `nfs3`, which finds the ports by the port mapper; `more` is options, such
+    /// as `nconnect=2&rsize=4k`.
+    pub fn nfs3_url(&self, more: &str) -> String {
+        let mark = if more.is_empty() { "" } else { "?" };
+        format!("nfs3://{}{}{mark}{more}", self.address(), Self::EXPORT)
+    }
+
+    /// The exported directory, as this process sees it.
+    pub fn seen(&self) -> PathBuf {
+        self.namespace.seen(Self::EXPORT)
+    }
+
+    /// What the server has written to its log.
+    pub fn log(&self) -> String {
+        let log = self.namespace.seen(PLACE).join("ganesha.log");
+        std::fs::read_to_string(log).unwrap_or_default()
+    }
+
+    /// Runs a script of the shell where the server runs; returns what it printed.
+    ///
+    /// # Errors
+    /// How it ended, and its standard error.
+    pub fn sh(&self, script: &str) -> Result<String, BedError> {
+        self.namespace.sh(script)
+    }
+
+    /// Kills the server, at once and without an end in order.
+    ///
+    /// # Errors
+    /// If it does not end.
+    pub fn kill(&mut self) -> Result<(), BedError> {
+        self.end(Signal::KILL)
+    }
+
+    /// Stops the server in order.
+    ///
+    /// # Errors
+    /// If it does not end.
+    pub fn stop(&mut self) -> Result<(), BedError> {
+        self.end(Signal::TERM)
+    }
+
+    /// Makes the server stand still: connections stay, and nothing is answered until
+    /// [`Ganesha::go_on`].
+    pub fn pause(&self) {
+        if let Some(server) = &self.server {
+            server.signal(Signal::STOP);
+        }
+    }
+
+    /// Lets a server that stands still go on.
+    pub fn go_on(&self) {
+        if let Some(server) = &self.server {
+            server.signal(Signal::CONT);
+        }
+    }
+
+    fn end(&mut self, signal: Signal) -> Result<(), BedError> {
+        if let Some(server) = self.server.take() {
+            server.end(signal)?;
+        }
+        Ok(())
+    }
+
+    /// Starts a server that was stopped or killed, with the same files.
+    ///
+    /// # Errors
+    /// What its log says.
+    pub fn start_again(&mut self) -> Result<(), BedError> {
+        let path = program("ganesha.nfsd", "nfs-ganesha")?;
+        let mut command = self.namespace.command(&path)?;
+        command
+            .args(["-F", "-f", "/mnt/ganesha.conf", "-L", "/mnt/ganesha.log"])
+            .args(["-p", "/mnt/ganesha.pid"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let server = Process::start(command)?;
+        for port in [MOUNT_PORT, NFS_PORT] {
+            let ended = || {
+                server
+                    .has_ended()
+                    .map(|how| format!("{how}\n{}", self.log()))
+            };
+            self.namespace.wait_for(port, ended)?;
+        }
+        self.server = Some(server);
+        Ok(())
+    }
+}
+
+impl Drop for Ganesha {
+    fn drop(&mut self) {
+        // In order where that goes: a second one, killed or not, is killed by what is dropped next.
+        let _ = self.stop();
+    }
+}
+
+fn configuration(options: &GaneshaOptions) -> String {
+    let access = if options.read_only { "RO" } else { "RW" };
+    format!(
+        "NFS_CORE_PARAM {{ Protocols = 3, 4; NFS_Port = {NFS_PORT}; MNT_Port = {MOUNT_PORT};
+            Enable_NLM = false; Enable_RQUOTA = false; }}
+        NFSv4 {{ Graceless = true; Lease_Lifetime = {lease}; Delegations = true;
+            RecoveryBackend = fs; RecoveryRoot = \"{PLACE}/recovery\"; Minor_Versions = 0, 1, 2; }}
+        EXPORT_DEFAULTS {{ Access_Type = {access}; Squash = No_Root_Squash; SecType = sys;
+            Transports = TCP; Protocols = 3, 4; PrivilegedPort = false; }}
+        EXPORT {{ Export_Id = 1; Path = {export}; Pseudo = {pseudo}; FSAL {{ Name = VFS; }} }}
+        LOG {{ Default_Log_Level = EVENT; }}\n",
+        lease = options.lease_seconds,
+        export = Ganesha::EXPORT,
+        pseudo = Ganesha::PSEUDO,
+    )
+}

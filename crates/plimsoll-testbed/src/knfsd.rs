@@ -1,0 +1,225 @@
+//! The NFS server of the Linux kernel, in a kernel that is a process: User-Mode Linux.
+
+use crate::namespace::{Namespace, PLACE, wait_for};
+use crate::process::Process;
+use crate::{BedError, NFS_PORT, PATIENCE, program};
+use rustix::process::Signal;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// The network device between the namespace and the kernel in it.
+const DEVICE: &str = "tap0";
+
+/// Programs that are needed, and their Debian packages.
+const NEEDED: [(&str, &str); 5] = [
+    ("linux.uml", "user-mode-linux"),
+    ("rpc.nfsd", "nfs-kernel-server"),
+    ("exportfs", "nfs-kernel-server"),
+    ("modprobe", "kmod"),
+    ("ip", "iproute2"),
+];
+
+/// The Linux kernel's server: NFSv3, 4.0, 4.1 and 4.2, with delegations for reading.
+///
+/// Its grace periods end a few seconds after it was started; before that it delegates nothing. Nor
+/// does it delegate, for half a minute, what it has recalled.
+pub struct Knfsd {
+    kernel: Option<Process>,
+    namespace: Namespace,
+    scripts: u32,
+}
+
+impl Knfsd {
+    /// Path of the export for NFSv3, and where it lies in that kernel. Its root is that of NFSv4
+    /// too: `/`.
+    pub const EXPORT: &str = "/mnt/export";
+
+    /// Starts one with an empty export in memory.
+    ///
+    /// # Errors
+    /// What is missing, or what was said of the failure.
+    pub fn start() -> Result<Self, BedError> {
+        for (name, package) in NEEDED {
+            program(name, package)?;
+        }
+        let namespace = Namespace::new()?;
+        namespace.route(DEVICE)?;
+        // The kernel's modules are looked for there, and not every system has the directory.
+        std::fs::create_dir_all("/lib/modules").map_err(|e| BedError::failed("/lib/modules", e))?;
+        let mut this = Self {
+            kernel: None,
+            namespace,
+            scripts: 0,
+        };
+        let (own, other) = this.namespace.inner();
+        let init = this.write("init", &init(own, other))?;
+        std::fs::set_permissions(&init, std::fs::Permissions::from_mode(0o755))
+            .map_err(|e| BedError::failed("a script", e))?;
+        this.boot()?;
+        Ok(this)
+    }
+
+    fn place(&self) -> PathBuf {
+        self.namespace.seen(PLACE)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf, BedError> {
+        let path = self.place().join(name);
+        let written = std::fs::write(&path, text);
+        written.map_err(|e| BedError::failed(path.display().to_string(), e))?;
+        Ok(path)
+    }
+
+    fn boot(&mut self) -> Result<(), BedError> {
+        let (_, gateway) = self.namespace.inner();
+        // A namespace of processes is the only thing that ends all processes of this kernel.
+        let mut command = self.namespace.command(Path::new("unshare"))?;
+        command
+            .args(["--pid", "--fork", "--kill-child=KILL", "linux.uml"])
+            .args([
+                "mem=256M",
+                "root=/dev/root",
+                "rootfstype=hostfs",
+                "rootflags=/",
+                "rw",
+            ])
+            .arg(format!("init={PLACE}/init"))
+            .arg(format!("uml_dir={PLACE}"))
+            .arg(format!("eth0=tuntap,{DEVICE},,{gateway}"))
+            .args(["con=null", "con0=null,fd:1", "quiet"])
+            .env("HOME", PLACE)
+            .stderr(Stdio::null());
+        let log = std::fs::File::create(self.place().join("log"));
+        command.stdout(log.map_err(|e| BedError::failed("a log", e))?);
+        let kernel = Process::start(command)?;
+        let begun = Instant::now();
+        while !self.log().lines().any(|l| l.trim() == "ready") {
+            if let Some(how) = kernel.has_ended() {
+                return Err(BedError::failed(
+                    "User-Mode Linux",
+                    format!("{how}\n{}", self.log()),
+                ));
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(BedError::failed("User-Mode Linux is not ready", self.log()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.kernel = Some(kernel);
+        wait_for(SocketAddr::new(self.address(), NFS_PORT), || None)
+    }
+
+    /// Address of the server; NFS is at [`NFS_PORT`], MOUNT at [`MOUNT_PORT`](crate::MOUNT_PORT),
+    /// and the port mapper at 111 knows both.
+    pub fn address(&self) -> IpAddr {
+        self.namespace.inner().0
+    }
+
+    /// URL of the target `nfs3`; `more` is options, such as `nconnect=2&rsize=4k`.
+    pub fn nfs3_url(&self, more: &str) -> String {
+        let mark = if more.is_empty() { "" } else { "?" };
+        format!("nfs3://{}{}{mark}{more}", self.address(), Self::EXPORT)
+    }
+
+    /// What that kernel has printed.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.place().join("log")).unwrap_or_default()
+    }
+
+    /// Runs a script of the shell in that kernel; returns what it printed, on both streams.
+    ///
+    /// # Errors
+    /// If it ends with another code than 0, or not at all.
+    pub fn sh(&mut self, script: &str) -> Result<String, BedError> {
+        self.scripts += 1;
+        let number = self.scripts;
+        self.write(&format!("script.{number}"), script)?;
+        // Only what has its whole text gets the name that is looked for.
+        let (from, to) = (format!("script.{number}"), format!("do.{number}"));
+        std::fs::rename(self.place().join(from), self.place().join(to))
+            .map_err(|e| BedError::failed("a script", e))?;
+        let begun = Instant::now();
+        let done = self.place().join(format!("done.{number}"));
+        let code = loop {
+            if let Ok(code) = std::fs::read_to_string(&done) {
+                break code;
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(BedError::failed(script, "it does not end"));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let said = self.place().join(format!("said.{number}"));
+        let said = std::fs::read_to_string(said).unwrap_or_default();
+        match code.trim() {
+            "0" => Ok(said),
+            code => Err(BedError::failed(
+                script,
+                format!("exit code {code}, {said}"),
+            )),
+        }
+    }
+
+    /// Ends that kernel in order.
+    ///
+    /// # Errors
+    /// If it does not end.
+    pub fn stop(&mut self) -> Result<(), BedError> {
+        let Some(kernel) = self.kernel.take() else {
+            return Ok(());
+        };
+        self.write("stop", "")?;
+        let begun = Instant::now();
+        while kernel.has_ended().is_none() {
+            if begun.elapsed() > PATIENCE {
+                kernel.end(Signal::KILL)?;
+                return Err(BedError::failed("stopping User-Mode Linux", self.log()));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+}
+
+/// The first process of that kernel. Its root is the machine's own file system, so that file
+/// systems in memory are mounted over whatever is written to.
+fn init(own: IpAddr, other: IpAddr) -> String {
+    format!(
+        r#"#!/bin/bash
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs run /run
+mount -t devtmpfs dev /dev 2>/dev/null
+mount -t tmpfs nfs /var/lib/nfs
+mkdir -p /var/lib/nfs/v4recovery /var/lib/nfs/nfsdcltrack
+touch /var/lib/nfs/etab /var/lib/nfs/rmtab
+ip link set lo up; ip link set eth0 up; ip addr add {own}/30 dev eth0
+ip route add default via {other}
+mount --bind /usr/lib/uml/modules /lib/modules
+modprobe nfsd; mount -t nfsd nfsd /proc/fs/nfsd
+mount -t tmpfs -o size=128m export {export}; chmod 777 {export}
+rpcbind -w; rpc.mountd -p {mount}
+modprobe lockd
+echo 3 > /proc/sys/fs/nfs/nlm_timeout; echo 1 > /proc/sys/fs/nfs/nlm_grace_period
+rpc.nfsd -G 10 -L 10 8; echo Y > /proc/fs/nfsd/v4_end_grace
+exportfs -i -o rw,no_root_squash,insecure,fsid=0,no_subtree_check,sync "*:{export}"
+echo ready
+number=1
+while [ ! -e {PLACE}/stop ]; do
+    if [ -e {PLACE}/do.$number ]; then
+        bash -e {PLACE}/do.$number > {PLACE}/said.$number 2>&1
+        echo $? > {PLACE}/code
+        mv {PLACE}/code {PLACE}/done.$number
+        number=$((number + 1))
+    else
+        sleep 0.05
+    fi
+done
+rpc.nfsd 0; sync; echo o > /proc/sysrq-trigger; sleep 5
+"#,
+        export = Knfsd::EXPORT,
+        mount = crate::MOUNT_PORT,
+    )
+}

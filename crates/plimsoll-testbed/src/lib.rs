@@ -1,0 +1,94 @@
+//! Real NFS servers for tests: nfs-ganesha, and the Linux kernel's under User-Mode Linux.
+//!
+//! Each server lives in a network namespace of its own, with addresses that no other server has:
+//! many tests, also of many processes, have theirs at the same time, all at the usual ports, with
+//! a port mapper beside them. Its files are in memory, in a mount namespace of its own, and are
+//! looked at by [`Ganesha::seen`] or [`Knfsd::sh`].
+//!
+//! A server is stopped when it is dropped, also by a test that panics. When the process of the test
+//! dies, the system kills the server, and with its last process the namespaces go and what is in
+//! them: nothing is left behind.
+//!
+//! It needs root, and the packages that `make setup` installs; what is missing is named
+//! ([`BedError`]).
+
+mod ganesha;
+mod knfsd;
+mod namespace;
+mod process;
+
+pub use ganesha::{Ganesha, GaneshaOptions};
+pub use knfsd::Knfsd;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Port of NFS, of all versions.
+pub const NFS_PORT: u16 = 2049;
+
+/// Port of MOUNT.
+pub const MOUNT_PORT: u16 = 20048;
+
+/// Longest that a server may take to start or to stop. On a busy machine they take ten times as
+/// long as on an idle one, where they take 0.1 s, and with a kernel 5 s.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum BedError {
+    /// A program that is not installed.
+    #[error("`{program}` is missing: run `make setup`, or install the package `{package}`")]
+    Missing {
+        /// The program.
+        program: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+    /// Namespaces are for root.
+    #[error("servers for tests run in network namespaces: run the tests as root")]
+    NotRoot,
+    /// All addresses are taken.
+    #[error("{0} servers run at the same time: there are no more addresses")]
+    Full(usize),
+    /// Something failed.
+    #[error("{what}: {why}")]
+    Failed {
+        /// What was to be done.
+        what: String,
+        /// What was said of it.
+        why: String,
+    },
+}
+
+impl BedError {
+    fn failed(what: impl Into<String>, why: impl ToString) -> Self {
+        Self::Failed {
+            what: what.into(),
+            why: why.to_string(),
+        }
+    }
+}
+
+/// Finds a program in `PATH` or where programs of the administrator are.
+fn program(program: &'static str, package: &'static str) -> Result<PathBuf, BedError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let admin = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path)
+        .chain(admin)
+        .map(|dir| dir.join(program))
+        .find(|p| is_program(p))
+        .ok_or(BedError::Missing { program, package })
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata()
+        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+fn only_root() -> Result<(), BedError> {
+    match rustix::process::geteuid().is_root() {
+        true => Ok(()),
+        false => Err(BedError::NotRoot),
+    }
+}

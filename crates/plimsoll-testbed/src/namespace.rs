@@ -1,0 +1,226 @@
+//! A network of two, and a place for files in memory.
+
+use crate::process::{Process, bound_command, run};
+use crate::{BedError, NFS_PORT, PATIENCE, only_root, program};
+use std::fs::File;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Most servers at the same time, on one machine.
+const MOST: u8 = u8::MAX;
+
+/// Directory of the server in its mount namespace. It is there on every system, and what lies in it
+/// is hidden from the server and nobody else.
+pub(crate) const PLACE: &str = "/mnt";
+
+/// What runs first in the namespaces: it is process 1 of its own, so that with it everything ends.
+/// It says its number outside, which `/proc` of outside knows.
+const HOLDER: &str = r#"
+set -e
+mount -t tmpfs -o mode=755 run /run
+mount -t tmpfs -o mode=755 bed /mnt
+mkdir /run/ganesha /mnt/export
+read -r pid rest < /proc/self/stat
+echo "$pid"
+read -r address
+ip link set lo up
+ip addr add "$address" dev eth0
+ip link set eth0 up
+rpcbind -w -f &
+wait
+"#;
+
+/// Namespaces of network, mounts and processes, and a port mapper in them.
+pub(crate) struct Namespace {
+    slot: Slot,
+    holder: Option<Process>,
+    pid: u32,
+}
+
+/// Addresses that are in use as long as this lives: those of 198.18.0.0/15 are for benchmarks
+/// (RFC 2544, appendix C.2.2).
+struct Slot {
+    number: u8,
+    /// Locked while the addresses are in use; the system unlocks it when the process dies.
+    _lock: File,
+}
+
+impl Slot {
+    fn take() -> Result<Self, BedError> {
+        let dir = std::env::temp_dir().join("plimsoll-testbed");
+        let failed = |e| BedError::failed(dir.display().to_string(), e);
+        std::fs::create_dir_all(&dir).map_err(failed)?;
+        for number in 0..MOST {
+            let lock = File::create(dir.join(number.to_string())).map_err(failed)?;
+            if lock.try_lock().is_ok() {
+                let slot = Self {
+                    number,
+                    _lock: lock,
+                };
+                return Ok(slot);
+            }
+        }
+        Err(BedError::Full(usize::from(MOST)))
+    }
+
+    fn address(&self, last: u8) -> Ipv4Addr {
+        Ipv4Addr::new(198, 18, self.number, last)
+    }
+
+    /// The network device outside.
+    fn device(&self) -> String {
+        format!("plt{}", self.number)
+    }
+}
+
+impl Namespace {
+    pub(crate) fn new() -> Result<Self, BedError> {
+        only_root()?;
+        program("rpcbind", "rpcbind")?;
+        let slot = Slot::take()?;
+        let mut command = bound_command("unshare")?;
+        command
+            .args(["--net", "--mount", "--pid", "--fork", "--kill-child=KILL"])
+            .args(["sh", "-c", HOLDER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut holder = Process::start(command)?;
+        let said = holder.said.take().unwrap_or_default();
+        let pid = said
+            .trim()
+            .parse()
+            .map_err(|_| BedError::failed("a network namespace", "it cannot be made"))?;
+        let mut this = Self {
+            slot,
+            holder: Some(holder),
+            pid,
+        };
+        this.connect()?;
+        let ended = || this.holder.as_ref()?.has_ended().map(|how| how.to_string());
+        this.wait_for(111, ended)?;
+        Ok(this)
+    }
+
+    fn connect(&mut self) -> Result<(), BedError> {
+        let (device, pid) = (self.slot.device(), self.pid.to_string());
+        let ip = |args: &[&str]| {
+            let mut command = Command::new(program("ip", "iproute2")?);
+            run(command.args(args))
+        };
+        // That of a process that was killed a moment ago may still be there.
+        let begun = Instant::now();
+        let add = [
+            "link", "add", &device, "type", "veth", "peer", "name", "eth0", "netns", &pid,
+        ];
+        while let Err(e) = ip(&add) {
+            if begun.elapsed() > PATIENCE {
+                return Err(e);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let own = format!("{}/30", self.slot.address(1));
+        ip(&["addr", "add", &own, "dev", &device])?;
+        ip(&["link", "set", &device, "up"])?;
+        let input = self.holder.as_mut().and_then(|h| h.input.take());
+        let mut input = input.ok_or_else(|| BedError::failed("a pipe", "it is missing"))?;
+        writeln!(input, "{}/30", self.slot.address(2))
+            .map_err(|e| BedError::failed("a network namespace", e))
+    }
+
+    /// Address of what runs in the namespace.
+    pub(crate) fn address(&self) -> IpAddr {
+        self.slot.address(2).into()
+    }
+
+    /// Address that a second machine in the namespace may have, behind the first, and that of the
+    /// first on the network of both.
+    pub(crate) fn inner(&self) -> (IpAddr, IpAddr) {
+        (self.slot.address(6).into(), self.slot.address(5).into())
+    }
+
+    /// Where a path of the namespace is seen by everybody with the right to.
+    pub(crate) fn seen(&self, path: &str) -> PathBuf {
+        Path::new("/proc")
+            .join(self.pid.to_string())
+            .join("root")
+            .join(path.trim_start_matches('/'))
+    }
+
+    /// A command in the namespaces of network and mounts, killed when this process dies.
+    pub(crate) fn command(&self, program: &Path) -> Result<Command, BedError> {
+        let mut command = bound_command("nsenter")?;
+        command
+            .args(["--net", "--mount", "--target", &self.pid.to_string(), "--"])
+            .arg(program)
+            .stdin(Stdio::null());
+        Ok(command)
+    }
+
+    /// Runs a script of the shell to its end.
+    pub(crate) fn sh(&self, script: &str) -> Result<String, BedError> {
+        let mut command = self.command(Path::new("sh"))?;
+        run(command.args(["-e", "-c", script]))
+    }
+
+    /// Adds a way to the second machine, whose network device is `device`.
+    pub(crate) fn route(&self, device: &str) -> Result<(), BedError> {
+        let (second, first) = self.inner();
+        let (outside, inside) = (self.slot.address(1), self.slot.address(2));
+        self.sh(&format!(
+            "ip tuntap add dev {device} mode tap\n\
+             ip addr add {first}/30 dev {device}\n\
+             ip link set {device} up\n\
+             echo 1 > /proc/sys/net/ipv4/ip_forward\n\
+             ip route add default via {outside}"
+        ))?;
+        let mut ip = Command::new(program("ip", "iproute2")?);
+        let (to, via) = (format!("{second}/32"), inside.to_string());
+        run(ip.args(["route", "add", &to, "via", &via, "dev", &self.slot.device()]))?;
+        Ok(())
+    }
+
+    /// Waits until something listens at a port of the first machine.
+    pub(crate) fn wait_for(
+        &self,
+        port: u16,
+        ended: impl Fn() -> Option<String>,
+    ) -> Result<(), BedError> {
+        wait_for(SocketAddr::new(self.address(), port), ended)
+    }
+}
+
+/// Waits until something listens there, or `ended` says why it never will.
+pub(crate) fn wait_for(at: SocketAddr, ended: impl Fn() -> Option<String>) -> Result<(), BedError> {
+    let begun = Instant::now();
+    loop {
+        match TcpStream::connect_timeout(&at, Duration::from_millis(200)) {
+            Ok(_) => return Ok(()),
+            Err(e) if begun.elapsed() > PATIENCE => {
+                return Err(BedError::failed(format!("waiting for {at}"), e));
+            }
+            Err(_) => {}
+        }
+        if let Some(why) = ended() {
+            let what = if at.port() == NFS_PORT {
+                "the NFS server"
+            } else {
+                "a server"
+            };
+            return Err(BedError::failed(format!("starting {what}"), why));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // The device goes before its name is free for others; the rest goes with the last process.
+        if let Ok(ip) = program("ip", "iproute2") {
+            let _ = run(Command::new(ip).args(["link", "del", &self.slot.device()]));
+        }
+        self.holder = None;
+    }
+}
