@@ -2,7 +2,7 @@
 //!
 //! A case is written once, over [`plimsoll_target::Session`], and checks what it did with the
 //! standard library, byte for byte. A new target that keeps files is one more test in
-//! `support::on_files`.
+//! `support::on_files`. NFS is spoken to nfs-ganesha, whose exported directory is looked at.
 
 #[macro_use]
 mod support;

@@ -415,6 +415,12 @@ fn links_are_not_followed() {
             );
             name(&mut s, "end").read_link().await.unwrap();
             name(&mut s, "end").unlink().await.unwrap();
+            let out = "../outside/precious";
+            let open = name(&mut s, out).open(how(OpenMode::Read, false)).await;
+            assert_eq!(error(open), Errno::INVAL);
+            assert_eq!(error(name(&mut s, out).stat().await), Errno::INVAL);
+            assert_eq!(error(name(&mut s, out).get().await), Errno::INVAL);
+            assert_eq!(error(name(&mut s, "..").list().await), Errno::INVAL);
             for climbing in ["../outside/precious", "d/../../outside/precious", ".."] {
                 assert_eq!(
                     error(name(&mut s, climbing).check_parent().await),

@@ -183,6 +183,7 @@ impl Drop for Ganesha {
     }
 }
 
+/// The server keeps nothing of attributes and directories, because tests change files beside it.
 fn configuration(options: &GaneshaOptions) -> String {
     let access = if options.read_only { "RO" } else { "RW" };
     format!(
@@ -190,7 +191,8 @@ fn configuration(options: &GaneshaOptions) -> String {
             Enable_NLM = false; Enable_RQUOTA = false; }}
         NFSv4 {{ Graceless = true; Lease_Lifetime = {lease}; Delegations = true;
             RecoveryBackend = fs; RecoveryRoot = \"{PLACE}/recovery\"; Minor_Versions = 0, 1, 2; }}
-        EXPORT_DEFAULTS {{ Access_Type = {access}; Squash = No_Root_Squash; SecType = sys;
+        MDCACHE {{ Dir_Chunk = 0; }}
+        EXPORT_DEFAULTS {{ Attr_Expiration_Time = 0; Access_Type = {access}; Squash = No_Root_Squash; SecType = sys;
             Transports = TCP; Protocols = 3, 4; PrivilegedPort = false; }}
         EXPORT {{ Export_Id = 1; Path = {export}; Pseudo = {pseudo}; FSAL {{ Name = VFS; }} }}
         LOG {{ Default_Log_Level = EVENT; }}\n",

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -41,7 +42,8 @@ pub(crate) fn run(command: &mut Command) -> Result<String, BedError> {
 /// A process; it is killed when this is dropped.
 pub(crate) struct Process {
     signals: Option<Sender<Signal>>,
-    ended: Receiver<ExitStatus>,
+    // Servers are shared by tests.
+    ended: Mutex<Receiver<ExitStatus>>,
     keeper: Option<JoinHandle<()>>,
     /// Its standard input, if that was piped.
     pub(crate) input: Option<ChildStdin>,
@@ -80,7 +82,7 @@ impl Process {
         let (input, said) = started.map_err(|e| BedError::failed(&what, e))?;
         Ok(Self {
             signals: Some(signals),
-            ended,
+            ended: Mutex::new(ended),
             keeper: Some(keeper),
             input,
             said,
@@ -97,13 +99,17 @@ impl Process {
     /// Sends it a signal and waits for its end.
     pub(crate) fn end(self, signal: Signal) -> Result<ExitStatus, BedError> {
         self.signal(signal);
-        let ended = self.ended.recv_timeout(PATIENCE);
+        let ended = self.lock().recv_timeout(PATIENCE);
         ended.map_err(|_| BedError::failed("stopping a server", "it does not end"))
     }
 
     /// How it has ended, if it has.
     pub(crate) fn has_ended(&self) -> Option<ExitStatus> {
-        self.ended.try_recv().ok()
+        self.lock().try_recv().ok()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Receiver<ExitStatus>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -73,6 +73,7 @@ impl Local {
     }
 
     async fn step(&self, dir: Handle, name: &[u8]) -> Result<Handle, NfsError> {
+        stays(name)?;
         let entry = Entry {
             dir,
             name: Name(name),
@@ -127,6 +128,7 @@ impl Local {
         work: impl AsyncFn(Entry<'_>) -> Result<R, NfsError>,
     ) -> Result<R, OpError> {
         let (dir, name) = split(path);
+        stays(name).map_err(super::of_nfs)?;
         let name = Name(name);
         let done = match self.walk(dir).await {
             Ok(handle) => work(Entry { dir: handle, name }).await,
@@ -162,6 +164,14 @@ pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|b| *b == b'/') {
         Some(at) => (&path[..at], &path[at + 1..]),
         None => (b"", path),
+    }
+}
+
+/// Checks that a name does not lead to the directory above.
+fn stays(name: &[u8]) -> Result<(), NfsError> {
+    match name {
+        b".." => Err(NfsError::Status(Status::Inval)),
+        _ => Ok(()),
     }
 }
 

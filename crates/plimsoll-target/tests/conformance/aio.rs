@@ -109,7 +109,9 @@ on_files! {
             std::fs::remove_file(at.path("g")).unwrap();
         }
     }
+}
 
+on_posix! {
     /// A write that fails says so when it is taken, with its tag; the others do not mind.
     async fn failing(at, s) {
         at.file("r", b"stays");
@@ -152,7 +154,9 @@ on_files! {
             std::fs::remove_file(at.path("f")).unwrap();
         }
     }
+}
 
+on_files! {
     /// A file that is dropped and not closed, as when a worker is cut off, gets its writes; a
     /// file that is opened after it does not.
     async fn dropping_the_file(at, s) {

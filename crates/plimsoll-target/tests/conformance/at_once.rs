@@ -55,7 +55,9 @@ on_files! {
         assert_eq!(error(name(&mut s, "a").stat().await), Errno::NOENT);
         assert_eq!(name_in(&mut s, 0, "/a").stat().await.unwrap().size, 10);
     }
+}
 
+on_posix! {
     /// A directory that becomes a link is noticed, whatever other directories were used since.
     async fn replaced_directories(at, s) {
         let dirs = 40;

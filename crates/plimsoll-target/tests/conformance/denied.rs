@@ -20,7 +20,7 @@ impl Visitor for Connects {
     fn visit<T: Target>(self, _: T) {}
 }
 
-on_files! {
+on_posix! {
     /// A file that may not be read or written is not opened for that.
     async fn files(at, s) {
         obey_permissions();
@@ -47,7 +47,9 @@ on_files! {
         set_mode(&at, "f", 0o600);
         assert_eq!(at.bytes("f"), b"stays");
     }
+}
 
+on_files! {
     /// An open file stays usable: permissions are looked at when it is opened.
     async fn open_files(at, s) {
         obey_permissions();
@@ -61,7 +63,9 @@ on_files! {
         set_mode(&at, "f", 0o600);
         assert_eq!(at.bytes("f").len(), 200);
     }
+}
 
+on_posix! {
     /// Nothing is made in a directory that may not be written, and nothing goes from it.
     async fn directories(at, s) {
         obey_permissions();

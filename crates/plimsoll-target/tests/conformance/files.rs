@@ -111,7 +111,9 @@ on_files! {
         }
         s.close(h).await.unwrap();
     }
+}
 
+on_posix! {
     /// Offsets and lengths that nothing can have are errors, and the session goes on.
     async fn absurd_numbers(at, s) {
         at.file("f", b"stays");
@@ -126,7 +128,9 @@ on_files! {
         s.close(h).await.unwrap();
         assert_eq!(at.bytes("f"), b"stays");
     }
+}
 
+on_files! {
     /// Exactly the bytes asked for are written, where they were asked for, out of the pool.
     async fn writing(at, s) {
         let content = pool(Content::Random);
@@ -290,7 +294,9 @@ on_files! {
         });
         assert_eq!(left.count(), 0, "a closed file is still open");
     }
+}
 
+on_posix! {
     /// How a file is opened reaches the system.
     async fn ways_to_open(at, s) {
         at.file("f", &pattern(8192));
@@ -340,7 +346,9 @@ on_files! {
         assert!(rest.is_empty());
         s.close(h).await.unwrap();
     }
+}
 
+on_files! {
     /// Advice against read-ahead is given where the system heeds it.
     async fn no_read_ahead(at, s) {
         at.file("f", &pattern(4 << 20));

@@ -56,7 +56,9 @@ on_files! {
         s.rename().await.unwrap();
         assert_eq!((at.bytes("f"), at.bytes("m")), (b"stays".to_vec(), b"new".to_vec()));
     }
+}
 
+on_posix! {
     /// Both parents of a renaming are looked at for links.
     async fn parents_of_a_renaming(at, s) {
         at.dir("real");
@@ -73,7 +75,9 @@ on_files! {
         second(&mut s, "top");
         s.check_second_parent().await.unwrap();
     }
+}
 
+on_files! {
     /// A missing name is found missing, and one that is there is not.
     async fn finding_nothing(at, s) {
         at.file("f", b"x");
@@ -103,7 +107,9 @@ on_files! {
             assert_eq!(error(name(&mut s, "f").access().await), Errno::ACCESS);
         }
     }
+}
 
+on_posix! {
     /// Permissions are set, of files and directories, never through a link.
     async fn changing_permissions(at, s) {
         at.file("f", b"x");
@@ -128,7 +134,9 @@ on_files! {
         assert_eq!(error(name(&mut s, "missing").chmod(0o777).await), Errno::NOENT);
         assert_eq!((mode("f"), mode("d/g")), (0o600, before));
     }
+}
 
+on_files! {
     /// The file system is asked, and changes nothing.
     async fn asking_the_file_system(at, s) {
         at.file("f", b"x");
@@ -165,7 +173,9 @@ on_files! {
             assert_eq!(at.bytes(file).len(), 10);
         }
     }
+}
 
+on_posix! {
     /// A range is locked against other handles while it is locked, and free afterwards.
     async fn locking(at, s) {
         use std::time::{Duration, Instant};
@@ -201,7 +211,9 @@ on_files! {
         s.close(reader).await.unwrap();
         assert_eq!(at.bytes("f"), b"0123456789");
     }
+}
 
+on_files! {
     /// What is written to stay is at its place, or at the end.
     async fn writing_to_stay(at, s) {
         at.file("f", &marked(8192));
@@ -263,7 +275,9 @@ on_files! {
         assert!(at.bytes("to") == bytes, "the copy differs");
         assert!(at.bytes("from") == bytes, "the original was changed");
     }
+}
 
+on_posix! {
     /// A mapping is read wherever it begins, and past the end there is nothing to map.
     async fn reading_a_mapping(at, s) {
         at.file("f", &marked(3_000_000));

@@ -73,7 +73,9 @@ on_files! {
         name(&mut s, "d").remove_dir().await.unwrap();
         assert_eq!(at.names(""), ["f"]);
     }
+}
 
+on_posix! {
     /// A listing counts every entry once, and the bytes of their records.
     async fn listing(at, s) {
         at.dir("d/sub");
@@ -95,7 +97,9 @@ on_files! {
         assert_eq!(error(name(&mut s, "d/.hidden").list().await), Errno::NOTDIR);
         assert_eq!(error(name(&mut s, "missing").list().await), Errno::NOENT);
     }
+}
 
+on_files! {
     /// Entries are given with what they are, whatever bytes are in their names.
     async fn entries(at, s) {
         at.file("f", b"x");
@@ -189,7 +193,9 @@ on_files! {
         name(&mut s, "d").remove(EntryKind::Dir).await.unwrap();
         assert!(at.names("").is_empty());
     }
+}
 
+on_posix! {
     /// Names that nothing can have are errors, and nothing is made.
     async fn absurd_names(at, s) {
         let long = "n".repeat(256);
@@ -213,7 +219,9 @@ on_files! {
         }
         assert!(at.names("").is_empty());
     }
+}
 
+on_files! {
     /// A session forgets the last name when it is given the next, longer or shorter.
     async fn one_name_after_another(at, s) {
         for file in ["a_rather_long_name", "b", "another_long_name_than_that", "c"] {

@@ -107,7 +107,7 @@ async fn refuses_changes<T: Target>(at: &Bench<'_, T>, path: &str, errors: &[Err
     }
 }
 
-on_files! {
+on_posix! {
     /// A link as the last component is not opened, wherever it leads.
     async fn a_link_at_the_end(at, s) {
         let outside = Outside::new(at.dir);
@@ -193,7 +193,9 @@ on_files! {
         assert_eq!(at.names(""), ["f"]);
         outside.untouched();
     }
+}
 
+on_files! {
     /// A link is removed as the entry it is, never what it leads to.
     async fn removing_a_link(at, s) {
         let outside = Outside::new(at.dir);

@@ -9,9 +9,11 @@ use plimsoll_target::{
     AioDone, ContentPool, OpError, OpenHow, OpenMode, Purpose, Session, SessionSpec, Target,
     Visitor, connect,
 };
+use plimsoll_testbed::{BedError, Ganesha};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -215,13 +217,31 @@ pub fn check_null(url: &'static str, kind: Option<LaneKind>, case: impl Case) {
 }
 
 /// Runs a case on the target of `url` in `dir`.
-pub fn check_in(url: &'static str, dir: &Path, kind: Option<LaneKind>, case: impl Case) {
-    let dir = dir.to_path_buf();
+pub fn check_in(url: &str, dir: &Path, kind: Option<LaneKind>, case: impl Case) {
+    check_at(url, dir, dir, kind, case);
+}
+
+/// Runs a case by NFS version 3 on nfs-ganesha, one server for all cases of this process.
+pub fn check_nfs3(case: impl Case) {
+    static SERVER: OnceLock<Result<Ganesha, BedError>> = OnceLock::new();
+    static CASES: AtomicU32 = AtomicU32::new(0);
+    // It ends with this process.
+    let server = SERVER.get_or_init(Ganesha::start);
+    let server = server.as_ref().unwrap_or_else(|e| panic!("{e}"));
+    let name = format!("case{}", CASES.fetch_add(1, Ordering::Relaxed));
+    let seen = server.seen().join(&name);
+    std::fs::create_dir(&seen).expect("a directory for the test");
+    let place = Path::new("/").join(name);
+    check_at(&server.nfs3_url(""), &place, &seen, None, case);
+}
+
+/// Runs a case in what the target calls `place` and the file system of this machine `seen`.
+fn check_at(url: &str, place: &Path, seen: &Path, kind: Option<LaneKind>, case: impl Case) {
+    let (url, place, dir) = (url.to_owned(), place_of(place), seen.to_path_buf());
     let (ended, end) = channel();
     let runner = std::thread::spawn(move || {
-        let place = place_of(&dir);
         let on = OnLane { dir, kind, case };
-        connect(url, &place, Purpose::Load, on).expect("the target connects");
+        connect(&url, &place, Purpose::Load, on).expect("the target connects");
         let _ = ended.send(());
     });
     if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
@@ -278,10 +298,34 @@ impl<C: Case> Visitor for OnLane<C> {
     }
 }
 
-/// Makes tests of a case: on every target that keeps files, in memory and on disk.
+/// Makes tests of cases: on every target that keeps files.
 #[macro_export]
 macro_rules! on_files {
     ($($(#[$about:meta])* async fn $case:ident($at:ident, $session:ident) $body:block)*) => {$(
+        $crate::one_case! {
+            $(#[$about])* $case $at $session $body
+
+            #[test]
+            fn nfs3_on_ganesha() {
+                $crate::support::check_nfs3(This);
+            }
+        }
+    )*};
+}
+
+/// Makes tests of cases that are about system calls: which errors they give, what is open, and
+/// permissions, which a server does not deny to root.
+#[macro_export]
+macro_rules! on_posix {
+    ($($(#[$about:meta])* async fn $case:ident($at:ident, $session:ident) $body:block)*) => {$(
+        $crate::one_case! { $(#[$about])* $case $at $session $body }
+    )*};
+}
+
+/// Makes tests of a case: on `posix` in memory and on disk, and the given ones.
+#[macro_export]
+macro_rules! one_case {
+    ($(#[$about:meta])* $case:ident $at:ident $session:ident $body:block $($more:item)*) => {
         $(#[$about])*
         mod $case {
             use super::*;
@@ -305,6 +349,8 @@ macro_rules! on_files {
             fn posix_on_disk() {
                 $crate::support::check("posix", $crate::support::Place::Disk, This);
             }
+
+            $($more)*
         }
-    )*};
+    };
 }
