@@ -9,6 +9,7 @@ pub mod find;
 pub mod live;
 pub mod markdown;
 pub mod points;
+pub mod profile;
 pub mod terminal;
 
 mod format;

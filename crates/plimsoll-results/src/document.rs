@@ -104,10 +104,15 @@ impl<D: Document> Writer<D> {
         name: &str,
         started: SystemTime,
     ) -> Result<Self, ResultsError> {
+        Self::create_as(root, document, &name_of(name, started))
+    }
+
+    /// The same, with a name that no time is added to; a number follows it if it is taken.
+    pub(crate) fn create_as(root: &Path, document: D, name: &str) -> Result<Self, ResultsError> {
         let made_root = MadeRoot::make(root)?;
         let hidden = Hidden::create(root)?;
         write_new(&hidden.path().join(D::FILE), &json(&document))?;
-        let path = publish(hidden.path(), root, &name_of(name, started))?;
+        let path = publish(hidden.path(), root, name)?;
         hidden.published(&path);
         Ok(Self {
             _lock: lock(&path)?,

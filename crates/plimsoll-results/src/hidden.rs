@@ -1,6 +1,9 @@
 //! Results that are being written: a hidden directory with a file that says whose it is.
 
-use crate::{CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError};
+use crate::{
+    CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE,
+    ResultsError,
+};
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -140,6 +143,8 @@ fn remove_own(dir: &Path) -> io::Result<()> {
         RUN_FILE,
         CURVE_FILE,
         FIND_FILE,
+        PROFILE_FILE,
+        REPEATS_FILE,
         HISTOGRAMS_FILE,
         INTERVALS_FILE,
         OWNER_FILE,

@@ -7,7 +7,8 @@
 //! [`RunDir`] reads one back. A curve directory holds `curve.json` (a [`LoadCurve`]) and the
 //! results directory of each load point; [`CurveWriter`] writes one, [`CurveDir`] reads it. The
 //! directory of a search holds `find.json` (a [`LoadSearch`]) and those of its runs in the same way.
-//! Repeated runs are a directory with `repeats.json` and the results directory of each run.
+//! Repeated runs are a directory with `repeats.json` and the results directory of each run; a
+//! profile's runs are one with `profile.json`.
 
 mod assemble;
 mod curve;
@@ -20,6 +21,7 @@ mod hidden;
 mod histograms;
 mod intervals;
 mod mix;
+mod profile;
 mod repeats;
 mod run;
 mod series;
@@ -40,7 +42,13 @@ pub use histograms::{
 };
 pub use intervals::IntervalRow;
 pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
-pub use repeats::{REPEATS_FILE, REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs};
+pub use profile::{
+    PROFILE_FILE, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileResults, ProfileWriter,
+    profile_schema,
+};
+pub use repeats::{
+    REPEATS_FILE, REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs, repeats_schema,
+};
 pub use run::{
     ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Stage,
     Summary, Target, Validity, VariableFigures, Verdict, Window,

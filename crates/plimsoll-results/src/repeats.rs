@@ -1,6 +1,6 @@
 //! Repeated runs as one result: a directory with `repeats.json` and a results directory a run.
 
-use crate::document::{Directory, Document, Writer};
+use crate::document::{self, Directory, Document, Writer};
 use crate::{ClockKind, ResultsError, Run, RunDir, RunWriter};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
@@ -25,6 +25,23 @@ pub struct Repeats {
     pub asked: u32,
     /// Results directories of the runs that ended, in their order, relative to this file's.
     pub runs: Vec<String>,
+}
+
+impl Repeats {
+    fn begun(workload: &str, asked: u32) -> Self {
+        Self {
+            schema: REPEATS_SCHEMA,
+            workload: workload.to_owned(),
+            asked,
+            runs: vec![],
+        }
+    }
+}
+
+/// The JSON schema of `repeats.json`, pretty-printed.
+#[must_use]
+pub fn repeats_schema() -> String {
+    document::schema::<Repeats>()
 }
 
 impl Document for Repeats {
@@ -71,14 +88,23 @@ impl RepeatsWriter {
         asked: u32,
         started: SystemTime,
     ) -> Result<Self, ResultsError> {
-        let repeats = Repeats {
-            schema: REPEATS_SCHEMA,
-            workload: workload.to_owned(),
-            asked,
-            runs: vec![],
-        };
         let name = format!("{workload}-repeats");
+        let repeats = Repeats::begun(workload, asked);
         Ok(Self(Writer::create(root, repeats, &name, started)?))
+    }
+
+    /// The same, with a name of one's own for the directory; a number follows it if it is taken.
+    ///
+    /// # Errors
+    /// As [`RepeatsWriter::create`].
+    pub fn create_as(
+        name: &str,
+        root: &Path,
+        workload: &str,
+        asked: u32,
+    ) -> Result<Self, ResultsError> {
+        let repeats = Repeats::begun(workload, asked);
+        Ok(Self(Writer::create_as(root, repeats, name)?))
     }
 
     /// The directory.

@@ -2,12 +2,14 @@
 
 mod load_points;
 mod nfs;
+mod profile;
 mod results;
 mod values;
 mod workloads;
 
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs};
 pub use nfs::ServeArgs;
+pub use profile::{FileSystem, ProfileArgs};
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use workloads::{
     ClockArg, ConvertArgs, ConvertTo, HowArgs, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
@@ -57,6 +59,9 @@ pub enum Command {
     /// Measure metadata and small objects by many processes: MD-Workbench, mdtest and IOR
     #[command(args_override_self = true, after_help = MD_EXAMPLES)]
     Md(Box<MdArgs>),
+    /// Run every configuration of a Filebench profile, on one file system or several
+    #[command(after_help = PROFILE_EXAMPLES)]
+    Profile(Box<ProfileArgs>),
     /// Print exactly what `run` would do, without doing it
     #[command(after_help = "\
 Examples:
@@ -220,6 +225,22 @@ near to a criterion is run again, and both ends of the interval are confirmed.
 Exit codes: 0 a load is carried, 1 failed, 2 refused, 3 no load is carried, 130 interrupted (SIGINT,
 SIGTERM or SIGHUP).";
 
+const PROFILE_EXAMPLES: &str = "\
+Examples:
+  plimsoll profile fileio --dry-run
+      the runs that the profile asks for, and nothing else
+  plimsoll profile fileio --dir /mnt/test --time 10s
+  plimsoll profile my.prof --on ext4=/mnt/ext4 --on xfs=/mnt/xfs --repeat 5
+      five runs of each configuration on each file system, and what differs
+  plimsoll profile fileio --on 'nfs=nfs3://server/export' --only randomread2k
+  plimsoll profile fileio --text > my.prof   a copy to change
+  plimsoll profile --resume plimsoll-results/fileio-profile-20260101-120000
+      makes the runs that are left
+
+A list of values runs once for each. A run that fails is shown, and the next one follows.
+Exit codes: 0 all runs are valid, 1 one failed, 2 refused, 3 one is invalid, 130 interrupted (SIGINT,
+SIGTERM or SIGHUP).";
+
 const SERVE_EXAMPLES: &str = "\
 Examples:
   plimsoll serve-nfs --listen 127.0.0.1:20490
@@ -330,6 +351,10 @@ pub enum SchemaForm {
     Curve,
     /// find.json, the search for a load line
     Find,
+    /// repeats.json, repeated runs as one result
+    Repeats,
+    /// profile.json, the runs of a profile
+    Profile,
     /// A disclosure report, as `import` prints it
     Disclosure,
     /// sut.toml, the description of the system under test

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Curve(args) => commands::curve::run(&args),
         Command::Find(args) => commands::find::run(&args),
         Command::Md(args) => commands::md::run(&args),
+        Command::Profile(args) => commands::profile::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Clean(args) => commands::clean::run(&args),
         Command::List(args) => commands::list::run(&args),

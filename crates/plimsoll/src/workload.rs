@@ -96,13 +96,21 @@ pub fn find(name: &str) -> Result<Found, Stopped> {
 }
 
 fn read(path: &Path) -> Result<String, String> {
+    read_text("workload", path)
+}
+
+/// Reads the text of something, such as a `profile`.
+///
+/// # Errors
+/// One sentence, with the place of a byte that is no UTF-8.
+pub fn read_text(what: &str, path: &Path) -> Result<String, String> {
     let shown = path.display();
     let mut bytes = Vec::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|e| format!("cannot read the workload {shown}: {e}"))?;
+        .map_err(|e| format!("cannot read the {what} {shown}: {e}"))?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(format!("{shown} is no workload: it has more than 16 MiB"));
+        return Err(format!("{shown} is no {what}: it has more than 16 MiB"));
     }
     String::from_utf8(bytes).map_err(|e| {
         let good = e.utf8_error().valid_up_to();
@@ -134,9 +142,14 @@ pub fn plan(args: &WorkloadArgs) -> Result<Plan, Stopped> {
 
 /// Adds to a Plan what depends on its target.
 pub fn put_on_target(plan: &mut Plan, how: &HowArgs) {
+    put_on(plan, how.dir.is_some(), &how.target);
+}
+
+/// The same, of any target; `has_dir`: somebody named a directory.
+pub fn put_on(plan: &mut Plan, has_dir: bool, target: &str) {
     // A directory on a server that nobody named is one of this run.
-    plan.place.temporary |= how.dir.is_none() && is_remote(&how.target);
-    plan.add_procedures(plimsoll_target::procedures(&how.target));
+    plan.place.temporary |= !has_dir && is_remote(target);
+    plan.add_procedures(plimsoll_target::procedures(target));
 }
 
 /// How the engine is to run it.
@@ -185,10 +198,15 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
 
 /// What the options that every command has change of the workload of a name.
 pub fn changes(args: &HowArgs, workload: &str) -> Overrides {
+    changes_at(args, workload, args.dir.as_deref(), &args.target)
+}
+
+/// The same, for files in another directory or on another target than the options say.
+pub fn changes_at(args: &HowArgs, workload: &str, dir: Option<&Path>, target: &str) -> Overrides {
     Overrides {
-        dir: match &args.dir {
+        dir: match dir {
             Some(dir) => Some(plain(dir)),
-            None if is_remote(&args.target) => Some(dir_on_server(workload)),
+            None if is_remote(target) => Some(dir_on_server(workload)),
             None => None,
         },
         sets: args.set.clone(),

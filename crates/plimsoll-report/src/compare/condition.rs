@@ -1,6 +1,6 @@
 //! Conditions under which a comparison fails, for use in scripts.
 
-use super::{ALL, Comparison, Metric, Statement};
+use super::{ALL, Comparison, Metric, Row, Statement};
 use std::fmt;
 use std::str::FromStr;
 
@@ -93,21 +93,43 @@ impl Condition {
     /// One sentence if the comparison has no such operation or figure, so that a name that was
     /// written wrong does not pass for a good result.
     pub fn check(&self, comparison: &Comparison) -> Result<Vec<Broken>, String> {
-        let operation = self.operation.as_deref().unwrap_or(ALL);
-        let mut rows = comparison.rows.iter();
-        let row = rows.find(|r| r.operation == operation && r.metric == self.metric);
-        let row = row.ok_or_else(|| {
+        let rows = self.rows(comparison);
+        if rows.is_empty() {
             let name = self.metric.name();
+            let operation = self.operation.as_deref().unwrap_or(ALL);
             let known = comparison.rows.iter().filter(|r| r.metric == self.metric);
             let known: Vec<&str> = known.map(|r| r.operation.as_str()).collect();
-            match known.is_empty() {
+            return Err(match known.is_empty() {
                 true => format!("the results have no {name}"),
                 false => format!(
                     "there is no {name} of `{operation}`; there is of {}",
                     known.join(", ")
                 ),
+            });
+        }
+        Ok(rows
+            .into_iter()
+            .flat_map(|r| self.broken(comparison, r))
+            .collect())
+    }
+
+    /// The rows that the condition is about. Profiles have no row of all together: without a name
+    /// each of their configurations is meant.
+    fn rows<'a>(&self, comparison: &'a Comparison) -> Vec<&'a Row> {
+        let of_metric = || comparison.rows.iter().filter(|r| r.metric == self.metric);
+        let whole = comparison.rows.iter().any(|r| r.operation == ALL);
+        match self.operation.as_deref() {
+            None if !whole => of_metric().collect(),
+            name => {
+                let name = name.unwrap_or(ALL);
+                of_metric().filter(|r| r.operation == name).collect()
             }
-        })?;
+        }
+    }
+
+    /// The results that meet the condition in one row.
+    fn broken(&self, comparison: &Comparison, row: &Row) -> Vec<Broken> {
+        let operation = &row.operation;
         let mut broken = Vec::new();
         for (side, value) in comparison.sets.iter().zip(&row.values).skip(1) {
             let Some(value) = value else { continue };
@@ -131,6 +153,6 @@ impl Condition {
                 });
             }
         }
-        Ok(broken)
+        broken
     }
 }

@@ -3,12 +3,14 @@
 mod condition;
 mod curves;
 mod metric;
+mod profiles;
 mod runs;
 mod show;
 
 pub use condition::{Broken, Condition};
 pub use curves::{CurveSet, of_curves};
 pub use metric::Metric;
+pub use profiles::{ProfileSet, of_profiles};
 pub use runs::{RunSet, of_runs};
 pub use show::{Block, Cell, blocks, letter, markdown, text};
 

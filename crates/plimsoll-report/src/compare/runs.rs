@@ -18,7 +18,7 @@ pub struct RunSet<'a> {
 }
 
 /// Figures of all operations together.
-const OF_ALL: [Metric; 7] = [
+pub(super) const OF_ALL: [Metric; 7] = [
     Metric::OpsPerS,
     Metric::MibPerS,
     Metric::MeanMs,
@@ -73,7 +73,7 @@ pub fn of_runs(sets: &[RunSet<'_>]) -> Comparison {
     });
     Comparison {
         sets: sets.iter().map(side).collect(),
-        warnings: warnings(sets),
+        warnings: warnings_of(sets),
         rows,
     }
 }
@@ -92,7 +92,7 @@ fn is_shared(run: &Run, name: &str) -> bool {
     run.operations.iter().filter(|o| o.name == name).count() > 1
 }
 
-fn of_all(run: &Run, metric: Metric) -> Option<f64> {
+pub(super) fn of_all(run: &Run, metric: Metric) -> Option<f64> {
     let s = &run.summary;
     let measured = run.window_number > 0;
     let latency = |ms: f64| (s.ops > 0).then_some(ms);
@@ -123,7 +123,7 @@ fn of_one(o: &OperationFigures, metric: Metric) -> Option<f64> {
     }
 }
 
-fn side(set: &RunSet<'_>) -> Side {
+pub(super) fn side(set: &RunSet<'_>) -> Side {
     let mut verdicts: Vec<String> = Vec::new();
     for run in set.runs {
         let verdict = run.validity.verdict.to_string();
@@ -143,7 +143,7 @@ fn side(set: &RunSet<'_>) -> Side {
 }
 
 /// What makes the results hard to compare.
-fn warnings(sets: &[RunSet<'_>]) -> Vec<String> {
+pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
     for set in sets {
         let side = side(set);

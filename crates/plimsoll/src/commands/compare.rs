@@ -7,14 +7,17 @@ use crate::console;
 use crate::exit::{Exit, Stopped};
 use plimsoll_disclosure::{Disclosure, LoadPoint};
 use plimsoll_measure::curve::{Curve, CurveError, Point};
-use plimsoll_report::compare::{self, Comparison, CurveSet, RunSet};
+use plimsoll_report::compare::{self, Comparison, CurveSet, ProfileSet, RunSet};
+use plimsoll_report::profile;
 use plimsoll_report::terminal::Layout;
-use plimsoll_results::{CurveDir, FindDir, LoadCurve, Run, read_runs};
+use plimsoll_results::{CurveDir, FindDir, LoadCurve, ProfileDir, Run, read_runs};
 use std::path::Path;
 
 /// What is compared, by its kind.
 enum Results {
     Runs(String, Vec<Run>),
+    /// A set for each file system.
+    Profile(Vec<ProfileSet>),
     Curve(CurveSet),
 }
 
@@ -68,11 +71,35 @@ fn read(path: &Path) -> Result<Results, Stopped> {
             "{name} is a search for a load line; compare the runs in it, or load curves"
         )));
     }
+    let profile = ProfileDir::at(path);
+    if profile.exists() {
+        return of_profile(&name, &profile);
+    }
     let runs = read_runs(path).map_err(Stopped::usage)?;
     match runs.is_empty() {
         true => Err(Stopped::usage(format!("{name} has no run in it"))),
         false => Ok(Results::Runs(name, runs)),
     }
+}
+
+/// The runs of a profile; of several file systems each is compared on its own.
+fn of_profile(name: &str, dir: &ProfileDir) -> Result<Results, Stopped> {
+    let results = dir.read().map_err(Stopped::usage)?;
+    let mut sets = profile::sets(&results, dir).map_err(Stopped::usage)?;
+    if sets
+        .iter()
+        .all(|s| s.cases.iter().all(|(_, r)| r.is_empty()))
+    {
+        return Err(Stopped::usage(format!("{name} has no run in it")));
+    }
+    let several = sets.len() > 1;
+    for set in &mut sets {
+        set.name = match several {
+            true => format!("{name}, {}", set.name),
+            false => name.to_owned(),
+        };
+    }
+    Ok(Results::Profile(sets))
 }
 
 fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
@@ -148,27 +175,40 @@ fn measured(name: &str, curve: &LoadCurve) -> Result<Results, Stopped> {
 
 /// Compares results of one kind.
 fn side_by_side(results: Vec<Results>) -> Result<Comparison, Stopped> {
-    let (mut runs, mut curves) = (vec![], vec![]);
+    let (mut runs, mut curves, mut profiles) = (vec![], vec![], vec![]);
+    let mut kinds: Vec<(&str, String)> = Vec::new();
     for r in results {
-        match r {
-            Results::Runs(name, set) => runs.push((name, set)),
-            Results::Curve(set) => curves.push(set),
+        let (kind, name) = match r {
+            Results::Runs(name, set) => {
+                runs.push((name.clone(), set));
+                ("runs", name)
+            }
+            Results::Curve(set) => {
+                let name = set.name.clone();
+                curves.push(set);
+                ("a load curve", name)
+            }
+            Results::Profile(sets) => {
+                let name = sets.first().map(|s| s.name.clone());
+                profiles.extend(sets);
+                ("a profile", name.unwrap_or_default())
+            }
+        };
+        if let Some((other, first)) = kinds.first().filter(|(k, _)| *k != kind) {
+            return Err(Stopped::usage(format!(
+                "{first} holds {other} and {name} {kind}: only results of one kind can be compared"
+            )));
         }
+        kinds.push((kind, name));
     }
-    match (runs.first(), curves.first()) {
-        (Some((run, _)), Some(curve)) => Err(Stopped::usage(format!(
-            "{run} holds runs and {} a load curve: only results of one kind can be compared",
-            curve.name
-        ))),
-        (None, _) => Ok(compare::of_curves(&curves)),
-        (_, None) => {
-            let sets: Vec<RunSet<'_>> = runs
-                .iter()
-                .map(|(name, runs)| RunSet { name, runs })
-                .collect();
-            Ok(compare::of_runs(&sets))
-        }
+    if !profiles.is_empty() {
+        return Ok(compare::of_profiles(&profiles));
     }
+    if !curves.is_empty() {
+        return Ok(compare::of_curves(&curves));
+    }
+    let sets = runs.iter().map(|(name, runs)| RunSet { name, runs });
+    Ok(compare::of_runs(&sets.collect::<Vec<_>>()))
 }
 
 #[cfg(test)]

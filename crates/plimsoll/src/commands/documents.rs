@@ -20,6 +20,8 @@ pub fn schema(form: SchemaForm) -> Result<Exit, Stopped> {
         SchemaForm::Run => plimsoll_results::run_schema(),
         SchemaForm::Curve => plimsoll_results::curve_schema(),
         SchemaForm::Find => plimsoll_results::find_schema(),
+        SchemaForm::Repeats => plimsoll_results::repeats_schema(),
+        SchemaForm::Profile => plimsoll_results::profile_schema(),
         SchemaForm::Disclosure => plimsoll_disclosure::disclosure_schema(),
         SchemaForm::Sut => plimsoll_disclosure::sut_schema(),
         SchemaForm::Mix => plimsoll_mix::schema(),

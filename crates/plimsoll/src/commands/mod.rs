@@ -10,6 +10,7 @@ pub mod import;
 pub mod list;
 pub mod md;
 pub mod plan;
+pub mod profile;
 pub mod report;
 pub mod run;
 pub mod serve;

@@ -9,7 +9,7 @@ use crate::console;
 use crate::exit::{Exit, Stopped};
 use plimsoll_html::Subject;
 use plimsoll_html::chart::{Theme, WIDE, standalone};
-use plimsoll_report::{csv, curve, find, markdown, points, terminal};
+use plimsoll_report::{csv, curve, find, markdown, points, profile, terminal};
 use results::{Found, What, subjects};
 use std::path::Path;
 
@@ -60,6 +60,7 @@ fn text(found: &[Found], args: &ReportArgs) -> String {
             What::Measured(Subject::Run(loaded)) => terminal::render(&loaded.run, path, layout),
             What::Measured(Subject::Curve { curve, .. }) => curve::render(curve, path, layout),
             What::Search(search) => find::render(search, path, layout),
+            What::Profile { results, sets } => profile::render(results, sets, path, layout),
             What::Published(report) => report.summary(),
         }
     };
@@ -72,6 +73,7 @@ fn json(found: &[Found]) -> Result<String, Stopped> {
             What::Measured(Subject::Run(loaded)) => loaded.run.to_json(),
             What::Measured(Subject::Curve { curve, .. }) => curve.to_json(),
             What::Search(search) => search.to_json(),
+            What::Profile { results, .. } => results.to_json(),
             What::Published(report) => {
                 let json = serde_json::to_string_pretty(report);
                 json.map_err(|e| Stopped::failed(format!("cannot print the report: {e}")))? + "\n"

@@ -7,6 +7,7 @@ use crate::company::{Company, Silent};
 use crate::console;
 use crate::convert::{self, Circumstances};
 use crate::exit::{Exit, Stopped};
+use crate::points::Manner;
 use crate::screen::Screen;
 use crate::{signals, workload};
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
@@ -26,46 +27,93 @@ pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
     let stop = Stop::default();
     signals::stop_on_interrupt(&stop, company.leads())
         .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    let manner = Manner {
+        format: args.format,
+        quiet: args.quiet,
+        per_rank: args.ranks.per_rank,
+    };
     let round = Round {
-        args,
         company: &company,
         settings: &settings,
         stop: &stop,
+        manner,
     };
     match args.repeat {
-        None => round.run(&plan, None),
-        Some(times) => repeat::run(&round, &plan, times),
+        None => round.run(&plan, &args.results, None),
+        Some(times) => repeat::run(&round, &plan, &args.results, times),
     }
 }
 
-/// What all runs of a command have in common.
-pub(super) struct Round<'a> {
-    pub(super) args: &'a RunArgs,
-    pub(super) company: &'a Company,
-    settings: &'a Settings,
-    stop: &'a Stop,
+/// What runs on one target have in common.
+pub(crate) struct Round<'a> {
+    /// The ranks.
+    pub(crate) company: &'a Company,
+    /// How the engine runs a Plan.
+    pub(crate) settings: &'a Settings,
+    /// Asked to stop by Ctrl-C.
+    pub(crate) stop: &'a Stop,
+    /// How much is said.
+    pub(crate) manner: Manner,
 }
 
 impl Round<'_> {
-    /// Runs the Plan once. Its results go below the results root, or to repeated runs.
+    /// Runs the Plan once and reports it. Its results go below `root`, or to repeated runs.
     pub(super) fn run(
         &self,
         plan: &Plan,
+        root: &Path,
         repeats: Option<&mut RepeatsWriter>,
     ) -> Result<Exit, Stopped> {
-        let (args, company, settings) = (self.args, self.company, self.settings);
-        let c = circumstances(plan, settings, company);
-        if !company.leads() {
-            return follow(company, c, settings, self.stop, args.ranks.per_rank);
+        let format = self.manner.format;
+        if !self.company.leads() {
+            return self.follow(plan);
         }
-        refuse_results_among_files(&args.results, plan, settings)?;
-        let writer = match &repeats {
-            Some(repeats) => repeats.next(plan, c.started, c.clock),
-            None => RunWriter::create(&args.results, plan, c.started, c.clock),
-        };
-        let writer = writer.map_err(|e| elsewhere(&e))?;
-        let mut screen = Screen::new(args.format, args.quiet, plan, writer, self.stop.clone());
-        screen.begin_with(headline(plan, settings, company.size()));
+        refuse_results_among_files(root, plan, self.settings)?;
+        let (run, dir) = self.lead(plan, "", |started, clock| match &repeats {
+            Some(repeats) => repeats.next(plan, started, clock),
+            None => RunWriter::create(root, plan, started, clock),
+        })?;
+        report(format, &run, dir.as_ref().ok().map(RunDir::path))?;
+        let dir = dir.map_err(Stopped::failed)?;
+        if let Some(repeats) = repeats {
+            repeats.add(&dir).map_err(Stopped::failed)?;
+        }
+        Ok(run.validity.verdict.into())
+    }
+
+    /// What the ranks but rank 0 do: they work, and leave the talking to it.
+    pub(crate) fn follow(&self, plan: &Plan) -> Result<Exit, Stopped> {
+        let c = circumstances(plan, self.settings, self.company);
+        follow(
+            self.company,
+            c,
+            self.settings,
+            self.stop,
+            self.manner.per_rank,
+        )
+    }
+
+    /// What rank 0 does: it runs the Plan and writes the results, to the place that `writer` makes.
+    /// The live line begins with `label`.
+    ///
+    /// # Errors
+    /// If the run was refused: nothing was measured.
+    pub(crate) fn lead(
+        &self,
+        plan: &Plan,
+        label: &str,
+        writer: impl FnOnce(SystemTime, ClockKind) -> Result<RunWriter, ResultsError>,
+    ) -> Result<(Run, Result<RunDir, ResultsError>), Stopped> {
+        let (company, settings) = (self.company, self.settings);
+        let c = circumstances(plan, settings, company);
+        let writer = writer(c.started, c.clock).map_err(|e| elsewhere(&e))?;
+        let Manner { format, quiet, .. } = self.manner;
+        let mut screen = Screen::new(format, quiet, plan, writer, self.stop.clone());
+        screen.begin_with(format!(
+            "{label}{}",
+            headline(plan, settings, company.size())
+        ));
+        screen.label(label.to_owned());
         let ran =
             plimsoll_engine::run_ranks(plan, settings, self.stop, &mut screen, company.ranks());
         let outcome = match settled(ran) {
@@ -76,13 +124,8 @@ impl Round<'_> {
                 return Err(refused);
             }
         };
-        let (run, dir) = write(screen, outcome, c, args.ranks.per_rank.then_some(company));
-        report(args.format, &run, dir.as_ref().ok().map(RunDir::path))?;
-        let dir = dir.map_err(Stopped::failed)?;
-        if let Some(repeats) = repeats {
-            repeats.add(&dir).map_err(Stopped::failed)?;
-        }
-        Ok(run.validity.verdict.into())
+        let each = self.manner.per_rank.then_some(company);
+        Ok(write(screen, outcome, c, each))
     }
 }
 

@@ -5,8 +5,11 @@ use crate::console;
 use crate::exit::Stopped;
 use plimsoll_disclosure::Disclosure;
 use plimsoll_html::Subject;
+use plimsoll_report::compare::ProfileSet;
+use plimsoll_report::profile;
 use plimsoll_results::{
-    CURVE_FILE, FIND_FILE, FindDir, LoadSearch, REPEATS_FILE, RUN_FILE, RepeatsDir,
+    CURVE_FILE, FIND_FILE, FindDir, LoadSearch, PROFILE_FILE, ProfileDir, ProfileResults,
+    REPEATS_FILE, RUN_FILE, RepeatsDir,
 };
 use std::path::{Path, PathBuf};
 
@@ -22,6 +25,13 @@ pub(super) enum What {
     Measured(Subject),
     /// A search for a load line.
     Search(Box<LoadSearch>),
+    /// The runs of a profile.
+    Profile {
+        /// What `profile.json` holds.
+        results: Box<ProfileResults>,
+        /// The runs, by file system.
+        sets: Vec<ProfileSet>,
+    },
     /// A disclosure report.
     Published(Box<Disclosure>),
 }
@@ -33,7 +43,7 @@ impl Found {
         let name = path.file_name().and_then(|n| n.to_str());
         let is_file = path.is_file();
         let dir = match name {
-            Some(RUN_FILE | CURVE_FILE | FIND_FILE | REPEATS_FILE) if is_file => {
+            Some(RUN_FILE | CURVE_FILE | FIND_FILE | REPEATS_FILE | PROFILE_FILE) if is_file => {
                 path.parent().filter(|p| !p.as_os_str().is_empty())
             }
             _ if is_file => return published(path).map(|found| vec![found]),
@@ -45,7 +55,23 @@ impl Found {
             let runs = repeats.runs().map_err(Stopped::usage)?;
             return runs.iter().map(|r| Self::measured(r.path())).collect();
         }
+        let profile = ProfileDir::at(dir);
+        if profile.exists() {
+            return Ok(vec![Self::profile(&profile)?]);
+        }
         Ok(vec![Self::measured(dir)?])
+    }
+
+    fn profile(dir: &ProfileDir) -> Result<Self, Stopped> {
+        let results = dir.read().map_err(Stopped::usage)?;
+        let sets = profile::sets(&results, dir).map_err(Stopped::usage)?;
+        Ok(Self {
+            path: dir.path().to_owned(),
+            what: What::Profile {
+                results: Box::new(results),
+                sets,
+            },
+        })
     }
 
     /// Reads a results directory that holds no repeated runs.
@@ -65,6 +91,7 @@ impl Found {
             What::Measured(Subject::Run(_)) => "a run",
             What::Measured(Subject::Curve { .. }) => "a load curve",
             What::Search(_) => "a search for a load line",
+            What::Profile { .. } => "a profile",
             What::Published(_) => "a published report",
         };
         format!("{} is {what}", self.path.display())
@@ -85,15 +112,42 @@ fn published(path: &Path) -> Result<Found, Stopped> {
     })
 }
 
-/// The runs and curves of what was found; a format that is made of these alone refuses the rest.
+/// The runs and curves of what was found, also those of a profile; a format that is made of these
+/// alone refuses the rest.
 pub(super) fn subjects(found: Vec<Found>, format: &str) -> Result<Vec<Subject>, Stopped> {
-    let subject = |f: Found| match f.what {
-        What::Measured(subject) => Ok(subject),
-        What::Search(_) | What::Published(_) => Err(Stopped::usage(format!(
-            "{}, and --format {format} is made of runs and load curves; text and json are made of \
-             everything",
-            f.shown()
+    let mut all = Vec::new();
+    for f in found {
+        match f.what {
+            What::Measured(subject) => all.push(subject),
+            What::Profile { results, .. } => all.extend(of_profile(&f.path, &results)?),
+            What::Search(_) | What::Published(_) => {
+                return Err(Stopped::usage(format!(
+                    "{}, and --format {format} is made of runs and load curves; text and json are \
+                     made of everything",
+                    f.shown()
+                )));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The runs of a profile, in its order, those that were repeated too.
+fn of_profile(path: &Path, results: &ProfileResults) -> Result<Vec<Subject>, Stopped> {
+    let dir = ProfileDir::at(path);
+    let mut all = Vec::new();
+    for case in results.cases.iter().filter_map(|c| dir.results(c)) {
+        for found in Found::read(&case)? {
+            if let What::Measured(subject) = found.what {
+                all.push(subject);
+            }
+        }
+    }
+    match all.is_empty() {
+        true => Err(Stopped::usage(format!(
+            "{} has no run in it",
+            path.display()
         ))),
-    };
-    found.into_iter().map(subject).collect()
+        false => Ok(all),
+    }
 }

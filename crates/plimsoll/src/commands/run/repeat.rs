@@ -7,18 +7,17 @@ use crate::exit::{Exit, Stopped};
 use plimsoll_plan::Plan;
 use plimsoll_report::{latency, rate};
 use plimsoll_results::{RepeatsWriter, Run, read_runs};
+use std::path::Path;
 use std::time::SystemTime;
 
 /// Runs the Plan `times` times, each with the next seed, so that what is random differs between
 /// the runs as it does between those of different days. Ends with the worst of the runs' codes; a
 /// run that failed or was interrupted is the last.
-pub fn run(round: &Round<'_>, plan: &Plan, times: u32) -> Result<Exit, Stopped> {
-    let args = round.args;
+pub fn run(round: &Round<'_>, plan: &Plan, root: &Path, times: u32) -> Result<Exit, Stopped> {
     let mut writer = match round.company.leads() {
         true => {
-            refuse_results_among_files(&args.results, plan, round.settings)?;
-            let created =
-                RepeatsWriter::create(&args.results, &plan.name, times, SystemTime::now());
+            refuse_results_among_files(root, plan, round.settings)?;
+            let created = RepeatsWriter::create(root, &plan.name, times, SystemTime::now());
             Some(created.map_err(|e| elsewhere(&e))?)
         }
         false => None,
@@ -30,7 +29,7 @@ pub fn run(round: &Round<'_>, plan: &Plan, times: u32) -> Result<Exit, Stopped> 
             seed,
             ..plan.clone()
         };
-        let exit = match round.run(&plan, writer.as_mut()) {
+        let exit = match round.run(&plan, root, writer.as_mut()) {
             Ok(exit) => exit,
             Err(stopped) => {
                 if let Some(writer) = writer {
@@ -56,7 +55,7 @@ pub fn run(round: &Round<'_>, plan: &Plan, times: u32) -> Result<Exit, Stopped> 
 
 /// Says how far the runs are from each other.
 fn conclude(round: &Round<'_>, writer: &RepeatsWriter) -> Result<(), Stopped> {
-    if round.args.format == Format::Json {
+    if round.manner.format == Format::Json {
         return Ok(());
     }
     let path = writer.dir().path();

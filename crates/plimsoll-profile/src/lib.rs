@@ -1,0 +1,38 @@
+//! Filebench's profiles: a text with `DEFAULTS` and `CONFIG` blocks becomes a list of runs.
+//!
+//! [`parse`] reads the text into a [`Profile`]; [`Profile::cases`] makes a [`Case`] of every
+//! configuration, every value of its lists and every file system. What a case's workload is and
+//! which parameters it has is known by a [`Library`], so that this crate knows no workload.
+//!
+//! ```
+//! use plimsoll_profile::{Changes, Library, parse};
+//!
+//! struct One;
+//! impl Library for One {
+//!     fn parameters(&self, _: &str) -> Result<Vec<String>, String> {
+//!         Ok(vec!["dir".into(), "nthreads".into()])
+//!     }
+//!     fn parameters_of_all(&self) -> Vec<String> {
+//!         vec![]
+//!     }
+//! }
+//!
+//! let text = "DEFAULTS { runtime = 60; dir = /mnt; filesystem = zfs; }
+//! CONFIG read { function = generic; personality = randomread; nthreads = 1, 16; }";
+//! let listed = parse(text, "my.prof")?.cases(&One, &Changes::default())?;
+//! let names: Vec<&str> = listed.cases.iter().map(|c| c.name.as_str()).collect();
+//! assert_eq!(names, ["read,nthreads=1", "read,nthreads=16"]);
+//! # Ok::<(), plimsoll_diagnostics::Diagnostics>(())
+//! ```
+
+mod cases;
+pub mod library;
+mod names;
+mod parse;
+mod places;
+mod values;
+
+pub use cases::{Case, Changes, Library, Listed, MOST_CASES};
+pub use names::renamed_personality;
+pub use parse::{Profile, parse};
+pub use places::{Place, directory_name};

@@ -1,0 +1,103 @@
+//! Profiles side by side: the configurations are the rows.
+
+use super::runs::{OF_ALL, of_all, side, warnings_of};
+use super::{Comparison, Metric, Row, RunSet, Side, row};
+use plimsoll_results::Run;
+
+/// The runs of a profile on one file system.
+#[derive(Debug, Clone)]
+pub struct ProfileSet {
+    /// Name of the file system, or of the results.
+    pub name: String,
+    /// Name of the profile.
+    pub profile: String,
+    /// Runs by the name of their configuration, in the order of the profile. A configuration that
+    /// was not run has none.
+    pub cases: Vec<(String, Vec<Run>)>,
+}
+
+impl ProfileSet {
+    fn runs(&self, case: &str) -> &[Run] {
+        let mut cases = self.cases.iter();
+        cases
+            .find(|(name, _)| name == case)
+            .map_or(&[], |(_, runs)| runs)
+    }
+}
+
+/// Compares profiles configuration by configuration, by the figures of all operations together;
+/// changes are from the first set.
+#[must_use]
+pub fn of_profiles(sets: &[ProfileSet]) -> Comparison {
+    let names = names(sets);
+    let mut rows: Vec<Row> = Vec::new();
+    for metric in OF_ALL {
+        for name in &names {
+            let of_set = |s: &ProfileSet| -> Vec<f64> {
+                let runs = s.runs(name).iter();
+                runs.filter_map(|r| of_all(r, metric)).collect()
+            };
+            rows.extend(row(name, metric, sets.iter().map(of_set).collect()));
+        }
+    }
+    // What nobody has is no row of the comparison.
+    rows.retain(|r| {
+        let zero = r.values.iter().flatten().all(|v| v.mean == 0.0);
+        !(zero && matches!(r.metric, Metric::Errors | Metric::MibPerS))
+    });
+    Comparison {
+        sets: sets.iter().map(side_of).collect(),
+        warnings: warnings(sets, &names),
+        rows,
+    }
+}
+
+/// Names of the configurations of all sets, in the order of the first set that has each.
+fn names(sets: &[ProfileSet]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in sets.iter().flat_map(|s| &s.cases) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+fn side_of(set: &ProfileSet) -> Side {
+    let runs: Vec<Run> = set.cases.iter().flat_map(|(_, r)| r).cloned().collect();
+    Side {
+        workload: format!("profile {}", set.profile),
+        ..side(&RunSet {
+            name: &set.name,
+            runs: &runs,
+        })
+    }
+}
+
+/// What makes the results hard to compare; what is so of several configurations is said once.
+fn warnings(sets: &[ProfileSet], names: &[String]) -> Vec<String> {
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    for name in names {
+        let there: Vec<RunSet<'_>> = sets
+            .iter()
+            .map(|s| RunSet {
+                name: &s.name,
+                runs: s.runs(name),
+            })
+            .filter(|s| !s.runs.is_empty())
+            .collect();
+        let absent = sets.iter().filter(|s| s.runs(name).is_empty());
+        let absent = absent.map(|s| format!("{} has no run of it", s.name));
+        for text in warnings_of(&there).into_iter().chain(absent) {
+            match found.iter_mut().find(|(t, _)| *t == text) {
+                Some((_, of)) => of.push(name),
+                None => found.push((text, vec![name])),
+            }
+        }
+    }
+    let said = found.into_iter().map(|(text, of)| match of[..] {
+        [one] => format!("{one}: {text}"),
+        _ => format!("{} configurations: {text}", of.len()),
+    });
+    said.collect()
+}

@@ -1,0 +1,175 @@
+//! The runs of a profile in a terminal or a text file.
+
+use crate::compare::{self, Metric, ProfileSet, of_profiles};
+use crate::format::{latency, mib_per_s, rate};
+use crate::table::Table;
+use crate::terminal::Layout;
+use crate::text::{Paint, paragraph};
+use plimsoll_plan::counted;
+use plimsoll_results::{ProfileCase, ProfileDir, ProfileResults, ResultsError, Run};
+use std::path::Path;
+
+/// The runs of a profile by file system, in the order of the profile; `dir` is where they lie.
+///
+/// # Errors
+/// If a run that is listed cannot be read.
+pub fn sets(results: &ProfileResults, dir: &ProfileDir) -> Result<Vec<ProfileSet>, ResultsError> {
+    let set = |filesystem: &str| {
+        let cases = results.cases.iter().filter(|c| c.filesystem == filesystem);
+        let cases = cases.map(|c| Ok((c.name.clone(), dir.runs(c)?)));
+        Ok(ProfileSet {
+            name: filesystem.to_owned(),
+            profile: results.profile.clone(),
+            cases: cases.collect::<Result<_, ResultsError>>()?,
+        })
+    };
+    results.filesystems().into_iter().map(set).collect()
+}
+
+/// The whole report: how far the profile has come, and its figures. Several file systems stand
+/// side by side.
+#[must_use]
+pub fn render(
+    results: &ProfileResults,
+    sets: &[ProfileSet],
+    dir: Option<&Path>,
+    layout: Layout,
+) -> String {
+    let paint = Paint(layout.color);
+    let mut out = String::new();
+    headline(&mut out, results, layout);
+    let measured = sets
+        .iter()
+        .any(|s| s.cases.iter().any(|(_, r)| !r.is_empty()));
+    if measured {
+        out.push('\n');
+        match sets {
+            [one] => table(one).render(&mut out, layout.columns(), paint),
+            several => out.push_str(&compare::text(&of_profiles(several), layout)),
+        }
+        reasons(&mut out, sets, layout);
+    }
+    if let Some(path) = dir {
+        let path = path.display().to_string();
+        out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
+        if results.missing() > 0 {
+            out.push_str(&format!("go on with plimsoll profile --resume {path}\n"));
+        }
+    }
+    out
+}
+
+fn headline(out: &mut String, results: &ProfileResults, layout: Layout) {
+    let paint = Paint(layout.color);
+    let (all, missing) = (results.cases.len(), results.missing());
+    let state = match (missing, results.interrupted) {
+        (0, _) => paint.good("complete"),
+        (_, true) => paint.doubtful("interrupted"),
+        (_, false) => paint.bad("not complete"),
+    };
+    let systems = results.filesystems().len() as u64;
+    out.push_str(&format!(
+        "profile {}: {state}, {} of {} on {}\n",
+        paint.bold(&results.profile),
+        all - missing,
+        counted(all as u64, "run", "runs"),
+        counted(systems, "file system", "file systems"),
+    ));
+    let columns = layout.columns();
+    if !results.description.is_empty() {
+        paragraph(out, "  ", &results.description, columns);
+    }
+    for note in &results.notes {
+        paragraph(out, "  note: ", note, columns);
+    }
+}
+
+/// A row a configuration, with the means of repeated runs.
+fn table(set: &ProfileSet) -> Table {
+    let head = [
+        "configuration",
+        "ops/s",
+        "MiB/s",
+        "mean",
+        "p99",
+        "CPU µs/op",
+        "verdict",
+    ];
+    let mut table = Table::new(&head);
+    for (name, runs) in &set.cases {
+        let (Some(first), Some(_)) = (runs.first(), runs.last()) else {
+            table.row(vec![
+                name.clone(),
+                "-".into(),
+                "-".into(),
+                "-".into(),
+                "-".into(),
+                "-".into(),
+                "not run".into(),
+            ]);
+            continue;
+        };
+        let mean =
+            |pick: &dyn Fn(&Run) -> f64| runs.iter().map(pick).sum::<f64>() / runs.len() as f64;
+        let done = runs.iter().all(|r| r.summary.ops > 0);
+        let time = |pick: &dyn Fn(&Run) -> f64| match done {
+            true => latency(mean(pick)),
+            false => "-".into(),
+        };
+        let cpu: Option<Vec<f64>> = runs.iter().map(|r| r.summary.cpu_us_per_op).collect();
+        let cpu = cpu.map(|all| all.iter().sum::<f64>() / all.len() as f64);
+        let worst = runs.iter().map(|r| r.validity.verdict);
+        let worst = worst
+            .max_by_key(|v| *v as u8)
+            .unwrap_or(first.validity.verdict);
+        table.row(vec![
+            name.clone(),
+            rate(mean(&|r| r.summary.ops_per_s)),
+            mib_per_s(mean(&|r| r.summary.bytes_per_s)),
+            time(&|r| r.summary.mean_ms),
+            time(&|r| r.summary.p99_ms),
+            cpu.map_or("-".into(), |c| Metric::CpuUsPerOp.show(c)),
+            worst.to_string(),
+        ]);
+    }
+    table
+}
+
+/// Why runs are not valid.
+fn reasons(out: &mut String, sets: &[ProfileSet], layout: Layout) {
+    for set in sets {
+        for (name, runs) in &set.cases {
+            for reason in runs.iter().flat_map(|r| &r.validity.reasons) {
+                let label = format!("{}/{name}: {}: ", set.name, reason.code);
+                paragraph(out, &label, &reason.text, layout.columns());
+            }
+        }
+    }
+}
+
+/// A run in one line, for when it has just ended; `number` counts from 1.
+#[must_use]
+pub fn line(number: usize, of: usize, case: &ProfileCase, run: &Run) -> String {
+    let codes: Vec<&str> = run
+        .validity
+        .reasons
+        .iter()
+        .map(|r| r.code.as_str())
+        .collect();
+    let why = match codes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", codes.join(", ")),
+    };
+    let mean = match run.summary.ops {
+        0 => String::new(),
+        _ => format!(", mean {}", latency(run.summary.mean_ms).replace("  ", " ")),
+    };
+    format!(
+        "run {number} of {of}, {} on {}: {} ops/s, {} MiB/s{mean}: {}{why}",
+        case.name,
+        case.filesystem,
+        rate(run.summary.ops_per_s),
+        mib_per_s(run.summary.bytes_per_s),
+        run.validity.verdict
+    )
+}

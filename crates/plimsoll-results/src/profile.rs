@@ -1,0 +1,391 @@
+//! A profile's results: a directory with `profile.json`, and the results of each run below it.
+
+use crate::document::{self, Directory, Document, Writer};
+use crate::repeats::{RepeatsWriter, read_runs};
+use crate::{ClockKind, Environment, Program, ResultsError, Run, RunDir, RunWriter, Verdict};
+use plimsoll_plan::Plan;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+/// Version of `profile.json`; raised when a field changes meaning or goes.
+pub const PROFILE_SCHEMA: u32 = 1;
+
+/// Name of the file that holds the [`ProfileResults`].
+pub const PROFILE_FILE: &str = "profile.json";
+
+/// What `profile.json` holds: the runs of a profile, and how far they have come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileResults {
+    /// Version of this form.
+    pub schema: u32,
+    /// Name of the profile: that of its file without the ending.
+    pub profile: String,
+    /// The file, as it was given.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// What the profile says of itself; may be empty.
+    pub description: String,
+    /// When the first run was begun: RFC 3339, in UTC.
+    pub started: String,
+    /// Whether an interruption ended it; the runs that are left can still be made.
+    pub interrupted: bool,
+    /// Runs of each case, with seeds that follow each other.
+    pub repeat: u32,
+    /// The runs in their order.
+    pub cases: Vec<ProfileCase>,
+    /// Program that ran them.
+    pub program: Program,
+    /// Clock of the runs.
+    pub clock: ClockKind,
+    /// Threads that drive the workers, if their number was asked for.
+    pub lanes: Option<u64>,
+    /// Seconds of an interval of the runs' series.
+    pub interval_s: f64,
+    /// Processes that make each run together.
+    pub ranks: u32,
+    /// What was left out of the profile or taken to mean something else.
+    pub notes: Vec<String>,
+    /// The machine.
+    pub environment: Environment,
+}
+
+/// A configuration of a profile with one value of each list, on one file system.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileCase {
+    /// The configuration, and the values that differ between its runs: `read,nthreads=4`.
+    pub name: String,
+    /// The configuration.
+    pub config: String,
+    /// What the profile calls the file system.
+    pub filesystem: String,
+    /// URL of the target.
+    pub target: String,
+    /// Where its results go, relative to this file: a directory a file system, and one a case.
+    pub directory: String,
+    /// Everything the run does.
+    pub plan: Plan,
+    /// Its results directory, or that of its repeated runs, relative to this file's; null until
+    /// it has ended.
+    pub results: Option<String>,
+    /// How it ended, of repeated runs the worst; null until it has ended.
+    pub verdict: Option<Verdict>,
+}
+
+impl ProfileCase {
+    /// Whether it is still to be run: it was not reached, or an error or somebody ended it.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        !matches!(self.verdict, Some(Verdict::Valid | Verdict::Invalid))
+    }
+}
+
+impl ProfileResults {
+    /// Names of the file systems, in the order of the first runs on them.
+    #[must_use]
+    pub fn filesystems(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for case in &self.cases {
+            if !names.contains(&case.filesystem.as_str()) {
+                names.push(&case.filesystem);
+            }
+        }
+        names
+    }
+
+    /// Runs that are still to be made.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        self.cases.iter().filter(|c| c.is_missing()).count()
+    }
+
+    /// The profile as `profile.json` holds it: pretty-printed, with a newline at the end.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        document::json(self)
+    }
+}
+
+impl Document for ProfileResults {
+    const FILE: &str = PROFILE_FILE;
+    const SCHEMA: u32 = PROFILE_SCHEMA;
+    const WHAT: &str = "profile";
+}
+
+/// The JSON schema of `profile.json`, pretty-printed.
+#[must_use]
+pub fn profile_schema() -> String {
+    document::schema::<ProfileResults>()
+}
+
+/// The directory of a profile's results.
+pub type ProfileDir = Directory<ProfileResults>;
+
+impl Directory<ProfileResults> {
+    /// The results directory of a case that has ended. A name that leads out of the directory is
+    /// left out: no program of ours wrote it.
+    #[must_use]
+    pub fn results(&self, case: &ProfileCase) -> Option<PathBuf> {
+        let name = Path::new(case.results.as_deref()?);
+        let within = name.components().all(|c| matches!(c, Component::Normal(_)));
+        (within && name != Path::new("")).then(|| self.path().join(name))
+    }
+
+    /// The runs of a case; none if it has not ended.
+    ///
+    /// # Errors
+    /// As [`RunDir::read`].
+    pub fn runs(&self, case: &ProfileCase) -> Result<Vec<Run>, ResultsError> {
+        match self.results(case) {
+            Some(path) => read_runs(&path),
+            None => Ok(vec![]),
+        }
+    }
+}
+
+/// A profile's results that are being written; `profile.json` is replaced as a whole after every
+/// run, so that a process that is killed leaves what it had measured. The directory belongs to one
+/// writer at a time.
+pub struct ProfileWriter(Writer<ProfileResults>);
+
+impl ProfileWriter {
+    /// Makes a directory below `root`, which is made if it is missing.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn create(
+        root: &Path,
+        results: ProfileResults,
+        started: SystemTime,
+    ) -> Result<Self, ResultsError> {
+        let name = format!("{}-profile", results.profile);
+        Ok(Self(Writer::create(root, results, &name, started)?))
+    }
+
+    /// Goes on with the profile in a directory. A run that was written although the process ended
+    /// before it was listed is listed now.
+    ///
+    /// # Errors
+    /// As [`ProfileDir::read`]; [`ResultsError::InUse`] if another process writes to the directory.
+    pub fn resume(path: &Path) -> Result<Self, ResultsError> {
+        let mut writer = Self(Writer::resume(path)?);
+        writer.adopt()?;
+        Ok(writer)
+    }
+
+    /// Lists the run that is there and not listed.
+    fn adopt(&mut self) -> Result<(), ResultsError> {
+        let next = self
+            .results()
+            .cases
+            .iter()
+            .position(ProfileCase::is_missing);
+        let Some(number) = next.filter(|_| self.results().repeat == 1) else {
+            return Ok(());
+        };
+        let case = &self.results().cases[number];
+        let (root, name) = self.place_of(number);
+        let path = root.join(name);
+        let Ok(run) = RunDir::at(&path).read() else {
+            return Ok(());
+        };
+        let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
+        let is_it = run.plan.seed == case.plan.seed && run.plan.filesets == case.plan.filesets;
+        match ended && is_it {
+            true => self.add(number, &path, run.validity.verdict),
+            false => Ok(()),
+        }
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &ProfileDir {
+        self.0.dir()
+    }
+
+    /// The results as they were last written.
+    #[must_use]
+    pub fn results(&self) -> &ProfileResults {
+        self.0.document()
+    }
+
+    /// Where the results of a case go, and their name there.
+    fn place_of(&self, number: usize) -> (PathBuf, String) {
+        let directory = Path::new(&self.results().cases[number].directory);
+        let normal = directory.components().filter_map(|c| match c {
+            Component::Normal(name) => Some(name),
+            // No program of ours wrote what leads out of the directory.
+            _ => None,
+        });
+        let mut place = self.dir().path().to_owned();
+        place.extend(normal);
+        let name = place
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        match place.parent() {
+            Some(parent) if place != self.dir().path() => (parent.to_owned(), name),
+            _ => (self.dir().path().to_owned(), "run".into()),
+        }
+    }
+
+    /// A writer of the results of the case of this number.
+    ///
+    /// # Errors
+    /// As [`RunWriter::create`].
+    pub fn run(
+        &self,
+        number: usize,
+        plan: &Plan,
+        started: SystemTime,
+        clock: ClockKind,
+    ) -> Result<RunWriter, ResultsError> {
+        let (root, name) = self.place_of(number);
+        RunWriter::create_as(&name, &root, plan, started, clock)
+    }
+
+    /// A writer of the repeated runs of the case of this number.
+    ///
+    /// # Errors
+    /// As [`RepeatsWriter::create`].
+    pub fn repeats(&self, number: usize) -> Result<RepeatsWriter, ResultsError> {
+        let case = &self.results().cases[number];
+        let asked = self.results().repeat;
+        let (root, name) = self.place_of(number);
+        RepeatsWriter::create_as(&name, &root, &case.plan.name, asked)
+    }
+
+    /// Says where the results of a case are and how it ended.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    pub fn add(
+        &mut self,
+        number: usize,
+        results: &Path,
+        verdict: Verdict,
+    ) -> Result<(), ResultsError> {
+        let name = results.strip_prefix(self.dir().path()).unwrap_or(results);
+        let name = name.to_string_lossy().into_owned();
+        self.change(|p| {
+            p.cases[number].results = Some(name);
+            p.cases[number].verdict = Some(verdict);
+        })
+    }
+
+    /// Changes what is said of the profile, and writes it.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    pub fn change(&mut self, change: impl FnOnce(&mut ProfileResults)) -> Result<(), ResultsError> {
+        self.0.change(change)
+    }
+
+    /// Writes another file of the results, such as a page, over the one there is.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
+        document::replace(&self.dir().path().join(name), text)
+    }
+
+    /// Takes the directory away if no run is in it, for instance because the first was refused.
+    pub fn withdraw_if_empty(self) {
+        if self.results().cases.iter().all(|c| c.results.is_none()) {
+            for number in 0..self.results().cases.len() {
+                let _ = std::fs::remove_dir(self.place_of(number).0);
+            }
+            // A run that could not be listed stays, and with it the directory.
+            let _ = self.0.withdraw();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(name: &str, filesystem: &str) -> ProfileCase {
+        ProfileCase {
+            name: name.into(),
+            config: name.into(),
+            filesystem: filesystem.into(),
+            target: "posix".into(),
+            directory: format!("{}/{name}", filesystem.replace('/', "-")),
+            plan: Plan::empty("w"),
+            results: None,
+            verdict: None,
+        }
+    }
+
+    fn profile() -> ProfileResults {
+        ProfileResults {
+            schema: PROFILE_SCHEMA,
+            profile: "study".into(),
+            file: "study.prof".into(),
+            text: String::new(),
+            description: String::new(),
+            started: String::new(),
+            interrupted: false,
+            repeat: 1,
+            cases: vec![case("a", "ext4"), case("a", "x/fs"), case("b", "ext4")],
+            program: Program {
+                name: "plimsoll".into(),
+                version: "0".into(),
+            },
+            clock: ClockKind::Real,
+            lanes: None,
+            interval_s: 1.0,
+            ranks: 1,
+            notes: vec![],
+            environment: Environment::default(),
+        }
+    }
+
+    #[test]
+    fn what_ended_is_listed_and_the_rest_is_missing() {
+        let root = tempfile::tempdir().unwrap();
+        let mut writer =
+            ProfileWriter::create(root.path(), profile(), SystemTime::UNIX_EPOCH).unwrap();
+        let path = writer.dir().path().to_owned();
+        writer.add(0, &path.join("ext4/a"), Verdict::Valid).unwrap();
+        writer
+            .add(1, &path.join("x-fs/a"), Verdict::Failed)
+            .unwrap();
+        assert!(matches!(
+            ProfileWriter::resume(&path),
+            Err(ResultsError::InUse { .. })
+        ));
+        drop(writer);
+        let resumed = ProfileWriter::resume(&path).unwrap();
+        let results = resumed.results();
+        assert_eq!(results.filesystems(), ["ext4", "x/fs"]);
+        assert_eq!(results.missing(), 2);
+        let dir = resumed.dir();
+        assert_eq!(dir.results(&results.cases[0]), Some(path.join("ext4/a")));
+        assert_eq!(dir.results(&results.cases[2]), None);
+    }
+
+    #[test]
+    fn names_that_lead_out_of_the_directory_are_not_followed() {
+        let dir = ProfileDir::at(Path::new("/r"));
+        for name in ["../x", "/etc", "a/../../b", ""] {
+            let case = ProfileCase {
+                results: Some(name.into()),
+                ..case("a", "ext4")
+            };
+            assert_eq!(dir.results(&case), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_profile_without_runs_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let writer = ProfileWriter::create(root.path(), profile(), SystemTime::UNIX_EPOCH).unwrap();
+        writer.withdraw_if_empty();
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+}

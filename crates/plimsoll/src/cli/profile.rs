@@ -1,0 +1,121 @@
+//! Arguments of `profile`.
+
+use super::{Format, HowArgs, RankArgs};
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+/// Arguments of `profile`.
+#[derive(Debug, Args)]
+pub struct ProfileArgs {
+    /// Built-in name (fileio, filemacro, filemicro), or path of a file with DEFAULTS and CONFIG
+    /// blocks
+    #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "resume")]
+    pub file: Option<PathBuf>,
+    /// Print the profile's text and nothing else
+    #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
+    pub text: bool,
+    /// What every command that runs workloads takes.
+    #[command(flatten)]
+    pub how: HowArgs,
+
+    /// A file system instead of the profile's: what it is called, and a directory or the URL of a
+    /// target; may be given again
+    #[arg(long, value_name = "NAME=PLACE", value_parser = file_system, conflicts_with = "dir")]
+    #[arg(help_heading = "Place")]
+    pub on: Vec<FileSystem>,
+    /// Run this configuration only; may be given again
+    #[arg(long, value_name = "CONFIG", help_heading = "Load")]
+    pub only: Vec<String>,
+    /// Make each run N times, each with the next seed, so that it can be said whether a difference
+    /// is real
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(allow_hyphen_values = true, default_value_t = 1, help_heading = "Load")]
+    pub repeat: u32,
+    /// List the runs, and run nothing
+    #[arg(long, help_heading = "Output", conflicts_with = "resume")]
+    pub dry_run: bool,
+
+    /// Make the runs that are left of the profile in this directory, as it was begun
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
+    #[arg(conflicts_with_all = ["file", "on", "only", "repeat", "results", "dir", "target", "keep",
+        "scale", "time", "warmup", "set", "seed", "on_error", "content", "cold", "cpus",
+        "allow_system", "clock", "lanes", "interval"])]
+    pub resume: Option<PathBuf>,
+
+    /// Directory that the results directory is made in, instead of the profile's `stats`
+    /// [default: plimsoll-results]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub results: Option<PathBuf>,
+    /// What is printed at the end; json is the content of profile.json and nothing else
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Print nothing but the report and errors
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+    /// Processes of this machine that make each run together.
+    #[command(flatten)]
+    pub ranks: RankArgs,
+}
+
+/// Value of `--on`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSystem {
+    /// What it is called in results.
+    pub label: String,
+    /// Directory of the files; `None` with a target of its own.
+    pub dir: Option<String>,
+    /// URL of the target; `None` with a directory.
+    pub target: Option<String>,
+}
+
+fn file_system(text: &str) -> Result<FileSystem, String> {
+    let wrong = || {
+        format!(
+            "expected NAME=DIRECTORY or NAME=URL, such as xfs=/mnt/xfs or nfs=nfs3://server/export, \
+             not `{text}`"
+        )
+    };
+    let (label, place) = text.split_once('=').ok_or_else(wrong)?;
+    let (label, place) = (label.trim(), place.trim());
+    if label.is_empty() || place.is_empty() {
+        return Err(wrong());
+    }
+    // The name of a target comes before a colon; a directory with one there is written ./a:b.
+    let scheme = place.split_once(':').map(|(scheme, _)| scheme);
+    let is_target = scheme.is_some_and(|s| !s.contains('/')) || place == "null";
+    let place = place.to_owned();
+    let (dir, target) = match is_target {
+        true => (None, Some(place)),
+        false => (Some(place), None),
+    };
+    let label = label.to_owned();
+    Ok(FileSystem { label, dir, target })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_are_directories_or_targets() {
+        let (dir, target) = (
+            |t: &str| file_system(t).unwrap().dir,
+            |t: &str| file_system(t).unwrap().target,
+        );
+        assert_eq!(dir("xfs=/mnt/a:b=c"), Some("/mnt/a:b=c".into()));
+        assert_eq!(dir("here=./a:b"), Some("./a:b".into()));
+        assert_eq!(target("n=nfs3://h/x"), Some("nfs3://h/x".into()));
+        assert_eq!(
+            target("n=null:?latency=1ms"),
+            Some("null:?latency=1ms".into())
+        );
+        assert_eq!(
+            (dir("n=null"), target("n=null")),
+            (None, Some("null".into()))
+        );
+        for bad in ["", "xfs", "=x", "xfs=", " = "] {
+            assert!(file_system(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! `profile`: runs every configuration of a Filebench profile.
+
+mod begin;
+mod list;
+
+use crate::cli::{Format, ProfileArgs};
+use crate::commands::run::Round;
+use crate::company::Company;
+use crate::console;
+use crate::exit::{Exit, Stopped};
+use crate::points::{Ground, Manner};
+use crate::signals;
+use plimsoll_engine::{ClockKind, Settings, Stop};
+use plimsoll_plan::Plan;
+use plimsoll_report::compare::of_profiles;
+use plimsoll_report::{profile, terminal};
+use plimsoll_results::{ProfileCase, ProfileResults, ProfileWriter, Verdict};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Makes the runs, writes the results and prints the report.
+pub fn run(args: &ProfileArgs) -> Result<Exit, Stopped> {
+    if args.text {
+        return super::print(&begin::text(args)?);
+    }
+    if args.dry_run {
+        return list::run(args);
+    }
+    let company = Company::join(args.ranks.processes)?;
+    let stop = Stop::default();
+    signals::stop_on_interrupt(&stop, company.leads())
+        .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    let runs = Runs {
+        company: &company,
+        stop: &stop,
+        manner: Manner {
+            format: args.format,
+            quiet: args.quiet,
+            per_rank: args.ranks.per_rank,
+        },
+    };
+    if !company.leads() {
+        return runs.follow();
+    }
+    let ended = begin::open(args, &company).and_then(|writer| runs.lead(writer));
+    // The other ranks wait for a run, or to hear that there is none; one that is gone has ended.
+    let _ = company.share(|| Ok(None::<Ground>));
+    ended
+}
+
+/// What one run is made with, as all ranks have it.
+fn ground(results: &ProfileResults, case: &ProfileCase, plan: Plan) -> Ground {
+    Ground {
+        plan,
+        target: case.target.clone(),
+        is_virtual: results.clock == plimsoll_results::ClockKind::Virtual,
+        lanes: results.lanes,
+        interval: Duration::try_from_secs_f64(results.interval_s).unwrap_or(Duration::from_secs(1)),
+    }
+}
+
+/// How the engine is to make a run: unlike those of load points, it leaves no files to the next.
+fn settings(ground: &Ground) -> Settings {
+    Settings {
+        holds: false,
+        clock: match ground.is_virtual {
+            true => ClockKind::Virtual,
+            false => ClockKind::Real,
+        },
+        ..ground.settings()
+    }
+}
+
+/// Makes the runs of a profile.
+struct Runs<'a> {
+    company: &'a Company,
+    stop: &'a Stop,
+    manner: Manner,
+}
+
+impl Runs<'_> {
+    /// What the ranks but rank 0 do: they make the runs that it shares.
+    fn follow(&self) -> Result<Exit, Stopped> {
+        while let Some(ground) = self.company.share(|| Ok(None::<Ground>))? {
+            let settings = settings(&ground);
+            self.round(&settings).follow(&ground.plan)?;
+        }
+        Ok(Exit::Valid)
+    }
+
+    fn round<'a>(&'a self, settings: &'a Settings) -> Round<'a> {
+        Round {
+            company: self.company,
+            settings,
+            stop: self.stop,
+            manner: self.manner,
+        }
+    }
+
+    /// What rank 0 does.
+    fn lead(&self, mut writer: ProfileWriter) -> Result<Exit, Stopped> {
+        self.manner.say(&begin::headline(writer.results()));
+        writer
+            .change(|p| p.interrupted = false)
+            .map_err(Stopped::failed)?;
+        for number in 0..writer.results().cases.len() {
+            if !writer.results().cases[number].is_missing() {
+                continue;
+            }
+            if self.stop.is_requested() {
+                writer
+                    .change(|p| p.interrupted = true)
+                    .map_err(Stopped::failed)?;
+                break;
+            }
+            if let Err(stopped) = self.case(&mut writer, number) {
+                writer.withdraw_if_empty();
+                return Err(stopped);
+            }
+            if writer.results().cases[number].verdict == Some(Verdict::Interrupted) {
+                writer
+                    .change(|p| p.interrupted = true)
+                    .map_err(Stopped::failed)?;
+                break;
+            }
+        }
+        self.report(&writer)?;
+        Ok(exit_of(writer.results()))
+    }
+
+    /// Makes the runs of one case: one, or as many as were asked for.
+    fn case(&self, writer: &mut ProfileWriter, number: usize) -> Result<(), Stopped> {
+        let times = writer.results().repeat;
+        if times <= 1 {
+            let (verdict, path) = self.once(writer, number, 0, None)?;
+            return writer.add(number, &path, verdict).map_err(Stopped::failed);
+        }
+        let mut repeats = writer.repeats(number).map_err(Stopped::failed)?;
+        let mut worst = Verdict::Valid;
+        for i in 0..times {
+            let done = self.once(writer, number, i, Some(&mut repeats));
+            let (verdict, _) = match done {
+                Ok(done) => done,
+                Err(stopped) => {
+                    repeats.discard_if_empty();
+                    return Err(stopped);
+                }
+            };
+            worst = if verdict as u8 > worst as u8 {
+                verdict
+            } else {
+                worst
+            };
+            if matches!(verdict, Verdict::Failed | Verdict::Interrupted) || self.stop.is_requested()
+            {
+                // The whole case is made again by --resume: it has fewer runs than were asked for.
+                worst = if i + 1 < times && worst as u8 <= Verdict::Invalid as u8 {
+                    Verdict::Interrupted
+                } else {
+                    worst
+                };
+                break;
+            }
+        }
+        let path = repeats.dir().path().to_owned();
+        writer.add(number, &path, worst).map_err(Stopped::failed)
+    }
+
+    /// Makes one run; how it ended, and where its results are.
+    fn once(
+        &self,
+        writer: &ProfileWriter,
+        number: usize,
+        repeat: u32,
+        repeats: Option<&mut plimsoll_results::RepeatsWriter>,
+    ) -> Result<(Verdict, PathBuf), Stopped> {
+        let results = writer.results();
+        let case = &results.cases[number];
+        let plan = Plan {
+            seed: case.plan.seed.wrapping_add(u64::from(repeat)),
+            ..case.plan.clone()
+        };
+        let ground = ground(results, case, plan);
+        self.company.share(|| Ok(Some(ground.clone())))?;
+        let settings = settings(&ground);
+        let round = self.round(&settings);
+        let label = format!("{} on {}  ", case.name, case.filesystem);
+        let (run, dir) = round.lead(&ground.plan, &label, |started, clock| match &repeats {
+            Some(repeats) => repeats.next(&ground.plan, started, clock),
+            None => writer.run(number, &ground.plan, started, clock),
+        })?;
+        let line = profile::line(number + 1, results.cases.len(), case, &run);
+        self.manner.say(&line);
+        let dir = dir.map_err(Stopped::failed)?;
+        if let Some(repeats) = repeats {
+            repeats.add(&dir).map_err(Stopped::failed)?;
+        }
+        Ok((run.validity.verdict, dir.path().to_owned()))
+    }
+
+    /// Prints the report, and writes the page that compares file systems.
+    fn report(&self, writer: &ProfileWriter) -> Result<(), Stopped> {
+        let results = writer.results();
+        let sets = profile::sets(results, writer.dir()).map_err(Stopped::failed)?;
+        if sets.len() > 1 {
+            let page = plimsoll_html::page::comparison(&of_profiles(&sets));
+            writer
+                .write(COMPARISON_FILE, &page)
+                .map_err(Stopped::failed)?;
+        }
+        let text = match self.manner.format {
+            Format::Json => results.to_json(),
+            Format::Text => {
+                let layout = terminal::Layout {
+                    width: console::width(),
+                    color: console::color_out(),
+                };
+                let dir = Some(writer.dir().path());
+                format!("\n{}", profile::render(results, &sets, dir, layout))
+            }
+        };
+        super::print(&text).map(|_| ())
+    }
+}
+
+/// Page in the directory of a profile that compares its file systems.
+const COMPARISON_FILE: &str = "comparison.html";
+
+fn exit_of(results: &ProfileResults) -> Exit {
+    let any = |verdict| results.cases.iter().any(|c| c.verdict == Some(verdict));
+    if results.interrupted {
+        Exit::Interrupted
+    } else if any(Verdict::Failed) {
+        Exit::Failed
+    } else if any(Verdict::Invalid) {
+        Exit::Invalid
+    } else {
+        Exit::Valid
+    }
+}

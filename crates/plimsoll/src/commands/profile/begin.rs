@@ -1,0 +1,388 @@
+//! What a profile begins with: its runs, from the text and the command line, or from the directory
+//! of one that goes on.
+
+use crate::cli::{ClockArg, FileSystem, ProfileArgs};
+use crate::commands::run;
+use crate::company::Company;
+use crate::exit::{Exit, Stopped};
+use crate::points;
+use crate::workload::{self, Found, Reading};
+use plimsoll_diagnostics::nearest;
+use plimsoll_engine::Preflight;
+use plimsoll_plan::{Plan, counted, show_duration};
+use plimsoll_profile::{Case, Changes, Library, Listed, Place, Profile, directory_name, library};
+use plimsoll_results::{
+    ClockKind, Environment, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileResults, ProfileWriter,
+    Program,
+};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
+
+/// Where results go that neither the profile nor the command line has a place for.
+const RESULTS: &str = "plimsoll-results";
+
+/// The results of a profile before its first run, or before the next; rank 0 calls this.
+pub(super) fn open(args: &ProfileArgs, company: &Company) -> Result<ProfileWriter, Stopped> {
+    if let Some(dir) = &args.resume {
+        // A run that was written and not listed is listed by the writer: there is then a report to
+        // make.
+        let before = ProfileDir::at(dir).read().map_err(Stopped::usage)?;
+        let writer = ProfileWriter::resume(dir).map_err(Stopped::usage)?;
+        if before.missing() == 0 {
+            return Err(Stopped::usage(format!(
+                "the profile in {} has come to its end: there is nothing to go on with",
+                dir.display()
+            )));
+        }
+        points::check_ranks("profile", writer.results().ranks, company.size())?;
+        return Ok(writer);
+    }
+    let started = SystemTime::now();
+    let ready = Ready::read(args)?;
+    let refused = ready.refusals()?;
+    if !refused.is_empty() {
+        return Err(Stopped::usage(refused.join("\n  ")));
+    }
+    ready.results.iter_plans(|settings, plan| {
+        run::refuse_results_among_files(&ready.root, plan, settings)
+    })?;
+    let results = ProfileResults {
+        ranks: company.size(),
+        ..ready.results
+    };
+    ProfileWriter::create(&ready.root, results, started).map_err(|e| run::elsewhere(&e))
+}
+
+/// The text of the profile: a built-in name, else a path.
+pub(super) fn text(args: &ProfileArgs) -> Result<String, Stopped> {
+    let file = args.file.as_deref().unwrap_or(Path::new(""));
+    let name = file.to_str().unwrap_or_default();
+    if let Some(text) = library::find(name) {
+        return Ok(text.to_owned());
+    }
+    let is_path = name.contains('/') || name.ends_with(".prof") || file.exists();
+    if !is_path && let Some(near) = nearest(name, library::names()) {
+        return Err(Stopped::usage(format!(
+            "there is no profile `{name}`: did you mean `{near}`?"
+        )));
+    }
+    workload::read_text("profile", file).map_err(Stopped::usage)
+}
+
+/// Calls something for each run.
+trait Plans {
+    fn iter_plans(
+        &self,
+        each: impl FnMut(&plimsoll_engine::Settings, &Plan) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped>;
+}
+
+impl Plans for ProfileResults {
+    fn iter_plans(
+        &self,
+        mut each: impl FnMut(&plimsoll_engine::Settings, &Plan) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        for case in &self.cases {
+            let ground = super::ground(self, case, case.plan.clone());
+            each(&super::settings(&ground), &case.plan)?;
+        }
+        Ok(())
+    }
+}
+
+/// A profile with everything that its runs do.
+pub(super) struct Ready {
+    pub(super) results: ProfileResults,
+    /// Directory that the results directory is made in.
+    root: PathBuf,
+}
+
+impl Ready {
+    /// Reads what is asked for.
+    pub(super) fn read(args: &ProfileArgs) -> Result<Self, Stopped> {
+        let file = args.file.as_deref().unwrap_or(Path::new(""));
+        let text = text(args)?;
+        let name = file.display().to_string();
+        let profile = plimsoll_profile::parse(&text, &name).map_err(workload::diagnosed)?;
+        check_only(args, &profile)?;
+        let shelf = Shelf::beside(file);
+        let listed = profile.cases(&shelf, &changes(args));
+        // What is wrong with a workload itself says more than that it cannot be had.
+        if let Some(broken) = shelf.broken.take() {
+            return Err(broken);
+        }
+        let mut listed = listed.map_err(workload::diagnosed)?;
+        check_sets(args, &listed)?;
+        let cases = listed.cases.iter().map(|c| shelf.plan(c, args, &name));
+        let cases = cases.collect::<Result<_, _>>()?;
+        listed.notes.extend(shelf.renamed.take());
+        let root = match (&args.results, &listed.stats) {
+            (Some(results), _) => results.clone(),
+            (None, Some(stats)) => PathBuf::from(stats),
+            (None, None) => PathBuf::from(RESULTS),
+        };
+        Ok(Self {
+            results: results(args, &profile, listed, cases),
+            root,
+        })
+    }
+
+    /// Why runs would be refused; a sentence each.
+    pub(super) fn refusals(&self) -> Result<Vec<String>, Stopped> {
+        let mut refused = Vec::new();
+        for case in &self.results.cases {
+            let look = self.look(case)?;
+            let said = look.refusals.iter();
+            refused.extend(said.map(|r| format!("{} on {}: {r}", case.name, case.filesystem)));
+        }
+        Ok(refused)
+    }
+
+    /// What a run takes, and what there is.
+    pub(super) fn look(&self, case: &ProfileCase) -> Result<Preflight, Stopped> {
+        let ground = super::ground(&self.results, case, case.plan.clone());
+        plimsoll_engine::preflight(&case.plan, &super::settings(&ground))
+            .map_err(|e| Stopped::usage(format!("{} on {}: {e}", case.name, case.filesystem)))
+    }
+}
+
+fn results(
+    args: &ProfileArgs,
+    profile: &Profile,
+    listed: Listed,
+    cases: Vec<ProfileCase>,
+) -> ProfileResults {
+    let file = Path::new(profile.name());
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let stamp = jiff::Timestamp::now();
+    ProfileResults {
+        schema: PROFILE_SCHEMA,
+        profile: stem.into_owned(),
+        file: profile.name().to_owned(),
+        text: profile.text().to_owned(),
+        description: listed.description,
+        started: stamp.to_string(),
+        interrupted: false,
+        repeat: args.repeat,
+        cases,
+        program: Program {
+            name: "plimsoll".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        },
+        clock: match args.how.clock {
+            ClockArg::Virtual => ClockKind::Virtual,
+            ClockArg::Real => ClockKind::Real,
+        },
+        lanes: args.how.lanes.map(u64::from),
+        interval_s: args.how.interval.as_secs_f64(),
+        ranks: 1,
+        notes: listed.notes,
+        environment: Environment::look(None),
+    }
+}
+
+/// What the command line changes of a profile.
+fn changes(args: &ProfileArgs) -> Changes {
+    let place = |f: &FileSystem| Place {
+        label: f.label.clone(),
+        dir: f.dir.clone(),
+        target: f.target.clone(),
+    };
+    Changes {
+        places: args.on.iter().map(place).collect(),
+        dir: args.how.dir.as_ref().map(|d| d.display().to_string()),
+        has_target: args.how.target != "posix",
+        sets: args.how.set.clone(),
+        only: args.only.clone(),
+    }
+}
+
+/// A name of `--only` that the profile does not have.
+fn check_only(args: &ProfileArgs, profile: &Profile) -> Result<(), Stopped> {
+    for name in &args.only {
+        if profile.configs().any(|c| c == name) {
+            continue;
+        }
+        let known: Vec<&str> = profile.configs().collect();
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it has {}", known.join(", ")),
+        };
+        return Err(Stopped::usage(format!(
+            "{} has no configuration `{name}`: {hint}",
+            profile.name()
+        )));
+    }
+    Ok(())
+}
+
+/// A parameter of `--set` that no workload of the profile has.
+fn check_sets(args: &ProfileArgs, listed: &Listed) -> Result<(), Stopped> {
+    for (name, _) in &args.how.set {
+        let has = |c: &Case| c.sets.iter().any(|(n, _)| n == name);
+        if !listed.cases.iter().any(has) {
+            return Err(Stopped::usage(format!(
+                "--set {name}: no workload of the profile has the parameter `{name}`"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A workload that was read.
+struct Read {
+    found: Found,
+    reading: Box<dyn Reading>,
+}
+
+/// Workloads that a profile may name: the built-in ones, and those beside it.
+struct Shelf {
+    beside: PathBuf,
+    read: RefCell<HashMap<String, Rc<Read>>>,
+    /// The first workload that was found and could not be read.
+    broken: RefCell<Option<Stopped>>,
+    /// What is said of workloads that have another name now.
+    renamed: RefCell<Vec<String>>,
+}
+
+impl Library for Shelf {
+    fn parameters(&self, personality: &str) -> Result<Vec<String>, String> {
+        let found = self.find(personality).map_err(|s| {
+            let message = s.message.trim();
+            message.trim_start_matches("error: ").to_owned()
+        })?;
+        let reading = workload::parse(&found).map_err(|stopped| {
+            self.broken.borrow_mut().get_or_insert(stopped);
+            format!("the workload `{personality}` cannot be read")
+        })?;
+        let names = reading.parameters().into_iter().map(|p| p.name).collect();
+        let read = Rc::new(Read { found, reading });
+        self.read.borrow_mut().insert(personality.to_owned(), read);
+        Ok(names)
+    }
+
+    fn parameters_of_all(&self) -> Vec<String> {
+        let readings = workload::builtins()
+            .into_iter()
+            .flat_map(|found| workload::parse(&found));
+        let names = readings.flat_map(|r| r.parameters()).map(|p| p.name);
+        names.chain(OLD_PARAMETERS.map(str::to_owned)).collect()
+    }
+}
+
+/// Parameters that workloads of Filebench 1.x had and none has now.
+const OLD_PARAMETERS: [&str; 4] = ["debug", "runmode", "cached", "sync"];
+
+impl Shelf {
+    fn beside(profile: &Path) -> Self {
+        Self {
+            beside: profile.parent().unwrap_or(Path::new("")).to_owned(),
+            read: RefCell::default(),
+            broken: RefCell::default(),
+            renamed: RefCell::default(),
+        }
+    }
+
+    /// Finds a personality: a built-in name, a file beside the profile with or without its ending,
+    /// or a name that a built-in workload had before.
+    fn find(&self, name: &str) -> Result<Found, Stopped> {
+        let builtin = |name: &str| workload::builtins().iter().any(|b| b.name == name);
+        if builtin(name) {
+            return workload::find(name);
+        }
+        for ending in ["", ".f", ".toml"] {
+            let path = self.beside.join(format!("{name}{ending}"));
+            if path.is_file() {
+                // With a slash, so that it is taken for a path.
+                return workload::find(&Path::new(".").join(path).display().to_string());
+            }
+        }
+        match plimsoll_profile::renamed_personality(name) {
+            Some(new) => {
+                let note = format!("the workload {name} is called {new} now");
+                self.renamed.borrow_mut().push(note);
+                workload::find(new)
+            }
+            None => workload::find(name),
+        }
+    }
+
+    /// Everything that one run of a profile does.
+    fn plan(&self, case: &Case, args: &ProfileArgs, profile: &str) -> Result<ProfileCase, Stopped> {
+        let read = self.read.borrow().get(&case.personality).cloned();
+        let read = read.ok_or_else(|| Stopped::usage("a workload was not read"))?;
+        let target = case.place.target.as_ref().unwrap_or(&args.how.target);
+        let dir = case.place.dir.as_deref().map(Path::new);
+        let mut overrides = workload::changes_at(&args.how, &read.found.name, dir, target);
+        overrides.sets = case.sets.clone();
+        overrides.time = args.how.time.or(case.runtime);
+        overrides.rate = case.event_rate;
+        let plan = read.reading.lower(&read.found, &overrides);
+        let mut plan = plan.map_err(|s| of_case(s, case, profile))?;
+        workload::put_on(&mut plan, dir.is_some(), target);
+        // It may go on from another directory.
+        plan.place.dir = plimsoll_target::absolute(target, &plan.place.dir)
+            .map_err(|e| Stopped::usage(format!("there is no current directory: {e}")))?;
+        let system = directory_name(&case.place.label);
+        Ok(ProfileCase {
+            name: case.name.clone(),
+            config: case.config.clone(),
+            filesystem: case.place.label.clone(),
+            target: target.clone(),
+            directory: format!("{system}/{}", case.name),
+            plan,
+            results: None,
+            verdict: None,
+        })
+    }
+}
+
+/// Says which configuration a workload was wrong with.
+fn of_case(stopped: Stopped, case: &Case, profile: &str) -> Stopped {
+    match stopped.exit {
+        Exit::Usage => Stopped {
+            message: format!(
+                "error: {profile}:{}: the configuration {} cannot be run on {}:\n{}",
+                case.line, case.name, case.place.label, stopped.message
+            ),
+            ..stopped
+        },
+        _ => stopped,
+    }
+}
+
+/// The first line: what is run, and about how long that takes.
+pub(super) fn headline(results: &ProfileResults) -> String {
+    let missing: Vec<&ProfileCase> = results.cases.iter().filter(|c| c.is_missing()).collect();
+    let left = match missing.len() == results.cases.len() {
+        true => "",
+        false => " left",
+    };
+    let each = match results.repeat {
+        1 => String::new(),
+        n => format!(", each {n} times"),
+    };
+    let systems = results.filesystems().join(", ");
+    let clock = match results.clock {
+        ClockKind::Real => "",
+        ClockKind::Virtual => " of virtual time",
+    };
+    format!(
+        "profile {}: {}{left} on {systems}{each}: about {}{clock} besides making the files",
+        results.profile,
+        counted(missing.len() as u64, "run", "runs"),
+        show_duration(length(results, &missing))
+    )
+}
+
+/// Time that runs warm up and measure for.
+pub(super) fn length(results: &ProfileResults, cases: &[&ProfileCase]) -> Duration {
+    let of_one = |c: &&ProfileCase| {
+        let (warmup, time) = points::times(&c.plan);
+        warmup + time
+    };
+    cases.iter().map(of_one).sum::<Duration>() * results.repeat
+}

@@ -1,0 +1,88 @@
+//! `profile --dry-run`: what would be run.
+
+use super::begin::{Ready, length};
+use crate::cli::{Format, ProfileArgs};
+use crate::commands::print;
+use crate::exit::{Exit, Stopped};
+use crate::points;
+use crate::workload;
+use plimsoll_plan::{Bytes, counted, show_duration};
+use plimsoll_results::ProfileCase;
+
+/// Lists the runs; the reasons to refuse some, if there are any, end the command.
+pub(super) fn run(args: &ProfileArgs) -> Result<Exit, Stopped> {
+    let ready = Ready::read(args)?;
+    match args.format {
+        Format::Json => print(&ready.results.to_json())?,
+        Format::Text => print(&text(&ready)?)?,
+    };
+    match ready.refusals()?.as_slice() {
+        [] => Ok(Exit::Valid),
+        reasons => Err(Stopped::usage(format!(
+            "profile would refuse: {}",
+            reasons.join("\n  ")
+        ))),
+    }
+}
+
+fn text(ready: &Ready) -> Result<String, Stopped> {
+    let results = &ready.results;
+    let all: Vec<&ProfileCase> = results.cases.iter().collect();
+    let each = match results.repeat {
+        1 => String::new(),
+        n => format!(", each {n} times"),
+    };
+    let mut out = format!(
+        "profile {}: {}{each}, about {} besides making the files\n",
+        results.profile,
+        counted(all.len() as u64, "run", "runs"),
+        show_duration(length(results, &all))
+    );
+    if !results.description.is_empty() {
+        out.push_str(&format!("  {}\n", results.description));
+    }
+    for note in &results.notes {
+        out.push_str(&format!("  note: {note}\n"));
+    }
+    for (number, case) in (1..).zip(&results.cases) {
+        let number: u64 = number;
+        out.push_str(&entry(number, case, &ready.look(case)?));
+    }
+    Ok(out)
+}
+
+/// One run: what it is, where its files go, and what it sets.
+fn entry(number: u64, case: &ProfileCase, look: &plimsoll_engine::Preflight) -> String {
+    let plan = &case.plan;
+    let (warmup, time) = points::times(plan);
+    let warmup = match warmup.is_zero() {
+        true => String::new(),
+        false => format!(" after {} of warm-up", show_duration(warmup)),
+    };
+    let time = match time.is_zero() {
+        true => "until its workers are done".to_owned(),
+        false => show_duration(time),
+    };
+    let files = match plimsoll_target::keeps_files(&case.target) {
+        true => format!(
+            "{} to make in {}",
+            Bytes(look.bytes_needed),
+            workload::place(plan)
+        ),
+        false => "no files".into(),
+    };
+    let changed = plan.parameters.iter().filter(|p| p.value != p.default);
+    let changed: Vec<String> = changed.map(|p| format!("{}={}", p.name, p.value)).collect();
+    let changed = match changed.is_empty() {
+        true => String::new(),
+        false => format!("     {}\n", changed.join(" ")),
+    };
+    format!(
+        "\n{number:>3}  {} on {}\n     {}, {time}{warmup}, {}, {files}, target {}\n{changed}",
+        case.name,
+        case.filesystem,
+        plan.name,
+        counted(plan.workers(), "worker", "workers"),
+        case.target
+    )
+}

@@ -1,0 +1,481 @@
+//! Profiles of Filebench, through the program: on nothing in virtual time, and on real directories.
+
+use crate::common::{Bench, Ended, started, tree};
+use plimsoll_plan::{Phase, Until};
+use plimsoll_results::{ProfileDir, ProfileResults, Verdict};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const SMALL: &str = "DEFAULTS {
+  runtime = 0.3;
+  filesystem = ext4, xfs;
+  dir = files-$filesystem;
+  stats = stats;
+  description = \"two, side by side\";
+  nthreads = 2;
+}
+CONFIG reading {
+  function = generic;
+  personality = randomread;
+  filesize = 256k;
+  iosize = 4k, 16k;
+}
+CONFIG making {
+  function = generic;
+  personality = mine;
+  nfiles = 12;
+}
+";
+
+/// A workload beside the profile.
+const MINE: &str = "set $dir=/tmp
+set $nfiles=3
+set $nthreads=1
+define fileset name=s,path=$dir,entries=$nfiles,size=4k,dirwidth=8,prealloc
+define process name=p { thread name=t,memsize=1m,instances=$nthreads {
+  flowop statfile name=stat1,filesetname=s
+} }
+";
+
+fn bench(profile: &str) -> Bench {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("study.prof"), profile).unwrap();
+    std::fs::write(bench.path("mine.f"), MINE).unwrap();
+    bench
+}
+
+fn call(bench: &Bench, args: &[&str]) -> Ended {
+    Ended::of(bench.plimsoll(args))
+}
+
+/// A profile of Filebench with the keys that its author's machine had.
+fn as_shipped(bench: &Bench, name: &str) -> String {
+    let text = call(bench, &["profile", name, "--text"])
+        .expect_code(0)
+        .stdout;
+    let own = "DEFAULTS {\n\tfilesystem = nfsv3_5210;\n        dir = /home/me/filebench;\n        \
+               stats = /home/me/filemicro/stats;\n";
+    let file = format!("{name}.prof");
+    std::fs::write(bench.path(&file), text.replace("DEFAULTS {\n", own)).unwrap();
+    file
+}
+
+/// The only directory of a profile below another.
+fn only_in(root: &Path) -> PathBuf {
+    let entries = std::fs::read_dir(root).unwrap();
+    let mut found: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+fn read(dir: &Path) -> ProfileResults {
+    ProfileDir::at(dir).read().unwrap()
+}
+
+/// Value of a parameter in the Plan of a case.
+fn parameter(results: &ProfileResults, case: usize, name: &str) -> String {
+    let parameters = &results.cases[case].plan.parameters;
+    let found = parameters.iter().find(|p| p.name == name);
+    found.unwrap_or_else(|| panic!("no {name}")).value.clone()
+}
+
+#[test]
+fn profiles_of_filebench_run_as_they_stand() {
+    for (name, runs) in [("fileio", 14), ("filemacro", 8), ("filemicro", 19)] {
+        let bench = Bench::on_tmpfs();
+        let file = as_shipped(&bench, name);
+        let more = [
+            "--target=null:?latency=5ms",
+            "--clock=virtual",
+            "--time=50ms",
+        ];
+        let mut args = vec!["profile", &file, "--results=r", "--quiet", "--format=json"];
+        args.extend(more);
+        let ended = call(&bench, &args).expect_code(0);
+        let results: ProfileResults = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(
+            (results.cases.len(), results.missing()),
+            (runs, 0),
+            "{name}"
+        );
+        let dir = ProfileDir::at(&only_in(&bench.path("r")));
+        for case in &results.cases {
+            let run = &dir.runs(case).unwrap()[0];
+            assert!(run.summary.ops > 0, "{name}, {}", case.name);
+            assert_eq!(run.workload, case.plan.name);
+        }
+    }
+}
+
+#[test]
+fn keys_of_a_profile_arrive_in_the_plans_of_its_runs() {
+    let bench = Bench::on_tmpfs();
+    let file = as_shipped(&bench, "filemacro");
+    let args = [
+        "profile",
+        &file,
+        "--target=null",
+        "--dry-run",
+        "--format=json",
+    ];
+    let ended = call(&bench, &args).expect_code(0);
+    let results: ProfileResults = serde_json::from_str(&ended.stdout).unwrap();
+    let oltp = results
+        .cases
+        .iter()
+        .position(|c| c.name == "large_db_oltp_8k_uncached")
+        .unwrap();
+    for (name, value) in [
+        ("iosize", "8k"),
+        ("directio", "1"),
+        ("nshadows", "200"),
+        ("filesize", "1g"),
+    ] {
+        assert_eq!(parameter(&results, oltp, name), value, "{name}");
+    }
+    // An older name of the parameter.
+    assert_eq!(parameter(&results, 0, "meanappendsize"), "16k");
+    assert_eq!(results.description, "whole applications");
+    let no_effect = results
+        .notes
+        .iter()
+        .filter(|n| n.contains("`cached`, which has no effect"));
+    assert_eq!(no_effect.count(), 4);
+    assert_eq!(
+        bench.left_but(&["filemacro.prof"]),
+        Vec::<String>::new(),
+        "nothing was run"
+    );
+}
+
+#[test]
+fn several_file_systems_are_measured_and_compared() {
+    let bench = bench(SMALL);
+    let ended = call(&bench, &["profile", "study.prof"]).expect_code(0);
+    let dir = only_in(&bench.path("stats"));
+    let results = read(&dir);
+    let run_on: Vec<(&str, &str)> = results
+        .cases
+        .iter()
+        .map(|c| (c.name.as_str(), c.filesystem.as_str()))
+        .collect();
+    assert_eq!(
+        run_on,
+        [
+            ("reading,iosize=4k", "ext4"),
+            ("reading,iosize=4k", "xfs"),
+            ("reading,iosize=16k", "ext4"),
+            ("reading,iosize=16k", "xfs"),
+            ("making", "ext4"),
+            ("making", "xfs")
+        ]
+    );
+    let place = ProfileDir::at(&dir);
+    for case in &results.cases {
+        assert_eq!(case.verdict, Some(Verdict::Valid));
+        let run = &place.runs(case).unwrap()[0];
+        assert_eq!(run.workers, 2, "a default of the profile");
+        assert!((run.window_s - 0.3).abs() < 0.25, "{}", run.window_s);
+        let work = run.environment.work_dir.as_ref().unwrap();
+        let expected = format!("files-{}", case.filesystem);
+        assert!(work.path.ends_with(&expected), "{}", work.path.display());
+    }
+    assert_eq!(
+        place.runs(&results.cases[4]).unwrap()[0].populated[0].files,
+        12
+    );
+    assert!(ended.stdout.contains("A  ext4: profile study") && ended.stdout.contains("B  xfs"));
+    let page = std::fs::read_to_string(dir.join("comparison.html")).unwrap();
+    assert!(page.contains("reading,iosize=16k"));
+    for system in ["ext4", "xfs"] {
+        let (files, _) = tree(&bench.path(&format!("files-{system}")));
+        assert!(files.is_empty(), "{files:?}");
+    }
+}
+
+#[test]
+fn the_figures_of_a_comparison_are_those_of_the_runs() {
+    let bench = bench(SMALL);
+    let on = ["--on=fast=null:?latency=1ms", "--on=slow=null:?latency=4ms"];
+    let mut args = vec!["profile", "study.prof", "--clock=virtual", "--quiet"];
+    args.extend(on);
+    call(&bench, &args).expect_code(0);
+    let dir = only_in(&bench.path("stats"));
+    let shown = dir.display().to_string();
+    let ended = call(&bench, &["compare", &shown, &shown, "--format=json"]).expect_code(0);
+    let comparison: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let results = read(&dir);
+    let place = ProfileDir::at(&dir);
+    let mut seen = 0;
+    for row in comparison["rows"].as_array().unwrap() {
+        if row["metric"] != "ops_per_s" {
+            continue;
+        }
+        for (side, system) in [(0, "fast"), (1, "slow"), (2, "fast"), (3, "slow")] {
+            let is_it = |c: &&plimsoll_results::ProfileCase| {
+                row["operation"] == c.name.as_str() && c.filesystem == system
+            };
+            let case = results.cases.iter().find(is_it).unwrap();
+            let measured = place.runs(case).unwrap()[0].summary.ops_per_s;
+            assert_eq!(row["values"][side]["mean"].as_f64(), Some(measured));
+            seen += 1;
+        }
+        let change = row["values"][1]["change"].as_f64().unwrap();
+        assert!(
+            (change + 0.75).abs() < 0.05,
+            "four times the latency: {change}"
+        );
+    }
+    assert_eq!(seen, 12);
+    // Without a name, a condition is about every configuration.
+    let ended = call(
+        &bench,
+        &["compare", &shown, &shown, "--fail-if=mean > +100%"],
+    )
+    .expect_code(3);
+    let lines = ended.stderr.lines().filter(|l| l.contains("slow"));
+    assert_eq!(lines.count(), 6, "{}", ended.stderr);
+}
+
+#[test]
+fn repeated_runs_say_whether_a_difference_is_real() {
+    let bench = bench(SMALL);
+    let mut args = vec![
+        "profile",
+        "study.prof",
+        "--clock=virtual",
+        "--quiet",
+        "--repeat=4",
+    ];
+    args.extend([
+        "--only=making",
+        "--on=a=null:?latency=1ms",
+        "--on=b=null:?latency=2ms",
+    ]);
+    let ended = call(&bench, &args).expect_code(0);
+    assert!(
+        ended.stdout.contains("the difference is real"),
+        "{}",
+        ended.stdout
+    );
+    let dir = only_in(&bench.path("stats"));
+    let results = read(&dir);
+    let place = ProfileDir::at(&dir);
+    let seeds = |case| -> Vec<u64> { place.runs(case).unwrap().iter().map(|r| r.seed).collect() };
+    assert_eq!(
+        results.cases.iter().map(seeds).collect::<Vec<_>>(),
+        [[1, 2, 3, 4], [1, 2, 3, 4]]
+    );
+}
+
+#[test]
+fn what_is_left_of_an_interrupted_profile_is_run_by_resume() {
+    let bench = bench(SMALL);
+    let command = bench.plimsoll(["profile", "study.prof", "--time=30s", "--format=json"]);
+    let run = started(command, "measuring");
+    run.interrupt();
+    run.end().expect_code(130);
+    let dir = only_in(&bench.path("stats"));
+    let results = read(&dir);
+    assert!(results.interrupted);
+    assert_eq!(results.cases[0].verdict, Some(Verdict::Interrupted));
+    assert_eq!(results.missing(), 6);
+    // Nobody waits for six times thirty seconds.
+    let mut shorter = results;
+    for phase in shorter.cases.iter_mut().flat_map(|c| &mut c.plan.script) {
+        if let Phase::Wait {
+            until: Until::Elapsed { time },
+            ..
+        } = phase
+        {
+            *time = Duration::from_millis(100);
+        }
+    }
+    std::fs::write(dir.join("profile.json"), shorter.to_json()).unwrap();
+    let shown = dir.display().to_string();
+    call(&bench, &["profile", "--resume", &shown]).expect_code(0);
+    let resumed = read(&dir);
+    assert_eq!((resumed.missing(), resumed.interrupted), (0, false));
+    let interrupted = dir.join("ext4/reading,iosize=4k-interrupted");
+    assert!(interrupted.is_dir(), "what was measured stays");
+    let again = call(&bench, &["profile", "--resume", &shown]).refusal();
+    assert!(again.contains("has come to its end"), "{again}");
+}
+
+#[test]
+fn a_run_that_was_written_and_not_listed_is_not_made_again() {
+    let bench = bench(SMALL);
+    let args = [
+        "profile",
+        "study.prof",
+        "--on=n=null",
+        "--quiet",
+        "--time=100ms",
+    ];
+    call(&bench, &args).expect_code(0);
+    let dir = only_in(&bench.path("stats"));
+    let text = std::fs::read_to_string(dir.join("profile.json")).unwrap();
+    let mut json: Value = serde_json::from_str(&text).unwrap();
+    // As if the process had been killed between the two.
+    json["cases"][1]["results"] = Value::Null;
+    json["cases"][1]["verdict"] = Value::Null;
+    std::fs::write(dir.join("profile.json"), json.to_string()).unwrap();
+    let before = std::fs::read(dir.join("n/reading,iosize=16k/run.json")).unwrap();
+    let shown = dir.display().to_string();
+    call(&bench, &["profile", "--resume", &shown, "--quiet"]).expect_code(0);
+    let after = std::fs::read(dir.join("n/reading,iosize=16k/run.json")).unwrap();
+    assert_eq!(before, after);
+    assert_eq!(read(&dir).missing(), 0);
+    assert_eq!(std::fs::read_dir(dir.join("n")).unwrap().count(), 3);
+}
+
+#[test]
+fn a_run_that_fails_is_shown_and_the_next_one_follows() {
+    let text = "DEFAULTS { runtime = 0.1; dir = d; stats = stats; }
+CONFIG wrong { personality = broken; }
+CONFIG right { personality = mine; }
+";
+    let bench = bench(text);
+    let broken = "set $dir=/tmp
+define fileset name=s,path=$dir,entries=2,size=4k,dirwidth=8,prealloc
+define process name=p { thread name=t,memsize=1m {
+  flowop deletefile name=del1,filesetname=s
+} }
+";
+    std::fs::write(bench.path("broken.f"), broken).unwrap();
+    let ended = call(&bench, &["profile", "study.prof"]).expect_code(1);
+    let results = read(&only_in(&bench.path("stats")));
+    let verdicts: Vec<_> = results.cases.iter().map(|c| c.verdict).collect();
+    assert_eq!(verdicts, [Some(Verdict::Failed), Some(Verdict::Valid)]);
+    assert!(ended.stdout.contains("local/wrong: "), "{}", ended.stdout);
+}
+
+#[test]
+fn what_would_be_refused_is_refused_before_anything_is_run() {
+    let bench = bench(SMALL);
+    std::fs::create_dir(bench.path("files-xfs")).unwrap();
+    std::fs::write(bench.path("files-xfs/thesis.tex"), "years of work").unwrap();
+    let said = call(&bench, &["profile", "study.prof"]).refusal();
+    assert!(
+        said.contains("making on xfs: ") && said.contains("files-xfs"),
+        "{said}"
+    );
+    assert!(!bench.path("stats").exists() && !bench.path("files-ext4").exists());
+    let listed = call(&bench, &["profile", "study.prof", "--dry-run"]).expect_code(2);
+    assert!(
+        listed.stdout.contains("6  making on xfs"),
+        "{}",
+        listed.stdout
+    );
+    assert!(
+        listed.stderr.contains("profile would refuse"),
+        "{}",
+        listed.stderr
+    );
+}
+
+#[test]
+fn slips_of_the_hand_on_the_command_line_are_refused() {
+    let bench = bench(SMALL);
+    for (args, said) in [
+        (
+            &["--only=reeding"][..],
+            "has no configuration `reeding`: did you mean `reading`?",
+        ),
+        (
+            &["--set=nthread=3"][..],
+            "no workload of the profile has the parameter `nthread`",
+        ),
+        (&["--on=xfs"][..], "expected NAME=DIRECTORY or NAME=URL"),
+        (&["--dir=d"][..], "are one directory"),
+        (&["--repeat=0"][..], "invalid value '0'"),
+        (
+            &["--results=files-xfs/r"][..],
+            "--results chooses another place",
+        ),
+    ] {
+        let mut all = vec!["profile", "study.prof"];
+        all.extend(args);
+        let message = call(&bench, &all).refusal();
+        assert!(message.contains(said), "{args:?}: {message}");
+    }
+    let near = call(&bench, &["profile", "filemakro"]).refusal();
+    assert!(near.contains("did you mean `filemacro`?"), "{near}");
+    let none = call(&bench, &["profile", "none.prof"]).refusal();
+    assert!(none.contains("cannot read the profile none.prof"), "{none}");
+}
+
+#[test]
+fn a_wrong_value_names_the_configuration_and_the_key() {
+    let bench = bench(&SMALL.replace("nfiles = 12", "nfiles = many"));
+    let said = call(&bench, &["profile", "study.prof"]).refusal();
+    assert!(
+        said.contains("study.prof:15: the configuration making"),
+        "{said}"
+    );
+    assert!(said.contains("nfiles"), "{said}");
+}
+
+#[test]
+fn reports_are_made_of_a_profile_as_of_its_runs() {
+    let bench = bench(SMALL);
+    let args = [
+        "profile",
+        "study.prof",
+        "--on=n=null",
+        "--quiet",
+        "--time=100ms",
+    ];
+    let printed = call(&bench, &args).expect_code(0).stdout;
+    let shown = only_in(&bench.path("stats")).display().to_string();
+    let again = call(&bench, &["report", &shown.replace("/study", "//study")])
+        .expect_code(0)
+        .stdout;
+    let same = |text: &str| {
+        text.trim()
+            .lines()
+            .take(6)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(same(&printed), same(&again));
+    let csv = call(&bench, &["report", &shown, "--format=csv"])
+        .expect_code(0)
+        .stdout;
+    assert!(csv.contains("randomread") && csv.contains("stat1"), "{csv}");
+    let page = call(&bench, &["report", &shown, "--format=html"])
+        .expect_code(0)
+        .stdout;
+    assert!(page.contains("3 results"), "three runs");
+    let json = call(&bench, &["report", &shown, "--format=json"])
+        .expect_code(0)
+        .stdout;
+    assert_eq!(
+        serde_json::from_str::<ProfileResults>(&json)
+            .unwrap()
+            .missing(),
+        0
+    );
+}
+
+#[test]
+fn ranks_make_the_runs_of_a_profile_together() {
+    let bench = bench(SMALL);
+    let args = [
+        "profile",
+        "study.prof",
+        "--only=making",
+        "--processes=2",
+        "--repeat=2",
+        "--time=200ms",
+    ];
+    call(&bench, &args).expect_code(0);
+    let dir = only_in(&bench.path("stats"));
+    let results = read(&dir);
+    assert_eq!(results.ranks, 2);
+    for case in &results.cases {
+        let runs = ProfileDir::at(&dir).runs(case).unwrap();
+        assert_eq!(runs.iter().map(|r| r.ranks).collect::<Vec<_>>(), [2, 2]);
+    }
+}
