@@ -384,9 +384,10 @@ impl Target for Nfs3 {
             dir: *dir,
             name: Name(name),
         };
-        self.caller()
-            .call::<RmDir, _>(&entry, |_| ())
-            .map_err(of_nfs)
+        let mut caller = self.caller();
+        // A whole run lies between: the server may have been started anew meanwhile.
+        caller.connection = None;
+        caller.call::<RmDir, _>(&entry, |_| ()).map_err(of_nfs)
     }
 
     fn writable(&self) -> Result<(), OpError> {

@@ -1,0 +1,273 @@
+//! Runs on real NFS servers, what is on them afterwards, and servers that fail. These tests run as
+//! root: the servers live in namespaces.
+
+use crate::common::{Bench, Ended, MARKER, Started, row, started, tree};
+use plimsoll_results::{Run, Verdict};
+use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd};
+use std::time::{Duration, Instant};
+
+fn ganesha() -> Ganesha {
+    Ganesha::start().unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn calls(run: &Run, procedure: &str) -> u64 {
+    let found = run.procedures.iter().find(|p| p.name == procedure);
+    found.map_or(0, |p| p.ops)
+}
+
+/// Two processes' worth of MD-Workbench: 2 x 20 files of 3000 bytes that a phase leaves to the next.
+fn md(bench: &Bench, url: &str, phase: &str) -> Run {
+    let interface = format!("-i={url}");
+    let args = ["md", &interface, phase, "-P=20", "-D=2", "-I=10", "-S=3000"];
+    let mut command = bench.plimsoll(args);
+    command.args([
+        "--verify-read",
+        "--dir=/md",
+        "--results=results",
+        "--format=json",
+    ]);
+    let run = Ended::of(command).result(0);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    assert_eq!(run.summary.errors, 0);
+    run
+}
+
+/// Each phase of MD-Workbench finds what the one before it left, and so does whoever looks at the
+/// exported directory. The ports are those that the port mapper says.
+#[test]
+fn md_phase_by_phase() {
+    let (bench, server) = (Bench::new(), ganesha());
+    let url = server.nfs3_url("");
+    md(&bench, &url, "-1");
+    let (files, _) = tree(&server.seen());
+    assert_eq!(files.len(), 40, "{files:?}");
+    assert!(files.values().all(|size| *size == 3000), "{files:?}");
+    let name = files.keys().next().unwrap();
+    let bytes = std::fs::read(server.seen().join(name)).unwrap();
+    assert!(bytes.iter().any(|b| *b != 0), "nothing but zeros came");
+    let run = md(&bench, &url, "-2");
+    assert!(calls(&run, "READ") >= 20 && calls(&run, "REMOVE") >= 20);
+    let (after, _) = tree(&server.seen());
+    assert_eq!(after.len(), 40);
+    assert_ne!(after, files, "nothing came and went");
+    md(&bench, &url, "-3");
+    assert_eq!(
+        tree(&server.seen()),
+        (Default::default(), vec!["md".to_owned()])
+    );
+}
+
+#[test]
+fn a_fileserver_whose_files_are_kept_and_cleaned() {
+    let (bench, server) = (Bench::new(), ganesha());
+    let url = server.nfs3_url("nconnect=2&wsize=16k");
+    let sets = ["--set=nfiles=60", "--set=nthreads=4", "--set=filesize=32k"];
+    let mut more = vec!["--target", &url, "--dir=/w", "--time=1s", "--keep"];
+    more.extend(sets);
+    let run = bench.run("fileserver", &more).result(0);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    assert_eq!(run.summary.errors, 0);
+    assert!(row(&run, "deletefile1").ops > 0);
+    // Stable in the end: what was written unstable is committed.
+    assert!(calls(&run, "WRITE") > 0 && calls(&run, "COMMIT") > 0);
+    let (files, dirs) = tree(&server.seen().join("w"));
+    assert!(!dirs.is_empty() && !files.is_empty());
+    assert!(files.values().sum::<u64>() > 0);
+    assert!(server.seen().join("w").join(MARKER).exists());
+    let cleaned = Ended::of(bench.plimsoll(["clean", "--target", &url, "/w"])).expect_code(0);
+    assert_eq!(cleaned.stdout, "cleaned /w\n");
+    assert_eq!(tree(&server.seen()), Default::default());
+}
+
+/// The kernel's own server, which is another than nfs-ganesha.
+#[test]
+fn md_and_a_run_on_the_kernels_server() {
+    let (bench, mut server) = (
+        Bench::new(),
+        Knfsd::start().unwrap_or_else(|e| panic!("{e}")),
+    );
+    let url = server.nfs3_url("");
+    let sizes = "find /mnt/export/md -type f -size 3000c ! -name .plimsoll | wc -l";
+    md(&bench, &url, "-1");
+    assert_eq!(server.sh(sizes).unwrap().trim(), "40");
+    md(&bench, &url, "-3");
+    let more = ["--target", &url, "--time=1s", "--set=nfiles=30"];
+    let run = bench.run("varmail", &more).result(0);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    let left = server.sh("find /mnt/export -mindepth 1").unwrap();
+    assert_eq!(left, "/mnt/export/md\n");
+}
+
+/// Four workers that only read.
+const READS: &str = "\
+define fileset name=s,path=files,entries=20,dirwidth=20,size=8k,prealloc
+define process name=p {
+  thread name=t,memsize=1m,instances=4 {
+    flowop openfile name=open,filesetname=s,fd=1
+    flowop readwholefile name=read,fd=1,iosize=4k
+    flowop closefile name=close,fd=1
+    flowop statfile name=look,filesetname=s
+  }
+}
+run 3600
+";
+
+/// A run of [`READS`] that goes on until it is interrupted.
+fn reading(bench: &Bench, server: &Ganesha, options: &str) -> Started {
+    let workload = bench.workload(READS);
+    let url = server.nfs3_url(options);
+    let mut command = bench.command(&workload, &["--target", &url, "--dir=/w"]);
+    command.args(["--lanes=1"]);
+    started(command, "measuring")
+}
+
+/// Ends it, and checks that no operation failed.
+fn read_to_the_end(server: &Ganesha, run: Started) -> Run {
+    run.interrupt();
+    let run = run.end().result(130);
+    assert_eq!(run.summary.errors, 0, "{:?}", run.operations);
+    for name in ["open", "read", "close", "look"] {
+        assert!(row(&run, name).ops > 0, "{name}");
+    }
+    assert_eq!(tree(&server.seen()), Default::default());
+    run
+}
+
+/// Waits until somebody is connected to the server.
+fn wait_for_clients(server: &Ganesha) {
+    let begun = Instant::now();
+    let script = "ss -Htn state established '( sport = :2049 )'";
+    while server.sh(script).unwrap().is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nobody came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // A few calls.
+    std::thread::sleep(Duration::from_millis(300));
+}
+
+/// A server that is killed and started again in a run: the run goes on, no operation fails, and
+/// how often a connection was made anew is counted.
+#[test]
+fn a_server_that_is_killed_and_started_again() {
+    let (bench, mut server) = (Bench::new(), ganesha());
+    let run = reading(&bench, &server, "timeo=1s&retrans=60");
+    server.kill().unwrap();
+    server.start_again().unwrap();
+    wait_for_clients(&server);
+    let run = read_to_the_end(&server, run);
+    assert!(calls(&run, "connected again") >= 1);
+}
+
+/// A server that stands still for longer than `timeo`: calls are sent again, and are answered when
+/// it goes on.
+#[test]
+fn a_server_that_does_not_answer_for_a_while() {
+    let (bench, server) = (Bench::new(), ganesha());
+    let run = reading(&bench, &server, "timeo=300ms&retrans=100");
+    server.pause();
+    std::thread::sleep(Duration::from_secs(2));
+    server.go_on();
+    wait_for_clients(&server);
+    let run = read_to_the_end(&server, run);
+    assert!(calls(&run, "sent again") >= 1);
+}
+
+/// A server that never comes again ends the run, with the reason.
+#[test]
+fn a_server_that_stays_away() {
+    let (bench, mut server) = (Bench::new(), ganesha());
+    let run = reading(&bench, &server, "timeo=200ms&retrans=1");
+    server.kill().unwrap();
+    let ended = run.end();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let failure = ended.parsed().unwrap().failure.unwrap();
+    assert!(failure.error.contains("ETIMEDOUT"), "{failure:?}");
+}
+
+#[test]
+fn a_read_only_export_is_refused() {
+    let options = GaneshaOptions {
+        read_only: true,
+        ..GaneshaOptions::default()
+    };
+    let (bench, server) = (
+        Bench::new(),
+        Ganesha::with(&options).unwrap_or_else(|e| panic!("{e}")),
+    );
+    let url = server.nfs3_url("");
+    for dir in [&[][..], &["--dir=/w"]] {
+        let more = [&["--target", &url, "--time=1s"], dir].concat();
+        let refused = bench.run("fileserver", &more).refusal();
+        let named = refused.contains("cannot be written to") || refused.contains("EROFS");
+        assert!(named, "{refused}");
+    }
+    assert_eq!(tree(&server.seen()), Default::default());
+}
+
+/// An export with little room: too large a fileset is refused, and one that grows until there is
+/// no room ends by name.
+#[test]
+fn a_full_export() {
+    let options = GaneshaOptions {
+        size: Some(4 << 20),
+        ..GaneshaOptions::default()
+    };
+    let (bench, server) = (
+        Bench::new(),
+        Ganesha::with(&options).unwrap_or_else(|e| panic!("{e}")),
+    );
+    let url = server.nfs3_url("");
+    let more = ["--target", &url, "--set=nfiles=100", "--set=filesize=64k"];
+    let refused = bench.run("webserver", &more).refusal();
+    assert!(refused.contains("has 4 MiB free"), "{refused}");
+    let grows = "\
+define file name=log,path=files,size=0,prealloc
+define process name=p {
+  thread name=t,memsize=1m {
+    flowop appendfile name=grow,filesetname=log,iosize=16k
+  }
+}
+run 3600
+";
+    let workload = bench.workload(grows);
+    let ended = bench.run(&workload, &["--target", &url]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let run = ended.parsed().unwrap();
+    assert_eq!(
+        row(&run, "grow:append")
+            .error_codes
+            .keys()
+            .collect::<Vec<_>>(),
+        ["ENOSPC"]
+    );
+    assert_eq!(tree(&server.seen()), Default::default());
+}
+
+#[test]
+fn wrong_exports_and_ports_are_said() {
+    let (bench, server) = (Bench::new(), ganesha());
+    let at = server.address();
+    let says = |url: &str| {
+        bench
+            .run("fileserver", &["--target", url, "--time=1s"])
+            .refusal()
+    };
+    let export = says(&format!("nfs3://{at}/elsewhere"));
+    assert!(
+        export.contains("export `/elsewhere` of") && export.contains("MNT3ERR_"),
+        "{export}"
+    );
+    let nobody = says(&format!("nfs3://{at}:2050/mnt/export"));
+    assert!(
+        nobody.contains(":2050: Connection refused: nothing listens there"),
+        "{nobody}"
+    );
+    // The port mapper is no NFS server, and MOUNT is none either.
+    for other in [111, 20048] {
+        let wrong = says(&format!("nfs3://{at}:{other}/mnt/export?mountport=20048"));
+        assert!(wrong.contains(&format!("{at}:{other}")), "{wrong}");
+    }
+    let mount = says(&format!("nfs3://{at}/mnt/export?mountport=2049"));
+    assert!(mount.contains("MOUNT version 3 at"), "{mount}");
+    assert_eq!(tree(&server.seen()), Default::default());
+}
