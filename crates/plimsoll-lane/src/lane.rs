@@ -274,6 +274,8 @@ struct Driver<'a, 'f> {
     woken: Vec<u32>,
     /// Tasks from this number on are helpers.
     workers: usize,
+    /// Numbers of helpers that have ended.
+    vacant: Vec<u32>,
     live: usize,
     stopped: bool,
     events: Events,
@@ -292,6 +294,7 @@ impl<'a, 'f> Driver<'a, 'f> {
             queued: vec![true; count],
             woken: Vec::new(),
             workers: count,
+            vacant: Vec::new(),
             live: count,
             stopped: false,
             events: Events::new(),
@@ -336,7 +339,10 @@ impl<'a, 'f> Driver<'a, 'f> {
             .is_ready()
         {
             self.tasks[task as usize] = None;
-            self.live -= usize::from((task as usize) < self.workers);
+            match (task as usize) < self.workers {
+                true => self.live -= 1,
+                false => self.vacant.push(task),
+            }
         }
     }
 
@@ -347,6 +353,12 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
         self.inner.alone.set(false);
         for helper in self.inner.helpers.take() {
+            // A waker or a timer of the one that ended is a turn for nothing.
+            if let Some(task) = self.vacant.pop() {
+                self.tasks[task as usize] = Some(helper);
+                self.make_ready(task);
+                continue;
+            }
             let task = self.tasks.len() as u32;
             self.tasks.push(Some(helper));
             self.wakers.push(self.inner.remote.waker(task));

@@ -10,7 +10,7 @@ use super::message::{Credentials, RpcError, Target, call};
 use crate::xdr::Encode;
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -25,6 +25,22 @@ pub trait Tally {
     /// A connection that had broken at `since` was made anew.
     fn connected_again(&self, since: Nanos, now: Nanos);
 }
+
+/// Is told when a call is over, at once and whether or not somebody waits for it.
+pub trait Settled {
+    /// The message of the reply, or why there is none; `token` was given with the call.
+    fn settled(&self, token: u32, reply: Result<&[u8], RpcError>);
+}
+
+/// Answers calls that the server makes on the connections of a channel: the callbacks of
+/// NFS 4.1 (RFC 8881, 2.10.3.1).
+pub trait Answer {
+    /// The record of the reply to a call; `None` leaves it without one.
+    fn answer(&self, call: &[u8]) -> Option<Vec<u8>>;
+}
+
+/// Whom to tell when a call is over, and with which token.
+pub(super) type Then = Option<(Rc<dyn Settled>, u32)>;
 
 /// How a channel is made.
 #[derive(Debug, Clone)]
@@ -48,6 +64,7 @@ pub struct Link {
     pub(super) lane: Lane,
     pub(super) spec: ChannelSpec,
     pub(super) tally: Option<Rc<dyn Tally>>,
+    pub(super) answer: RefCell<Option<Rc<dyn Answer>>>,
 }
 
 /// Connections of a lane to a server. Cheap to clone.
@@ -67,6 +84,7 @@ impl Channel {
             lane: lane.clone(),
             spec,
             tally,
+            answer: RefCell::new(None),
         });
         let connections = (0..count).map(|_| Rc::new(Connection::default()));
         Self {
@@ -86,13 +104,34 @@ impl Channel {
     /// when it is awaited. Calls take turns on the connections.
     #[must_use]
     pub fn call(&self, target: Target, args: &impl Encode) -> Call {
+        self.call_then(target, args, None)
+    }
+
+    /// The same; `then` is told when the call is over, even if the result was dropped meanwhile.
+    #[must_use]
+    pub fn call_telling(
+        &self,
+        target: Target,
+        args: &impl Encode,
+        then: Rc<dyn Settled>,
+        token: u32,
+    ) -> Call {
+        self.call_then(target, args, Some((then, token)))
+    }
+
+    /// Has calls of the server answered from now on. Without it they break the connection.
+    pub fn answer_with(&self, answer: Option<Rc<dyn Answer>>) {
+        *self.link.answer.borrow_mut() = answer;
+    }
+
+    fn call_then(&self, target: Target, args: &impl Encode, then: Then) -> Call {
         let (turn, xid) = self.next.get();
         let next = (turn + 1) % self.connections.len();
         self.next.set((next, xid.wrapping_add(1)));
         let connection = self.connections[turn].clone();
         let request = call(xid, target, &self.link.spec.who, args);
         let start = self.link.lane.now();
-        connection.queue(xid, target, request, start);
+        connection.queue(xid, target, (request, then), start);
         self.drive(&connection);
         Call {
             connection,

@@ -1,7 +1,7 @@
 //! One connection of a channel: what waits for an answer, and the helper that carries it.
 
 use super::blocking::of_io;
-use super::channel::Link;
+use super::channel::{Link, Then};
 use super::message::{Kind, RpcError, Target, kind};
 use super::record::Records;
 use crate::xdr::XdrError;
@@ -66,6 +66,9 @@ struct Slot {
     tries: u32,
     waker: Option<Waker>,
     outcome: Option<(Result<Vec<u8>, RpcError>, Nanos)>,
+    then: Then,
+    /// Nobody waits for the outcome any more.
+    left: bool,
 }
 
 #[derive(Default)]
@@ -103,9 +106,15 @@ impl State {
             && slot.outcome.is_none()
         {
             self.open -= 1;
+            if let Some((then, token)) = slot.then.take() {
+                then.settled(token, outcome.as_deref().map_err(|e| *e));
+            }
             slot.outcome = Some((outcome, now));
             if let Some(waker) = slot.waker.take() {
                 waker.wake();
+            }
+            if slot.left {
+                self.slots.remove(&xid);
             }
         }
     }
@@ -126,7 +135,13 @@ impl Connection {
     }
 
     /// Queues a call.
-    pub(super) fn queue(&self, xid: u32, target: Target, request: Vec<u8>, now: Nanos) {
+    pub(super) fn queue(
+        &self,
+        xid: u32,
+        target: Target,
+        (request, then): (Vec<u8>, Then),
+        now: Nanos,
+    ) {
         let mut state = self.state.borrow_mut();
         let request = Rc::new(request);
         state.queue.push_back(request.clone());
@@ -139,6 +154,8 @@ impl Connection {
             tries: 1,
             waker: None,
             outcome: None,
+            then,
+            left: false,
         };
         state.slots.insert(xid, slot);
         if let Some(helper) = state.helper.take() {
@@ -170,10 +187,16 @@ impl Connection {
     /// Nobody waits for the answer of a call any more.
     pub(super) fn forget(&self, xid: u32) {
         let mut state = self.state.borrow_mut();
-        if let Some(slot) = state.slots.remove(&xid)
-            && slot.outcome.is_none()
-        {
-            state.open -= 1;
+        let Some(slot) = state.slots.get_mut(&xid) else {
+            return;
+        };
+        match slot.outcome.is_none() {
+            // Somebody is to be told of the outcome still.
+            true if slot.then.is_some() => slot.left = true,
+            open => {
+                state.slots.remove(&xid);
+                state.open -= usize::from(open);
+            }
         }
     }
 
@@ -474,6 +497,7 @@ impl<'a> Carrier<'a> {
             let mut state = self.connection.state.borrow_mut();
             state.heard = now;
             let mut strange = None;
+            let mut answers = Vec::new();
             let split = self.records.push(&self.bytes[..read], |record| {
                 match kind(&record) {
                     // An answer to a call that was sent twice may come twice.
@@ -482,9 +506,10 @@ impl<'a> Carrier<'a> {
                             state.settle(xid, Ok(record.into_owned()), now);
                         }
                     }
-                    Ok((_, Kind::Call)) => {
-                        strange = Some(XdrError::NoSuchChoice(Kind::Call as u32));
-                    }
+                    Ok((_, Kind::Call)) => match &*self.link.answer.borrow() {
+                        Some(answer) => answers.extend(answer.answer(&record)),
+                        None => strange = Some(XdrError::NoSuchChoice(Kind::Call as u32)),
+                    },
                     Err(e) => strange = Some(e),
                 }
             });
@@ -493,6 +518,11 @@ impl<'a> Carrier<'a> {
             }
             if let Some(e) = strange {
                 return Err(RpcError::NoReply(e));
+            }
+            if !answers.is_empty() {
+                state.queue.extend(answers.into_iter().map(Rc::new));
+                drop(state);
+                self.write()?;
             }
             if read < self.bytes.len() {
                 // Whatever comes from now on wakes the helper.

@@ -1,0 +1,368 @@
+//! Who the client is to the server: its client id and session, kept alive by renewing the lease and
+//! made anew when the server has lost them (RFC 7530, 9 and RFC 8881, 8.4).
+
+use super::super::compound::{Compound, NfsError, Request, Results, TARGET};
+use super::super::state::{
+    AtMostOne, ChannelAttributes, CreateSession, CreateSessionArgs, ExchangeArgs, ExchangeId,
+    NoProtection, NoSecurity, ReclaimComplete, Renew, SessionMade, SetClientId, SetClientIdArgs,
+    SetClientIdConfirm,
+};
+use super::super::types::{Status, Text};
+use super::slots::Session;
+use super::turns::Turns;
+use super::{Call, Client, Event, Inner, Patience, Permit, Sent};
+use plimsoll_measure::Nanos;
+use std::cell::Cell;
+use std::rc::{Rc, Weak};
+
+/// Number of the program that callbacks call: any of those that nobody else has (RFC 5531, 8.1).
+pub(super) const CALLBACK_PROGRAM: u32 = 0x4000_0000;
+
+/// How much of the client's state is to be made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Lost {
+    Nothing,
+    Session,
+    Client,
+}
+
+/// What the server knows the client by.
+pub(super) struct Identity {
+    /// Another one for each client.
+    verifier: [u8; 8],
+    client: Cell<u64>,
+    /// Number of the next CREATE_SESSION.
+    sequence: Cell<u32>,
+    lost: Cell<Lost>,
+    /// How often it was made.
+    generation: Cell<u64>,
+    /// One worker makes it, the others wait.
+    making: Turns,
+    failed: Cell<Option<(Nanos, NfsError)>>,
+}
+
+impl Identity {
+    pub(super) fn new() -> Self {
+        Self {
+            verifier: verifier(),
+            client: Cell::new(0),
+            sequence: Cell::new(0),
+            lost: Cell::new(Lost::Client),
+            generation: Cell::new(0),
+            making: Turns::default(),
+            failed: Cell::new(None),
+        }
+    }
+
+    /// How often the client's state was made.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.get()
+    }
+}
+
+/// Eight bytes that nobody else has.
+pub(super) fn verifier() -> [u8; 8] {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new()
+        .hash_one(std::process::id())
+        .to_be_bytes()
+}
+
+/// Says that nobody renews the lease any more, however that came.
+struct Renewing(Weak<Inner>);
+
+impl Drop for Renewing {
+    fn drop(&mut self) {
+        if let Some(inner) = self.0.upgrade() {
+            inner.renewed.set(false);
+        }
+    }
+}
+
+impl Client {
+    /// The client id.
+    pub(super) fn id(&self) -> u64 {
+        self.0.identity.client.get()
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        let doubtful = |s: &Rc<Session>| s.doubtful.get();
+        self.0.identity.lost.get() == Lost::Nothing
+            && !self.0.session.borrow().as_ref().is_some_and(doubtful)
+    }
+
+    /// Whether a status says that some of the client's state is lost; `generation` is that in
+    /// which the call was made.
+    pub(super) fn lost_by(&self, status: Status, generation: u64) -> bool {
+        let lost = match status {
+            Status::StaleClientId | Status::StaleStateId | Status::Expired => Lost::Client,
+            Status::BadSession
+            | Status::DeadSession
+            | Status::BadSlot
+            | Status::BadHighSlot
+            | Status::SeqMisordered
+            | Status::SeqFalseRetry
+            | Status::ConnNotBound => Lost::Session,
+            _ => return false,
+        };
+        let identity = &self.0.identity;
+        if identity.generation.get() == generation {
+            identity.lost.set(identity.lost.get().max(lost));
+        }
+        true
+    }
+
+    /// Makes sure that the server knows the client.
+    ///
+    /// # Errors
+    /// What keeps it from that.
+    pub async fn ready(&self) -> Result<(), NfsError> {
+        self.keep_lease();
+        if self.is_ready() {
+            return Ok(());
+        }
+        let identity = &self.0.identity;
+        let since = self.0.lane.now();
+        let _turn = identity.making.turn().await;
+        if self.is_ready() {
+            return Ok(());
+        }
+        if let Some((when, e)) = identity.failed.get()
+            && when >= since
+        {
+            return Err(e);
+        }
+        let made = self.make().await;
+        if let Err(e) = made {
+            identity.failed.set(Some((self.0.lane.now(), e)));
+        }
+        made
+    }
+
+    async fn make(&self) -> Result<(), NfsError> {
+        let identity = &self.0.identity;
+        let since = self.0.lane.now();
+        let first = identity.generation.get() == 0;
+        if identity.lost.get() == Lost::Nothing {
+            // The numbers of its slots are in doubt.
+            identity.lost.set(Lost::Session);
+        }
+        if let Some(session) = self.0.session.take() {
+            session.end();
+        }
+        let mut patience = Patience::new();
+        loop {
+            let done = match self.0.spec.minor {
+                0 => self.make_client().await,
+                _ => self.make_session().await,
+            };
+            match done {
+                Ok(()) => break,
+                Err(e) => {
+                    let generation = identity.generation.get();
+                    self.again(e, generation, &mut patience).await?;
+                }
+            }
+        }
+        identity.lost.set(Lost::Nothing);
+        if !first {
+            self.event(Event::Recovered, since);
+        }
+        Ok(())
+    }
+
+    /// SETCLIENTID and SETCLIENTID_CONFIRM (RFC 7530, 9.1.1).
+    async fn make_client(&self) -> Result<(), NfsError> {
+        let identity = &self.0.identity;
+        let args = SetClientIdArgs {
+            verifier: identity.verifier,
+            id: Text(self.0.spec.id.as_bytes()),
+            program: CALLBACK_PROGRAM,
+            network: Text(b"tcp"),
+            address: Text(b"0.0.0.0.0.0"),
+            ident: 1,
+        };
+        let set = self.outside(
+            Call::SetClientId,
+            |c| {
+                c.add::<SetClientId>(&args);
+            },
+            |r| r.get::<SetClientId>(),
+        );
+        let set = set.await?;
+        let confirmed = self.outside(
+            Call::SetClientIdConfirm,
+            |c| {
+                c.add::<SetClientIdConfirm>(&set);
+            },
+            |r| r.get::<SetClientIdConfirm>(),
+        );
+        confirmed.await?;
+        identity.client.set(set.client);
+        identity.generation.set(identity.generation.get() + 1);
+        self.reclaim().await
+    }
+
+    /// EXCHANGE_ID if that is needed, and CREATE_SESSION (RFC 8881, 2.10.8 and 8.4).
+    async fn make_session(&self) -> Result<(), NfsError> {
+        let identity = &self.0.identity;
+        let anew = identity.lost.get() == Lost::Client;
+        if anew {
+            let args = ExchangeArgs {
+                verifier: identity.verifier,
+                owner: Text(self.0.spec.id.as_bytes()),
+                flags: 0,
+                protect: NoProtection,
+                made_by: AtMostOne(None),
+            };
+            let exchanged = self.outside(
+                Call::ExchangeId,
+                |c| {
+                    c.add::<ExchangeId>(&args);
+                },
+                |r| r.get::<ExchangeId>().map(|e| (e.client, e.sequence)),
+            );
+            let (client, sequence) = exchanged.await?;
+            identity.client.set(client);
+            identity.sequence.set(sequence);
+        }
+        let spec = &self.0.spec;
+        let args = session_args(self.id(), identity.sequence.get(), spec.slots, spec.longest);
+        let made = self.outside(
+            Call::CreateSession,
+            |c| {
+                c.add::<CreateSession>(&args);
+            },
+            |r| r.get::<CreateSession>(),
+        );
+        let made: SessionMade = made.await?;
+        identity
+            .sequence
+            .set(identity.sequence.get().wrapping_add(1));
+        let slots = made.fore.requests.clamp(1, spec.slots);
+        *self.0.session.borrow_mut() = Some(Session::new(made.session, slots));
+        identity.generation.set(identity.generation.get() + 1);
+        if anew {
+            self.reclaim().await?;
+            let complete = self.inside(
+                Call::ReclaimComplete,
+                |c| {
+                    c.add::<ReclaimComplete>(&false);
+                },
+                |r| r.get::<ReclaimComplete>(),
+            );
+            match complete.await {
+                Err(NfsError::Status(_, Status::CompleteAlready)) | Ok(()) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// A call that is in no session.
+    async fn outside<R>(
+        &self,
+        what: Call,
+        build: impl Fn(&mut Compound<'_>),
+        take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, NfsError> {
+        let minor = self.0.spec.minor;
+        let sent = Sent {
+            client: self.clone(),
+            call: self.0.channel.call(TARGET, &Request { minor, build }),
+            what,
+            generation: self.0.identity.generation.get(),
+            sequenced: false,
+        };
+        sent.done(take).await
+    }
+
+    /// A call of a client that is about to be ready.
+    pub(super) async fn inside<R>(
+        &self,
+        what: Call,
+        build: impl Fn(&mut Compound<'_>),
+        take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, NfsError> {
+        let session = self.0.session.borrow().clone();
+        let permit = match session {
+            None => Permit(None),
+            Some(session) => Permit(session.slot().await),
+        };
+        self.send(what, permit, build).done(take).await
+    }
+
+    /// Has the lane renew the lease, unless it does.
+    pub(super) fn keep_lease(&self) {
+        if self.0.renewed.replace(true) {
+            return;
+        }
+        let inner = Rc::downgrade(&self.0);
+        let renewing = Renewing(inner.clone());
+        let (lane, third) = (self.0.lane.clone(), self.0.spec.lease / 3);
+        self.0.lane.help(Box::pin(async move {
+            let _renewing = renewing;
+            if let Some(inner) = inner.upgrade() {
+                // Whoever makes the first call is told of errors.
+                let _ = Client(inner).ready().await;
+            }
+            loop {
+                lane.timer(lane.now() + third).await;
+                match inner.upgrade() {
+                    Some(inner) => Client(inner).renew().await,
+                    None => return,
+                }
+            }
+        }));
+    }
+
+    /// Renews the lease, if no other call has.
+    async fn renew(&self) {
+        if self.id() == 0 || self.0.lane.now() >= self.0.lane.deadline() {
+            return;
+        }
+        let session = self.0.session.borrow().clone();
+        // Errors come with the calls of the workers too, and are theirs.
+        let _ = match session {
+            None => {
+                let renewed = self.call(
+                    Call::Renew,
+                    |c| {
+                        c.add::<Renew>(&self.id());
+                    },
+                    |r| r.get::<Renew>(),
+                );
+                renewed.await
+            }
+            Some(session) if session.used.replace(false) => Ok(()),
+            Some(_) => self.call(Call::Sequence, |_| {}, |_| Ok(())).await,
+        };
+    }
+}
+
+/// Arguments of CREATE_SESSION.
+pub(super) fn session_args(
+    client: u64,
+    sequence: u32,
+    slots: u32,
+    longest: u32,
+) -> CreateSessionArgs {
+    let channel = |longest, operations, requests| ChannelAttributes {
+        padding: 0,
+        longest_request: longest,
+        longest_reply: longest,
+        longest_kept: 4096,
+        operations,
+        requests,
+        rdma: AtMostOne(None),
+    };
+    CreateSessionArgs {
+        client,
+        sequence,
+        flags: 0,
+        fore: channel(longest, 16, slots),
+        back: channel(4096, 4, 1),
+        program: CALLBACK_PROGRAM,
+        security: NoSecurity,
+    }
+}

@@ -1,0 +1,327 @@
+//! A client of NFS version 4 on a lane: what it is to the server, its session, and its calls.
+
+mod calls;
+mod farewell;
+mod identity;
+mod opens;
+mod slots;
+mod turns;
+
+pub use calls::{Call, Event, Observe};
+pub use opens::{File, OpenOwner};
+pub use turns::{Turn, Turns, Waiting};
+
+use super::compound::{Compound, NfsError, Request, Results, TARGET};
+use super::state::Sequence;
+use super::types::Status;
+use crate::rpc::{self, Channel, ChannelSpec, RpcError, Tally};
+use identity::Identity;
+use opens::Opens;
+use plimsoll_lane::Lane;
+use plimsoll_measure::Nanos;
+use slots::{Session, Slot};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// First pause before a call that the server asked to make later, in nanoseconds; each further
+/// one is twice as long.
+const FIRST_PAUSE: Nanos = 10_000_000;
+
+/// Longest pause, in nanoseconds.
+const LONGEST_PAUSE: Nanos = 1_000_000_000;
+
+/// Times that a call is made again for the client's state was lost.
+const MOST_RECOVERIES: u32 = 4;
+
+/// What a client is made with.
+#[derive(Debug, Clone)]
+pub struct ClientSpec {
+    /// Its connections.
+    pub channel: ChannelSpec,
+    /// The minor version, 0 or 1.
+    pub minor: u32,
+    /// What no other client of the server is called.
+    pub id: String,
+    /// Calls under way at once, if the server takes so many (4.1).
+    pub slots: u32,
+    /// Bytes of the longest request and of the longest reply (4.1).
+    pub longest: u32,
+    /// Nanoseconds of a lease.
+    pub lease: Nanos,
+}
+
+/// A client. Cheap to clone.
+#[derive(Clone)]
+pub struct Client(Rc<Inner>);
+
+pub(super) struct Inner {
+    lane: Lane,
+    channel: Channel,
+    spec: ClientSpec,
+    observe: Option<Rc<dyn Observe>>,
+    identity: Identity,
+    session: RefCell<Option<Rc<Session>>>,
+    opens: Opens,
+    /// The lane renews the lease.
+    renewed: Cell<bool>,
+}
+
+/// Leave to make one call.
+pub struct Permit(Option<Slot>);
+
+/// What to do about a call that failed.
+enum Remedy {
+    None,
+    Again,
+    After(Nanos),
+}
+
+/// How often and how long a call has been tried.
+struct Patience {
+    pause: Nanos,
+    tries: u32,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self {
+            pause: FIRST_PAUSE,
+            tries: 0,
+        }
+    }
+}
+
+impl Client {
+    /// A client of a lane. It says who it is before its first call.
+    #[must_use]
+    pub fn new(
+        lane: &Lane,
+        spec: ClientSpec,
+        observe: Option<Rc<dyn Observe>>,
+        tally: Option<Rc<dyn Tally>>,
+    ) -> Self {
+        let channel = Channel::new(lane, spec.channel.clone(), tally);
+        let client = Self(Rc::new(Inner {
+            lane: lane.clone(),
+            channel,
+            spec,
+            observe,
+            identity: Identity::new(),
+            session: RefCell::new(None),
+            opens: Opens::default(),
+            renewed: Cell::new(false),
+        }));
+        client.keep_lease();
+        client
+    }
+
+    /// The lane whose workers it serves.
+    #[must_use]
+    pub fn lane(&self) -> &Lane {
+        &self.0.lane
+    }
+
+    /// The minor version.
+    #[must_use]
+    pub fn minor(&self) -> u32 {
+        self.0.spec.minor
+    }
+
+    pub(super) fn event(&self, event: Event, since: Nanos) {
+        if let Some(observe) = &self.0.observe {
+            observe.event(event, since, self.0.lane.now());
+        }
+    }
+
+    /// Waits until a call may be made.
+    ///
+    /// # Errors
+    /// What keeps the server from knowing the client.
+    pub async fn permit(&self) -> Result<Permit, NfsError> {
+        loop {
+            self.ready().await?;
+            let session = self.0.session.borrow().clone();
+            let Some(session) = session else {
+                return Ok(Permit(None));
+            };
+            if let Some(slot) = session.try_slot() {
+                return Ok(Permit(Some(slot)));
+            }
+            let since = self.0.lane.now();
+            let slot = session.slot().await;
+            self.event(Event::WaitedForSlot, since);
+            if let Some(slot) = slot {
+                return Ok(Permit(Some(slot)));
+            }
+        }
+    }
+
+    /// Leave to make a call now, if there is any without waiting.
+    #[must_use]
+    pub fn try_permit(&self) -> Option<Permit> {
+        if !self.is_ready() {
+            return None;
+        }
+        match &*self.0.session.borrow() {
+            None => Some(Permit(None)),
+            Some(session) => session.try_slot().map(|slot| Permit(Some(slot))),
+        }
+    }
+
+    /// Makes a call, whose answer may be waited for later.
+    pub fn send(&self, call: Call, permit: Permit, build: impl Fn(&mut Compound<'_>)) -> Sent {
+        let (minor, channel) = (self.0.spec.minor, &self.0.channel);
+        let generation = self.0.identity.generation();
+        let sent = match permit.0 {
+            None => channel.call(TARGET, &Request { minor, build }),
+            Some(slot) => {
+                let args = slot.session.next(slot.number, call.is_kept());
+                let build = |c: &mut Compound<'_>| {
+                    c.add::<Sequence>(&args);
+                    build(c);
+                };
+                let request = Request { minor, build };
+                let (session, number) = (slot.session.clone(), slot.number);
+                slot.called();
+                channel.call_telling(TARGET, &request, session, number)
+            }
+        };
+        Sent {
+            client: self.clone(),
+            call: sent,
+            what: call,
+            generation,
+            sequenced: minor > 0,
+        }
+    }
+
+    /// Makes a call and waits for its answer. It is made again when the server asks for that, and
+    /// when the client's state had to be made anew: `build` and `take` are then called again.
+    ///
+    /// # Errors
+    /// See [`NfsError`].
+    pub async fn call<R>(
+        &self,
+        call: Call,
+        build: impl Fn(&mut Compound<'_>),
+        mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, NfsError> {
+        let mut patience = Patience::new();
+        loop {
+            let permit = self.permit().await?;
+            let generation = self.0.identity.generation();
+            let done = self.send(call, permit, &build).done(&mut take).await;
+            match done {
+                Err(e) => self.again(e, generation, &mut patience).await?,
+                done => return done,
+            }
+        }
+    }
+
+    /// Waits until a call that failed is to be made again.
+    async fn again(
+        &self,
+        e: NfsError,
+        generation: u64,
+        patience: &mut Patience,
+    ) -> Result<(), NfsError> {
+        match self.remedy(e, generation, patience) {
+            Remedy::None => Err(e),
+            Remedy::Again => Ok(()),
+            Remedy::After(pause) => self.pause(pause).await,
+        }
+    }
+
+    /// Waits, but not beyond the end of the run.
+    async fn pause(&self, pause: Nanos) -> Result<(), NfsError> {
+        let lane = &self.0.lane;
+        let slept = lane.sleep_until(lane.now() + pause).await;
+        slept.map_err(|_| NfsError::Rpc(RpcError::Stopped))
+    }
+
+    /// What to do about a piece of a transfer that failed: `Ok` to send it again.
+    ///
+    /// # Errors
+    /// The same, if nothing is to be done.
+    pub async fn wait_to_repeat(&self, e: NfsError, tries: u32) -> Result<(), NfsError> {
+        let mut patience = Patience {
+            pause: (FIRST_PAUSE << tries.min(7)).min(LONGEST_PAUSE),
+            tries,
+        };
+        self.again(e, self.0.identity.generation(), &mut patience)
+            .await
+    }
+
+    fn remedy(&self, e: NfsError, generation: u64, patience: &mut Patience) -> Remedy {
+        let Some(status) = e.status() else {
+            return Remedy::None;
+        };
+        if matches!(status, Status::Delay | Status::Grace) {
+            let pause = patience.pause;
+            patience.pause = (2 * pause).min(LONGEST_PAUSE);
+            return Remedy::After(pause);
+        }
+        patience.tries += 1;
+        let most = match status {
+            // Somebody else's operation may have changed it meanwhile.
+            Status::BadStateId => 1,
+            Status::OldStateId => 8,
+            _ => MOST_RECOVERIES,
+        };
+        if patience.tries > most {
+            return Remedy::None;
+        }
+        match status {
+            Status::OldStateId | Status::BadStateId | Status::RetryUncachedRep => Remedy::Again,
+            _ if self.lost_by(status, generation) => Remedy::Again,
+            _ => Remedy::None,
+        }
+    }
+}
+
+/// A call that was made.
+pub struct Sent {
+    client: Client,
+    call: rpc::Call,
+    what: Call,
+    generation: u64,
+    sequenced: bool,
+}
+
+impl Sent {
+    /// Waits for the answer, of which `take` reads what the operations gave.
+    ///
+    /// # Errors
+    /// See [`NfsError`].
+    pub async fn done<R>(
+        mut self,
+        take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, NfsError> {
+        let (reply, end) = (&mut self.call).await;
+        let outcome = match &reply {
+            Ok(message) => read(message, self.sequenced, take),
+            Err(e) => Err(NfsError::Rpc(*e)),
+        };
+        if let Some(status) = outcome.as_ref().err().and_then(|e| e.status()) {
+            self.client.lost_by(status, self.generation);
+        }
+        if let Some(observe) = &self.client.0.observe {
+            let how = outcome.as_ref().map(|_| ()).map_err(|e| *e);
+            observe.done(self.what, self.call.start, end, how);
+        }
+        outcome
+    }
+}
+
+/// What a compound gave.
+fn read<R>(
+    message: &[u8],
+    sequenced: bool,
+    take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
+) -> Result<R, NfsError> {
+    let mut results = Results::read(rpc::result(message)?)?;
+    if sequenced {
+        results.skip::<Sequence>()?;
+    }
+    take(&mut results)
+}

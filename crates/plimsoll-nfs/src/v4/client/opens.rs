@@ -1,0 +1,584 @@
+//! Opens: their owners, and what the server knows of them (RFC 7530, 9.1 and 9.9).
+
+use super::super::attributes::{Attributes, Bitmap};
+use super::super::compound::{Compound, NfsError, Results};
+use super::super::operations::{GetAttr, GetFh, Op, PutFh};
+use super::super::state::{
+    Claim, Close, CloseArgs, ConfirmArgs, DowngradeArgs, MUST_CONFIRM, Open, OpenArgs, OpenConfirm,
+    OpenDowngrade, OpenHow, share,
+};
+use super::super::types::{Handle, Other, Owner, StateId, Status, Text};
+use super::turns::{Turn, Turns};
+use super::{Call, Client, Event, Patience};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+
+/// Attributes that come with an open.
+const OF_OPENED: Bitmap = {
+    use super::super::attributes::number::{CHANGE, KIND, SIZE};
+    Bitmap::of(&[KIND, CHANGE, SIZE])
+};
+
+/// Pause before a CLOSE that an OPEN of the same file has overtaken is sent again, in nanoseconds.
+const OVERTAKEN: u64 = 2_000_000;
+
+/// What is open.
+#[derive(Default)]
+pub(super) struct Opens {
+    /// By owner and file.
+    known: RefCell<HashMap<(u64, Handle), Weak<State>>>,
+    owners: Cell<u64>,
+}
+
+/// An owner of opens, which on 4.0 does one thing at a time.
+pub struct OpenOwner {
+    turns: Turns,
+    /// What the server knows it by now.
+    known: RefCell<Rc<Known>>,
+}
+
+/// What a server knows an owner by.
+struct Known {
+    number: u64,
+    name: String,
+    /// Number of the next operation (4.0).
+    seqid: Cell<u32>,
+    /// Client that the number is of.
+    generation: Cell<u64>,
+}
+
+/// An open at the server, of one or several [`File`]s of an owner.
+struct State {
+    owner: Rc<Known>,
+    turns: Turns,
+    file: Handle,
+    dir: Handle,
+    name: Box<[u8]>,
+    state: Cell<StateId>,
+    /// What it is open for at the server.
+    access: Cell<u32>,
+    /// Files that it is open for: for reading, for writing, for both.
+    files: [Cell<u32>; 3],
+    /// Why it was not opened again after the server had lost it.
+    lost: Cell<Option<NfsError>>,
+}
+
+/// An open file.
+pub struct File {
+    state: Rc<State>,
+    access: u32,
+}
+
+impl State {
+    fn count(&self, access: u32) -> &Cell<u32> {
+        &self.files[(access.clamp(1, 3) - 1) as usize]
+    }
+
+    /// What it has to be open for.
+    fn needed(&self) -> u32 {
+        let each = self.files.iter().zip(1..);
+        each.filter(|(n, _)| n.get() > 0)
+            .fold(0, |all, (_, access)| all | access)
+    }
+}
+
+impl File {
+    /// Its handle.
+    #[must_use]
+    pub fn handle(&self) -> &Handle {
+        &self.state.file
+    }
+
+    /// What reads and writes have to say.
+    ///
+    /// # Errors
+    /// Why the file could not be opened again after the server had lost it.
+    pub fn state(&self) -> Result<StateId, NfsError> {
+        match self.state.lost.get() {
+            Some(e) => Err(e),
+            None => Ok(self.state.state.get()),
+        }
+    }
+
+    /// What it is open for: [`share::READ`], [`share::WRITE`] or both.
+    #[must_use]
+    pub fn access(&self) -> u32 {
+        self.access
+    }
+}
+
+/// What an OPEN gave, without what was borrowed.
+struct Given {
+    state: StateId,
+    flags: u32,
+    file: Handle,
+    attributes: Attributes,
+}
+
+impl OpenOwner {
+    fn name(&self) -> Rc<Known> {
+        self.known.borrow().clone()
+    }
+}
+
+impl Client {
+    /// An owner of opens. Those with the same turns do one thing at a time on 4.0, whichever lanes
+    /// they are of.
+    #[must_use]
+    pub fn owner(&self, turns: Turns) -> Rc<OpenOwner> {
+        Rc::new(OpenOwner {
+            turns,
+            known: RefCell::new(self.new_name()),
+        })
+    }
+
+    fn new_name(&self) -> Rc<Known> {
+        let number = self.0.opens.owners.get();
+        self.0.opens.owners.set(number + 1);
+        Rc::new(Known {
+            number,
+            name: format!("owner {number}"),
+            seqid: Cell::new(0),
+            generation: Cell::new(0),
+        })
+    }
+
+    /// Waits until it is the owner's turn; on 4.1 it always is.
+    async fn turn(&self, turns: &Turns) -> Option<Turn> {
+        if self.minor() > 0 {
+            return None;
+        }
+        let since = self.0.lane.now();
+        let mut waiting = std::pin::pin!(turns.turn());
+        let mut waited = false;
+        let turn = std::future::poll_fn(|context| {
+            let polled = waiting.as_mut().poll(context);
+            waited |= polled.is_pending();
+            polled
+        })
+        .await;
+        if waited {
+            self.event(Event::WaitedForOwner, since);
+        }
+        Some(turn)
+    }
+
+    /// Makes a call in which an owner's number has its part. It must be the owner's turn.
+    async fn numbered<R>(
+        &self,
+        what: Call,
+        (op, owner): (Op, &Known),
+        build: impl Fn(&mut Compound<'_>, u32),
+        mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, NfsError> {
+        let mut patience = Patience::new();
+        loop {
+            let permit = self.permit().await?;
+            let generation = self.0.identity.generation();
+            if owner.generation.replace(generation) != generation {
+                // A client that is new to the server has new owners.
+                owner.seqid.set(0);
+            }
+            let seqid = owner.seqid.get();
+            let build = |c: &mut Compound<'_>| build(c, seqid);
+            let done = self.send(what, permit, build).done(&mut take).await;
+            if owner.generation.get() == generation && advances(&done, op) {
+                owner.seqid.set(seqid.wrapping_add(1));
+            }
+            match done {
+                Err(e) => self.again(e, generation, &mut patience).await?,
+                done => return done,
+            }
+        }
+    }
+
+    /// Opens a file, by its name in a directory.
+    ///
+    /// # Errors
+    /// See [`NfsError`].
+    pub async fn open(
+        &self,
+        owner: &OpenOwner,
+        (dir, name): (Handle, &[u8]),
+        access: u32,
+        how: OpenHow,
+    ) -> Result<(File, Attributes), NfsError> {
+        let _turn = self.turn(&owner.turns).await;
+        let known = owner.name();
+        let given = self.call_open(&known, (dir, name), access, how).await;
+        let given = match given {
+            Err(NfsError::Status(_, Status::BadSeqId)) => {
+                // What the server counted is not known: the owner gets a new name.
+                *owner.known.borrow_mut() = self.new_name();
+                self.call_open(&owner.name(), (dir, name), access, how).await
+            }
+            Err(e @ NfsError::Rpc(_)) => {
+                *owner.known.borrow_mut() = self.new_name();
+                Err(e)
+            }
+            given => given,
+        }?;
+        let known = owner.name();
+        let mut state = given.state;
+        if given.flags & MUST_CONFIRM != 0 && self.minor() == 0 {
+            state = self.confirm(&known, given.file, state).await?;
+        }
+        let file = self.opened(owner, (dir, name), (given.file, access), state);
+        Ok((file, given.attributes))
+    }
+
+    async fn call_open(
+        &self,
+        owner: &Known,
+        (dir, name): (Handle, &[u8]),
+        access: u32,
+        how: OpenHow,
+    ) -> Result<Given, NfsError> {
+        let want = match self.minor() {
+            0 => 0,
+            _ => share::WANT_NO_DELEGATION,
+        };
+        let build = |c: &mut Compound<'_>, seqid| {
+            let args = OpenArgs {
+                seqid,
+                access: access | want,
+                deny: 0,
+                owner: self.owner_of(owner),
+                how,
+                claim: Claim::Name(Text(name)),
+            };
+            c.add::<PutFh>(&dir).add::<Open>(&args);
+            c.add::<GetFh>(&()).add::<GetAttr>(&OF_OPENED);
+        };
+        let take = |r: &mut Results<'_>| {
+            r.skip::<PutFh>()?;
+            let opened = r.get::<Open>()?;
+            Ok(Given {
+                state: opened.state,
+                flags: opened.flags,
+                file: r.get::<GetFh>()?,
+                attributes: r.get::<GetAttr>()?,
+            })
+        };
+        self.numbered(Call::Open, (Op::Open, owner), build, take)
+            .await
+    }
+
+    fn owner_of<'a>(&self, owner: &'a Known) -> Owner<'a> {
+        Owner {
+            client: self.id(),
+            name: Text(owner.name.as_bytes()),
+        }
+    }
+
+    async fn confirm(
+        &self,
+        owner: &Known,
+        file: Handle,
+        state: StateId,
+    ) -> Result<StateId, NfsError> {
+        let build = |c: &mut Compound<'_>, seqid| {
+            c.add::<PutFh>(&file)
+                .add::<OpenConfirm>(&ConfirmArgs { state, seqid });
+        };
+        let take = |r: &mut Results<'_>| {
+            r.skip::<PutFh>()?;
+            r.get::<OpenConfirm>()
+        };
+        self.numbered(Call::OpenConfirm, (Op::OpenConfirm, owner), build, take)
+            .await
+    }
+
+    /// Keeps what was opened.
+    fn opened(
+        &self,
+        owner: &OpenOwner,
+        (dir, name): (Handle, &[u8]),
+        (file, access): (Handle, u32),
+        new: StateId,
+    ) -> File {
+        let known = owner.name();
+        let key = (known.number, file);
+        let mut all = self.0.opens.known.borrow_mut();
+        let state = match all.get(&key).and_then(Weak::upgrade) {
+            Some(state) if state.state.get().other == new.other => {
+                let old = state.state.get();
+                // Answers may overtake each other.
+                if new.seqid.wrapping_sub(old.seqid) < 1 << 31 {
+                    state.state.set(new);
+                }
+                state
+            }
+            _ => {
+                let state = Rc::new(State {
+                    owner: known,
+                    turns: owner.turns.clone(),
+                    file,
+                    dir,
+                    name: name.into(),
+                    state: Cell::new(new),
+                    access: Cell::new(0),
+                    files: Default::default(),
+                    lost: Cell::new(None),
+                });
+                all.insert(key, Rc::downgrade(&state));
+                state
+            }
+        };
+        state.access.set(state.access.get() | access);
+        let count = state.count(access);
+        count.set(count.get() + 1);
+        File { state, access }
+    }
+
+    /// Closes a file: CLOSE if it was the last of its owner's, OPEN_DOWNGRADE if those that are
+    /// left need less, else nothing.
+    ///
+    /// # Errors
+    /// See [`NfsError`].
+    pub async fn close(&self, file: File) -> Result<(), NfsError> {
+        let state = file.state.clone();
+        let _turn = self.turn(&state.turns).await;
+        let count = state.count(file.access);
+        count.set(count.get() - 1);
+        match state.needed() {
+            0 => self.close_last(&state).await,
+            needed if needed != state.access.get() => self.downgrade(&state, needed).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn downgrade(&self, state: &State, access: u32) -> Result<(), NfsError> {
+        state.access.set(access);
+        let build = |c: &mut Compound<'_>, seqid| {
+            let args = DowngradeArgs {
+                state: state.state.get(),
+                seqid,
+                access,
+                deny: 0,
+            };
+            c.add::<PutFh>(&state.file).add::<OpenDowngrade>(&args);
+        };
+        let take = |r: &mut Results<'_>| {
+            r.skip::<PutFh>()?;
+            r.get::<OpenDowngrade>()
+        };
+        let of = (Op::OpenDowngrade, &*state.owner);
+        let new = self.numbered(Call::OpenDowngrade, of, build, take).await?;
+        state.state.set(new);
+        Ok(())
+    }
+
+    async fn close_last(&self, state: &Rc<State>) -> Result<(), NfsError> {
+        let key = (state.owner.number, state.file);
+        self.forget(key, state);
+        if let Some(e) = state.lost.get() {
+            return Err(e);
+        }
+        let mut tries = 0;
+        loop {
+            match self.call_close(state).await {
+                // An OPEN of the same file and owner came before it at the server, and has what
+                // was to be closed (4.1: on 4.0 it would have waited for its turn).
+                Err(NfsError::Status(Some(Op::Close), Status::OldStateId)) if tries < 8 => {
+                    let other = state.state.get().other;
+                    if self.has(key, other) {
+                        return Ok(());
+                    }
+                    tries += 1;
+                    self.pause(OVERTAKEN << tries).await?;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn forget(&self, key: (u64, Handle), state: &Rc<State>) {
+        let mut all = self.0.opens.known.borrow_mut();
+        if all
+            .get(&key)
+            .is_some_and(|s| s.as_ptr() == Rc::as_ptr(state))
+        {
+            all.remove(&key);
+        }
+    }
+
+    fn has(&self, key: (u64, Handle), other: Other) -> bool {
+        let all = self.0.opens.known.borrow();
+        let known = all.get(&key).and_then(Weak::upgrade);
+        known.is_some_and(|s| s.state.get().other == other)
+    }
+
+    async fn call_close(&self, state: &State) -> Result<(), NfsError> {
+        let build = |c: &mut Compound<'_>, seqid| {
+            let args = CloseArgs {
+                seqid,
+                state: state.state.get(),
+            };
+            c.add::<PutFh>(&state.file).add::<Close>(&args);
+        };
+        let take = |r: &mut Results<'_>| {
+            r.skip::<PutFh>()?;
+            r.skip::<Close>()
+        };
+        // An old state id is looked at above, and not tried again.
+        let owner = &*state.owner;
+        let mut patience = Patience::new();
+        loop {
+            let permit = self.permit().await?;
+            let generation = self.0.identity.generation();
+            if owner.generation.replace(generation) != generation {
+                owner.seqid.set(0);
+            }
+            let seqid = owner.seqid.get();
+            let build = |c: &mut Compound<'_>| build(c, seqid);
+            let done = self.send(Call::Close, permit, build).done(take).await;
+            if owner.generation.get() == generation && advances(&done, Op::Close) {
+                owner.seqid.set(seqid.wrapping_add(1));
+            }
+            match done {
+                Err(e) if e.status() != Some(Status::OldStateId) => {
+                    self.again(e, generation, &mut patience).await?;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Opens again what was open, after the server has lost it (RFC 7530, 9.6.2 and RFC 8881,
+    /// 8.4.2): as it was before if the server still waits for that, else by its name.
+    pub(super) async fn reclaim(&self) -> Result<(), NfsError> {
+        let all: Vec<Rc<State>> = {
+            let known = self.0.opens.known.borrow();
+            known.values().filter_map(Weak::upgrade).collect()
+        };
+        for state in all {
+            match self.reopen(&state).await {
+                Ok(new) => state.state.set(new),
+                // The others are not to be lost for it.
+                Err(e @ NfsError::Status(_, status))
+                    if !matches!(
+                        status,
+                        Status::StaleClientId | Status::BadSession | Status::DeadSession
+                    ) =>
+                {
+                    state.lost.set(Some(e));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    async fn reopen(&self, state: &State) -> Result<StateId, NfsError> {
+        let before = self.reopen_as(state, state.file, Claim::Previous(0)).await;
+        let given = match before {
+            Err(NfsError::Status(_, Status::NoGrace | Status::ReclaimBad | Status::Inval)) => {
+                let by_name = Claim::Name(Text(&state.name));
+                self.reopen_as(state, state.dir, by_name).await?
+            }
+            other => other?,
+        };
+        if given.file != state.file {
+            return Err(NfsError::Status(Some(Op::Open), Status::Stale));
+        }
+        match given.flags & MUST_CONFIRM != 0 && self.minor() == 0 {
+            true => {
+                let (owner, state) = (&state.owner, given.state);
+                let seqid = owner.seqid.get();
+                owner.seqid.set(seqid.wrapping_add(1));
+                let confirmed = self.inside(
+                    Call::OpenConfirm,
+                    |c| {
+                        c.add::<PutFh>(&given.file)
+                            .add::<OpenConfirm>(&ConfirmArgs { state, seqid });
+                    },
+                    |r| {
+                        r.skip::<PutFh>()?;
+                        r.get::<OpenConfirm>()
+                    },
+                );
+                confirmed.await
+            }
+            false => Ok(given.state),
+        }
+    }
+
+    async fn reopen_as(
+        &self,
+        state: &State,
+        at: Handle,
+        claim: Claim<'_>,
+    ) -> Result<Given, NfsError> {
+        let owner = &state.owner;
+        let mut patience = Patience::new();
+        loop {
+            let generation = self.0.identity.generation();
+            if owner.generation.replace(generation) != generation {
+                owner.seqid.set(0);
+            }
+            let seqid = owner.seqid.get();
+            let args = OpenArgs {
+                seqid,
+                access: state.access.get(),
+                deny: 0,
+                owner: self.owner_of(owner),
+                how: OpenHow::Existing,
+                claim,
+            };
+            let done = self
+                .inside(
+                    Call::Open,
+                    |c| {
+                        c.add::<PutFh>(&at).add::<Open>(&args);
+                        c.add::<GetFh>(&());
+                    },
+                    |r| {
+                        r.skip::<PutFh>()?;
+                        let opened = r.get::<Open>()?;
+                        Ok(Given {
+                            state: opened.state,
+                            flags: opened.flags,
+                            file: r.get::<GetFh>()?,
+                            attributes: Attributes::default(),
+                        })
+                    },
+                )
+                .await;
+            if advances(&done, Op::Open) {
+                owner.seqid.set(seqid.wrapping_add(1));
+            }
+            match done {
+                Err(e @ NfsError::Status(_, Status::Delay | Status::Grace)) => {
+                    // A server that waits for reclaims takes no other open meanwhile.
+                    self.again(e, generation, &mut patience).await?;
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Whether the server has counted an owner's operation (RFC 7530, 9.1.7).
+fn advances<R>(done: &Result<R, NfsError>, op: Op) -> bool {
+    let Err(e) = done else {
+        return true;
+    };
+    match e {
+        NfsError::Status(Some(at), status) if *at == op => !matches!(
+            status,
+            Status::StaleClientId
+                | Status::StaleStateId
+                | Status::BadStateId
+                | Status::BadSeqId
+                | Status::BadXdr
+                | Status::Resource
+                | Status::NoFileHandle
+                | Status::Moved
+        ),
+        // What comes before it kept it from being reached; what comes after did not.
+        NfsError::Status(Some(at), _) => !matches!(at, Op::PutFh | Op::Sequence),
+        NfsError::Status(None, _) | NfsError::Rpc(_) => false,
+    }
+}

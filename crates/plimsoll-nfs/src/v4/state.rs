@@ -1,0 +1,647 @@
+//! The operations of NFS version 4 on state: clients, sessions, opens, locks and delegations.
+
+use super::attributes::{Attributes, Bitmap};
+use super::operations::{Op, Operation, operations};
+use super::types::{ChangeInfo, LockType, Opaque, Owner, SessionId, StateId, Text};
+use crate::xdr::{Decode, Decoder, Encode, XdrError, structures};
+
+operations! {
+    /// CLOSE (RFC 7530, 16.2).
+    Close(CloseArgs) -> StateId;
+    /// DELEGRETURN (RFC 7530, 16.6).
+    DelegReturn(StateId) -> ();
+    /// LOCK (RFC 7530, 16.10).
+    Lock(LockArgs<'a>) -> StateId;
+    /// LOCKU (RFC 7530, 16.12).
+    LockU(UnlockArgs) -> StateId;
+    /// OPEN (RFC 7530, 16.16 and RFC 8881, 18.16).
+    Open(OpenArgs<'a>) -> Opened<'a>;
+    /// OPEN_CONFIRM (RFC 7530, 16.18).
+    OpenConfirm(ConfirmArgs) -> StateId;
+    /// OPEN_DOWNGRADE (RFC 7530, 16.19).
+    OpenDowngrade(DowngradeArgs) -> StateId;
+    /// RENEW (RFC 7530, 16.28).
+    Renew(u64) -> ();
+    /// SETCLIENTID (RFC 7530, 16.33).
+    SetClientId(SetClientIdArgs<'a>) -> ClientSet;
+    /// SETCLIENTID_CONFIRM (RFC 7530, 16.34).
+    SetClientIdConfirm(ClientSet) -> ();
+    /// RELEASE_LOCKOWNER (RFC 7530, 16.37).
+    ReleaseLockOwner(Owner<'a>) -> ();
+    /// EXCHANGE_ID (RFC 8881, 18.35).
+    ExchangeId(ExchangeArgs<'a>) -> Exchanged<'a>;
+    /// CREATE_SESSION (RFC 8881, 18.36).
+    CreateSession(CreateSessionArgs) -> SessionMade;
+    /// DESTROY_SESSION (RFC 8881, 18.37).
+    DestroySession(SessionId) -> ();
+    /// SEQUENCE (RFC 8881, 18.46).
+    Sequence(SequenceArgs) -> Sequenced;
+    /// DESTROY_CLIENTID (RFC 8881, 18.50).
+    DestroyClientId(u64) -> ();
+    /// RECLAIM_COMPLETE (RFC 8881, 18.51); `true` for the current file system only.
+    ReclaimComplete(bool) -> ();
+}
+
+/// Bits of [`OpenArgs::access`] (RFC 7530, 16.16 and RFC 8881, 18.16).
+pub mod share {
+    /// Reading.
+    pub const READ: u32 = 1;
+    /// Writing.
+    pub const WRITE: u32 = 2;
+    /// A delegation for reading is wanted (4.1).
+    pub const WANT_READ_DELEGATION: u32 = 0x100;
+    /// A delegation for writing is wanted (4.1).
+    pub const WANT_WRITE_DELEGATION: u32 = 0x200;
+    /// No delegation is wanted (4.1).
+    pub const WANT_NO_DELEGATION: u32 = 0x400;
+}
+
+/// Bit of [`Opened::flags`]: the owner has to be confirmed (RFC 7530, 16.16).
+pub const MUST_CONFIRM: u32 = 2;
+
+/// Bit of [`CreateSessionArgs::flags`]: callbacks come on this connection (RFC 8881, 18.36).
+pub const BACK_CHANNEL: u32 = 2;
+
+/// Bit of [`Exchanged::flags`]: the client is known and confirmed (RFC 8881, 18.35).
+pub const CONFIRMED: u32 = 0x8000_0000;
+
+/// Bits of [`Sequenced::status`] (RFC 8881, 18.46).
+pub mod sequence_status {
+    /// There is no connection for callbacks to this client.
+    pub const CALLBACK_PATH_DOWN: u32 = 0x1;
+    /// There is none to this session.
+    pub const CALLBACK_PATH_DOWN_SESSION: u32 = 0x200;
+    /// Some state was taken away because the lease had expired, or by the administrator.
+    pub const STATE_REVOKED: u32 = 0x8 | 0x10 | 0x20 | 0x40;
+    /// The server was started anew, and its state is to be reclaimed.
+    pub const RESTART_RECLAIM: u32 = 0x100;
+}
+
+structures! {
+    /// Arguments of CLOSE.
+    CloseArgs {
+        /// The owner's next number (4.0).
+        seqid: u32,
+        /// The open.
+        state: StateId,
+    }
+
+    /// Arguments of OPEN_CONFIRM.
+    ConfirmArgs {
+        /// The open.
+        state: StateId,
+        /// The owner's next number.
+        seqid: u32,
+    }
+
+    /// Arguments of OPEN_DOWNGRADE.
+    DowngradeArgs {
+        /// The open.
+        state: StateId,
+        /// The owner's next number (4.0).
+        seqid: u32,
+        /// What it is for from now on.
+        access: u32,
+        /// What others may not do from now on.
+        deny: u32,
+    }
+
+    /// Arguments of OPEN.
+    OpenArgs<'a> {
+        /// The owner's next number (4.0).
+        seqid: u32,
+        /// What for: bits of [`share`].
+        access: u32,
+        /// What others may not do meanwhile.
+        deny: u32,
+        /// Who opens.
+        owner: Owner<'a>,
+        /// Whether it is made.
+        how: OpenHow,
+        /// Which file.
+        claim: Claim<'a>,
+    }
+
+    /// What OPEN gives.
+    Opened<'a> {
+        /// The open.
+        state: StateId,
+        /// How the directory changed.
+        change: ChangeInfo,
+        /// Such as [`MUST_CONFIRM`].
+        flags: u32,
+        /// Attributes that were set.
+        set: Bitmap,
+        /// What came with it.
+        delegation: Delegation<'a>,
+    }
+
+    /// Who may do what while a delegation is held, `nfsace4`.
+    Ace<'a> {
+        /// Kind.
+        kind: u32,
+        /// Flags.
+        flags: u32,
+        /// What.
+        mask: u32,
+        /// Who.
+        who: Text<'a>,
+    }
+
+    /// Arguments of LOCK.
+    LockArgs<'a> {
+        /// Kind.
+        kind: LockType,
+        /// It was held before the server was started anew.
+        reclaim: bool,
+        /// Where the range begins.
+        offset: u64,
+        /// Its bytes; all ones for all to the end.
+        len: u64,
+        /// Whose it is.
+        locker: Locker<'a>,
+    }
+
+    /// The first lock of an owner on a file, `open_to_lock_owner4`.
+    FirstLock<'a> {
+        /// The owner of the open: its next number (4.0).
+        open_seqid: u32,
+        /// The open.
+        open: StateId,
+        /// The owner of the lock: its first number (4.0).
+        seqid: u32,
+        /// The owner of the lock.
+        owner: Owner<'a>,
+    }
+
+    /// A further lock, `exist_lock_owner4`.
+    NextLock {
+        /// The locks it has.
+        state: StateId,
+        /// The owner of the lock: its next number (4.0).
+        seqid: u32,
+    }
+
+    /// Arguments of LOCKU.
+    UnlockArgs {
+        /// Kind.
+        kind: LockType,
+        /// The owner of the lock: its next number (4.0).
+        seqid: u32,
+        /// The locks it has.
+        state: StateId,
+        /// Where the range begins.
+        offset: u64,
+        /// Its bytes.
+        len: u64,
+    }
+
+    /// Arguments of SETCLIENTID.
+    SetClientIdArgs<'a> {
+        /// Another one after each start of the client.
+        verifier: [u8; 8],
+        /// Who it is.
+        id: Opaque<'a>,
+        /// Program that callbacks call.
+        program: u32,
+        /// Where they go: the network, such as `tcp`.
+        network: Opaque<'a>,
+        /// And the address, with the port's two bytes after it (RFC 5665, 5.2.3.3).
+        address: Opaque<'a>,
+        /// What callbacks say that they are for.
+        ident: u32,
+    }
+
+    /// A client id and what confirms it.
+    ClientSet {
+        /// The client id.
+        client: u64,
+        /// What confirms it.
+        confirm: [u8; 8],
+    }
+
+    /// Arguments of EXCHANGE_ID, with nothing but SP4_NONE.
+    ExchangeArgs<'a> {
+        /// Another one after each start of the client.
+        verifier: [u8; 8],
+        /// Who it is.
+        owner: Opaque<'a>,
+        /// Flags.
+        flags: u32,
+        /// How state is protected: not at all.
+        protect: NoProtection,
+        /// What implements the client.
+        made_by: AtMostOne<MadeBy<'a>>,
+    }
+
+    /// What EXCHANGE_ID gives.
+    Exchanged<'a> {
+        /// The client id.
+        client: u64,
+        /// Number of the next CREATE_SESSION.
+        sequence: u32,
+        /// Such as [`CONFIRMED`].
+        flags: u32,
+        /// How state is protected: not at all.
+        protect: NoProtection,
+        /// Number of the server's owner.
+        minor: u64,
+        /// The server's owner.
+        major: Opaque<'a>,
+        /// Where its client ids mean something.
+        scope: Opaque<'a>,
+        /// What implements the server.
+        made_by: AtMostOne<MadeBy<'a>>,
+    }
+
+    /// What implements a side, `nfs_impl_id4` (RFC 8881, 3.3.21).
+    MadeBy<'a> {
+        /// Domain of those who made it.
+        domain: Text<'a>,
+        /// Its name.
+        name: Text<'a>,
+        /// When it was made.
+        date: super::types::Time,
+    }
+
+    /// Arguments of CREATE_SESSION.
+    CreateSessionArgs {
+        /// The client.
+        client: u64,
+        /// Its next number.
+        sequence: u32,
+        /// Such as [`BACK_CHANNEL`].
+        flags: u32,
+        /// What calls may be.
+        fore: ChannelAttributes,
+        /// What callbacks may be.
+        back: ChannelAttributes,
+        /// Program that callbacks call.
+        program: u32,
+        /// How callbacks are signed.
+        security: NoSecurity,
+    }
+
+    /// What CREATE_SESSION gives.
+    SessionMade {
+        /// The session.
+        session: SessionId,
+        /// The client's number.
+        sequence: u32,
+        /// Such as [`BACK_CHANNEL`].
+        flags: u32,
+        /// What calls may be.
+        fore: ChannelAttributes,
+        /// What callbacks may be.
+        back: ChannelAttributes,
+    }
+
+    /// What calls of a session may be, `channel_attrs4` (RFC 8881, 18.36).
+    ChannelAttributes {
+        /// Bytes of padding before data.
+        padding: u32,
+        /// Bytes of the longest request.
+        longest_request: u32,
+        /// Bytes of the longest reply.
+        longest_reply: u32,
+        /// Bytes of the longest reply that is kept.
+        longest_kept: u32,
+        /// Operations of a compound.
+        operations: u32,
+        /// Calls under way at once: slots.
+        requests: u32,
+        /// For RDMA.
+        rdma: AtMostOne<u32>,
+    }
+
+    /// Arguments of SEQUENCE, and the greater part of what it gives.
+    SequenceArgs {
+        /// The session.
+        session: SessionId,
+        /// The slot's next number.
+        sequence: u32,
+        /// The slot.
+        slot: u32,
+        /// Highest slot that is in use.
+        highest: u32,
+        /// The reply is to be kept, in case that the call is sent again.
+        keep: bool,
+    }
+
+    /// What SEQUENCE gives.
+    Sequenced {
+        /// The session.
+        session: SessionId,
+        /// The slot's number.
+        sequence: u32,
+        /// The slot.
+        slot: u32,
+        /// Highest slot that the server keeps.
+        highest: u32,
+        /// Highest slot that it would like to be used.
+        target: u32,
+        /// Bits of [`sequence_status`].
+        status: u32,
+    }
+}
+
+/// None or one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtMostOne<T>(pub Option<T>);
+
+impl<T: Encode> Encode for AtMostOne<T> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        // An array of one has the form of optional data.
+        self.0.encode(out);
+    }
+}
+
+impl<'a, T: Decode<'a>> Decode<'a> for AtMostOne<T> {
+    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+        match from.get()? {
+            0u32 => Ok(Self(None)),
+            1 => Ok(Self(Some(from.get()?))),
+            more => Err(XdrError::TooLong(more)),
+        }
+    }
+}
+
+/// State is not protected, SP4_NONE (RFC 8881, 18.35).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoProtection;
+
+impl Encode for NoProtection {
+    fn encode(&self, out: &mut Vec<u8>) {
+        0u32.encode(out);
+    }
+}
+
+impl Decode<'_> for NoProtection {
+    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+        match from.get()? {
+            0u32 => Ok(Self),
+            other => Err(XdrError::NoSuchChoice(other)),
+        }
+    }
+}
+
+/// Callbacks are not signed: one entry, AUTH_NONE (RFC 8881, 18.36).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoSecurity;
+
+impl Encode for NoSecurity {
+    fn encode(&self, out: &mut Vec<u8>) {
+        1u32.encode(out);
+        0u32.encode(out);
+    }
+}
+
+impl Decode<'_> for NoSecurity {
+    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+        match (from.get()?, from.get()?) {
+            (1u32, 0u32) => Ok(Self),
+            (_, other) => Err(XdrError::NoSuchChoice(other)),
+        }
+    }
+}
+
+/// Whether OPEN makes the file, `openflag4` (RFC 7530, 16.16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenHow {
+    /// It has to be there.
+    Existing,
+    /// It is made, or opened if it is there.
+    Unchecked(Attributes),
+    /// It is made and must not be there.
+    Guarded(Attributes),
+    /// The same, so that a request that is sent twice makes one file.
+    Exclusive([u8; 8]),
+    /// The same, with attributes (4.1).
+    ExclusiveWith([u8; 8], Attributes),
+}
+
+impl Encode for OpenHow {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let mode = match self {
+            Self::Existing => return 0u32.encode(out),
+            Self::Unchecked(_) => 0u32,
+            Self::Guarded(_) => 1,
+            Self::Exclusive(_) => 2,
+            Self::ExclusiveWith(..) => 3,
+        };
+        1u32.encode(out);
+        mode.encode(out);
+        match self {
+            Self::Existing => {}
+            Self::Unchecked(set) | Self::Guarded(set) => set.encode(out),
+            Self::Exclusive(verifier) => verifier.encode(out),
+            Self::ExclusiveWith(verifier, set) => {
+                verifier.encode(out);
+                set.encode(out);
+            }
+        }
+    }
+}
+
+impl Decode<'_> for OpenHow {
+    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+        match from.get()? {
+            0u32 => return Ok(Self::Existing),
+            1 => {}
+            other => return Err(XdrError::NoSuchChoice(other)),
+        }
+        Ok(match from.get()? {
+            0u32 => Self::Unchecked(from.get()?),
+            1 => Self::Guarded(from.get()?),
+            2 => Self::Exclusive(from.get()?),
+            3 => Self::ExclusiveWith(from.get()?, from.get()?),
+            other => return Err(XdrError::NoSuchChoice(other)),
+        })
+    }
+}
+
+/// Which file OPEN opens, `open_claim4` (RFC 7530, 16.16 and RFC 8881, 18.16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim<'a> {
+    /// That of a name in the current directory.
+    Name(Text<'a>),
+    /// The current file, which was open before the server was started anew, with a delegation of
+    /// this type: 0 none, 1 read, 2 write.
+    Previous(u32),
+    /// That of a name, for which a delegation is held.
+    Delegated(StateId, Text<'a>),
+    /// The current file (4.1).
+    Current,
+    /// The current file, for which a delegation is held (4.1).
+    CurrentDelegated(StateId),
+}
+
+impl Encode for Claim<'_> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Name(name) => {
+                0u32.encode(out);
+                name.encode(out);
+            }
+            Self::Previous(kind) => {
+                1u32.encode(out);
+                kind.encode(out);
+            }
+            Self::Delegated(state, name) => {
+                2u32.encode(out);
+                state.encode(out);
+                name.encode(out);
+            }
+            Self::Current => 4u32.encode(out),
+            Self::CurrentDelegated(state) => {
+                5u32.encode(out);
+                state.encode(out);
+            }
+        }
+    }
+}
+
+impl<'a> Decode<'a> for Claim<'a> {
+    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+        Ok(match from.get()? {
+            0u32 => Self::Name(from.get()?),
+            1 => Self::Previous(from.get()?),
+            2 => Self::Delegated(from.get()?, from.get()?),
+            4 => Self::Current,
+            5 => Self::CurrentDelegated(from.get()?),
+            other => return Err(XdrError::NoSuchChoice(other)),
+        })
+    }
+}
+
+/// A delegation that came with an OPEN, `open_delegation4` (RFC 7530, 16.16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delegation<'a> {
+    /// None.
+    None,
+    /// Nobody will write meanwhile; whether it is recalled already.
+    Read(StateId, bool, Ace<'a>),
+    /// Nobody will read or write meanwhile; whether it is recalled already.
+    Write(StateId, bool, SpaceLimit, Ace<'a>),
+    /// None, and why (4.1, RFC 8881, 18.16); for contention and want of resources, whether the
+    /// server will say when there is one.
+    Refused(u32, bool),
+}
+
+/// How far a file may grow before its data has to be written, `nfs_space_limit4`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpaceLimit {
+    /// So many bytes.
+    Size(u64),
+    /// So many blocks of so many bytes.
+    Blocks(u32, u32),
+}
+
+impl Encode for SpaceLimit {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Size(bytes) => {
+                1u32.encode(out);
+                bytes.encode(out);
+            }
+            Self::Blocks(count, bytes) => {
+                2u32.encode(out);
+                count.encode(out);
+                bytes.encode(out);
+            }
+        }
+    }
+}
+
+impl Decode<'_> for SpaceLimit {
+    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+        match from.get()? {
+            1u32 => Ok(Self::Size(from.get()?)),
+            2 => Ok(Self::Blocks(from.get()?, from.get()?)),
+            other => Err(XdrError::NoSuchChoice(other)),
+        }
+    }
+}
+
+/// Whether a reason for refusing a delegation is followed by a word.
+fn has_more(why: u32) -> bool {
+    // WND4_CONTENTION and WND4_RESOURCE.
+    matches!(why, 1 | 2)
+}
+
+impl Encode for Delegation<'_> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::None => 0u32.encode(out),
+            Self::Read(state, recall, who) => {
+                1u32.encode(out);
+                state.encode(out);
+                recall.encode(out);
+                who.encode(out);
+            }
+            Self::Write(state, recall, limit, who) => {
+                2u32.encode(out);
+                state.encode(out);
+                recall.encode(out);
+                limit.encode(out);
+                who.encode(out);
+            }
+            Self::Refused(why, will_say) => {
+                3u32.encode(out);
+                why.encode(out);
+                if has_more(*why) {
+                    will_say.encode(out);
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Decode<'a> for Delegation<'a> {
+    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+        Ok(match from.get()? {
+            0u32 => Self::None,
+            1 => Self::Read(from.get()?, from.get()?, from.get()?),
+            2 => Self::Write(from.get()?, from.get()?, from.get()?, from.get()?),
+            3 => {
+                let why = from.get()?;
+                let will_say = has_more(why) && from.get()?;
+                Self::Refused(why, will_say)
+            }
+            other => return Err(XdrError::NoSuchChoice(other)),
+        })
+    }
+}
+
+/// Whose a lock is, `locker4` (RFC 7530, 16.10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locker<'a> {
+    /// An owner's that has none on the file yet.
+    First(FirstLock<'a>),
+    /// An owner's that has.
+    Next(NextLock),
+}
+
+impl Encode for Locker<'_> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::First(first) => {
+                true.encode(out);
+                first.encode(out);
+            }
+            Self::Next(next) => {
+                false.encode(out);
+                next.encode(out);
+            }
+        }
+    }
+}
+
+impl<'a> Decode<'a> for Locker<'a> {
+    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+        match from.get()? {
+            true => Ok(Self::First(from.get()?)),
+            false => Ok(Self::Next(from.get()?)),
+        }
+    }
+}
