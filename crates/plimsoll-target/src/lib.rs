@@ -7,6 +7,7 @@
 mod compose;
 mod content;
 mod error;
+mod nfs;
 mod nfs3;
 mod null;
 mod posix;

@@ -4,6 +4,7 @@
 //! [`Client`] keeps what a client has to know.
 
 pub mod attributes;
+mod blocking;
 pub mod callback;
 mod client;
 pub mod compound;
@@ -11,5 +12,6 @@ pub mod operations;
 pub mod state;
 pub mod types;
 
+pub use blocking::Talk;
 pub use client::*;
 pub use compound::{Compound, NfsError, Request, Results, TARGET};

@@ -391,7 +391,12 @@ impl<'a> Listing<'a> {
 
     /// A part of these entries, encoded one after the other into `bytes`.
     #[must_use]
-    pub fn new(verifier: [u8; 8], entries: &[ListEntry<'_>], eof: bool, bytes: &'a mut Vec<u8>) -> Self {
+    pub fn new(
+        verifier: [u8; 8],
+        entries: &[ListEntry<'_>],
+        eof: bool,
+        bytes: &'a mut Vec<u8>,
+    ) -> Self {
         for entry in entries {
             true.encode(bytes);
             entry.encode(bytes);

@@ -3,13 +3,11 @@
 
 use super::local::Local;
 use super::of_nfs;
-use crate::compose::Composer;
-use crate::content::ContentPool;
 use crate::error::OpError;
-use plimsoll_measure::Nanos;
+use crate::nfs::source::Source;
+use crate::nfs::wire::OpenFile;
 use plimsoll_nfs::v3::{
-    Commit, CommitArgs, Data, GetAttr, Handle, NfsError, Read, ReadArgs, Sent, Stable, Write,
-    WriteArgs,
+    Commit, CommitArgs, Data, Handle, Read, ReadArgs, Sent, Stable, Write, WriteArgs,
 };
 use rustix::io::Errno;
 use std::cell::Cell;
@@ -20,7 +18,7 @@ use std::rc::Rc;
 const UNDER_WAY: usize = 8;
 
 /// An open file.
-pub(super) struct Open {
+pub(crate) struct Open {
     pub(super) file: Handle,
     pub(super) reads: bool,
     pub(super) writes: bool,
@@ -47,14 +45,6 @@ impl Open {
         })
     }
 
-    pub(super) fn may_read(&self) -> Result<(), OpError> {
-        self.reads.then_some(()).ok_or(OpError(Errno::BADF))
-    }
-
-    pub(super) fn may_write(&self) -> Result<(), OpError> {
-        self.writes.then_some(()).ok_or(OpError(Errno::BADF))
-    }
-
     pub(super) fn is_dirty(&self) -> bool {
         self.dirty.get()
     }
@@ -68,43 +58,13 @@ impl Open {
     }
 }
 
-/// Where the bytes of writes come from.
-pub(super) struct Source {
-    content: ContentPool,
-    composer: Option<Composer>,
-    step: usize,
-}
-
-impl Source {
-    pub(super) fn new(content: &ContentPool, number: u64) -> Result<Self, OpError> {
-        Ok(Self {
-            composer: match content.is_composed() {
-                true => Some(Composer::new(content, number)?),
-                false => None,
-            },
-            content: content.clone(),
-            step: number as usize * 61,
-        })
+impl OpenFile for Open {
+    fn may_read(&self) -> Result<(), OpError> {
+        self.reads.then_some(()).ok_or(OpError(Errno::BADF))
     }
 
-    /// Makes the bytes of the next write, if they have to be made.
-    pub(super) fn compose(&mut self, len: u64) -> Result<(), OpError> {
-        if let Some(composer) = &mut self.composer {
-            let len = len.min(self.content.longest() as u64) as usize;
-            composer.make(&self.content, len)?;
-        }
-        Ok(())
-    }
-
-    /// The next bytes, at most so many.
-    fn next(&mut self, most: u64) -> Result<&[u8], OpError> {
-        let want = most.min(self.content.longest() as u64) as usize;
-        let step = self.step;
-        self.step = step.wrapping_add(ContentPool::steps(want));
-        Ok(match &mut self.composer {
-            None => self.content.piece(step, want),
-            Some(composer) => composer.take(&self.content, want)?,
-        })
+    fn may_write(&self) -> Result<(), OpError> {
+        self.writes.then_some(()).ok_or(OpError(Errno::BADF))
     }
 }
 
@@ -232,7 +192,7 @@ impl Local {
     }
 
     /// Sends the pieces of a write that nobody waits for yet.
-    pub(super) fn write_later(
+    pub(super) fn send_later(
         &self,
         open: &Open,
         source: &mut Source,
@@ -262,7 +222,7 @@ impl Local {
     }
 
     /// Puts what was written on stable storage, and makes sure that it was all there still.
-    pub(super) async fn commit(&self, open: &Open) -> Result<(), OpError> {
+    pub(super) async fn commit_file(&self, open: &Open) -> Result<(), OpError> {
         let args = CommitArgs {
             file: open.file,
             offset: 0,
@@ -354,17 +314,4 @@ impl Local {
         let read = done.await.map_err(of_nfs)?;
         read.ok_or(OpError(Errno::BADMSG))
     }
-
-    /// Bytes of a file, as the server says now.
-    pub(super) async fn size(&self, file: Handle) -> Result<u64, NfsError> {
-        self.client.call::<GetAttr, _>(&file, |a| a.size).await
-    }
-}
-
-/// An asynchronous write that is under way.
-pub(super) struct Queued {
-    pub(super) tag: u32,
-    pub(super) start: Nanos,
-    pub(super) of: Rc<Open>,
-    pub(super) work: std::pin::Pin<Box<dyn Future<Output = Result<u64, OpError>>>>,
 }

@@ -2,6 +2,7 @@
 
 use super::Config;
 use crate::error::OpError;
+use crate::nfs::dirs::{Dirs, split};
 use crate::session::{RpcRows, SessionSpec};
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
@@ -9,22 +10,17 @@ use plimsoll_nfs::rpc::{self, Channel};
 use plimsoll_nfs::v3::{
     Client, Entry, FileType, GetAttr, Handle, Lookup, Name, NfsError, Observe, Proc, Status,
 };
-use rustix::io::Errno;
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Directories whose handles are kept; above that all are forgotten and found anew.
-const MOST_DIRS: usize = 1 << 18;
-
 /// What the sessions of a lane share.
-pub(super) struct Local {
+pub(crate) struct Local {
     pub(super) lane: Lane,
     pub(super) client: Client,
     pub(super) config: Arc<Config>,
-    /// Handles of directories by their path in the work directory.
-    dirs: RefCell<HashMap<Box<[u8]>, Handle>>,
+    pub(super) dirs: Dirs<Handle>,
     /// Symbolic links that are known to be there.
     pub(super) links: RefCell<HashSet<Box<[u8]>>>,
 }
@@ -39,7 +35,7 @@ impl Local {
             lane: lane.clone(),
             client: Client::new(channel, observe),
             config: config.clone(),
-            dirs: RefCell::default(),
+            dirs: Dirs::default(),
             links: RefCell::default(),
         })
     }
@@ -50,22 +46,17 @@ impl Local {
         if path.is_empty() {
             return Ok(self.config.root);
         }
-        let known = self.dirs.borrow().get(path).copied();
-        if let Some(known) = known {
+        if let Some(known) = self.dirs.get(path) {
             return Ok(known);
         }
-        let ends = path.iter().enumerate().rev().filter(|(_, b)| **b == b'/');
-        let known = ends
-            .map(|(end, _)| end)
-            .find_map(|end| Some((end + 1, *self.dirs.borrow().get(&path[..end])?)));
-        let (mut begin, mut at) = known.unwrap_or((0, self.config.root));
+        let (mut begin, mut at) = self.dirs.nearest(path).unwrap_or((0, self.config.root));
         while begin < path.len() {
             let rest = &path[begin..];
             let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
             let name = &rest[..end];
             if !name.is_empty() {
                 at = self.step(at, name).await?;
-                self.remember(&path[..begin + end], at);
+                self.dirs.remember(&path[..begin + end], at);
             }
             begin += end + 1;
         }
@@ -92,34 +83,6 @@ impl Local {
         }
     }
 
-    fn remember(&self, path: &[u8], dir: Handle) {
-        let mut dirs = self.dirs.borrow_mut();
-        if dirs.len() >= MOST_DIRS {
-            dirs.clear();
-        }
-        dirs.insert(path.into(), dir);
-    }
-
-    /// A directory is not what it was: it and what is below it are found anew.
-    pub(super) fn forget(&self, path: &[u8]) {
-        let mut dirs = self.dirs.borrow_mut();
-        if dirs.remove(path).is_some() {
-            let below = |p: &[u8]| {
-                p.strip_prefix(path)
-                    .is_some_and(|r| r.first() == Some(&b'/'))
-            };
-            dirs.retain(|p, _| !below(p));
-        }
-    }
-
-    /// Nor is anything of the way to a directory.
-    pub(super) fn forget_way(&self, mut path: &[u8]) {
-        while !path.is_empty() {
-            self.forget(path);
-            path = split(path).0;
-        }
-    }
-
     /// Does something to a name in a directory. A directory whose handle was kept and has become
     /// stale is looked for once more.
     pub(super) async fn with_entry<R>(
@@ -136,7 +99,7 @@ impl Local {
         };
         let done = match done {
             Err(NfsError::Status(Status::Stale)) if !dir.is_empty() => {
-                self.forget_way(dir);
+                self.dirs.forget_way(dir);
                 match self.walk(dir).await {
                     Ok(handle) => work(Entry { dir: handle, name }).await,
                     Err(e) => Err(e),
@@ -159,28 +122,11 @@ impl Local {
     }
 }
 
-/// A path's directory and the name in it.
-pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    match path.iter().rposition(|b| *b == b'/') {
-        Some(at) => (&path[..at], &path[at + 1..]),
-        None => (b"", path),
-    }
-}
-
 /// Checks that a name does not lead to the directory above.
 fn stays(name: &[u8]) -> Result<(), NfsError> {
     match name {
         b".." => Err(NfsError::Status(Status::Inval)),
         _ => Ok(()),
-    }
-}
-
-/// Checks that a path stays in the work directory: its names come from plans, which make sure of
-/// it too.
-pub(super) fn check(path: &[u8]) -> Result<(), OpError> {
-    match path.split(|b| *b == b'/').any(|name| name == b"..") {
-        true => Err(OpError(Errno::INVAL)),
-        false => Ok(()),
     }
 }
 

@@ -1,15 +1,17 @@
 //! Files of a server, by NFS version 3 and without a client of the kernel.
 //!
 //! Every operation goes to the server: nothing is cached but the handles of directories, which
-//! a path leads through. What an operation of a workload becomes is in `session`.
+//! a path leads through. What an operation of a workload becomes is in `wire`.
 
 mod data;
 mod local;
 mod names;
-mod session;
 mod url;
+mod wire;
 
 use crate::error::OpError;
+use crate::nfs::session::NfsSession;
+use crate::nfs::url::CreateMode;
 use crate::registry::{Purpose, TargetError};
 use crate::session::{SessionSpec, Space, Target};
 use local::Local;
@@ -24,12 +26,11 @@ use plimsoll_nfs::v3::{
 };
 use plimsoll_plan::{OpKind, WorkPlace};
 use rustix::io::Errno;
-use session::NfsSession;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use url::{CreateMode, SCHEME, Url};
+use url::{SCHEME, Url};
 
 /// Port of NFS where no port mapper says another (RFC 1813, 2.1).
 const NFS_PORT: u16 = 2049;
@@ -123,14 +124,14 @@ impl Nfs3 {
         purpose: Purpose,
     ) -> Result<Self, TargetError> {
         let url = Url::parse(url)?;
-        let host = resolve(&url)?;
-        let who = credentials(&url);
+        let host = url.server.resolve(SCHEME)?;
+        let who = url.server.credentials();
         let (nfs, mount_at) = ports(&url, host)?;
         let export = mounted(&url, &who, mount_at)?;
         let mut caller = Caller {
             address: nfs,
             who: who.clone(),
-            patience: url.timeout,
+            patience: url.server.timeout,
             connection: None,
         };
         let info = caller.call::<FsInfo, _>(&export, |i| i);
@@ -138,7 +139,7 @@ impl Nfs3 {
             NfsError::Rpc(e) => no_connection("NFS version 3", nfs, &e),
             NfsError::Status(status) => TargetError::Option {
                 target: SCHEME,
-                reason: format!("the export `{}` cannot be used: {status}", url.export),
+                reason: format!("the export `{}` cannot be used: {status}", url.server.path),
             },
         })?;
         let found = Work::find(&mut caller, export, &place.dir, purpose)?;
@@ -147,24 +148,24 @@ impl Nfs3 {
             channel: ChannelSpec {
                 address: nfs,
                 who,
-                connections: url.connections,
-                timeout: url.timeout.as_nanos() as u64,
-                retries: url.retries,
+                connections: url.server.connections,
+                timeout: url.server.timeout.as_nanos() as u64,
+                retries: url.server.retries,
                 longest: (sizes.read as usize + AROUND_DATA).max(LEAST_LONGEST),
             },
             root: found.dir,
             read_size: sizes.read,
             write_size: sizes.write,
             list_size: sizes.list,
-            create: url.create,
+            create: url.server.create,
         };
         let said = format!(
             "{SCHEME}, {nfs}, export {}, work directory {}, rsize {}, wsize {}, nconnect {}",
-            url.export,
+            url.server.path,
             place.dir.display(),
             sizes.read,
             sizes.write,
-            url.connections
+            url.server.connections
         );
         Ok(Self {
             config: Arc::new(config),
@@ -181,34 +182,10 @@ impl Nfs3 {
     }
 }
 
-fn resolve(url: &Url) -> Result<IpAddr, TargetError> {
-    let found = (&*url.host, 0).to_socket_addrs();
-    let reason = match found.map(|mut all| all.next()) {
-        Ok(Some(address)) => return Ok(address.ip()),
-        Ok(None) => format!("host `{}` has no address", url.host),
-        Err(e) => format!("host `{}` cannot be found: {e}", url.host),
-    };
-    Err(TargetError::Option {
-        target: SCHEME,
-        reason,
-    })
-}
-
-fn credentials(url: &Url) -> Credentials {
-    let uname = rustix::system::uname();
-    let uid = url
-        .uid
-        .unwrap_or_else(|| rustix::process::geteuid().as_raw());
-    let gid = url
-        .gid
-        .unwrap_or_else(|| rustix::process::getegid().as_raw());
-    Credentials::sys(&uname.nodename().to_string_lossy(), uid, gid)
-}
-
 /// Where NFS and MOUNT listen: as the URL says, or else as the port mapper does.
 fn ports(url: &Url, host: IpAddr) -> Result<(SocketAddr, SocketAddr), TargetError> {
-    let ask = |program, version| portmap::port_of(host, program, version, url.timeout);
-    let nfs = match url.port {
+    let ask = |program, version| portmap::port_of(host, program, version, url.server.timeout);
+    let nfs = match url.server.port {
         Some(port) => port,
         // A server of which nothing can be asked listens where all do.
         None => ask(v3::PROGRAM, v3::VERSION)
@@ -240,12 +217,12 @@ fn at(host: IpAddr, port: u16) -> SocketAddr {
 /// The root of the export.
 fn mounted(url: &Url, who: &Credentials, to: SocketAddr) -> Result<Handle, TargetError> {
     let failed = |e: &RpcError| no_connection("MOUNT version 3", to, e);
-    let mut caller = Blocking::connect(to, url.timeout).map_err(|e| failed(&e))?;
-    mount::mount(&mut caller, who, url.export.as_bytes()).map_err(|e| match e {
+    let mut caller = Blocking::connect(to, url.server.timeout).map_err(|e| failed(&e))?;
+    mount::mount(&mut caller, who, url.server.path.as_bytes()).map_err(|e| match e {
         mount::MountError::Rpc(e) => failed(&e),
         e => TargetError::Option {
             target: SCHEME,
-            reason: format!("export `{}` of {}: {e}", url.export, url.host),
+            reason: format!("export `{}` of {}: {e}", url.server.path, url.server.host),
         },
     })
 }
@@ -262,8 +239,16 @@ impl Sizes {
         // A server that says nothing takes what every one does.
         let most = |said: u32| if said == 0 { 8192 } else { said };
         Self {
-            read: url.read_size.unwrap_or(TRANSFER).min(most(info.read_max)),
-            write: url.write_size.unwrap_or(TRANSFER).min(most(info.write_max)),
+            read: url
+                .server
+                .read_size
+                .unwrap_or(TRANSFER)
+                .min(most(info.read_max)),
+            write: url
+                .server
+                .write_size
+                .unwrap_or(TRANSFER)
+                .min(most(info.write_max)),
             list: most(info.dir_preferred).clamp(4 << 10, 64 << 10),
         }
     }
@@ -358,7 +343,7 @@ fn make(caller: &mut Caller, at: Entry<'_>) -> Result<(Handle, Option<v3::Attrib
 }
 
 impl Target for Nfs3 {
-    type Session = NfsSession;
+    type Session = NfsSession<Local>;
 
     fn describe(&self) -> String {
         self.said.clone()
@@ -426,9 +411,9 @@ impl Target for Nfs3 {
         }
     }
 
-    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession, OpError> {
+    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession<Local>, OpError> {
         let number = Arc::as_ptr(&self.config) as usize;
         let local = lane.resident(number, || Local::new(lane, &self.config, spec));
-        NfsSession::new(local, spec)
+        NfsSession::new(local, (), spec)
     }
 }

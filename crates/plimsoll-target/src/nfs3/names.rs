@@ -2,10 +2,11 @@
 //! and small files.
 
 use super::data::Open;
-use super::local::{Local, split};
-use super::url::CreateMode;
+use super::local::Local;
 use super::{DIR_MODE, FILE_MODE, of_nfs};
 use crate::error::OpError;
+use crate::nfs::dirs::split;
+use crate::nfs::url::CreateMode;
 use crate::session::{Attributes, EntryKind, Listed, OpenHow, OpenMode};
 use plimsoll_nfs::v3::{
     self, Access, AccessArgs, Create, CreateArgs, Entry, FileType, GetAttr, Handle, How, Lookup,
@@ -43,7 +44,7 @@ pub(super) struct Name<'a> {
 
 impl Local {
     /// LOOKUP, ACCESS and GETATTR; CREATE before them if the file is to be made.
-    pub(super) async fn open(&self, path: &[u8], how: OpenHow) -> Result<Rc<Open>, OpError> {
+    pub(super) async fn open_file(&self, path: &[u8], how: OpenHow) -> Result<Rc<Open>, OpError> {
         let (reads, writes) = match how.mode {
             OpenMode::Read => (true, false),
             OpenMode::Write => (false, true),
@@ -195,7 +196,7 @@ impl Local {
     }
 
     /// Makes a symbolic link, unless the name is there.
-    pub(super) async fn ensure_link(&self, path: &[u8], to: &[u8]) -> Result<(), OpError> {
+    pub(super) async fn make_link(&self, path: &[u8], to: &[u8]) -> Result<(), OpError> {
         if self.links.borrow().contains(path) {
             return Ok(());
         }
@@ -217,7 +218,7 @@ impl Local {
         Ok(())
     }
 
-    pub(super) async fn make_dir(&self, path: &[u8]) -> Result<(), OpError> {
+    pub(super) async fn make_directory(&self, path: &[u8]) -> Result<(), OpError> {
         if path.is_empty() {
             return Err(OpError(Errno::EXIST));
         }
@@ -234,7 +235,7 @@ impl Local {
     }
 
     /// RENAME. Of the two directories either may be stale, and the status does not say which.
-    pub(super) async fn rename(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
+    pub(super) async fn rename_entry(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
         let (from_dir, from_name) = split(from);
         let (to_dir, to_name) = split(to);
         let rename = async || {
@@ -250,19 +251,19 @@ impl Local {
         };
         let done = match rename().await {
             Err(NfsError::Status(Status::Stale)) => {
-                self.forget_way(from_dir);
-                self.forget_way(to_dir);
+                self.dirs.forget_way(from_dir);
+                self.dirs.forget_way(to_dir);
                 rename().await
             }
             done => done,
         };
         // What was a directory has another path now.
-        self.forget(from);
-        self.forget(to);
+        self.dirs.forget(from);
+        self.dirs.forget(to);
         done.map_err(of_nfs)
     }
 
-    pub(super) async fn remove(&self, path: &[u8]) -> Result<(), OpError> {
+    pub(super) async fn remove_file(&self, path: &[u8]) -> Result<(), OpError> {
         self.with_entry(path, async |entry| {
             self.client.call::<Remove, _>(&entry, |_| ()).await
         })
@@ -355,7 +356,7 @@ impl Local {
     }
 
     /// How many entries a directory has, by READDIR or READDIRPLUS.
-    pub(super) async fn list(&self, path: &[u8], plus: bool) -> Result<Listed, OpError> {
+    pub(super) async fn list_dir(&self, path: &[u8], plus: bool) -> Result<Listed, OpError> {
         let dir = self.object(path).await?;
         let mut listed = Listed::default();
         let count = |entry: Name<'_>| {
@@ -370,7 +371,10 @@ impl Local {
     }
 
     /// Names and kinds of a directory's entries. A server without READDIRPLUS is asked for each.
-    pub(super) async fn entries(&self, path: &[u8]) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
+    pub(super) async fn entries_of(
+        &self,
+        path: &[u8],
+    ) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         let dir = self.walk(path).await.map_err(of_nfs)?;
         let mut all: Vec<(Vec<u8>, Option<FileType>)> = Vec::new();
         let add = |entry: Name<'_>| all.push((entry.name.to_vec(), entry.kind));
@@ -381,7 +385,7 @@ impl Local {
                 self.read_dir(dir, add).await?;
             }
             Err(OpError(Errno::STALE)) if !path.is_empty() => {
-                self.forget(path);
+                self.dirs.forget(path);
                 return Err(OpError(Errno::NOENT));
             }
             other => other?,
@@ -417,7 +421,7 @@ impl Local {
     }
 
     /// Contents of a small file.
-    pub(super) async fn get(&self, path: &[u8]) -> Result<Vec<u8>, OpError> {
+    pub(super) async fn get_file(&self, path: &[u8]) -> Result<Vec<u8>, OpError> {
         let (file, found) = self.find(path).await?;
         check_kind(found.kind)?;
         if found.size > MOST_SMALL {
@@ -435,7 +439,7 @@ impl Local {
 
     /// Makes or replaces a small file: written beside and renamed, so that a crash leaves the old
     /// one or the new one whole.
-    pub(super) async fn put(&self, path: &[u8], bytes: &[u8]) -> Result<(), OpError> {
+    pub(super) async fn put_file(&self, path: &[u8], bytes: &[u8]) -> Result<(), OpError> {
         let beside = [path, b".new"].concat();
         let set = Setting {
             mode: Some(FILE_MODE),
@@ -454,7 +458,7 @@ impl Local {
         let made = match create().await {
             // Left by a crash, or another name of somebody's file: it is never written to.
             Err(OpError(Errno::EXIST)) => {
-                self.remove(&beside).await?;
+                self.remove_file(&beside).await?;
                 create().await?
             }
             other => other?,
@@ -466,12 +470,12 @@ impl Local {
         let open = Open::new(file, false, true, Stable::FileSync);
         let written = self.write_all(&open, 0, Stable::FileSync, bytes).await;
         let done = match written {
-            Ok(()) => self.rename(&beside, path).await,
+            Ok(()) => self.rename_entry(&beside, path).await,
             Err(e) => Err(e),
         };
         if done.is_err() {
             // What could not be written whole must not stay behind half.
-            let _ = self.remove(&beside).await;
+            let _ = self.remove_file(&beside).await;
         }
         done
     }

@@ -1,10 +1,10 @@
 //! Who the client is to the server: its client id and session, kept alive by renewing the lease and
 //! made anew when the server has lost them (RFC 7530, 9 and RFC 8881, 8.4).
 
+use super::super::blocking::{CALLBACK_PROGRAM, exchange_args, session_args, verifier};
 use super::super::compound::{Compound, NfsError, Request, Results, TARGET};
 use super::super::state::{
-    AtMostOne, ChannelAttributes, CreateSession, CreateSessionArgs, ExchangeArgs, ExchangeId,
-    NoProtection, NoSecurity, ReclaimComplete, Renew, SessionMade, SetClientId, SetClientIdArgs,
+    CreateSession, ExchangeId, ReclaimComplete, Renew, SessionMade, SetClientId, SetClientIdArgs,
     SetClientIdConfirm,
 };
 use super::super::types::{Status, Text};
@@ -14,9 +14,6 @@ use super::{Call, Client, Event, Inner, Patience, Permit, Sent};
 use plimsoll_measure::Nanos;
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
-
-/// Number of the program that callbacks call: any of those that nobody else has (RFC 5531, 8.1).
-pub(super) const CALLBACK_PROGRAM: u32 = 0x4000_0000;
 
 /// How much of the client's state is to be made anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,14 +55,6 @@ impl Identity {
     pub(super) fn generation(&self) -> u64 {
         self.generation.get()
     }
-}
-
-/// Eight bytes that nobody else has.
-pub(super) fn verifier() -> [u8; 8] {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new()
-        .hash_one(std::process::id())
-        .to_be_bytes()
 }
 
 /// Says that nobody renews the lease any more, however that came.
@@ -208,13 +197,7 @@ impl Client {
         let identity = &self.0.identity;
         let anew = identity.lost.get() == Lost::Client;
         if anew {
-            let args = ExchangeArgs {
-                verifier: identity.verifier,
-                owner: Text(self.0.spec.id.as_bytes()),
-                flags: 0,
-                protect: NoProtection,
-                made_by: AtMostOne(None),
-            };
+            let args = exchange_args(&self.0.spec.id, identity.verifier);
             let exchanged = self.outside(
                 Call::ExchangeId,
                 |c| {
@@ -302,7 +285,9 @@ impl Client {
         let (lane, third) = (self.0.lane.clone(), self.0.spec.lease / 3);
         self.0.lane.help(Box::pin(async move {
             let _renewing = renewing;
-            if let Some(inner) = inner.upgrade() {
+            if let Some(inner) = inner.upgrade()
+                && inner.spec.minor > 0
+            {
                 // Whoever makes the first call is told of errors.
                 let _ = Client(inner).ready().await;
             }
@@ -337,32 +322,5 @@ impl Client {
             Some(session) if session.used.replace(false) => Ok(()),
             Some(_) => self.call(Call::Sequence, |_| {}, |_| Ok(())).await,
         };
-    }
-}
-
-/// Arguments of CREATE_SESSION.
-pub(super) fn session_args(
-    client: u64,
-    sequence: u32,
-    slots: u32,
-    longest: u32,
-) -> CreateSessionArgs {
-    let channel = |longest, operations, requests| ChannelAttributes {
-        padding: 0,
-        longest_request: longest,
-        longest_reply: longest,
-        longest_kept: 4096,
-        operations,
-        requests,
-        rdma: AtMostOne(None),
-    };
-    CreateSessionArgs {
-        client,
-        sequence,
-        flags: 0,
-        fore: channel(longest, 16, slots),
-        back: channel(4096, 4, 1),
-        program: CALLBACK_PROGRAM,
-        security: NoSecurity,
     }
 }

@@ -3,6 +3,7 @@
 mod calls;
 mod farewell;
 mod identity;
+mod locks;
 mod opens;
 mod slots;
 mod turns;
@@ -133,13 +134,21 @@ impl Client {
         }
     }
 
+    /// Waits until the server knows the client; one of 4.0 has to be known only once it opens.
+    async fn known(&self) -> Result<(), NfsError> {
+        match self.minor() == 0 && self.0.identity.generation() == 0 {
+            true => Ok(()),
+            false => self.ready().await,
+        }
+    }
+
     /// Waits until a call may be made.
     ///
     /// # Errors
     /// What keeps the server from knowing the client.
     pub async fn permit(&self) -> Result<Permit, NfsError> {
         loop {
-            self.ready().await?;
+            self.known().await?;
             let session = self.0.session.borrow().clone();
             let Some(session) = session else {
                 return Ok(Permit(None));

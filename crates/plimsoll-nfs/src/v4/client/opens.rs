@@ -8,6 +8,7 @@ use super::super::state::{
     OpenDowngrade, OpenHow, share,
 };
 use super::super::types::{Handle, Other, Owner, StateId, Status, Text};
+use super::locks::Locks;
 use super::turns::{Turn, Turns};
 use super::{Call, Client, Event, Patience};
 use std::cell::{Cell, RefCell};
@@ -39,7 +40,7 @@ pub struct OpenOwner {
 }
 
 /// What a server knows an owner by.
-struct Known {
+pub(super) struct Known {
     number: u64,
     name: String,
     /// Number of the next operation (4.0).
@@ -49,13 +50,13 @@ struct Known {
 }
 
 /// An open at the server, of one or several [`File`]s of an owner.
-struct State {
-    owner: Rc<Known>,
-    turns: Turns,
+pub(super) struct State {
+    pub(super) owner: Rc<Known>,
+    pub(super) turns: Turns,
     file: Handle,
     dir: Handle,
     name: Box<[u8]>,
-    state: Cell<StateId>,
+    pub(super) state: Cell<StateId>,
     /// What it is open for at the server.
     access: Cell<u32>,
     /// Files that it is open for: for reading, for writing, for both.
@@ -68,6 +69,8 @@ struct State {
 pub struct File {
     state: Rc<State>,
     access: u32,
+    closed: Cell<bool>,
+    pub(super) locks: Locks,
 }
 
 impl State {
@@ -99,6 +102,10 @@ impl File {
             Some(e) => Err(e),
             None => Ok(self.state.state.get()),
         }
+    }
+
+    pub(super) fn open(&self) -> &State {
+        &self.state
     }
 
     /// What it is open for: [`share::READ`], [`share::WRITE`] or both.
@@ -133,9 +140,15 @@ impl Client {
         })
     }
 
-    fn new_name(&self) -> Rc<Known> {
+    /// A number that no owner of the client has.
+    pub(super) fn next_number(&self) -> u64 {
         let number = self.0.opens.owners.get();
         self.0.opens.owners.set(number + 1);
+        number
+    }
+
+    fn new_name(&self) -> Rc<Known> {
+        let number = self.next_number();
         Rc::new(Known {
             number,
             name: format!("owner {number}"),
@@ -145,7 +158,7 @@ impl Client {
     }
 
     /// Waits until it is the owner's turn; on 4.1 it always is.
-    async fn turn(&self, turns: &Turns) -> Option<Turn> {
+    pub(super) async fn turn(&self, turns: &Turns) -> Option<Turn> {
         if self.minor() > 0 {
             return None;
         }
@@ -165,7 +178,7 @@ impl Client {
     }
 
     /// Makes a call in which an owner's number has its part. It must be the owner's turn.
-    async fn numbered<R>(
+    pub(super) async fn numbered<R>(
         &self,
         what: Call,
         (op, owner): (Op, &Known),
@@ -174,6 +187,7 @@ impl Client {
     ) -> Result<R, NfsError> {
         let mut patience = Patience::new();
         loop {
+            self.ready().await?;
             let permit = self.permit().await?;
             let generation = self.0.identity.generation();
             if owner.generation.replace(generation) != generation {
@@ -211,7 +225,8 @@ impl Client {
             Err(NfsError::Status(_, Status::BadSeqId)) => {
                 // What the server counted is not known: the owner gets a new name.
                 *owner.known.borrow_mut() = self.new_name();
-                self.call_open(&owner.name(), (dir, name), access, how).await
+                self.call_open(&owner.name(), (dir, name), access, how)
+                    .await
             }
             Err(e @ NfsError::Rpc(_)) => {
                 *owner.known.borrow_mut() = self.new_name();
@@ -329,7 +344,12 @@ impl Client {
         state.access.set(state.access.get() | access);
         let count = state.count(access);
         count.set(count.get() + 1);
-        File { state, access }
+        File {
+            state,
+            access,
+            closed: Cell::new(false),
+            locks: Locks::default(),
+        }
     }
 
     /// Closes a file: CLOSE if it was the last of its owner's, OPEN_DOWNGRADE if those that are
@@ -337,14 +357,24 @@ impl Client {
     ///
     /// # Errors
     /// See [`NfsError`].
-    pub async fn close(&self, file: File) -> Result<(), NfsError> {
+    pub async fn close(&self, file: &File) -> Result<(), NfsError> {
+        if file.closed.replace(true) {
+            return Ok(());
+        }
         let state = file.state.clone();
-        let _turn = self.turn(&state.turns).await;
+        let closed = {
+            let _turn = self.turn(&state.turns).await;
+            self.close_state(&state, file).await
+        };
+        closed.and(self.release_locks(file).await)
+    }
+
+    async fn close_state(&self, state: &Rc<State>, file: &File) -> Result<(), NfsError> {
         let count = state.count(file.access);
         count.set(count.get() - 1);
         match state.needed() {
-            0 => self.close_last(&state).await,
-            needed if needed != state.access.get() => self.downgrade(&state, needed).await,
+            0 => self.close_last(state).await,
+            needed if needed != state.access.get() => self.downgrade(state, needed).await,
             _ => Ok(()),
         }
     }
@@ -426,6 +456,7 @@ impl Client {
         let owner = &*state.owner;
         let mut patience = Patience::new();
         loop {
+            self.ready().await?;
             let permit = self.permit().await?;
             let generation = self.0.identity.generation();
             if owner.generation.replace(generation) != generation {
@@ -561,7 +592,7 @@ impl Client {
 }
 
 /// Whether the server has counted an owner's operation (RFC 7530, 9.1.7).
-fn advances<R>(done: &Result<R, NfsError>, op: Op) -> bool {
+pub(super) fn advances<R>(done: &Result<R, NfsError>, op: Op) -> bool {
     let Err(e) = done else {
         return true;
     };

@@ -1,14 +1,12 @@
-//! One worker's operations, as the procedures that they become.
+//! One worker's operations on an NFS target, whichever its version.
 
-use super::data::{Open, Queued, Source};
-use super::local::{Local, check};
-use super::names::attributes;
-use super::of_nfs;
+use super::dirs::{check, split};
+use super::source::Source;
+use super::wire::{Later, OpenFile, Stability, Wire};
 use crate::error::OpError;
 use crate::session::{AioDone, Attributes, EntryKind, Listed, OpenHow, Session, SessionSpec};
 use plimsoll_lane::Stopped;
-use plimsoll_measure::Clock;
-use plimsoll_nfs::v3::{FsStat, GetAttr, PathConf, ReadLink, RmDir, Setting, Stable, access};
+use plimsoll_measure::{Clock, Nanos};
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -21,8 +19,9 @@ const MODIFIED: usize = 4096;
 /// each has one.
 const KEPT: usize = 16 << 10;
 
-pub(crate) struct NfsSession {
-    local: Rc<Local>,
+pub(crate) struct NfsSession<W: Wire> {
+    local: Rc<W>,
+    who: W::Opener,
     clock: Clock,
     /// What operations on names work on.
     name: Vec<u8>,
@@ -33,18 +32,27 @@ pub(crate) struct NfsSession {
     source: Source,
     /// What is read to be written again.
     buffer: Vec<u8>,
-    queued: Vec<Queued>,
+    queued: Vec<Queued<W::Open>>,
     /// Asynchronous writes that are over and were not taken yet.
     done: Vec<AioDone>,
 }
 
 /// An open file.
-pub(crate) struct NfsHandle(Rc<Open>);
+pub(crate) struct NfsHandle<O>(Rc<O>);
 
-impl NfsSession {
-    pub(super) fn new(local: Rc<Local>, spec: &SessionSpec) -> Result<Self, OpError> {
+/// An asynchronous write that is under way.
+struct Queued<O> {
+    tag: u32,
+    start: Nanos,
+    of: Rc<O>,
+    work: Later,
+}
+
+impl<W: Wire> NfsSession<W> {
+    pub(crate) fn new(local: Rc<W>, who: W::Opener, spec: &SessionSpec) -> Result<Self, OpError> {
         Ok(Self {
             local,
+            who,
             clock: spec.clock.clone(),
             name: Vec::new(),
             second: Vec::new(),
@@ -57,25 +65,22 @@ impl NfsSession {
     }
 
     /// Reads up to `len` bytes into the buffer.
-    async fn fill(&mut self, from: &Open, offset: u64, len: u64) -> Result<(), OpError> {
+    async fn fill(&mut self, from: &W::Open, offset: u64, len: u64) -> Result<(), OpError> {
         let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
         buffer.resize(len, 0);
         let sink = |at: usize, bytes: &[u8]| buffer[at..at + bytes.len()].copy_from_slice(bytes);
-        let read = self
-            .local
-            .read_range(from.file, offset, len as u64, sink)
-            .await?;
+        let read = self.local.read(from, offset, len as u64, sink).await?;
         buffer.truncate(read as usize);
         self.buffer = buffer;
         Ok(())
     }
 
     /// Writes the buffer.
-    async fn spill(&mut self, to: &Open, offset: u64) -> Result<u64, OpError> {
+    async fn spill(&mut self, to: &W::Open, offset: u64) -> Result<u64, OpError> {
         let buffer = std::mem::take(&mut self.buffer);
-        let written = self.local.write_all(to, offset, to.stable, &buffer).await;
+        let written = self.local.write_bytes(to, offset, &buffer).await;
         let len = buffer.len() as u64;
         if buffer.capacity() <= KEPT {
             self.buffer = buffer;
@@ -85,7 +90,7 @@ impl NfsSession {
 
     /// Moves asynchronous writes that are over to the others; only those of a file, if one is
     /// given, are waited for.
-    async fn settle(&mut self, of: Option<&Rc<Open>>) {
+    async fn settle(&mut self, of: Option<&Rc<W::Open>>) {
         poll_fn(|context| {
             self.queued
                 .retain_mut(|q| match q.work.as_mut().poll(context) {
@@ -100,7 +105,7 @@ impl NfsSession {
                         false
                     }
                 });
-            let waits = |q: &Queued| of.is_some_and(|of| Rc::ptr_eq(&q.of, of));
+            let waits = |q: &Queued<W::Open>| of.is_some_and(|of| Rc::ptr_eq(&q.of, of));
             match self.queued.iter().any(waits) {
                 true => Poll::Pending,
                 false => Poll::Ready(()),
@@ -110,8 +115,8 @@ impl NfsSession {
     }
 }
 
-impl Session for NfsSession {
-    type Handle = NfsHandle;
+impl<W: Wire> Session for NfsSession<W> {
+    type Handle = NfsHandle<W::Open>;
 
     fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
         self.kept = None;
@@ -148,97 +153,78 @@ impl Session for NfsSession {
 
     async fn check_parent(&mut self) -> Result<(), OpError> {
         check(&self.name)?;
-        let dir = super::local::split(&self.name).0;
-        self.local.walk(dir).await.map(|_| ()).map_err(of_nfs)
+        self.local.go(split(&self.name).0).await
     }
 
-    async fn open(&mut self, how: OpenHow) -> Result<NfsHandle, OpError> {
-        self.local.open(&self.name, how).await.map(NfsHandle)
+    async fn open(&mut self, how: OpenHow) -> Result<Self::Handle, OpError> {
+        let opened = self.local.open(&self.who, &self.name, how).await;
+        opened.map(NfsHandle)
     }
 
-    /// COMMIT, if unstable data was written since the last one: what is closed is there for
-    /// others, as it is with the clients of kernels. Else nothing, since the server knows no open
-    /// files.
-    async fn close(&mut self, handle: NfsHandle) -> Result<(), OpError> {
+    async fn close(&mut self, handle: Self::Handle) -> Result<(), OpError> {
         if self.queued.iter().any(|q| Rc::ptr_eq(&q.of, &handle.0)) {
             self.settle(Some(&handle.0)).await;
         }
-        match handle.0.is_dirty() {
-            true => self.local.commit(&handle.0).await,
-            false => Ok(()),
-        }
+        self.local.close(&handle.0).await
     }
 
-    async fn read(&mut self, handle: &NfsHandle, offset: u64, len: u64) -> Result<u64, OpError> {
+    async fn read(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError> {
         handle.0.may_read()?;
-        self.local
-            .read_range(handle.0.file, offset, len, |_, _| ())
-            .await
+        self.local.read(&handle.0, offset, len, |_, _| ()).await
     }
 
-    async fn write(&mut self, handle: &NfsHandle, offset: u64, len: u64) -> Result<(), OpError> {
+    async fn write(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError> {
         let open = &handle.0;
         open.may_write()?;
-        let stable = open.stable;
         self.local
-            .write_from(open, &mut self.source, offset, len, stable)
+            .write(open, &mut self.source, offset, len, Stability::AsOpened)
             .await
     }
 
     async fn read_bytes(
         &mut self,
-        handle: &NfsHandle,
+        handle: &Self::Handle,
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<u64, OpError> {
         handle.0.may_read()?;
         let len = bytes.len() as u64;
         let sink = |at: usize, read: &[u8]| bytes[at..at + read.len()].copy_from_slice(read);
-        self.local
-            .read_range(handle.0.file, offset, len, sink)
-            .await
+        self.local.read(&handle.0, offset, len, sink).await
     }
 
     async fn write_bytes(
         &mut self,
-        handle: &NfsHandle,
+        handle: &Self::Handle,
         offset: u64,
         bytes: &[u8],
     ) -> Result<(), OpError> {
         handle.0.may_write()?;
-        self.local
-            .write_all(&handle.0, offset, handle.0.stable, bytes)
-            .await
+        self.local.write_bytes(&handle.0, offset, bytes).await
     }
 
     /// GETATTR for where the end is, then WRITE: another client may have moved it.
-    async fn append(&mut self, handle: &NfsHandle, len: u64) -> Result<(), OpError> {
+    async fn append(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
         handle.0.may_write()?;
-        let size = self.local.size(handle.0.file).await.map_err(of_nfs)?;
-        self.write(handle, size, len).await
+        let end = self.local.stat_open(&handle.0).await?.size;
+        self.write(handle, end, len).await
     }
 
-    async fn fsync(&mut self, handle: &NfsHandle) -> Result<(), OpError> {
+    async fn fsync(&mut self, handle: &Self::Handle) -> Result<(), OpError> {
         self.local.commit(&handle.0).await
     }
 
-    async fn stat_handle(&mut self, handle: &NfsHandle) -> Result<Attributes, OpError> {
-        let file = &handle.0.file;
-        let asked = self
-            .local
-            .client
-            .call::<GetAttr, _>(file, |a| attributes(&a));
-        asked.await.map_err(of_nfs)
+    async fn stat_handle(&mut self, handle: &Self::Handle) -> Result<Attributes, OpError> {
+        self.local.stat_open(&handle.0).await
     }
 
     /// This client keeps no data.
-    async fn drop_cache(&mut self, _: &NfsHandle) -> Result<(), OpError> {
+    async fn drop_cache(&mut self, _: &Self::Handle) -> Result<(), OpError> {
         Ok(())
     }
 
     async fn stat(&mut self) -> Result<Attributes, OpError> {
-        let (_, found) = self.local.find(&self.name).await?;
-        Ok(attributes(&found))
+        self.local.stat(&self.name).await
     }
 
     async fn unlink(&mut self) -> Result<(), OpError> {
@@ -251,12 +237,7 @@ impl Session for NfsSession {
     }
 
     async fn remove_dir(&mut self) -> Result<(), OpError> {
-        let removed = self.local.with_entry(&self.name, async |entry| {
-            self.local.client.call::<RmDir, _>(&entry, |_| ()).await
-        });
-        removed.await?;
-        self.local.forget(&self.name);
-        Ok(())
+        self.local.remove_dir(&self.name).await
     }
 
     async fn list(&mut self) -> Result<Listed, OpError> {
@@ -270,8 +251,7 @@ impl Session for NfsSession {
 
     async fn check_second_parent(&mut self) -> Result<(), OpError> {
         check(&self.second)?;
-        let dir = super::local::split(&self.second).0;
-        self.local.walk(dir).await.map(|_| ()).map_err(of_nfs)
+        self.local.go(split(&self.second).0).await
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
@@ -279,44 +259,33 @@ impl Session for NfsSession {
     }
 
     async fn access(&mut self) -> Result<(), OpError> {
-        let object = self.local.object(&self.name).await?;
-        let wanted = access::READ | access::MODIFY | access::EXTEND;
-        self.local.may(object, wanted).await
+        self.local.may_use(&self.name).await
     }
 
     async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
-        let object = self.local.object(&self.name).await?;
-        let set = Setting {
-            mode: Some(mode & 0o777),
-            ..Setting::NOTHING
-        };
-        self.local.set(object, set).await
+        self.local.chmod(&self.name, mode & 0o777).await
     }
 
     async fn statfs(&mut self) -> Result<(), OpError> {
-        let root = self.local.config.root;
-        let asked = self.local.client.call::<FsStat, _>(&root, |_| ());
-        asked.await.map_err(of_nfs)
+        self.local.statfs().await
     }
 
     async fn pathconf(&mut self) -> Result<(), OpError> {
-        let root = self.local.config.root;
-        let asked = self.local.client.call::<PathConf, _>(&root, |_| ());
-        asked.await.map_err(of_nfs)
+        self.local.pathconf().await
     }
 
-    async fn truncate(&mut self, handle: &NfsHandle, len: u64) -> Result<(), OpError> {
+    async fn truncate(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
         handle.0.may_write().map_err(|_| Errno::INVAL)?;
-        self.local.set_size(handle.0.file, len).await
+        self.local.set_len(&handle.0, len).await
     }
 
-    async fn lock(&mut self, _: &NfsHandle, _: u64, _: u64) -> Result<(), OpError> {
-        Err(OpError(Errno::NOLCK))
+    async fn lock(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError> {
+        self.local.lock(&handle.0, offset, len).await
     }
 
     async fn write_stable(
         &mut self,
-        handle: &NfsHandle,
+        handle: &Self::Handle,
         offset: Option<u64>,
         len: u64,
     ) -> Result<(), OpError> {
@@ -324,15 +293,19 @@ impl Session for NfsSession {
         open.may_write()?;
         let offset = match offset {
             Some(offset) => offset,
-            None => self.local.size(open.file).await.map_err(of_nfs)?,
+            None => self.local.stat_open(open).await?.size,
         };
-        let stable = Stable::FileSync;
         self.local
-            .write_from(open, &mut self.source, offset, len, stable)
+            .write(open, &mut self.source, offset, len, Stability::Stable)
             .await
     }
 
-    async fn modify(&mut self, handle: &NfsHandle, offset: u64, len: u64) -> Result<u64, OpError> {
+    async fn modify(
+        &mut self,
+        handle: &Self::Handle,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64, OpError> {
         handle.0.may_read()?;
         handle.0.may_write()?;
         self.fill(&handle.0, offset, len).await?;
@@ -346,8 +319,8 @@ impl Session for NfsSession {
 
     async fn copy(
         &mut self,
-        from: &NfsHandle,
-        to: &NfsHandle,
+        from: &Self::Handle,
+        to: &Self::Handle,
         offset: u64,
         len: u64,
     ) -> Result<u64, OpError> {
@@ -357,29 +330,33 @@ impl Session for NfsSession {
         self.spill(&to.0, offset).await
     }
 
-    async fn map_read(&mut self, _: &NfsHandle, _: u64, _: u64) -> Result<(), OpError> {
+    async fn map_read(&mut self, _: &Self::Handle, _: u64, _: u64) -> Result<(), OpError> {
         Err(OpError(Errno::OPNOTSUPP))
     }
 
-    async fn map_write(&mut self, _: &NfsHandle, _: u64, _: u64, _: bool) -> Result<(), OpError> {
+    async fn map_write(
+        &mut self,
+        _: &Self::Handle,
+        _: u64,
+        _: u64,
+        _: bool,
+    ) -> Result<(), OpError> {
         Err(OpError(Errno::OPNOTSUPP))
     }
 
     async fn lookup(&mut self) -> Result<(), OpError> {
-        self.local.object(&self.name).await.map(|_| ())
+        self.local.lookup(&self.name).await
     }
 
     /// The link leads to the last name of the second path, which is in the same directory.
     async fn prepare_link(&mut self) -> Result<(), OpError> {
         check(&self.name)?;
-        let to = super::local::split(&self.second).1;
+        let to = split(&self.second).1;
         self.local.ensure_link(&self.name, to).await
     }
 
     async fn read_link(&mut self) -> Result<(), OpError> {
-        let link = self.local.object(&self.name).await?;
-        let read = self.local.client.call::<ReadLink, _>(&link, |_| ());
-        read.await.map_err(of_nfs)
+        self.local.read_link(&self.name).await
     }
 
     async fn list_plus(&mut self) -> Result<Listed, OpError> {
@@ -388,22 +365,20 @@ impl Session for NfsSession {
 
     fn aio_write(
         &mut self,
-        handle: &NfsHandle,
+        handle: &Self::Handle,
         offset: u64,
         len: u64,
         tag: u32,
     ) -> Result<(), OpError> {
         handle.0.may_write()?;
         let start = self.clock.now();
-        let (local, of) = (self.local.clone(), handle.0.clone());
-        let pieces = local.write_later(&of, &mut self.source, offset, len)?;
-        let open = of.clone();
-        let work = async move { local.all_written(&open, pieces).await.map(|()| len) };
+        let of = handle.0.clone();
+        let work = self.local.write_later(&of, &mut self.source, offset, len)?;
         self.queued.push(Queued {
             tag,
             start,
             of,
-            work: Box::pin(work),
+            work,
         });
         Ok(())
     }
@@ -433,7 +408,7 @@ impl Session for NfsSession {
             if taken >= count || self.queued.is_empty() {
                 return Poll::Ready(Ok(()));
             }
-            let lane = &self.local.lane;
+            let lane = self.local.lane();
             match lane.now() >= lane.deadline() {
                 true => Poll::Ready(Err(Stopped)),
                 false => Poll::Pending,
@@ -450,12 +425,12 @@ impl Session for NfsSession {
     }
 
     async fn get(&mut self) -> Result<Vec<u8>, OpError> {
-        self.local.get(&self.name).await
+        self.local.get(&self.who, &self.name).await
     }
 
     async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError> {
         check(&self.name)?;
-        self.local.put(&self.name, bytes).await
+        self.local.put(&self.who, &self.name, bytes).await
     }
 
     async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError> {

@@ -1,0 +1,82 @@
+//! Handles of directories that are kept, and the paths that lead to them.
+
+use crate::error::OpError;
+use rustix::io::Errno;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Directories whose handles are kept; above that all are forgotten and found anew.
+const MOST_DIRS: usize = 1 << 18;
+
+/// Handles of directories by their path in the work directory.
+pub(crate) struct Dirs<H> {
+    dirs: RefCell<HashMap<Box<[u8]>, H>>,
+}
+
+impl<H> Default for Dirs<H> {
+    fn default() -> Self {
+        Self {
+            dirs: RefCell::default(),
+        }
+    }
+}
+
+impl<H: Copy> Dirs<H> {
+    /// The handle of a directory.
+    pub(crate) fn get(&self, path: &[u8]) -> Option<H> {
+        self.dirs.borrow().get(path).copied()
+    }
+
+    /// The handle of the nearest directory above a path, and where what is below it begins.
+    pub(crate) fn nearest(&self, path: &[u8]) -> Option<(usize, H)> {
+        let ends = path.iter().enumerate().rev().filter(|(_, b)| **b == b'/');
+        ends.map(|(end, _)| end)
+            .find_map(|end| Some((end + 1, self.get(&path[..end])?)))
+    }
+
+    /// Keeps the handle of a directory.
+    pub(crate) fn remember(&self, path: &[u8], dir: H) {
+        let mut dirs = self.dirs.borrow_mut();
+        if dirs.len() >= MOST_DIRS {
+            dirs.clear();
+        }
+        dirs.insert(path.into(), dir);
+    }
+
+    /// A directory is not what it was: it and what is below it are found anew.
+    pub(crate) fn forget(&self, path: &[u8]) {
+        let mut dirs = self.dirs.borrow_mut();
+        if dirs.remove(path).is_some() {
+            let below = |p: &[u8]| {
+                p.strip_prefix(path)
+                    .is_some_and(|r| r.first() == Some(&b'/'))
+            };
+            dirs.retain(|p, _| !below(p));
+        }
+    }
+
+    /// Nor is anything of the way to a directory.
+    pub(crate) fn forget_way(&self, mut path: &[u8]) {
+        while !path.is_empty() {
+            self.forget(path);
+            path = split(path).0;
+        }
+    }
+}
+
+/// A path's directory and the name in it.
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|b| *b == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
+}
+
+/// Checks that a path stays in the work directory: its names come from plans, which make sure of
+/// it too.
+pub(crate) fn check(path: &[u8]) -> Result<(), OpError> {
+    match path.split(|b| *b == b'/').any(|name| name == b"..") {
+        true => Err(OpError(Errno::INVAL)),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,268 @@
+//! What URLs of NFS targets have in common: `nfs…://host[:port]/path?name=value&…`.
+
+use crate::registry::TargetError;
+use plimsoll_nfs::rpc::Credentials;
+use plimsoll_plan::{parse_duration, parse_size};
+use std::net::{IpAddr, ToSocketAddrs};
+use std::ops::Range;
+use std::time::Duration;
+
+/// Most connections of a lane.
+const MOST_CONNECTIONS: u64 = 64;
+
+/// Most bytes of a READ or WRITE that may be asked for.
+const MOST_TRANSFER: u64 = 16 << 20;
+
+/// Longest time without an answer before a call is sent again.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Most times that a call is sent again.
+const MOST_RETRIES: u64 = 100;
+
+/// Options that every URL may have.
+pub(crate) const OPTIONS: [&str; 9] = [
+    "create", "gid", "nconnect", "retrans", "rsize", "sec", "timeo", "uid", "wsize",
+];
+
+/// How files are made (RFC 1813, 3.3.8 and RFC 7530, 16.16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CreateMode {
+    /// One that is there is opened.
+    Unchecked,
+    /// One that is there is found by failing first.
+    Guarded,
+    /// The same, so that a request that is sent twice makes one file.
+    Exclusive,
+}
+
+/// What every URL says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Server {
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
+    /// What follows the server, with its slash.
+    pub(crate) path: String,
+    pub(crate) uid: Option<u32>,
+    pub(crate) gid: Option<u32>,
+    pub(crate) connections: u32,
+    pub(crate) read_size: Option<u32>,
+    pub(crate) write_size: Option<u32>,
+    pub(crate) timeout: Duration,
+    pub(crate) retries: u32,
+    pub(crate) create: CreateMode,
+}
+
+/// A URL that is being read.
+pub(crate) struct Text<'a> {
+    pub(crate) scheme: &'static str,
+    pub(crate) url: &'a str,
+}
+
+impl<'a> Text<'a> {
+    /// What is wrong with a part of the URL, with a picture of the place.
+    pub(crate) fn wrong(&self, part: &str, reason: impl Into<String>) -> TargetError {
+        TargetError::Url {
+            target: self.scheme,
+            reason: reason.into(),
+            url: self.url.into(),
+            at: self.place(part),
+        }
+    }
+
+    /// Where a part of the URL, which is a slice of it, is.
+    fn place(&self, part: &str) -> Range<usize> {
+        let begin = (part.as_ptr() as usize).wrapping_sub(self.url.as_ptr() as usize);
+        let begin = begin.min(self.url.len());
+        begin..(begin + part.len()).min(self.url.len())
+    }
+
+    pub(crate) fn port(&self, text: &str) -> Result<u16, TargetError> {
+        let port = text.parse().ok().filter(|p| *p != 0);
+        port.ok_or_else(|| self.wrong(text, format!("`{text}` is no port: expected 1 to 65535")))
+    }
+
+    pub(crate) fn number(
+        &self,
+        name: &str,
+        text: &str,
+        range: Range<u64>,
+    ) -> Result<u64, TargetError> {
+        let n = text.parse().ok().filter(|n| range.contains(n));
+        n.ok_or_else(|| {
+            let (from, to) = (range.start, range.end - 1);
+            self.wrong(text, format!("{name} `{text}`: expected {from} to {to}"))
+        })
+    }
+
+    /// Bytes of a transfer.
+    fn transfer(&self, name: &str, text: &str) -> Result<u32, TargetError> {
+        let size = parse_size(text).map_err(|e| self.wrong(text, e))?;
+        match u32::try_from(size) {
+            Ok(n) if (512..=MOST_TRANSFER).contains(&size) => Ok(n),
+            _ => Err(self.wrong(text, format!("{name} `{text}`: expected 512 to 16m"))),
+        }
+    }
+}
+
+impl Server {
+    /// Reads a URL; options that not every URL may have are given to `other`, which says whether
+    /// it has them. `path` is what follows the server.
+    pub(crate) fn parse(
+        text: &Text<'_>,
+        path: &str,
+        mut other: impl FnMut(&str, &str) -> Result<bool, TargetError>,
+        options: &[&str],
+    ) -> Result<Self, TargetError> {
+        let scheme = text.scheme;
+        let form = format!("expected {scheme}://host[:port]/{path}?name=value&name=value");
+        let after_scheme = text.url.split_once(':').map_or("", |(_, rest)| rest);
+        let Some(rest) = after_scheme.strip_prefix("//") else {
+            return Err(text.wrong(after_scheme, format!("there is no server: {form}")));
+        };
+        let (place, pairs) = match rest.split_once('?') {
+            Some((place, pairs)) => (place, pairs),
+            None => (rest, &rest[rest.len()..]),
+        };
+        let (server, after) = match place.find('/') {
+            Some(at) => place.split_at(at),
+            None => return Err(text.wrong(place, format!("there is no {path}: {form}"))),
+        };
+        let (host, port) = Self::server(text, server, path)?;
+        let mut parsed = Self {
+            host,
+            port,
+            path: after.into(),
+            uid: None,
+            gid: None,
+            connections: 1,
+            read_size: None,
+            write_size: None,
+            timeout: Duration::from_secs(10),
+            retries: 2,
+            create: CreateMode::Unchecked,
+        };
+        let mut seen = Vec::new();
+        for pair in pairs.split('&').filter(|p| !p.is_empty()) {
+            let Some((name, value)) = pair.split_once('=') else {
+                return Err(text.wrong(pair, format!("`{pair}` is not name=value")));
+            };
+            if seen.contains(&name) {
+                return Err(text.wrong(name, format!("option `{name}` is given twice")));
+            }
+            seen.push(name);
+            if !parsed.set(text, name, value)? && !other(name, value)? {
+                return Err(unknown(text, name, options));
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Host and port; an address of IP version 6 is in brackets.
+    fn server(
+        text: &Text<'_>,
+        server: &str,
+        path: &str,
+    ) -> Result<(String, Option<u16>), TargetError> {
+        let none = || text.wrong(server, format!("there is no host before the {path}"));
+        let (host, rest) = match server.strip_prefix('[') {
+            Some(inner) => inner
+                .split_once(']')
+                .ok_or_else(|| text.wrong(server, "the bracket is not closed"))?,
+            None => match server.find(':') {
+                Some(at) => server.split_at(at),
+                None => (server, ""),
+            },
+        };
+        if host.is_empty() {
+            return Err(none());
+        }
+        let port = match rest.strip_prefix(':') {
+            Some(port) => Some(text.port(port)?),
+            None if rest.is_empty() => None,
+            None => return Err(text.wrong(rest, "expected a colon and the port")),
+        };
+        Ok((host.into(), port))
+    }
+
+    /// Takes an option; `false` if it is none of these.
+    fn set(&mut self, text: &Text<'_>, name: &str, value: &str) -> Result<bool, TargetError> {
+        let any = 0..u64::from(u32::MAX) + 1;
+        match name {
+            "uid" => self.uid = Some(text.number(name, value, any)? as u32),
+            "gid" => self.gid = Some(text.number(name, value, any)? as u32),
+            "nconnect" => {
+                self.connections = text.number(name, value, 1..MOST_CONNECTIONS + 1)? as u32;
+            }
+            "rsize" => self.read_size = Some(text.transfer(name, value)?),
+            "wsize" => self.write_size = Some(text.transfer(name, value)?),
+            "retrans" => self.retries = text.number(name, value, 0..MOST_RETRIES + 1)? as u32,
+            "timeo" => {
+                self.timeout = parse_duration(value).map_err(|e| text.wrong(value, e))?;
+                if !(Duration::from_millis(100)..=LONGEST_TIMEOUT).contains(&self.timeout) {
+                    let reason = format!("timeo `{value}`: expected 100ms to 10m");
+                    return Err(text.wrong(value, reason));
+                }
+            }
+            "sec" if value == "sys" => {}
+            "sec" => {
+                let reason = format!("sec `{value}` is not spoken: expected sys");
+                return Err(text.wrong(value, reason));
+            }
+            "create" => {
+                self.create = match value {
+                    "unchecked" => CreateMode::Unchecked,
+                    "guarded" => CreateMode::Guarded,
+                    "exclusive" => CreateMode::Exclusive,
+                    _ => {
+                        let reason =
+                            format!("create `{value}`: expected unchecked, guarded or exclusive");
+                        return Err(text.wrong(value, reason));
+                    }
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn unknown(text: &Text<'_>, name: &str, options: &[&str]) -> TargetError {
+    let near = |o: &&&str| strsim::damerau_levenshtein(o, &name.to_ascii_lowercase()) <= 2;
+    let hint = match options.iter().find(near) {
+        Some(option) => format!(", did you mean `{option}`?"),
+        None => String::new(),
+    };
+    let known = options.join(", ");
+    text.wrong(
+        name,
+        format!("unknown option `{name}`: expected one of {known}{hint}"),
+    )
+}
+
+impl Server {
+    /// The address of the host.
+    pub(crate) fn resolve(&self, scheme: &'static str) -> Result<IpAddr, TargetError> {
+        let found = (&*self.host, 0).to_socket_addrs();
+        let reason = match found.map(|mut all| all.next()) {
+            Ok(Some(address)) => return Ok(address.ip()),
+            Ok(None) => format!("host `{}` has no address", self.host),
+            Err(e) => format!("host `{}` cannot be found: {e}", self.host),
+        };
+        Err(TargetError::Option {
+            target: scheme,
+            reason,
+        })
+    }
+
+    /// Who calls: the user of this process, unless the URL says another.
+    pub(crate) fn credentials(&self) -> Credentials {
+        let uname = rustix::system::uname();
+        let uid = self
+            .uid
+            .unwrap_or_else(|| rustix::process::geteuid().as_raw());
+        let gid = self
+            .gid
+            .unwrap_or_else(|| rustix::process::getegid().as_raw());
+        Credentials::sys(&uname.nodename().to_string_lossy(), uid, gid)
+    }
+}
