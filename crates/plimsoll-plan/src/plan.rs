@@ -167,6 +167,21 @@ impl Plan {
         self.groups.iter().map(WorkerGroup::workers).sum()
     }
 
+    /// Number of the process that a worker of a group belongs to. Groups whose process has the same
+    /// name are threads of the same processes.
+    #[must_use]
+    pub fn process_of(&self, group: usize, worker: u32) -> u64 {
+        let of = &self.groups[group];
+        let mut before: Vec<&WorkerGroup> = Vec::new();
+        for g in self.groups.iter().take_while(|g| g.process != of.process) {
+            if before.iter().all(|b| b.process != g.process) {
+                before.push(g);
+            }
+        }
+        let first: u64 = before.iter().map(|g| u64::from(g.process_instances)).sum();
+        first + u64::from(worker / of.thread_instances.max(1))
+    }
+
     /// Row of an operation.
     #[must_use]
     pub fn operation(&self, id: OperationId) -> &Operation {

@@ -1,5 +1,6 @@
 //! Errors of operations, small enough to return from the hot path.
 
+use plimsoll_nfs::v4::types::Status;
 use rustix::io::Errno;
 use std::fmt;
 
@@ -98,6 +99,9 @@ impl OpError {
         if let Some((_, name, _)) = self.of_nfs() {
             return (*name).into();
         }
+        if let Some(status) = Status::of_errno(self.0) {
+            return status.name().into();
+        }
         let known = NAMES
             .iter()
             .find(|(e, _)| *e == self.0)
@@ -115,6 +119,9 @@ impl OpError {
     pub fn text(self) -> String {
         if let Some((_, _, text)) = self.of_nfs() {
             return (*text).into();
+        }
+        if let Some(status) = Status::of_errno(self.0) {
+            return status.says().into();
         }
         let text = std::io::Error::from(self.0).to_string();
         text.split(" (os error")
@@ -141,5 +148,9 @@ mod tests {
             "No space left on device (ENOSPC)"
         );
         assert_eq!(OpError(Errno::from_raw_os_error(133)).name(), "errno 133");
+        assert_eq!(
+            OpError(Status::Expired.errno()).to_string(),
+            "The lease has expired (NFS4ERR_EXPIRED)"
+        );
     }
 }

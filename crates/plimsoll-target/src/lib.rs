@@ -9,6 +9,7 @@ mod content;
 mod error;
 mod nfs;
 mod nfs3;
+mod nfs4;
 mod null;
 mod posix;
 pub mod registry;

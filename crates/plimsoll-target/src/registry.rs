@@ -115,6 +115,12 @@ pub const SCHEMES: &[Scheme] = &[
                 nfs3://host[:port]/export",
         keeps_files: true,
     },
+    Scheme {
+        name: "nfs4",
+        about: "files of a server, by NFS version 4.1 or 4.0 and without the kernel's client: \
+                nfs4://host[:port]/path",
+        keeps_files: true,
+    },
 ];
 
 /// Names of the rows that a target has for the procedures it calls on a server; none for one
@@ -123,6 +129,7 @@ pub const SCHEMES: &[Scheme] = &[
 pub fn procedures(url: &str) -> Vec<&'static str> {
     match url.split(':').next() {
         Some("nfs3") => crate::nfs3::row_names(),
+        Some("nfs4") => crate::nfs4::row_names(),
         _ => vec![],
     }
 }
@@ -163,6 +170,7 @@ pub fn connect<V: Visitor>(
         "posix" => Ok(visitor.visit(crate::posix::Posix::connect(rest, place, purpose)?)),
         "null" => Ok(visitor.visit(crate::null::Null::connect(rest)?)),
         "nfs3" => Ok(visitor.visit(crate::nfs3::Nfs3::connect(url, place, purpose)?)),
+        "nfs4" => Ok(visitor.visit(crate::nfs4::Nfs4::connect(url, place, purpose)?)),
         _ => Err(unknown(scheme)),
     }
 }

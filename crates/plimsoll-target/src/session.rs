@@ -100,6 +100,8 @@ pub struct SessionSpec {
     pub clock: Clock,
     /// Tells sessions apart, so that their contents start at different places.
     pub number: u64,
+    /// Process of the workload that the worker belongs to.
+    pub process: u64,
     /// Where targets that call procedures of a server write down what those did.
     pub rpc: Option<RpcRows>,
 }

@@ -122,6 +122,7 @@ fn spec(rpc: Option<RpcRows>) -> SessionSpec {
         content: ContentPool::new(Content::Random, Stream::new(5)).unwrap(),
         clock: Clock::real(),
         number: 0,
+        process: 0,
         rpc,
     }
 }

@@ -244,7 +244,7 @@ pub fn diagnosed(d: Diagnostics) -> Stopped {
 
 /// Whether a target's files are on a server, where paths of this machine mean nothing.
 pub fn is_remote(target: &str) -> bool {
-    target.split(':').next() == Some("nfs3")
+    matches!(target.split(':').next(), Some("nfs3" | "nfs4"))
 }
 
 /// A directory in the root of an export that most likely does not exist yet.

@@ -91,6 +91,7 @@ impl<T: Target> Crew<T> {
             content: self.content.clone(),
             clock,
             number,
+            process: 0,
             rpc: None,
         }
     }

@@ -247,6 +247,7 @@ impl<T: Target> LanePlan<T> {
                 content: self.content.clone(),
                 clock: shared.clock.clone(),
                 number: u64::from(id.index),
+                process: shared.plan.process_of(id.group as usize, id.number),
                 rpc: rpc.clone(),
             };
             match self.target.session(&lane, &spec) {

@@ -1,6 +1,7 @@
 //! What the targets of NFS have in common.
 
 pub(crate) mod dirs;
+pub(crate) mod rows;
 pub(crate) mod session;
 pub(crate) mod source;
 pub(crate) mod url;

@@ -3,6 +3,7 @@
 use super::Config;
 use crate::error::OpError;
 use crate::nfs::dirs::{Dirs, split};
+use crate::nfs::rows::{CONNECTED_AGAIN, Connections, SENT_AGAIN};
 use crate::session::{RpcRows, SessionSpec};
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
@@ -28,7 +29,10 @@ pub(crate) struct Local {
 impl Local {
     pub(super) fn new(lane: &Lane, config: &Arc<Config>, spec: &SessionSpec) -> Rc<Self> {
         let rows = spec.rpc.clone().map(|rows| Rc::new(Recorded::of(&rows)));
-        let tally = rows.clone().map(|r| -> Rc<dyn rpc::Tally> { r });
+        let tally = spec
+            .rpc
+            .clone()
+            .map(|rows| -> Rc<dyn rpc::Tally> { Rc::new(Connections::of(&rows)) });
         let observe = rows.map(|r| -> Rc<dyn Observe> { r });
         let channel = Channel::new(lane, config.channel.clone(), tally);
         Rc::new(Self {
@@ -134,26 +138,16 @@ fn stays(name: &[u8]) -> Result<(), NfsError> {
 struct Recorded {
     rows: RpcRows,
     procedures: Vec<Option<u32>>,
-    sent_again: Option<u32>,
-    connected_again: Option<u32>,
 }
 
 impl Recorded {
     fn of(rows: &RpcRows) -> Self {
         Self {
             procedures: Proc::ALL.iter().map(|p| rows.row(p.name())).collect(),
-            sent_again: rows.row(SENT_AGAIN),
-            connected_again: rows.row(CONNECTED_AGAIN),
             rows: rows.clone(),
         }
     }
 }
-
-/// Row of calls that were sent again, timed from when they were first sent.
-const SENT_AGAIN: &str = "sent again";
-
-/// Row of connections that were made anew, timed from when they broke.
-const CONNECTED_AGAIN: &str = "connected again";
 
 /// Names of all rows.
 pub(crate) fn row_names() -> Vec<&'static str> {
@@ -169,20 +163,6 @@ impl Observe for Recorded {
         match outcome {
             Ok(()) => self.rows.recorder.record(row, start, end, None, 0),
             Err(e) => self.rows.recorder.record_error(row, end, e.name()),
-        }
-    }
-}
-
-impl rpc::Tally for Recorded {
-    fn sent_again(&self, _: rpc::Target, first: Nanos, now: Nanos) {
-        if let Some(row) = self.sent_again {
-            self.rows.recorder.record(row, first, now, None, 0);
-        }
-    }
-
-    fn connected_again(&self, since: Nanos, now: Nanos) {
-        if let Some(row) = self.connected_again {
-            self.rows.recorder.record(row, since, now, None, 0);
         }
     }
 }

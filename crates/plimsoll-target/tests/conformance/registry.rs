@@ -51,7 +51,7 @@ fn every_scheme_connects() {
     let dir = tempfile::tempdir().unwrap();
     assert!(SCHEMES.iter().all(|s| !s.about.is_empty()));
     // What needs a server is tested with one.
-    for scheme in SCHEMES.iter().filter(|s| s.name != "nfs3") {
+    for scheme in SCHEMES.iter().filter(|s| !s.name.starts_with("nfs")) {
         let name = scheme.name;
         for url in [name.to_string(), format!("{name}:"), format!("{name}:?")] {
             let said = ask(&url, dir.path(), Purpose::Load).unwrap();
@@ -71,24 +71,27 @@ fn every_scheme_connects() {
 fn unknown_schemes() {
     says(
         "posx",
-        "unknown target `posx`: expected one of posix, null, nfs3, did you mean `posix`?",
+        "unknown target `posx`: expected one of posix, null, nfs3, nfs4, did you mean `posix`?",
     );
     says(
         "nul:?latency=1ms",
-        "unknown target `nul`: expected one of posix, null, nfs3, did you mean `null`?",
+        "unknown target `nul`: expected one of posix, null, nfs3, nfs4, did you mean `null`?",
     );
     says(
         "POSIX:",
-        "unknown target `POSIX`: expected one of posix, null, nfs3, did you mean `posix`?",
+        "unknown target `POSIX`: expected one of posix, null, nfs3, nfs4, did you mean `posix`?",
     );
     says(
-        "nfs4://host/export",
-        "unknown target `nfs4`: expected one of posix, null, nfs3, did you mean `nfs3`?",
+        "nfs5://host/export",
+        "unknown target `nfs5`: expected one of posix, null, nfs3, nfs4, did you mean `nfs3`?",
     );
-    says("", "unknown target ``: expected one of posix, null, nfs3");
+    says(
+        "",
+        "unknown target ``: expected one of posix, null, nfs3, nfs4",
+    );
     says(
         "/mnt/data",
-        "unknown target `/mnt/data`: expected one of posix, null, nfs3; a directory is given by --dir",
+        "unknown target `/mnt/data`: expected one of posix, null, nfs3, nfs4; a directory is given by --dir",
     );
 }
 

@@ -57,6 +57,7 @@ impl<T: Target> Bench<'_, T> {
             content: content.clone(),
             clock: self.clock.clone(),
             number,
+            process: 0,
             rpc: None,
         };
         self.target.session(&self.lane, &spec).expect("a session")

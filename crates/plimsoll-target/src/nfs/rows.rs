@@ -1,0 +1,42 @@
+//! What connections did, in the rows of the results.
+
+use crate::session::RpcRows;
+use plimsoll_measure::Nanos;
+use plimsoll_nfs::rpc;
+
+/// Row of calls that were sent again, timed from when they were first sent.
+pub(crate) const SENT_AGAIN: &str = "sent again";
+
+/// Row of connections that were made anew, timed from when they broke.
+pub(crate) const CONNECTED_AGAIN: &str = "connected again";
+
+/// Writes it down.
+pub(crate) struct Connections {
+    rows: RpcRows,
+    sent_again: Option<u32>,
+    connected_again: Option<u32>,
+}
+
+impl Connections {
+    pub(crate) fn of(rows: &RpcRows) -> Self {
+        Self {
+            sent_again: rows.row(SENT_AGAIN),
+            connected_again: rows.row(CONNECTED_AGAIN),
+            rows: rows.clone(),
+        }
+    }
+}
+
+impl rpc::Tally for Connections {
+    fn sent_again(&self, _: rpc::Target, first: Nanos, now: Nanos) {
+        if let Some(row) = self.sent_again {
+            self.rows.recorder.record(row, first, now, None, 0);
+        }
+    }
+
+    fn connected_again(&self, since: Nanos, now: Nanos) {
+        if let Some(row) = self.connected_again {
+            self.rows.recorder.record(row, since, now, None, 0);
+        }
+    }
+}

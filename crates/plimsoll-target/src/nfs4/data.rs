@@ -1,0 +1,402 @@
+//! Open files; reading and writing: pieces of at most `rsize` and `wsize` bytes, several of them
+//! under way at once as far as there are slots.
+
+use super::local::Local;
+use super::of_nfs;
+use crate::error::OpError;
+use crate::nfs::source::Source;
+use crate::nfs::wire::OpenFile;
+use plimsoll_nfs::v4::operations::{
+    Commit, PutFh, Range, Read, ReadArgs, SetAttr, SetAttrArgs, Write, WriteArgs,
+};
+use plimsoll_nfs::v4::types::{Stable, Text};
+use plimsoll_nfs::v4::{Call, File, NfsError, Permit, Sent, attributes::Attributes};
+use rustix::io::Errno;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+/// Pieces of one transfer that are under way at once.
+const UNDER_WAY: usize = 8;
+
+/// An open file.
+pub(crate) struct Open {
+    pub(super) file: File,
+    reads: bool,
+    writes: bool,
+    /// Every write is to be stable.
+    pub(super) stable: Stable,
+    /// Something was written that a COMMIT has to follow.
+    dirty: Cell<bool>,
+    /// What the server said with the writes since the last COMMIT.
+    verifier: Cell<Option<[u8; 8]>>,
+    /// The server has changed its verifier since: unstable data may be lost.
+    lost: Cell<bool>,
+}
+
+impl Open {
+    pub(super) fn new(file: File, reads: bool, writes: bool, stable: Stable) -> Rc<Self> {
+        Rc::new(Self {
+            file,
+            reads,
+            writes,
+            stable,
+            dirty: Cell::new(false),
+            verifier: Cell::new(None),
+            lost: Cell::new(false),
+        })
+    }
+
+    pub(super) fn is_dirty(&self) -> bool {
+        self.dirty.get()
+    }
+
+    /// A server that was started anew has another verifier (RFC 7530, 16.36.4).
+    fn said(&self, verifier: [u8; 8]) {
+        match self.verifier.replace(Some(verifier)) {
+            Some(before) if before != verifier => self.lost.set(true),
+            _ => {}
+        }
+    }
+}
+
+impl OpenFile for Open {
+    fn may_read(&self) -> Result<(), OpError> {
+        self.reads.then_some(()).ok_or(OpError(Errno::BADF))
+    }
+
+    fn may_write(&self) -> Result<(), OpError> {
+        self.writes.then_some(()).ok_or(OpError(Errno::BADF))
+    }
+}
+
+/// A piece that is being written.
+struct Writing {
+    offset: u64,
+    len: u32,
+    sent: Sent,
+}
+
+/// A piece that is being read.
+struct Reading {
+    offset: u64,
+    len: u32,
+    sent: Sent,
+}
+
+impl Local {
+    fn send_write(
+        &self,
+        open: &Open,
+        permit: Permit,
+        (offset, bytes): (u64, &[u8]),
+        stable: Stable,
+    ) -> Result<Writing, OpError> {
+        let args = WriteArgs {
+            state: open.file.state().map_err(of_nfs)?,
+            offset,
+            stable,
+            data: Text(bytes),
+        };
+        if stable == Stable::Unstable {
+            open.dirty.set(true);
+        }
+        let sent = self.client.send(Call::Write, permit, |c| {
+            c.add::<PutFh>(open.file.handle()).add::<Write>(&args);
+        });
+        Ok(Writing {
+            offset,
+            len: bytes.len() as u32,
+            sent,
+        })
+    }
+
+    /// Waits for a piece; returns how much of it was not written: all of it if it is to be sent
+    /// again, for the `tries`th time.
+    async fn written(&self, open: &Open, piece: Writing, tries: u32) -> Result<u32, OpError> {
+        let done = piece.sent.done(|r| {
+            r.skip::<PutFh>()?;
+            r.get::<Write>()
+        });
+        let written = match done.await {
+            Ok(written) => written,
+            Err(e) => {
+                let again = self.client.wait_to_repeat(e, tries).await;
+                return again.map(|()| piece.len).map_err(of_nfs);
+            }
+        };
+        if written.committed == Stable::Unstable {
+            open.dirty.set(true);
+        }
+        open.said(written.verifier);
+        match written.count {
+            // Nothing, or more than there was, is no answer to this.
+            0 if piece.len > 0 => Err(OpError(Errno::IO)),
+            n => piece.len.checked_sub(n).ok_or(OpError(Errno::BADMSG)),
+        }
+    }
+
+    /// Writes these bytes.
+    pub(super) async fn write_all(
+        &self,
+        open: &Open,
+        mut offset: u64,
+        stable: Stable,
+        mut bytes: &[u8],
+    ) -> Result<(), OpError> {
+        let mut tries = 0;
+        while !bytes.is_empty() {
+            let permit = self.client.permit().await.map_err(of_nfs)?;
+            let piece = &bytes[..bytes.len().min(self.config.sizes.write as usize)];
+            let piece = self.send_write(open, permit, (offset, piece), stable)?;
+            let len = piece.len;
+            let done = (len - self.written(open, piece, tries).await?) as usize;
+            tries = if done > 0 { 0 } else { tries + 1 };
+            offset += done as u64;
+            bytes = &bytes[done..];
+        }
+        Ok(())
+    }
+
+    /// Leave to send the next piece; `None` if one that is under way has to be waited for first.
+    async fn permit_for<P>(&self, pieces: &VecDeque<P>) -> Result<Option<Permit>, OpError> {
+        match pieces.is_empty() {
+            true => self.client.permit().await.map(Some).map_err(of_nfs),
+            // Who has a slot must not wait for another, or all might.
+            false => Ok(self.client.try_permit()),
+        }
+    }
+
+    /// Writes `len` bytes from a source.
+    pub(super) async fn write_from(
+        &self,
+        open: &Open,
+        source: &mut Source,
+        (offset, len): (u64, u64),
+        stable: Stable,
+    ) -> Result<(), OpError> {
+        let end = offset.checked_add(len).ok_or(OpError(Errno::FBIG))?;
+        let most = u64::from(self.config.sizes.write);
+        let mut at = offset;
+        let mut pieces = VecDeque::new();
+        while at < end || !pieces.is_empty() {
+            while at < end && pieces.len() < UNDER_WAY {
+                let Some(permit) = self.permit_for(&pieces).await? else {
+                    break;
+                };
+                let bytes = source.next((end - at).min(most))?;
+                let piece = self.send_write(open, permit, (at, bytes), stable)?;
+                at += u64::from(piece.len);
+                pieces.push_back(piece);
+            }
+            if let Some(piece) = pieces.pop_front() {
+                let ends = piece.offset + u64::from(piece.len);
+                let left = self.written(open, piece, 0).await?;
+                self.write_rest(open, source, (ends, left), stable).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what a server left of a piece that ends at `end`.
+    async fn write_rest(
+        &self,
+        open: &Open,
+        source: &mut Source,
+        (end, mut left): (u64, u32),
+        stable: Stable,
+    ) -> Result<(), OpError> {
+        let mut tries = 1;
+        while left > 0 {
+            let permit = self.client.permit().await.map_err(of_nfs)?;
+            let bytes = source.next(u64::from(left))?;
+            let piece = self.send_write(open, permit, (end - u64::from(left), bytes), stable)?;
+            let len = piece.len;
+            let done = len - self.written(open, piece, tries).await?;
+            tries = if done > 0 { 1 } else { tries + 1 };
+            left -= done;
+        }
+        Ok(())
+    }
+
+    /// Puts what was written on stable storage, and makes sure that it was all there still.
+    pub(super) async fn commit_file(&self, open: &Open) -> Result<(), OpError> {
+        open.dirty.set(false);
+        let all = Range {
+            offset: 0,
+            count: 0,
+        };
+        let committed = self.client.call(
+            Call::Commit,
+            |c| {
+                c.add::<PutFh>(open.file.handle()).add::<Commit>(&all);
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.get::<Commit>()
+            },
+        );
+        open.said(committed.await.map_err(of_nfs)?);
+        open.verifier.set(None);
+        match open.lost.replace(false) {
+            // The server went and came again, and what it had not committed went with it.
+            true => Err(OpError(Errno::IO)),
+            false => Ok(()),
+        }
+    }
+
+    fn send_read(
+        &self,
+        open: &Open,
+        permit: Permit,
+        offset: u64,
+        len: u64,
+    ) -> Result<Reading, OpError> {
+        let count = len.min(u64::from(self.config.sizes.read)) as u32;
+        let args = ReadArgs {
+            state: open.file.state().map_err(of_nfs)?,
+            offset,
+            count,
+        };
+        let sent = self.client.send(Call::Read, permit, |c| {
+            c.add::<PutFh>(open.file.handle()).add::<Read>(&args);
+        });
+        Ok(Reading {
+            offset,
+            len: count,
+            sent,
+        })
+    }
+
+    /// Reads up to `len` bytes, which `sink` is given with their place in the range; returns how
+    /// many there were.
+    pub(super) async fn read_range(
+        &self,
+        open: &Open,
+        offset: u64,
+        len: u64,
+        mut sink: impl FnMut(usize, &[u8]),
+    ) -> Result<u64, OpError> {
+        let end = offset.checked_add(len).ok_or(OpError(Errno::OVERFLOW))?;
+        let (mut at, mut done) = (offset, offset);
+        let mut pieces: VecDeque<Reading> = VecDeque::new();
+        while at < end || !pieces.is_empty() {
+            while at < end && pieces.len() < UNDER_WAY {
+                let Some(permit) = self.permit_for(&pieces).await? else {
+                    break;
+                };
+                let piece = self.send_read(open, permit, at, end - at)?;
+                at += u64::from(piece.len);
+                pieces.push_back(piece);
+            }
+            let Some(mut piece) = pieces.pop_front() else {
+                continue;
+            };
+            let mut tries = 0;
+            loop {
+                let place = (piece.offset - offset) as usize;
+                let (begin, left) = (piece.offset, piece.len);
+                let read = match self.read_piece(piece, place, &mut sink).await? {
+                    Ok((read, eof)) => {
+                        tries = 0;
+                        done = begin + u64::from(read);
+                        if eof || read == 0 {
+                            return Ok(done - offset);
+                        }
+                        read
+                    }
+                    Err(e) => {
+                        let again = self.client.wait_to_repeat(e, tries).await;
+                        again.map_err(of_nfs)?;
+                        tries += 1;
+                        0
+                    }
+                };
+                if read == left {
+                    break;
+                }
+                // A server may give less than it was asked for.
+                let permit = self.client.permit().await.map_err(of_nfs)?;
+                let (begin, left) = (begin + u64::from(read), u64::from(left - read));
+                piece = self.send_read(open, permit, begin, left)?;
+            }
+        }
+        Ok(done - offset)
+    }
+
+    /// Waits for a piece: how many bytes came, and whether the file ends with them; what the
+    /// server says if they did not come.
+    async fn read_piece(
+        &self,
+        piece: Reading,
+        at: usize,
+        sink: &mut impl FnMut(usize, &[u8]),
+    ) -> Result<Result<(u32, bool), NfsError>, OpError> {
+        let asked = piece.len as usize;
+        let done = piece.sent.done(|r| {
+            r.skip::<PutFh>()?;
+            let read = r.get::<Read>()?;
+            let bytes = Some(read.data.0).filter(|b| b.len() <= asked);
+            Ok(bytes.map(|bytes| {
+                sink(at, bytes);
+                (bytes.len() as u32, read.eof)
+            }))
+        });
+        match done.await {
+            Ok(Some(read)) => Ok(Ok(read)),
+            Ok(None) => Err(OpError(Errno::BADMSG)),
+            Err(e) => Ok(Err(e)),
+        }
+    }
+
+    /// Sets attributes of an open file.
+    pub(super) async fn set_open(&self, file: &File, set: Attributes) -> Result<(), OpError> {
+        // Looked at again for each call, since it may have been made anew.
+        let state = || file.state();
+        state().map_err(of_nfs)?;
+        let done = self.client.call(
+            Call::SetAttr,
+            |c| {
+                if let Ok(state) = state() {
+                    c.add::<PutFh>(file.handle())
+                        .add::<SetAttr>(&SetAttrArgs { state, set });
+                }
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.skip::<SetAttr>()
+            },
+        );
+        done.await.map_err(of_nfs)
+    }
+}
+
+/// What becomes of an asynchronous write, which the lane carries out beside the worker.
+#[derive(Default)]
+pub(super) struct Job {
+    result: Cell<Option<Result<u64, OpError>>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Job {
+    /// It is over.
+    pub(super) fn end(&self, result: Result<u64, OpError>) {
+        self.result.set(Some(result));
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Waits for its end.
+    pub(super) async fn ended(&self) -> Result<u64, OpError> {
+        std::future::poll_fn(|context| match self.result.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                *self.waker.borrow_mut() = Some(context.waker().clone());
+                Poll::Pending
+            }
+        })
+        .await
+    }
+}

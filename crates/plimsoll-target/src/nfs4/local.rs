@@ -1,0 +1,208 @@
+//! What the sessions of a lane share: the client that it is to the server, and handles of
+//! directories.
+
+use super::Config;
+use crate::error::OpError;
+use crate::nfs::dirs::{Dirs, split};
+use crate::nfs::rows::{CONNECTED_AGAIN, Connections, SENT_AGAIN};
+use crate::session::{RpcRows, SessionSpec};
+use plimsoll_lane::Lane;
+use plimsoll_measure::Nanos;
+use plimsoll_nfs::rpc;
+use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
+use plimsoll_nfs::v4::operations::{GetAttr, GetFh, Lookup, PutFh};
+use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
+use plimsoll_nfs::v4::{Call, Client, ClientSpec, Event, NfsError, Observe, OpenOwner, Turns};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Attributes that a stat asks for, as a kernel's client would.
+pub(super) const STAT: Bitmap = {
+    use number::{
+        ACCESSED, CHANGE, CHANGED, FILE_ID, FSID, KIND, LINKS, MODE, MODIFIED, SIZE, SPACE_USED,
+    };
+    Bitmap::of(&[
+        KIND, CHANGE, SIZE, FSID, FILE_ID, MODE, LINKS, SPACE_USED, ACCESSED, CHANGED, MODIFIED,
+    ])
+};
+
+/// What the sessions of a lane share.
+pub(crate) struct Local {
+    pub(super) lane: Lane,
+    pub(super) client: Client,
+    pub(super) config: Arc<Config>,
+    pub(super) dirs: Dirs<Handle>,
+    /// Symbolic links that are known to be there.
+    pub(super) links: RefCell<HashSet<Box<[u8]>>>,
+    /// Owners that workers of the lane share.
+    owners: RefCell<HashMap<u64, Rc<OpenOwner>>>,
+    number: u32,
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.config.give_number(self.number);
+    }
+}
+
+impl Local {
+    pub(super) fn new(lane: &Lane, config: &Arc<Config>, spec: &SessionSpec) -> Rc<Self> {
+        let rows = spec.rpc.clone().map(|rows| Rc::new(Recorded::of(&rows)));
+        let tally = spec
+            .rpc
+            .clone()
+            .map(|rows| -> Rc<dyn rpc::Tally> { Rc::new(Connections::of(&rows)) });
+        let observe = rows.map(|r| -> Rc<dyn Observe> { r });
+        let number = config.take_number();
+        let client = ClientSpec {
+            id: format!("{} {number}", config.client.id),
+            ..config.client.clone()
+        };
+        Rc::new(Self {
+            lane: lane.clone(),
+            client: Client::new(lane, client, observe, tally),
+            config: config.clone(),
+            dirs: Dirs::default(),
+            links: RefCell::default(),
+            owners: RefCell::default(),
+            number,
+        })
+    }
+
+    /// Who opens the files of a worker of a process.
+    pub(super) fn owner(&self, process: u64) -> Rc<OpenOwner> {
+        match self.config.shared_owner(process) {
+            None => self.client.owner(Turns::default()),
+            Some((key, turns)) => {
+                let mut owners = self.owners.borrow_mut();
+                let owner = owners.entry(key);
+                owner.or_insert_with(|| self.client.owner(turns)).clone()
+            }
+        }
+    }
+
+    /// The handle of a directory of the work directory. A component that is no directory, a
+    /// symbolic link also, is none.
+    pub(super) async fn walk(&self, path: &[u8]) -> Result<Handle, NfsError> {
+        if path.is_empty() {
+            return Ok(self.config.root);
+        }
+        if let Some(known) = self.dirs.get(path) {
+            return Ok(known);
+        }
+        let (mut begin, mut at) = self.dirs.nearest(path).unwrap_or((0, self.config.root));
+        while begin < path.len() {
+            let rest = &path[begin..];
+            let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
+            let name = &rest[..end];
+            if !name.is_empty() {
+                let (found, attributes) = self.look_up(at, name).await?;
+                if attributes.kind != Some(FileType::Directory) {
+                    return Err(NfsError::Status(None, Status::NotDir));
+                }
+                at = found;
+                self.dirs.remember(&path[..begin + end], at);
+            }
+            begin += end + 1;
+        }
+        Ok(at)
+    }
+
+    /// Handle and attributes of a name.
+    pub(super) async fn look_up(
+        &self,
+        dir: Handle,
+        name: &[u8],
+    ) -> Result<(Handle, Attributes), NfsError> {
+        let looked = self.client.call(
+            Call::LookupGetAttr,
+            |c| {
+                c.add::<PutFh>(&dir).add::<Lookup>(&Text(name));
+                c.add::<GetFh>(&()).add::<GetAttr>(&STAT);
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.skip::<Lookup>()?;
+                Ok((r.get::<GetFh>()?, r.get::<GetAttr>()?))
+            },
+        );
+        looked.await
+    }
+
+    /// Does something to a name in a directory. A directory whose handle was kept and has become
+    /// stale is looked for once more.
+    pub(super) async fn with_entry<R>(
+        &self,
+        path: &[u8],
+        work: impl AsyncFn(Handle, &[u8]) -> Result<R, NfsError>,
+    ) -> Result<R, OpError> {
+        let (dir, name) = split(path);
+        let done = match self.walk(dir).await {
+            Ok(handle) => work(handle, name).await,
+            Err(e) => Err(e),
+        };
+        let done = match done {
+            Err(e) if is_stale(e) && !dir.is_empty() => {
+                self.dirs.forget_way(dir);
+                match self.walk(dir).await {
+                    Ok(handle) => work(handle, name).await,
+                    Err(e) => Err(e),
+                }
+            }
+            done => done,
+        };
+        done.map_err(super::of_nfs)
+    }
+}
+
+/// Whether a handle stands for nothing any more.
+pub(super) fn is_stale(e: NfsError) -> bool {
+    matches!(e.status(), Some(Status::Stale | Status::FhExpired))
+}
+
+/// Writes down what calls did, in the rows of the results.
+struct Recorded {
+    rows: RpcRows,
+    calls: Vec<Option<u32>>,
+    events: Vec<Option<u32>>,
+}
+
+impl Recorded {
+    fn of(rows: &RpcRows) -> Self {
+        Self {
+            calls: Call::ALL.iter().map(|c| rows.row(c.name())).collect(),
+            events: Event::ALL.iter().map(|e| rows.row(e.name())).collect(),
+            rows: rows.clone(),
+        }
+    }
+}
+
+/// Names of all rows.
+pub(crate) fn row_names() -> Vec<&'static str> {
+    let calls = Call::ALL.iter().map(|c| c.name());
+    let events = Event::ALL.iter().map(|e| e.name());
+    calls
+        .chain(events)
+        .chain([SENT_AGAIN, CONNECTED_AGAIN])
+        .collect()
+}
+
+impl Observe for Recorded {
+    fn done(&self, call: Call, start: Nanos, end: Nanos, outcome: Result<(), NfsError>) {
+        let Some(row) = self.calls[call as usize] else {
+            return;
+        };
+        match outcome {
+            Ok(()) => self.rows.recorder.record(row, start, end, None, 0),
+            Err(e) => self.rows.recorder.record_error(row, end, e.name()),
+        }
+    }
+
+    fn event(&self, event: Event, start: Nanos, end: Nanos) {
+        if let Some(row) = self.events[event as usize] {
+            self.rows.recorder.record(row, start, end, None, 0);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Files of a server, by NFS version 4 (4.0 and 4.1) and without a client of the kernel.
+//!
+//! Every operation goes to the server: nothing is cached but the handles of directories, which
+//! a path leads through. What an operation of a workload becomes is in `wire`. Each lane is a client
+//! of its own to the server.
+
+mod data;
+mod local;
+mod names;
+mod url;
+mod wire;
+mod work;
+
+use crate::error::OpError;
+use crate::nfs::session::NfsSession;
+use crate::nfs::url::CreateMode;
+use crate::registry::{Purpose, TargetError};
+use crate::session::{SessionSpec, Space, Target};
+use local::Local;
+pub(crate) use local::row_names;
+use plimsoll_lane::{Lane, LaneKind};
+use plimsoll_nfs::rpc::{ChannelSpec, RpcError};
+use plimsoll_nfs::v4::attributes::{Bitmap, number};
+use plimsoll_nfs::v4::operations::{Access, GetAttr, PutFh, Remove, access};
+use plimsoll_nfs::v4::types::{Handle, Status, Text};
+use plimsoll_nfs::v4::{ClientSpec, NfsError, Turns};
+use plimsoll_plan::{OpKind, WorkPlace};
+use rustix::io::Errno;
+use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use url::{Owners, SCHEME, Url};
+use work::{Asker, Sizes, Work};
+
+/// Port of NFS (RFC 7530, 3.1).
+const NFS_PORT: u16 = 2049;
+
+/// Smallest longest reply that is taken, in bytes: a server may give more of a directory than it
+/// was asked for.
+const LEAST_LONGEST: usize = 2 << 20;
+
+/// Permissions of what is made.
+const FILE_MODE: u32 = 0o644;
+const DIR_MODE: u32 = 0o755;
+
+/// What sessions of all lanes are made with.
+pub(crate) struct Config {
+    client: ClientSpec,
+    /// The work directory; of one that is missing, the directory that would hold it.
+    root: Handle,
+    sizes: Sizes,
+    create: CreateMode,
+    owners: Owners,
+    /// Numbers of the clients that there are now.
+    numbers: Mutex<BTreeSet<u32>>,
+    /// Turns of the owners that workers share, by process.
+    turns: Mutex<HashMap<u64, Turns>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Config {
+    /// The lowest number that no client has: a client that follows another on the same lane is
+    /// the same to the server, started anew.
+    fn take_number(&self) -> u32 {
+        let mut numbers = lock(&self.numbers);
+        let free = (0..).find(|n| !numbers.contains(n)).unwrap_or(u32::MAX);
+        numbers.insert(free);
+        free
+    }
+
+    fn give_number(&self, number: u32) {
+        lock(&self.numbers).remove(&number);
+    }
+
+    /// Which owner a worker of a process is, if it shares one, and its turns, which all lanes
+    /// have in common.
+    fn shared_owner(&self, process: u64) -> Option<(u64, Turns)> {
+        let key = match self.owners {
+            Owners::Worker => return None,
+            Owners::Process => process,
+            Owners::One => 0,
+        };
+        Some((key, lock(&self.turns).entry(key).or_default().clone()))
+    }
+}
+
+/// A work directory on a server.
+pub(crate) struct Nfs4 {
+    config: Arc<Config>,
+    said: String,
+    /// Where the work directory is to be, for making and removing it.
+    parent: Option<(Handle, Vec<u8>)>,
+    exists: bool,
+    made: bool,
+    asker: Asker,
+}
+
+fn of_nfs(e: NfsError) -> OpError {
+    OpError(e.errno())
+}
+
+/// Why a server cannot be used.
+fn cannot_use(url: &Url, at: SocketAddr, e: NfsError) -> TargetError {
+    let minor = url.minor;
+    let hint = match e {
+        NfsError::Rpc(RpcError::Connection(Errno::CONNREFUSED)) => ": nothing listens there",
+        NfsError::Rpc(RpcError::NoReply(_) | RpcError::BadResult(_)) => ": is this its port?",
+        NfsError::Status(_, Status::MinorVersMismatch) => {
+            ": it does not speak this minor version, minor= gives another"
+        }
+        _ => "",
+    };
+    TargetError::Option {
+        target: SCHEME,
+        reason: format!("NFS version 4.{minor} at {at}: {e}{hint}"),
+    }
+}
+
+impl Nfs4 {
+    /// Finds the work directory, of which the last component is made if it is missing.
+    pub(crate) fn connect(
+        url: &str,
+        place: &WorkPlace,
+        purpose: Purpose,
+    ) -> Result<Self, TargetError> {
+        let url = Url::parse(url)?;
+        let host = url.server.resolve(SCHEME)?;
+        let address = SocketAddr::new(host, url.server.port.unwrap_or(NFS_PORT));
+        let id = client_id();
+        let asker = Asker {
+            address,
+            who: url.server.credentials(),
+            minor: url.minor,
+            patience: url.server.timeout,
+            id: format!("{id} asks"),
+            longest: Sizes::longest(&url),
+        };
+        let mut asking = asker.ask().map_err(|e| cannot_use(&url, address, e))?;
+        let (root, sizes) = work::root(&mut asking, &url, address)?;
+        let found = Work::find(&mut asking, root, &place.dir, purpose)?;
+        asking.end();
+        let client = ClientSpec {
+            channel: ChannelSpec {
+                address,
+                who: asker.who.clone(),
+                connections: url.server.connections,
+                timeout: url.server.timeout.as_nanos() as u64,
+                retries: url.server.retries,
+                longest: (sizes.read as usize + work::AROUND_DATA as usize).max(LEAST_LONGEST),
+            },
+            minor: url.minor,
+            id,
+            slots: url.slots,
+            longest: asker.longest,
+            lease: sizes.lease,
+        };
+        let said = say(&url, address, place, &sizes);
+        let config = Config {
+            client,
+            root: found.dir,
+            sizes,
+            create: url.server.create,
+            owners: url.owners,
+            numbers: Mutex::default(),
+            turns: Mutex::default(),
+        };
+        Ok(Self {
+            config: Arc::new(config),
+            said,
+            parent: found.parent,
+            exists: found.exists,
+            made: found.made,
+            asker,
+        })
+    }
+}
+
+/// What no other client of the server is called.
+fn client_id() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let uname = rustix::system::uname();
+    let host = uname.nodename().to_string_lossy().into_owned();
+    let process = std::process::id();
+    let more = RandomState::new().hash_one(process);
+    format!("plimsoll {host} {process} {more:016x}")
+}
+
+fn say(url: &Url, address: SocketAddr, place: &WorkPlace, sizes: &Sizes) -> String {
+    let owners = match url.owners {
+        Owners::Worker => "owners worker",
+        Owners::Process => "owners process",
+        Owners::One => "one owner",
+    };
+    let slots = match url.minor {
+        0 => String::new(),
+        _ => format!(", slots {}", url.slots),
+    };
+    format!(
+        "{SCHEME}, {address}, version 4.{}, path {}, work directory {}, {owners}{slots}, rsize {}, \
+         wsize {}, nconnect {}",
+        url.minor,
+        url.server.path,
+        place.dir.display(),
+        sizes.read,
+        sizes.write,
+        url.server.connections
+    )
+}
+
+impl Target for Nfs4 {
+    type Session = NfsSession<Local>;
+
+    fn describe(&self) -> String {
+        self.said.clone()
+    }
+
+    fn lane_kind(&self) -> LaneKind {
+        LaneKind::Reactor
+    }
+
+    fn exists(&self) -> bool {
+        self.exists
+    }
+
+    fn made_work_dir(&self) -> bool {
+        self.made
+    }
+
+    fn remove_work_dir(&self) -> Result<(), OpError> {
+        let Some((dir, name)) = &self.parent else {
+            return Err(OpError(Errno::BUSY));
+        };
+        let removed = self.asker.ask_one(
+            |c| {
+                c.add::<PutFh>(dir).add::<Remove>(&Text(name));
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.skip::<Remove>()
+            },
+        );
+        removed.map_err(of_nfs)
+    }
+
+    fn writable(&self) -> Result<(), OpError> {
+        let wanted = access::MODIFY | access::EXTEND | access::LOOKUP;
+        let granted = self.asker.ask_one(
+            |c| {
+                c.add::<PutFh>(&self.config.root).add::<Access>(&wanted);
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.get::<Access>()
+            },
+        );
+        match granted.map_err(of_nfs)?.granted & wanted == wanted {
+            true => Ok(()),
+            false => Err(OpError(Errno::ACCESS)),
+        }
+    }
+
+    fn space(&self) -> Result<Option<Space>, OpError> {
+        use number::{FILES_AVAILABLE, FILES_TOTAL, SPACE_AVAILABLE};
+        let wanted = Bitmap::of(&[FILES_AVAILABLE, FILES_TOTAL, SPACE_AVAILABLE]);
+        let said = self.asker.ask_one(
+            |c| {
+                c.add::<PutFh>(&self.config.root).add::<GetAttr>(&wanted);
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.get::<GetAttr>()
+            },
+        );
+        let said = said.map_err(of_nfs)?;
+        Ok(said.space_available.map(|bytes| Space {
+            bytes,
+            inodes: said
+                .files_available
+                .filter(|_| said.files_total.is_some_and(|n| n > 0)),
+            block: 4096,
+        }))
+    }
+
+    fn cannot(&self, kind: OpKind) -> Option<&'static str> {
+        match kind {
+            OpKind::MmapRead | OpKind::MmapWrite => {
+                Some("files are mapped by the kernel's client, which is not used")
+            }
+            _ => None,
+        }
+    }
+
+    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession<Local>, OpError> {
+        let number = Arc::as_ptr(&self.config) as usize;
+        let local = lane.resident(number, || Local::new(lane, &self.config, spec));
+        let owner = local.owner(spec.process);
+        NfsSession::new(local, owner, spec)
+    }
+}

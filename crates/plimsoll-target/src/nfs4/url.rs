@@ -1,0 +1,151 @@
+//! The URL of an NFSv4 target: `nfs4://host[:port]/path?name=value&…`.
+
+use crate::nfs::url::{OPTIONS, Server, Text};
+use crate::registry::TargetError;
+
+/// Name of the scheme.
+pub(super) const SCHEME: &str = "nfs4";
+
+/// Most calls of a session that may be under way at once.
+const MOST_SLOTS: u64 = 1024;
+
+/// Slots that are asked for without the option.
+const SLOTS: u32 = 64;
+
+/// Who opens files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owners {
+    /// Each worker is an owner.
+    Worker,
+    /// Each process of the workload is one.
+    Process,
+    /// All workers are one.
+    One,
+}
+
+/// What a URL says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Url {
+    pub(super) server: Server,
+    pub(super) minor: u32,
+    pub(super) owners: Owners,
+    pub(super) slots: u32,
+}
+
+impl Url {
+    /// Reads a URL.
+    pub(super) fn parse(url: &str) -> Result<Self, TargetError> {
+        let text = Text {
+            scheme: SCHEME,
+            url,
+        };
+        let mut options = [&OPTIONS[..], &["minor", "owners", "slots"]].concat();
+        options.sort_unstable();
+        let mut minor = 1;
+        let mut owners = Owners::Worker;
+        let mut slots = None;
+        let other = |name: &str, value: &str| {
+            match name {
+                "minor" => {
+                    minor = match value {
+                        "0" => 0,
+                        "1" => 1,
+                        _ => {
+                            let reason = format!("minor `{value}` is not spoken: expected 0 or 1");
+                            return Err(text.wrong(value, reason));
+                        }
+                    }
+                }
+                "owners" => {
+                    owners = match value {
+                        "worker" => Owners::Worker,
+                        "process" => Owners::Process,
+                        "one" => Owners::One,
+                        _ => {
+                            let reason =
+                                format!("owners `{value}`: expected worker, process or one");
+                            return Err(text.wrong(value, reason));
+                        }
+                    }
+                }
+                "slots" => {
+                    slots = Some(text.number(name, value, 1..MOST_SLOTS + 1)? as u32);
+                }
+                _ => return Ok(false),
+            }
+            Ok(true)
+        };
+        let server = Server::parse(&text, "path", other, &options)?;
+        if minor == 0 && slots.is_some() {
+            let at = url.find("slots=").unwrap_or_default();
+            let reason = "NFSv4.0 has no slots: minor=1 has";
+            return Err(text.wrong(&url[at..at + 5], reason));
+        }
+        Ok(Self {
+            server,
+            minor,
+            owners,
+            slots: slots.unwrap_or(SLOTS),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn everything_can_be_said() {
+        let url =
+            Url::parse("nfs4://h:12049/a/b?minor=0&owners=process&uid=7&nconnect=2&rsize=64k");
+        let url = url.unwrap();
+        assert_eq!((url.minor, url.owners, url.slots), (0, Owners::Process, 64));
+        let server = url.server;
+        assert_eq!((&*server.host, server.port), ("h", Some(12049)));
+        assert_eq!((&*server.path, server.uid), ("/a/b", Some(7)));
+        assert_eq!((server.connections, server.read_size), (2, Some(64 << 10)));
+        let plain = Url::parse("nfs4://h/").unwrap();
+        assert_eq!(
+            (plain.minor, plain.owners, plain.slots),
+            (1, Owners::Worker, 64)
+        );
+        let more = Url::parse("nfs4://h/?minor=1&owners=one&slots=3").unwrap();
+        assert_eq!((more.minor, more.owners, more.slots), (1, Owners::One, 3));
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown_in_its_place() {
+        let says = |url: &str| Url::parse(url).unwrap_err().to_string();
+        insta::assert_snapshot!(says("nfs4://h/x?owner=one"), @r"
+        target `nfs4`: unknown option `owner`: expected one of create, gid, minor, nconnect, owners, retrans, rsize, sec, slots, timeo, uid, wsize, did you mean `owners`?
+          nfs4://h/x?owner=one
+                     ^^^^^
+        ");
+        insta::assert_snapshot!(says("nfs4://h/x?minor=2"), @r"
+        target `nfs4`: minor `2` is not spoken: expected 0 or 1
+          nfs4://h/x?minor=2
+                           ^
+        ");
+        insta::assert_snapshot!(says("nfs4://h/x?slots=8&minor=0"), @r"
+        target `nfs4`: NFSv4.0 has no slots: minor=1 has
+          nfs4://h/x?slots=8&minor=0
+                     ^^^^^
+        ");
+        assert!(says("nfs4://h/x?owners=all").contains("expected worker, process or one"));
+        assert!(says("nfs4://h/x?slots=0").contains("expected 1 to 1024"));
+        assert!(says("nfs4://h").contains("there is no path"));
+        assert!(says("nfs4://h/x?mountport=1").contains("unknown option `mountport`"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(rest in "\\PC{0,60}") {
+            for url in [format!("nfs4:{rest}"), format!("nfs4://h/x?{rest}")] {
+                if let Err(e) = Url::parse(&url) {
+                    prop_assert!(e.to_string().contains("nfs4"));
+                }
+            }
+        }
+    }
+}

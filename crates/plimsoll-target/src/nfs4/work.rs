@@ -1,0 +1,293 @@
+//! Questions besides the load: the root, its limits, and the work directory.
+
+use super::url::{SCHEME, Url};
+use super::{DIR_MODE, cannot_use, of_nfs};
+use crate::registry::{Purpose, TargetError};
+use plimsoll_nfs::rpc::Credentials;
+use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
+use plimsoll_nfs::v4::operations::{
+    Create, CreateArgs, GetAttr, GetFh, Lookup, Made, PutFh, PutRootFh,
+};
+use plimsoll_nfs::v4::state::ChannelAttributes;
+use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
+use plimsoll_nfs::v4::{Compound, NfsError, Results, Talk};
+use std::net::SocketAddr;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+/// Most bytes of a transfer, if neither side asks for less.
+const TRANSFER: u32 = 1 << 20;
+
+/// Bytes of a message around the data of a READ or WRITE, and a little more.
+pub(super) const AROUND_DATA: u32 = 4 << 10;
+
+/// Bytes of a transfer that every server takes.
+const LEAST: u32 = 512;
+
+/// Nanoseconds of a lease where the server does not say.
+const LEASE: u64 = 30_000_000_000;
+
+/// Makes connections for questions.
+pub(super) struct Asker {
+    pub(super) address: SocketAddr,
+    pub(super) who: Credentials,
+    pub(super) minor: u32,
+    pub(super) patience: Duration,
+    pub(super) id: String,
+    pub(super) longest: u32,
+}
+
+/// A connection for questions.
+pub(super) struct Asking {
+    talk: Talk,
+    /// What a session may have in its messages (4.1).
+    limits: Option<ChannelAttributes>,
+}
+
+impl Asker {
+    pub(super) fn ask(&self) -> Result<Asking, NfsError> {
+        let mut talk = Talk::connect(self.address, &self.who, self.minor, self.patience)?;
+        let limits = talk.begin(&self.id, self.longest)?;
+        Ok(Asking { talk, limits })
+    }
+
+    /// Asks one question.
+    pub(super) fn ask_one<R>(
+        &self,
+        build: impl Fn(&mut Compound<'_>),
+        take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, NfsError> {
+        let mut asking = self.ask()?;
+        let answer = asking.talk.call(build, take);
+        asking.end();
+        answer
+    }
+}
+
+impl Asking {
+    /// Leaves; a server that cannot be told forgets by itself.
+    pub(super) fn end(self) {
+        let _ = self.talk.end();
+    }
+}
+
+/// Bytes of transfers, and what else the server says once.
+pub(super) struct Sizes {
+    pub(super) read: u32,
+    pub(super) write: u32,
+    /// Bytes of a part of a directory.
+    pub(super) list: u32,
+    /// Nanoseconds.
+    pub(super) lease: u64,
+}
+
+impl Sizes {
+    /// Bytes of the longest message that may be needed.
+    pub(super) fn longest(url: &Url) -> u32 {
+        let asked = [url.server.read_size, url.server.write_size];
+        let each = asked.map(|size| size.unwrap_or(TRANSFER));
+        each[0].max(each[1]).max(64 << 10) + AROUND_DATA
+    }
+
+    fn of(url: &Url, said: &Attributes, limits: Option<&ChannelAttributes>) -> Self {
+        // A server that says nothing takes what every one does.
+        let most = |said: Option<u64>| match said {
+            None | Some(0) => 8192,
+            Some(n) => u32::try_from(n).unwrap_or(u32::MAX),
+        };
+        let fit = |longest: u32| match longest.saturating_sub(AROUND_DATA) {
+            n if n > 4096 => n / 4096 * 4096,
+            n => n.max(LEAST),
+        };
+        let size = |asked: Option<u32>, said, longest: Option<u32>| {
+            let size = asked.unwrap_or(TRANSFER).min(most(said));
+            size.min(longest.map_or(u32::MAX, fit))
+        };
+        let read = size(
+            url.server.read_size,
+            said.max_read,
+            limits.map(|l| l.longest_reply),
+        );
+        Self {
+            read,
+            write: size(
+                url.server.write_size,
+                said.max_write,
+                limits.map(|l| l.longest_request),
+            ),
+            list: limits
+                .map_or(64 << 10, |l| fit(l.longest_reply))
+                .min(64 << 10),
+            lease: match said.lease_time {
+                None | Some(0) => LEASE,
+                Some(seconds) => u64::from(seconds) * 1_000_000_000,
+            },
+        }
+    }
+}
+
+/// Attributes that tell what a directory is.
+const KIND: Bitmap = Bitmap::of(&[number::KIND]);
+
+/// Goes to the path of the URL.
+pub(super) fn root(
+    asking: &mut Asking,
+    url: &Url,
+    at: SocketAddr,
+) -> Result<(Handle, Sizes), TargetError> {
+    let path = &url.server.path;
+    let names: Vec<&str> = path.split('/').filter(|n| !n.is_empty()).collect();
+    if names.contains(&"..") || names.contains(&".") {
+        return Err(TargetError::Option {
+            target: SCHEME,
+            reason: format!("path `{path}` has a dot for a name"),
+        });
+    }
+    let root = asking.talk.call(
+        |c| {
+            c.add::<PutRootFh>(&()).add::<GetFh>(&());
+        },
+        |r| {
+            r.skip::<PutRootFh>()?;
+            r.get::<GetFh>()
+        },
+    );
+    let mut dir = root.map_err(|e| cannot_use(url, at, e))?;
+    let refused = |e: NfsError| TargetError::Option {
+        target: SCHEME,
+        reason: format!("the path `{path}` cannot be used: {e}"),
+    };
+    for name in names {
+        let (found, kind) = look_up(asking, dir, name.as_bytes()).map_err(refused)?;
+        if kind != Some(FileType::Directory) {
+            return Err(refused(NfsError::Status(None, Status::NotDir)));
+        }
+        dir = found;
+    }
+    use number::{LEASE_TIME, MAX_READ, MAX_WRITE};
+    let wanted = Bitmap::of(&[LEASE_TIME, MAX_READ, MAX_WRITE]);
+    let said = asking.talk.call(
+        |c| {
+            c.add::<PutFh>(&dir).add::<GetAttr>(&wanted);
+        },
+        |r| {
+            r.skip::<PutFh>()?;
+            r.get::<GetAttr>()
+        },
+    );
+    let said = said.map_err(refused)?;
+    Ok((dir, Sizes::of(url, &said, asking.limits.as_ref())))
+}
+
+fn look_up(
+    asking: &mut Asking,
+    dir: Handle,
+    name: &[u8],
+) -> Result<(Handle, Option<FileType>), NfsError> {
+    asking.talk.call(
+        |c| {
+            c.add::<PutFh>(&dir).add::<Lookup>(&Text(name));
+            c.add::<GetFh>(&()).add::<GetAttr>(&KIND);
+        },
+        |r| {
+            r.skip::<PutFh>()?;
+            r.skip::<Lookup>()?;
+            Ok((r.get::<GetFh>()?, r.get::<GetAttr>()?.kind))
+        },
+    )
+}
+
+/// The work directory as it was found.
+pub(super) struct Work {
+    pub(super) dir: Handle,
+    pub(super) parent: Option<(Handle, Vec<u8>)>,
+    pub(super) exists: bool,
+    pub(super) made: bool,
+}
+
+impl Work {
+    /// Goes from the root to the work directory.
+    pub(super) fn find(
+        asking: &mut Asking,
+        root: Handle,
+        dir: &Path,
+        purpose: Purpose,
+    ) -> Result<Self, TargetError> {
+        use std::os::unix::ffi::OsStrExt;
+        let failed = |path: &Path, e| TargetError::Place {
+            path: path.into(),
+            error: of_nfs(e),
+        };
+        let mut work = Self {
+            dir: root,
+            parent: None,
+            exists: true,
+            made: false,
+        };
+        let mut path = PathBuf::from("/");
+        let mut components = dir.components().peekable();
+        while let Some(component) = components.next() {
+            let name = match component {
+                Component::Normal(name) => name.as_bytes(),
+                Component::RootDir | Component::CurDir => continue,
+                Component::ParentDir | Component::Prefix(_) => {
+                    return Err(failed(dir, NfsError::Status(None, Status::Inval)));
+                }
+            };
+            let last = components.peek().is_none();
+            let holder = path.clone();
+            path.push(component);
+            let looked = look_up(asking, work.dir, name);
+            let (found, kind) = match looked.map_err(|e| (e, e.status())) {
+                Ok(found) => found,
+                Err((_, Some(Status::NoEnt))) if !last => {
+                    return Err(TargetError::NoParent(path));
+                }
+                Err((_, Some(Status::NoEnt))) if purpose == Purpose::Look => {
+                    work.exists = false;
+                    return Ok(work);
+                }
+                Err((_, Some(Status::NoEnt))) => {
+                    work.made = true;
+                    let made = make(asking, work.dir, name);
+                    made.map_err(|e| failed(&path, e))?
+                }
+                Err((_, Some(Status::NotDir))) => return Err(TargetError::NotDir(holder)),
+                Err((e, _)) => return Err(failed(&path, e)),
+            };
+            if kind != Some(FileType::Directory) {
+                return Err(TargetError::NotDir(path));
+            }
+            work.parent = Some((work.dir, name.to_vec()));
+            work.dir = found;
+        }
+        Ok(work)
+    }
+}
+
+/// Makes the work directory.
+fn make(
+    asking: &mut Asking,
+    dir: Handle,
+    name: &[u8],
+) -> Result<(Handle, Option<FileType>), NfsError> {
+    let args = CreateArgs {
+        what: Made::Other(FileType::Directory),
+        name: Text(name),
+        set: Attributes {
+            mode: Some(DIR_MODE),
+            ..Attributes::default()
+        },
+    };
+    asking.talk.call(
+        |c| {
+            c.add::<PutFh>(&dir).add::<Create>(&args);
+            c.add::<GetFh>(&()).add::<GetAttr>(&KIND);
+        },
+        |r| {
+            r.skip::<PutFh>()?;
+            r.skip::<Create>()?;
+            Ok((r.get::<GetFh>()?, r.get::<GetAttr>()?.kind))
+        },
+    )
+}
