@@ -93,6 +93,12 @@ impl Ganesha {
         format!("nfs3://{}{}{mark}{more}", self.address(), Self::EXPORT)
     }
 
+    /// URL of the target `nfs4`; `more` is options, such as `minor=0&owners=one`.
+    pub fn nfs4_url(&self, more: &str) -> String {
+        let mark = if more.is_empty() { "" } else { "?" };
+        format!("nfs4://{}{}{mark}{more}", self.address(), Self::PSEUDO)
+    }
+
     /// The exported directory, as this process sees it.
     pub fn seen(&self) -> PathBuf {
         self.namespace.seen(Self::EXPORT)

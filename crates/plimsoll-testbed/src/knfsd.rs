@@ -124,6 +124,12 @@ impl Knfsd {
         format!("nfs3://{}{}{mark}{more}", self.address(), Self::EXPORT)
     }
 
+    /// URL of the target `nfs4`; `more` is options, such as `minor=0&owners=one`.
+    pub fn nfs4_url(&self, more: &str) -> String {
+        let mark = if more.is_empty() { "" } else { "?" };
+        format!("nfs4://{}/{mark}{more}", self.address())
+    }
+
     /// What that kernel has printed.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.place().join("log")).unwrap_or_default()

@@ -98,6 +98,7 @@ impl Local {
             let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
             let name = &rest[..end];
             if !name.is_empty() {
+                stays(name)?;
                 let (found, attributes) = self.look_up(at, name).await?;
                 if attributes.kind != Some(FileType::Directory) {
                     return Err(NfsError::Status(None, Status::NotDir));
@@ -139,6 +140,7 @@ impl Local {
         work: impl AsyncFn(Handle, &[u8]) -> Result<R, NfsError>,
     ) -> Result<R, OpError> {
         let (dir, name) = split(path);
+        stays(name).map_err(super::of_nfs)?;
         let done = match self.walk(dir).await {
             Ok(handle) => work(handle, name).await,
             Err(e) => Err(e),
@@ -154,6 +156,14 @@ impl Local {
             done => done,
         };
         done.map_err(super::of_nfs)
+    }
+}
+
+/// Checks that a name does not lead to the directory above.
+fn stays(name: &[u8]) -> Result<(), NfsError> {
+    match name {
+        b".." => Err(NfsError::Status(None, Status::Inval)),
+        _ => Ok(()),
     }
 }
 

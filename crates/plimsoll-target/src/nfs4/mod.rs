@@ -156,6 +156,7 @@ impl Nfs4 {
             slots: url.slots,
             longest: asker.longest,
             lease: sizes.lease,
+            delegations: url.delegations,
         };
         let said = say(&url, address, place, &sizes);
         let config = Config {
@@ -198,8 +199,9 @@ fn say(url: &Url, address: SocketAddr, place: &WorkPlace, sizes: &Sizes) -> Stri
         0 => String::new(),
         _ => format!(", slots {}", url.slots),
     };
+    let deleg = if url.delegations { ", delegations" } else { "" };
     format!(
-        "{SCHEME}, {address}, version 4.{}, path {}, work directory {}, {owners}{slots}, rsize {}, \
+        "{SCHEME}, {address}, version 4.{}, path {}, work directory {}, {owners}{slots}{deleg}, rsize {}, \
          wsize {}, nconnect {}",
         url.minor,
         url.server.path,

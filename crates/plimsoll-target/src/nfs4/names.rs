@@ -260,6 +260,8 @@ impl Local {
                     r.skip::<Rename>()
                 },
             );
+            self.client.forget_name(&from, from_name);
+            self.client.forget_name(&to, to_name);
             done.await
         };
         let done = match rename().await {
@@ -278,6 +280,7 @@ impl Local {
 
     pub(super) async fn remove_entry(&self, path: &[u8]) -> Result<(), OpError> {
         self.with_entry(path, async |dir, name| {
+            self.client.forget_name(&dir, name);
             let removed = self.client.call(
                 Call::Remove,
                 |c| {

@@ -30,6 +30,7 @@ pub(super) struct Url {
     pub(super) minor: u32,
     pub(super) owners: Owners,
     pub(super) slots: u32,
+    pub(super) delegations: bool,
 }
 
 impl Url {
@@ -39,11 +40,12 @@ impl Url {
             scheme: SCHEME,
             url,
         };
-        let mut options = [&OPTIONS[..], &["minor", "owners", "slots"]].concat();
+        let mut options = [&OPTIONS[..], &["deleg", "minor", "owners", "slots"]].concat();
         options.sort_unstable();
         let mut minor = 1;
         let mut owners = Owners::Worker;
         let mut slots = None;
+        let mut delegations = false;
         let other = |name: &str, value: &str| {
             match name {
                 "minor" => {
@@ -68,6 +70,16 @@ impl Url {
                         }
                     }
                 }
+                "deleg" => {
+                    delegations = match value {
+                        "on" => true,
+                        "off" => false,
+                        _ => {
+                            let reason = format!("deleg `{value}`: expected on or off");
+                            return Err(text.wrong(value, reason));
+                        }
+                    }
+                }
                 "slots" => {
                     slots = Some(text.number(name, value, 1..MOST_SLOTS + 1)? as u32);
                 }
@@ -86,6 +98,7 @@ impl Url {
             minor,
             owners,
             slots: slots.unwrap_or(SLOTS),
+            delegations,
         })
     }
 }
@@ -110,7 +123,8 @@ mod tests {
             (plain.minor, plain.owners, plain.slots),
             (1, Owners::Worker, 64)
         );
-        let more = Url::parse("nfs4://h/?minor=1&owners=one&slots=3").unwrap();
+        let more = Url::parse("nfs4://h/?minor=1&owners=one&slots=3&deleg=on").unwrap();
+        assert!(more.delegations && !plain.delegations);
         assert_eq!((more.minor, more.owners, more.slots), (1, Owners::One, 3));
     }
 
@@ -118,7 +132,7 @@ mod tests {
     fn what_is_wrong_is_shown_in_its_place() {
         let says = |url: &str| Url::parse(url).unwrap_err().to_string();
         insta::assert_snapshot!(says("nfs4://h/x?owner=one"), @r"
-        target `nfs4`: unknown option `owner`: expected one of create, gid, minor, nconnect, owners, retrans, rsize, sec, slots, timeo, uid, wsize, did you mean `owners`?
+        target `nfs4`: unknown option `owner`: expected one of create, deleg, gid, minor, nconnect, owners, retrans, rsize, sec, slots, timeo, uid, wsize, did you mean `owners`?
           nfs4://h/x?owner=one
                      ^^^^^
         ");
@@ -134,6 +148,7 @@ mod tests {
         ");
         assert!(says("nfs4://h/x?owners=all").contains("expected worker, process or one"));
         assert!(says("nfs4://h/x?slots=0").contains("expected 1 to 1024"));
+        assert!(says("nfs4://h/x?deleg=yes").contains("expected on or off"));
         assert!(says("nfs4://h").contains("there is no path"));
         assert!(says("nfs4://h/x?mountport=1").contains("unknown option `mountport`"));
     }

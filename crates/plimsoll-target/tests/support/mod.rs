@@ -222,8 +222,18 @@ pub fn check_in(url: &str, dir: &Path, kind: Option<LaneKind>, case: impl Case) 
     check_at(url, dir, dir, kind, case);
 }
 
-/// Runs a case by NFS version 3 on nfs-ganesha, one server for all cases of this process.
+/// Runs a case by NFS version 3 on nfs-ganesha.
 pub fn check_nfs3(case: impl Case) {
+    check_ganesha(|server| server.nfs3_url(""), case);
+}
+
+/// Runs a case by NFS version 4 on nfs-ganesha.
+pub fn check_nfs4(options: &str, case: impl Case) {
+    check_ganesha(|server| server.nfs4_url(options), case);
+}
+
+/// Runs a case on nfs-ganesha, one server for all cases of this process.
+fn check_ganesha(url: impl FnOnce(&Ganesha) -> String, case: impl Case) {
     static SERVER: OnceLock<Result<Ganesha, BedError>> = OnceLock::new();
     static CASES: AtomicU32 = AtomicU32::new(0);
     // It ends with this process.
@@ -233,7 +243,7 @@ pub fn check_nfs3(case: impl Case) {
     let seen = server.seen().join(&name);
     std::fs::create_dir(&seen).expect("a directory for the test");
     let place = Path::new("/").join(name);
-    check_at(&server.nfs3_url(""), &place, &seen, None, case);
+    check_at(&url(server), &place, &seen, None, case);
 }
 
 /// Runs a case in what the target calls `place` and the file system of this machine `seen`.
@@ -309,6 +319,16 @@ macro_rules! on_files {
             #[test]
             fn nfs3_on_ganesha() {
                 $crate::support::check_nfs3(This);
+            }
+
+            #[test]
+            fn nfs4_0_on_ganesha() {
+                $crate::support::check_nfs4("minor=0", This);
+            }
+
+            #[test]
+            fn nfs4_1_on_ganesha() {
+                $crate::support::check_nfs4("minor=1", This);
             }
         }
     )*};

@@ -3,15 +3,20 @@
 
 use super::super::blocking::{CALLBACK_PROGRAM, exchange_args, session_args, verifier};
 use super::super::compound::{Compound, NfsError, Request, Results, TARGET};
+use super::super::operations::{BindArgs, BindConnToSession, Direction};
 use super::super::state::{
-    CreateSession, ExchangeId, ReclaimComplete, Renew, SessionMade, SetClientId, SetClientIdArgs,
-    SetClientIdConfirm,
+    BACK_CHANNEL, CreateSession, ExchangeId, ReclaimComplete, Renew, SessionMade, SetClientId,
+    SetClientIdArgs, SetClientIdConfirm,
 };
 use super::super::types::{Status, Text};
-use super::slots::Session;
+use super::delegations::CALLBACK_SLOTS;
+use super::listener::Listener;
+use super::slots::{Session, callbacks_are_down};
 use super::turns::Turns;
 use super::{Call, Client, Event, Inner, Patience, Permit, Sent};
+use crate::rpc::RpcError;
 use plimsoll_measure::Nanos;
+use rustix::io::Errno;
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
@@ -163,12 +168,18 @@ impl Client {
     /// SETCLIENTID and SETCLIENTID_CONFIRM (RFC 7530, 9.1.1).
     async fn make_client(&self) -> Result<(), NfsError> {
         let identity = &self.0.identity;
+        let listener = self.0.listener.as_ref().map_err(|e| {
+            let errno = Errno::from_io_error(e).unwrap_or(Errno::IO);
+            NfsError::Rpc(RpcError::Connection(errno))
+        })?;
+        let nowhere = ("tcp", "0.0.0.0.0.0");
+        let (network, address) = listener.as_ref().map_or(nowhere, Listener::address);
         let args = SetClientIdArgs {
             verifier: identity.verifier,
             id: Text(self.0.spec.id.as_bytes()),
             program: CALLBACK_PROGRAM,
-            network: Text(b"tcp"),
-            address: Text(b"0.0.0.0.0.0"),
+            network: Text(network.as_bytes()),
+            address: Text(address.as_bytes()),
             ident: 1,
         };
         let set = self.outside(
@@ -210,7 +221,11 @@ impl Client {
             identity.sequence.set(sequence);
         }
         let spec = &self.0.spec;
-        let args = session_args(self.id(), identity.sequence.get(), spec.slots, spec.longest);
+        let mut args = session_args(self.id(), identity.sequence.get(), spec.slots, spec.longest);
+        if spec.delegations {
+            args.flags = BACK_CHANNEL;
+            args.back.requests = CALLBACK_SLOTS;
+        }
         let made = self.outside(
             Call::CreateSession,
             |c| {
@@ -223,6 +238,7 @@ impl Client {
             .sequence
             .set(identity.sequence.get().wrapping_add(1));
         let slots = made.fore.requests.clamp(1, spec.slots);
+        self.0.delegations.begin_session();
         *self.0.session.borrow_mut() = Some(Session::new(made.session, slots));
         identity.generation.set(identity.generation.get() + 1);
         if anew {
@@ -280,6 +296,7 @@ impl Client {
         if self.0.renewed.replace(true) {
             return;
         }
+        self.listen();
         let inner = Rc::downgrade(&self.0);
         let renewing = Renewing(inner.clone());
         let (lane, third) = (self.0.lane.clone(), self.0.spec.lease / 3);
@@ -298,6 +315,42 @@ impl Client {
                     None => return,
                 }
             }
+        }));
+    }
+
+    /// Has callbacks come again, if the server says that they cannot (RFC 8881, 18.34).
+    pub(super) fn keep_callbacks(&self) {
+        let session = self.0.session.borrow().clone();
+        let Some(session) = session.filter(|s| callbacks_are_down(s.status.get())) else {
+            return;
+        };
+        if !self.0.spec.delegations || self.0.binding.replace(true) {
+            return;
+        }
+        let client = Rc::downgrade(&self.0);
+        self.0.lane.help(Box::pin(async move {
+            let Some(inner) = client.upgrade() else {
+                return;
+            };
+            let client = Self(inner);
+            let args = BindArgs {
+                session: session.id,
+                direction: Direction::ForeOrBoth as u32,
+                rdma: false,
+            };
+            // It has to be alone in its compound.
+            let bound = client.outside(
+                Call::BindConnToSession,
+                |c| {
+                    c.add::<BindConnToSession>(&args);
+                },
+                |r| r.skip::<BindConnToSession>(),
+            );
+            // Without it delegations are taken away when they are asked back.
+            if bound.await.is_ok() {
+                session.status.set(0);
+            }
+            client.0.binding.set(false);
         }));
     }
 

@@ -1,8 +1,10 @@
 //! A client of NFS version 4 on a lane: what it is to the server, its session, and its calls.
 
 mod calls;
+mod delegations;
 mod farewell;
 mod identity;
+mod listener;
 mod locks;
 mod opens;
 mod slots;
@@ -16,7 +18,9 @@ use super::compound::{Compound, NfsError, Request, Results, TARGET};
 use super::state::Sequence;
 use super::types::Status;
 use crate::rpc::{self, Channel, ChannelSpec, RpcError, Tally};
+use delegations::Delegations;
 use identity::Identity;
+use listener::Listener;
 use opens::Opens;
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
@@ -49,6 +53,8 @@ pub struct ClientSpec {
     pub longest: u32,
     /// Nanoseconds of a lease.
     pub lease: Nanos,
+    /// Delegations are taken, and callbacks with them.
+    pub delegations: bool,
 }
 
 /// A client. Cheap to clone.
@@ -63,6 +69,11 @@ pub(super) struct Inner {
     identity: Identity,
     session: RefCell<Option<Rc<Session>>>,
     opens: Opens,
+    delegations: Delegations,
+    /// Where callbacks come, on 4.0 with delegations.
+    listener: std::io::Result<Option<Listener>>,
+    /// A connection is being tied to the session for callbacks.
+    binding: Cell<bool>,
     /// The lane renews the lease.
     renewed: Cell<bool>,
 }
@@ -102,6 +113,10 @@ impl Client {
         tally: Option<Rc<dyn Tally>>,
     ) -> Self {
         let channel = Channel::new(lane, spec.channel.clone(), tally);
+        let listener = match spec.delegations && spec.minor == 0 {
+            true => Listener::new(spec.channel.address).map(Some),
+            false => Ok(None),
+        };
         let client = Self(Rc::new(Inner {
             lane: lane.clone(),
             channel,
@@ -110,8 +125,14 @@ impl Client {
             identity: Identity::new(),
             session: RefCell::new(None),
             opens: Opens::default(),
+            delegations: Delegations::default(),
+            listener,
+            binding: Cell::new(false),
             renewed: Cell::new(false),
         }));
+        if client.0.spec.delegations {
+            client.answer_callbacks();
+        }
         client.keep_lease();
         client
     }
@@ -153,6 +174,7 @@ impl Client {
             let Some(session) = session else {
                 return Ok(Permit(None));
             };
+            self.keep_callbacks();
             if let Some(slot) = session.try_slot() {
                 return Ok(Permit(Some(slot)));
             }

@@ -5,9 +5,10 @@ use super::super::compound::{Compound, NfsError, Results};
 use super::super::operations::{GetAttr, GetFh, Op, PutFh};
 use super::super::state::{
     Claim, Close, CloseArgs, ConfirmArgs, DowngradeArgs, MUST_CONFIRM, Open, OpenArgs, OpenConfirm,
-    OpenDowngrade, OpenHow, share,
+    OpenDowngrade, OpenHow,
 };
 use super::super::types::{Handle, Other, Owner, StateId, Status, Text};
+use super::delegations::{Delegation, Offer};
 use super::locks::Locks;
 use super::turns::{Turn, Turns};
 use super::{Call, Client, Event, Patience};
@@ -63,6 +64,10 @@ pub(super) struct State {
     files: [Cell<u32>; 3],
     /// Why it was not opened again after the server had lost it.
     lost: Cell<Option<NfsError>>,
+    /// The delegation that serves it, as long as the server does not know of it.
+    served: RefCell<Option<Rc<Delegation>>>,
+    /// It is about to be opened at the server, since its delegation goes back.
+    moving: Cell<bool>,
 }
 
 /// An open file.
@@ -87,6 +92,17 @@ impl State {
 }
 
 impl File {
+    fn new(state: Rc<State>, access: u32) -> Self {
+        let count = state.count(access);
+        count.set(count.get() + 1);
+        Self {
+            state,
+            access,
+            closed: Cell::new(false),
+            locks: Locks::default(),
+        }
+    }
+
     /// Its handle.
     #[must_use]
     pub fn handle(&self) -> &Handle {
@@ -98,17 +114,20 @@ impl File {
     /// # Errors
     /// Why the file could not be opened again after the server had lost it.
     pub fn state(&self) -> Result<StateId, NfsError> {
-        match self.state.lost.get() {
-            Some(e) => Err(e),
-            None => Ok(self.state.state.get()),
+        if let Some(e) = self.state.lost.get() {
+            return Err(e);
         }
+        Ok(match &*self.state.served.borrow() {
+            Some(delegation) => delegation.state,
+            None => self.state.state.get(),
+        })
     }
 
     pub(super) fn open(&self) -> &State {
         &self.state
     }
 
-    /// What it is open for: [`share::READ`], [`share::WRITE`] or both.
+    /// What it is open for: bits of [`share`](super::super::state::share).
     #[must_use]
     pub fn access(&self) -> u32 {
         self.access
@@ -121,6 +140,7 @@ struct Given {
     flags: u32,
     file: Handle,
     attributes: Attributes,
+    offer: Offer,
 }
 
 impl OpenOwner {
@@ -218,6 +238,11 @@ impl Client {
         access: u32,
         how: OpenHow,
     ) -> Result<(File, Attributes), NfsError> {
+        if how == OpenHow::Existing
+            && let Some(delegation) = self.delegated((dir, name), access)
+        {
+            return Ok(self.open_here(owner, (dir, name), access, delegation));
+        }
         let _turn = self.turn(&owner.turns).await;
         let known = owner.name();
         let given = self.call_open(&known, (dir, name), access, how).await;
@@ -240,7 +265,84 @@ impl Client {
             state = self.confirm(&known, given.file, state).await?;
         }
         let file = self.opened(owner, (dir, name), (given.file, access), state);
+        self.offered(given.offer, (dir, name), given.file, given.attributes);
         Ok((file, given.attributes))
+    }
+
+    /// Opens a file without the server, which has delegated it.
+    fn open_here(
+        &self,
+        owner: &OpenOwner,
+        (dir, name): (Handle, &[u8]),
+        access: u32,
+        delegation: Rc<Delegation>,
+    ) -> (File, Attributes) {
+        let attributes = delegation.attributes;
+        let state = Rc::new(State {
+            owner: owner.name(),
+            turns: owner.turns.clone(),
+            file: *delegation.file(),
+            dir,
+            name: name.into(),
+            state: Cell::new(delegation.state),
+            access: Cell::new(access),
+            files: Default::default(),
+            lost: Cell::new(None),
+            served: RefCell::new(None),
+            moving: Cell::new(false),
+        });
+        delegation.add(&state);
+        *state.served.borrow_mut() = Some(delegation);
+        self.event(Event::Used, self.0.lane.now());
+        (File::new(state, access), attributes)
+    }
+
+    /// Opens at the server what was opened without it, since its delegation goes back.
+    pub(super) async fn open_delegated(&self, state: &Rc<State>, delegation: StateId) {
+        let _turn = self.turn(&state.turns).await;
+        if state.needed() == 0 || state.served.borrow().is_none() {
+            return;
+        }
+        state.moving.set(true);
+        let build = |c: &mut Compound<'_>, seqid| {
+            let args = OpenArgs {
+                seqid,
+                access: state.needed() | self.unwanted(),
+                deny: 0,
+                owner: self.owner_of(&state.owner),
+                how: OpenHow::Existing,
+                claim: Claim::Delegated(delegation, Text(&state.name)),
+            };
+            c.add::<PutFh>(&state.dir).add::<Open>(&args);
+        };
+        let take = |r: &mut Results<'_>| {
+            r.skip::<PutFh>()?;
+            r.get::<Open>().map(|o| (o.state, o.flags))
+        };
+        let of = (Op::Open, &*state.owner);
+        let mut opened = self.numbered(Call::Open, of, build, take).await;
+        if let Ok((new, flags)) = opened
+            && flags & MUST_CONFIRM != 0
+            && self.minor() == 0
+        {
+            let confirmed = self.confirm(&state.owner, state.file, new).await;
+            opened = confirmed.map(|new| (new, flags));
+        }
+        state.served.take();
+        state.moving.set(false);
+        match opened {
+            Ok((new, _)) => {
+                state.state.set(new);
+                let key = (state.owner.number, state.file);
+                let mut all = self.0.opens.known.borrow_mut();
+                all.entry(key).or_insert_with(|| Rc::downgrade(state));
+            }
+            Err(e) => state.lost.set(Some(e)),
+        }
+        if state.needed() == 0 {
+            // It was closed meanwhile; nobody is left to be told of an error.
+            let _ = self.close_last(state).await;
+        }
     }
 
     async fn call_open(
@@ -250,10 +352,7 @@ impl Client {
         access: u32,
         how: OpenHow,
     ) -> Result<Given, NfsError> {
-        let want = match self.minor() {
-            0 => 0,
-            _ => share::WANT_NO_DELEGATION,
-        };
+        let want = self.wanted(access);
         let build = |c: &mut Compound<'_>, seqid| {
             let args = OpenArgs {
                 seqid,
@@ -272,6 +371,7 @@ impl Client {
             Ok(Given {
                 state: opened.state,
                 flags: opened.flags,
+                offer: Offer::of(&opened.delegation),
                 file: r.get::<GetFh>()?,
                 attributes: r.get::<GetAttr>()?,
             })
@@ -336,20 +436,15 @@ impl Client {
                     access: Cell::new(0),
                     files: Default::default(),
                     lost: Cell::new(None),
+                    served: RefCell::new(None),
+                    moving: Cell::new(false),
                 });
                 all.insert(key, Rc::downgrade(&state));
                 state
             }
         };
         state.access.set(state.access.get() | access);
-        let count = state.count(access);
-        count.set(count.get() + 1);
-        File {
-            state,
-            access,
-            closed: Cell::new(false),
-            locks: Locks::default(),
-        }
+        File::new(state, access)
     }
 
     /// Closes a file: CLOSE if it was the last of its owner's, OPEN_DOWNGRADE if those that are
@@ -362,6 +457,14 @@ impl Client {
             return Ok(());
         }
         let state = file.state.clone();
+        if state.served.borrow().is_some() {
+            let count = state.count(file.access);
+            count.set(count.get() - 1);
+            if !state.moving.get() {
+                self.event(Event::Used, self.0.lane.now());
+            }
+            return Ok(());
+        }
         let closed = {
             let _turn = self.turn(&state.turns).await;
             self.close_state(&state, file).await
@@ -480,11 +583,14 @@ impl Client {
     /// Opens again what was open, after the server has lost it (RFC 7530, 9.6.2 and RFC 8881,
     /// 8.4.2): as it was before if the server still waits for that, else by its name.
     pub(super) async fn reclaim(&self) -> Result<(), NfsError> {
-        let all: Vec<Rc<State>> = {
+        let mut all: Vec<Rc<State>> = {
             let known = self.0.opens.known.borrow();
             known.values().filter_map(Weak::upgrade).collect()
         };
+        // What delegations served is opened at the server now.
+        all.extend(self.lose_delegations());
         for state in all {
+            state.served.take();
             match self.reopen(&state).await {
                 Ok(new) => state.state.set(new),
                 // The others are not to be lost for it.
@@ -573,6 +679,7 @@ impl Client {
                             flags: opened.flags,
                             file: r.get::<GetFh>()?,
                             attributes: Attributes::default(),
+                            offer: Offer::None,
                         })
                     },
                 )

@@ -1,0 +1,309 @@
+//! Delegations: while one is held, the files it is of are opened and closed without the server
+//! (RFC 7530, 10.4 and RFC 8881, 10.4).
+
+use super::super::attributes::Attributes;
+use super::super::callback::{CallbackGetAttr, Callbacks, Recall, answer};
+use super::super::compound::NfsError;
+use super::super::operations::PutFh;
+use super::super::state::{DelegReturn, Delegation as Came, SequenceArgs, share};
+use super::super::types::{Handle, StateId, Status};
+use super::opens::State;
+use super::{Call, Client, Event, Inner};
+use crate::rpc::Answer;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+
+/// Slots of the server's callbacks.
+pub(super) const CALLBACK_SLOTS: u32 = 8;
+
+/// Delegations that are held.
+#[derive(Default)]
+pub(super) struct Delegations {
+    held: RefCell<HashMap<Handle, Rc<Delegation>>>,
+    /// Names of files that are delegated, by their directory.
+    names: RefCell<HashMap<Handle, HashMap<Box<[u8]>, Handle>>>,
+    /// Place of the last callback of each slot, and the answer to it.
+    slots: RefCell<Vec<(u32, Vec<u8>)>>,
+}
+
+/// A delegation that is held.
+pub(super) struct Delegation {
+    pub(super) state: StateId,
+    file: Handle,
+    dir: Handle,
+    name: Box<[u8]>,
+    writes: bool,
+    /// The attributes that came with the open.
+    pub(super) attributes: Attributes,
+    /// It was asked back, and serves nothing any more.
+    recalled: Cell<bool>,
+    /// Opens that the server does not know of.
+    opens: RefCell<Vec<Weak<State>>>,
+}
+
+impl Delegations {
+    /// A new session counts its callbacks from the beginning.
+    pub(super) fn begin_session(&self) {
+        self.slots.borrow_mut().clear();
+    }
+}
+
+impl Delegation {
+    /// The file.
+    pub(super) fn file(&self) -> &Handle {
+        &self.file
+    }
+
+    /// An open that the server does not know of.
+    pub(super) fn add(&self, open: &Rc<State>) {
+        let mut opens = self.opens.borrow_mut();
+        if opens.len() == opens.capacity() {
+            opens.retain(|o| o.strong_count() > 0);
+        }
+        opens.push(Rc::downgrade(open));
+    }
+}
+
+/// What came with an OPEN, without what was borrowed.
+#[derive(Clone, Copy)]
+pub(super) enum Offer {
+    /// None was asked for or none came.
+    None,
+    /// A delegation; whether for writing, and whether it is asked back already.
+    Held(StateId, bool, bool),
+}
+
+impl Offer {
+    pub(super) fn of(came: &Came<'_>) -> Self {
+        match came {
+            Came::None | Came::Refused(..) => Self::None,
+            Came::Read(state, recalled, _) => Self::Held(*state, false, *recalled),
+            Came::Write(state, recalled, ..) => Self::Held(*state, true, *recalled),
+        }
+    }
+}
+
+impl Client {
+    /// What to say of delegations when a file is opened (4.1).
+    pub(super) fn wanted(&self, access: u32) -> u32 {
+        match (self.minor(), self.0.spec.delegations) {
+            (0, _) => 0,
+            (_, false) => share::WANT_NO_DELEGATION,
+            (_, true) if access & share::WRITE != 0 => share::WANT_WRITE_DELEGATION,
+            (_, true) => share::WANT_READ_DELEGATION,
+        }
+    }
+
+    /// The delegation that lets a name be opened without the server.
+    pub(super) fn delegated(
+        &self,
+        (dir, name): (Handle, &[u8]),
+        access: u32,
+    ) -> Option<Rc<Delegation>> {
+        let delegations = &self.0.delegations;
+        let names = delegations.names.borrow();
+        let file = names.get(&dir)?.get(name)?;
+        let held = delegations.held.borrow().get(file).cloned()?;
+        let serves = !held.recalled.get() && (held.writes || access & share::WRITE == 0);
+        serves.then_some(held)
+    }
+
+    /// Takes what came with an open.
+    pub(super) fn offered(
+        &self,
+        offer: Offer,
+        (dir, name): (Handle, &[u8]),
+        file: Handle,
+        attributes: Attributes,
+    ) {
+        let now = self.0.lane.now();
+        let Offer::Held(state, writes, recalled) = offer else {
+            if self.0.spec.delegations {
+                self.event(Event::Refused, now);
+            }
+            return;
+        };
+        self.event(Event::Granted, now);
+        let new = Rc::new(Delegation {
+            state,
+            file,
+            dir,
+            name: name.into(),
+            writes,
+            attributes,
+            recalled: Cell::new(false),
+            opens: RefCell::default(),
+        });
+        let delegations = &self.0.delegations;
+        let mut held = delegations.held.borrow_mut();
+        if recalled || !self.0.spec.delegations {
+            new.recalled.set(true);
+            self.give_back_later(new);
+            return;
+        }
+        let before = held.insert(file, new);
+        drop(held);
+        if let Some(before) = before.filter(|b| b.state.other != state.other) {
+            // The server has forgotten the one before, or it would not give another.
+            before.recalled.set(true);
+        }
+        let mut names = delegations.names.borrow_mut();
+        names.entry(dir).or_default().insert(name.into(), file);
+    }
+
+    /// A name is removed or renamed, or another comes in its place.
+    pub fn forget_name(&self, dir: &Handle, name: &[u8]) {
+        if let Some(names) = self.0.delegations.names.borrow_mut().get_mut(dir) {
+            names.remove(name);
+        }
+    }
+
+    /// All delegations are gone: the server has lost the client. Gives the opens that they served.
+    pub(super) fn lose_delegations(&self) -> Vec<Rc<State>> {
+        let mut served = Vec::new();
+        for (_, held) in self.0.delegations.held.take() {
+            held.recalled.set(true);
+            let opens = held.opens.take();
+            served.extend(opens.iter().filter_map(Weak::upgrade));
+        }
+        self.0.delegations.names.take();
+        served
+    }
+
+    /// Says that no delegation is to come with an open (4.1).
+    pub(super) fn unwanted(&self) -> u32 {
+        match self.minor() {
+            0 => 0,
+            _ => share::WANT_NO_DELEGATION,
+        }
+    }
+
+    fn give_back_later(&self, delegation: Rc<Delegation>) {
+        let client = Rc::downgrade(&self.0);
+        self.0.lane.help(Box::pin(async move {
+            if let Some(inner) = client.upgrade() {
+                // A server that cannot be told takes the delegation away when the lease ends.
+                let _ = Client(inner).give_back(&delegation).await;
+            }
+        }));
+    }
+
+    /// Opens at the server what was opened without it, and then DELEGRETURN.
+    async fn give_back(&self, delegation: &Rc<Delegation>) -> Result<(), NfsError> {
+        let delegations = &self.0.delegations;
+        let is_it = |d: &Rc<Delegation>| Rc::ptr_eq(d, delegation);
+        let mut held = delegations.held.borrow_mut();
+        if held.get(&delegation.file).is_some_and(is_it) {
+            held.remove(&delegation.file);
+        }
+        drop(held);
+        self.forget_name(&delegation.dir, &delegation.name);
+        let opens = delegation.opens.take();
+        for open in opens.iter().filter_map(Weak::upgrade) {
+            self.open_delegated(&open, delegation.state).await;
+        }
+        let since = self.0.lane.now();
+        let returned = self.call(
+            Call::DelegReturn,
+            |c| {
+                c.add::<PutFh>(&delegation.file)
+                    .add::<DelegReturn>(&delegation.state);
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.skip::<DelegReturn>()
+            },
+        );
+        returned.await?;
+        self.event(Event::Returned, since);
+        Ok(())
+    }
+
+    /// Has the server's callbacks on the client's own connections answered (4.1).
+    pub(super) fn answer_callbacks(&self) {
+        let inner = Rc::downgrade(&self.0);
+        self.0.channel.answer_with(Some(Rc::new(Backward(inner))));
+    }
+}
+
+/// Answers callbacks of a client.
+pub(super) struct Backward(pub(super) Weak<Inner>);
+
+impl Answer for Backward {
+    fn answer(&self, call: &[u8]) -> Option<Vec<u8>> {
+        let client = Client(self.0.upgrade()?);
+        answer(call, client.minor(), &client)
+    }
+}
+
+impl Callbacks for Client {
+    fn sequence(&self, args: &SequenceArgs) -> Result<(), Status> {
+        let session = self.0.session.borrow();
+        if session.as_ref().is_none_or(|s| s.id != args.session) {
+            return Err(Status::BadSession);
+        }
+        let mut slots = self.0.delegations.slots.borrow_mut();
+        slots.resize(CALLBACK_SLOTS as usize, (0, Vec::new()));
+        let slot = slots.get_mut(args.slot as usize).ok_or(Status::BadSlot)?;
+        match slot.0.wrapping_add(1) == args.sequence {
+            true => {
+                slot.0 = args.sequence;
+                Ok(())
+            }
+            false => Err(Status::SeqMisordered),
+        }
+    }
+
+    fn again(&self, args: &SequenceArgs) -> Option<Vec<u8>> {
+        let slots = self.0.delegations.slots.borrow();
+        let (sequence, answer) = slots.get(args.slot as usize)?;
+        (*sequence == args.sequence && !answer.is_empty()).then(|| answer.clone())
+    }
+
+    fn keep(&self, args: &SequenceArgs, answer: &[u8]) {
+        let mut slots = self.0.delegations.slots.borrow_mut();
+        if let Some(slot) = slots.get_mut(args.slot as usize) {
+            slot.1 = answer.to_vec();
+        }
+    }
+
+    fn recall(&self, recall: &Recall) -> Status {
+        let held = self.0.delegations.held.borrow().get(&recall.file).cloned();
+        let Some(held) = held.filter(|h| h.state.other == recall.state.other) else {
+            return Status::BadStateId;
+        };
+        if !held.recalled.replace(true) {
+            self.event(Event::Recalled, self.0.lane.now());
+            self.give_back_later(held);
+        }
+        Status::Ok
+    }
+
+    fn recall_any(&self) -> Status {
+        let held = self.0.delegations.held.borrow();
+        let unused = |d: &&Rc<Delegation>| {
+            let opens = d.opens.borrow();
+            opens.iter().all(|o| o.strong_count() == 0) && !d.recalled.get()
+        };
+        for delegation in held.values().filter(unused) {
+            delegation.recalled.set(true);
+            self.event(Event::Recalled, self.0.lane.now());
+            self.give_back_later(delegation.clone());
+        }
+        Status::Ok
+    }
+
+    /// What came with the open is what the file has still: data is written through, so that the
+    /// server knows more than we.
+    fn attributes(&self, asked: &CallbackGetAttr) -> Result<Attributes, Status> {
+        let held = self.0.delegations.held.borrow();
+        let held = held.get(&asked.file).ok_or(Status::BadHandle)?;
+        let all = held.attributes;
+        Ok(Attributes {
+            change: all.change.filter(|_| asked.wanted.has(3)),
+            size: all.size.filter(|_| asked.wanted.has(4)),
+            ..Attributes::default()
+        })
+    }
+}

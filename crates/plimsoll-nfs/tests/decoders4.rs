@@ -1,0 +1,274 @@
+//! NFS version 4: whatever bytes come, decoding gives a value or an error; and what was encoded
+//! comes back.
+
+use plimsoll_nfs::v4::attributes::{Attributes, Bitmap};
+use plimsoll_nfs::v4::operations::*;
+use plimsoll_nfs::v4::state::*;
+use plimsoll_nfs::v4::types::*;
+use plimsoll_nfs::v4::{Compound, NfsError, Request, Results};
+use plimsoll_nfs::xdr::{Decode, Decoder, Encode};
+use proptest::prelude::*;
+
+/// What is a value is encoded to as many bytes as it was decoded from, unless it has a bitmap or
+/// attributes, which have several forms.
+fn survive<O: Operation>(bytes: &[u8]) {
+    fn taken<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) {
+        let mut from = Decoder::new(bytes);
+        if let Ok(value) = from.get::<T>() {
+            let taken = bytes.len() - from.rest().len();
+            let mut out = Vec::new();
+            value.encode(&mut out);
+            // Zero words at the end of a bitmap are left out.
+            assert!(out.len() <= taken, "{taken} bytes became {}", out.len());
+            let mut again = Decoder::new(&out);
+            assert!(again.get::<T>().is_ok());
+            assert_eq!(again.finish(), Ok(()));
+        }
+    }
+    taken::<O::Args<'_>>(bytes);
+    taken::<O::Done<'_>>(bytes);
+    if let Ok(mut results) = Results::read(Decoder::new(bytes)) {
+        // One answer after the other, until there is no more.
+        while results.skip::<O>().is_ok() {}
+    }
+}
+
+macro_rules! each_operation {
+    ($bytes:expr, $($operation:ident)*) => {
+        $(survive::<$operation>($bytes);)*
+    };
+}
+
+fn survive_all(bytes: &[u8]) {
+    each_operation!(bytes,
+        Access Commit Create GetAttr GetFh Link Lookup LookupP PutFh PutRootFh Read ReadDir ReadLink
+        Remove Rename RestoreFh SaveFh SetAttr Write BindConnToSession Close DelegReturn Lock LockU
+        Open OpenConfirm OpenDowngrade Renew SetClientId SetClientIdConfirm ReleaseLockOwner
+        ExchangeId CreateSession DestroySession Sequence DestroyClientId ReclaimComplete
+    );
+}
+
+/// Words that messages are made of: small numbers, and some that are far too large.
+fn words() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        6 => 0u32..4,
+        3 => 4u32..60,
+        1 => Just(u32::MAX),
+        1 => any::<u32>(),
+    ];
+    prop::collection::vec(word, 0..120)
+        .prop_map(|words| words.iter().flat_map(|w| w.to_be_bytes()).collect())
+}
+
+fn comes_back<'a, T>(value: &T, out: &'a mut Vec<u8>)
+where
+    T: Encode + Decode<'a> + PartialEq + std::fmt::Debug,
+{
+    value.encode(out);
+    assert_eq!(out.len() % 4, 0);
+    let mut from = Decoder::new(out);
+    assert_eq!(from.get::<T>().as_ref(), Ok(value));
+    assert_eq!(from.finish(), Ok(()));
+    // Of a message that is cut short nothing comes.
+    for end in 0..out.len() {
+        assert!(Decoder::new(&out[..end]).get::<T>().is_err());
+    }
+}
+
+fn state() -> impl Strategy<Value = StateId> {
+    any::<(u32, [u8; 12])>().prop_map(|(seqid, other)| StateId {
+        seqid,
+        other: Other(other),
+    })
+}
+
+fn attributes() -> impl Strategy<Value = Attributes> {
+    any::<(Option<u64>, Option<u32>, Option<u64>, Option<(u64, u32)>)>().prop_map(
+        |(size, mode, max_read, time)| Attributes {
+            size,
+            mode,
+            max_read,
+            kind: mode.map(|_| FileType::Regular),
+            fsid: size.map(|major| FsId { major, minor: 7 }),
+            handle: time.and_then(|_| Handle::new(b"handle")),
+            modified: time.map(|(seconds, nanoseconds)| Time {
+                seconds,
+                nanoseconds,
+            }),
+            ..Attributes::default()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        survive_all(&bytes);
+    }
+
+    #[test]
+    fn any_words(bytes in words()) {
+        survive_all(&bytes);
+    }
+
+    #[test]
+    fn arguments_come_back(
+        state in state(),
+        set in attributes(),
+        offset: u64,
+        count: u32,
+        verifier: [u8; 8],
+        owner in prop::collection::vec(any::<u8>(), 0..200),
+        name in prop::collection::vec(any::<u8>(), 0..100),
+        choice in 0u32..5,
+    ) {
+        comes_back(&set, &mut Vec::new());
+        comes_back(&set.given(), &mut Vec::new());
+        comes_back(&SetAttrArgs { state, set }, &mut Vec::new());
+        comes_back(&ReadArgs { state, offset, count }, &mut Vec::new());
+        let data = Text(&name);
+        comes_back(&WriteArgs { state, offset, stable: Stable::DataSync, data }, &mut Vec::new());
+        let owner = Owner { client: offset, name: Text(&owner) };
+        let how = match choice {
+            0 => OpenHow::Existing,
+            1 => OpenHow::Unchecked(set),
+            2 => OpenHow::Guarded(set),
+            3 => OpenHow::Exclusive(verifier),
+            _ => OpenHow::ExclusiveWith(verifier, set),
+        };
+        let claim = match choice {
+            0 => Claim::Name(Text(&name)),
+            1 => Claim::Previous(count),
+            2 => Claim::Delegated(state, Text(&name)),
+            3 => Claim::Current,
+            _ => Claim::CurrentDelegated(state),
+        };
+        let args = OpenArgs { seqid: count, access: 3, deny: 0, owner, how, claim };
+        comes_back(&args, &mut Vec::new());
+        let locker = match choice {
+            0 => Locker::Next(NextLock { state, seqid: count }),
+            _ => Locker::First(FirstLock { open_seqid: count, open: state, seqid: 1, owner }),
+        };
+        let kind = LockType::WriteWait;
+        comes_back(&LockArgs { kind, reclaim: false, offset, len: 9, locker }, &mut Vec::new());
+        let who = Ace { kind: 0, flags: 1, mask: 2, who: Text(&name) };
+        let delegation = match choice {
+            0 => Delegation::None,
+            1 => Delegation::Read(state, true, who),
+            2 => Delegation::Write(state, false, SpaceLimit::Size(offset), who),
+            3 => Delegation::Write(state, false, SpaceLimit::Blocks(count, 1), who),
+            _ => Delegation::Refused(count % 4, count % 4 == 1),
+        };
+        let change = ChangeInfo { atomic: true, before: offset, after: 1 };
+        let given = set.given();
+        comes_back(&Opened { state, change, flags: 2, set: given, delegation }, &mut Vec::new());
+    }
+
+    #[test]
+    fn listings_come_back(
+        names in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..10),
+        attributes in attributes(),
+        eof: bool,
+    ) {
+        let entries: Vec<_> = names
+            .iter()
+            .zip(3..)
+            .map(|(name, cookie)| ListEntry { cookie, name: Text(name), attributes })
+            .collect();
+        let mut bytes = Vec::new();
+        let listing = Listing::new([4; 8], &entries, eof, &mut bytes);
+        let mut out = Vec::new();
+        listing.encode(&mut out);
+        let read: Listing<'_> = Decoder::new(&out).get().unwrap();
+        prop_assert_eq!((read.verifier, read.eof), ([4; 8], eof));
+        prop_assert_eq!(read.entries().collect::<Vec<_>>(), entries);
+    }
+
+    /// Sets of attributes are the words of the RFC.
+    #[test]
+    fn bitmaps_are_words(bits: u64) {
+        let mut out = Vec::new();
+        Bitmap(bits).encode(&mut out);
+        let words: Vec<u32> = out
+            .chunks(4)
+            .map(|w| u32::from_be_bytes(w.try_into().unwrap()))
+            .collect();
+        prop_assert_eq!(words[0] as usize, words.len() - 1);
+        for number in 0..64u32 {
+            let word = words.get(1 + number as usize / 32).copied().unwrap_or(0);
+            prop_assert_eq!(word >> (number % 32) & 1 == 1, Bitmap(bits).has(number));
+        }
+    }
+}
+
+/// Attributes that are not known cannot be passed over, and are refused.
+#[test]
+fn unknown_attributes_are_refused() {
+    let bytes = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_be_bytes()).collect() };
+    let refused = |words: &[u32]| Decoder::new(&bytes(words)).get::<Attributes>().unwrap_err();
+    // ACL is attribute 12, and none that we ask for.
+    assert_eq!(
+        refused(&[1, 1 << 12, 4, 0]).to_string(),
+        "12 is none of the protocol's choices"
+    );
+    assert_eq!(
+        refused(&[3, 0, 0, 1, 0]).to_string(),
+        "64 is none of the protocol's choices"
+    );
+    // SIZE, and a word too many.
+    assert_eq!(
+        refused(&[1, 1 << 4, 12, 0, 5, 9]).to_string(),
+        "4 bytes too many"
+    );
+    let good = bytes(&[3, 1 << 4, 0, 0, 8, 0, 5]);
+    assert_eq!(
+        Decoder::new(&good).get::<Attributes>().unwrap().size,
+        Some(5)
+    );
+}
+
+/// A compound has its operations one after the other, and so have its results.
+#[test]
+fn compounds_are_in_the_form_of_the_rfc() {
+    let handle = Handle::new(b"abc").unwrap();
+    let request = Request {
+        minor: 1,
+        build: |c: &mut Compound<'_>| {
+            c.add::<PutFh>(&handle).add::<GetFh>(&());
+        },
+    };
+    let mut out = Vec::new();
+    request.encode(&mut out);
+    let words = [0u32, 1, 2, 22, 3];
+    let mut want: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+    want.extend_from_slice(b"abc\0");
+    want.extend_from_slice(&10u32.to_be_bytes());
+    assert_eq!(out, want);
+
+    // NFS4_OK, no tag, two results: PUTFH, and GETFH with a handle.
+    let words = [0u32, 0, 2, 22, 0, 10, 0, 3];
+    let mut reply: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+    reply.extend_from_slice(b"abc\0");
+    let mut results = Results::read(Decoder::new(&reply)).unwrap();
+    results.skip::<PutFh>().unwrap();
+    assert_eq!(results.get::<GetFh>(), Ok(handle));
+    assert!(
+        matches!(results.get::<GetFh>(), Err(NfsError::Rpc(_))),
+        "there is no more"
+    );
+
+    // The first operation failed, and the second was not tried.
+    let words = [70u32, 0, 1, 22, 70];
+    let reply: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+    let mut results = Results::read(Decoder::new(&reply)).unwrap();
+    let failed = results.skip::<PutFh>().unwrap_err();
+    assert_eq!(failed, NfsError::Status(Some(Op::PutFh), Status::Stale));
+    assert_eq!(failed.to_string(), "PUTFH: NFS4ERR_STALE");
+    let after = results.get::<GetFh>().unwrap_err();
+    assert_eq!(after, NfsError::Status(None, Status::Stale));
+    // An answer to another operation is none.
+    let mut results = Results::read(Decoder::new(&reply)).unwrap();
+    assert!(matches!(results.skip::<Lookup>(), Err(NfsError::Rpc(_))));
+}
