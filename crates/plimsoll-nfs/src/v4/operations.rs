@@ -47,6 +47,8 @@ named! {
         Lookup = 15 "LOOKUP",
         /// Going to the directory above (16.14).
         LookupP = 16 "LOOKUPP",
+        /// Going on if attributes are not these (16.15).
+        NVerify = 17 "NVERIFY",
         /// Opening or making a file (16.16).
         Open = 18 "OPEN",
         /// Confirming an owner (16.18).
@@ -79,6 +81,8 @@ named! {
         SetClientId = 35 "SETCLIENTID",
         /// Confirming it (16.34).
         SetClientIdConfirm = 36 "SETCLIENTID_CONFIRM",
+        /// Going on if attributes are these (16.35).
+        Verify = 37 "VERIFY",
         /// Writing (16.36).
         Write = 38 "WRITE",
         /// Forgetting an owner of locks (16.37).
@@ -145,6 +149,8 @@ operations! {
     Lookup(Text<'a>) -> ();
     /// LOOKUPP (RFC 7530, 16.14).
     LookupP(()) -> ();
+    /// NVERIFY (RFC 7530, 16.15).
+    NVerify(Attributes) -> ();
     /// PUTFH (RFC 7530, 16.20).
     PutFh(Handle) -> ();
     /// PUTROOTFH (RFC 7530, 16.22).
@@ -165,6 +171,8 @@ operations! {
     SaveFh(()) -> ();
     /// SETATTR (RFC 7530, 16.32).
     SetAttr(SetAttrArgs) -> Bitmap;
+    /// VERIFY (RFC 7530, 16.35).
+    Verify(Attributes) -> ();
     /// WRITE (RFC 7530, 16.36).
     Write(WriteArgs<'a>) -> Written;
     /// BIND_CONN_TO_SESSION (RFC 8881, 18.34).

@@ -9,11 +9,11 @@ use crate::nfs::url::CreateMode;
 use crate::session::{self, EntryKind, Listed, OpenHow, OpenMode};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{
-    Create, CreateArgs, GetFh, ListEntry, Lookup, Made, PutFh, ReadDir, ReadDirArgs, Remove,
-    Rename, RenameArgs, SaveFh,
+    Create, CreateArgs, GetFh, ListEntry, Lookup, Made, NVerify, Op, PutFh, ReadDir, ReadDirArgs,
+    Remove, Rename, RenameArgs, SaveFh, Verify,
 };
 use plimsoll_nfs::v4::state::{OpenHow as How, share};
-use plimsoll_nfs::v4::types::{FileType, Handle, Stable, Text};
+use plimsoll_nfs::v4::types::{FileType, Handle, Stable, Status, Text};
 use plimsoll_nfs::v4::{Call, Compound, File, NfsError, OpenOwner, Results};
 use rustix::io::Errno;
 use std::rc::Rc;
@@ -278,22 +278,47 @@ impl Local {
         done.map_err(of_nfs)
     }
 
-    pub(super) async fn remove_entry(&self, path: &[u8]) -> Result<(), OpError> {
-        self.with_entry(path, async |dir, name| {
+    /// REMOVE, which removes files and directories alike; so the same compound makes sure before
+    /// it of which the name is.
+    pub(super) async fn remove_entry(&self, path: &[u8], is_dir: bool) -> Result<(), OpError> {
+        let directory = Attributes {
+            kind: Some(FileType::Directory),
+            ..Attributes::default()
+        };
+        let removed = self.with_entry(path, async |dir, name| {
             self.client.forget_name(&dir, name);
             let removed = self.client.call(
                 Call::Remove,
                 |c| {
+                    c.add::<PutFh>(&dir).add::<Lookup>(&Text(name));
+                    match is_dir {
+                        true => c.add::<Verify>(&directory),
+                        false => c.add::<NVerify>(&directory),
+                    };
                     c.add::<PutFh>(&dir).add::<Remove>(&Text(name));
                 },
                 |r| {
                     r.skip::<PutFh>()?;
+                    r.skip::<Lookup>()?;
+                    match is_dir {
+                        true => r.skip::<Verify>()?,
+                        false => r.skip::<NVerify>()?,
+                    }
+                    r.skip::<PutFh>()?;
                     r.skip::<Remove>()
                 },
             );
-            removed.await
-        })
-        .await
+            match removed.await {
+                Err(NfsError::Status(_, Status::Same)) => {
+                    Err(NfsError::Status(Some(Op::NVerify), Status::IsDir))
+                }
+                Err(NfsError::Status(_, Status::NotSame)) => {
+                    Err(NfsError::Status(Some(Op::Verify), Status::NotDir))
+                }
+                removed => removed,
+            }
+        });
+        removed.await
     }
 
     /// Reads a directory to its end: the first part together with the LOOKUP of its name.
@@ -437,7 +462,7 @@ impl Local {
         let made = match self.open_named(owner, &beside, share::WRITE, how).await {
             // Left by a crash, or another name of somebody's file: it is never written to.
             Err(OpError(Errno::EXIST)) => {
-                self.remove_entry(&beside).await?;
+                self.remove_entry(&beside, false).await?;
                 self.open_named(owner, &beside, share::WRITE, how).await?
             }
             other => other?,
@@ -451,7 +476,7 @@ impl Local {
         };
         if done.is_err() {
             // What could not be written whole must not stay behind half.
-            let _ = self.remove_entry(&beside).await;
+            let _ = self.remove_entry(&beside, false).await;
         }
         done
     }

@@ -227,7 +227,7 @@ impl Wire for Local {
     }
 
     async fn remove(&self, path: &[u8]) -> Result<(), OpError> {
-        self.remove_entry(path).await
+        self.remove_entry(path, false).await
     }
 
     async fn make_dir(&self, path: &[u8]) -> Result<(), OpError> {
@@ -235,7 +235,7 @@ impl Wire for Local {
     }
 
     async fn remove_dir(&self, path: &[u8]) -> Result<(), OpError> {
-        self.remove_entry(path).await?;
+        self.remove_entry(path, true).await?;
         self.dirs.forget(path);
         Ok(())
     }

@@ -23,6 +23,7 @@ mod md;
 mod md_model;
 mod mixes;
 mod nfs;
+mod nfs4;
 mod nfs_servers;
 mod profile;
 mod ranks;
