@@ -6,7 +6,8 @@ use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
 use crate::series::SeriesWriter;
 use crate::{
-    ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, ResultsError, Run, SCHEMA, Verdict,
+    ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA, LiveRun, RUN_FILE,
+    ResultsError, Run, SCHEMA, Verdict,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
@@ -94,6 +95,8 @@ impl RunWriter {
             ClockKind::Virtual => SystemTime::UNIX_EPOCH,
         };
         let series = SeriesWriter::create(dir.path(), &plan.operations, base)?;
+        let live = live_run(name, plan, started, clock);
+        document::write_new(&dir.path().join(LIVE_FILE), &live.to_json())?;
         Ok(Self {
             root: root.to_owned(),
             name: name.to_owned(),
@@ -133,6 +136,8 @@ impl RunWriter {
         let hidden = self.dir.path().to_owned();
         self.series.finish()?;
         document::write_new(&hidden.join(RUN_FILE), &run.to_json())?;
+        let live = hidden.join(LIVE_FILE);
+        std::fs::remove_file(&live).map_err(ResultsError::io("remove", &live))?;
         let name = match run.validity.verdict {
             verdict @ (Verdict::Interrupted | Verdict::Failed) if self.tells_verdict => {
                 format!("{}-{verdict}", self.name)
@@ -142,6 +147,21 @@ impl RunWriter {
         let path = publish(&hidden, &self.root, &name)?;
         self.dir.published(&path);
         Ok(RunDir::at(&path))
+    }
+}
+
+/// What is known of a run that begins.
+fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> LiveRun {
+    let started = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    LiveRun {
+        schema: LIVE_SCHEMA,
+        workload: plan.name.clone(),
+        name: name.to_owned(),
+        started: started.to_string(),
+        clock,
+        seed: plan.seed,
+        workers: plan.workers(),
+        process: std::process::id(),
     }
 }
 

@@ -181,6 +181,30 @@ fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     serde_json::from_value(value).map_err(json)
 }
 
+/// Reads a part of a document, which is quicker than all of it; errors as [`Directory::read`].
+pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<T, ResultsError> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        schema: Option<serde_json::Value>,
+    }
+    let path = &dir.join(D::FILE);
+    let text = std::fs::read_to_string(path).map_err(ResultsError::io("read", path))?;
+    let json = |source| ResultsError::Json {
+        what: D::WHAT,
+        path: path.to_owned(),
+        source,
+    };
+    let version: Version = serde_json::from_str(&text).map_err(json)?;
+    if version.schema.as_ref().is_none_or(|n| *n != D::SCHEMA) {
+        return Err(ResultsError::Schema {
+            path: path.to_owned(),
+            found: version.schema.map_or("none".into(), |n| n.to_string()),
+            reads: D::SCHEMA,
+        });
+    }
+    serde_json::from_str(&text).map_err(json)
+}
+
 /// Writes a file that is not there yet, down to the device.
 ///
 /// # Errors

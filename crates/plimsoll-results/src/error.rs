@@ -36,6 +36,18 @@ pub enum ResultsError {
         /// The version that is read.
         reads: u32,
     },
+    /// A directory holds no results.
+    #[error("{} holds no results of Plimsoll", path.display())]
+    None {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Something that is not Plimsoll's lies among results.
+    #[error("{} is no file of Plimsoll's", path.display())]
+    Foreign {
+        /// What lies there.
+        path: PathBuf,
+    },
     /// Another process is writing to a directory.
     #[error("{} is being written by another process", path.display())]
     InUse {

@@ -1,8 +1,8 @@
 //! Results that are being written: a hidden directory with a file that says whose it is.
 
 use crate::{
-    CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, PROFILE_FILE, REPEATS_FILE, RUN_FILE,
-    ResultsError,
+    CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, PROFILE_FILE, REPEATS_FILE,
+    RUN_FILE, ResultsError,
 };
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
@@ -17,7 +17,19 @@ const PREFIX: &str = ".plimsoll-";
 const RANDOM_CHARACTERS: usize = 6;
 
 /// File in a hidden directory that its writer holds a lock on.
-const OWNER_FILE: &str = ".owner";
+pub(crate) const OWNER_FILE: &str = ".owner";
+
+/// What else a run writes into its hidden directory.
+pub(crate) const FILES: [&str; 8] = [
+    RUN_FILE,
+    CURVE_FILE,
+    FIND_FILE,
+    PROFILE_FILE,
+    REPEATS_FILE,
+    HISTOGRAMS_FILE,
+    INTERVALS_FILE,
+    LIVE_FILE,
+];
 
 /// The owner file until it is locked.
 const UNLOCKED_OWNER_FILE: &str = ".owner-unlocked";
@@ -105,7 +117,7 @@ fn remove_abandoned(root: &Path) {
     for entry in entries {
         let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
         if is_dir
-            && entry.file_name().to_str().is_some_and(is_hidden_name)
+            && entry.file_name().to_str().and_then(id_of).is_some()
             && let Some(_lock) = lock_of_gone_owner(&entry.path())
         {
             let _ = remove_own(&entry.path());
@@ -113,10 +125,22 @@ fn remove_abandoned(root: &Path) {
     }
 }
 
-fn is_hidden_name(name: &str) -> bool {
-    name.strip_prefix(PREFIX).is_some_and(|rest| {
+/// The random characters of a hidden directory's name; `None` if the name is no such one.
+pub(crate) fn id_of(name: &str) -> Option<&str> {
+    name.strip_prefix(PREFIX).filter(|rest| {
         rest.len() == RANDOM_CHARACTERS && rest.bytes().all(|b| b.is_ascii_alphanumeric())
     })
+}
+
+/// Whether a directory has such a name.
+pub(crate) fn is_hidden(dir: &Path) -> bool {
+    let name = dir.file_name().and_then(|n| n.to_str());
+    name.and_then(id_of).is_some()
+}
+
+/// Whether the writer of a hidden directory of this machine is gone.
+pub(crate) fn is_abandoned(dir: &Path) -> bool {
+    lock_of_gone_owner(dir).is_some()
 }
 
 /// The lock of a directory's owner file, if its owner does not hold it any more.
@@ -139,17 +163,8 @@ fn lock_of_gone_owner(dir: &Path) -> Option<File> {
 /// Removes the files that a run writes, then the directory, if nothing else is in it. The owner
 /// file goes last, so that the rest is found again should this be interrupted.
 fn remove_own(dir: &Path) -> io::Result<()> {
-    let names = [
-        RUN_FILE,
-        CURVE_FILE,
-        FIND_FILE,
-        PROFILE_FILE,
-        REPEATS_FILE,
-        HISTOGRAMS_FILE,
-        INTERVALS_FILE,
-        OWNER_FILE,
-    ];
-    let paths: Vec<PathBuf> = names.iter().map(|n| dir.join(n)).collect();
+    let names = FILES.iter().chain([&OWNER_FILE]);
+    let paths: Vec<PathBuf> = names.map(|n| dir.join(n)).collect();
     let known = |path: &PathBuf| paths.contains(path);
     for entry in std::fs::read_dir(dir)? {
         if !known(&entry?.path()) {

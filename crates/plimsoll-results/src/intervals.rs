@@ -37,18 +37,24 @@ pub struct IntervalRow {
 
 /// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
-    let wrong = |e: csv::Error| match e.into_kind() {
-        csv::ErrorKind::Io(source) => ResultsError::io("read", path)(source),
-        kind => {
-            let (line, reason) = explain(&kind);
-            ResultsError::Intervals {
-                path: path.to_owned(),
-                line,
-                reason,
-            }
-        }
-    };
-    let mut reader = csv::Reader::from_path(path).map_err(wrong)?;
+    let wrong = |e| wrong(e, path);
+    let reader = csv::Reader::from_path(path).map_err(wrong)?;
+    rows(reader, path)
+}
+
+/// Reads lines without the head of the file.
+pub(crate) fn parse(lines: &[u8], path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
+    let reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(lines);
+    rows(reader, path)
+}
+
+fn rows<R: std::io::Read>(
+    mut reader: csv::Reader<R>,
+    path: &Path,
+) -> Result<Vec<IntervalRow>, ResultsError> {
+    let wrong = |e| wrong(e, path);
     let mut rows = Vec::new();
     for row in reader.deserialize() {
         let row: IntervalRow = row.map_err(wrong)?;
@@ -63,6 +69,20 @@ pub(crate) fn read(path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
         rows.push(row);
     }
     Ok(rows)
+}
+
+fn wrong(e: csv::Error, path: &Path) -> ResultsError {
+    match e.into_kind() {
+        csv::ErrorKind::Io(source) => ResultsError::io("read", path)(source),
+        kind => {
+            let (line, reason) = explain(&kind);
+            ResultsError::Intervals {
+                path: path.to_owned(),
+                line,
+                reason,
+            }
+        }
+    }
 }
 
 /// Line and reason of an error that is not the file system's.

@@ -9,8 +9,13 @@
 //! directory of a search holds `find.json` (a [`LoadSearch`]) and those of its runs in the same way.
 //! Repeated runs are a directory with `repeats.json` and the results directory of each run; a
 //! profile's runs are one with `profile.json`.
+//!
+//! [`Entry`] is what a list says of any of these, [`Annotations`] what a person said of it, and
+//! [`Removal`] takes it away. [`LiveDir`] is a run in progress, seen from another process.
 
+mod annotations;
 mod assemble;
+mod catalog;
 mod curve;
 mod dir;
 mod document;
@@ -20,14 +25,18 @@ mod find;
 mod hidden;
 mod histograms;
 mod intervals;
+mod live;
 mod mix;
 mod profile;
+mod removal;
 mod repeats;
 mod run;
 mod series;
 mod sparse;
 
+pub use annotations::{ANNOTATIONS_FILE, ANNOTATIONS_SCHEMA, Annotations, Tag};
 pub use assemble::{Measured, figures};
+pub use catalog::{Entry, Kind, Said, Status, directories};
 pub use curve::{
     CURVE_FILE, CURVE_SCHEMA, CriterionResult, CurveDir, CurvePoint, CurveState, CurveWriter,
     LoadCurve, StopRules, curve_schema,
@@ -41,11 +50,13 @@ pub use histograms::{
     Histograms, IntervalHistogram, SparseInterval, tag_of, tag_of_text, window_histograms,
 };
 pub use intervals::IntervalRow;
+pub use live::{Follower, LIVE_FILE, LIVE_SCHEMA, LiveDir, LiveRun, Whereabouts};
 pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
 pub use profile::{
     PROFILE_FILE, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileResults, ProfileWriter,
     profile_schema,
 };
+pub use removal::Removal;
 pub use repeats::{
     REPEATS_FILE, REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs, repeats_schema,
 };

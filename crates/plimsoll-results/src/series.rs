@@ -84,8 +84,10 @@ impl SeriesWriter {
 
     /// Appends an interval to both files.
     pub(crate) fn write(&mut self, interval: &Interval) -> Result<(), ResultsError> {
-        self.write_csv(interval)
-            .map_err(csv_error)
+        let written = self.write_csv(interval).map_err(csv_error);
+        // Whoever watches the run sees each interval when it is over.
+        written
+            .and_then(|()| self.csv.flush())
             .map_err(ResultsError::io("write", &self.csv_path))?;
         self.write_log(interval)
             .map_err(ResultsError::io("write", &self.log_path))

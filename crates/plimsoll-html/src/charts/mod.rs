@@ -5,9 +5,9 @@ mod curve;
 pub use curve::of_curve;
 
 use crate::chart::{Axis, Cell, Chart, Column, Extra, Ink, MOST_SERIES, Scale, Unit};
-use crate::loaded::Loaded;
+use crate::loaded::{Loaded, OpName};
 use crate::spread::{Heat, Spread};
-use crate::timeline::Series;
+use crate::timeline::{Series, Timeline};
 use plimsoll_plan::show_duration;
 use std::time::Duration;
 
@@ -23,17 +23,38 @@ const LEAST_DEPTH: f64 = 0.12;
 /// All charts of a run, in the order of the page.
 #[must_use]
 pub fn of_run(loaded: &Loaded) -> Vec<Chart> {
-    let mut charts = over_time(loaded);
+    let mut charts = over_time(OverTime::of(loaded));
     charts.extend(percentiles(loaded));
     charts.extend(heat_maps(loaded));
     charts
 }
 
+/// What charts over time are made of: of a run that is over, or of one that goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct OverTime<'a> {
+    /// Throughput and latency, point by point.
+    pub timeline: &'a Timeline,
+    /// The operations of the timeline, in its order.
+    pub operations: &'a [OpName],
+    /// Whether points are stages of a pattern.
+    pub staged: bool,
+}
+
+impl<'a> OverTime<'a> {
+    fn of(loaded: &'a Loaded) -> Self {
+        Self {
+            timeline: &loaded.timeline,
+            operations: &loaded.operations,
+            staged: !loaded.run.stages.is_empty(),
+        }
+    }
+}
+
 /// Throughput and latency over time; empty if nothing was measured.
 #[must_use]
-pub fn over_time(loaded: &Loaded) -> Vec<Chart> {
-    let line = &loaded.timeline;
-    if line.start_s.is_empty() || loaded.operations.is_empty() {
+pub fn over_time(seen: OverTime<'_>) -> Vec<Chart> {
+    let line = seen.timeline;
+    if line.start_s.is_empty() || seen.operations.is_empty() {
         return vec![];
     }
     let ops = |s: &Series| line.per_second(&s.ops);
@@ -43,7 +64,7 @@ pub fn over_time(loaded: &Loaded) -> Vec<Chart> {
     };
     let errors = |s: &Series| s.errors.iter().map(|n| *n as f64).collect();
     let mut charts = vec![sums(
-        loaded,
+        seen,
         "throughput",
         "Operations a second",
         "operations/s",
@@ -53,7 +74,7 @@ pub fn over_time(loaded: &Loaded) -> Vec<Chart> {
     let moved = |s: &Series| s.bytes.iter().any(|b| *b > 0);
     if line.operations.iter().any(moved) {
         charts.push(sums(
-            loaded,
+            seen,
             "bandwidth",
             "MiB a second",
             "MiB/s",
@@ -62,13 +83,13 @@ pub fn over_time(loaded: &Loaded) -> Vec<Chart> {
         ));
     }
     charts.push(latencies(
-        loaded,
+        seen,
         "latency",
         "Mean service time",
         Series::mean_ms,
     ));
     charts.push(latencies(
-        loaded,
+        seen,
         "latency-p99",
         "99th percentile of the service time",
         Series::p99_ms,
@@ -79,7 +100,7 @@ pub fn over_time(loaded: &Loaded) -> Vec<Chart> {
         .any(|s| s.errors.iter().any(|n| *n > 0))
     {
         charts.push(sums(
-            loaded,
+            seen,
             "errors",
             "Failed operations",
             "errors",
@@ -91,19 +112,19 @@ pub fn over_time(loaded: &Loaded) -> Vec<Chart> {
 }
 
 /// Where points are drawn: in the middle of the time they stand for.
-fn middles(loaded: &Loaded) -> Vec<f64> {
-    let line = &loaded.timeline;
+fn middles(seen: OverTime<'_>) -> Vec<f64> {
+    let line = seen.timeline;
     let points = line.start_s.iter().zip(&line.length_s);
     points.map(|(start, length)| start + length / 2.0).collect()
 }
 
 /// What a point of a series over time is.
-fn point(loaded: &Loaded) -> String {
-    if !loaded.run.stages.is_empty() && loaded.timeline.together == 1 {
+fn point(seen: OverTime<'_>) -> String {
+    if seen.staged && seen.timeline.together == 1 {
         return "A point is a stage, or an interval of a long one.".into();
     }
-    let interval = Duration::try_from_secs_f64(loaded.timeline.interval_s).unwrap_or_default();
-    match loaded.timeline.together {
+    let interval = Duration::try_from_secs_f64(seen.timeline.interval_s).unwrap_or_default();
+    match seen.timeline.together {
         0 | 1 => format!("A point is an interval of {}.", show_duration(interval)),
         n => format!("A point is {n} intervals of {}.", show_duration(interval)),
     }
@@ -115,17 +136,17 @@ fn time_axis() -> Axis {
 
 /// A chart of something that can be added up over operations.
 fn sums(
-    loaded: &Loaded,
+    seen: OverTime<'_>,
     id: &str,
     title: &str,
     label: &str,
     unit: Unit,
     values: impl Fn(&Series) -> Vec<f64>,
 ) -> Chart {
-    let each: Vec<Vec<f64>> = loaded.timeline.operations.iter().map(&values).collect();
+    let each: Vec<Vec<f64>> = seen.timeline.operations.iter().map(&values).collect();
     let add = |series: &[Vec<f64>]| -> Vec<Option<f64>> {
         let at = |i: usize| series.iter().map(|s| s[i]).sum();
-        (0..loaded.timeline.start_s.len())
+        (0..seen.timeline.start_s.len())
             .map(|i| Some(at(i)))
             .collect()
     };
@@ -142,7 +163,7 @@ fn sums(
         shown.len()
     };
     for (i, values) in &shown[..own] {
-        let label = &loaded.operations[*i].label;
+        let label = &seen.operations[*i].label;
         let ink = Ink::Series(if shown.len() > MOST_SERIES {
             columns.len() - 1
         } else {
@@ -168,10 +189,10 @@ fn sums(
     Chart {
         id: id.into(),
         title: title.into(),
-        about: point(loaded),
+        about: point(seen),
         x: time_axis(),
         y: Axis::linear(label, unit),
-        at: middles(loaded),
+        at: middles(seen),
         columns,
         extra: Extra::None,
     }
@@ -187,20 +208,20 @@ fn column(name: &str, unit: Unit, values: Vec<Option<f64>>, ink: Ink) -> Column 
 }
 
 /// What is left out of a chart that shows only the most frequent operations.
-fn left_out(loaded: &Loaded) -> String {
-    match loaded.operations.len() {
+fn left_out(seen: OverTime<'_>) -> String {
+    match seen.operations.len() {
         n if n > MOST_SERIES => format!(" The {MOST_SERIES} most frequent of {n} operations."),
         _ => String::new(),
     }
 }
 
 fn latencies(
-    loaded: &Loaded,
+    seen: OverTime<'_>,
     id: &str,
     title: &str,
     values: impl Fn(&Series) -> Vec<Option<f64>>,
 ) -> Chart {
-    let shown = loaded.timeline.operations.iter().zip(&loaded.operations);
+    let shown = seen.timeline.operations.iter().zip(seen.operations);
     let columns = shown
         .take(MOST_SERIES)
         .enumerate()
@@ -212,17 +233,17 @@ fn latencies(
                 Ink::Series(i),
             )
         });
-    let mut about = point(loaded);
-    if id == "latency-p99" && loaded.timeline.together > 1 {
+    let mut about = point(seen);
+    if id == "latency-p99" && seen.timeline.together > 1 {
         about.push_str(" It shows the greatest of its intervals.");
     }
     Chart {
         id: id.into(),
         title: title.into(),
-        about: about + &left_out(loaded),
+        about: about + &left_out(seen),
         x: time_axis(),
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
-        at: middles(loaded),
+        at: middles(seen),
         columns: columns.collect(),
         extra: Extra::None,
     }

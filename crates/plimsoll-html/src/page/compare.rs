@@ -8,7 +8,13 @@ use plimsoll_report::compare::{Block, Comparison, blocks};
 #[must_use]
 pub fn comparison(comparison: &Comparison) -> String {
     let title = format!("{} results side by side – Plimsoll", comparison.sets.len());
-    let body = html! {
+    document(&title, &comparison_body(comparison))
+}
+
+/// What that page holds, for a page that has more on it.
+#[must_use]
+pub fn comparison_body(comparison: &Comparison) -> Markup {
+    html! {
         h1 { (comparison.sets.len()) " results side by side" }
         div.scroll tabindex="0" role="region" aria-label="What is compared" {
             table {
@@ -29,8 +35,7 @@ pub fn comparison(comparison: &Comparison) -> String {
         }
         @for b in &blocks(comparison) { (block(b)) }
         @for r in comparison.remarks() { p.about { (r) } }
-    };
-    document(&title, &body)
+    }
 }
 
 fn block(block: &Block) -> Markup {

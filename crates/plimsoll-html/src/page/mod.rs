@@ -8,10 +8,10 @@ mod figure;
 mod run;
 mod tables;
 
-pub use compare::comparison;
+pub use compare::{comparison, comparison_body};
 
 use crate::Subject;
-use crate::chart::{Theme, style};
+use crate::chart::{Chart, Theme, style};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_disclosure::Disclosure;
 use plimsoll_results::LoadCurve;
@@ -29,8 +29,14 @@ pub fn report(subjects: &[Subject]) -> String {
         [one] => format!("{} – Plimsoll", one.name()),
         many => format!("{} results – Plimsoll", many.len()),
     };
+    document(&title, &body(subjects))
+}
+
+/// What a page on one or several results holds, for a page that has more on it.
+#[must_use]
+pub fn body(subjects: &[Subject]) -> Markup {
     let several = subjects.len() > 1;
-    let body = html! {
+    html! {
         @if several {
             h1 { (subjects.len()) " results" }
             nav aria-label="Results" {
@@ -49,8 +55,31 @@ pub fn report(subjects: &[Subject]) -> String {
                 Subject::Curve { name, curve } => { (curve::article(name, curve, &ids, several, None)) }
             }
         }
+    }
+}
+
+/// Charts, for a page of one's own.
+#[must_use]
+pub fn figures(charts: &[Chart]) -> Markup {
+    let ids = Ids {
+        prefix: String::new(),
     };
-    document(&title, &body)
+    html! { @for chart in charts { (figure::figure(chart, &ids)) } }
+}
+
+/// The style sheet of all pages, in both themes.
+#[must_use]
+pub fn stylesheet() -> String {
+    let (light, dark) = (style(Theme::Light), style(Theme::Dark));
+    format!(
+        ":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{STYLE}"
+    )
+}
+
+/// The script of all pages, which shows values under the pointer.
+#[must_use]
+pub fn script() -> &'static str {
+    SCRIPT
 }
 
 /// A page on one load curve with its full disclosure; `name` is that of the results directory.
@@ -105,10 +134,6 @@ impl Ids {
 
 /// A whole page around a body.
 pub(crate) fn document(title: &str, body: &Markup) -> String {
-    let (light, dark) = (style(Theme::Light), style(Theme::Dark));
-    let colors = format!(
-        ":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
-    );
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -120,7 +145,7 @@ pub(crate) fn document(title: &str, body: &Markup) -> String {
                 meta http-equiv="Content-Security-Policy"
                     content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
                 title { (title) }
-                style { (PreEscaped(colors)) (PreEscaped(STYLE)) }
+                style { (PreEscaped(stylesheet())) }
             }
             body {
                 main { (body) }

@@ -1,0 +1,241 @@
+//! What a person says of results: tags and a note, in a file of their own beside the figures.
+
+use crate::document;
+use crate::{Kind, ResultsError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+use std::str::FromStr;
+
+/// Version of `annotations.json`; raised when a field changes meaning or goes.
+pub const ANNOTATIONS_SCHEMA: u32 = 1;
+
+/// Name of the file that holds the [`Annotations`].
+pub const ANNOTATIONS_FILE: &str = "annotations.json";
+
+/// Most characters of a tag.
+const MOST_IN_A_TAG: usize = 64;
+
+/// Tags and a note on results. They are no part of what was measured: `run.json` and the other
+/// files stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Annotations {
+    /// Version of this form.
+    pub schema: u32,
+    /// Tags, in the order of their letters.
+    #[serde(default)]
+    pub tags: BTreeSet<Tag>,
+    /// A text for people; empty if there is none.
+    #[serde(default)]
+    pub note: String,
+}
+
+impl Default for Annotations {
+    fn default() -> Self {
+        Self {
+            schema: ANNOTATIONS_SCHEMA,
+            tags: BTreeSet::new(),
+            note: String::new(),
+        }
+    }
+}
+
+/// A word that results are found by.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
+pub struct Tag(String);
+
+impl Tag {
+    /// The word.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl From<Tag> for String {
+    fn from(tag: Tag) -> Self {
+        tag.0
+    }
+}
+
+impl TryFrom<String> for Tag {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for Tag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let may_begin = |c: char| c.is_alphanumeric();
+        let may_follow = |c: char| c.is_alphanumeric() || "._:/=+-".contains(c);
+        let plain = text.starts_with(may_begin) && text.chars().all(may_follow);
+        if !plain || text.chars().count() > MOST_IN_A_TAG {
+            return Err(format!(
+                "`{}` is no tag: expected at most {MOST_IN_A_TAG} letters, digits and . _ : / = + -, \
+                 of which the first is a letter or a digit",
+                text.escape_debug()
+            ));
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl Annotations {
+    /// Reads those of a results directory; without the file there are none.
+    ///
+    /// # Errors
+    /// [`ResultsError`] if the file is there and cannot be read, or holds something else.
+    pub fn read(dir: &Path) -> Result<Self, ResultsError> {
+        let path = dir.join(ANNOTATIONS_FILE);
+        match path.try_exists() {
+            Ok(false) => Ok(Self::default()),
+            _ => document::read(&path, ANNOTATIONS_SCHEMA, "`plimsoll tag`"),
+        }
+    }
+
+    /// Changes those of a results directory, and returns what they are now. The file goes when
+    /// nothing is left in it.
+    ///
+    /// # Errors
+    /// [`ResultsError::None`] if the directory holds no results; as [`Annotations::read`];
+    /// [`ResultsError::Io`] if the file system refuses: the file is then as it was.
+    pub fn change(dir: &Path, change: impl FnOnce(&mut Self)) -> Result<Self, ResultsError> {
+        let kind = Kind::of(dir)?;
+        // Two that change it at a time must not lose each other's tags. The file with the figures
+        // is locked for that, which nobody else locks. Where that cannot be, there is no lock.
+        let head = dir.join(kind.file());
+        let head = File::open(&head).map_err(ResultsError::io("open", &head))?;
+        let _ = head.lock();
+        let mut now = Self::read(dir)?;
+        let before = now.clone();
+        change(&mut now);
+        let path = dir.join(ANNOTATIONS_FILE);
+        if now == Self::default() && before != now {
+            std::fs::remove_file(&path).map_err(ResultsError::io("remove", &path))?;
+        } else if before != now {
+            // Every field has a JSON form; only a map with keys that are no text could fail.
+            let json = serde_json::to_string_pretty(&now).expect("annotations have a JSON form");
+            document::replace(&path, &(json + "\n"))?;
+        }
+        Ok(now)
+    }
+
+    /// Whether there is nothing to say.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tags.is_empty() && self.note.is_empty()
+    }
+
+    /// The tags with commas between them.
+    #[must_use]
+    pub fn tag_list(&self) -> String {
+        let tags: Vec<&str> = self.tags.iter().map(Tag::as_str).collect();
+        tags.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RUN_FILE;
+    use proptest::prelude::*;
+
+    fn results() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(RUN_FILE), "{}").unwrap();
+        dir
+    }
+
+    #[test]
+    fn tags_are_words() {
+        for good in ["baseline", "nvme/ext4", "k=v", "2026-03", "überlast", "a"] {
+            assert_eq!(good.parse::<Tag>().unwrap().as_str(), good);
+        }
+        let long = "x".repeat(65);
+        for bad in ["", "-x", "+x", "a b", "a,b", "a\nb", "<b>", &long] {
+            assert!(bad.parse::<Tag>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn annotations_lie_beside_the_figures_and_leave_nothing_behind() {
+        let dir = results();
+        let add = |tag: &str| {
+            let tag: Tag = tag.parse().unwrap();
+            Annotations::change(dir.path(), |a| _ = a.tags.insert(tag)).unwrap()
+        };
+        add("b");
+        assert_eq!(add("a").tag_list(), "a, b");
+        let now = Annotations::change(dir.path(), |a| a.note = "of the new disk".into()).unwrap();
+        assert_eq!(Annotations::read(dir.path()).unwrap(), now);
+        Annotations::change(dir.path(), |a| *a = Annotations::default()).unwrap();
+        let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert_eq!(
+            std::fs::read_to_string(dir.path().join(RUN_FILE)).unwrap(),
+            "{}"
+        );
+    }
+
+    #[test]
+    fn what_holds_no_results_cannot_be_annotated() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Annotations::change(dir.path(), |a| a.note = "x".into()).unwrap_err();
+        assert!(error.to_string().contains("holds no results"), "{error}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_damaged_file_is_not_replaced() {
+        let dir = results();
+        let path = dir.path().join(ANNOTATIONS_FILE);
+        for text in ["{", r#"{"schema":2}"#, r#"{"schema":1,"tags":["a b"]}"#] {
+            std::fs::write(&path, text).unwrap();
+            let error = Annotations::change(dir.path(), |a| a.note = "x".into()).unwrap_err();
+            assert!(error.to_string().contains(ANNOTATIONS_FILE), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn tags_set_at_the_same_time_are_all_kept() {
+        let dir = results();
+        std::thread::scope(|scope| {
+            for i in 0..8 {
+                let path = dir.path();
+                scope.spawn(move || {
+                    let tag: Tag = format!("t{i}").parse().unwrap();
+                    Annotations::change(path, |a| _ = a.tags.insert(tag)).unwrap();
+                });
+            }
+        });
+        assert_eq!(Annotations::read(dir.path()).unwrap().tags.len(), 8);
+    }
+
+    proptest! {
+        #[test]
+        fn a_tag_that_is_read_is_written_back(text in "\\PC{0,70}") {
+            if let Ok(tag) = text.parse::<Tag>() {
+                let json = serde_json::to_string(&tag).unwrap();
+                prop_assert_eq!(serde_json::from_str::<Tag>(&json).unwrap(), tag);
+                prop_assert!(!text.contains([',', ' ', '<', '\n']));
+            }
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! What there is below a results root, told from the first lines a person asks for: an [`Entry`] a
+//! results directory, of which kind it may be.
+
+use crate::document::read_part;
+use crate::{
+    Annotations, CURVE_FILE, CURVE_SCHEMA, CurveState, FIND_FILE, FIND_SCHEMA, REPEATS_FILE,
+    RUN_FILE, RepeatsDir, ResultsError, SCHEMA, Summary, Validity, Verdict,
+};
+use plimsoll_points::{Ended, LoadLine};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Kinds of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// One run.
+    Run,
+    /// A load curve.
+    Curve,
+    /// A search for a load line.
+    Search,
+    /// Repeated runs.
+    Repeats,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Curve, Self::Search, Self::Repeats, Self::Run];
+
+    /// Name of the file that makes a directory one of this kind.
+    #[must_use]
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::Run => RUN_FILE,
+            Self::Curve => CURVE_FILE,
+            Self::Search => FIND_FILE,
+            Self::Repeats => REPEATS_FILE,
+        }
+    }
+
+    /// The kind of the results in a directory.
+    ///
+    /// # Errors
+    /// [`ResultsError::None`] if it holds none.
+    pub fn of(dir: &Path) -> Result<Self, ResultsError> {
+        let there = |kind: &Self| dir.join(kind.file()).is_file();
+        let found = Self::ALL.into_iter().find(there);
+        found.ok_or_else(|| ResultsError::None {
+            path: dir.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Run => "run",
+            Self::Curve => "curve",
+            Self::Search => "search",
+            Self::Repeats => "repeats",
+        })
+    }
+}
+
+/// Whether the figures of results may be used, and whether there will be more of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// A run as its Plan says; repeated runs that all are; a curve with a valid point; a search
+    /// that found what it looked for.
+    Valid,
+    /// It ended, but not so.
+    Invalid,
+    /// An error ended it.
+    Failed,
+    /// Somebody ended it.
+    Interrupted,
+    /// Loads are missing: they are being measured, or the process was killed.
+    Unfinished,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Self; 5] = [
+        Self::Valid,
+        Self::Invalid,
+        Self::Failed,
+        Self::Interrupted,
+        Self::Unfinished,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Invalid => "invalid",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+impl FromStr for Status {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|s| s.word() == text);
+        found.ok_or_else(|| {
+            let all = Self::ALL.map(Self::word).join(", ");
+            format!("`{text}` is no status: expected one of {all}")
+        })
+    }
+}
+
+impl From<Verdict> for Status {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Valid => Self::Valid,
+            Verdict::Invalid => Self::Invalid,
+            Verdict::Failed => Self::Failed,
+            Verdict::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+/// What a list says of results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Name of the directory.
+    pub name: String,
+    /// Kind of the results.
+    pub kind: Kind,
+    /// Name of the workload.
+    pub workload: String,
+    /// What the load was put on, as given on the command line; empty if no run says it.
+    pub target: String,
+    /// When it was begun: RFC 3339, in UTC; empty if no run says it.
+    pub started: String,
+    /// Whether the figures may be used.
+    pub status: Status,
+    /// Runs: one, those that were repeated, or those at the loads of a curve or a search.
+    pub runs: u64,
+    /// Operations a second: of a run, or the mean over repeated runs.
+    pub ops_per_s: Option<f64>,
+    /// Bytes a second, likewise.
+    pub bytes_per_s: Option<f64>,
+    /// Mean service time in milliseconds, likewise.
+    pub mean_ms: Option<f64>,
+    /// 99th percentile of the service time in milliseconds, likewise.
+    pub p99_ms: Option<f64>,
+    /// The load line of a curve or a search.
+    pub load_line: Option<u64>,
+    /// What loads are numbers of, such as `streams`.
+    pub metric: Option<String>,
+    /// Overall response time of a curve in milliseconds.
+    pub ort_ms: Option<f64>,
+    /// Tags and note.
+    #[serde(flatten)]
+    pub said: Said,
+}
+
+/// Tags and note of an entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// Tags, in the order of their letters.
+    pub tags: Vec<String>,
+    /// A text for people; empty if there is none.
+    pub note: String,
+}
+
+/// What is read of `run.json`; the rest is passed over, which is much quicker.
+#[derive(Deserialize)]
+struct RunPart {
+    workload: String,
+    started: String,
+    validity: Validity,
+    summary: Summary,
+    target: TargetPart,
+    window_number: u32,
+}
+
+#[derive(Deserialize)]
+struct TargetPart {
+    url: String,
+}
+
+#[derive(Deserialize)]
+struct CurvePart {
+    workload: String,
+    started: String,
+    metric: String,
+    state: CurveState,
+    points: Vec<PointPart>,
+    load_line: Option<u64>,
+    ort_ms: Option<f64>,
+    target: TargetPart,
+}
+
+#[derive(Deserialize)]
+struct PointPart {
+    verdict: Verdict,
+}
+
+#[derive(Deserialize)]
+struct SearchPart {
+    workload: String,
+    started: String,
+    metric: String,
+    line: LoadLine,
+    failure: Option<serde::de::IgnoredAny>,
+    runs: Vec<serde::de::IgnoredAny>,
+    target: TargetPart,
+}
+
+impl Entry {
+    /// Reads what a list says of the results in a directory.
+    ///
+    /// # Errors
+    /// [`ResultsError`] if it holds none, or damaged ones, or those of another version.
+    pub fn read(dir: &Path) -> Result<Self, ResultsError> {
+        let mut entry = match Kind::of(dir)? {
+            Kind::Run => of_run(dir)?,
+            Kind::Curve => of_curve(dir)?,
+            Kind::Search => of_search(dir)?,
+            Kind::Repeats => of_repeats(dir)?,
+        };
+        entry.name = dir
+            .file_name()
+            .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let annotations = Annotations::read(dir)?;
+        entry.said = Said {
+            tags: annotations.tags.into_iter().map(String::from).collect(),
+            note: annotations.note,
+        };
+        Ok(entry)
+    }
+
+    fn new(kind: Kind, workload: String, status: Status) -> Self {
+        Self {
+            name: String::new(),
+            kind,
+            workload,
+            target: String::new(),
+            started: String::new(),
+            status,
+            runs: 1,
+            ops_per_s: None,
+            bytes_per_s: None,
+            mean_ms: None,
+            p99_ms: None,
+            load_line: None,
+            metric: None,
+            ort_ms: None,
+            said: Said::default(),
+        }
+    }
+}
+
+fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
+    let run: RunPart = read_part(&dir.join(RUN_FILE), SCHEMA, "run")?;
+    let measured = run.window_number > 0;
+    let figure = |f: f64| measured.then_some(f);
+    let moved = |f: f64| (measured && run.summary.ops > 0).then_some(f);
+    Ok(Entry {
+        target: run.target.url,
+        started: run.started,
+        ops_per_s: figure(run.summary.ops_per_s),
+        bytes_per_s: figure(run.summary.bytes_per_s),
+        mean_ms: moved(run.summary.mean_ms),
+        p99_ms: moved(run.summary.p99_ms),
+        ..Entry::new(Kind::Run, run.workload, run.validity.verdict.into())
+    })
+}
+
+fn of_curve(dir: &Path) -> Result<Entry, ResultsError> {
+    let curve: CurvePart = read_part(&dir.join(CURVE_FILE), CURVE_SCHEMA, "curve")?;
+    let any_valid = curve.points.iter().any(|p| p.verdict == Verdict::Valid);
+    let status = match curve.state {
+        CurveState::Complete | CurveState::Stopped if any_valid => Status::Valid,
+        CurveState::Complete | CurveState::Stopped => Status::Invalid,
+        CurveState::Unfinished => Status::Unfinished,
+        CurveState::Interrupted => Status::Interrupted,
+        CurveState::Failed => Status::Failed,
+    };
+    Ok(Entry {
+        target: curve.target.url,
+        started: curve.started,
+        runs: curve.points.len() as u64,
+        load_line: curve.load_line,
+        metric: Some(curve.metric),
+        ort_ms: curve.ort_ms,
+        ..Entry::new(Kind::Curve, curve.workload, status)
+    })
+}
+
+fn of_search(dir: &Path) -> Result<Entry, ResultsError> {
+    let search: SearchPart = read_part(&dir.join(FIND_FILE), FIND_SCHEMA, "search")?;
+    let status = match search.line.ended {
+        _ if search.failure.is_some() => Status::Failed,
+        Ended::Found | Ended::LimitNotReached => Status::Valid,
+        Ended::NothingCarried | Ended::OutOfRuns => Status::Invalid,
+        // What a search that goes on says too.
+        Ended::Interrupted => Status::Unfinished,
+    };
+    Ok(Entry {
+        target: search.target.url,
+        started: search.started,
+        runs: search.runs.len() as u64,
+        load_line: search.line.carried.map(|c| c.load),
+        metric: Some(search.metric),
+        ..Entry::new(Kind::Search, search.workload, status)
+    })
+}
+
+fn of_repeats(dir: &Path) -> Result<Entry, ResultsError> {
+    let repeats = RepeatsDir::at(dir);
+    let head = repeats.read()?;
+    let runs: Vec<Entry> = repeats
+        .runs()?
+        .iter()
+        .map(|r| of_run(r.path()))
+        .collect::<Result<_, _>>()?;
+    let mean = |pick: fn(&Entry) -> Option<f64>| {
+        let values: Vec<f64> = runs.iter().filter_map(pick).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    // The first that is not valid stands for all.
+    let doubtful = runs.iter().map(|r| r.status).find(|s| *s != Status::Valid);
+    let status = match doubtful {
+        Some(status) => status,
+        None if (runs.len() as u64) < u64::from(head.asked) => Status::Unfinished,
+        None => Status::Valid,
+    };
+    let first = runs.first();
+    Ok(Entry {
+        target: first.map_or_else(String::new, |r| r.target.clone()),
+        started: first.map_or_else(String::new, |r| r.started.clone()),
+        runs: runs.len() as u64,
+        ops_per_s: mean(|r| r.ops_per_s),
+        bytes_per_s: mean(|r| r.bytes_per_s),
+        mean_ms: mean(|r| r.mean_ms),
+        p99_ms: mean(|r| r.p99_ms),
+        ..Entry::new(Kind::Repeats, head.workload, status)
+    })
+}
+
+/// Directories below a results root, in the order of their names. Links are not followed, and
+/// hidden names are passed over: they are runs in progress.
+///
+/// # Errors
+/// [`ResultsError::Io`] if the root cannot be listed.
+pub fn directories(root: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    let failed = || ResultsError::io("list", root);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root).map_err(failed())? {
+        let entry = entry.map_err(failed())?;
+        let visible = !entry.file_name().as_encoded_bytes().starts_with(b".");
+        if visible && entry.file_type().is_ok_and(|t| t.is_dir()) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}

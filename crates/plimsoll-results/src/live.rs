@@ -1,0 +1,190 @@
+//! Runs in progress, seen from another process: what they are, and the intervals they have written.
+//!
+//! A run pays for being watched with one `write` an interval, by the thread that writes the series
+//! anyway. Whoever watches reads files; the run knows nothing of it.
+
+use crate::document;
+use crate::hidden;
+use crate::{ClockKind, INTERVALS_FILE, IntervalRow, ResultsError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// Version of `live.json`; raised when a field changes meaning or goes.
+pub const LIVE_SCHEMA: u32 = 1;
+
+/// Name of the file that says which run is in progress. Finished results do not have it.
+pub const LIVE_FILE: &str = "live.json";
+
+/// Most bytes that are read at a time.
+const MOST_AT_A_TIME: u64 = 1 << 22;
+
+/// What is known of a run in progress.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveRun {
+    /// Version of this form.
+    pub schema: u32,
+    /// Name of the workload.
+    pub workload: String,
+    /// Name that the results will have, but for what may follow it.
+    pub name: String,
+    /// When the run began: RFC 3339, in UTC.
+    pub started: String,
+    /// Clock of the run.
+    pub clock: ClockKind,
+    /// Root of all random choices of the run.
+    pub seed: u64,
+    /// Workers of the Plan.
+    pub workers: u64,
+    /// Process that writes the results.
+    pub process: u32,
+}
+
+impl LiveRun {
+    /// The text of `live.json`: pretty-printed, with a newline at the end.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Every field has a JSON form; only a map with keys that are no text could fail.
+        serde_json::to_string_pretty(self).expect("a run always has a JSON form") + "\n"
+    }
+}
+
+/// The hidden directory of a run in progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveDir {
+    path: PathBuf,
+    id: String,
+}
+
+/// What became of a run that is followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// It goes on.
+    InProgress,
+    /// Its results have this place.
+    Finished(PathBuf),
+    /// It left no results: it was refused, or its process was killed.
+    Gone,
+}
+
+impl LiveDir {
+    /// Runs in progress in some directories, in the order of their places. These are a results
+    /// root, and below it the directories of curves, searches and repeated runs.
+    #[must_use]
+    pub fn find(dirs: &[PathBuf]) -> Vec<Self> {
+        let mut found = Vec::new();
+        for dir in dirs {
+            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+            for entry in entries {
+                let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
+                let name = entry.file_name();
+                let id = name.to_str().and_then(hidden::id_of).filter(|_| is_dir);
+                let path = entry.path();
+                if let Some(id) = id
+                    && path.join(LIVE_FILE).is_file()
+                    && !hidden::is_abandoned(&path)
+                {
+                    let id = id.to_owned();
+                    found.push(Self { path, id });
+                }
+            }
+        }
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        found
+    }
+
+    /// Six letters and digits that no other run in progress has.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is known of the run.
+    ///
+    /// # Errors
+    /// [`ResultsError`] if it has just ended, or was written by a program of another version.
+    pub fn read(&self) -> Result<LiveRun, ResultsError> {
+        document::read(&self.path.join(LIVE_FILE), LIVE_SCHEMA, "run in progress")
+    }
+
+    /// Follows the run from its first interval.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if it has just ended.
+    pub fn follow(&self) -> Result<Follower, ResultsError> {
+        let dir = File::open(&self.path).map_err(ResultsError::io("open", &self.path))?;
+        let path = self.path.join(INTERVALS_FILE);
+        let series = File::open(&path).map_err(ResultsError::io("open", &path))?;
+        Ok(Follower {
+            dir,
+            series,
+            at: 0,
+            headed: false,
+        })
+    }
+}
+
+/// Reads the intervals of a run in progress as they are written. It goes on to the end, also
+/// when the directory has got its name meanwhile.
+#[derive(Debug)]
+pub struct Follower {
+    dir: File,
+    series: File,
+    at: u64,
+    headed: bool,
+}
+
+impl Follower {
+    /// The rows that were written since the last call: whole lines alone.
+    ///
+    /// # Errors
+    /// [`ResultsError`] if the file cannot be read or holds something else.
+    pub fn rows(&mut self) -> Result<Vec<IntervalRow>, ResultsError> {
+        let path = Path::new(INTERVALS_FILE);
+        let failed = || ResultsError::io("read", path);
+        self.series
+            .seek(SeekFrom::Start(self.at))
+            .map_err(failed())?;
+        let mut bytes = Vec::new();
+        (&self.series)
+            .take(MOST_AT_A_TIME)
+            .read_to_end(&mut bytes)
+            .map_err(failed())?;
+        let Some(end) = bytes.iter().rposition(|b| *b == b'\n') else {
+            return Ok(vec![]);
+        };
+        let mut lines = &bytes[..=end];
+        self.at += lines.len() as u64;
+        if !self.headed {
+            let head = lines.iter().position(|b| *b == b'\n').unwrap_or(end);
+            lines = &lines[head + 1..];
+            self.headed = true;
+        }
+        crate::intervals::parse(lines, path)
+    }
+
+    /// Whether the run goes on.
+    #[must_use]
+    pub fn whereabouts(&self) -> Whereabouts {
+        // The system says under which name a directory that is held open is found now.
+        let place = format!("/proc/self/fd/{}", self.dir.as_raw_fd());
+        let Ok(path) = std::fs::read_link(place) else {
+            return Whereabouts::Gone;
+        };
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
+        match hidden::id_of(name) {
+            Some(_) if path.is_dir() && !hidden::is_abandoned(&path) => Whereabouts::InProgress,
+            None if path.is_dir() => Whereabouts::Finished(path),
+            _ => Whereabouts::Gone,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Taking results away: only what Plimsoll wrote, and only when nobody writes to it.
+
+use crate::hidden::{self, lock};
+use crate::{
+    ANNOTATIONS_FILE, CurveDir, Entry, FindDir, HISTOGRAMS_FILE, INTERVALS_FILE, Kind, RUN_FILE,
+    RepeatsDir, ResultsError,
+};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Directory of a run that holds what each rank measured.
+const RANKS_DIR: &str = "ranks";
+
+/// What is to be taken away, looked at and not yet touched. While it lives nobody else begins to
+/// write to the results.
+///
+/// Directories within go before those around them, and of each the file that makes it results goes
+/// last: what is left of a removal that was interrupted can be removed.
+#[derive(Debug)]
+pub struct Removal {
+    dir: PathBuf,
+    parts: Vec<Part>,
+    bytes: u64,
+    _lock: File,
+}
+
+/// A directory and its files, in the order in which they go.
+#[derive(Debug)]
+struct Part {
+    dir: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Removal {
+    /// Looks at a results directory and everything in it.
+    ///
+    /// # Errors
+    /// [`ResultsError::None`] if it holds no results, [`ResultsError::InUse`] if a run in it is in
+    /// progress, [`ResultsError::Foreign`] if anything in it was not written by Plimsoll;
+    /// [`ResultsError`] if it cannot be read or is damaged.
+    pub fn of(dir: &Path) -> Result<Self, ResultsError> {
+        let is_link = std::fs::symlink_metadata(dir).is_ok_and(|m| m.is_symlink());
+        if is_link {
+            return Err(ResultsError::Foreign {
+                path: dir.to_owned(),
+            });
+        }
+        let kind = Kind::of(dir)?;
+        let mut removal = Self {
+            _lock: lock(dir)?,
+            dir: dir.to_owned(),
+            parts: vec![],
+            bytes: 0,
+        };
+        // What is damaged may be anything: it is not taken for Plimsoll's.
+        match kind {
+            Kind::Run => _ = Entry::read(dir)?,
+            Kind::Curve => _ = CurveDir::at(dir).read()?,
+            Kind::Search => _ = FindDir::at(dir).read()?,
+            Kind::Repeats => _ = RepeatsDir::at(dir).read()?,
+        }
+        removal.collect(dir, kind)?;
+        Ok(removal)
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Number of files that go.
+    #[must_use]
+    pub fn files(&self) -> usize {
+        self.parts.iter().map(|p| p.files.len()).sum()
+    }
+
+    /// Bytes in them.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes everything away.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; what is left is still results.
+    pub fn carry_out(self) -> Result<(), ResultsError> {
+        for Part { dir, files } in &self.parts {
+            for file in files {
+                std::fs::remove_file(file).map_err(ResultsError::io("remove", file))?;
+            }
+            std::fs::remove_dir(dir).map_err(ResultsError::io("remove", dir))?;
+        }
+        Ok(())
+    }
+
+    /// Takes note of a directory of this kind.
+    fn collect(&mut self, dir: &Path, kind: Kind) -> Result<(), ResultsError> {
+        let head = dir.join(kind.file());
+        let mut files = Vec::new();
+        for (path, is_dir) in entries(dir)? {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
+            match (kind, name, is_dir) {
+                _ if path == head && !is_dir => {}
+                (_, ANNOTATIONS_FILE, false)
+                | (Kind::Run, HISTOGRAMS_FILE | INTERVALS_FILE, false) => files.push(path),
+                (Kind::Run, RANKS_DIR, true) => self.ranks(&path)?,
+                (Kind::Curve | Kind::Search | Kind::Repeats, _, true)
+                    if path.join(RUN_FILE).is_file() =>
+                {
+                    self.collect(&path, Kind::Run)?;
+                }
+                (Kind::Curve | Kind::Search | Kind::Repeats, _, true) => self.unfinished(&path)?,
+                _ => return Err(ResultsError::Foreign { path }),
+            }
+        }
+        files.push(head);
+        self.add(dir, files)
+    }
+
+    /// Takes note of what a killed run left.
+    fn unfinished(&mut self, dir: &Path) -> Result<(), ResultsError> {
+        let path = dir.to_owned();
+        if !hidden::is_hidden(dir) {
+            return Err(ResultsError::Foreign { path });
+        }
+        if !hidden::is_abandoned(dir) {
+            return Err(ResultsError::InUse { path });
+        }
+        let (mut files, mut owner) = (vec![], vec![]);
+        for (path, is_dir) in entries(dir)? {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
+            match name {
+                hidden::OWNER_FILE => owner.push(path),
+                _ if hidden::FILES.contains(&name) && !is_dir => files.push(path),
+                _ => return Err(ResultsError::Foreign { path }),
+            }
+        }
+        files.extend(owner);
+        self.add(dir, files)
+    }
+
+    /// Takes note of the results of each rank.
+    fn ranks(&mut self, dir: &Path) -> Result<(), ResultsError> {
+        let mut files = Vec::new();
+        for (path, is_dir) in entries(dir)? {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
+            let number = name
+                .strip_prefix("rank-")
+                .and_then(|n| n.strip_suffix(".json"));
+            let is_number = number.is_some_and(|n| n.parse::<u32>().is_ok());
+            if is_dir || !is_number {
+                return Err(ResultsError::Foreign { path });
+            }
+            files.push(path);
+        }
+        self.add(dir, files)
+    }
+
+    fn add(&mut self, dir: &Path, files: Vec<PathBuf>) -> Result<(), ResultsError> {
+        for path in &files {
+            let meta = std::fs::symlink_metadata(path).map_err(ResultsError::io("read", path))?;
+            self.bytes += meta.len();
+        }
+        let dir = dir.to_owned();
+        self.parts.push(Part { dir, files });
+        Ok(())
+    }
+}
+
+/// Regular files and directories of a directory, and which they are.
+///
+/// # Errors
+/// [`ResultsError::Foreign`] if there is anything else.
+fn entries(dir: &Path) -> Result<Vec<(PathBuf, bool)>, ResultsError> {
+    let failed = || ResultsError::io("list", dir);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(failed())? {
+        let entry = entry.map_err(failed())?;
+        let kind = entry.file_type().map_err(failed())?;
+        if !kind.is_dir() && !kind.is_file() {
+            return Err(ResultsError::Foreign { path: entry.path() });
+        }
+        found.push((entry.path(), kind.is_dir()));
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,211 @@
+//! Which results a list shows, as an address says it.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use plimsoll_results::Status;
+
+/// Results on a page, unless a request says otherwise.
+pub const PER_PAGE: u64 = 50;
+
+/// Most results that a request may ask for at a time.
+pub const MOST_PER_PAGE: u64 = 1000;
+
+/// What a result must be to be listed. An empty filter lists all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    /// Name of the workload.
+    pub workload: Option<String>,
+    /// What the load was put on.
+    pub target: Option<String>,
+    /// First day, by the clock of this machine.
+    pub from: Option<Date>,
+    /// Last day.
+    pub to: Option<Date>,
+    /// Whether the figures may be used.
+    pub status: Option<Status>,
+    /// Tags, all of which a result must have.
+    pub tags: Vec<String>,
+}
+
+/// A filter and a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// Which results.
+    pub filter: Filter,
+    /// Which page of them, from 1.
+    pub page: u64,
+    /// Results on a page.
+    pub per_page: u64,
+}
+
+impl Default for Listing {
+    fn default() -> Self {
+        Self {
+            filter: Filter::default(),
+            page: 1,
+            per_page: PER_PAGE,
+        }
+    }
+}
+
+impl Listing {
+    /// Reads the part of an address behind `?`. A parameter without a value is as good as none.
+    ///
+    /// # Errors
+    /// A sentence on the first parameter that is unknown or has no such value.
+    pub fn parse(query: &str) -> Result<Self, String> {
+        let mut listing = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let value = value.trim();
+            if value.is_empty() {
+                continue;
+            }
+            let filter = &mut listing.filter;
+            let text = || Some(value.to_owned());
+            match &*name {
+                "workload" => filter.workload = text(),
+                "target" => filter.target = text(),
+                "from" => filter.from = Some(date("from", value)?),
+                "to" => filter.to = Some(date("to", value)?),
+                "status" => filter.status = Some(value.parse()?),
+                "tag" => filter.tags.push(value.to_owned()),
+                "page" => listing.page = number("page", value, u64::MAX / MOST_PER_PAGE)?,
+                "per_page" => listing.per_page = number("per_page", value, MOST_PER_PAGE)?,
+                other => {
+                    return Err(format!(
+                        "`{}` is no parameter of a list: expected workload, target, from, to, \
+                         status, tag, page or per_page",
+                        other.escape_debug()
+                    ));
+                }
+            }
+        }
+        Ok(listing)
+    }
+
+    /// The part of an address behind `?` for another page of the same list.
+    #[must_use]
+    pub fn query(&self, page: u64) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let f = &self.filter;
+        let date = |d: &Option<Date>| d.map(|d| d.to_string());
+        let parts = [
+            ("workload", f.workload.clone()),
+            ("target", f.target.clone()),
+            ("from", date(&f.from)),
+            ("to", date(&f.to)),
+            ("status", f.status.map(|s| s.to_string())),
+        ];
+        for (name, value) in parts {
+            if let Some(value) = value {
+                query.append_pair(name, &value);
+            }
+        }
+        for tag in &f.tags {
+            query.append_pair("tag", tag);
+        }
+        if self.per_page != PER_PAGE {
+            query.append_pair("per_page", &self.per_page.to_string());
+        }
+        if page != 1 {
+            query.append_pair("page", &page.to_string());
+        }
+        query.finish()
+    }
+}
+
+impl Filter {
+    /// Seconds since 1970 that begin the first day, and those at which the last day is over.
+    #[must_use]
+    pub fn seconds(&self) -> (Option<i64>, Option<i64>) {
+        let begin = |day: Date| {
+            let zoned = day.to_zoned(TimeZone::system());
+            zoned.ok().map(|z| z.timestamp().as_second())
+        };
+        let end = |day: Date| day.tomorrow().ok().and_then(begin);
+        (self.from.and_then(begin), self.to.and_then(end))
+    }
+}
+
+fn date(name: &str, value: &str) -> Result<Date, String> {
+    value.parse().map_err(|_| {
+        format!(
+            "{name}: `{}` is no day: expected one such as 2026-03-01",
+            value.escape_debug()
+        )
+    })
+}
+
+fn number(name: &str, value: &str, most: u64) -> Result<u64, String> {
+    let number = value.parse().ok().filter(|n| (1..=most).contains(n));
+    number.ok_or_else(|| {
+        format!(
+            "{name}: `{}` is no number from 1 to {most}",
+            value.escape_debug()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_filter_is_read_from_an_address() {
+        let listing = Listing::parse(
+            "workload=vda&target=null%3A%3Flatency%3D1ms&from=2026-03-01&to=&status=valid\
+             &tag=a&tag=b%2Fc&page=3&per_page=10",
+        )
+        .unwrap();
+        let f = &listing.filter;
+        assert_eq!(f.target.as_deref(), Some("null:?latency=1ms"));
+        assert_eq!((f.status, f.to), (Some(Status::Valid), None));
+        assert_eq!(f.tags, ["a", "b/c"]);
+        assert_eq!((listing.page, listing.per_page), (3, 10));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (query, part) in [
+            ("x=1", "`x` is no parameter of a list"),
+            ("from=yesterday", "`yesterday` is no day"),
+            ("from=2026-02-30", "`2026-02-30` is no day"),
+            ("status=good", "`good` is no status: expected one of valid,"),
+            ("page=0", "page: `0` is no number from 1 to"),
+            ("per_page=1001", "per_page: `1001` is no number from 1 to 1000"),
+        ] {
+            let error = Listing::parse(query).unwrap_err();
+            assert!(error.contains(part), "{query}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_day_lasts_until_the_next() {
+        let filter = Listing::parse("from=2026-07-01&to=2026-07-01").unwrap().filter;
+        let (from, to) = filter.seconds();
+        assert_eq!(to.unwrap() - from.unwrap(), 24 * 3600);
+    }
+
+    proptest! {
+        #[test]
+        fn no_query_is_too_strange(query in "\\PC{0,60}") {
+            let _ = Listing::parse(&query);
+        }
+
+        #[test]
+        fn the_address_of_a_page_says_the_same_filter(
+            workload in "\\PC{1,20}", tags in prop::collection::vec("[a-z/&=]{1,9}", 0..3),
+            page in 1u64..99, status in 0usize..5,
+        ) {
+            let filter = Filter {
+                workload: Some(workload.trim().to_owned()).filter(|w| !w.is_empty()),
+                tags,
+                status: Some(Status::ALL[status]),
+                ..Filter::default()
+            };
+            let listing = Listing { filter, page, per_page: 7 };
+            prop_assert_eq!(Listing::parse(&listing.query(page)).unwrap(), listing);
+        }
+    }
+}

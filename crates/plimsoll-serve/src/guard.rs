@@ -1,0 +1,320 @@
+//! Who is let in.
+
+use crate::app::Shared;
+use crate::problem::Problem;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use constant_time_eq::constant_time_eq;
+use std::net::IpAddr;
+
+/// What pages may load and do: our own style, script and data. Charts set colours in attributes,
+/// which can neither load nor run anything.
+const POLICY: &str = "default-src 'none'; style-src 'self'; style-src-attr 'unsafe-inline'; \
+     script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
+     base-uri 'none'; frame-ancestors 'none'";
+
+/// What is sent with every answer. The policy on referrers lets forms say where they come from.
+const HEADERS: [(&str, &str); 6] = [
+    ("content-security-policy", POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),
+];
+
+/// Name of the cookie that stands for the token.
+const COOKIE: &str = "plimsoll-session";
+
+/// Where somebody without a cookie is sent.
+pub const LOGIN: &str = "/login";
+
+/// What decides on requests. It holds secrets, and so it cannot be printed.
+pub struct Guard {
+    token: Option<String>,
+    hosts: Vec<String>,
+    /// Value of the cookie of those who knew the token; another one in each process.
+    session: String,
+    /// What our own forms carry.
+    form: String,
+}
+
+impl Guard {
+    /// A guard that asks for a token if there is one, and takes these names for ours.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn new(token: Option<String>, hosts: Vec<String>) -> Result<Self, getrandom::Error> {
+        Ok(Self {
+            token,
+            hosts,
+            session: secret()?,
+            form: secret()?,
+        })
+    }
+
+    /// What a form has to carry in the field `form`.
+    #[must_use]
+    pub fn form(&self) -> &str {
+        &self.form
+    }
+
+    /// Whether a form is one of ours.
+    #[must_use]
+    pub fn is_our_form(&self, sent: &str) -> bool {
+        same(sent, &self.form)
+    }
+
+    /// Whether this is the token.
+    #[must_use]
+    pub fn is_token(&self, sent: &str) -> bool {
+        self.token.as_deref().is_some_and(|t| same(sent, t))
+    }
+
+    /// The cookie for somebody who knew the token.
+    #[must_use]
+    pub fn cookie(&self) -> String {
+        format!(
+            "{COOKIE}={}; Path=/; HttpOnly; SameSite=Strict",
+            self.session
+        )
+    }
+
+    /// Whether a request may name this host: an address, which no name can be made to stand for,
+    /// or one of our names. A port says nothing, for it may be forwarded.
+    #[must_use]
+    pub fn is_our_host(&self, host: &str) -> bool {
+        let name = match host.strip_prefix('[') {
+            Some(rest) => match rest.split_once(']') {
+                Some((name, "")) => name,
+                Some((name, port)) if is_port(port) => name,
+                _ => return false,
+            },
+            None => match host.split_once(':') {
+                Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+                Some(_) => return false,
+                None => host,
+            },
+        };
+        name.parse::<IpAddr>().is_ok()
+            || name.eq_ignore_ascii_case("localhost")
+            || self.hosts.iter().any(|h| h.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether a request knows the token, if there is one.
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        if self.token.is_none() {
+            return true;
+        }
+        let bearer = text(headers, header::AUTHORIZATION);
+        let bearer = bearer.and_then(|b| b.strip_prefix("Bearer "));
+        if let Some(sent) = bearer {
+            return self.is_token(sent.trim());
+        }
+        let cookies = headers.get_all(header::COOKIE).iter();
+        let mut pairs = cookies
+            .filter_map(|c| c.to_str().ok())
+            .flat_map(|c| c.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='));
+        pairs.any(|(name, value)| name == COOKIE && same(value, &self.session))
+    }
+}
+
+fn is_port(text: &str) -> bool {
+    let digits = text.strip_prefix(':');
+    digits.is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Compares without telling by its time how much was right.
+fn same(sent: &str, secret: &str) -> bool {
+    constant_time_eq(sent.as_bytes(), secret.as_bytes())
+}
+
+/// A hundred and twenty-eight random bits.
+fn secret() -> Result<String, getrandom::Error> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|v| v.to_str().ok())
+}
+
+/// Whether a request that changes something comes from a page of another site.
+fn is_cross_site(headers: &HeaderMap, host: &str) -> bool {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    if site.is_some_and(|s| s != b"same-origin" && s != b"none") {
+        return true;
+    }
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        return false;
+    };
+    let origin = origin.to_str().unwrap_or("");
+    let theirs = origin.split_once("://").map(|(_, host)| host);
+    theirs.is_none_or(|theirs| !theirs.eq_ignore_ascii_case(host))
+}
+
+/// Decides on a request before anything else looks at it, and sets the headers of every answer.
+pub(crate) async fn check(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let for_programs = ["/api/", "/metrics"]
+        .iter()
+        .any(|p| request.uri().path().starts_with(p));
+    let mut response = match refusal(&app.guard, &request) {
+        None => next.run(request).await,
+        Some(Refusal::Unknown) if !for_programs && request.method() == Method::GET => {
+            let path = request.uri().path_and_query().map_or("/", |p| p.as_str());
+            let query = form_urlencoded::Serializer::new(String::new())
+                .append_pair("to", path)
+                .finish();
+            Redirect::to(&format!("{LOGIN}?{query}")).into_response()
+        }
+        Some(refusal) => {
+            let problem = refusal.problem();
+            let mut answer = match for_programs {
+                true => problem.json(),
+                false => problem.into_response(),
+            };
+            if answer.status() == StatusCode::UNAUTHORIZED {
+                let bearer = HeaderValue::from_static("Bearer");
+                answer.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
+            }
+            answer
+        }
+    };
+    for (name, value) in HEADERS {
+        let headers = response.headers_mut();
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Why a request is not let in.
+enum Refusal {
+    Host,
+    CrossSite,
+    Unknown,
+}
+
+impl Refusal {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Host => Problem::new(
+                StatusCode::MISDIRECTED_REQUEST,
+                "This is no server of that name. It is reached by its address or as localhost; \
+                 `plimsoll serve --host NAME` gives it another name.",
+            ),
+            Self::CrossSite => Problem::new(
+                StatusCode::FORBIDDEN,
+                "Only pages of this server may change anything here.",
+            ),
+            Self::Unknown => Problem::new(
+                StatusCode::UNAUTHORIZED,
+                "This server wants its token: send it as `Authorization: Bearer TOKEN`.",
+            ),
+        }
+    }
+}
+
+fn refusal(guard: &Guard, request: &Request) -> Option<Refusal> {
+    let headers = request.headers();
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|h| h.to_str().ok()).unwrap_or("");
+    if hosts.next().is_some() || !guard.is_our_host(host) {
+        return Some(Refusal::Host);
+    }
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !reads && is_cross_site(headers, host) {
+        return Some(Refusal::CrossSite);
+    }
+    let path = request.uri().path();
+    // The page that asks for the token, and what it looks like.
+    let open = path == LOGIN || path == crate::assets::STYLE_PATH;
+    (!open && !guard.knows(headers)).then_some(Refusal::Unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(token: Option<&str>) -> Guard {
+        Guard::new(token.map(String::from), vec!["bench.example".into()]).unwrap()
+    }
+
+    #[test]
+    fn only_our_own_names_are_ours() {
+        let guard = guard(None);
+        for ours in [
+            "localhost",
+            "LOCALHOST:9000",
+            "127.0.0.1:8080",
+            "10.1.2.3",
+            "[::1]",
+            "[::1]:8080",
+            "bench.example:80",
+        ] {
+            assert!(guard.is_our_host(ours), "{ours}");
+        }
+        for other in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost:80@evil.example",
+            "[::1]evil.example",
+            "[::1",
+            "::1",
+            "127.1",
+        ] {
+            assert!(!guard.is_our_host(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_token_opens_by_header_and_by_cookie() {
+        let guard = guard(Some("0123456789abcdef"));
+        let with = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            guard.knows(&headers)
+        };
+        assert!(!guard.knows(&HeaderMap::new()));
+        assert!(with("authorization", "Bearer 0123456789abcdef"));
+        assert!(!with("authorization", "Bearer 0123456789abcdeg"));
+        assert!(!with("authorization", "Bearer "));
+        assert!(!with("authorization", "Basic 0123456789abcdef"));
+        let session = guard.cookie();
+        let pair = session.split(';').next().unwrap().to_owned();
+        assert!(with("cookie", &format!("a=b; {pair}; c=d")));
+        assert!(!with("cookie", &format!("{COOKIE}=")));
+        assert!(!with("cookie", &format!("{COOKIE}=0123456789abcdef")));
+        assert!(!pair.contains("0123456789abcdef"), "the token stays here");
+    }
+
+    #[test]
+    fn what_other_sites_send_is_known() {
+        let of = |pairs: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            is_cross_site(&headers, "127.0.0.1:8080")
+        };
+        assert!(!of(&[]));
+        assert!(!of(&[("origin", "http://127.0.0.1:8080")]));
+        assert!(!of(&[("sec-fetch-site", "same-origin")]));
+        for origin in [
+            "null",
+            "http://127.0.0.1:9",
+            "http://evil.example",
+            "127.0.0.1:8080",
+        ] {
+            assert!(of(&[("origin", origin)]), "{origin}");
+        }
+        for site in ["cross-site", "same-site"] {
+            assert!(of(&[("sec-fetch-site", site)]), "{site}");
+        }
+    }
+}

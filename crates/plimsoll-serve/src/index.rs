@@ -1,0 +1,444 @@
+//! The index: an SQLite database that says which results there are below a root. It is made from
+//! the directories and can be thrown away at any time.
+//!
+//! A results directory is read again when its own time of change differs from the one it was read
+//! at. Files in it come and go whole, which changes that time.
+
+use crate::filter::{Filter, Listing};
+use plimsoll_results::{Entry, Kind, ResultsError, directories};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params, params_from_iter};
+use serde::Serialize;
+use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// What makes a database file ours, in its own header.
+const APPLICATION: i32 = 0x504c_4958;
+
+/// Version of the tables; a database of another one is made anew.
+const VERSION: i32 = 1;
+
+/// A directory that changed so short a time ago may change again without its time telling: file
+/// systems count it in steps.
+const SETTLED: Duration = Duration::from_secs(2);
+
+const TABLES: &str = "
+create table results (
+    name text primary key,
+    -- Time of change and inode of the directory; 0 if it had only just changed.
+    changed integer not null,
+    inode integer not null,
+    -- Null where the directory holds no results, or damaged ones.
+    kind text,
+    workload text,
+    target text,
+    started integer,
+    status text,
+    entry text,
+    -- Why they cannot be read.
+    error text
+) without rowid;
+create index by_time on results (started desc, name) where kind is not null;
+create index by_workload on results (workload) where kind is not null;
+create index by_target on results (target) where kind is not null;
+create table tags (
+    tag text not null,
+    name text not null references results (name) on delete cascade,
+    primary key (tag, name)
+) without rowid;
+create index by_name on tags (name);
+";
+
+/// An index of a results root.
+#[derive(Debug)]
+pub struct Index {
+    db: Connection,
+    root: PathBuf,
+}
+
+/// Why there is no index.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The file is something else.
+    #[error("{} is no index of Plimsoll's", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The database cannot be used.
+    #[error("cannot use {} as an index: {source}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: rusqlite::Error,
+    },
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Found {
+    /// Results that the filter lets through.
+    pub total: u64,
+    /// Which page this is, from 1.
+    pub page: u64,
+    /// Pages there are; at least 1.
+    pub pages: u64,
+    /// The results on it, the latest first.
+    pub results: Vec<Entry>,
+}
+
+/// What a filter can be set to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Choices {
+    /// Workloads, in the order of their letters.
+    pub workloads: Vec<String>,
+    /// Targets.
+    pub targets: Vec<String>,
+    /// Tags.
+    pub tags: Vec<String>,
+}
+
+/// A directory as it is now.
+struct Seen {
+    path: PathBuf,
+    changed: i64,
+    inode: i64,
+}
+
+impl Index {
+    /// Opens the index of a root in a file, which is made if it is missing. One of another
+    /// version or of another root is made anew.
+    ///
+    /// # Errors
+    /// [`IndexError`] if the file is something else or cannot be used.
+    pub fn open(root: &Path, path: &Path) -> Result<Self, IndexError> {
+        let failed = |source| IndexError::Database {
+            path: path.to_owned(),
+            source,
+        };
+        let db = Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+                | OpenFlags::SQLITE_OPEN_CREATE
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )
+        .map_err(failed)?;
+        let foreign = |source: rusqlite::Error| match source.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase) => IndexError::Foreign {
+                path: path.to_owned(),
+            },
+            _ => failed(source),
+        };
+        let tables: i64 = db
+            .query_row("select count(*) from sqlite_master", [], |r| r.get(0))
+            .map_err(foreign)?;
+        if tables > 0 && pragma(&db, "application_id").map_err(failed)? != APPLICATION {
+            return Err(IndexError::Foreign {
+                path: path.to_owned(),
+            });
+        }
+        // Two browsers of one root share the file.
+        db.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
+        db.pragma_update(None, "journal_mode", "wal")
+            .map_err(failed)?;
+        // What the machine forgets in a power failure is read again.
+        db.pragma_update(None, "synchronous", "off")
+            .map_err(failed)?;
+        Self::prepare(db, root).map_err(failed)
+    }
+
+    /// An index that is gone with the process.
+    ///
+    /// # Errors
+    /// [`IndexError::Database`] if there is no memory for it.
+    pub fn in_memory(root: &Path) -> Result<Self, IndexError> {
+        let made = Connection::open_in_memory().and_then(|db| Self::prepare(db, root));
+        made.map_err(|source| IndexError::Database {
+            path: ":memory:".into(),
+            source,
+        })
+    }
+
+    fn prepare(mut db: Connection, root: &Path) -> rusqlite::Result<Self> {
+        db.pragma_update(None, "foreign_keys", "on")?;
+        let root_text = root.to_string_lossy();
+        let made_for: Option<String> = match pragma(&db, "user_version")? {
+            VERSION => db
+                .query_row("select root from made_for", [], |r| r.get(0))
+                .optional()?,
+            _ => None,
+        };
+        if made_for.as_deref() != Some(&*root_text) {
+            let change = db.transaction()?;
+            change.execute_batch(
+                "drop table if exists tags; drop table if exists results;
+                 drop table if exists made_for; create table made_for (root text not null);",
+            )?;
+            change.execute_batch(TABLES)?;
+            change.execute("insert into made_for values (?1)", [&*root_text])?;
+            change.pragma_update(None, "application_id", APPLICATION)?;
+            change.pragma_update(None, "user_version", VERSION)?;
+            change.commit()?;
+        }
+        Ok(Self {
+            db,
+            root: root.to_owned(),
+        })
+    }
+
+    /// Forgets everything, so that the next [`Index::refresh`] reads all results again.
+    ///
+    /// # Errors
+    /// If the database cannot be changed.
+    pub fn forget(&mut self) -> rusqlite::Result<()> {
+        self.db.execute("delete from results", []).map(|_| ())
+    }
+
+    /// Makes the index say what the directories say. Returns how many of them were read.
+    ///
+    /// # Errors
+    /// A sentence, if the root cannot be listed or the database cannot be changed.
+    pub fn refresh(&mut self) -> Result<usize, String> {
+        let seen = look(&self.root).map_err(|e| e.to_string())?;
+        self.update(seen)
+            .map_err(|e| format!("the index cannot be changed: {e}"))
+    }
+
+    fn update(&mut self, seen: Vec<Seen>) -> rusqlite::Result<usize> {
+        let mut known: HashMap<String, (i64, i64)> = HashMap::new();
+        {
+            let mut query = self
+                .db
+                .prepare_cached("select name, changed, inode from results")?;
+            let mut rows = query.query([])?;
+            while let Some(row) = rows.next()? {
+                known.insert(row.get(0)?, (row.get(1)?, row.get(2)?));
+            }
+        }
+        let settled = nanoseconds(SystemTime::now() - SETTLED);
+        let mut stale = Vec::new();
+        let mut there = HashSet::new();
+        for dir in seen {
+            // A name that is no text cannot be in an address either.
+            let Some(name) = dir.path.file_name().and_then(|n| n.to_str()) else {
+                continue;
+            };
+            if known.get(name) != Some(&(dir.changed, dir.inode)) || dir.changed == 0 {
+                stale.push((name.to_owned(), dir.changed, dir.inode));
+            }
+            there.insert(name.to_owned());
+        }
+        let gone: Vec<&String> = known.keys().filter(|n| !there.contains(*n)).collect();
+        if stale.is_empty() && gone.is_empty() {
+            return Ok(0);
+        }
+        let change = self.db.transaction()?;
+        for name in gone {
+            change.execute("delete from results where name = ?1", [name])?;
+        }
+        for (name, changed, inode) in &stale {
+            let changed = if *changed < settled { *changed } else { 0 };
+            let read = Entry::read(&self.root.join(name));
+            put(&change, name, (changed, *inode), read)?;
+        }
+        change.commit()?;
+        Ok(stale.len())
+    }
+
+    /// A page of a list.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn list(&self, listing: &Listing) -> rusqlite::Result<Found> {
+        let (condition, mut values) = condition(&listing.filter);
+        let count = format!("select count(*) from results where {condition}");
+        let total: u64 = self
+            .db
+            .prepare_cached(&count)?
+            .query_row(params_from_iter(&values), |r| r.get(0))?;
+        let pages = total.div_ceil(listing.per_page).max(1);
+        let select = format!(
+            "select entry from results where {condition}
+             order by started desc, name limit ? offset ?"
+        );
+        let number = |n: u64| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
+        values.push(number(listing.per_page));
+        values.push(number((listing.page - 1) * listing.per_page));
+        let mut query = self.db.prepare_cached(&select)?;
+        let rows = query.query_map(params_from_iter(&values), |r| r.get::<_, String>(0))?;
+        let mut results = Vec::new();
+        for row in rows {
+            results.extend(serde_json::from_str::<Entry>(&row?));
+        }
+        Ok(Found {
+            total,
+            page: listing.page,
+            pages,
+            results,
+        })
+    }
+
+    /// What the list says of one result.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn entry(&self, name: &str) -> rusqlite::Result<Option<Entry>> {
+        let mut query = self
+            .db
+            .prepare_cached("select entry from results where name = ?1 and kind is not null")?;
+        let text: Option<String> = query.query_row([name], |r| r.get(0)).optional()?;
+        Ok(text.and_then(|t| serde_json::from_str(&t).ok()))
+    }
+
+    /// Directories whose results cannot be read, and why; the first hundred.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn damaged(&self) -> rusqlite::Result<Vec<(String, String)>> {
+        let mut query = self.db.prepare_cached(
+            "select name, error from results where error is not null order by name limit 100",
+        )?;
+        let rows = query.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?;
+        rows.collect()
+    }
+
+    /// Directories of results that come to be run by run.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn growing(&self) -> rusqlite::Result<Vec<PathBuf>> {
+        let run = Kind::Run.to_string();
+        let mut query = self
+            .db
+            .prepare_cached("select name from results where kind is not null and kind <> ?1")?;
+        let rows = query.query_map([run], |r| r.get::<_, String>(0))?;
+        rows.map(|name| Ok(self.root.join(name?))).collect()
+    }
+
+    /// What a filter can be set to.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn choices(&self) -> rusqlite::Result<Choices> {
+        let all = |query: &str| -> rusqlite::Result<Vec<String>> {
+            let mut query = self.db.prepare_cached(query)?;
+            query.query_map([], |r| r.get(0))?.collect()
+        };
+        Ok(Choices {
+            workloads: all(
+                "select distinct workload from results where kind is not null order by workload",
+            )?,
+            targets: all(
+                "select distinct target from results
+                 where kind is not null and target <> '' order by target",
+            )?,
+            tags: all("select distinct tag from tags order by tag")?,
+        })
+    }
+}
+
+fn pragma(db: &Connection, name: &str) -> rusqlite::Result<i32> {
+    db.pragma_query_value(None, name, |r| r.get(0))
+}
+
+fn nanoseconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// The directories below a root as they are now.
+fn look(root: &Path) -> Result<Vec<Seen>, ResultsError> {
+    let paths = directories(root)?;
+    // One that goes meanwhile is not there.
+    let seen = paths.into_iter().filter_map(|path| {
+        let meta = std::fs::symlink_metadata(&path).ok()?;
+        let seconds = meta.mtime().checked_mul(1_000_000_000)?;
+        Some(Seen {
+            path,
+            changed: seconds.checked_add(meta.mtime_nsec())?,
+            inode: meta.ino() as i64,
+        })
+    });
+    Ok(seen.collect())
+}
+
+/// Writes what is known of a directory.
+fn put(
+    db: &Connection,
+    name: &str,
+    (changed, inode): (i64, i64),
+    read: Result<Entry, ResultsError>,
+) -> rusqlite::Result<()> {
+    db.prepare_cached("delete from results where name = ?1")?
+        .execute([name])?;
+    let entry = match read {
+        Ok(entry) => entry,
+        Err(e) => {
+            let error = match e {
+                ResultsError::None { .. } => None,
+                e => Some(e.to_string()),
+            };
+            db.prepare_cached(
+                "insert into results (name, changed, inode, error) values (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![name, changed, inode, error])?;
+            return Ok(());
+        }
+    };
+    let started: Option<jiff::Timestamp> = entry.started.parse().ok();
+    // Every field has a JSON form.
+    let json = serde_json::to_string(&entry).unwrap_or_default();
+    db.prepare_cached("insert into results values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, null)")?
+        .execute(params![
+            name,
+            changed,
+            inode,
+            entry.kind.to_string(),
+            entry.workload,
+            entry.target,
+            started.map(jiff::Timestamp::as_second),
+            entry.status.word(),
+            json
+        ])?;
+    let mut tag = db.prepare_cached("insert into tags values (?1, ?2)")?;
+    for t in &entry.said.tags {
+        tag.execute([t, name])?;
+    }
+    Ok(())
+}
+
+/// A filter in SQL, and its values.
+fn condition(filter: &Filter) -> (String, Vec<Value>) {
+    let mut parts = vec!["kind is not null".to_owned()];
+    let mut values = Vec::new();
+    let mut and = |part: &str, value: Value| {
+        parts.push(part.to_owned());
+        values.push(value);
+    };
+    if let Some(workload) = &filter.workload {
+        and("workload = ?", Value::Text(workload.clone()));
+    }
+    if let Some(target) = &filter.target {
+        and("target = ?", Value::Text(target.clone()));
+    }
+    if let Some(status) = filter.status {
+        and("status = ?", Value::Text(status.word().into()));
+    }
+    let (from, until) = filter.seconds();
+    if let Some(from) = from {
+        and("started >= ?", Value::Integer(from));
+    }
+    if let Some(until) = until {
+        and("started < ?", Value::Integer(until));
+    }
+    for tag in &filter.tags {
+        and(
+            "exists (select 1 from tags where tags.name = results.name and tag = ?)",
+            Value::Text(tag.clone()),
+        );
+    }
+    (parts.join(" and "), values)
+}

@@ -1,0 +1,70 @@
+//! What is answered when there is nothing good to answer.
+
+use crate::pages;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use plimsoll_results::ResultsError;
+
+/// Why a request is not answered as was hoped, with the status that says so.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    /// A sentence for people.
+    pub(crate) message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, message: impl std::fmt::Display) -> Self {
+        let message = message.to_string();
+        Self { status, message }
+    }
+
+    /// The request asks for something that cannot be.
+    pub(crate) fn bad(message: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// There is no such thing.
+    pub(crate) fn missing(message: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    /// The state of the results is in the way.
+    pub(crate) fn conflict(message: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::CONFLICT, message)
+    }
+
+    /// The server is at a loss.
+    pub(crate) fn internal(message: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+    }
+
+    /// As JSON, for programs.
+    pub(crate) fn json(&self) -> Response {
+        let body = serde_json::json!({ "error": self.message }).to_string() + "\n";
+        let kind = [(header::CONTENT_TYPE, "application/json")];
+        (self.status, kind, body).into_response()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        (self.status, pages::problem(&self)).into_response()
+    }
+}
+
+impl From<ResultsError> for Problem {
+    fn from(e: ResultsError) -> Self {
+        match e {
+            ResultsError::None { .. } => Self::missing(e),
+            ResultsError::InUse { .. } | ResultsError::Foreign { .. } => Self::conflict(e),
+            _ => Self::internal(e),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Problem {
+    fn from(e: rusqlite::Error) -> Self {
+        Self::internal(format!("the index cannot be read: {e}"))
+    }
+}
