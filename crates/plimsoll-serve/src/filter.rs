@@ -173,7 +173,10 @@ mod tests {
             ("from=2026-02-30", "`2026-02-30` is no day"),
             ("status=good", "`good` is no status: expected one of valid,"),
             ("page=0", "page: `0` is no number from 1 to"),
-            ("per_page=1001", "per_page: `1001` is no number from 1 to 1000"),
+            (
+                "per_page=1001",
+                "per_page: `1001` is no number from 1 to 1000",
+            ),
         ] {
             let error = Listing::parse(query).unwrap_err();
             assert!(error.contains(part), "{query}: {error}");
@@ -182,7 +185,9 @@ mod tests {
 
     #[test]
     fn a_day_lasts_until_the_next() {
-        let filter = Listing::parse("from=2026-07-01&to=2026-07-01").unwrap().filter;
+        let filter = Listing::parse("from=2026-07-01&to=2026-07-01")
+            .unwrap()
+            .filter;
         let (from, to) = filter.seconds();
         assert_eq!(to.unwrap() - from.unwrap(), 24 * 3600);
     }

@@ -179,7 +179,9 @@ pub(crate) async fn check(State(app): State<Shared>, request: Request, next: Nex
             };
             if answer.status() == StatusCode::UNAUTHORIZED {
                 let bearer = HeaderValue::from_static("Bearer");
-                answer.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
+                answer
+                    .headers_mut()
+                    .insert(header::WWW_AUTHENTICATE, bearer);
             }
             answer
         }

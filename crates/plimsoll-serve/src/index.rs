@@ -7,7 +7,7 @@
 use crate::filter::{Filter, Listing};
 use plimsoll_results::{Entry, Kind, ResultsError, directories};
 use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params, params_from_iter};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Statement, params, params_from_iter};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
@@ -142,8 +142,6 @@ impl Index {
         }
         // Two browsers of one root share the file.
         db.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
-        db.pragma_update(None, "journal_mode", "wal")
-            .map_err(failed)?;
         // What the machine forgets in a power failure is read again.
         db.pragma_update(None, "synchronous", "off")
             .map_err(failed)?;
@@ -212,7 +210,7 @@ impl Index {
         {
             let mut query = self
                 .db
-                .prepare_cached("select name, changed, inode from results")?;
+                .prepare("select name, changed, inode from results")?;
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
                 known.insert(row.get(0)?, (row.get(1)?, row.get(2)?));
@@ -236,13 +234,16 @@ impl Index {
             return Ok(0);
         }
         let change = self.db.transaction()?;
-        for name in gone {
-            change.execute("delete from results where name = ?1", [name])?;
-        }
-        for (name, changed, inode) in &stale {
-            let changed = if *changed < settled { *changed } else { 0 };
-            let read = Entry::read(&self.root.join(name));
-            put(&change, name, (changed, *inode), read)?;
+        {
+            let mut writer = Writer::new(&change)?;
+            for name in gone {
+                writer.remove.execute([name])?;
+            }
+            for (name, changed, inode) in &stale {
+                let changed = if *changed < settled { *changed } else { 0 };
+                let read = Entry::read(&self.root.join(name));
+                writer.put(name, (changed, *inode), read)?;
+            }
         }
         change.commit()?;
         Ok(stale.len())
@@ -255,10 +256,10 @@ impl Index {
     pub fn list(&self, listing: &Listing) -> rusqlite::Result<Found> {
         let (condition, mut values) = condition(&listing.filter);
         let count = format!("select count(*) from results where {condition}");
-        let total: u64 = self
+        let total: i64 = self
             .db
-            .prepare_cached(&count)?
-            .query_row(params_from_iter(&values), |r| r.get(0))?;
+            .query_row(&count, params_from_iter(&values), |r| r.get(0))?;
+        let total = u64::try_from(total).unwrap_or(0);
         let pages = total.div_ceil(listing.per_page).max(1);
         let select = format!(
             "select entry from results where {condition}
@@ -267,7 +268,7 @@ impl Index {
         let number = |n: u64| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
         values.push(number(listing.per_page));
         values.push(number((listing.page - 1) * listing.per_page));
-        let mut query = self.db.prepare_cached(&select)?;
+        let mut query = self.db.prepare(&select)?;
         let rows = query.query_map(params_from_iter(&values), |r| r.get::<_, String>(0))?;
         let mut results = Vec::new();
         for row in rows {
@@ -288,7 +289,7 @@ impl Index {
     pub fn entry(&self, name: &str) -> rusqlite::Result<Option<Entry>> {
         let mut query = self
             .db
-            .prepare_cached("select entry from results where name = ?1 and kind is not null")?;
+            .prepare("select entry from results where name = ?1 and kind is not null")?;
         let text: Option<String> = query.query_row([name], |r| r.get(0)).optional()?;
         Ok(text.and_then(|t| serde_json::from_str(&t).ok()))
     }
@@ -298,7 +299,7 @@ impl Index {
     /// # Errors
     /// If the database cannot be read.
     pub fn damaged(&self) -> rusqlite::Result<Vec<(String, String)>> {
-        let mut query = self.db.prepare_cached(
+        let mut query = self.db.prepare(
             "select name, error from results where error is not null order by name limit 100",
         )?;
         let rows = query.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?;
@@ -313,7 +314,7 @@ impl Index {
         let run = Kind::Run.to_string();
         let mut query = self
             .db
-            .prepare_cached("select name from results where kind is not null and kind <> ?1")?;
+            .prepare("select name from results where kind is not null and kind <> ?1")?;
         let rows = query.query_map([run], |r| r.get::<_, String>(0))?;
         rows.map(|name| Ok(self.root.join(name?))).collect()
     }
@@ -324,17 +325,15 @@ impl Index {
     /// If the database cannot be read.
     pub fn choices(&self) -> rusqlite::Result<Choices> {
         let all = |query: &str| -> rusqlite::Result<Vec<String>> {
-            let mut query = self.db.prepare_cached(query)?;
+            let mut query = self.db.prepare(query)?;
             query.query_map([], |r| r.get(0))?.collect()
         };
         Ok(Choices {
             workloads: all(
                 "select distinct workload from results where kind is not null order by workload",
             )?,
-            targets: all(
-                "select distinct target from results
-                 where kind is not null and target <> '' order by target",
-            )?,
+            targets: all("select distinct target from results
+                 where kind is not null and target <> '' order by target")?,
             tags: all("select distinct tag from tags order by tag")?,
         })
     }
@@ -365,49 +364,56 @@ fn look(root: &Path) -> Result<Vec<Seen>, ResultsError> {
     Ok(seen.collect())
 }
 
-/// Writes what is known of a directory.
-fn put(
-    db: &Connection,
-    name: &str,
-    (changed, inode): (i64, i64),
-    read: Result<Entry, ResultsError>,
-) -> rusqlite::Result<()> {
-    db.prepare_cached("delete from results where name = ?1")?
-        .execute([name])?;
-    let entry = match read {
-        Ok(entry) => entry,
-        Err(e) => {
-            let error = match e {
-                ResultsError::None { .. } => None,
-                e => Some(e.to_string()),
-            };
-            db.prepare_cached(
-                "insert into results (name, changed, inode, error) values (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![name, changed, inode, error])?;
-            return Ok(());
-        }
-    };
-    let started: Option<jiff::Timestamp> = entry.started.parse().ok();
-    // Every field has a JSON form.
-    let json = serde_json::to_string(&entry).unwrap_or_default();
-    db.prepare_cached("insert into results values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, null)")?
-        .execute(params![
+/// Writes what is known of directories.
+struct Writer<'a> {
+    remove: Statement<'a>,
+    add: Statement<'a>,
+    add_tag: Statement<'a>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(db: &'a Connection) -> rusqlite::Result<Self> {
+        let add = "insert into results values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        Ok(Self {
+            remove: db.prepare("delete from results where name = ?1")?,
+            add: db.prepare(add)?,
+            add_tag: db.prepare("insert into tags values (?1, ?2)")?,
+        })
+    }
+
+    fn put(
+        &mut self,
+        name: &str,
+        (changed, inode): (i64, i64),
+        read: Result<Entry, ResultsError>,
+    ) -> rusqlite::Result<()> {
+        self.remove.execute([name])?;
+        let (entry, error) = match read {
+            Ok(entry) => (Some(entry), None),
+            // Something else may lie there, and need not be told.
+            Err(ResultsError::None { .. }) => (None, None),
+            Err(e) => (None, Some(e.to_string())),
+        };
+        let entry = entry.as_ref();
+        let started = entry.and_then(|e| e.started.parse::<jiff::Timestamp>().ok());
+        self.add.execute(params![
             name,
             changed,
             inode,
-            entry.kind.to_string(),
-            entry.workload,
-            entry.target,
+            entry.map(|e| e.kind.to_string()),
+            entry.map(|e| &e.workload),
+            entry.map(|e| &e.target),
             started.map(jiff::Timestamp::as_second),
-            entry.status.word(),
-            json
+            entry.map(|e| e.status.word()),
+            // Every field has a JSON form.
+            entry.and_then(|e| serde_json::to_string(e).ok()),
+            error
         ])?;
-    let mut tag = db.prepare_cached("insert into tags values (?1, ?2)")?;
-    for t in &entry.said.tags {
-        tag.execute([t, name])?;
+        for tag in entry.iter().flat_map(|e| &e.said.tags) {
+            self.add_tag.execute([tag, name])?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A filter in SQL, and its values.

@@ -22,4 +22,4 @@ mod pages;
 mod problem;
 mod server;
 
-pub use server::{Server, ServeError, Settings};
+pub use server::{ServeError, Server, Settings};

@@ -3,8 +3,8 @@
 use crate::app::App;
 use crate::guard::Guard;
 use crate::index::{Index, IndexError};
-use futures_util::FutureExt;
-use std::future::Future;
+use futures_util::future::{Either, select};
+use std::future::IntoFuture;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +27,8 @@ pub struct Settings {
     pub token: Option<String>,
     /// Names that this machine is reached by, besides addresses and `localhost`.
     pub hosts: Vec<String>,
+    /// Whether all results are read again, whatever the index says.
+    pub rebuild: bool,
 }
 
 /// Why there is no server.
@@ -100,6 +102,10 @@ impl Server {
             source,
         })?;
         let mut index = index(&root, settings.index.as_deref())?;
+        if settings.rebuild {
+            let forgotten = index.forget();
+            forgotten.map_err(|e| ServeError::Refresh(e.to_string()))?;
+        }
         index.refresh().map_err(ServeError::Refresh)?;
         let guard = Guard::new(settings.token, settings.hosts)
             .map_err(|e| ServeError::Start(e.to_string()))?;
@@ -123,26 +129,31 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop` is ready.
+    /// Serves until `wait`, which is called in a thread of its own, returns.
     ///
     /// # Errors
     /// [`ServeError::Start`] if the system gives no reactor.
-    pub fn run(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
+    pub fn run(self, wait: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
         let start = |e: std::io::Error| ServeError::Start(e.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .build()
             .map_err(start)?;
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        std::thread::spawn(move || {
+            wait();
+            // Nobody waits any more when the server has failed.
+            let _ = stop.send(());
+        });
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let serve = axum::serve(listener, self.app.router());
             // Whoever watches a run would never let a server end by itself.
-            let mut serve = std::future::IntoFuture::into_future(serve).fuse();
-            let mut stop = std::pin::pin!(stop.fuse());
-            futures_util::select_biased! {
-                () = stop => Ok(()),
-                served = serve => served,
+            let serve = std::pin::pin!(serve.into_future());
+            match select(stopped, serve).await {
+                Either::Left(_) => Ok(()),
+                Either::Right((served, _)) => served,
             }
         });
         runtime.shutdown_timeout(LONGEST_END);

@@ -1,5 +1,6 @@
 //! The command line: its types and nothing else.
 
+mod keeping;
 mod load_points;
 mod nfs;
 mod profile;
@@ -7,8 +8,9 @@ mod results;
 mod values;
 mod workloads;
 
+pub use keeping::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs};
-pub use nfs::ServeArgs;
+pub use nfs::ServeNfsArgs;
 pub use profile::{FileSystem, ProfileArgs};
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use workloads::{
@@ -129,6 +131,36 @@ disclosure reports; changes are from the first. Whether a difference is real can
 runs only: there, --fail-if counts no change that may be chance.
 Exit codes: 0 nothing failed, 2 no such results or figures, 3 a condition of --fail-if is met.")]
     Compare(CompareArgs),
+    /// Give results tags that they are found by, or take them away
+    #[command(after_help = "\
+Examples:
+  plimsoll tag plimsoll-results/fileserver-20260301-140502 --add baseline,nvme
+  plimsoll tag plimsoll-results/* --remove baseline
+  plimsoll tag plimsoll-results/*            the tags there are
+
+Tags are kept in annotations.json beside the figures, which stay as they are.")]
+    Tag(TagArgs),
+    /// Write a note on results, or read it
+    #[command(after_help = "\
+Examples:
+  plimsoll note plimsoll-results/fileserver-20260301-140502 'with the new firmware'
+  plimsoll note plimsoll-results/fileserver-20260301-140502
+  plimsoll note plimsoll-results/fileserver-20260301-140502 ''")]
+    Note(NoteArgs),
+    /// Delete old results
+    #[command(after_help = "\
+Examples:
+  plimsoll prune --older-than 30d --dry-run
+  plimsoll prune --older-than 30d            lists them and asks
+  plimsoll prune --older-than 8w --root /data/results --yes
+
+Only directories in which everything was written by Plimsoll are deleted, and none that a run is
+writing to. Results with tags are kept unless --tagged is given.
+Exit codes: 0 done, or nothing to do; 1 something could not be deleted; 2 refused.")]
+    Prune(PruneArgs),
+    /// Look at results and at runs in progress in a browser
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Describe the system under test, for disclosure reports
     #[command(after_help = "\
 Examples:
@@ -144,8 +176,8 @@ Examples:
   plimsoll run export.txt                    runs without being converted")]
     Convert(ConvertArgs),
     /// Serve files in memory by NFS version 3, for trying the nfs3 target out
-    #[command(name = "serve-nfs", after_help = SERVE_EXAMPLES)]
-    ServeNfs(ServeArgs),
+    #[command(name = "serve-nfs", after_help = SERVE_NFS_EXAMPLES)]
+    ServeNfs(ServeNfsArgs),
     /// Print the JSON schema of run.json or of another of our forms
     #[command(after_help = "\
 Examples:
@@ -242,6 +274,15 @@ Exit codes: 0 all runs are valid, 1 one failed, 2 refused, 3 one is invalid, 130
 SIGTERM or SIGHUP).";
 
 const SERVE_EXAMPLES: &str = "\
+Examples:
+  plimsoll serve
+  plimsoll serve --root /data/results --listen 127.0.0.1:0
+  PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll serve --listen 0.0.0.0:8080 --host bench.example
+
+Prints its address and serves until Ctrl-C. The results directories stay as they are, but for what
+is tagged, noted and deleted in the browser.";
+
+const SERVE_NFS_EXAMPLES: &str = "\
 Examples:
   plimsoll serve-nfs --listen 127.0.0.1:20490
   plimsoll run fileserver --target 'nfs3://127.0.0.1:20490/?mountport=20490' --time 5s

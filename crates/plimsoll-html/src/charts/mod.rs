@@ -208,8 +208,8 @@ fn column(name: &str, unit: Unit, values: Vec<Option<f64>>, ink: Ink) -> Column 
 }
 
 /// What is left out of a chart that shows only the most frequent operations.
-fn left_out(seen: OverTime<'_>) -> String {
-    match seen.operations.len() {
+fn left_out(operations: &[OpName]) -> String {
+    match operations.len() {
         n if n > MOST_SERIES => format!(" The {MOST_SERIES} most frequent of {n} operations."),
         _ => String::new(),
     }
@@ -240,7 +240,7 @@ fn latencies(
     Chart {
         id: id.into(),
         title: title.into(),
-        about: about + &left_out(seen),
+        about: about + &left_out(seen.operations),
         x: time_axis(),
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
         at: middles(seen),
@@ -306,7 +306,7 @@ pub fn percentiles(loaded: &Loaded) -> Option<Chart> {
         title: "Latency distribution".into(),
         about: format!(
             "The latency that a share of the operations does not exceed.{}",
-            left_out(loaded)
+            left_out(&loaded.operations)
         ),
         x: Axis::scaled("share of the operations", Unit::Share, Scale::Tail),
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),

@@ -4,6 +4,7 @@ mod condition;
 mod curves;
 mod metric;
 mod profiles;
+mod results;
 mod runs;
 mod show;
 
@@ -11,6 +12,7 @@ pub use condition::{Broken, Condition};
 pub use curves::{CurveSet, of_curves};
 pub use metric::Metric;
 pub use profiles::{ProfileSet, of_profiles};
+pub use results::{Results, side_by_side};
 pub use runs::{RunSet, of_runs};
 pub use show::{Block, Cell, blocks, letter, markdown, text};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Arguments of `serve-nfs`.
 #[derive(Debug, Args)]
-pub struct ServeArgs {
+pub struct ServeNfsArgs {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,

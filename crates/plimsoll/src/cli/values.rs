@@ -83,6 +83,32 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A time in the past: of days and weeks too, which no run lasts.
+pub(super) fn age(text: &str) -> Result<Duration, String> {
+    let wrong = || {
+        format!("`{text}` is no age: expected a number and m, h, d or w, such as 12h, 30d or 8w")
+    };
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let seconds = match unit {
+        'm' => 60.0,
+        'h' => 3600.0,
+        'd' => 86_400.0,
+        'w' => 7.0 * 86_400.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+/// The name of a machine.
+pub(super) fn host(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    if text.is_empty() || !text.chars().all(plain) {
+        return Err("expected the name of a machine without a port, such as bench.example".into());
+    }
+    Ok(text.to_owned())
+}
+
 pub(super) fn setting(text: &str) -> Result<(String, String), String> {
     let wrong = || format!("expected NAME=VALUE, such as nthreads=16, not `{text}`");
     let (name, value) = text.split_once('=').ok_or_else(wrong)?;

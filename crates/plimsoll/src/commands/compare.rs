@@ -7,24 +7,15 @@ use crate::console;
 use crate::exit::{Exit, Stopped};
 use plimsoll_disclosure::{Disclosure, LoadPoint};
 use plimsoll_measure::curve::{Curve, CurveError, Point};
-use plimsoll_report::compare::{self, Comparison, CurveSet, ProfileSet, RunSet};
-use plimsoll_report::profile;
+use plimsoll_report::compare::{self, Comparison, CurveSet, Results, side_by_side};
 use plimsoll_report::terminal::Layout;
-use plimsoll_results::{CurveDir, FindDir, LoadCurve, ProfileDir, Run, read_runs};
 use std::path::Path;
-
-/// What is compared, by its kind.
-enum Results {
-    Runs(String, Vec<Run>),
-    /// A set for each file system.
-    Profile(Vec<ProfileSet>),
-    Curve(CurveSet),
-}
 
 /// Compares the results and prints what differs.
 pub fn run(args: &CompareArgs) -> Result<Exit, Stopped> {
     let results = args.results.iter().map(|p| read(p));
-    let comparison = side_by_side(results.collect::<Result<_, _>>()?)?;
+    let results = results.collect::<Result<_, _>>()?;
+    let comparison = side_by_side(results).map_err(Stopped::usage)?;
     let mut broken = Vec::new();
     for condition in &args.fail_if {
         let met = condition.check(&comparison);
@@ -62,44 +53,7 @@ fn read(path: &Path) -> Result<Results, Stopped> {
     if path.is_file() {
         return published(path, &name);
     }
-    let dir = CurveDir::at(path);
-    if dir.exists() {
-        return measured(&name, &dir.read().map_err(Stopped::usage)?);
-    }
-    if FindDir::at(path).exists() {
-        return Err(Stopped::usage(format!(
-            "{name} is a search for a load line; compare the runs in it, or load curves"
-        )));
-    }
-    let profile = ProfileDir::at(path);
-    if profile.exists() {
-        return of_profile(&name, &profile);
-    }
-    let runs = read_runs(path).map_err(Stopped::usage)?;
-    match runs.is_empty() {
-        true => Err(Stopped::usage(format!("{name} has no run in it"))),
-        false => Ok(Results::Runs(name, runs)),
-    }
-}
-
-/// The runs of a profile; of several file systems each is compared on its own.
-fn of_profile(name: &str, dir: &ProfileDir) -> Result<Results, Stopped> {
-    let results = dir.read().map_err(Stopped::usage)?;
-    let mut sets = profile::sets(&results, dir).map_err(Stopped::usage)?;
-    if sets
-        .iter()
-        .all(|s| s.cases.iter().all(|(_, r)| r.is_empty()))
-    {
-        return Err(Stopped::usage(format!("{name} has no run in it")));
-    }
-    let several = sets.len() > 1;
-    for set in &mut sets {
-        set.name = match several {
-            true => format!("{name}, {}", set.name),
-            false => name.to_owned(),
-        };
-    }
-    Ok(Results::Profile(sets))
+    Results::read(path, &name).map_err(Stopped::usage)
 }
 
 fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
@@ -150,65 +104,6 @@ fn scale_of(remark: &str) -> f64 {
     let told = remark.split_once(" of the full");
     let number = told.and_then(|(before, _)| before.split_whitespace().next_back());
     number.and_then(|n| n.parse().ok()).unwrap_or(1.0)
-}
-
-fn measured(name: &str, curve: &LoadCurve) -> Result<Results, Stopped> {
-    let verdict = match (&curve.state, curve.comparable) {
-        (_, false) => format!("scaled to {}: not comparable", curve.scale),
-        (state, true) => format!("{state:?}").to_lowercase(),
-    };
-    // A name that no report may have is compared as it is.
-    let metric = plimsoll_disclosure::style(&curve.workload);
-    Ok(Results::Curve(CurveSet {
-        name: name.to_owned(),
-        workload: curve.workload.clone(),
-        metric: metric.unwrap_or_else(|_| curve.workload.clone()),
-        unit: curve.metric.clone(),
-        verdict,
-        scale: curve.scale,
-        published: false,
-        curve: curve
-            .curve()
-            .map_err(|e| Stopped::usage(format!("{name}: {e}")))?,
-    }))
-}
-
-/// Compares results of one kind.
-fn side_by_side(results: Vec<Results>) -> Result<Comparison, Stopped> {
-    let (mut runs, mut curves, mut profiles) = (vec![], vec![], vec![]);
-    let mut kinds: Vec<(&str, String)> = Vec::new();
-    for r in results {
-        let (kind, name) = match r {
-            Results::Runs(name, set) => {
-                runs.push((name.clone(), set));
-                ("runs", name)
-            }
-            Results::Curve(set) => {
-                let name = set.name.clone();
-                curves.push(set);
-                ("a load curve", name)
-            }
-            Results::Profile(sets) => {
-                let name = sets.first().map(|s| s.name.clone());
-                profiles.extend(sets);
-                ("a profile", name.unwrap_or_default())
-            }
-        };
-        if let Some((other, first)) = kinds.first().filter(|(k, _)| *k != kind) {
-            return Err(Stopped::usage(format!(
-                "{first} holds {other} and {name} {kind}: only results of one kind can be compared"
-            )));
-        }
-        kinds.push((kind, name));
-    }
-    if !profiles.is_empty() {
-        return Ok(compare::of_profiles(&profiles));
-    }
-    if !curves.is_empty() {
-        return Ok(compare::of_curves(&curves));
-    }
-    let sets = runs.iter().map(|(name, runs)| RunSet { name, runs });
-    Ok(compare::of_runs(&sets.collect::<Vec<_>>()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! One module a subcommand.
 
+pub mod annotate;
 pub mod clean;
 pub mod compare;
 pub mod convert;
@@ -11,9 +12,11 @@ pub mod list;
 pub mod md;
 pub mod plan;
 pub mod profile;
+pub mod prune;
 pub mod report;
 pub mod run;
 pub mod serve;
+pub mod serve_nfs;
 pub mod show;
 pub mod sut;
 

@@ -1,27 +1,77 @@
-//! `serve-nfs`: a file server in memory.
+//! `serve`: the results browser.
 
 use crate::cli::ServeArgs;
+use crate::console;
 use crate::exit::{Exit, Stopped};
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use plimsoll_serve::{ServeError, Server, Settings};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::sync::{Arc, Mutex};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// Variable that may hold the token.
+const TOKEN_VARIABLE: &str = "PLIMSOLL_TOKEN";
 
 /// Serves until a signal comes.
 pub fn run(args: &ServeArgs) -> Result<Exit, Stopped> {
     // Before anybody can know of the server, so that a signal always ends it in order.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|e| Stopped::failed(format!("cannot catch Ctrl-C: {e}")))?;
-    let behaviour = Behaviour {
-        delay: args.delay,
-        faults: args.fail.clone(),
-    };
-    let tree = Arc::new(Mutex::new(Tree::new(args.memory)));
-    let server = Server::start(args.listen, tree, behaviour)
-        .map_err(|e| Stopped::usage(format!("cannot listen on {}: {e}", args.listen)))?;
-    let (at, port) = (server.address(), server.address().port());
-    super::print(&format!("nfs3://{at}/?mountport={port}\n"))?;
-    signals.forever().next();
-    server.stop();
+    let server = bind(args)?;
+    let address = server
+        .address()
+        .map_err(|e| Stopped::failed(format!("cannot tell the address: {e}")))?;
+    super::print(&format!("http://{address}/\n"))?;
+    let until_a_signal_comes = move || _ = signals.forever().next();
+    server.run(until_a_signal_comes).map_err(Stopped::failed)?;
     Ok(Exit::Valid)
+}
+
+fn bind(args: &ServeArgs) -> Result<Server, Stopped> {
+    let token = match &args.token {
+        Some(token) => Some(token.clone()),
+        None => std::env::var(TOKEN_VARIABLE).ok(),
+    };
+    let mut settings = Settings {
+        root: args.root.clone(),
+        index: args.index.clone(),
+        token,
+        hosts: args.host.clone(),
+        rebuild: args.rebuild,
+    };
+    if args.index.is_some() {
+        return Server::bind(args.listen, settings).map_err(Stopped::usage);
+    }
+    // Without a place of one's own for it the index is made anew each time.
+    let remark = match cached(&args.root) {
+        Ok(path) => {
+            settings.index = Some(path);
+            match Server::bind(args.listen, settings.clone()) {
+                Err(e @ (ServeError::Index(_) | ServeError::IndexAmongResults(_))) => e.to_string(),
+                bound => return bound.map_err(Stopped::usage),
+            }
+        }
+        Err(remark) => remark,
+    };
+    console::err(&format!("note: the index is kept in memory: {remark}\n"));
+    settings.index = None;
+    Server::bind(args.listen, settings).map_err(Stopped::usage)
+}
+
+/// The file of a root's index in the user's cache directory, which is made if it is missing.
+fn cached(root: &Path) -> Result<PathBuf, String> {
+    let absolute = |name: &str| {
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|p| p.is_absolute())
+    };
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    let dir = cache
+        .ok_or("neither HOME nor XDG_CACHE_HOME is set")?
+        .join("plimsoll");
+    std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+    // Another root has another index; the same name again, should it ever come, is made anew.
+    let mut hasher = DefaultHasher::new();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    root.hash(&mut hasher);
+    Ok(dir.join(format!("index-{:016x}.sqlite", hasher.finish())))
 }

@@ -1,0 +1,124 @@
+//! What is compared, read from results directories.
+
+use super::{
+    Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs,
+};
+use crate::profile;
+use plimsoll_results::{CurveDir, FindDir, LoadCurve, ProfileDir, Run, read_runs};
+use std::path::Path;
+
+/// One of the results that are compared, by its kind.
+#[derive(Debug, Clone)]
+pub enum Results {
+    /// A run, or repeated ones, with their name.
+    Runs(String, Vec<Run>),
+    /// The runs of a profile: a set for each file system.
+    Profile(Vec<ProfileSet>),
+    /// A load curve.
+    Curve(CurveSet),
+}
+
+impl Results {
+    /// Reads a results directory of any kind; `name` is what it is called in the comparison.
+    ///
+    /// # Errors
+    /// A sentence, if it holds no results, damaged ones, or a search, which is no one result.
+    pub fn read(path: &Path, name: &str) -> Result<Self, String> {
+        let dir = CurveDir::at(path);
+        if dir.exists() {
+            return measured(name, &dir.read().map_err(|e| e.to_string())?);
+        }
+        if FindDir::at(path).exists() {
+            return Err(format!(
+                "{name} is a search for a load line; compare the runs in it, or load curves"
+            ));
+        }
+        let profile = ProfileDir::at(path);
+        if profile.exists() {
+            return of_profile(name, &profile);
+        }
+        let runs = read_runs(path).map_err(|e| e.to_string())?;
+        match runs.is_empty() {
+            true => Err(format!("{name} has no run in it")),
+            false => Ok(Self::Runs(name.to_owned(), runs)),
+        }
+    }
+}
+
+fn measured(name: &str, curve: &LoadCurve) -> Result<Results, String> {
+    let verdict = match (&curve.state, curve.comparable) {
+        (_, false) => format!("scaled to {}: not comparable", curve.scale),
+        (state, true) => format!("{state:?}").to_lowercase(),
+    };
+    // A name that no report may have is compared as it is.
+    let metric = plimsoll_disclosure::style(&curve.workload);
+    Ok(Results::Curve(CurveSet {
+        name: name.to_owned(),
+        workload: curve.workload.clone(),
+        metric: metric.unwrap_or_else(|_| curve.workload.clone()),
+        unit: curve.metric.clone(),
+        verdict,
+        scale: curve.scale,
+        published: false,
+        curve: curve.curve().map_err(|e| format!("{name}: {e}"))?,
+    }))
+}
+
+/// The runs of a profile; of several file systems each is compared on its own.
+fn of_profile(name: &str, dir: &ProfileDir) -> Result<Results, String> {
+    let results = dir.read().map_err(|e| e.to_string())?;
+    let mut sets = profile::sets(&results, dir).map_err(|e| e.to_string())?;
+    let none = |s: &ProfileSet| s.cases.iter().all(|(_, r)| r.is_empty());
+    if sets.iter().all(none) {
+        return Err(format!("{name} has no run in it"));
+    }
+    let several = sets.len() > 1;
+    for set in &mut sets {
+        set.name = match several {
+            true => format!("{name}, {}", set.name),
+            false => name.to_owned(),
+        };
+    }
+    Ok(Results::Profile(sets))
+}
+
+/// Compares results of one kind.
+///
+/// # Errors
+/// A sentence, if they are of several kinds.
+pub fn side_by_side(results: Vec<Results>) -> Result<Comparison, String> {
+    let (mut runs, mut curves, mut profiles) = (vec![], vec![], vec![]);
+    let mut kinds: Vec<(&str, String)> = Vec::new();
+    for r in results {
+        let (kind, name) = match r {
+            Results::Runs(name, set) => {
+                runs.push((name.clone(), set));
+                ("runs", name)
+            }
+            Results::Curve(set) => {
+                let name = set.name.clone();
+                curves.push(set);
+                ("a load curve", name)
+            }
+            Results::Profile(sets) => {
+                let name = sets.first().map(|s| s.name.clone());
+                profiles.extend(sets);
+                ("a profile", name.unwrap_or_default())
+            }
+        };
+        if let Some((other, first)) = kinds.first().filter(|(k, _)| *k != kind) {
+            return Err(format!(
+                "{first} holds {other} and {name} {kind}: only results of one kind can be compared"
+            ));
+        }
+        kinds.push((kind, name));
+    }
+    if !profiles.is_empty() {
+        return Ok(of_profiles(&profiles));
+    }
+    if !curves.is_empty() {
+        return Ok(of_curves(&curves));
+    }
+    let sets = runs.iter().map(|(name, runs)| RunSet { name, runs });
+    Ok(of_runs(&sets.collect::<Vec<_>>()))
+}

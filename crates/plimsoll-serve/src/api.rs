@@ -1,0 +1,136 @@
+//! The JSON interface: the same data as the pages, for programs.
+
+use crate::app::{App, Shared, apart};
+use crate::filter::Listing;
+use crate::live::{find, progress};
+use crate::pages::{compare, delete};
+use crate::problem::Problem;
+use axum::Router;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use plimsoll_results::LiveDir;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// An answer of the interface, or why there is none.
+type Answer = Result<Response, Failed>;
+
+/// A problem that is told as JSON.
+struct Failed(Problem);
+
+impl IntoResponse for Failed {
+    fn into_response(self) -> Response {
+        self.0.json()
+    }
+}
+
+impl<E: Into<Problem>> From<E> for Failed {
+    fn from(e: E) -> Self {
+        Self(e.into())
+    }
+}
+
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new()
+        .route("/results", get(list))
+        .route("/results/{name}", get(entry).delete(remove))
+        .route("/results/{name}/document", get(document))
+        .route("/compare", get(side_by_side))
+        .route("/live", get(live))
+        .route("/live/{id}", get(live_run))
+        .fallback(async || Failed(Problem::missing("there is nothing of that name")))
+        .method_not_allowed_fallback(async || {
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            Failed(Problem::new(status, "that cannot be done here"))
+        })
+}
+
+fn json_text(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+fn answer(value: &impl Serialize) -> Answer {
+    let text = serde_json::to_string_pretty(value).map_err(Problem::internal)?;
+    Ok(json_text(text + "\n"))
+}
+
+async fn list(State(app): State<Shared>, RawQuery(query): RawQuery) -> Answer {
+    let listing = Listing::parse(&query.unwrap_or_default()).map_err(Problem::bad)?;
+    let found = apart(move || Ok(app.index()?.list(&listing)?)).await?;
+    answer(&found)
+}
+
+async fn entry(State(app): State<Shared>, Path(name): Path<String>) -> Answer {
+    let results = apart(move || app.results(&name)).await?;
+    answer(&results.entry)
+}
+
+/// The file that makes a directory results, as it is.
+async fn document(State(app): State<Shared>, Path(name): Path<String>) -> Answer {
+    let text = apart(move || {
+        let results = app.results(&name)?;
+        let path = results.path.join(results.entry.kind.file());
+        std::fs::read_to_string(&path)
+            .map_err(|e| Problem::internal(format!("cannot read {}: {e}", path.display())))
+    })
+    .await?;
+    Ok(json_text(text))
+}
+
+async fn remove(
+    State(app): State<Shared>,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let tagged = match query.as_deref() {
+        None | Some("") => false,
+        Some("tagged=true") => true,
+        Some(_) => {
+            let message = "expected no parameter, or tagged=true to delete what has tags";
+            return Err(Problem::bad(message).into());
+        }
+    };
+    apart(move || delete::remove(&app, &name, tagged)).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+async fn side_by_side(State(app): State<Shared>, RawQuery(query): RawQuery) -> Answer {
+    let names = compare::names(&query.unwrap_or_default())?;
+    let comparison = apart(move || compare::compared(&app, &names)).await?;
+    answer(&comparison)
+}
+
+async fn live(State(app): State<Shared>) -> Answer {
+    let runs = apart(move || {
+        let dirs = app.live()?;
+        // One that has just ended has nothing to be read any more.
+        let runs = dirs.iter().filter_map(|d| described(d).ok());
+        Ok(runs.collect::<Vec<Value>>())
+    })
+    .await?;
+    answer(&json!({ "runs": runs }))
+}
+
+async fn live_run(State(app): State<Shared>, Path(id): Path<String>) -> Answer {
+    let run = apart(move || described(&find(&app, &id)?)).await?;
+    answer(&run)
+}
+
+/// A run in progress, with what it has measured so far.
+fn described(dir: &LiveDir) -> Result<Value, Problem> {
+    let run = dir.read()?;
+    let (_, progress) = progress(dir)?;
+    let operations = progress
+        .operations
+        .iter()
+        .map(|((name, kind), totals)| json!({ "name": name, "kind": kind, "totals": totals }));
+    Ok(json!({
+        "id": dir.id(),
+        "run": run,
+        "latest": progress.latest(),
+        "operations": operations.collect::<Vec<_>>(),
+    }))
+}

@@ -1,0 +1,365 @@
+//! A run in progress: what it has measured so far, and the stream of it to a browser.
+
+use crate::app::{Shared, apart};
+use crate::problem::Problem;
+use axum::extract::{Path, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::Stream;
+use maud::{Markup, html};
+use plimsoll_html::charts::{OverTime, over_time};
+use plimsoll_html::timeline::{Span, Timeline};
+use plimsoll_html::{OpName, page};
+use plimsoll_plan::{Count, OpClass, OpKind, show_duration};
+use plimsoll_report::{latency, mib_per_s, rate};
+use plimsoll_results::{Follower, IntervalRow, LiveDir, Whereabouts};
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Time between two looks at what a run has written.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Most intervals that charts of a run in progress show; the last ones.
+const MOST_INTERVALS: u64 = 600;
+
+/// Operations, bytes and errors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Totals {
+    pub(crate) ops: u64,
+    pub(crate) bytes: u64,
+    pub(crate) errors: u64,
+}
+
+impl Totals {
+    fn add(&mut self, row: &IntervalRow) {
+        self.ops += row.ops;
+        self.bytes += row.bytes;
+        self.errors += row.errors;
+    }
+}
+
+/// What a run in progress has measured so far.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// Each operation by its name and kind, since the run began.
+    pub(crate) operations: BTreeMap<(String, String), Totals>,
+    /// Rows of the last intervals of the last window.
+    recent: VecDeque<IntervalRow>,
+}
+
+/// The last interval, of all operations together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Latest {
+    /// Window, from 1.
+    pub(crate) window: u32,
+    /// Seconds of the window that have been measured.
+    pub(crate) measured_s: f64,
+    pub(crate) ops_per_s: f64,
+    pub(crate) bytes_per_s: f64,
+    /// Mean service time; null where nothing was done.
+    pub(crate) mean_ms: Option<f64>,
+    /// The greatest of the operations' 99th percentiles; null where nothing was done.
+    pub(crate) p99_ms: Option<f64>,
+    /// Operations that failed, of all intervals.
+    pub(crate) errors: u64,
+}
+
+/// Whether the summary of a run counts operations of this kind, by its name.
+fn counts(kind: &str) -> bool {
+    let kind: Result<OpKind, _> = serde_json::from_value(kind.into());
+    kind.is_ok_and(|k| matches!(k.class(), OpClass::Io | OpClass::Aio))
+}
+
+impl Progress {
+    pub(crate) fn add(&mut self, rows: Vec<IntervalRow>) {
+        for row in rows {
+            let key = (row.operation.clone(), row.kind.clone());
+            self.operations.entry(key).or_default().add(&row);
+            if self.recent.back().is_some_and(|b| b.window != row.window) {
+                self.recent.clear();
+            }
+            let first = row.interval.saturating_sub(MOST_INTERVALS - 1);
+            while self.recent.front().is_some_and(|r| r.interval < first) {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(row);
+        }
+    }
+
+    /// Rows of the last interval.
+    pub(crate) fn last(&self) -> impl Iterator<Item = &IntervalRow> {
+        let last = self.recent.back().map(|r| r.interval);
+        self.recent.iter().filter(move |r| Some(r.interval) == last)
+    }
+
+    /// The last interval, of all operations that count together.
+    pub(crate) fn latest(&self) -> Option<Latest> {
+        let end = self.recent.back()?;
+        let mut sum = Totals::default();
+        let (mut ms, mut p99) = (0.0, 0.0f64);
+        for row in self.last().filter(|r| counts(&r.kind)) {
+            sum.add(row);
+            ms += row.mean_ms * row.ops as f64;
+            p99 = p99.max(row.p99_ms);
+        }
+        let per_s = |n: u64| match end.length_s > 0.0 {
+            true => n as f64 / end.length_s,
+            false => 0.0,
+        };
+        Some(Latest {
+            window: end.window,
+            measured_s: end.start_s + end.length_s,
+            ops_per_s: per_s(sum.ops),
+            bytes_per_s: per_s(sum.bytes),
+            mean_ms: (sum.ops > 0).then(|| ms / sum.ops as f64),
+            p99_ms: (sum.ops > 0).then_some(p99),
+            errors: self.operations.values().map(|t| t.errors).sum(),
+        })
+    }
+
+    /// Figures and charts, as a part of a page.
+    pub(crate) fn markup(&self) -> Markup {
+        let Some(latest) = self.latest() else {
+            return html! { p { "Nothing has been measured yet: files are made, or the run warms up." } };
+        };
+        let time = |ms: Option<f64>| ms.map_or("–".into(), |ms| latency(ms).replace("  ", " "));
+        let measured = Duration::try_from_secs_f64(latest.measured_s).unwrap_or_default();
+        let tiles = [
+            ("measured", show_duration(measured)),
+            ("operations a second", rate(latest.ops_per_s)),
+            ("MiB a second", mib_per_s(latest.bytes_per_s)),
+            ("mean", time(latest.mean_ms)),
+            ("99th percentile", time(latest.p99_ms)),
+            ("failed", Count(latest.errors).to_string()),
+        ];
+        html! {
+            dl.tiles { @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } } }
+            (self.charts())
+        }
+    }
+
+    fn charts(&self) -> Markup {
+        let (Some(first), Some(last)) = (self.recent.front(), self.recent.back()) else {
+            return html! {};
+        };
+        let mut named: Vec<(&(String, String), &Totals)> = self.operations.iter().collect();
+        named.retain(|((_, kind), _)| counts(kind));
+        named.sort_by_key(|(_, t)| std::cmp::Reverse(t.ops));
+        let operations: Vec<OpName> = named
+            .iter()
+            .map(|((name, kind), _)| {
+                let same = named.iter().filter(|((n, _), _)| n == name).count();
+                let label = match same {
+                    1 => name.clone(),
+                    _ => format!("{name} ({kind})"),
+                };
+                let (name, kind) = (name.clone(), kind.clone());
+                OpName { name, kind, label }
+            })
+            .collect();
+        let begin = first.interval;
+        let mut rows: Vec<IntervalRow> = self.recent.iter().cloned().collect();
+        for row in &mut rows {
+            row.interval = row.interval.saturating_sub(begin);
+        }
+        let span = Span {
+            number: last.window,
+            start_s: first.start_s,
+            length_s: last.start_s + last.length_s - first.start_s,
+        };
+        let timeline = Timeline::of(&rows, &[span], &operations);
+        page::figures(&over_time(OverTime {
+            timeline: &timeline,
+            operations: &operations,
+            staged: false,
+        }))
+    }
+}
+
+/// A run in progress by its characters.
+pub(crate) fn find(app: &Shared, id: &str) -> Result<LiveDir, Problem> {
+    let mut all = app.live()?.into_iter();
+    all.find(|d| d.id() == id)
+        .ok_or_else(|| Problem::missing("There is no such run in progress; it may have ended."))
+}
+
+/// Everything a run has written so far.
+pub(crate) fn progress(dir: &LiveDir) -> Result<(Follower, Progress), Problem> {
+    let mut follower = dir.follow()?;
+    let mut progress = Progress::default();
+    read_on(&mut follower, &mut progress)?;
+    Ok((follower, progress))
+}
+
+/// Reads what has been written since; says whether that was anything.
+fn read_on(follower: &mut Follower, progress: &mut Progress) -> Result<bool, Problem> {
+    let mut any = false;
+    loop {
+        let rows = follower.rows()?;
+        if rows.is_empty() {
+            return Ok(any);
+        }
+        any = true;
+        progress.add(rows);
+    }
+}
+
+/// What the stream does next.
+enum Watch {
+    Begin(LiveDir),
+    On(Box<(Follower, Progress)>),
+    End,
+}
+
+pub(crate) async fn events(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let root = app.root.clone();
+    let dir = apart(move || find(&app, &id)).await?;
+    let stream = futures_util::stream::unfold(Watch::Begin(dir), move |watch| {
+        let root = root.clone();
+        async move {
+            let (event, next) = next(watch, root).await?;
+            Some((Ok(event), next))
+        }
+    });
+    Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
+}
+
+/// Waits for the next event.
+async fn next(watch: Watch, root: PathBuf) -> Option<(Event, Watch)> {
+    let (mut follower, mut progress) = match watch {
+        Watch::End => return None,
+        Watch::On(now) => *now,
+        Watch::Begin(dir) => {
+            let begun = apart(move || progress_and_markup(&dir)).await;
+            return Some(match begun {
+                Ok((now, markup)) => (interval(markup), Watch::On(Box::new(now))),
+                Err(_) => (end("ended", None), Watch::End),
+            });
+        }
+    };
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let root = root.clone();
+        let looked = apart(move || {
+            // In this order, so that what was written last is not missed.
+            let place = follower.whereabouts();
+            let news = read_on(&mut follower, &mut progress)?;
+            let markup = news.then(|| progress.markup().into_string());
+            Ok((follower, progress, markup, place))
+        });
+        let Ok((f, p, markup, place)) = looked.await else {
+            return Some((end("ended", None), Watch::End));
+        };
+        (follower, progress) = (f, p);
+        if let Some(markup) = markup {
+            let now = Box::new((follower, progress));
+            return Some((interval(markup), Watch::On(now)));
+        }
+        match place {
+            Whereabouts::InProgress => {}
+            Whereabouts::Finished(path) => {
+                let address = page_of(&root, &path);
+                return Some((end("ended", address.as_deref()), Watch::End));
+            }
+            Whereabouts::Gone => {
+                return Some((end("ended without results", None), Watch::End));
+            }
+        }
+    }
+}
+
+fn progress_and_markup(dir: &LiveDir) -> Result<((Follower, Progress), String), Problem> {
+    let now = progress(dir)?;
+    let markup = now.1.markup().into_string();
+    Ok((now, markup))
+}
+
+/// Address of the page on results at a place below the root.
+fn page_of(root: &std::path::Path, path: &std::path::Path) -> Option<String> {
+    let below = path.strip_prefix(root).ok()?;
+    let mut names = below.iter().map(|n| n.to_str());
+    match (names.next()??, names.next(), names.next()) {
+        (name, None, None) => Some(crate::pages::address(name)),
+        (name, Some(run), None) => Some(crate::pages::compare::run_address(name, run?)),
+        _ => None,
+    }
+}
+
+fn interval(markup: String) -> Event {
+    // A carriage return cannot be in an event; it can be in a name.
+    Event::default()
+        .event("interval")
+        .data(markup.replace('\r', " "))
+}
+
+fn end(word: &str, address: Option<&str>) -> Event {
+    let data = match address {
+        Some(address) => format!("{word}\n{address}"),
+        None => word.to_owned(),
+    };
+    Event::default().event("end").data(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(window: u32, interval: u64, operation: &str, kind: &str, ops: u64) -> IntervalRow {
+        IntervalRow {
+            window,
+            interval,
+            start_s: interval as f64,
+            length_s: 1.0,
+            operation: operation.into(),
+            kind: kind.into(),
+            ops,
+            bytes: 10 * ops,
+            errors: 1,
+            mean_ms: ops as f64,
+            p50_ms: 1.0,
+            p99_ms: 2.0 * ops as f64,
+            max_ms: 9.0,
+        }
+    }
+
+    #[test]
+    fn the_last_interval_is_that_of_all_operations_that_count() {
+        let mut progress = Progress::default();
+        assert_eq!(progress.latest(), None);
+        progress.add(vec![
+            row(1, 0, "a", "read", 5),
+            row(1, 1, "a", "read", 1),
+            row(1, 1, "b", "write", 3),
+            row(1, 1, "wait", "delay", 100),
+        ]);
+        let latest = progress.latest().unwrap();
+        assert_eq!((latest.ops_per_s, latest.bytes_per_s), (4.0, 40.0));
+        assert_eq!((latest.measured_s, latest.errors), (2.0, 4));
+        // (1 × 1 ms + 3 × 3 ms) of four operations.
+        assert_eq!((latest.mean_ms, latest.p99_ms), (Some(2.5), Some(6.0)));
+        let total = progress.operations[&("a".to_owned(), "read".to_owned())];
+        assert_eq!((total.ops, total.bytes, total.errors), (6, 60, 2));
+    }
+
+    #[test]
+    fn a_long_run_is_shown_by_its_end_and_counted_whole() {
+        let mut progress = Progress::default();
+        for i in 0..5000 {
+            progress.add(vec![row(1, i, "a", "read", 2)]);
+        }
+        assert_eq!(progress.recent.len() as u64, MOST_INTERVALS);
+        assert_eq!(progress.operations.values().next().unwrap().ops, 10_000);
+        let markup = progress.charts().into_string();
+        assert_eq!(
+            markup.matches("<tr data-at").count() as u64,
+            4 * MOST_INTERVALS
+        );
+        progress.add(vec![row(2, 0, "a", "read", 2)]);
+        assert_eq!(progress.recent.len(), 1);
+    }
+}

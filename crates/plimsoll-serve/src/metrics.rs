@@ -1,0 +1,163 @@
+//! Metrics of runs in progress in the text format of OpenMetrics 1.0, which Prometheus reads.
+
+use crate::app::{Shared, apart};
+use crate::live::{Progress, progress};
+use crate::problem::Problem;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use plimsoll_results::LiveRun;
+use std::fmt::Write;
+
+const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub(crate) async fn show(State(app): State<Shared>) -> Result<Response, Problem> {
+    let text = apart(move || {
+        let mut runs = Vec::new();
+        for dir in app.live()? {
+            // One that has just ended has nothing to be read any more.
+            if let (Ok(run), Ok((_, progress))) = (dir.read(), progress(&dir)) {
+                runs.push((dir.id().to_owned(), run, progress));
+            }
+        }
+        Ok(render(&runs))
+    })
+    .await?;
+    Ok(([(CONTENT_TYPE, CONTENT)], text).into_response())
+}
+
+/// A family of metrics, and what each of its samples is named and worth.
+struct Family<'a> {
+    name: &'a str,
+    kind: &'a str,
+    unit: &'a str,
+    help: &'a str,
+}
+
+fn render(runs: &[(String, LiveRun, Progress)]) -> String {
+    let mut out = String::new();
+    let mut family = |f: Family<'_>, samples: Vec<String>| {
+        let _ = writeln!(out, "# TYPE {} {}", f.name, f.kind);
+        if !f.unit.is_empty() {
+            let _ = writeln!(out, "# UNIT {} {}", f.name, f.unit);
+        }
+        let _ = writeln!(out, "# HELP {} {}", f.name, f.help);
+        for s in samples {
+            let _ = writeln!(out, "{s}");
+        }
+    };
+    family(
+        Family {
+            name: "plimsoll_runs_in_progress",
+            kind: "gauge",
+            unit: "",
+            help: "Runs in progress below the results root.",
+        },
+        vec![format!("plimsoll_runs_in_progress {}", runs.len())],
+    );
+    family(
+        Family {
+            name: "plimsoll_run_start_seconds",
+            kind: "gauge",
+            unit: "seconds",
+            help: "When the run began, in seconds since 1970.",
+        },
+        runs.iter()
+            .filter_map(|(id, run, _)| {
+                let started: jiff::Timestamp = run.started.parse().ok()?;
+                let value = started.as_millisecond() as f64 / 1e3;
+                let labels = labels(id, run, None);
+                Some(format!("plimsoll_run_start_seconds{labels} {value}"))
+            })
+            .collect(),
+    );
+    type Pick = fn(&crate::live::Totals) -> u64;
+    let counters: [(&str, &str, &str, Pick); 3] = [
+        (
+            "plimsoll_operations",
+            "",
+            "Operations that succeeded, in measured intervals.",
+            |t| t.ops,
+        ),
+        (
+            "plimsoll_moved_bytes",
+            "bytes",
+            "Bytes moved, in measured intervals.",
+            |t| t.bytes,
+        ),
+        (
+            "plimsoll_errors",
+            "",
+            "Operations that failed, in measured intervals.",
+            |t| t.errors,
+        ),
+    ];
+    for (name, unit, help, pick) in counters {
+        let kind = "counter";
+        let samples = runs.iter().flat_map(|(id, run, progress)| {
+            progress.operations.iter().map(move |((op, of), totals)| {
+                let labels = labels(id, run, Some((op, of, None)));
+                format!("{name}_total{labels} {}", pick(totals))
+            })
+        });
+        let head = Family {
+            name,
+            kind,
+            unit,
+            help,
+        };
+        family(head, samples.collect());
+    }
+    let mut latencies = Vec::new();
+    let mut means = Vec::new();
+    for (id, run, progress) in runs {
+        for row in progress.last() {
+            let sample = |name: &str, quantile: Option<&str>, ms: f64| {
+                let of = (row.operation.as_str(), row.kind.as_str(), quantile);
+                format!("{name}{} {}", labels(id, run, Some(of)), ms / 1e3)
+            };
+            let name = "plimsoll_service_quantile_seconds";
+            latencies.push(sample(name, Some("0.5"), row.p50_ms));
+            latencies.push(sample(name, Some("0.99"), row.p99_ms));
+            means.push(sample("plimsoll_service_mean_seconds", None, row.mean_ms));
+        }
+    }
+    family(
+        Family {
+            name: "plimsoll_service_quantile_seconds",
+            kind: "gauge",
+            unit: "seconds",
+            help: "Quantiles of the service time in the last interval.",
+        },
+        latencies,
+    );
+    family(
+        Family {
+            name: "plimsoll_service_mean_seconds",
+            kind: "gauge",
+            unit: "seconds",
+            help: "Mean service time in the last interval.",
+        },
+        means,
+    );
+    out + "# EOF\n"
+}
+
+/// Labels of a sample: the run, and the operation with a quantile.
+fn labels(id: &str, run: &LiveRun, operation: Option<(&str, &str, Option<&str>)>) -> String {
+    let mut pairs = vec![("run", id), ("workload", run.workload.as_str())];
+    if let Some((name, kind, quantile)) = operation {
+        pairs.extend([("operation", name), ("kind", kind)]);
+        pairs.extend(quantile.map(|q| ("quantile", q)));
+    }
+    let shown = pairs.iter().map(|(n, v)| format!("{n}=\"{}\"", escaped(v)));
+    format!("{{{}}}", shown.collect::<Vec<_>>().join(","))
+}
+
+/// The value of a label: three characters have a meaning there.
+fn escaped(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}

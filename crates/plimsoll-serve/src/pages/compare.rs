@@ -1,0 +1,84 @@
+//! Results side by side.
+
+use super::{address, document};
+use crate::app::{Shared, apart, below};
+use crate::problem::Problem;
+use axum::extract::{RawQuery, State};
+use axum::response::Html;
+use maud::html;
+use plimsoll_report::compare::{Comparison, Results, side_by_side};
+
+/// Most results that are compared at a time.
+const MOST: usize = 26;
+
+pub(crate) async fn show(
+    State(app): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Result<Html<String>, Problem> {
+    let names = names(&query.unwrap_or_default())?;
+    apart(move || {
+        let comparison = compared(&app, &names)?;
+        let body = html! {
+            (plimsoll_html::page::comparison_body(&comparison))
+            h2 { "The results" }
+            ul { @for name in &names {
+                @let (results, run) = parts(name);
+                @let place = run.map_or_else(|| address(results), |r| run_address(results, r));
+                li { a href=(place) { (name) } }
+            } }
+        };
+        let title = format!("{} results side by side", comparison.sets.len());
+        Ok(document(&title, &body))
+    })
+    .await
+}
+
+/// Address of the page on one of several runs.
+pub(crate) fn run_address(results: &str, run: &str) -> String {
+    format!("{}/runs/{}", address(results), super::segment(run))
+}
+
+/// Names of results, or of runs of them as `RESULTS/RUN`, that a request wants to be compared.
+pub(crate) fn names(query: &str) -> Result<Vec<String>, Problem> {
+    let mut names = Vec::new();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "with" => names.push(value.into_owned()),
+            other => {
+                return Err(Problem::bad(format!(
+                    "`{}` is no parameter of a comparison: expected with",
+                    other.escape_debug()
+                )));
+            }
+        }
+    }
+    match names.len() {
+        2..=MOST => Ok(names),
+        n => Err(Problem::bad(format!(
+            "From 2 to {MOST} results can be compared, and {n} were named."
+        ))),
+    }
+}
+
+/// Reads the results and compares them.
+pub(crate) fn compared(app: &Shared, names: &[String]) -> Result<Comparison, Problem> {
+    let read = |name: &String| {
+        let (results, run) = parts(name);
+        let path = app.results(results)?.path;
+        let path = match run {
+            None => path,
+            Some(run) => below(&path, run)
+                .ok_or_else(|| Problem::missing(format!("{results} has no run of that name.")))?,
+        };
+        Results::read(&path, name).map_err(Problem::conflict)
+    };
+    let results = names.iter().map(read).collect::<Result<_, _>>()?;
+    side_by_side(results).map_err(Problem::conflict)
+}
+
+fn parts(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('/') {
+        Some((results, run)) => (results, Some(run)),
+        None => (name, None),
+    }
+}

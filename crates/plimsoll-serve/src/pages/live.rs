@@ -1,0 +1,51 @@
+//! Runs in progress.
+
+use super::{document, time};
+use crate::app::{Shared, apart};
+use crate::live::{find, progress};
+use crate::problem::Problem;
+use axum::extract::{Path, State};
+use axum::response::Html;
+use maud::html;
+use plimsoll_plan::Count;
+
+pub(crate) async fn list(State(app): State<Shared>) -> Result<Html<String>, Problem> {
+    apart(move || {
+        let dirs = app.live()?;
+        // One that has just ended has nothing to be read any more.
+        let runs = dirs.iter().filter_map(|d| Some((d.id(), d.read().ok()?)));
+        let runs: Vec<_> = runs.collect();
+        let body = html! {
+            h1 { "Runs in progress" }
+            @if runs.is_empty() { p { "None." } }
+            ul { @for (id, run) in &runs {
+                li { a href=(format!("/live/{id}")) { (run.name) } " since " (time(&run.started)) }
+            } }
+        };
+        Ok(document("Runs in progress", &body))
+    })
+    .await
+}
+
+pub(crate) async fn show(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<Html<String>, Problem> {
+    apart(move || {
+        let dir = find(&app, &id)?;
+        let run = dir.read()?;
+        let (_, progress) = progress(&dir)?;
+        let body = html! {
+            h1 { (run.workload) }
+            p {
+                "Since " (time(&run.started)) ", " (Count(run.workers)) " workers: "
+                strong id="state" role="status" { "in progress" }
+                " " a id="results" href="/" hidden { "See the results" }
+            }
+            p.about { "Rates and latencies are those of the last interval; charts show the last 600." }
+            div id="figures" data-events=(format!("/live/{}/events", dir.id())) { (progress.markup()) }
+        };
+        Ok(document(&run.name, &body))
+    })
+    .await
+}

@@ -1,0 +1,75 @@
+//! The page that asks for the token.
+
+use super::document;
+use crate::app::Shared;
+use crate::problem::Problem;
+use axum::extract::{RawQuery, State};
+use axum::http::header::SET_COOKIE;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use maud::html;
+
+pub(crate) async fn ask(RawQuery(query): RawQuery) -> Html<String> {
+    page(&field(&query.unwrap_or_default(), "to"), false)
+}
+
+pub(crate) async fn check(State(app): State<Shared>, body: String) -> Result<Response, Problem> {
+    let to = field(&body, "to");
+    if !app.guard.is_token(&field(&body, "token")) {
+        let unauthorized = axum::http::StatusCode::UNAUTHORIZED;
+        return Ok((unauthorized, page(&to, true)).into_response());
+    }
+    let cookie = [(SET_COOKIE, app.guard.cookie())];
+    Ok((cookie, Redirect::to(ours(&to))).into_response())
+}
+
+fn page(to: &str, wrong: bool) -> Html<String> {
+    let body = html! {
+        h1 { "Who are you?" }
+        @if wrong { p.alert role="alert" { "That is not the token." } }
+        form method="post" action="/login" {
+            input type="hidden" name="to" value=(to);
+            label.field for="token" { "Token that `plimsoll serve` was started with" }
+            div.actions {
+                input id="token" name="token" type="password" autocomplete="current-password" required autofocus;
+                button type="submit" { "Enter" }
+            }
+        }
+    };
+    document("Token", &body)
+}
+
+/// A field of a form, or nothing.
+pub(crate) fn field(form: &str, name: &str) -> String {
+    let mut pairs = form_urlencoded::parse(form.as_bytes());
+    let found = pairs.find(|(n, _)| n == name);
+    found.map_or_else(String::new, |(_, value)| value.into_owned())
+}
+
+/// An address of this server; any other leads to the list.
+fn ours(to: &str) -> &str {
+    let plain = |to: &str| to.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
+    match to.starts_with('/') && !to.starts_with("//") && plain(to) {
+        true => to,
+        false => "/",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_sent_elsewhere() {
+        assert_eq!(ours("/results/a?b=c"), "/results/a?b=c");
+        for bad in [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "http://evil.example",
+            "x",
+            "/a\r\nb",
+        ] {
+            assert_eq!(ours(bad), "/", "{bad:?}");
+        }
+    }
+}

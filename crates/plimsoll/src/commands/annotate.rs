@@ -1,0 +1,59 @@
+//! `tag` and `note`: what a person says of results.
+
+use super::print;
+use crate::cli::{NoteArgs, TagArgs};
+use crate::exit::{Exit, Stopped};
+use plimsoll_results::{Annotations, Kind, ResultsError};
+
+/// Changes tags, and prints those that there are then. Either all of the directories hold results,
+/// or nothing is changed.
+pub fn tag(args: &TagArgs) -> Result<Exit, Stopped> {
+    if let Some(both) = args.add.iter().find(|t| args.remove.contains(t)) {
+        return Err(Stopped::usage(format!(
+            "`{both}` is both added and removed"
+        )));
+    }
+    for dir in &args.results {
+        let readable = Kind::of(dir).and_then(|_| Annotations::read(dir));
+        readable.map_err(Stopped::usage)?;
+    }
+    let only_asks = args.add.is_empty() && args.remove.is_empty();
+    let mut out = String::new();
+    for dir in &args.results {
+        let now = match only_asks {
+            true => Annotations::read(dir),
+            false => Annotations::change(dir, |a| {
+                a.tags.retain(|t| !args.remove.contains(t));
+                a.tags.extend(args.add.iter().cloned());
+            }),
+        };
+        let tags = now.map_err(stopped)?.tag_list();
+        let tags = if tags.is_empty() { "no tags" } else { &tags };
+        out.push_str(&format!("{}: {tags}\n", dir.display()));
+    }
+    print(&out)
+}
+
+/// Writes or prints a note.
+pub fn note(args: &NoteArgs) -> Result<Exit, Stopped> {
+    let dir = &args.results;
+    let Some(text) = &args.text else {
+        let annotations = Kind::of(dir).and_then(|_| Annotations::read(dir));
+        let note = annotations.map_err(Stopped::usage)?.note;
+        return match note.is_empty() {
+            true => Ok(Exit::Valid),
+            false => print(&format!("{note}\n")),
+        };
+    };
+    let text = text.trim().to_owned();
+    Annotations::change(dir, |a| a.note = text).map_err(stopped)?;
+    Ok(Exit::Valid)
+}
+
+/// What was asked for cannot be, or the file system refuses.
+fn stopped(e: ResultsError) -> Stopped {
+    match e {
+        ResultsError::Io { .. } => Stopped::failed(e),
+        e => Stopped::usage(e),
+    }
+}

@@ -1,0 +1,146 @@
+//! `prune`: deletes old results.
+
+use crate::cli::PruneArgs;
+use crate::console;
+use crate::exit::{Exit, Stopped};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use plimsoll_plan::{Bytes, counted};
+use plimsoll_results::{Entry, Removal, ResultsError, directories};
+use std::io::{self, BufRead, IsTerminal};
+use std::path::Path;
+
+/// What is done with the results below a root.
+#[derive(Default)]
+struct Verdicts {
+    /// These go.
+    old: Vec<(Timestamp, Removal)>,
+    /// These are old and stay, for a reason.
+    kept: Vec<String>,
+}
+
+/// Lists what is old, asks, and deletes it.
+pub fn run(args: &PruneArgs) -> Result<Exit, Stopped> {
+    if !args.yes && !args.dry_run && !io::stdin().is_terminal() {
+        return Err(Stopped::usage(
+            "nobody can be asked here: --yes deletes, and --dry-run lists what would be deleted",
+        ));
+    }
+    let before = Timestamp::now()
+        .checked_sub(args.older_than)
+        .map_err(|_| Stopped::usage("--older-than reaches back further than there is time"))?;
+    let verdicts = judge(args, before).map_err(Stopped::usage)?;
+    let (count, bytes) = (verdicts.old.len() as u64, verdicts.bytes());
+    let sum = format!("{}, {}", counted(count, "result", "results"), Bytes(bytes));
+    super::print(&verdicts.listed())?;
+    match count {
+        0 => return super::print("nothing to delete\n"),
+        _ if args.dry_run => return super::print(&format!("would delete {sum}\n")),
+        _ if !args.yes && !agreed(&sum)? => return super::print("nothing was deleted\n"),
+        _ => {}
+    }
+    let mut exit = Exit::Valid;
+    let mut deleted = 0;
+    for (_, removal) in verdicts.old {
+        match removal.carry_out() {
+            Ok(()) => deleted += 1,
+            Err(e) => {
+                console::err(&format!("error: {e}\n"));
+                exit = Exit::Failed;
+            }
+        }
+    }
+    super::print(&format!(
+        "deleted {}\n",
+        counted(deleted, "result", "results")
+    ))?;
+    Ok(exit)
+}
+
+fn judge(args: &PruneArgs, before: Timestamp) -> Result<Verdicts, ResultsError> {
+    let mut verdicts = Verdicts::default();
+    for dir in directories(&args.root)? {
+        match judge_one(args, before, &dir) {
+            Ok(Some(old)) => verdicts.old.push(old),
+            Ok(None) => {}
+            Err(reason) => {
+                let name = dir.file_name().unwrap_or_default().display();
+                verdicts.kept.push(format!("kept {name}: {reason}\n"));
+            }
+        }
+    }
+    Ok(verdicts)
+}
+
+/// What goes of a directory, and since when it is there; nothing of one that is no result, or not
+/// old.
+///
+/// # Errors
+/// Why it stays although it is old, or may be.
+fn judge_one(
+    args: &PruneArgs,
+    before: Timestamp,
+    dir: &Path,
+) -> Result<Option<(Timestamp, Removal)>, String> {
+    let entry = match Entry::read(dir) {
+        Ok(entry) => entry,
+        Err(ResultsError::None { .. }) => return Ok(None),
+        Err(e) => return Err(e.to_string()),
+    };
+    let Ok(started) = entry.started.parse::<Timestamp>() else {
+        return Err("it does not say when it was begun".into());
+    };
+    if started >= before {
+        return Ok(None);
+    }
+    if !entry.said.tags.is_empty() && !args.tagged {
+        let tags = entry.said.tags.join(", ");
+        return Err(format!("it is tagged {tags}; --tagged deletes it too"));
+    }
+    let removal = Removal::of(dir).map_err(|e| e.to_string())?;
+    Ok(Some((started, removal)))
+}
+
+impl Verdicts {
+    fn bytes(&self) -> u64 {
+        self.old.iter().map(|(_, r)| r.bytes()).sum()
+    }
+
+    /// A line each.
+    fn listed(&self) -> String {
+        let name = |r: &Removal| {
+            r.dir()
+                .file_name()
+                .unwrap_or_default()
+                .display()
+                .to_string()
+        };
+        let names = self.old.iter().map(|(_, r)| name(r).chars().count());
+        let width = names.max().unwrap_or(0);
+        let mut out = String::new();
+        for (started, removal) in &self.old {
+            let began = started.to_zoned(TimeZone::system());
+            out.push_str(&format!(
+                "{:width$}  {}  {}, {}\n",
+                name(removal),
+                began.strftime("%Y-%m-%d %H:%M"),
+                counted(removal.files() as u64, "file", "files"),
+                Bytes(removal.bytes())
+            ));
+        }
+        out.extend(self.kept.iter().map(String::as_str));
+        out
+    }
+}
+
+/// Asks a person.
+fn agreed(sum: &str) -> Result<bool, Stopped> {
+    console::err(&format!("delete {sum}? [y/N] "));
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.map_err(|e| Stopped::failed(format!("cannot read the answer: {e}")))?;
+    Ok(matches!(
+        answer.trim().to_ascii_lowercase().as_str(),
+        "y" | "yes"
+    ))
+}
