@@ -2,7 +2,6 @@
 
 use crate::document;
 use crate::{Kind, ResultsError};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,7 +20,7 @@ const MOST_IN_A_TAG: usize = 64;
 
 /// Tags and a note on results. They are no part of what was measured: `run.json` and the other
 /// files stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Annotations {
     /// Version of this form.
     pub schema: u32,
@@ -44,9 +43,7 @@ impl Default for Annotations {
 }
 
 /// A word that results are found by.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Tag(String);
 

@@ -6,7 +6,6 @@
 use crate::document;
 use crate::hidden;
 use crate::{ClockKind, INTERVALS_FILE, IntervalRow, ResultsError};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -23,7 +22,7 @@ pub const LIVE_FILE: &str = "live.json";
 const MOST_AT_A_TIME: u64 = 1 << 22;
 
 /// What is known of a run in progress.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveRun {
     /// Version of this form.
     pub schema: u32,

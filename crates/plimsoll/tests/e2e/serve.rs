@@ -1,0 +1,812 @@
+//! `serve`: the results browser, as programs see it.
+
+use crate::common::{Bench, Ended, started};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A workload whose operations take no time to speak of.
+pub const WORKLOAD: &str = "define fileset name=s,path=files,entries=20,size=8k,dirwidth=8,prealloc
+define process name=p { thread name=t,memsize=1m,instances=2 {
+  flowop openfile name=open1,filesetname=s,fd=1
+  flowop readwholefile name=read1,fd=1,iosize=4k
+  flowop closefile name=close1,fd=1
+} }
+run 60
+";
+
+/// A token that a server takes.
+const TOKEN: &str = "correct-horse-battery";
+
+/// A server that ends with the test.
+pub struct Browser {
+    child: Child,
+    /// Without a slash at its end.
+    pub url: String,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A server of the results root of a bench.
+pub fn serve(bench: &Bench, more: &[&str]) -> Browser {
+    Browser::start(command(bench, more))
+}
+
+fn command(bench: &Bench, more: &[&str]) -> Command {
+    std::fs::create_dir_all(bench.path("results")).unwrap();
+    let mut command = bench.plimsoll(["serve", "--listen=127.0.0.1:0", "--root=results"]);
+    command
+        .args(more)
+        .env("XDG_CACHE_HOME", bench.path("cache"))
+        .env_remove("PLIMSOLL_TOKEN");
+    command
+}
+
+/// What was answered.
+pub struct Answer {
+    pub status: u16,
+    pub headers: ureq::http::HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        assert_eq!(self.headers["content-type"], "application/json");
+        serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e}: {}", self.text))
+    }
+
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |v| v.to_str().unwrap())
+    }
+}
+
+impl Browser {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        let url = line.trim_end().trim_end_matches('/').to_owned();
+        assert!(url.starts_with("http://127.0.0.1:"), "{line}");
+        Self { child, url }
+    }
+
+    /// Sends a request with these headers, following nothing.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .build();
+        let mut request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let agent = ureq::Agent::new_with_config(config);
+        let sent = agent.run(request.body(body.to_owned()).unwrap());
+        let mut response = sent.unwrap_or_else(|e| panic!("{method} {path}: {e}"));
+        Answer {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            text: response.body_mut().read_to_string().unwrap(),
+        }
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], "")
+    }
+
+    fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        let body: Vec<String> = fields.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let kind = [("content-type", "application/x-www-form-urlencoded")];
+        self.send("POST", path, &kind, &body.join("&"))
+    }
+
+    /// Names of the results that the interface lists for a query, in its order.
+    #[track_caller]
+    fn names(&self, query: &str) -> Vec<String> {
+        let answer = self.get(&format!("/api/v1/results?{query}"));
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let list = answer.json();
+        let results = list["results"].as_array().unwrap().iter();
+        results
+            .map(|r| r["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// The secret that forms of a page carry.
+    #[track_caller]
+    fn form_of(&self, path: &str) -> String {
+        let page = self.get(path).text;
+        let (_, rest) = page.split_once("name=\"form\" value=\"").expect("a form");
+        rest.split('"').next().unwrap().to_owned()
+    }
+}
+
+/// Results of a run in virtual time, with a name of our own.
+pub fn results(bench: &Bench, name: &str) -> PathBuf {
+    let workload = bench.workload(WORKLOAD);
+    let more = [
+        "--target=null:?latency=1ms",
+        "--clock=virtual",
+        "--time=3s",
+        "--quiet",
+    ];
+    let before = paths(bench);
+    bench.run(&workload, &more).expect_code(0);
+    let new = paths(bench).into_iter().find(|p| !before.contains(p));
+    let path = bench.path("results").join(name);
+    std::fs::rename(new.unwrap(), &path).unwrap();
+    path
+}
+
+fn paths(bench: &Bench) -> Vec<PathBuf> {
+    let results = bench.results();
+    results.iter().map(|r| r.path().to_owned()).collect()
+}
+
+/// A copy of results, with these fields of `run.json` changed.
+pub fn copy(of: &Path, name: &str, changes: &[(&str, Value)]) -> PathBuf {
+    let to = of.with_file_name(name);
+    std::fs::create_dir(&to).unwrap();
+    for file in ["run.json", "histograms.hlog", "intervals.csv"] {
+        std::fs::copy(of.join(file), to.join(file)).unwrap();
+    }
+    let path = to.join("run.json");
+    let mut run: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    for (pointer, value) in changes {
+        *run.pointer_mut(pointer).unwrap() = value.clone();
+    }
+    std::fs::write(&path, run.to_string()).unwrap();
+    to
+}
+
+fn tag(bench: &Bench, dir: &Path, tags: &str) {
+    let mut call = bench.plimsoll(["tag"]);
+    call.arg(dir).args(["--add", tags]);
+    Ended::of(call).expect_code(0);
+}
+
+#[test]
+fn the_list_shows_what_the_filter_lets_through() {
+    let bench = Bench::on_tmpfs();
+    let first = results(&bench, "a");
+    // Noon, so that the day is the same in most zones; the test's own zone is UTC.
+    for (i, name) in ["b", "c", "d", "e"].iter().enumerate() {
+        let day = format!("2026-03-0{}T12:00:00Z", i + 1);
+        copy(&first, name, &[("/started", json!(day))]);
+    }
+    let root = first.parent().unwrap();
+    copy(
+        &first,
+        "f",
+        &[
+            ("/started", json!("2026-03-09T12:00:00Z")),
+            ("/workload", json!("other & <b>")),
+            ("/target/url", json!("nfs3://server/export")),
+            ("/validity/verdict", json!("invalid")),
+        ],
+    );
+    tag(&bench, &root.join("c"), "x,y");
+    tag(&bench, &root.join("d"), "x");
+    let mut call = command(&bench, &[]);
+    call.env("TZ", "UTC");
+    let browser = Browser::start(call);
+    for (query, expected) in [
+        ("from=2020-01-01&to=2026-04-01", "f e d c b"),
+        ("from=2026-03-02&to=2026-03-03", "d c"),
+        ("from=2026-03-09&to=2026-03-09", "f"),
+        ("workload=other+%26+%3Cb%3E", "f"),
+        ("workload=other", ""),
+        ("target=nfs3%3A%2F%2Fserver%2Fexport", "f"),
+        ("status=invalid", "f"),
+        ("tag=x", "d c"),
+        ("tag=x&tag=y", "c"),
+        ("tag=x&status=failed", ""),
+        ("tag=x&workload=&target=", "d c"),
+    ] {
+        assert_eq!(browser.names(query).join(" "), expected, "{query}");
+        let page = browser.get(&format!("/?{query}"));
+        let ticks = page.text.matches("type=\"checkbox\" name=\"with\"").count();
+        assert_eq!(
+            (page.status, ticks),
+            (200, expected.split_whitespace().count())
+        );
+    }
+    assert_eq!(browser.names("")[0], "a", "the latest is the first");
+    let second = browser.get("/api/v1/results?per_page=4&page=2").json();
+    assert_eq!((&second["total"], &second["pages"]), (&json!(6), &json!(2)));
+    assert_eq!(second["results"].as_array().unwrap().len(), 2);
+    let page = browser.get("/?per_page=4&page=1&status=").text;
+    assert!(page.contains("href=\"/?per_page=4&amp;page=2\""), "{page}");
+    assert!(!page.contains("& <b>"), "a name is text");
+    let wrong = browser.get("/api/v1/results?state=valid");
+    assert_eq!(wrong.status, 400);
+    let error = wrong.json()["error"].as_str().unwrap().to_owned();
+    assert!(
+        error.starts_with("`state` is no parameter of a list"),
+        "{error}"
+    );
+    assert_eq!(browser.get("/?from=soon").status, 400);
+}
+
+#[test]
+fn the_list_says_what_the_run_says() {
+    let bench = Bench::on_tmpfs();
+    let dir = results(&bench, "a");
+    tag(&bench, &dir, "x");
+    let mut note = bench.plimsoll(["note"]);
+    note.arg(&dir).arg("with <b>new</b> firmware");
+    Ended::of(note).expect_code(0);
+    let text = std::fs::read_to_string(dir.join("run.json")).unwrap();
+    let run: Value = serde_json::from_str(&text).unwrap();
+    let browser = serve(&bench, &[]);
+    let entry = browser.get("/api/v1/results/a").json();
+    for (field, pointer) in [
+        ("workload", "/workload"),
+        ("target", "/target/url"),
+        ("started", "/started"),
+        ("status", "/validity/verdict"),
+        ("ops_per_s", "/summary/ops_per_s"),
+        ("bytes_per_s", "/summary/bytes_per_s"),
+        ("mean_ms", "/summary/mean_ms"),
+        ("p99_ms", "/summary/p99_ms"),
+    ] {
+        assert_eq!(&entry[field], run.pointer(pointer).unwrap(), "{field}");
+    }
+    assert_eq!(entry["tags"], json!(["x"]));
+    assert_eq!(entry["note"], "with <b>new</b> firmware");
+    let document = browser.get("/api/v1/results/a/document");
+    assert_eq!(document.text, text);
+    let page = browser.get("/results/a");
+    assert_eq!(page.status, 200);
+    for part in [
+        "id=\"throughput\"",
+        "with &lt;b&gt;new&lt;/b&gt; firmware",
+        "/?tag=x",
+    ] {
+        assert!(page.text.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn every_kind_of_results_has_a_page() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    let null = "--target=null:?latency=10ms&servers=1";
+    let in_virtual_time = ["--clock=virtual", "--quiet", null];
+    let repeats = ["--repeat=2", "--time=2s"];
+    let more: Vec<&str> = repeats.iter().chain(&in_virtual_time).copied().collect();
+    bench.run(&workload, &more).expect_code(0);
+    for command in [["curve", "vda", "--load=2,4"], ["find", "vda", "--max=2"]] {
+        let mut call = bench.plimsoll(command);
+        call.args(["--time=2s", "--warmup=1s", "--results=results"]);
+        Ended::of({
+            call.args(in_virtual_time);
+            call
+        })
+        .expect_code(0);
+    }
+    let browser = serve(&bench, &[]);
+    let list = browser.get("/api/v1/results").json();
+    let mut kinds = Vec::new();
+    for entry in list["results"].as_array().unwrap() {
+        let name = entry["name"].as_str().unwrap();
+        kinds.push(entry["kind"].as_str().unwrap().to_owned());
+        let page = browser.get(&format!("/results/{name}"));
+        assert_eq!(page.status, 200, "{}", page.text);
+        // Each of its runs has a page as well.
+        let begin = format!("href=\"/results/{name}/runs/");
+        let runs: Vec<&str> = page.text.split(&begin).skip(1).collect();
+        assert_eq!(runs.len() as u64, entry["runs"].as_u64().unwrap(), "{name}");
+        let run = runs[0].split('"').next().unwrap();
+        let run = browser.get(&format!("/results/{name}/runs/{run}"));
+        assert_eq!(run.status, 200, "{}", run.text);
+        assert!(run.text.contains("Operations a second"), "{name}");
+    }
+    kinds.sort();
+    assert_eq!(kinds, ["curve", "repeats", "search"]);
+    let curve = browser.names("status=valid");
+    let curve = curve.iter().find(|n| n.contains("curve")).unwrap();
+    let entry = browser.get(&format!("/api/v1/results/{curve}")).json();
+    assert_eq!(
+        (&entry["load_line"], &entry["metric"]),
+        (&json!(4), &json!("streams"))
+    );
+}
+
+#[test]
+fn a_comparison_is_that_of_the_command() {
+    let bench = Bench::on_tmpfs();
+    let a = results(&bench, "a");
+    let changes = [("/summary/ops_per_s", json!(1.0))];
+    copy(&a, "b", &changes);
+    let browser = serve(&bench, &[]);
+    let mut call = bench.plimsoll(["compare", "--format=json", "a", "b"]);
+    call.current_dir(bench.path("results"));
+    let expected: Value = serde_json::from_str(&Ended::of(call).expect_code(0).stdout).unwrap();
+    let found = browser.get("/api/v1/compare?with=a&with=b");
+    assert_eq!(found.json(), expected);
+    let page = browser.get("/compare?with=a&with=b");
+    assert_eq!(page.status, 200);
+    assert!(page.text.contains("2 results side by side"));
+    for (query, status) in [
+        ("with=a", 400),
+        ("with=a&with=missing", 404),
+        ("with=a&with=..%2Fa", 404),
+        ("with=a&with=a%2F..%2Fb", 404),
+        ("width=a&with=b", 400),
+    ] {
+        let answer = browser.get(&format!("/api/v1/compare?{query}"));
+        assert_eq!(answer.status, status, "{query}: {}", answer.text);
+    }
+}
+
+#[test]
+fn what_changes_in_the_directories_is_seen_at_once() {
+    let bench = Bench::on_tmpfs();
+    let a = results(&bench, "a");
+    let root = a.parent().unwrap().to_owned();
+    let browser = serve(&bench, &[]);
+    assert_eq!(browser.names(""), ["a"]);
+    copy(&a, "b", &[("/started", json!("2026-03-01T12:00:00Z"))]);
+    assert_eq!(browser.names(""), ["a", "b"]);
+    tag(&bench, &root.join("b"), "new");
+    assert_eq!(browser.names("tag=new"), ["b"]);
+    std::fs::rename(root.join("b"), root.join("c")).unwrap();
+    assert_eq!(browser.names("tag=new"), ["c"]);
+    std::fs::remove_dir_all(root.join("c")).unwrap();
+    assert_eq!(browser.names(""), ["a"]);
+    // What is no result is not listed, and what is damaged is named with the reason.
+    std::fs::create_dir(root.join("empty")).unwrap();
+    std::fs::write(root.join("file"), "").unwrap();
+    std::os::unix::fs::symlink(&a, root.join("link")).unwrap();
+    let damaged = copy(&a, "damaged", &[]);
+    std::fs::write(damaged.join("run.json"), "{").unwrap();
+    copy(&a, "future", &[("/schema", json!(99))]);
+    assert_eq!(browser.names(""), ["a"]);
+    let page = browser.get("/").text;
+    assert!(page.contains("2 cannot be read"), "{page}");
+    assert!(page.contains("has schema 99; this program reads schema 1"));
+    for name in ["empty", "file", "link", "damaged", "future", "missing"] {
+        assert_eq!(
+            browser.get(&format!("/results/{name}")).status,
+            404,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn nobody_is_let_in_by_another_name_or_from_another_page() {
+    let bench = Bench::on_tmpfs();
+    let dir = results(&bench, "a");
+    let browser = serve(&bench, &["--host=bench.example"]);
+    let as_host = |host: &str| browser.send("GET", "/", &[("host", host)], "").status;
+    for ours in ["localhost", "127.0.0.1:1", "bench.example:8080", "[::1]:9"] {
+        assert_eq!(as_host(ours), 200, "{ours}");
+    }
+    for other in [
+        "evil.example",
+        "bench.example.evil.example",
+        "localhost.evil.example",
+    ] {
+        assert_eq!(as_host(other), 421, "{other}");
+    }
+    let delete = |headers: &[(&str, &str)]| {
+        let answer = browser.send("DELETE", "/api/v1/results/a", headers, "");
+        assert!(dir.exists());
+        answer.status
+    };
+    assert_eq!(delete(&[("origin", "http://evil.example")]), 403);
+    assert_eq!(delete(&[("origin", "null")]), 403);
+    assert_eq!(delete(&[("sec-fetch-site", "cross-site")]), 403);
+    // A form without what only our pages know, and one of a page that is not ours.
+    assert_eq!(browser.post("/results/a/delete", &[]).status, 403);
+    let stale = [("form", "00000000000000000000000000000000")];
+    assert_eq!(browser.post("/results/a/delete", &stale).status, 403);
+    assert_eq!(browser.post("/results/a/annotations", &stale).status, 403);
+    assert!(dir.exists() && !dir.join("annotations.json").exists());
+    // Names never become paths.
+    std::fs::rename(&dir, bench.path("beside")).unwrap();
+    for name in [
+        "..%2Fbeside",
+        "%2E%2E",
+        "..%2F..%2F..%2Fetc",
+        "beside",
+        "a%00",
+        "%2e%2e%2fbeside",
+    ] {
+        for path in ["", "/delete", "/runs/x"] {
+            let answer = browser.get(&format!("/results/{name}{path}"));
+            assert!([400, 404].contains(&answer.status), "{name}{path}");
+        }
+        let path = format!("/api/v1/results/{name}");
+        assert!([400, 404].contains(&browser.send("DELETE", &path, &[], "").status));
+    }
+    assert!(bench.path("beside/run.json").exists());
+    let page = browser.get("/");
+    let policy = page.header("content-security-policy");
+    assert!(
+        policy.starts_with("default-src 'none'; style-src 'self';"),
+        "{policy}"
+    );
+    assert!(policy.contains("script-src 'self';") && policy.contains("frame-ancestors 'none'"));
+    assert!(!page.text.contains("<script>") && !page.text.contains("<style"));
+    assert_eq!(page.header("x-content-type-options"), "nosniff");
+}
+
+#[test]
+fn a_token_is_asked_for() {
+    let bench = Bench::on_tmpfs();
+    results(&bench, "a");
+    let mut call = command(&bench, &[]);
+    call.env("PLIMSOLL_TOKEN", TOKEN);
+    let browser = Browser::start(call);
+    let bearer = |token: &str| format!("Bearer {token}");
+    let with = |token: &str| {
+        let headers = [("authorization", bearer(token))];
+        let headers = headers.each_ref().map(|(n, v)| (*n, v.as_str()));
+        browser.send("GET", "/api/v1/results", &headers, "").status
+    };
+    assert_eq!(
+        (with(TOKEN), with("correct-horse-batterz"), with("")),
+        (200, 401, 401)
+    );
+    for path in ["/api/v1/results", "/api/v1/live", "/metrics"] {
+        let answer = browser.get(path);
+        assert_eq!(
+            (answer.status, answer.header("www-authenticate")),
+            (401, "Bearer")
+        );
+    }
+    let asked = browser.get("/results/a?x=1");
+    assert_eq!(asked.status, 303);
+    assert_eq!(asked.header("location"), "/login?to=%2Fresults%2Fa%3Fx%3D1");
+    assert_eq!(browser.get("/assets/style.css").status, 200);
+    assert_eq!(browser.get(asked.header("location")).status, 200);
+    let wrong = browser.post("/login", &[("token", "guess"), ("to", "%2F")]);
+    assert_eq!((wrong.status, wrong.header("set-cookie")), (401, ""));
+    let fields = [("token", TOKEN), ("to", "%2Fresults%2Fa")];
+    let entered = browser.post("/login", &fields);
+    assert_eq!(
+        (entered.status, entered.header("location")),
+        (303, "/results/a")
+    );
+    let cookie = entered.header("set-cookie");
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
+        "{cookie}"
+    );
+    assert!(!cookie.contains(TOKEN));
+    let pair = [("cookie", cookie.split(';').next().unwrap())];
+    assert_eq!(browser.send("GET", "/results/a", &pair, "").status, 200);
+    let elsewhere = [("token", TOKEN), ("to", "%2F%2Fevil.example")];
+    assert_eq!(browser.post("/login", &elsewhere).header("location"), "/");
+}
+
+#[test]
+fn what_cannot_be_served_is_refused() {
+    let bench = Bench::on_tmpfs();
+    let dir = results(&bench, "a");
+    let refused = |more: &[&str]| Ended::of(command(&bench, more)).refusal();
+    let open = refused(&["--listen=0.0.0.0:0"]);
+    assert!(
+        open.contains("can be reached from other machines: --token"),
+        "{open}"
+    );
+    let open = refused(&["--listen=[::]:0"]);
+    assert!(
+        open.contains("can be reached from other machines: --token"),
+        "{open}"
+    );
+    let weak = refused(&["--token=guess"]);
+    assert!(
+        weak.contains("a token has at least 16 characters"),
+        "{weak}"
+    );
+    let none = refused(&["--root=missing"]);
+    assert!(none.contains("cannot list missing: No such file"), "{none}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = format!("--listen={}", taken.local_addr().unwrap());
+    // The listener is gone by now or not: both the port and the message are ours to see.
+    let held = std::net::TcpListener::bind(taken.trim_start_matches("--listen=")).unwrap();
+    let busy = refused(&[&taken]);
+    assert!(busy.contains("cannot listen on 127.0.0.1:"), "{busy}");
+    drop(held);
+    let among = refused(&["--index=results/a/index"]);
+    assert!(among.contains("lies below the results"), "{among}");
+    // Somebody's file is not made an index.
+    let mine = bench.path("thesis.tex");
+    for text in [
+        "\\documentclass{article} and a lot more than a hundred bytes of it, so that \
+         nobody takes it for an empty database file\n",
+    ] {
+        std::fs::write(&mine, text).unwrap();
+        let foreign = refused(&["--index=thesis.tex"]);
+        assert!(
+            foreign.contains("thesis.tex is no index of Plimsoll's"),
+            "{foreign}"
+        );
+        assert_eq!(std::fs::read_to_string(&mine).unwrap(), text);
+    }
+    assert_eq!(std::fs::read_dir(dir).unwrap().count(), 3);
+}
+
+#[test]
+fn the_index_is_kept_and_made_anew_at_will() {
+    let bench = Bench::on_tmpfs();
+    let dir = results(&bench, "a");
+    let names = |more: &[&str]| serve(&bench, more).names("");
+    assert_eq!(names(&["--index=i.sqlite"]), ["a"]);
+    // Only the time of the directory says that something changed.
+    let text = std::fs::read_to_string(dir.join("run.json")).unwrap();
+    let age = || {
+        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+        std::fs::File::open(&dir)
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
+    };
+    age();
+    assert_eq!(names(&["--index=i.sqlite"]), ["a"]);
+    std::fs::write(
+        dir.join("run.json"),
+        text.replace("\"valid\"", "\"invalid\""),
+    )
+    .unwrap();
+    let invalid = |more: &[&str]| serve(&bench, more).names("status=invalid").len();
+    assert_eq!(invalid(&["--index=i.sqlite"]), 0);
+    assert_eq!(invalid(&["--index=i.sqlite", "--rebuild"]), 1);
+    // By itself it is in the cache, which may be missing.
+    assert_eq!(names(&[]), ["a"]);
+    let kept = std::fs::read_dir(bench.path("cache/plimsoll")).unwrap();
+    let kept: Vec<String> = kept
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(kept.len() == 1 && kept[0].starts_with("index-"), "{kept:?}");
+    let mut call = command(&bench, &[]);
+    call.env("XDG_CACHE_HOME", "/proc/nowhere")
+        .stderr(Stdio::piped());
+    let mut browser = Browser::start(call);
+    assert_eq!(browser.names(""), ["a"]);
+    let mut remark = String::new();
+    let mut stderr = BufReader::new(browser.child.stderr.take().unwrap());
+    stderr.read_line(&mut remark).unwrap();
+    assert!(
+        remark.starts_with("note: the index is kept in memory: "),
+        "{remark}"
+    );
+}
+
+#[test]
+fn results_are_deleted_when_that_is_confirmed() {
+    let bench = Bench::on_tmpfs();
+    let a = results(&bench, "a");
+    let b = copy(&a, "b", &[]);
+    let foreign = copy(&a, "foreign", &[]);
+    std::fs::write(foreign.join("thesis.tex"), "").unwrap();
+    tag(&bench, &b, "keep");
+    let browser = serve(&bench, &[]);
+    let form = browser.form_of("/results/a/delete");
+    assert!(a.exists(), "asking deletes nothing");
+    let done = browser.post("/results/a/delete", &[("form", &form)]);
+    assert_eq!(
+        (done.status, done.header("location"), a.exists()),
+        (303, "/", false)
+    );
+    assert!(
+        browser
+            .get("/results/b/delete")
+            .text
+            .contains("name=\"tagged\"")
+    );
+    let tagged = browser.post("/results/b/delete", &[("form", &form)]);
+    assert_eq!((tagged.status, b.exists()), (409, true));
+    let refused = browser.send("DELETE", "/api/v1/results/b", &[], "");
+    assert_eq!((refused.status, b.exists()), (409, true));
+    assert_eq!(
+        refused.json()["error"],
+        "b is tagged (keep): it is deleted only if that is said"
+    );
+    let sure = browser.send("DELETE", "/api/v1/results/b?tagged=true", &[], "");
+    assert_eq!((sure.status, b.exists()), (204, false));
+    let kept = browser.send("DELETE", "/api/v1/results/foreign", &[], "");
+    assert_eq!(kept.status, 409);
+    let error = kept.json()["error"].as_str().unwrap().to_owned();
+    assert!(
+        error.contains("thesis.tex is no file of Plimsoll's"),
+        "{error}"
+    );
+    assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 4);
+    assert_eq!(browser.names(""), ["foreign"]);
+}
+
+#[test]
+fn tags_and_notes_are_changed_by_a_form() {
+    let bench = Bench::on_tmpfs();
+    let a = results(&bench, "a");
+    let browser = serve(&bench, &[]);
+    let form = browser.form_of("/results/a");
+    let fields = [
+        ("form", form.as_str()),
+        ("tags", "x%2C+y"),
+        ("note", "one%0D%0Atwo"),
+    ];
+    let done = browser.post("/results/a/annotations", &fields);
+    assert_eq!((done.status, done.header("location")), (303, "/results/a"));
+    let entry = browser.get("/api/v1/results/a").json();
+    assert_eq!(
+        (&entry["tags"], &entry["note"]),
+        (&json!(["x", "y"]), &json!("one\ntwo"))
+    );
+    let bad = [("form", form.as_str()), ("tags", "%3Cb%3E"), ("note", "")];
+    assert_eq!(browser.post("/results/a/annotations", &bad).status, 400);
+    assert_eq!(browser.get("/api/v1/results/a").json(), entry);
+    let none = [("form", form.as_str()), ("tags", ""), ("note", "")];
+    assert_eq!(browser.post("/results/a/annotations", &none).status, 303);
+    assert!(!a.join("annotations.json").exists());
+}
+
+/// Events of a stream, one after the other: name and data.
+struct Events(BufReader<Box<dyn std::io::Read>>);
+
+impl Events {
+    fn of(browser: &Browser, path: &str) -> Self {
+        let response = ureq::get(format!("{}{path}", browser.url)).call().unwrap();
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self(BufReader::new(Box::new(response.into_body().into_reader())))
+    }
+
+    fn next(&mut self) -> (String, String) {
+        let (mut name, mut data) = (String::new(), Vec::new());
+        loop {
+            let mut line = String::new();
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended");
+            match line.trim_end_matches('\n').split_once(": ") {
+                Some(("event", n)) => name = n.to_owned(),
+                Some(("data", d)) => data.push(d.to_owned()),
+                _ if line == "\n" && !name.is_empty() => return (name, data.join("\n")),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Value of a sample of the metrics by how its line begins.
+fn sample(text: &str, begin: &str) -> Option<f64> {
+    let line = text.lines().find(|l| l.starts_with(begin))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+#[test]
+fn a_run_in_progress_is_watched_to_its_end() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    let browser = serve(&bench, &[]);
+    assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
+    let more = [
+        "--target=null:?latency=2ms",
+        "--interval=100ms",
+        "--time=300s",
+    ];
+    let run = started(bench.command(&workload, &more), "measuring");
+    let live = browser.get("/api/v1/live").json();
+    let live = &live["runs"][0];
+    let id = live["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (&live["run"]["workload"], &live["run"]["workers"]),
+        (&json!("w"), &json!(2))
+    );
+    assert!(
+        browser
+            .get("/live")
+            .text
+            .contains(&format!("href=\"/live/{id}\""))
+    );
+    let page = browser.get(&format!("/live/{id}")).text;
+    assert!(page.contains(&format!("data-events=\"/live/{id}/events\"")));
+    assert!(
+        browser.names("").is_empty(),
+        "a run in progress is no result yet"
+    );
+
+    let mut events = Events::of(&browser, &format!("/live/{id}/events"));
+    let points = |markup: &str| markup.matches("<tr data-at").count();
+    let mut seen = 0;
+    while seen < 20 {
+        let (name, markup) = events.next();
+        assert_eq!(name, "interval");
+        assert!(points(&markup) >= seen, "{markup}");
+        seen = points(&markup);
+    }
+
+    let metrics = browser.get("/metrics");
+    let kind = metrics.header("content-type");
+    assert!(
+        kind.starts_with("application/openmetrics-text; version=1.0.0"),
+        "{kind}"
+    );
+    assert!(metrics.text.ends_with("\n# EOF\n"));
+    let of_read = format!("{{run=\"{id}\",workload=\"w\",operation=\"read1\",kind=\"read_whole\"");
+    let counter = format!("plimsoll_operations_total{of_read}}}");
+    let counted = sample(&metrics.text, &counter).unwrap();
+    assert!(counted > 0.0);
+    assert_eq!(
+        sample(&metrics.text, "plimsoll_runs_in_progress"),
+        Some(1.0)
+    );
+    let p99 = format!("plimsoll_service_quantile_seconds{of_read},quantile=\"0.99\"}}");
+    let p99 = sample(&metrics.text, &p99).unwrap();
+    assert!(
+        p99 >= 0.002,
+        "a read takes two milliseconds at least, not {p99} s"
+    );
+    while sample(&browser.get("/metrics").text, &counter).unwrap() <= counted {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+
+    run.interrupt();
+    let end = loop {
+        let (name, data) = events.next();
+        if name == "end" {
+            break data;
+        }
+    };
+    let result = run.end().result(130);
+    let address = end.strip_prefix("ended\n").unwrap();
+    assert_eq!(browser.get(address).status, 200, "{address}");
+    let entry = browser
+        .get(&address.replace("/results", "/api/v1/results"))
+        .json();
+    assert_eq!(entry["status"], "interrupted");
+    assert_eq!(entry["ops_per_s"], json!(result.summary.ops_per_s));
+    assert_eq!(browser.get(&format!("/live/{id}")).status, 404);
+    let read = result
+        .operations
+        .iter()
+        .find(|o| o.name == "read1")
+        .unwrap();
+    assert!(read.ops as f64 >= counted);
+    let dir = bench
+        .path("results")
+        .join(address.rsplit('/').next().unwrap());
+    assert!(!dir.join("live.json").exists());
+}
+
+#[test]
+fn runs_of_a_curve_are_watched_and_the_curve_is_not_deleted_meanwhile() {
+    let bench = Bench::on_tmpfs();
+    let browser = serve(&bench, &[]);
+    let mut call = bench.plimsoll(["curve", "vda", "--load=1", "--scale=0.001", "--time=300s"]);
+    call.args([
+        "--warmup=0s",
+        "--target=null:?latency=1ms",
+        "--results=results",
+    ]);
+    let curve = started(call, "measuring");
+    let live = browser.get("/api/v1/live").json();
+    assert_eq!(live["runs"].as_array().unwrap().len(), 1, "{live}");
+    let name = browser.names("status=unfinished").pop().unwrap();
+    let refused = browser.send("DELETE", &format!("/api/v1/results/{name}"), &[], "");
+    assert_eq!(refused.status, 409, "{}", refused.text);
+    assert!(refused.text.contains("is being written by another process"));
+    assert!(
+        bench
+            .path("results")
+            .join(&name)
+            .join("curve.json")
+            .exists()
+    );
+    curve.interrupt();
+    curve.end().expect_code(130);
+    assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
+}
