@@ -3,7 +3,7 @@
 use crate::spread::{MOST_COLUMNS, Spread, Spreads};
 use crate::timeline::{Span, Timeline};
 use plimsoll_plan::OpClass;
-use plimsoll_results::{IntervalRow, OperationFigures, ResultsError, Run, RunDir};
+use plimsoll_results::{Annotations, IntervalRow, OperationFigures, ResultsError, Run, RunDir};
 
 /// A row of the results by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Loaded {
     pub run: Run,
     /// Name of the results directory.
     pub name: String,
+    /// What a person says of it.
+    pub annotations: Annotations,
     /// Operations that the summary counts and that happened, the most frequent first.
     pub operations: Vec<OpName>,
     /// Throughput and latency over time, of [`Loaded::operations`].
@@ -57,6 +59,7 @@ impl Loaded {
         Ok(Self {
             run,
             name,
+            annotations: Annotations::read(dir.path())?,
             operations,
             timeline,
             spreads: spreads.finish(),

@@ -3,7 +3,7 @@
 use crate::chart::Chart;
 use crate::{Loaded, charts};
 use plimsoll_report::markdown;
-use plimsoll_results::{CurveDir, LoadCurve, ResultsError, RunDir};
+use plimsoll_results::{Annotations, CurveDir, LoadCurve, ResultsError, RunDir};
 use std::path::Path;
 
 /// A results directory of any kind, read for looking at it.
@@ -17,6 +17,8 @@ pub enum Subject {
         name: String,
         /// What `curve.json` holds.
         curve: Box<LoadCurve>,
+        /// What a person says of it.
+        annotations: Box<Annotations>,
     },
 }
 
@@ -31,6 +33,7 @@ impl Subject {
             return Ok(Self::Curve {
                 name: name_of(path),
                 curve: Box::new(dir.read()?),
+                annotations: Box::new(Annotations::read(path)?),
             });
         }
         Ok(Self::Run(Box::new(Loaded::read(&RunDir::at(path))?)))
@@ -43,6 +46,16 @@ impl Subject {
             Self::Run(loaded) => &loaded.name,
             Self::Curve { name, .. } => name,
         }
+    }
+
+    /// Says something else of the results than what lies beside them.
+    #[must_use]
+    pub fn with(mut self, said: Annotations) -> Self {
+        match &mut self {
+            Self::Run(loaded) => loaded.annotations = said,
+            Self::Curve { annotations, .. } => **annotations = said,
+        }
+        self
     }
 
     /// All charts, in the order of the page, for pictures of their own: a scaled result says in

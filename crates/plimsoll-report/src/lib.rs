@@ -12,10 +12,12 @@ pub mod points;
 pub mod profile;
 pub mod terminal;
 
+mod annotations;
 mod format;
 mod mix;
 mod stages;
 mod table;
 mod text;
 
+pub use annotations::annotations;
 pub use format::{latency, mib_per_s, rate};

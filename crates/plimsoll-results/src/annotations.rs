@@ -1,7 +1,8 @@
 //! What a person says of results: tags and a note, in a file of their own beside the figures.
 
-use crate::document;
+use crate::document::{self, Directory, Document};
 use crate::{Kind, ResultsError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,7 +21,7 @@ const MOST_IN_A_TAG: usize = 64;
 
 /// Tags and a note on results. They are no part of what was measured: `run.json` and the other
 /// files stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Annotations {
     /// Version of this form.
     pub schema: u32,
@@ -30,6 +31,12 @@ pub struct Annotations {
     /// A text for people; empty if there is none.
     #[serde(default)]
     pub note: String,
+}
+
+impl Document for Annotations {
+    const FILE: &str = ANNOTATIONS_FILE;
+    const SCHEMA: u32 = ANNOTATIONS_SCHEMA;
+    const WHAT: &str = "`plimsoll tag`";
 }
 
 impl Default for Annotations {
@@ -43,7 +50,9 @@ impl Default for Annotations {
 }
 
 /// A word that results are found by.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct Tag(String);
 
@@ -99,10 +108,9 @@ impl Annotations {
     /// # Errors
     /// [`ResultsError`] if the file is there and cannot be read, or holds something else.
     pub fn read(dir: &Path) -> Result<Self, ResultsError> {
-        let path = dir.join(ANNOTATIONS_FILE);
-        match path.try_exists() {
+        match dir.join(ANNOTATIONS_FILE).try_exists() {
             Ok(false) => Ok(Self::default()),
-            _ => document::read(&path, ANNOTATIONS_SCHEMA, "`plimsoll tag`"),
+            _ => Directory::at(dir).read(),
         }
     }
 
@@ -126,9 +134,7 @@ impl Annotations {
         if now == Self::default() && before != now {
             std::fs::remove_file(&path).map_err(ResultsError::io("remove", &path))?;
         } else if before != now {
-            // Every field has a JSON form; only a map with keys that are no text could fail.
-            let json = serde_json::to_string_pretty(&now).expect("annotations have a JSON form");
-            document::replace(&path, &(json + "\n"))?;
+            document::replace(&path, &document::json(&now))?;
         }
         Ok(now)
     }

@@ -3,8 +3,8 @@
 
 use crate::document::read_part;
 use crate::{
-    Annotations, CURVE_FILE, CURVE_SCHEMA, CurveState, FIND_FILE, FIND_SCHEMA, REPEATS_FILE,
-    RUN_FILE, RepeatsDir, ResultsError, SCHEMA, Summary, Validity, Verdict,
+    Annotations, CURVE_FILE, CurveState, FIND_FILE, LoadCurve, LoadSearch, REPEATS_FILE, RUN_FILE,
+    RepeatsDir, ResultsError, Run, Summary, Validity, Verdict,
 };
 use plimsoll_points::{Ended, LoadLine};
 use serde::{Deserialize, Serialize};
@@ -268,7 +268,7 @@ impl Entry {
 }
 
 fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
-    let run: RunPart = read_part(&dir.join(RUN_FILE), SCHEMA, "run")?;
+    let run: RunPart = read_part::<Run, _>(dir)?;
     let measured = run.window_number > 0;
     let figure = |f: f64| measured.then_some(f);
     let moved = |f: f64| (measured && run.summary.ops > 0).then_some(f);
@@ -284,7 +284,7 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
 }
 
 fn of_curve(dir: &Path) -> Result<Entry, ResultsError> {
-    let curve: CurvePart = read_part(&dir.join(CURVE_FILE), CURVE_SCHEMA, "curve")?;
+    let curve: CurvePart = read_part::<LoadCurve, _>(dir)?;
     let any_valid = curve.points.iter().any(|p| p.verdict == Verdict::Valid);
     let status = match curve.state {
         CurveState::Complete | CurveState::Stopped if any_valid => Status::Valid,
@@ -305,7 +305,7 @@ fn of_curve(dir: &Path) -> Result<Entry, ResultsError> {
 }
 
 fn of_search(dir: &Path) -> Result<Entry, ResultsError> {
-    let search: SearchPart = read_part(&dir.join(FIND_FILE), FIND_SCHEMA, "search")?;
+    let search: SearchPart = read_part::<LoadSearch, _>(dir)?;
     let status = match search.line.ended {
         _ if search.failure.is_some() => Status::Failed,
         Ended::Found | Ended::LimitNotReached => Status::Valid,

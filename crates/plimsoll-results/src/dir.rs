@@ -96,7 +96,7 @@ impl RunWriter {
         };
         let series = SeriesWriter::create(dir.path(), &plan.operations, base)?;
         let live = live_run(name, plan, started, clock);
-        document::write_new(&dir.path().join(LIVE_FILE), &live.to_json())?;
+        document::write_new(&dir.path().join(LIVE_FILE), &document::json(&live))?;
         Ok(Self {
             root: root.to_owned(),
             name: name.to_owned(),

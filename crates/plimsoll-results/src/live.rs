@@ -3,9 +3,10 @@
 //! A run pays for being watched with one `write` an interval, by the thread that writes the series
 //! anyway. Whoever watches reads files; the run knows nothing of it.
 
-use crate::document;
+use crate::document::{Directory, Document};
 use crate::hidden;
 use crate::{ClockKind, INTERVALS_FILE, IntervalRow, ResultsError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -22,7 +23,7 @@ pub const LIVE_FILE: &str = "live.json";
 const MOST_AT_A_TIME: u64 = 1 << 22;
 
 /// What is known of a run in progress.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveRun {
     /// Version of this form.
     pub schema: u32,
@@ -42,13 +43,10 @@ pub struct LiveRun {
     pub process: u32,
 }
 
-impl LiveRun {
-    /// The text of `live.json`: pretty-printed, with a newline at the end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        // Every field has a JSON form; only a map with keys that are no text could fail.
-        serde_json::to_string_pretty(self).expect("a run always has a JSON form") + "\n"
-    }
+impl Document for LiveRun {
+    const FILE: &str = LIVE_FILE;
+    const SCHEMA: u32 = LIVE_SCHEMA;
+    const WHAT: &str = "run in progress";
 }
 
 /// The hidden directory of a run in progress.
@@ -112,7 +110,7 @@ impl LiveDir {
     /// # Errors
     /// [`ResultsError`] if it has just ended, or was written by a program of another version.
     pub fn read(&self) -> Result<LiveRun, ResultsError> {
-        document::read(&self.path.join(LIVE_FILE), LIVE_SCHEMA, "run in progress")
+        Directory::at(&self.path).read()
     }
 
     /// Follows the run from its first interval.

@@ -357,7 +357,7 @@ mod tests {
         let markup = progress.charts().into_string();
         assert_eq!(
             markup.matches("<tr data-at").count() as u64,
-            4 * MOST_INTERVALS
+            5 * MOST_INTERVALS
         );
         progress.add(vec![row(2, 0, "a", "read", 2)]);
         assert_eq!(progress.recent.len(), 1);

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use plimsoll_disclosure::Disclosure;
 use plimsoll_plan::Count;
 use plimsoll_report::{markdown, mib_per_s, rate};
-use plimsoll_results::{CurvePoint, CurveState, LoadCurve, Verdict};
+use plimsoll_results::{Annotations, CurvePoint, CurveState, LoadCurve, Verdict};
 
 /// How far the curve is, in a word.
 pub(crate) fn badge(curve: &LoadCurve) -> Markup {
@@ -25,6 +25,7 @@ pub(crate) fn badge(curve: &LoadCurve) -> Markup {
 pub(crate) fn article(
     name: &str,
     curve: &LoadCurve,
+    said: &Annotations,
     ids: &Ids,
     nested: bool,
     disclosed: Option<&Disclosure>,
@@ -35,7 +36,7 @@ pub(crate) fn article(
     let charts = charts::of_curve(curve);
     html! {
         article id=(ids.own()) {
-            (headline(name, curve, nested))
+            (headline(name, curve, said, nested))
             section aria-labelledby=(ids.of("achieved")) {
                 (heading("achieved", "Achieved"))
                 (achieved(curve))
@@ -69,7 +70,7 @@ pub(crate) fn article(
     }
 }
 
-fn headline(name: &str, curve: &LoadCurve, nested: bool) -> Markup {
+fn headline(name: &str, curve: &LoadCurve, said: &Annotations, nested: bool) -> Markup {
     let loads: Vec<String> = curve.loads.iter().map(|l| Count(*l).to_string()).collect();
     let many = loads.len();
     let asked = match (curve.loads.first(), curve.loads.last()) {
@@ -91,6 +92,7 @@ fn headline(name: &str, curve: &LoadCurve, nested: bool) -> Markup {
             @if !curve.comparable {
                 p.doubtful { (markdown::scaled(curve.scale)) }
             }
+            (super::annotations(said))
             p { "Asked for: " (asked) ", each warmed up for " (curve.warmup_s) " s and measured for " (curve.time_s) " s." }
             (client::facts(&[
                 ("results", name.to_owned()),

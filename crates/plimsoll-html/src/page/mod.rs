@@ -14,7 +14,7 @@ use crate::Subject;
 use crate::chart::{Chart, Theme, style};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_disclosure::Disclosure;
-use plimsoll_results::LoadCurve;
+use plimsoll_results::{Annotations, LoadCurve};
 
 /// Rules of every page, besides the colours.
 const STYLE: &str = include_str!("page.css");
@@ -52,7 +52,9 @@ pub fn body(subjects: &[Subject]) -> Markup {
             // Headings of a page on several results are one level lower.
             @match s {
                 Subject::Run(loaded) => { (run::article(loaded, &ids, several)) }
-                Subject::Curve { name, curve } => { (curve::article(name, curve, &ids, several, None)) }
+                Subject::Curve { name, curve, annotations } => {
+                    (curve::article(name, curve, annotations, &ids, several, None))
+                }
             }
         }
     }
@@ -84,12 +86,27 @@ pub fn script() -> &'static str {
 
 /// A page on one load curve with its full disclosure; `name` is that of the results directory.
 #[must_use]
-pub fn disclosed(name: &str, curve: &LoadCurve, disclosure: &Disclosure) -> String {
+pub fn disclosed(
+    name: &str,
+    curve: &LoadCurve,
+    said: &Annotations,
+    disclosure: &Disclosure,
+) -> String {
     let ids = Ids {
         prefix: String::new(),
     };
-    let body = curve::article(name, curve, &ids, false, Some(disclosure));
+    let body = curve::article(name, curve, said, &ids, false, Some(disclosure));
     document(&format!("{name} – Plimsoll"), &body)
+}
+
+/// Tags and note.
+pub(crate) fn annotations(said: &Annotations) -> Markup {
+    html! {
+        @if !said.tags.is_empty() {
+            p { "Tags: " @for t in &said.tags { span.tag { (t) } } }
+        }
+        @if !said.note.is_empty() { p.note { (said.note) } }
+    }
 }
 
 fn badge(subject: &Subject) -> Markup {

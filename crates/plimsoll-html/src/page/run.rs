@@ -74,6 +74,7 @@ fn headline(loaded: &Loaded, nested: bool) -> Markup {
                     @for r in &run.validity.reasons { li { strong { (r.code) } ": " (r.text) } }
                 }
             }
+            (super::annotations(&loaded.annotations))
             p { (asked(run)) }
             (client::facts(&[
                 ("results", loaded.name.clone()),

@@ -138,8 +138,17 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
 fn report(results: &Results) -> Result<Markup, Problem> {
     let path = &results.path;
     match results.entry.kind {
-        Kind::Run => run_report(path),
-        Kind::Curve => Ok(plimsoll_html::page::body(&[Subject::read(path)?])),
+        // What is said of them stands above the report already.
+        Kind::Run => {
+            let subject = Subject::Run(Box::new(Loaded::read(&RunDir::at(path))?));
+            Ok(plimsoll_html::page::body(&[
+                subject.with(Annotations::default())
+            ]))
+        }
+        Kind::Curve => {
+            let subject = Subject::read(path)?.with(Annotations::default());
+            Ok(plimsoll_html::page::body(&[subject]))
+        }
         Kind::Search => {
             let layout = Layout {
                 width: COLUMNS,

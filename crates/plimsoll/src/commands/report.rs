@@ -56,13 +56,14 @@ fn text(found: &[Found], args: &ReportArgs) -> String {
     };
     let one = |found: &Found| {
         let path = Some(found.path.as_path());
-        match &found.what {
+        let text = match &found.what {
             What::Measured(Subject::Run(loaded)) => terminal::render(&loaded.run, path, layout),
             What::Measured(Subject::Curve { curve, .. }) => curve::render(curve, path, layout),
             What::Search(search) => find::render(search, path, layout),
             What::Profile { results, sets } => profile::render(results, sets, path, layout),
             What::Published(report) => report.summary(),
-        }
+        };
+        text + &plimsoll_report::annotations(&found.annotations)
     };
     found.iter().map(one).collect::<Vec<_>>().join("\n")
 }
@@ -93,7 +94,7 @@ fn csv(subjects: &[Subject]) -> Result<String, Stopped> {
     for subject in subjects {
         match subject {
             Subject::Run(loaded) => runs.push((loaded.name.as_str(), &loaded.run)),
-            Subject::Curve { name, curve } => curves.push((name.as_str(), &**curve)),
+            Subject::Curve { name, curve, .. } => curves.push((name.as_str(), &**curve)),
         }
     }
     match (runs.first(), curves.first()) {
@@ -109,7 +110,7 @@ fn csv(subjects: &[Subject]) -> Result<String, Stopped> {
 fn markdown(subjects: &[Subject]) -> String {
     let texts = subjects.iter().map(|s| match s {
         Subject::Run(loaded) => markdown::render(&loaded.name, &loaded.run),
-        Subject::Curve { name, curve } => points::markdown(name, curve),
+        Subject::Curve { name, curve, .. } => points::markdown(name, curve),
     });
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -166,7 +166,11 @@ fn results_of_every_kind_are_pruned_whole() {
     let null = ["--target=null:?latency=1ms", "--clock=virtual", "--quiet"];
     let repeats = [&["--repeat=2", "--time=1s"][..], &null].concat();
     bench.run(&workload, &repeats).expect_code(0);
-    let ranks = [&["--processes=2", "--per-rank", "--time=300ms"][..], &null[..1]].concat();
+    let ranks = [
+        &["--processes=2", "--per-rank", "--time=300ms"][..],
+        &null[..1],
+    ]
+    .concat();
     bench.run(&workload, &ranks).expect_code(0);
     for first in [["curve", "vda", "--load=1,2"], ["find", "vda", "--max=2"]] {
         let times = ["--time=1s", "--warmup=0s", "--results=results"];

@@ -17,7 +17,10 @@ pub(super) fn disclosure(found: &[Found], description: Option<&Path>) -> Result<
 /// The page of the only curve that was given, with its disclosure.
 pub(super) fn page(found: &[Found], description: Option<&Path>) -> Result<String, Stopped> {
     let (name, curve, disclosure) = of_curve(found, description)?;
-    Ok(page::disclosed(name, curve, &disclosure))
+    // There is only one.
+    let said = found.first().map(|f| f.annotations.clone());
+    let said = said.unwrap_or_default();
+    Ok(page::disclosed(name, curve, &said, &disclosure))
 }
 
 /// The only curve that was given, with its name and its disclosure.
@@ -31,7 +34,7 @@ fn of_curve<'a>(
             found.len()
         )));
     };
-    let What::Measured(Subject::Curve { name, curve }) = &only.what else {
+    let What::Measured(Subject::Curve { name, curve, .. }) = &only.what else {
         return Err(Stopped::usage(format!(
             "{}, and a disclosure report is made of a load curve: `plimsoll curve` measures one",
             only.shown()

@@ -8,7 +8,7 @@ use plimsoll_html::Subject;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::profile;
 use plimsoll_results::{
-    CURVE_FILE, FIND_FILE, FindDir, LoadSearch, PROFILE_FILE, ProfileDir, ProfileResults,
+    Annotations, CURVE_FILE, FIND_FILE, FindDir, LoadSearch, PROFILE_FILE, ProfileDir, ProfileResults,
     REPEATS_FILE, RUN_FILE, RepeatsDir,
 };
 use std::path::{Path, PathBuf};
@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Found {
     pub(super) path: PathBuf,
     pub(super) what: What,
+    /// What a person says of it; nothing of what was published.
+    pub(super) annotations: Annotations,
 }
 
 /// What was found.
@@ -50,19 +52,23 @@ impl Found {
             _ => Some(path),
         };
         let dir = dir.unwrap_or(Path::new("."));
+        let said = Annotations::read(dir).map_err(Stopped::usage)?;
         let repeats = RepeatsDir::at(dir);
         if repeats.exists() {
             let runs = repeats.runs().map_err(Stopped::usage)?;
-            return runs.iter().map(|r| Self::measured(r.path())).collect();
+            return runs
+                .iter()
+                .map(|r| Self::measured(r.path(), said.clone()))
+                .collect();
         }
         let profile = ProfileDir::at(dir);
         if profile.exists() {
-            return Ok(vec![Self::profile(&profile)?]);
+            return Ok(vec![Self::profile(&profile, said)?]);
         }
-        Ok(vec![Self::measured(dir)?])
+        Ok(vec![Self::measured(dir, said)?])
     }
 
-    fn profile(dir: &ProfileDir) -> Result<Self, Stopped> {
+    fn profile(dir: &ProfileDir, annotations: Annotations) -> Result<Self, Stopped> {
         let results = dir.read().map_err(Stopped::usage)?;
         let sets = profile::sets(&results, dir).map_err(Stopped::usage)?;
         Ok(Self {
@@ -71,18 +77,26 @@ impl Found {
                 results: Box::new(results),
                 sets,
             },
+            annotations,
         })
     }
 
-    /// Reads a results directory that holds no repeated runs.
-    fn measured(dir: &Path) -> Result<Self, Stopped> {
+    /// Reads a results directory that holds no repeated runs. What is said of repeated runs is said
+    /// of each.
+    fn measured(dir: &Path, annotations: Annotations) -> Result<Self, Stopped> {
         let search = FindDir::at(dir);
         let what = match search.exists() {
             true => What::Search(Box::new(search.read().map_err(Stopped::usage)?)),
-            false => What::Measured(Subject::read(dir).map_err(Stopped::usage)?),
+            false => {
+                let subject = Subject::read(dir).map_err(Stopped::usage)?;
+                What::Measured(subject.with(annotations.clone()))
+            }
         };
-        let path = dir.to_owned();
-        Ok(Self { path, what })
+        Ok(Self {
+            path: dir.to_owned(),
+            what,
+            annotations,
+        })
     }
 
     /// What it is, with its place, for messages.
@@ -109,6 +123,7 @@ fn published(path: &Path) -> Result<Found, Stopped> {
     Ok(Found {
         path: path.to_owned(),
         what: What::Published(Box::new(imported.disclosure)),
+        annotations: Annotations::default(),
     })
 }
 
