@@ -161,3 +161,59 @@ fn escaped(value: &str) -> String {
         .replace('"', "\\\"")
         .replace('\n', "\\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_results::{ClockKind, IntervalRow, LIVE_SCHEMA};
+
+    fn row(interval: u64, ops: u64) -> IntervalRow {
+        IntervalRow {
+            window: 1,
+            interval,
+            start_s: interval as f64,
+            length_s: 1.0,
+            operation: "a\"b\\c\nd".into(),
+            kind: "read".into(),
+            ops,
+            bytes: 8 * ops,
+            errors: 1,
+            mean_ms: 1.5,
+            p50_ms: 1.0,
+            p99_ms: 4.0,
+            max_ms: 5.0,
+        }
+    }
+
+    #[test]
+    fn samples_are_sums_and_the_last_interval_and_names_are_quoted() {
+        let run = LiveRun {
+            schema: LIVE_SCHEMA,
+            workload: "w".into(),
+            name: "w-20260301-120000".into(),
+            started: "2026-03-01T12:00:00.5Z".into(),
+            clock: ClockKind::Real,
+            seed: 1,
+            workers: 2,
+            process: 7,
+        };
+        let mut progress = Progress::default();
+        progress.add(vec![row(0, 10), row(1, 5)]);
+        let text = render(&[("abc123".into(), run, progress)]);
+        let samples: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
+        let run = r#"{run="abc123",workload="w""#;
+        let read = format!(r#"{run},operation="a\"b\\c\nd",kind="read""#);
+        let expected = [
+            "plimsoll_runs_in_progress 1".to_owned(),
+            format!("plimsoll_run_start_seconds{run}}} 1772366400.5"),
+            format!("plimsoll_operations_total{read}}} 15"),
+            format!("plimsoll_moved_bytes_total{read}}} 120"),
+            format!("plimsoll_errors_total{read}}} 2"),
+            format!("plimsoll_service_quantile_seconds{read},quantile=\"0.5\"}} 0.001"),
+            format!("plimsoll_service_quantile_seconds{read},quantile=\"0.99\"}} 0.004"),
+            format!("plimsoll_service_mean_seconds{read}}} 0.0015"),
+        ];
+        assert_eq!(samples, expected);
+        assert!(text.ends_with("\n# EOF\n"));
+    }
+}

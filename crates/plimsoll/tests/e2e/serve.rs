@@ -40,7 +40,14 @@ pub fn serve(bench: &Bench, more: &[&str]) -> Browser {
 
 fn command(bench: &Bench, more: &[&str]) -> Command {
     std::fs::create_dir_all(bench.path("results")).unwrap();
-    let mut command = bench.plimsoll(["serve", "--listen=127.0.0.1:0", "--root=results"]);
+    let mut command = bench.plimsoll(["serve"]);
+    // What a test says itself is not said twice.
+    for option in ["--listen=127.0.0.1:0", "--root=results"] {
+        let name = option.split('=').next().unwrap();
+        if !more.iter().any(|m| m.starts_with(name)) {
+            command.arg(option);
+        }
+    }
     command
         .args(more)
         .env("XDG_CACHE_HOME", bench.path("cache"))
@@ -515,29 +522,21 @@ fn what_cannot_be_served_is_refused() {
     );
     let none = refused(&["--root=missing"]);
     assert!(none.contains("cannot list missing: No such file"), "{none}");
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = format!("--listen={}", taken.local_addr().unwrap());
-    // The listener is gone by now or not: both the port and the message are ours to see.
-    let held = std::net::TcpListener::bind(taken.trim_start_matches("--listen=")).unwrap();
-    let busy = refused(&[&taken]);
+    let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let busy = refused(&[&format!("--listen={}", held.local_addr().unwrap())]);
     assert!(busy.contains("cannot listen on 127.0.0.1:"), "{busy}");
-    drop(held);
     let among = refused(&["--index=results/a/index"]);
     assert!(among.contains("lies below the results"), "{among}");
     // Somebody's file is not made an index.
     let mine = bench.path("thesis.tex");
-    for text in [
-        "\\documentclass{article} and a lot more than a hundred bytes of it, so that \
-         nobody takes it for an empty database file\n",
-    ] {
-        std::fs::write(&mine, text).unwrap();
-        let foreign = refused(&["--index=thesis.tex"]);
-        assert!(
-            foreign.contains("thesis.tex is no index of Plimsoll's"),
-            "{foreign}"
-        );
-        assert_eq!(std::fs::read_to_string(&mine).unwrap(), text);
-    }
+    let text = "\\documentclass{article} % so long that nobody takes it for an empty database\n";
+    std::fs::write(&mine, text.repeat(3)).unwrap();
+    let foreign = refused(&["--index=thesis.tex"]);
+    assert!(
+        foreign.contains("thesis.tex is no index of Plimsoll's"),
+        "{foreign}"
+    );
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), text.repeat(3));
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 3);
 }
 

@@ -2,6 +2,7 @@
 //! themes, and everybody can read it.
 
 mod pages;
+mod serve;
 mod window;
 
 use crate::common::Bench;

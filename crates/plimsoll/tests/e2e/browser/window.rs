@@ -1,12 +1,13 @@
 //! A browser with one page.
 
 use super::pages;
+use crate::common::PATIENCE;
 use headless_chrome::protocol::cdp::{Emulation, Input, Page, Runtime};
 use headless_chrome::{Browser, LaunchOptions, Tab};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Names that Chromium goes by.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
@@ -42,6 +43,10 @@ fn chromium() -> PathBuf {
 
 impl Window {
     pub fn open(page: &Path) -> Self {
+        Self::at(&format!("file://{}", page.display()))
+    }
+
+    pub fn at(url: &str) -> Self {
         let options = LaunchOptions {
             path: Some(chromium()),
             // Containers have no user namespaces to make a sandbox of.
@@ -59,14 +64,40 @@ impl Window {
             run_immediately: None,
         })
         .unwrap();
-        let url = format!("file://{}", page.display());
-        tab.navigate_to(&url)
+        let window = Self {
+            tab,
+            _browser: browser,
+        };
+        window.go(url);
+        window
+    }
+
+    /// Opens another page in the same window.
+    pub fn go(&self, url: &str) {
+        self.tab
+            .navigate_to(url)
             .unwrap()
             .wait_until_navigated()
             .unwrap();
-        Self {
-            tab,
-            _browser: browser,
+    }
+
+    /// Clicks what a selector finds, after which another page is shown.
+    #[track_caller]
+    pub fn follow(&self, selector: &str) {
+        let before = self.json("window.page = performance.timeOrigin");
+        self.json(&format!("document.querySelector({selector:?}).click()"));
+        self.until(&format!(
+            "document.readyState === 'complete' && performance.timeOrigin !== {before}"
+        ));
+    }
+
+    /// Waits until an expression is true.
+    #[track_caller]
+    pub fn until(&self, expression: &str) {
+        let begun = Instant::now();
+        while self.json(&format!("Boolean({expression})")) != true {
+            assert!(begun.elapsed() < PATIENCE, "still not: {expression}");
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 

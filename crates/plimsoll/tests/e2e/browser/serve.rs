@@ -1,0 +1,186 @@
+//! The results browser in a real browser: found, compared, watched and deleted as a person does it.
+
+use super::window::{Theme, Window};
+use super::{assert_accessible, assert_fits, assert_themed};
+use crate::common::{Bench, Ended, started};
+use crate::serve::{Browser, WORKLOAD, copy, results, serve};
+use serde_json::{Value, json};
+
+/// Names of the rows of the list.
+fn rows(window: &Window) -> Value {
+    window
+        .json("[...document.querySelectorAll('.results tbody .name > a')].map(a => a.textContent)")
+}
+
+/// Four results, one of them tagged and invalid.
+fn some_results(bench: &Bench) {
+    let first = results(bench, "newest");
+    for (name, day, ops) in [("middle", 2, 100.0), ("oldest", 1, 200.0)] {
+        let day = format!("2026-03-0{day}T12:00:00Z");
+        let changes = [("/started", json!(day)), ("/summary/ops_per_s", json!(ops))];
+        copy(&first, name, &changes);
+    }
+    let odd = copy(
+        &first,
+        "odd",
+        &[
+            ("/started", json!("2026-03-05T12:00:00Z")),
+            ("/validity/verdict", json!("invalid")),
+        ],
+    );
+    let mut tag = bench.plimsoll(["tag", "--add=odd,firmware-7"]);
+    tag.arg(&odd);
+    Ended::of(tag).expect_code(0);
+    let mut note = bench.plimsoll(["note"]);
+    note.arg(&odd).arg("the write cache was off");
+    Ended::of(note).expect_code(0);
+}
+
+#[test]
+fn results_are_filtered_compared_annotated_and_deleted() {
+    let bench = Bench::on_tmpfs();
+    some_results(&bench);
+    let browser = serve(&bench, &[]);
+    let window = Window::at(&browser.url);
+    assert_eq!(rows(&window), json!(["newest", "odd", "middle", "oldest"]));
+    window.json("document.querySelector('#tag').value = 'firmware-7'");
+    window.follow("form.filter button");
+    assert_eq!(rows(&window), json!(["odd"]));
+    assert_eq!(
+        window.json("document.querySelector('#tag').value"),
+        "firmware-7"
+    );
+    window.go(&browser.url);
+    window.json(
+        "for (const id of ['from', 'to'])
+           document.getElementById(id).value = `2026-03-0${id === 'from' ? 1 : 3}`",
+    );
+    window.follow("form.filter button");
+    assert_eq!(rows(&window), json!(["middle", "oldest"]));
+
+    window.go(&browser.url);
+    let button = "document.querySelector('#compare')";
+    assert_eq!(window.json(&format!("{button}.disabled")), true);
+    for name in ["middle", "oldest"] {
+        assert_eq!(window.json(&format!("{button}.disabled")), true);
+        window.json(&format!(
+            "document.querySelector('input[value={name}]').click()"
+        ));
+    }
+    let text = window.json(&format!("{button}.textContent"));
+    assert_eq!(text, "Compare 2 results");
+    window.follow("#compare");
+    let heading = window.json("document.querySelector('h1').textContent");
+    assert_eq!(heading, "2 results side by side");
+    let all = window.json(
+        "[...document.querySelector('main section table tbody tr').cells].map(c => c.textContent)",
+    );
+    assert_eq!(all, json!(["all", "100", "200", "+100 %"]));
+
+    window.go(&format!("{}/results/middle", browser.url));
+    window.json("document.querySelector('#tags').value = 'kept'");
+    window.follow("form[action$='/annotations'] button");
+    window.follow("a.tag");
+    assert_eq!(rows(&window), json!(["middle"]));
+
+    // Of a tagged one that has to be said; the browser itself does not send the form before.
+    window.follow(".results .name a");
+    window.follow("a.danger");
+    assert_eq!(window.json("document.forms[0].checkValidity()"), false);
+    window.json("document.querySelector('input[name=tagged]').click()");
+    window.follow("button.danger");
+    assert_eq!(rows(&window), json!(["newest", "odd", "oldest"]));
+    assert!(!bench.path("results/middle").exists());
+    assert_eq!(window.complaints(), Vec::<String>::new());
+}
+
+/// Points of a chart's table.
+const POINTS: &str = "document.querySelectorAll('#throughput tbody tr').length";
+
+/// A run that goes on until it is interrupted.
+fn long_run(bench: &Bench) -> crate::common::Started {
+    let workload = bench.workload(WORKLOAD);
+    let more = [
+        "--target=null:?latency=2ms",
+        "--interval=100ms",
+        "--time=300s",
+    ];
+    started(bench.command(&workload, &more), "measuring")
+}
+
+#[test]
+fn a_run_is_watched_as_it_goes_on() {
+    let bench = Bench::on_tmpfs();
+    let browser = serve(&bench, &[]);
+    let run = long_run(&bench);
+    let window = Window::at(&format!("{}/live", browser.url));
+    window.follow("main ul a");
+    window.until(&format!("{POINTS} > 5"));
+    let before = window.json(POINTS).as_u64().unwrap();
+    // What a person has opened stays open.
+    window.json("document.querySelector('#latency summary').click()");
+    window.until(&format!("{POINTS} > {before} + 5"));
+    assert_eq!(
+        window.json("document.querySelector('#latency details').open"),
+        true
+    );
+    let drawn = window.json(
+        "[...document.querySelectorAll('#throughput .wide polyline')]
+           .some(l => l.getAttribute('points').trim().split(/\\s+/).length > 5)",
+    );
+    assert_eq!(drawn, true);
+    let tile = window.json("document.querySelectorAll('.tiles dd')[1].textContent");
+    let shown: String = tile.as_str().unwrap().split_whitespace().collect();
+    assert!(shown.parse::<f64>().unwrap() > 0.0, "{tile}");
+    run.interrupt();
+    run.end().expect_code(130);
+    window.until("document.querySelector('#state').textContent === 'ended'");
+    assert_eq!(window.complaints(), Vec::<String>::new());
+    window.follow("#results");
+    let heading = window.json("document.querySelector('h1').textContent");
+    assert_eq!(heading, "w interrupted");
+}
+
+#[test]
+fn the_browsers_pages_are_readable_in_both_widths_and_both_themes() {
+    let bench = Bench::on_tmpfs();
+    some_results(&bench);
+    let browser: Browser = serve(&bench, &["--token=correct-horse-battery"]);
+    let run = long_run(&bench);
+    let window = Window::at(&browser.url);
+    check(&window, "login");
+    window.json("document.querySelector('#token').value = 'correct-horse-battery'");
+    window.follow("main button");
+    let live = window.json("fetch('/api/v1/live').then(r => r.json()).then(r => r.runs[0].id)");
+    let live = format!("/live/{}", live.as_str().unwrap());
+    for (name, path) in [
+        ("list", "/"),
+        ("result", "/results/odd"),
+        ("delete", "/results/odd/delete"),
+        ("compare", "/compare?with=newest&with=odd"),
+        ("missing", "/results/nothing"),
+        ("live", &live),
+    ] {
+        window.go(&format!("{}{path}", browser.url));
+        if name == "live" {
+            window.until(&format!("{POINTS} > 2"));
+        }
+        check(&window, name);
+    }
+    run.interrupt();
+    run.end().expect_code(130);
+}
+
+fn check(window: &Window, name: &str) {
+    assert_eq!(window.complaints(), Vec::<String>::new(), "{name}");
+    // What a theme changes does not depend on the width, nor the other way round.
+    for (width, height, theme) in [(1440, 900, Theme::Light), (375, 800, Theme::Dark)] {
+        let what = format!("{name}, {width} pixels, {theme:?}");
+        window.size(width, height);
+        window.theme(theme);
+        assert_fits(window, width, &what);
+        assert_themed(window, theme, &what);
+        assert_accessible(window, &what);
+        window.picture(&format!("browser-{name}-{width}-{theme:?}").to_lowercase());
+    }
+}
