@@ -3,8 +3,9 @@
 
 use crate::document::read_part;
 use crate::{
-    Annotations, CURVE_FILE, CurveState, FIND_FILE, LoadCurve, LoadSearch, REPEATS_FILE, RUN_FILE,
-    RepeatsDir, ResultsError, Run, Summary, Validity, Verdict,
+    Annotations, CURVE_FILE, CurveState, FIND_FILE, LoadCurve, LoadSearch, PROFILE_FILE,
+    ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir, ResultsError, Run, Summary, Validity,
+    Verdict,
 };
 use plimsoll_points::{Ended, LoadLine};
 use serde::{Deserialize, Serialize};
@@ -24,11 +25,19 @@ pub enum Kind {
     Search,
     /// Repeated runs.
     Repeats,
+    /// The runs of a profile.
+    Profile,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Curve, Self::Search, Self::Repeats, Self::Run];
+    pub const ALL: [Self; 5] = [
+        Self::Curve,
+        Self::Search,
+        Self::Profile,
+        Self::Repeats,
+        Self::Run,
+    ];
 
     /// Name of the file that makes a directory one of this kind.
     #[must_use]
@@ -38,6 +47,7 @@ impl Kind {
             Self::Curve => CURVE_FILE,
             Self::Search => FIND_FILE,
             Self::Repeats => REPEATS_FILE,
+            Self::Profile => PROFILE_FILE,
         }
     }
 
@@ -61,6 +71,7 @@ impl fmt::Display for Kind {
             Self::Curve => "curve",
             Self::Search => "search",
             Self::Repeats => "repeats",
+            Self::Profile => "profile",
         })
     }
 }
@@ -69,8 +80,8 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// A run as its Plan says; repeated runs that all are; a curve with a valid point; a search
-    /// that found what it looked for.
+    /// A run as its Plan says; repeated runs and profiles whose runs all are; a curve with a valid
+    /// point; a search that found what it looked for.
     Valid,
     /// It ended, but not so.
     Invalid,
@@ -141,15 +152,17 @@ pub struct Entry {
     pub name: String,
     /// Kind of the results.
     pub kind: Kind,
-    /// Name of the workload.
+    /// Name of the workload, or of the profile.
     pub workload: String,
-    /// What the load was put on, as given on the command line; empty if no run says it.
+    /// What the load was put on, as given on the command line; empty if no run says it, or if runs
+    /// of a profile say different ones.
     pub target: String,
     /// When it was begun: RFC 3339, in UTC; empty if no run says it.
     pub started: String,
     /// Whether the figures may be used.
     pub status: Status,
-    /// Runs: one, those that were repeated, or those at the loads of a curve or a search.
+    /// Runs: one, those that were repeated, those at the loads of a curve or a search, or the
+    /// configurations of a profile that have ended.
     pub runs: u64,
     /// Operations a second: of a run, or the mean over repeated runs.
     pub ops_per_s: Option<f64>,
@@ -223,6 +236,20 @@ struct SearchPart {
     target: TargetPart,
 }
 
+#[derive(Deserialize)]
+struct ProfilePart {
+    profile: String,
+    started: String,
+    interrupted: bool,
+    cases: Vec<CasePart>,
+}
+
+#[derive(Deserialize)]
+struct CasePart {
+    target: String,
+    verdict: Option<Verdict>,
+}
+
 impl Entry {
     /// Reads what a list says of the results in a directory.
     ///
@@ -234,6 +261,7 @@ impl Entry {
             Kind::Curve => of_curve(dir)?,
             Kind::Search => of_search(dir)?,
             Kind::Repeats => of_repeats(dir)?,
+            Kind::Profile => of_profile(dir)?,
         };
         entry.name = dir
             .file_name()
@@ -352,6 +380,32 @@ fn of_repeats(dir: &Path) -> Result<Entry, ResultsError> {
         mean_ms: mean(|r| r.mean_ms),
         p99_ms: mean(|r| r.p99_ms),
         ..Entry::new(Kind::Repeats, head.workload, status)
+    })
+}
+
+fn of_profile(dir: &Path) -> Result<Entry, ResultsError> {
+    let profile: ProfilePart = read_part::<ProfileResults, _>(dir)?;
+    let ended: Vec<Verdict> = profile.cases.iter().filter_map(|c| c.verdict).collect();
+    let any = |v: Verdict| ended.contains(&v);
+    let status = if any(Verdict::Failed) {
+        Status::Failed
+    } else if profile.interrupted || any(Verdict::Interrupted) {
+        Status::Interrupted
+    } else if ended.len() < profile.cases.len() {
+        Status::Unfinished
+    } else if any(Verdict::Invalid) {
+        Status::Invalid
+    } else {
+        Status::Valid
+    };
+    let first = profile.cases.first().map(|c| c.target.clone());
+    let first = first.unwrap_or_default();
+    let same = profile.cases.iter().all(|c| c.target == first);
+    Ok(Entry {
+        target: if same { first } else { String::new() },
+        started: profile.started,
+        runs: ended.len() as u64,
+        ..Entry::new(Kind::Profile, profile.profile, status)
     })
 }
 

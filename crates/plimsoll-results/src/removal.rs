@@ -2,8 +2,8 @@
 
 use crate::hidden::{self, lock};
 use crate::{
-    ANNOTATIONS_FILE, CurveDir, Entry, FindDir, HISTOGRAMS_FILE, INTERVALS_FILE, Kind, RUN_FILE,
-    RepeatsDir, ResultsError,
+    ANNOTATIONS_FILE, CurveDir, Entry, FindDir, HISTOGRAMS_FILE, INTERVALS_FILE, Kind, ProfileDir,
+    RUN_FILE, RepeatsDir, ResultsError,
 };
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// Directory of a run that holds what each rank measured.
 const RANKS_DIR: &str = "ranks";
+
+/// Page that a profile on several file systems has beside its runs.
+const COMPARISON_FILE: &str = "comparison.html";
 
 /// What is to be taken away, looked at and not yet touched. While it lives nobody else begins to
 /// write to the results.
@@ -21,6 +24,8 @@ const RANKS_DIR: &str = "ranks";
 pub struct Removal {
     dir: PathBuf,
     parts: Vec<Part>,
+    /// Where the runs of a profile go.
+    places: Vec<PathBuf>,
     bytes: u64,
     _lock: File,
 }
@@ -51,6 +56,7 @@ impl Removal {
             _lock: lock(dir)?,
             dir: dir.to_owned(),
             parts: vec![],
+            places: vec![],
             bytes: 0,
         };
         // What is damaged may be anything: it is not taken for Plimsoll's.
@@ -59,6 +65,11 @@ impl Removal {
             Kind::Curve => _ = CurveDir::at(dir).read()?,
             Kind::Search => _ = FindDir::at(dir).read()?,
             Kind::Repeats => _ = RepeatsDir::at(dir).read()?,
+            Kind::Profile => {
+                let profile = ProfileDir::at(dir).read()?;
+                let places = profile.cases.iter().map(|c| dir.join(&c.directory));
+                removal.places = places.collect();
+            }
         }
         removal.collect(dir, kind)?;
         Ok(removal)
@@ -107,6 +118,8 @@ impl Removal {
                 (_, ANNOTATIONS_FILE, false)
                 | (Kind::Run, HISTOGRAMS_FILE | INTERVALS_FILE, false) => files.push(path),
                 (Kind::Run, RANKS_DIR, true) => self.ranks(&path)?,
+                (Kind::Profile, COMPARISON_FILE, false) => files.push(path),
+                (Kind::Profile, _, true) => self.of_profile(&path)?,
                 (Kind::Curve | Kind::Search | Kind::Repeats, _, true)
                     if path.join(RUN_FILE).is_file() =>
                 {
@@ -118,6 +131,22 @@ impl Removal {
         }
         files.push(head);
         self.add(dir, files)
+    }
+
+    /// Takes note of a directory below a profile: results of runs, or what such directories are in.
+    fn of_profile(&mut self, dir: &Path) -> Result<(), ResultsError> {
+        match Kind::of(dir) {
+            Ok(kind @ (Kind::Run | Kind::Repeats)) => return self.collect(dir, kind),
+            Err(_) if self.places.iter().any(|p| p.starts_with(dir)) => {}
+            _ => return self.unfinished(dir),
+        }
+        for (path, is_dir) in entries(dir)? {
+            match is_dir {
+                true => self.of_profile(&path)?,
+                false => return Err(ResultsError::Foreign { path }),
+            }
+        }
+        self.add(dir, vec![])
     }
 
     /// Takes note of what a killed run left.

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
-use plimsoll_results::{Entry, LiveDir};
+use plimsoll_results::{Entry, Kind, LiveDir, directories};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,7 +41,7 @@ impl App {
         Router::new()
             .route("/", get(pages::list::show))
             .route(results, get(pages::result::show))
-            .route("/results/{name}/runs/{run}", get(pages::result::show_run))
+            .route("/results/{name}/runs/{*run}", get(pages::result::show_run))
             .route(
                 "/results/{name}/annotations",
                 axum::routing::post(pages::result::annotate),
@@ -89,8 +89,17 @@ impl App {
 
     /// Runs in progress.
     pub(crate) fn live(&self) -> Result<Vec<LiveDir>, Problem> {
-        let mut dirs = self.index()?.growing()?;
-        dirs.insert(0, self.root.clone());
+        let mut dirs = vec![self.root.clone()];
+        for (path, kind) in self.index()?.growing()? {
+            if kind == Kind::Profile {
+                // Its runs lie below directories of file systems, and may be repeated.
+                let systems = directories(&path).unwrap_or_default();
+                let cases = systems.iter().flat_map(|s| directories(s));
+                dirs.extend(cases.flatten());
+                dirs.extend(systems);
+            }
+            dirs.push(path);
+        }
         Ok(LiveDir::find(&dirs))
     }
 }
@@ -101,14 +110,20 @@ pub(crate) struct Results {
     pub(crate) entry: Entry,
 }
 
-/// A directory in another one, if the name is a name and what has it is no link.
-pub(crate) fn below(dir: &Path, name: &str) -> Option<PathBuf> {
-    let mut parts = Path::new(name).components();
-    let only =
-        matches!((parts.next(), parts.next()), (Some(Component::Normal(n)), None) if n == name);
-    let path = dir.join(name);
-    let is_dir = only && std::fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir());
-    is_dir.then_some(path)
+/// A directory in another one by its name, or by names with slashes between them: if each is a
+/// name, and nothing on the way is a link.
+pub(crate) fn below(dir: &Path, names: &str) -> Option<PathBuf> {
+    let mut path = dir.to_owned();
+    for name in names.split('/') {
+        let mut parts = Path::new(name).components();
+        let first = parts.next();
+        let only = matches!(first, Some(Component::Normal(n)) if n == name);
+        path.push(name);
+        if !only || !std::fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir()) {
+            return None;
+        }
+    }
+    Some(path)
 }
 
 /// Does something that takes its time without keeping other requests waiting.
@@ -135,12 +150,15 @@ mod tests {
         std::os::unix::fs::symlink(root.path().join("beside"), inside.join("link")).unwrap();
         std::fs::write(inside.join("file"), "").unwrap();
         assert_eq!(below(&inside, "a"), Some(inside.join("a")));
+        assert_eq!(below(&inside, "a/b"), Some(inside.join("a/b")));
         for bad in [
             "",
             ".",
             "..",
             "../beside",
-            "a/b",
+            "a//b",
+            "a/../../beside",
+            "link/x",
             "a/",
             "/etc",
             "link",

@@ -310,13 +310,19 @@ impl Index {
     ///
     /// # Errors
     /// If the database cannot be read.
-    pub fn growing(&self) -> rusqlite::Result<Vec<PathBuf>> {
+    pub fn growing(&self) -> rusqlite::Result<Vec<(PathBuf, Kind)>> {
         let run = Kind::Run.to_string();
         let mut query = self
             .db
-            .prepare("select name from results where kind is not null and kind <> ?1")?;
-        let rows = query.query_map([run], |r| r.get::<_, String>(0))?;
-        rows.map(|name| Ok(self.root.join(name?))).collect()
+            .prepare("select name, kind from results where kind is not null and kind <> ?1")?;
+        let rows = query.query_map([run], |r| Ok((r.get(0)?, r.get(1)?)))?;
+        let mut found = Vec::new();
+        for row in rows {
+            let (name, kind): (String, String) = row?;
+            let kind = Kind::ALL.into_iter().find(|k| k.to_string() == kind);
+            found.extend(kind.map(|k| (self.root.join(name), k)));
+        }
+        Ok(found)
     }
 
     /// What a filter can be set to.

@@ -283,11 +283,12 @@ fn progress_and_markup(dir: &LiveDir) -> Result<((Follower, Progress), String), 
 fn page_of(root: &std::path::Path, path: &std::path::Path) -> Option<String> {
     let below = path.strip_prefix(root).ok()?;
     let mut names = below.iter().map(|n| n.to_str());
-    match (names.next()??, names.next(), names.next()) {
-        (name, None, None) => Some(crate::pages::address(name)),
-        (name, Some(run), None) => Some(crate::pages::compare::run_address(name, run?)),
-        _ => None,
-    }
+    let name = names.next()??;
+    let run: Vec<&str> = names.collect::<Option<_>>()?;
+    Some(match run.is_empty() {
+        true => crate::pages::address(name),
+        false => crate::pages::compare::run_address(name, &run.join("/")),
+    })
 }
 
 fn interval(markup: String) -> Event {

@@ -1,8 +1,6 @@
 //! What is compared, read from results directories.
 
-use super::{
-    Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs,
-};
+use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
 use crate::profile;
 use plimsoll_results::{CurveDir, FindDir, LoadCurve, ProfileDir, Run, read_runs};
 use std::path::Path;

@@ -33,9 +33,10 @@ pub(crate) async fn show(
     .await
 }
 
-/// Address of the page on one of several runs.
+/// Address of the page on one of several runs, by its place below the results.
 pub(crate) fn run_address(results: &str, run: &str) -> String {
-    format!("{}/runs/{}", address(results), super::segment(run))
+    let parts: Vec<String> = run.split('/').map(super::segment).collect();
+    format!("{}/runs/{}", address(results), parts.join("/"))
 }
 
 /// Names of results, or of runs of them as `RESULTS/RUN`, that a request wants to be compared.

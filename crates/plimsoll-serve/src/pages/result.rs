@@ -10,8 +10,11 @@ use axum::http::StatusCode;
 use axum::response::{Html, Redirect};
 use maud::{Markup, html};
 use plimsoll_html::{Loaded, Subject};
+use plimsoll_report::profile;
 use plimsoll_report::terminal::Layout;
-use plimsoll_results::{Annotations, CurveDir, FindDir, Kind, RepeatsDir, RunDir, Tag, Verdict};
+use plimsoll_results::{
+    Annotations, CurveDir, FindDir, Kind, ProfileDir, RepeatsDir, RunDir, Tag, Verdict,
+};
 use std::collections::BTreeSet;
 use std::path::Path as FilePath;
 
@@ -27,7 +30,7 @@ pub(crate) async fn show(
         let body = html! {
             (head(&results))
             (runs(&results)?)
-            (report(&results)?)
+            (report(&results.path, results.entry.kind)?)
             (annotations(&results, app.guard.form()))
             section {
                 h2 { "Delete" }
@@ -47,12 +50,10 @@ pub(crate) async fn show_run(
         let results = app.results(&name)?;
         let missing = || Problem::missing(format!("{name} has no run of that name."));
         let path = below(&results.path, &run).ok_or_else(missing)?;
-        if Kind::of(&path).ok() != Some(Kind::Run) {
-            return Err(missing());
-        }
+        let kind = Kind::of(&path).map_err(|_| missing())?;
         let body = html! {
             p { "Of " a href=(address(&name)) { (name) } }
-            (run_report(&path)?)
+            (report(&path, kind)?)
         };
         Ok(document(&format!("{name}, {run}"), &body))
     })
@@ -114,6 +115,11 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
             let points = points.into_iter();
             points.map(|p| (p.run, verdict(p.verdict))).collect()
         }
+        Kind::Profile => {
+            let cases = ProfileDir::at(&results.path).read()?.cases.into_iter();
+            let ended = cases.filter_map(|c| Some((c.results?, verdict(c.verdict?))));
+            ended.collect()
+        }
         Kind::Search => {
             let runs = FindDir::at(&results.path).read()?.runs;
             let runs = runs.into_iter().map(|r| r.point);
@@ -135,9 +141,8 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
 }
 
 /// The report, of whatever kind the results are.
-fn report(results: &Results) -> Result<Markup, Problem> {
-    let path = &results.path;
-    match results.entry.kind {
+fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
+    match kind {
         // What is said of them stands above the report already.
         Kind::Run => {
             let subject = Subject::Run(Box::new(Loaded::read(&RunDir::at(path))?));
@@ -161,6 +166,20 @@ fn report(results: &Results) -> Result<Markup, Problem> {
                 pre tabindex="0" { (text) }
             })
         }
+        Kind::Profile => {
+            let layout = Layout {
+                width: COLUMNS,
+                color: false,
+            };
+            let dir = ProfileDir::at(path);
+            let results = dir.read()?;
+            let sets = profile::sets(&results, &dir)?;
+            let text = profile::render(&results, &sets, Some(path), layout);
+            Ok(html! {
+                h1 { (results.profile) ", profile" }
+                pre tabindex="0" { (text) }
+            })
+        }
         Kind::Repeats => {
             let runs = RepeatsDir::at(path).runs()?;
             let read = |r: &RunDir| Ok(Subject::Run(Box::new(Loaded::read(r)?)));
@@ -168,12 +187,6 @@ fn report(results: &Results) -> Result<Markup, Problem> {
             Ok(plimsoll_html::page::body(&subjects))
         }
     }
-}
-
-fn run_report(path: &FilePath) -> Result<Markup, Problem> {
-    let loaded = Loaded::read(&RunDir::at(path))?;
-    let subject = Subject::Run(Box::new(loaded));
-    Ok(plimsoll_html::page::body(&[subject]))
 }
 
 /// The form that changes tags and note.

@@ -284,30 +284,38 @@ fn the_list_says_what_the_run_says() {
     }
 }
 
+/// Results of each kind but a run, made quickly.
+pub fn one_of_each(bench: &Bench) {
+    let workload = bench.workload(WORKLOAD);
+    let null = "--target=null:?latency=10ms&servers=1";
+    let manner = ["--clock=virtual", "--quiet", "--results=results", null];
+    let profile = "DEFAULTS { runtime = 1; filesystem = a, b; dir = d; stats = s; }
+CONFIG one { function = generic; personality = randomread; filesize = 64k; nthreads = 1; }\n";
+    std::fs::write(bench.path("study.prof"), profile).unwrap();
+    let first: [&[&str]; 4] = [
+        &["run", &workload, "--repeat=2", "--time=2s"],
+        &["curve", "vda", "--load=2,4", "--time=2s", "--warmup=1s"],
+        &["find", "vda", "--max=2", "--time=2s", "--warmup=1s"],
+        &["profile", "study.prof", "--repeat=2"],
+    ];
+    for command in first {
+        let mut call = bench.plimsoll(command.iter().copied());
+        call.args(manner);
+        Ended::of(call).expect_code(0);
+    }
+}
+
 #[test]
 fn every_kind_of_results_has_a_page() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(WORKLOAD);
-    let null = "--target=null:?latency=10ms&servers=1";
-    let in_virtual_time = ["--clock=virtual", "--quiet", null];
-    let repeats = ["--repeat=2", "--time=2s"];
-    let more: Vec<&str> = repeats.iter().chain(&in_virtual_time).copied().collect();
-    bench.run(&workload, &more).expect_code(0);
-    for command in [["curve", "vda", "--load=2,4"], ["find", "vda", "--max=2"]] {
-        let mut call = bench.plimsoll(command);
-        call.args(["--time=2s", "--warmup=1s", "--results=results"]);
-        Ended::of({
-            call.args(in_virtual_time);
-            call
-        })
-        .expect_code(0);
-    }
+    one_of_each(&bench);
     let browser = serve(&bench, &[]);
     let list = browser.get("/api/v1/results").json();
     let mut kinds = Vec::new();
     for entry in list["results"].as_array().unwrap() {
         let name = entry["name"].as_str().unwrap();
         kinds.push(entry["kind"].as_str().unwrap().to_owned());
+        assert_eq!(entry["status"], "valid", "{name}");
         let page = browser.get(&format!("/results/{name}"));
         assert_eq!(page.status, 200, "{}", page.text);
         // Each of its runs has a page as well.
@@ -320,13 +328,25 @@ fn every_kind_of_results_has_a_page() {
         assert!(run.text.contains("Operations a second"), "{name}");
     }
     kinds.sort();
-    assert_eq!(kinds, ["curve", "repeats", "search"]);
-    let curve = browser.names("status=valid");
-    let curve = curve.iter().find(|n| n.contains("curve")).unwrap();
-    let entry = browser.get(&format!("/api/v1/results/{curve}")).json();
+    assert_eq!(kinds, ["curve", "profile", "repeats", "search"]);
+    let valid = browser.names("status=valid");
+    let named = |part: &str| valid.iter().find(|n| n.contains(part)).unwrap();
+    let curve = browser.get(&format!("/api/v1/results/{}", named("curve")));
+    let curve = curve.json();
     assert_eq!(
-        (&entry["load_line"], &entry["metric"]),
+        (&curve["load_line"], &curve["metric"]),
         (&json!(4), &json!("streams"))
+    );
+    let repeats = named("repeats");
+    let query = format!("/compare?with={repeats}%2Frun-01&with={repeats}%2Frun-02");
+    assert_eq!(browser.get(&query).status, 200);
+    let query = format!("/compare?with={repeats}&with={}", named("curve"));
+    let mixed = browser.get(&query);
+    assert_eq!(mixed.status, 409);
+    assert!(
+        mixed
+            .text
+            .contains("only results of one kind can be compared")
     );
 }
 

@@ -8,8 +8,8 @@ use plimsoll_html::Subject;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::profile;
 use plimsoll_results::{
-    Annotations, CURVE_FILE, FIND_FILE, FindDir, LoadSearch, PROFILE_FILE, ProfileDir, ProfileResults,
-    REPEATS_FILE, RUN_FILE, RepeatsDir,
+    Annotations, CURVE_FILE, FIND_FILE, FindDir, LoadSearch, PROFILE_FILE, ProfileDir,
+    ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir,
 };
 use std::path::{Path, PathBuf};
 
