@@ -289,8 +289,19 @@ pub fn one_of_each(bench: &Bench) {
     let workload = bench.workload(WORKLOAD);
     let null = "--target=null:?latency=10ms&servers=1";
     let manner = ["--clock=virtual", "--quiet", "--results=results", null];
-    let profile = "DEFAULTS { runtime = 1; filesystem = a, b; dir = d; stats = s; }
-CONFIG one { function = generic; personality = randomread; filesize = 64k; nthreads = 1; }\n";
+    let profile = "DEFAULTS {
+  runtime = 1;
+  filesystem = a, b;
+  dir = d-$filesystem;
+  stats = s;
+}
+CONFIG one {
+  function = generic;
+  personality = randomread;
+  filesize = 64k;
+  nthreads = 1;
+}
+";
     std::fs::write(bench.path("study.prof"), profile).unwrap();
     let first: [&[&str]; 4] = [
         &["run", &workload, "--repeat=2", "--time=2s"],
