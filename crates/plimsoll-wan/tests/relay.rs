@@ -1,0 +1,202 @@
+//! What comes out of a relay, and how much later at least. How much later at most is measured by a
+//! person: a test does not know what else its machine does.
+
+use plimsoll_wan::{Link, Relay};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const LOCAL: &str = "127.0.0.1:0";
+
+/// Longest that a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server that sends back what it gets, on one connection after the other.
+struct Echo {
+    address: SocketAddr,
+}
+
+impl Echo {
+    fn start() -> Self {
+        let listener = TcpListener::bind(LOCAL).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                std::thread::spawn(move || {
+                    let mut bytes = [0; 4096];
+                    while let Ok(read @ 1..) = stream.read(&mut bytes) {
+                        if stream.write_all(&bytes[..read]).is_err() {
+                            return;
+                        }
+                    }
+                    let _ = stream.shutdown(Shutdown::Write);
+                });
+            }
+        });
+        Self { address }
+    }
+
+    fn behind(&self, link: &Link) -> Relay {
+        Relay::start(LOCAL.parse().unwrap(), self.address, link).unwrap()
+    }
+}
+
+fn connect(relay: &Relay) -> TcpStream {
+    let stream = TcpStream::connect(relay.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// Sends this and waits for the same; returns how long that took.
+fn round_trip(stream: &mut TcpStream, bytes: &[u8]) -> Duration {
+    let begun = Instant::now();
+    stream.write_all(bytes).unwrap();
+    let mut came = vec![0; bytes.len()];
+    stream.read_exact(&mut came).unwrap();
+    assert_eq!(came, bytes);
+    begun.elapsed()
+}
+
+#[test]
+fn a_round_trip_is_no_shorter() {
+    let echo = Echo::start();
+    let relay = echo.behind(&Link::of_rtt(ms(40)));
+    let begun = Instant::now();
+    let mut stream = connect(&relay);
+    round_trip(&mut stream, b"first");
+    // Making the connection takes one too.
+    assert!(begun.elapsed() >= ms(80));
+    for _ in 0..5 {
+        assert!(round_trip(&mut stream, b"next") >= ms(40));
+    }
+    drop(stream);
+    let summary = relay.stop();
+    assert_eq!((summary.connections, summary.refused), (1, 0));
+    assert_eq!((summary.up.bytes, summary.down.bytes), (25, 25));
+    assert!(summary.up.delay_p50.unwrap() >= ms(20));
+    assert!(summary.down.delay_p50.unwrap() >= ms(20));
+    assert_eq!((summary.up.stalled, summary.up.dropped), (0, 0));
+}
+
+/// What follows does not wait for what is on its way: 256 messages take far less than 256 round
+/// trips, however slow the machine is.
+#[test]
+fn many_are_on_their_way_at_once() {
+    let echo = Echo::start();
+    let relay = echo.behind(&Link::of_rtt(ms(500)));
+    let mut stream = connect(&relay);
+    let begun = Instant::now();
+    for number in 0..256u32 {
+        stream.write_all(&number.to_be_bytes()).unwrap();
+    }
+    for number in 0..256u32 {
+        let mut came = [0; 4];
+        stream.read_exact(&mut came).unwrap();
+        assert_eq!(u32::from_be_bytes(came), number);
+    }
+    let took = begun.elapsed();
+    assert!(took >= ms(1000) && took < ms(256 * 500), "{took:?}");
+}
+
+/// With jitter and losses every byte comes still, once and in its order, on each connection.
+#[test]
+fn bytes_stay_in_their_order() {
+    let echo = Echo::start();
+    let link = Link {
+        jitter: ms(4),
+        loss: 0.03,
+        ..Link::of_rtt(ms(4))
+    };
+    let relay = echo.behind(&link);
+    let clients: Vec<JoinHandle<()>> = (0..3u8)
+        .map(|client| {
+            let mut stream = connect(&relay);
+            std::thread::spawn(move || {
+                let bytes: Vec<u8> = (0..200_000u32).map(|i| (i / 251) as u8 ^ client).collect();
+                let (sent, mut writing) = (bytes.clone(), stream.try_clone().unwrap());
+                let writer = std::thread::spawn(move || {
+                    for piece in sent.chunks(7001) {
+                        writing.write_all(piece).unwrap();
+                    }
+                    writing.shutdown(Shutdown::Write).unwrap();
+                });
+                let mut came = Vec::new();
+                stream.read_to_end(&mut came).unwrap();
+                writer.join().unwrap();
+                assert!(came == bytes, "{} of {} bytes", came.len(), bytes.len());
+            })
+        })
+        .collect();
+    for client in clients {
+        client.join().unwrap();
+    }
+    let summary = relay.stop();
+    assert_eq!(summary.up.bytes, 600_000);
+    assert_eq!(summary.down.bytes, 600_000);
+    // Of 400 packets each way, three of a hundred are taken for lost.
+    assert!(summary.up.stalled + summary.down.stalled > 0);
+}
+
+/// At 1.6 Mbit a second 100 000 bytes take half a second, and those of two connections a whole one.
+#[test]
+fn a_rate_is_shared() {
+    let echo = Echo::start();
+    let link = Link {
+        rate: "1.6mbit".parse().ok(),
+        ..Link::default()
+    };
+    let relay = echo.behind(&link);
+    let begun = Instant::now();
+    let mut streams = [connect(&relay), connect(&relay)];
+    for stream in &mut streams {
+        stream.write_all(&[7; 100_000]).unwrap();
+    }
+    for stream in &mut streams {
+        stream.read_exact(&mut [0; 100_000]).unwrap();
+    }
+    assert!(begun.elapsed() >= ms(990), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_server_that_is_not_there() {
+    let free = TcpListener::bind(LOCAL).unwrap();
+    let nobody = free.local_addr().unwrap();
+    drop(free);
+    let relay = Relay::start(LOCAL.parse().unwrap(), nobody, &Link::of_rtt(ms(20))).unwrap();
+    let begun = Instant::now();
+    let mut stream = connect(&relay);
+    // Closed, with or without a reset.
+    let read = stream.read(&mut [0; 10]);
+    assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    assert!(begun.elapsed() >= ms(20));
+    let summary = relay.stop();
+    assert_eq!((summary.connections, summary.refused), (1, 1));
+    assert_eq!(summary.up.delay_p50, None);
+}
+
+/// Connections that are cut end; new ones are made. A relay that stops gives its port back.
+#[test]
+fn cutting_and_stopping() {
+    let echo = Echo::start();
+    let relay = echo.behind(&Link::of_rtt(ms(10)));
+    let mut stream = connect(&relay);
+    round_trip(&mut stream, b"x");
+    relay.cut();
+    let read = stream.read(&mut [0; 10]);
+    assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    let mut again = connect(&relay);
+    round_trip(&mut again, b"y");
+    let address = relay.address();
+    let summary = relay.stop();
+    assert_eq!(summary.connections, 2);
+    let read = again.read(&mut [0; 10]);
+    assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    assert!(TcpStream::connect(address).is_err());
+}
