@@ -273,6 +273,7 @@ struct Queue {
 /// Bytes, or the end of the stream if there are none.
 struct Chunk {
     bytes: Vec<u8>,
+    /// When it came, and not before the connection would have been made.
     came: Instant,
     due: Instant,
 }
@@ -365,10 +366,9 @@ impl<'a> From<'a> {
         }
     }
 
-    /// When bytes that came now come out.
-    fn due(&mut self, now: Instant, bytes: usize, counters: &Direction) -> Instant {
-        let begins = now.max(self.opened);
-        let left = lock(self.wire).leaves(begins, bytes);
+    /// When bytes come out that came at `came`.
+    fn due(&mut self, came: Instant, bytes: usize, counters: &Direction) -> Instant {
+        let left = lock(self.wire).leaves(came, bytes);
         let stall = self.order.stalls(bytes);
         if stall.is_some() {
             counters.stalled();
@@ -391,7 +391,7 @@ fn take(mut from: From<'_>, mut stream: &TcpStream, pipe: &Pipe, counters: &Dire
             Err(_) => 0,
             Ok(read) => read,
         };
-        let came = Instant::now();
+        let came = Instant::now().max(from.opened);
         pipe.push(Chunk {
             due: from.due(came, read, counters),
             bytes: bytes[..read].to_vec(),

@@ -10,7 +10,7 @@ mod workloads;
 
 pub use keeping::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs};
-pub use nfs::ServeNfsArgs;
+pub use nfs::{ServeNfsArgs, WanArgs};
 pub use profile::{FileSystem, ProfileArgs};
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use workloads::{
@@ -178,6 +178,9 @@ Examples:
     /// Serve files in memory by NFS version 3, for trying the nfs3 target out
     #[command(name = "serve-nfs", after_help = SERVE_NFS_EXAMPLES)]
     ServeNfs(ServeNfsArgs),
+    /// Put a long line between a client and a server: delay, jitter, a rate and losses
+    #[command(after_help = WAN_EXAMPLES)]
+    Wan(WanArgs),
     /// Print the JSON schema of run.json or of another of our forms
     #[command(after_help = "\
 Examples:
@@ -293,6 +296,19 @@ The URL of the target is printed. Files are lost when the server ends, by Ctrl-C
 kept and not enforced.
 A fault is a status of NFS, such as io, stale, nospc or jukebox; swallow: the call is carried out
 and never answered; close: the connection is closed; garbage: something is sent that is no answer.";
+
+const WAN_EXAMPLES: &str = "\
+Examples:
+  plimsoll wan --listen 127.0.0.1:22049 --to filer:2049 --rtt 100ms
+  plimsoll run webserver --target 'nfs3://127.0.0.1:22049/export?mountport=20048'
+      in another terminal; MOUNT goes past the relay
+  plimsoll wan --listen 127.0.0.1:22049 --to filer:2049 --rtt 40ms --jitter 4ms --rate 100mbit
+  plimsoll wan --tun self filer --rtt 100ms --loss 0.001
+      between this network namespace and that which `ip netns add filer` made
+
+A relay ends TCP on both sides of it: there is no slow start, and no window limits a connection. With
+--tun there are both. The ends of the tunnel are 198.19.0.1 and 198.19.0.2.
+Ctrl-C ends it, and prints what went through.";
 
 const MD_EXAMPLES: &str = "\
 Examples:

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Show(args) => commands::show::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
         Command::ServeNfs(args) => commands::serve_nfs::run(&args),
+        Command::Wan(args) => commands::wan::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),

@@ -19,6 +19,7 @@ pub mod serve;
 pub mod serve_nfs;
 pub mod show;
 pub mod sut;
+pub mod wan;
 
 use crate::console;
 use crate::exit::{Exit, Stopped};

@@ -33,3 +33,4 @@ mod serve;
 mod signals;
 mod sut;
 mod virtual_time;
+mod wan;

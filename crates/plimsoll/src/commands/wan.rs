@@ -1,0 +1,85 @@
+//! `wan`: a long line between a client and a server.
+
+use crate::cli::WanArgs;
+use crate::exit::{Exit, Stopped};
+use plimsoll_wan::{Namespace, Passed, Relay, Summary, Tunnel};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::net::{SocketAddr, ToSocketAddrs};
+
+/// Passes on until a signal comes, and says what went through.
+pub fn run(args: &WanArgs) -> Result<Exit, Stopped> {
+    args.link().check().map_err(Stopped::usage)?;
+    // Before anybody can know of the line, so that a signal always ends it in order.
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
+        .map_err(|e| Stopped::failed(format!("cannot catch Ctrl-C: {e}")))?;
+    let text = match (args.tun.as_deref(), args.listen, &args.to) {
+        (Some([first, second]), ..) => tunnel(args, first, second, &mut signals)?,
+        (None, Some(listen), Some(to)) => relay(args, listen, to, &mut signals)?,
+        // The command line is read so that there is one of both.
+        _ => return Err(Stopped::usage("expected --listen and --to, or --tun")),
+    };
+    super::print(&text)
+}
+
+fn relay(
+    args: &WanArgs,
+    listen: SocketAddr,
+    to: &str,
+    signals: &mut Signals,
+) -> Result<String, Stopped> {
+    let server = address(to)?;
+    let relay = Relay::start(listen, server, &args.link())
+        .map_err(|e| Stopped::usage(format!("cannot listen on {listen}: {e}")))?;
+    let at = relay.address();
+    super::print(&format!("TCP relay at {at} to {server}: {}\n", args.link()))?;
+    signals.forever().next();
+    let done = relay.stop();
+    let taken = done.connections - done.refused;
+    Ok(format!(
+        "TCP relay: no slow start seen\n\
+         {} passed on, {} not taken by the server\n{}",
+        connections(taken),
+        done.refused,
+        ways(&done, ["to the server", "to the client"])
+    ))
+}
+
+fn tunnel(
+    args: &WanArgs,
+    first: &Namespace,
+    second: &Namespace,
+    signals: &mut Signals,
+) -> Result<String, Stopped> {
+    let tunnel = Tunnel::start(first, second, &args.link()).map_err(Stopped::usage)?;
+    let [one, other] = tunnel.addresses();
+    let [one_device, other_device] = tunnel.devices();
+    super::print(&format!(
+        "tunnel between {one} ({one_device}) and {other} ({other_device}): {}\n",
+        args.link()
+    ))?;
+    signals.forever().next();
+    let done = tunnel.stop();
+    Ok(ways(&done, ["to the second", "to the first"]))
+}
+
+/// Finds a host. Where it has several addresses, the first counts.
+fn address(to: &str) -> Result<SocketAddr, Stopped> {
+    let failed = |why: String| Stopped::usage(format!("--to {to}: {why}: expected HOST:PORT"));
+    let mut found = to.to_socket_addrs().map_err(|e| failed(e.to_string()))?;
+    found
+        .next()
+        .ok_or_else(|| failed("it has no address".into()))
+}
+
+fn connections(count: u64) -> String {
+    match count {
+        1 => "1 connection".into(),
+        n => format!("{n} connections"),
+    }
+}
+
+fn ways(done: &Summary, names: [&str; 2]) -> String {
+    let line = |name: &str, passed: &Passed| format!("{name}: {passed}\n");
+    line(names[0], &done.up) + &line(names[1], &done.down)
+}
