@@ -23,11 +23,11 @@ fn left(server: &Ganesha) -> Vec<String> {
 const ALL: &str = "\
     [metric]\nname = \"users\"\n\
     [[component]]\nname = \"user\"\nprocesses = 4\nrate = 400\n\
-    mix = { read = 6, read_file = 4, read_rand = 4, write = 4, write_file = 4, write_rand = 4, rmw = 4, \
+    mix = { read = 2, read_file = 4, read_rand = 4, write = 4, write_file = 4, write_rand = 4, rmw = 4, \
     mkdir = 4, rmdir = 4, unlink = 4, unlink2 = 4, create = 4, append = 4, lock = 4, access = 4, stat = 4, \
     neg_stat = 4, chmod = 4, readdir = 4, copyfile = 4, rename = 4, statfs = 3, pathconf = 3, truncate = 3, \
     fsync = 2, lookup = 3, readlink = 2, readdirplus = 2 }\n\
-    files = { count = 30, size = \"8k\", turnover = 10 }\n";
+    files = { count = 30, size = \"8k\", turnover = 10, empty = 5, spare_directories = 5 }\n";
 
 #[test]
 fn workloads_over_both_minor_versions() {
