@@ -9,7 +9,7 @@ use plimsoll_results::{Entry, Kind, ResultsError, directories};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Statement, params, params_from_iter};
 use serde::Serialize;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -218,35 +218,40 @@ impl Index {
         }
         let settled = nanoseconds(SystemTime::now() - SETTLED);
         let mut stale = Vec::new();
-        let mut there = HashSet::new();
         for dir in seen {
             // A name that is no text cannot be in an address either.
             let Some(name) = dir.path.file_name().and_then(|n| n.to_str()) else {
                 continue;
             };
-            if known.get(name) != Some(&(dir.changed, dir.inode)) || dir.changed == 0 {
+            let now = (dir.changed, dir.inode);
+            if known.remove(name) != Some(now) || dir.changed == 0 {
                 stale.push((name.to_owned(), dir.changed, dir.inode));
             }
-            there.insert(name.to_owned());
         }
-        let gone: Vec<&String> = known.keys().filter(|n| !there.contains(*n)).collect();
-        if stale.is_empty() && gone.is_empty() {
+        // What was not seen is gone.
+        if stale.is_empty() && known.is_empty() {
             return Ok(0);
         }
+        // Before the transaction, in which nobody else can write.
+        let read = stale.into_iter().map(|(name, changed, inode)| {
+            let entry = Entry::read(&self.root.join(&name));
+            let changed = if changed < settled { changed } else { 0 };
+            (name, (changed, inode), entry)
+        });
+        let read: Vec<_> = read.collect();
+        let count = read.len();
         let change = self.db.transaction()?;
         {
             let mut writer = Writer::new(&change)?;
-            for name in gone {
+            for name in known.keys() {
                 writer.remove.execute([name])?;
             }
-            for (name, changed, inode) in &stale {
-                let changed = if *changed < settled { *changed } else { 0 };
-                let read = Entry::read(&self.root.join(name));
-                writer.put(name, (changed, *inode), read)?;
+            for (name, stamp, entry) in read {
+                writer.put(&name, stamp, entry)?;
             }
         }
         change.commit()?;
-        Ok(stale.len())
+        Ok(count)
     }
 
     /// A page of a list.

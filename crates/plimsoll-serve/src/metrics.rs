@@ -1,13 +1,12 @@
 //! Metrics of runs in progress in the text format of OpenMetrics 1.0, which Prometheus reads.
 
 use crate::app::{Shared, apart};
-use crate::live::{Progress, progress};
+use crate::live::{Progress, Totals, progress};
 use crate::problem::Problem;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use plimsoll_results::LiveRun;
-use std::fmt::Write;
+use plimsoll_results::{IntervalRow, LiveRun};
 
 const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -26,121 +25,130 @@ pub(crate) async fn show(State(app): State<Shared>) -> Result<Response, Problem>
     Ok(([(CONTENT_TYPE, CONTENT)], text).into_response())
 }
 
-/// A family of metrics, and what each of its samples is named and worth.
-struct Family<'a> {
-    name: &'a str,
-    kind: &'a str,
-    unit: &'a str,
-    help: &'a str,
+/// A family of metrics.
+struct Family {
+    name: &'static str,
+    kind: &'static str,
+    unit: &'static str,
+    help: &'static str,
 }
 
-fn render(runs: &[(String, LiveRun, Progress)]) -> String {
-    let mut out = String::new();
-    let mut family = |f: Family<'_>, samples: Vec<String>| {
-        let _ = writeln!(out, "# TYPE {} {}", f.name, f.kind);
-        if !f.unit.is_empty() {
-            let _ = writeln!(out, "# UNIT {} {}", f.name, f.unit);
-        }
-        let _ = writeln!(out, "# HELP {} {}", f.name, f.help);
-        for s in samples {
-            let _ = writeln!(out, "{s}");
-        }
-    };
-    family(
+const IN_PROGRESS: Family = Family {
+    name: "plimsoll_runs_in_progress",
+    kind: "gauge",
+    unit: "",
+    help: "Runs in progress below the results root.",
+};
+
+const START: Family = Family {
+    name: "plimsoll_run_start_seconds",
+    kind: "gauge",
+    unit: "seconds",
+    help: "When the run began, in seconds since 1970.",
+};
+
+/// A family, and what of the totals it counts.
+type Counter = (Family, fn(&Totals) -> u64);
+
+/// What is counted from the first measured interval on.
+const COUNTERS: [Counter; 3] = [
+    (
         Family {
-            name: "plimsoll_runs_in_progress",
-            kind: "gauge",
+            name: "plimsoll_operations",
+            kind: "counter",
             unit: "",
-            help: "Runs in progress below the results root.",
+            help: "Operations that succeeded, in measured intervals.",
         },
-        vec![format!("plimsoll_runs_in_progress {}", runs.len())],
-    );
-    family(
+        |t| t.ops,
+    ),
+    (
         Family {
-            name: "plimsoll_run_start_seconds",
-            kind: "gauge",
-            unit: "seconds",
-            help: "When the run began, in seconds since 1970.",
+            name: "plimsoll_moved_bytes",
+            kind: "counter",
+            unit: "bytes",
+            help: "Bytes moved, in measured intervals.",
         },
-        runs.iter()
-            .filter_map(|(id, run, _)| {
-                let started: jiff::Timestamp = run.started.parse().ok()?;
-                let value = started.as_millisecond() as f64 / 1e3;
-                let labels = labels(id, run, None);
-                Some(format!("plimsoll_run_start_seconds{labels} {value}"))
-            })
-            .collect(),
-    );
-    type Pick = fn(&crate::live::Totals) -> u64;
-    let counters: [(&str, &str, &str, Pick); 3] = [
-        (
-            "plimsoll_operations",
-            "",
-            "Operations that succeeded, in measured intervals.",
-            |t| t.ops,
-        ),
-        (
-            "plimsoll_moved_bytes",
-            "bytes",
-            "Bytes moved, in measured intervals.",
-            |t| t.bytes,
-        ),
-        (
-            "plimsoll_errors",
-            "",
-            "Operations that failed, in measured intervals.",
-            |t| t.errors,
-        ),
-    ];
-    for (name, unit, help, pick) in counters {
-        let kind = "counter";
+        |t| t.bytes,
+    ),
+    (
+        Family {
+            name: "plimsoll_errors",
+            kind: "counter",
+            unit: "",
+            help: "Operations that failed, in measured intervals.",
+        },
+        |t| t.errors,
+    ),
+];
+
+const QUANTILE: Family = Family {
+    name: "plimsoll_service_quantile_seconds",
+    kind: "gauge",
+    unit: "seconds",
+    help: "Quantiles of the service time in the last interval.",
+};
+
+const MEAN: Family = Family {
+    name: "plimsoll_service_mean_seconds",
+    kind: "gauge",
+    unit: "seconds",
+    help: "Mean service time in the last interval.",
+};
+
+/// A run in progress by its characters.
+type Watched = (String, LiveRun, Progress);
+
+fn render(runs: &[Watched]) -> String {
+    let mut out = String::new();
+    family(&mut out, &IN_PROGRESS, [format!(" {}", runs.len())]);
+    let started = runs.iter().filter_map(|(id, run, _)| {
+        let started: jiff::Timestamp = run.started.parse().ok()?;
+        let seconds = started.as_millisecond() as f64 / 1e3;
+        Some(format!("{} {seconds}", labels(id, run, None)))
+    });
+    family(&mut out, &START, started);
+    for (head, pick) in &COUNTERS {
         let samples = runs.iter().flat_map(|(id, run, progress)| {
             progress.operations.iter().map(move |((op, of), totals)| {
                 let labels = labels(id, run, Some((op, of, None)));
-                format!("{name}_total{labels} {}", pick(totals))
+                format!("_total{labels} {}", pick(totals))
             })
         });
-        let head = Family {
-            name,
-            kind,
-            unit,
-            help,
-        };
-        family(head, samples.collect());
+        family(&mut out, head, samples);
     }
-    let mut latencies = Vec::new();
-    let mut means = Vec::new();
-    for (id, run, progress) in runs {
-        for row in progress.last() {
-            let sample = |name: &str, quantile: Option<&str>, ms: f64| {
-                let of = (row.operation.as_str(), row.kind.as_str(), quantile);
-                format!("{name}{} {}", labels(id, run, Some(of)), ms / 1e3)
-            };
-            let name = "plimsoll_service_quantile_seconds";
-            latencies.push(sample(name, Some("0.5"), row.p50_ms));
-            latencies.push(sample(name, Some("0.99"), row.p99_ms));
-            means.push(sample("plimsoll_service_mean_seconds", None, row.mean_ms));
-        }
-    }
-    family(
-        Family {
-            name: "plimsoll_service_quantile_seconds",
-            kind: "gauge",
-            unit: "seconds",
-            help: "Quantiles of the service time in the last interval.",
-        },
-        latencies,
-    );
-    family(
-        Family {
-            name: "plimsoll_service_mean_seconds",
-            kind: "gauge",
-            unit: "seconds",
-            help: "Mean service time in the last interval.",
-        },
-        means,
-    );
+    let rows: Vec<(&String, &LiveRun, &IntervalRow)> = runs
+        .iter()
+        .flat_map(|(id, run, progress)| progress.last().map(move |row| (id, run, row)))
+        .collect();
+    let sample = |(id, run, row): (&String, &LiveRun, &IntervalRow), quantile, ms: f64| {
+        let of = (row.operation.as_str(), row.kind.as_str(), quantile);
+        format!("{} {}", labels(id, run, Some(of)), ms / 1e3)
+    };
+    let quantiles = rows.iter().flat_map(|r| {
+        let (p50, p99) = (r.2.p50_ms, r.2.p99_ms);
+        [sample(*r, Some("0.5"), p50), sample(*r, Some("0.99"), p99)]
+    });
+    family(&mut out, &QUANTILE, quantiles);
+    let means = rows.iter().map(|r| sample(*r, None, r.2.mean_ms));
+    family(&mut out, &MEAN, means);
     out + "# EOF\n"
+}
+
+/// Writes a family and its samples: what follows its name in each.
+fn family(out: &mut String, head: &Family, samples: impl IntoIterator<Item = String>) {
+    let name = head.name;
+    let mut line = |text: String| {
+        out.push_str(&text);
+        out.push('\n');
+    };
+    line(format!("# TYPE {name} {}", head.kind));
+    if !head.unit.is_empty() {
+        line(format!("# UNIT {name} {}", head.unit));
+    }
+    line(format!("# HELP {name} {}", head.help));
+    for sample in samples {
+        line(format!("{name}{sample}"));
+    }
 }
 
 /// Labels of a sample: the run, and the operation with a quantile.
@@ -165,7 +173,7 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_results::{ClockKind, IntervalRow, LIVE_SCHEMA};
+    use plimsoll_results::{ClockKind, LIVE_SCHEMA};
 
     fn row(interval: u64, ops: u64) -> IntervalRow {
         IntervalRow {

@@ -47,7 +47,7 @@ pub enum ServeError {
     )]
     Token,
     /// There is nothing to show.
-    #[error("cannot list {}: {source}", path.display())]
+    #[error("cannot list {}: {source}; --root says where the results are", path.display())]
     Root {
         /// The root.
         path: PathBuf,

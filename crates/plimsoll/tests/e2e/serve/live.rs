@@ -1,0 +1,189 @@
+//! Runs in progress, as programs see them.
+
+use super::{Browser, WORKLOAD, serve};
+use crate::common::{Bench, started};
+use serde_json::json;
+use std::io::{BufRead, BufReader};
+
+/// Events of a stream, one after the other: name and data.
+struct Events(BufReader<Box<dyn std::io::Read>>);
+
+impl Events {
+    fn of(browser: &Browser, path: &str) -> Self {
+        let response = ureq::get(format!("{}{path}", browser.url)).call().unwrap();
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self(BufReader::new(Box::new(response.into_body().into_reader())))
+    }
+
+    fn next(&mut self) -> (String, String) {
+        let (mut name, mut data) = (String::new(), Vec::new());
+        loop {
+            let mut line = String::new();
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended");
+            match line.trim_end_matches('\n').split_once(": ") {
+                Some(("event", n)) => name = n.to_owned(),
+                Some(("data", d)) => data.push(d.to_owned()),
+                _ if line == "\n" && !name.is_empty() => return (name, data.join("\n")),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Value of a sample of the metrics by how its line begins.
+fn sample(text: &str, begin: &str) -> Option<f64> {
+    let line = text.lines().find(|l| l.starts_with(begin))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+#[test]
+fn a_run_in_progress_is_watched_to_its_end() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    let browser = serve(&bench, &[]);
+    assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
+    let more = [
+        "--target=null:?latency=2ms",
+        "--interval=100ms",
+        "--time=300s",
+    ];
+    let run = started(bench.command(&workload, &more), "measuring");
+    let live = browser.get("/api/v1/live").json();
+    let live = &live["runs"][0];
+    let id = live["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (&live["run"]["workload"], &live["run"]["workers"]),
+        (&json!("w"), &json!(2))
+    );
+    assert!(
+        browser
+            .get("/live")
+            .text
+            .contains(&format!("href=\"/live/{id}\""))
+    );
+    let page = browser.get(&format!("/live/{id}")).text;
+    assert!(page.contains(&format!("data-events=\"/live/{id}/events\"")));
+    assert!(
+        browser.names("").is_empty(),
+        "a run in progress is no result yet"
+    );
+
+    let mut events = Events::of(&browser, &format!("/live/{id}/events"));
+    let points = |markup: &str| markup.matches("<tr data-at").count();
+    let mut seen = 0;
+    while seen < 20 {
+        let (name, markup) = events.next();
+        assert_eq!(name, "interval");
+        assert!(points(&markup) >= seen, "{markup}");
+        seen = points(&markup);
+    }
+
+    let metrics = browser.get("/metrics");
+    let kind = metrics.header("content-type");
+    assert!(
+        kind.starts_with("application/openmetrics-text; version=1.0.0"),
+        "{kind}"
+    );
+    assert!(metrics.text.ends_with("\n# EOF\n"));
+    let of_read = format!("{{run=\"{id}\",workload=\"w\",operation=\"read1\",kind=\"read_whole\"");
+    let counter = format!("plimsoll_operations_total{of_read}}}");
+    let counted = sample(&metrics.text, &counter).unwrap();
+    assert!(counted > 0.0);
+    assert_eq!(
+        sample(&metrics.text, "plimsoll_runs_in_progress"),
+        Some(1.0)
+    );
+    let p99 = format!("plimsoll_service_quantile_seconds{of_read},quantile=\"0.99\"}}");
+    let p99 = sample(&metrics.text, &p99).unwrap();
+    assert!(
+        p99 >= 0.002,
+        "a read takes two milliseconds at least, not {p99} s"
+    );
+    while sample(&browser.get("/metrics").text, &counter).unwrap() <= counted {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+
+    run.interrupt();
+    let end = loop {
+        let (name, data) = events.next();
+        if name == "end" {
+            break data;
+        }
+    };
+    let result = run.end().result(130);
+    let address = end.strip_prefix("ended\n").unwrap();
+    assert_eq!(browser.get(address).status, 200, "{address}");
+    let entry = browser
+        .get(&address.replace("/results", "/api/v1/results"))
+        .json();
+    assert_eq!(entry["status"], "interrupted");
+    assert_eq!(entry["ops_per_s"], json!(result.summary.ops_per_s));
+    assert_eq!(browser.get(&format!("/live/{id}")).status, 404);
+    let read = result
+        .operations
+        .iter()
+        .find(|o| o.name == "read1")
+        .unwrap();
+    assert!(read.ops as f64 >= counted);
+    let dir = bench
+        .path("results")
+        .join(address.rsplit('/').next().unwrap());
+    assert!(!dir.join("live.json").exists());
+}
+
+#[test]
+fn a_run_that_is_killed_ends_without_results() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    let browser = serve(&bench, &[]);
+    let more = [
+        "--target=null:?latency=2ms",
+        "--interval=100ms",
+        "--time=300s",
+    ];
+    let mut run = started(bench.command(&workload, &more), "measuring");
+    let live = browser.get("/api/v1/live").json();
+    let id = live["runs"][0]["id"].as_str().unwrap().to_owned();
+    let mut events = Events::of(&browser, &format!("/live/{id}/events"));
+    assert_eq!(events.next().0, "interval");
+    run.child.kill().unwrap();
+    run.child.wait().unwrap();
+    let end = loop {
+        let (name, data) = events.next();
+        if name == "end" {
+            break data;
+        }
+    };
+    assert_eq!(end, "ended without results");
+    assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
+    assert_eq!(browser.get(&format!("/live/{id}")).status, 404);
+}
+
+#[test]
+fn runs_of_a_curve_are_watched_and_the_curve_is_not_deleted_meanwhile() {
+    let bench = Bench::on_tmpfs();
+    let browser = serve(&bench, &[]);
+    let mut call = bench.plimsoll(["curve", "vda", "--load=1", "--scale=0.001", "--time=300s"]);
+    call.args([
+        "--warmup=0s",
+        "--target=null:?latency=1ms",
+        "--results=results",
+    ]);
+    let curve = started(call, "measuring");
+    let live = browser.get("/api/v1/live").json();
+    assert_eq!(live["runs"].as_array().unwrap().len(), 1, "{live}");
+    let name = browser.names("status=unfinished").pop().unwrap();
+    let refused = browser.send("DELETE", &format!("/api/v1/results/{name}"), &[], "");
+    assert_eq!(refused.status, 409, "{}", refused.text);
+    assert!(refused.text.contains("is being written by another process"));
+    assert!(
+        bench
+            .path("results")
+            .join(&name)
+            .join("curve.json")
+            .exists()
+    );
+    curve.interrupt();
+    curve.end().expect_code(130);
+    assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
+}
