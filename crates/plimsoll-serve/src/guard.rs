@@ -25,7 +25,8 @@ const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// Name of the cookie that stands for the token.
+/// Begin of the name of the cookie that stands for the token. The port follows: browsers send the
+/// cookies of a machine to all of its ports, and two servers must not take each other's away.
 const COOKIE: &str = "plimsoll-session";
 
 /// Where somebody without a cookie is sent.
@@ -35,6 +36,8 @@ pub const LOGIN: &str = "/login";
 pub struct Guard {
     token: Option<String>,
     hosts: Vec<String>,
+    /// Name of the cookie.
+    cookie: String,
     /// Value of the cookie of those who knew the token; another one in each process.
     session: String,
     /// What our own forms carry.
@@ -42,14 +45,20 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that asks for a token if there is one, and takes these names for ours.
+    /// A guard of the server on a port, which asks for a token if there is one, and takes these
+    /// names for ours.
     ///
     /// # Errors
     /// If the system gives no random numbers.
-    pub fn new(token: Option<String>, hosts: Vec<String>) -> Result<Self, getrandom::Error> {
+    pub fn new(
+        token: Option<String>,
+        hosts: Vec<String>,
+        port: u16,
+    ) -> Result<Self, getrandom::Error> {
         Ok(Self {
             token,
             hosts,
+            cookie: format!("{COOKIE}-{port}"),
             session: secret()?,
             form: secret()?,
         })
@@ -77,8 +86,8 @@ impl Guard {
     #[must_use]
     pub fn cookie(&self) -> String {
         format!(
-            "{COOKIE}={}; Path=/; HttpOnly; SameSite=Strict",
-            self.session
+            "{}={}; Path=/; HttpOnly; SameSite=Strict",
+            self.cookie, self.session
         )
     }
 
@@ -118,7 +127,7 @@ impl Guard {
             .filter_map(|c| c.to_str().ok())
             .flat_map(|c| c.split(';'))
             .filter_map(|pair| pair.trim().split_once('='));
-        pairs.any(|(name, value)| name == COOKIE && same(value, &self.session))
+        pairs.any(|(name, value)| name == self.cookie && same(value, &self.session))
     }
 }
 
@@ -242,7 +251,7 @@ mod tests {
     use super::*;
 
     fn guard(token: Option<&str>) -> Guard {
-        Guard::new(token.map(String::from), vec!["bench.example".into()]).unwrap()
+        Guard::new(token.map(String::from), vec!["bench.example".into()], 8080).unwrap()
     }
 
     #[test]
@@ -290,8 +299,8 @@ mod tests {
         let session = guard.cookie();
         let pair = session.split(';').next().unwrap().to_owned();
         assert!(with("cookie", &format!("a=b; {pair}; c=d")));
-        assert!(!with("cookie", &format!("{COOKIE}=")));
-        assert!(!with("cookie", &format!("{COOKIE}=0123456789abcdef")));
+        assert!(!with("cookie", &format!("{COOKIE}-8080=")));
+        assert!(!with("cookie", &format!("{COOKIE}-8080=0123456789abcdef")));
         assert!(!pair.contains("0123456789abcdef"), "the token stays here");
     }
 

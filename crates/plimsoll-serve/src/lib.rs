@@ -2,7 +2,7 @@
 //! progress as they go on, and metrics of them for Prometheus, over HTTP.
 //!
 //! [`Server::bind`] opens the index and the socket, [`Server::run`] serves until it is told to
-//! stop. The results directories are the truth: the [index](index) only says where to look.
+//! stop. The results directories are the truth: the [`index`] only says where to look.
 //!
 //! # Who may do what
 //! Everything that comes in passes [`guard`] first: a request names a host that this server is

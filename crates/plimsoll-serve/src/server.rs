@@ -107,14 +107,15 @@ impl Server {
             forgotten.map_err(|e| ServeError::Refresh(e.to_string()))?;
         }
         index.refresh().map_err(ServeError::Refresh)?;
-        let guard = Guard::new(settings.token, settings.hosts)
-            .map_err(|e| ServeError::Start(e.to_string()))?;
         let listener = TcpListener::bind(listen);
         let listener = listener.and_then(|l| l.set_nonblocking(true).map(|()| l));
         let listener = listener.map_err(|source| ServeError::Listen {
             address: listen,
             source,
         })?;
+        let port = listener.local_addr().map_or(listen.port(), |a| a.port());
+        let guard = Guard::new(settings.token, settings.hosts, port)
+            .map_err(|e| ServeError::Start(e.to_string()))?;
         Ok(Self {
             listener,
             app: Arc::new(App::new(root, index, guard)),
