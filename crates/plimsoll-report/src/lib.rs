@@ -10,6 +10,7 @@ pub mod live;
 pub mod markdown;
 pub mod points;
 pub mod profile;
+pub mod study;
 pub mod terminal;
 
 mod annotations;

@@ -2,6 +2,7 @@
 
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
 use crate::format::{latency, mib_per_s, rate};
+use crate::study;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
@@ -35,6 +36,9 @@ pub fn render(
     dir: Option<&Path>,
     layout: Layout,
 ) -> String {
+    if study::is_study(results) {
+        return study::render(results, sets, dir, layout);
+    }
     let paint = Paint(layout.color);
     let mut out = String::new();
     headline(&mut out, results, layout);
@@ -49,17 +53,29 @@ pub fn render(
         }
         reasons(&mut out, sets, layout);
     }
-    if let Some(path) = dir {
-        let path = path.display().to_string();
-        out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
-        if results.missing() > 0 {
-            out.push_str(&format!("go on with plimsoll profile --resume {path}\n"));
-        }
-    }
+    place(&mut out, results, dir, layout);
     out
 }
 
-fn headline(out: &mut String, results: &ProfileResults, layout: Layout) {
+/// Where the results are, and how what is missing is measured.
+pub(crate) fn place(
+    out: &mut String,
+    results: &ProfileResults,
+    dir: Option<&Path>,
+    layout: Layout,
+) {
+    let Some(path) = dir else {
+        return;
+    };
+    let path = path.display().to_string();
+    let shown = Paint(layout.color).bold(&path);
+    out.push_str(&format!("\nresults in {shown}\n"));
+    if results.missing() > 0 {
+        out.push_str(&format!("go on with plimsoll profile --resume {path}\n"));
+    }
+}
+
+pub(crate) fn headline(out: &mut String, results: &ProfileResults, layout: Layout) {
     let paint = Paint(layout.color);
     let (all, missing) = (results.cases.len(), results.missing());
     let state = match (missing, results.interrupted) {
@@ -136,7 +152,7 @@ fn table(set: &ProfileSet) -> Table {
 }
 
 /// Why runs are not valid.
-fn reasons(out: &mut String, sets: &[ProfileSet], layout: Layout) {
+pub(crate) fn reasons(out: &mut String, sets: &[ProfileSet], layout: Layout) {
     for set in sets {
         for (name, runs) in &set.cases {
             for reason in runs.iter().flat_map(|r| &r.validity.reasons) {

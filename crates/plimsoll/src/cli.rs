@@ -5,6 +5,7 @@ mod load_points;
 mod nfs;
 mod profile;
 mod results;
+mod study;
 mod values;
 mod workloads;
 
@@ -13,6 +14,7 @@ pub use load_points::{CriteriaArgs, CurveArgs, FindArgs};
 pub use nfs::{ServeNfsArgs, WanArgs};
 pub use profile::{FileSystem, ProfileArgs};
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
+pub use study::{Study, StudyArgs};
 pub use workloads::{
     ClockArg, ConvertArgs, ConvertTo, HowArgs, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
 };
@@ -64,6 +66,9 @@ pub enum Command {
     /// Run every configuration of a Filebench profile, on one file system or several
     #[command(after_help = PROFILE_EXAMPLES)]
     Profile(Box<ProfileArgs>),
+    /// Make the runs that answer one question about a server, and show them side by side
+    #[command(after_help = STUDY_EXAMPLES)]
+    Study(Box<StudyArgs>),
     /// Print exactly what `run` would do, without doing it
     #[command(after_help = "\
 Examples:
@@ -275,6 +280,16 @@ Examples:
 A list of values runs once for each. A run that fails is shown, and the next one follows.
 Exit codes: 0 all runs are valid, 1 one failed, 2 refused, 3 one is invalid, 130 interrupted (SIGINT,
 SIGTERM or SIGHUP).";
+
+const STUDY_EXAMPLES: &str = "\
+Examples:
+  plimsoll study nfs4-opens --nfs3 nfs3://filer/vol1 --nfs4 nfs4://filer/vol1 --dry-run
+  plimsoll study nfs4-opens --nfs3 nfs3://filer/vol1 --nfs4 nfs4://filer/vol1 --rtt 0ms,20ms --time 10s
+  plimsoll study nfs4-opens --nfs4 nfs4://filer/vol1 --only webserver --repeat 5
+
+A study is a profile (`plimsoll profile nfs4-opens --text`) on several ways to one server: `report`,
+`compare` and `profile --resume` take its results like those of any profile.
+Exit codes: as those of `profile`.";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Find(args) => commands::find::run(&args),
         Command::Md(args) => commands::md::run(&args),
         Command::Profile(args) => commands::profile::run(&args),
+        Command::Study(args) => commands::study::run(*args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Clean(args) => commands::clean::run(&args),
         Command::List(args) => commands::list::run(&args),

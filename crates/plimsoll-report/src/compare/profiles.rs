@@ -17,7 +17,9 @@ pub struct ProfileSet {
 }
 
 impl ProfileSet {
-    fn runs(&self, case: &str) -> &[Run] {
+    /// The runs of a configuration; none if it was not run.
+    #[must_use]
+    pub fn runs(&self, case: &str) -> &[Run] {
         let mut cases = self.cases.iter();
         cases
             .find(|(name, _)| name == case)

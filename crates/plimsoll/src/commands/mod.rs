@@ -18,6 +18,7 @@ pub mod run;
 pub mod serve;
 pub mod serve_nfs;
 pub mod show;
+pub mod study;
 pub mod sut;
 pub mod wan;
 

@@ -1,0 +1,69 @@
+//! Arguments of `study`.
+
+use super::values::duration;
+use super::{Format, HowArgs, RankArgs};
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `study`.
+#[derive(Debug, Args)]
+pub struct StudyArgs {
+    /// What is studied
+    #[arg(value_enum)]
+    pub study: Study,
+    /// The server's export by NFS version 3: nfs3://host/export
+    #[arg(
+        long,
+        value_name = "URL",
+        required_unless_present = "nfs4",
+        help_heading = "Place"
+    )]
+    pub nfs3: Option<String>,
+    /// The same directory by NFS version 4: nfs4://host/path
+    #[arg(long, value_name = "URL", help_heading = "Place")]
+    pub nfs4: Option<String>,
+    /// Times of a round trip to the server, in addition to its own
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_delimiter = ',',
+        default_value = "0ms,100ms"
+    )]
+    #[arg(value_parser = duration, help_heading = "Place")]
+    pub rtt: Vec<Duration>,
+    /// What every command that runs workloads takes.
+    #[command(flatten)]
+    pub how: HowArgs,
+
+    /// Run this workload only, fileserver or webserver; may be given again
+    #[arg(long, value_name = "WORKLOAD", help_heading = "Load")]
+    pub only: Vec<String>,
+    /// Make each run N times, each with the next seed, so that it can be said whether a difference
+    /// is real
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(allow_hyphen_values = true, default_value_t = 1, help_heading = "Load")]
+    pub repeat: u32,
+    /// List the runs, and run nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+    /// Directory that the results directory is made in [default: plimsoll-results]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub results: Option<PathBuf>,
+    /// What is printed at the end; json is the content of profile.json and nothing else
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Print nothing but the report and errors
+    #[arg(long, short, help_heading = "Output")]
+    pub quiet: bool,
+    /// Processes of this machine that make each run together.
+    #[command(flatten)]
+    pub ranks: RankArgs,
+}
+
+/// What can be studied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Study {
+    /// Opens of NFS versions 3, 4.0 and 4.1: one open owner and many, with delegations and without
+    Nfs4Opens,
+}
