@@ -73,6 +73,7 @@ fn getattr(time: Duration) -> Result<(f64, f64), BenchError> {
     let server = server.map_err(of_socket)?;
     let spec = ChannelSpec {
         address: server.address(),
+        through: None,
         who: Credentials::sys("bench", 0, 0),
         connections: 1,
         timeout: 10_000_000_000,

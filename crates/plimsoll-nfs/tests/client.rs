@@ -73,6 +73,7 @@ fn client(address: SocketAddr, timeout: Duration, retries: u32) -> OnLane {
     let lane = Lane::new(LaneKind::Reactor, Clock::real(), deadline.clone());
     let spec = ChannelSpec {
         address,
+        through: None,
         who: Credentials::sys("test", 0, 0),
         connections: 2,
         timeout: timeout.as_nanos() as u64,

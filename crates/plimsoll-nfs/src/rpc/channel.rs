@@ -47,6 +47,8 @@ pub(super) type Then = Option<(Rc<dyn Settled>, u32)>;
 pub struct ChannelSpec {
     /// The server.
     pub address: SocketAddr,
+    /// A relay that connections to the server go through, if there is one.
+    pub through: Option<SocketAddr>,
     /// Who calls.
     pub who: Credentials,
     /// Connections that calls are spread over; at least 1.

@@ -260,7 +260,8 @@ impl Connection {
 
     /// Connects; gives up after the time that a call has, if anything is left to wait for.
     async fn connect(&self, link: &Link) -> Result<TcpStream, RpcError> {
-        let fd = begin_connect(link.spec.address).map_err(RpcError::Connection)?;
+        let fd = begin_connect(link.spec.through.unwrap_or(link.spec.address))
+            .map_err(RpcError::Connection)?;
         let stream = TcpStream::from(fd);
         let end = link.lane.now() + link.spec.timeout;
         loop {

@@ -2,8 +2,9 @@
 
 use crate::registry::TargetError;
 use plimsoll_nfs::rpc::Credentials;
-use plimsoll_plan::{parse_duration, parse_size};
-use std::net::{IpAddr, ToSocketAddrs};
+use plimsoll_plan::{parse_duration, parse_size, show_duration};
+use plimsoll_wan::{Link, RTT_MOST, Relay};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
 const MOST_RETRIES: u64 = 100;
 
 /// Options that every URL may have.
-pub(crate) const OPTIONS: [&str; 9] = [
-    "create", "gid", "nconnect", "retrans", "rsize", "sec", "timeo", "uid", "wsize",
+pub(crate) const OPTIONS: [&str; 10] = [
+    "create", "gid", "nconnect", "retrans", "rsize", "rtt", "sec", "timeo", "uid", "wsize",
 ];
 
 /// How files are made (RFC 1813, 3.3.8 and RFC 7530, 16.16).
@@ -50,6 +51,8 @@ pub(crate) struct Server {
     pub(crate) timeout: Duration,
     pub(crate) retries: u32,
     pub(crate) create: CreateMode,
+    /// Time of a round trip in addition to the network's own; none if zero.
+    pub(crate) rtt: Duration,
 }
 
 /// A URL that is being read.
@@ -140,6 +143,7 @@ impl Server {
             timeout: Duration::from_secs(10),
             retries: 2,
             create: CreateMode::Unchecked,
+            rtt: Duration::ZERO,
         };
         let mut seen = Vec::new();
         for pair in pairs.split('&').filter(|p| !p.is_empty()) {
@@ -203,6 +207,13 @@ impl Server {
                     return Err(text.wrong(value, reason));
                 }
             }
+            "rtt" => {
+                self.rtt = parse_duration(value).map_err(|e| text.wrong(value, e))?;
+                if self.rtt > RTT_MOST {
+                    let reason = format!("rtt `{value}`: expected 0ms to 10s");
+                    return Err(text.wrong(value, reason));
+                }
+            }
             "sec" if value == "sys" => {}
             "sec" => {
                 let reason = format!("sec `{value}` is not spoken: expected sys");
@@ -252,6 +263,34 @@ impl Server {
             target: scheme,
             reason,
         })
+    }
+
+    /// A relay in this process that makes the way to the server longer, if it is to be.
+    pub(crate) fn far(
+        &self,
+        scheme: &'static str,
+        to: SocketAddr,
+    ) -> Result<Option<Relay>, TargetError> {
+        if self.rtt.is_zero() {
+            return Ok(None);
+        }
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let relay = Relay::start(here, to, &Link::of_rtt(self.rtt));
+        relay.map(Some).map_err(|e| TargetError::Option {
+            target: scheme,
+            reason: format!("rtt: no relay can be started: {e}"),
+        })
+    }
+
+    /// What the description of a target says of the way to the server.
+    pub(crate) fn said_of_rtt(&self) -> String {
+        match self.rtt.is_zero() {
+            true => String::new(),
+            false => format!(
+                ", round trip +{} (TCP relay: no slow start seen)",
+                show_duration(self.rtt)
+            ),
+        }
     }
 
     /// Who calls: the user of this process, unless the URL says another.

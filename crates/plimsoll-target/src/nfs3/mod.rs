@@ -25,6 +25,7 @@ use plimsoll_nfs::v3::{
     MkDirArgs, Name, NfsError, RmDir, Setting, Status, access, call_blocking,
 };
 use plimsoll_plan::{OpKind, WorkPlace};
+use plimsoll_wan::Relay;
 use rustix::io::Errno;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Component, Path};
@@ -62,6 +63,8 @@ pub(crate) struct Config {
 
 /// A work directory below an export.
 pub(crate) struct Nfs3 {
+    /// Passes on what is sent, later.
+    _far: Option<Relay>,
     config: Arc<Config>,
     said: String,
     /// Where the work directory is to be, for making and removing it.
@@ -144,9 +147,11 @@ impl Nfs3 {
         })?;
         let found = Work::find(&mut caller, export, &place.dir, purpose)?;
         let sizes = Sizes::of(&url, &info);
+        let far = url.server.far(SCHEME, nfs)?;
         let config = Config {
             channel: ChannelSpec {
                 address: nfs,
+                through: far.as_ref().map(Relay::address),
                 who,
                 connections: url.server.connections,
                 timeout: url.server.timeout.as_nanos() as u64,
@@ -166,8 +171,9 @@ impl Nfs3 {
             sizes.read,
             sizes.write,
             url.server.connections
-        );
+        ) + &url.server.said_of_rtt();
         Ok(Self {
+            _far: far,
             config: Arc::new(config),
             said,
             parent: found.parent,

@@ -63,6 +63,7 @@ mod tests {
             timeout: Duration::from_secs(2),
             retries: 5,
             create: CreateMode::Exclusive,
+            rtt: Duration::ZERO,
         };
         let want = Url {
             server,
@@ -77,7 +78,7 @@ mod tests {
     fn what_is_wrong_is_shown_in_its_place() {
         let says = |url: &str| Url::parse(url).unwrap_err().to_string();
         insta::assert_snapshot!(says("nfs3://h/x?nconect=4"), @r"
-        target `nfs3`: unknown option `nconect`: expected one of create, gid, mountport, nconnect, retrans, rsize, sec, timeo, uid, wsize, did you mean `nconnect`?
+        target `nfs3`: unknown option `nconect`: expected one of create, gid, mountport, nconnect, retrans, rsize, rtt, sec, timeo, uid, wsize, did you mean `nconnect`?
           nfs3://h/x?nconect=4
                      ^^^^^^^
         ");

@@ -25,6 +25,7 @@ use plimsoll_nfs::v4::operations::{Access, GetAttr, PutFh, Remove, access};
 use plimsoll_nfs::v4::types::{Handle, Status, Text};
 use plimsoll_nfs::v4::{ClientSpec, NfsError, Turns};
 use plimsoll_plan::{OpKind, WorkPlace};
+use plimsoll_wan::Relay;
 use rustix::io::Errno;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -89,6 +90,8 @@ impl Config {
 
 /// A work directory on a server.
 pub(crate) struct Nfs4 {
+    /// Passes on what is sent, later.
+    _far: Option<Relay>,
     config: Arc<Config>,
     said: String,
     /// Where the work directory is to be, for making and removing it.
@@ -142,9 +145,11 @@ impl Nfs4 {
         let (root, sizes) = work::root(&mut asking, &url, address)?;
         let found = Work::find(&mut asking, root, &place.dir, purpose)?;
         asking.end();
+        let far = url.server.far(SCHEME, address)?;
         let client = ClientSpec {
             channel: ChannelSpec {
                 address,
+                through: far.as_ref().map(Relay::address),
                 who: asker.who.clone(),
                 connections: url.server.connections,
                 timeout: url.server.timeout.as_nanos() as u64,
@@ -158,7 +163,7 @@ impl Nfs4 {
             lease: sizes.lease,
             delegations: url.delegations,
         };
-        let said = say(&url, address, place, &sizes);
+        let said = say(&url, address, place, &sizes) + &url.server.said_of_rtt();
         let config = Config {
             client,
             root: found.dir,
@@ -169,6 +174,7 @@ impl Nfs4 {
             turns: Mutex::default(),
         };
         Ok(Self {
+            _far: far,
             config: Arc::new(config),
             said,
             parent: found.parent,

@@ -31,6 +31,7 @@ mod ranks;
 mod run;
 mod serve;
 mod signals;
+mod study;
 mod sut;
 mod virtual_time;
 mod wan;
