@@ -32,7 +32,7 @@ fn opens(run: &Run) -> (u64, f64) {
         .filter(|o| o.kind.to_string() == "open");
     let opens: Vec<_> = opens.filter(|o| o.ops > 0).collect();
     let ops: u64 = opens.iter().map(|o| o.ops).sum();
-    let least = opens.iter().map(|o| o.min_ms);
+    let least = opens.iter().map(|o| o.service.min_ms);
     (ops, least.fold(f64::INFINITY, f64::min))
 }
 
@@ -70,7 +70,7 @@ fn opens_by_all_versions_near_and_far() {
     // One open of an owner is under way at a time: as many as there are round trips.
     let serial = &runs["v4.0 one owner, round trip 30ms"];
     let (ops, _) = opens(serial);
-    let most = serial.window.length_s * 1e3 / TRIP_MS + 1.0;
+    let most = serial.window_s * 1e3 / TRIP_MS + 1.0;
     assert!(ops as f64 <= most, "{ops} opens, {most} round trips");
     // The report has a table of each figure at each distance, and is printed again from the results.
     let printed = &ended.stdout;
