@@ -1,0 +1,162 @@
+//! A run in progress, seen from outside.
+
+use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::{Interval, Latency, OpTotals, WindowTotals};
+use plimsoll_plan::{OpKind, Operation, Plan};
+use plimsoll_results::{
+    ClockKind, Environment, INTERVALS_FILE, LIVE_FILE, LiveDir, Measured, Run, RunWriter, Target,
+    Whereabouts,
+};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn plan() -> Plan {
+    let mut plan = Plan::empty("w");
+    plan.seed = 7;
+    plan.operations = ["read", "a,\"b\""].map(operation).into();
+    plan
+}
+
+fn operation(name: &str) -> Operation {
+    Operation {
+        name: name.into(),
+        kind: OpKind::Read,
+        place: None,
+    }
+}
+
+fn started() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000)
+}
+
+fn totals(ops: u64) -> OpTotals {
+    OpTotals {
+        ops,
+        bytes: 10 * ops,
+        service: Latency::of(std::iter::repeat_n(2_000_000, ops as usize)),
+        ..OpTotals::default()
+    }
+}
+
+fn interval(index: u64, ops: [u64; 2]) -> Interval {
+    Interval {
+        window: 1,
+        index,
+        opened: 0,
+        start: index * SECOND,
+        length: SECOND,
+        rows: ops.map(totals).into(),
+    }
+}
+
+fn writer(root: &Path) -> RunWriter {
+    RunWriter::create(root, &plan(), started(), ClockKind::Real).unwrap()
+}
+
+fn only(root: &Path) -> LiveDir {
+    let mut found = LiveDir::find(&[root.to_owned()]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+fn run() -> Run {
+    let window = WindowTotals {
+        number: 1,
+        start: 0,
+        end: 2 * SECOND,
+        rows: [5, 1].map(totals).into(),
+        in_flight: 0,
+    };
+    Run::assemble(Measured {
+        plan: plan(),
+        target: Target {
+            url: "posix".into(),
+            description: String::new(),
+        },
+        clock: ClockKind::Real,
+        lanes: 1,
+        started: started(),
+        windows: vec![(window, SystemUse::default())],
+        ranks: 1,
+        stages: vec![],
+        processes: vec![],
+        populated: vec![],
+        failure: None,
+        interrupted: false,
+        reasons: vec![],
+        stuck: vec![],
+        notes: vec![],
+        variables: vec![],
+        environment: Environment::default(),
+    })
+}
+
+#[test]
+fn intervals_are_seen_when_they_end_and_the_run_is_found_at_its_end() {
+    let root = tempfile::tempdir().unwrap();
+    assert_eq!(LiveDir::find(&[root.path().to_owned()]), []);
+    let mut writer = writer(root.path());
+    let live = only(root.path());
+    let known = live.read().unwrap();
+    assert_eq!((known.workload.as_str(), known.seed), ("w", 7));
+    assert_eq!(known.started, "2023-11-14T22:13:20Z");
+    assert_eq!(known.process, std::process::id());
+
+    let mut follower = live.follow().unwrap();
+    assert_eq!(follower.rows().unwrap(), []);
+    writer.interval(&interval(0, [3, 0])).unwrap();
+    let rows = follower.rows().unwrap();
+    assert_eq!(rows.len(), 1, "what did nothing has no row");
+    assert_eq!((rows[0].ops, rows[0].bytes, rows[0].mean_ms), (3, 30, 2.0));
+    assert_eq!(follower.rows().unwrap(), []);
+    writer.interval(&interval(1, [2, 1])).unwrap();
+    let rows = follower.rows().unwrap();
+    let seen: Vec<_> = rows.iter().map(|r| (r.operation.as_str(), r.ops)).collect();
+    assert_eq!(seen, [("read", 2), ("a,\"b\"", 1)]);
+    assert_eq!(follower.whereabouts(), Whereabouts::InProgress);
+
+    // Whoever comes later sees all of it.
+    assert_eq!(live.follow().unwrap().rows().unwrap().len(), 3);
+    let dir = writer.finish(&run()).unwrap();
+    let place = dir.path().canonicalize().unwrap();
+    assert_eq!(follower.whereabouts(), Whereabouts::Finished(place));
+    assert_eq!(follower.rows().unwrap(), []);
+    assert_eq!(LiveDir::find(&[root.path().to_owned()]), []);
+    assert!(!dir.path().join(LIVE_FILE).exists());
+    assert_eq!(dir.read_intervals().unwrap().len(), 3);
+    assert!(live.read().is_err() && live.follow().is_err());
+}
+
+#[test]
+fn a_run_that_leaves_nothing_is_gone() {
+    let root = tempfile::tempdir().unwrap();
+    let writer = writer(root.path());
+    let follower = only(root.path()).follow().unwrap();
+    drop(writer);
+    assert_eq!(follower.whereabouts(), Whereabouts::Gone);
+}
+
+#[test]
+fn only_whole_lines_are_rows() {
+    let root = tempfile::tempdir().unwrap();
+    let mut writer = writer(root.path());
+    writer.interval(&interval(0, [3, 0])).unwrap();
+    let live = only(root.path());
+    let mut follower = live.follow().unwrap();
+    assert_eq!(follower.rows().unwrap().len(), 1);
+    let mut file = OpenOptions::new()
+        .append(true)
+        .open(live.path().join(INTERVALS_FILE))
+        .unwrap();
+    file.write_all(b"1,1,1,1,read,read,4,40,0,2.0,2.0").unwrap();
+    assert_eq!(follower.rows().unwrap(), []);
+    file.write_all(b",2.0,2.0\n1,2,2").unwrap();
+    let rows = follower.rows().unwrap();
+    assert_eq!((rows.len(), rows[0].ops), (1, 4));
+    file.write_all(b",1,read,read,x,0,0,0,0,0,0\n").unwrap();
+    assert!(follower.rows().is_err(), "a damaged line is no row");
+}
