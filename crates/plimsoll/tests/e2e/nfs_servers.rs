@@ -3,7 +3,9 @@
 
 use crate::common::{Bench, Ended, MARKER, Started, row, started, tree};
 use plimsoll_results::{Run, Verdict};
-use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd};
+use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT};
+use plimsoll_wan::{Link, Relay};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 fn ganesha() -> Ganesha {
@@ -156,6 +158,41 @@ fn a_server_that_is_killed_and_started_again() {
     wait_for_clients(&server);
     let run = read_to_the_end(&server, run);
     assert!(calls(&run, "connected again") >= 1);
+}
+
+/// Connections that are cut with calls under way, again and again: each is made anew.
+#[test]
+fn connections_that_are_cut() {
+    let (bench, server) = (Bench::new(), ganesha());
+    let relay = |port| {
+        let to = SocketAddr::new(server.address(), port);
+        Relay::start("127.0.0.1:0".parse().unwrap(), to, &Link::default()).unwrap()
+    };
+    let (nfs, mount) = (relay(NFS_PORT), relay(MOUNT_PORT));
+    let url = format!(
+        "nfs3://{}{}?mountport={}&timeo=1s&retrans=60",
+        nfs.address(),
+        Ganesha::EXPORT,
+        mount.address().port()
+    );
+    let workload = bench.workload(READS);
+    let command = bench.command(&workload, &["--target", &url, "--dir=/w", "--lanes=1"]);
+    let run = started(command, "measuring");
+    for _ in 0..3 {
+        let before = nfs.summary().connections;
+        nfs.cut();
+        let begun = Instant::now();
+        while nfs.summary().connections == before {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "nobody came again"
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let run = read_to_the_end(&server, run);
+    assert!(calls(&run, "connected again") >= 3);
 }
 
 /// A server that stands still for longer than `timeo`: calls are sent again, and are answered when
