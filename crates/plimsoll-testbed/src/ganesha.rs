@@ -2,11 +2,12 @@
 
 use crate::namespace::{Namespace, PLACE};
 use crate::process::Process;
-use crate::{BedError, MOUNT_PORT, NFS_PORT, program};
+use crate::{BedError, MOUNT_PORT, NFS_PORT, PATIENCE, program};
 use rustix::process::Signal;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// How nfs-ganesha is to serve.
 #[derive(Debug, Clone)]
@@ -162,6 +163,7 @@ impl Ganesha {
     /// What its log says.
     pub fn start_again(&mut self) -> Result<(), BedError> {
         let path = program("ganesha.nfsd", "nfs-ganesha")?;
+        let before = self.starts();
         let mut command = self.namespace.command(&path)?;
         command
             .args(["-F", "-f", "/mnt/ganesha.conf", "-L", "/mnt/ganesha.log"])
@@ -177,8 +179,27 @@ impl Ganesha {
             };
             self.namespace.wait_for(port, ended)?;
         }
+        // The port mapper knows it only after it listens.
+        let begun = Instant::now();
+        while self.starts() == before {
+            if let Some(how) = server.has_ended() {
+                return Err(BedError::failed(
+                    "nfs-ganesha",
+                    format!("{how}\n{}", self.log()),
+                ));
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(BedError::failed("nfs-ganesha is not ready", self.log()));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
         self.server = Some(server);
         Ok(())
+    }
+
+    /// How often it has said that it is ready.
+    fn starts(&self) -> usize {
+        self.log().matches("NFS SERVER INITIALIZED").count()
     }
 }
 
