@@ -121,7 +121,7 @@ impl FromStr for BitRate {
         }
         let number: f64 = number.parse().map_err(|_| wrong())?;
         let bits = number * *factor as f64;
-        match bits.is_finite() && bits >= 1.0 && bits <= 1e15 {
+        match (1.0..=1e15).contains(&bits) {
             true => Ok(Self(bits as u64)),
             false => Err(wrong()),
         }

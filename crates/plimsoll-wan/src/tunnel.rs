@@ -380,8 +380,9 @@ fn put(shared: &Shared, from: usize) {
                 let packet = packets.pop_front();
                 drop(packets);
                 if let Some(packet) = packet {
-                    match end.write(&packet.bytes) {
-                        Ok(_) => counters.passed(packet.bytes.len(), packet.came.elapsed()),
+                    // A device takes a packet whole or not at all.
+                    match end.write_all(&packet.bytes) {
+                        Ok(()) => counters.passed(packet.bytes.len(), packet.came.elapsed()),
                         // A device that is down takes none: it is lost, as on any line.
                         Err(_) => counters.dropped(),
                     }
