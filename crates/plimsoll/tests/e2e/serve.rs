@@ -20,6 +20,21 @@ define process name=p { thread name=t,memsize=1m,instances=2 {
 run 60
 ";
 
+/// A configuration on two file systems.
+const PROFILE: &str = "DEFAULTS {
+  runtime = 1;
+  filesystem = a, b;
+  dir = d-$filesystem;
+  stats = s;
+}
+CONFIG one {
+  function = generic;
+  personality = randomread;
+  filesize = 64k;
+  nthreads = 1;
+}
+";
+
 /// A token that a server takes.
 const TOKEN: &str = "correct-horse-battery";
 
@@ -293,20 +308,7 @@ pub fn one_of_each(bench: &Bench) {
     let workload = bench.workload(WORKLOAD);
     let null = "--target=null:?latency=10ms&servers=1";
     let manner = ["--clock=virtual", "--quiet", "--results=results", null];
-    let profile = "DEFAULTS {
-  runtime = 1;
-  filesystem = a, b;
-  dir = d-$filesystem;
-  stats = s;
-}
-CONFIG one {
-  function = generic;
-  personality = randomread;
-  filesize = 64k;
-  nthreads = 1;
-}
-";
-    std::fs::write(bench.path("study.prof"), profile).unwrap();
+    std::fs::write(bench.path("study.prof"), PROFILE).unwrap();
     let first: [&[&str]; 4] = [
         &["run", &workload, "--repeat=2", "--time=2s"],
         &["curve", "vda", "--load=2,4", "--time=2s", "--warmup=1s"],

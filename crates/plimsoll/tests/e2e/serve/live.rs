@@ -160,6 +160,26 @@ fn a_run_that_is_killed_ends_without_results() {
 }
 
 #[test]
+fn runs_of_a_profile_are_found_where_they_lie() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("study.prof"), super::PROFILE).unwrap();
+    let browser = serve(&bench, &[]);
+    let mut call = bench.plimsoll(["profile", "study.prof", "--time=300s", "--repeat=2"]);
+    call.args(["--target=null:?latency=1ms", "--results=results"]);
+    let profile = started(call, "measuring");
+    let live = browser.get("/api/v1/live").json();
+    assert_eq!(live["runs"].as_array().unwrap().len(), 1, "{live}");
+    assert_eq!(live["runs"][0]["run"]["name"], "run-01");
+    let name = browser.names("").pop().unwrap();
+    let refused = browser.send("DELETE", &format!("/api/v1/results/{name}"), &[], "");
+    assert_eq!(refused.status, 409, "{}", refused.text);
+    profile.interrupt();
+    profile.end().expect_code(130);
+    let entry = browser.get(&format!("/api/v1/results/{name}")).json();
+    assert_eq!(entry["status"], "interrupted");
+}
+
+#[test]
 fn runs_of_a_curve_are_watched_and_the_curve_is_not_deleted_meanwhile() {
     let bench = Bench::on_tmpfs();
     let browser = serve(&bench, &[]);
