@@ -1,7 +1,9 @@
 //! NFS version 4: whatever bytes come, decoding gives a value or an error; and what was encoded
 //! comes back.
 
+use plimsoll_nfs::rpc::{Credentials, Target, call, result};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap};
+use plimsoll_nfs::v4::callback::{CallbackGetAttr, Callbacks, Recall, answer};
 use plimsoll_nfs::v4::operations::*;
 use plimsoll_nfs::v4::state::*;
 use plimsoll_nfs::v4::types::*;
@@ -97,6 +99,117 @@ fn attributes() -> impl Strategy<Value = Attributes> {
     )
 }
 
+/// A client that has one delegation, and says what it was asked.
+#[derive(Default)]
+struct Asked {
+    recalled: std::cell::Cell<u32>,
+    place: std::cell::Cell<u32>,
+    kept: std::cell::RefCell<Vec<u8>>,
+}
+
+impl Callbacks for Asked {
+    fn sequence(&self, args: &SequenceArgs) -> Result<(), Status> {
+        match self.place.replace(args.sequence) + 1 == args.sequence {
+            true => Ok(()),
+            false => Err(Status::SeqMisordered),
+        }
+    }
+
+    fn again(&self, args: &SequenceArgs) -> Option<Vec<u8>> {
+        let kept = self.kept.borrow();
+        (args.sequence == self.place.get() && !kept.is_empty()).then(|| kept.clone())
+    }
+
+    fn keep(&self, _: &SequenceArgs, answer: &[u8]) {
+        *self.kept.borrow_mut() = answer.to_vec();
+    }
+
+    fn recall(&self, _: &Recall) -> Status {
+        self.recalled.set(self.recalled.get() + 1);
+        Status::Ok
+    }
+
+    fn recall_any(&self) -> Status {
+        Status::Ok
+    }
+
+    fn attributes(&self, asked: &CallbackGetAttr) -> Result<Attributes, Status> {
+        Ok(Attributes {
+            size: asked.wanted.has(4).then_some(77),
+            ..Attributes::default()
+        })
+    }
+}
+
+/// A callback of these words.
+fn callback(procedure: u32, words: &[u32]) -> Vec<u8> {
+    struct Words<'a>(&'a [u32]);
+    impl Encode for Words<'_> {
+        fn encode(&self, out: &mut Vec<u8>) {
+            self.0.iter().for_each(|w| w.encode(out));
+        }
+    }
+    let target = Target {
+        program: 0x4000_0000,
+        version: 1,
+        procedure,
+    };
+    call(9, target, &Credentials::none(), &Words(words))[4..].to_vec()
+}
+
+/// The words of an answer, after the head of its message.
+fn answered(call: &[u8], minor: u32, asked: &Asked) -> Vec<u32> {
+    let record = answer(call, minor, asked).expect("a call is answered");
+    let from = result(&record[4..]).expect("it is accepted");
+    let words = from.rest().chunks(4);
+    words
+        .map(|w| u32::from_be_bytes(w.try_into().unwrap()))
+        .collect()
+}
+
+#[test]
+fn callbacks_are_answered() {
+    let asked = Asked::default();
+    assert_eq!(answered(&callback(0, &[]), 0, &asked), [0u32; 0]);
+    // No tag, minor version 0, ident, one operation: CB_RECALL of a state and a handle.
+    let recall = [0, 0, 1, 1, 4, 5, 6, 7, 8, 0, 4, 0x6162_6364];
+    assert_eq!(answered(&callback(1, &recall), 0, &asked), [0, 0, 1, 4, 0]);
+    assert_eq!(asked.recalled.get(), 1);
+    // Of another minor version it is refused, and of an unknown operation.
+    let mismatch = Status::MinorVersMismatch as u32;
+    assert_eq!(answered(&callback(1, &recall), 1, &asked), [mismatch, 0, 0]);
+    let unknown = [0, 0, 1, 1, 99];
+    let refused = Status::NotSupp as u32;
+    assert_eq!(
+        answered(&callback(1, &unknown), 0, &asked),
+        [refused, 0, 1, 99, refused]
+    );
+    // CB_GETATTR of the size.
+    let getattr = [0, 0, 1, 1, 3, 4, 0x6162_6364, 1, 1 << 4];
+    let given = [0, 0, 1, 3, 0, 1, 1 << 4, 8, 0, 77];
+    assert_eq!(answered(&callback(1, &getattr), 0, &asked), given);
+    assert_eq!(asked.recalled.get(), 1);
+}
+
+/// On 4.1 a callback has its place, and one that comes again has the answer that it had.
+#[test]
+fn callbacks_that_come_again_are_done_once() {
+    let asked = Asked::default();
+    // CB_SEQUENCE: session, number, slot, highest, kept, no lists; then CB_RECALL.
+    let words = |sequence| {
+        let head = [0, 1, 0, 2, 11, 1, 2, 3, 4, sequence, 0, 0, 0, 0];
+        [&head[..], &[4, 5, 6, 7, 8, 0, 0]].concat()
+    };
+    let want = [0, 0, 2, 11, 0, 1, 2, 3, 4, 1, 0, 0, 0, 4, 0];
+    assert_eq!(answered(&callback(1, &words(1)), 1, &asked), want);
+    assert_eq!(answered(&callback(1, &words(1)), 1, &asked), want);
+    assert_eq!(asked.recalled.get(), 1, "the second was the first again");
+    let misordered = Status::SeqMisordered as u32;
+    let answer = answered(&callback(1, &words(5)), 1, &asked);
+    assert_eq!(answer, [misordered, 0, 1, 11, misordered]);
+    assert_eq!(asked.recalled.get(), 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -108,6 +221,19 @@ proptest! {
     #[test]
     fn any_words(bytes in words()) {
         survive_all(&bytes);
+    }
+
+    #[test]
+    fn any_callback(procedure in 0u32..3, minor in 0u32..2, bytes in words(), cut in 0usize..40) {
+        let words: Vec<u32> = bytes
+            .chunks(4)
+            .map(|w| u32::from_be_bytes(w.try_into().unwrap()))
+            .collect();
+        let mut call = callback(procedure, &words);
+        call.truncate(call.len().saturating_sub(cut));
+        if let Some(answer) = answer(&call, minor, &Asked::default()) {
+            prop_assert!(answer.len() < 10_000);
+        }
     }
 
     #[test]

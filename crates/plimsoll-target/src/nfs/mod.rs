@@ -1,5 +1,6 @@
 //! What the targets of NFS have in common.
 
+pub(crate) mod cache;
 pub(crate) mod dirs;
 pub(crate) mod rows;
 pub(crate) mod session;

@@ -1,5 +1,6 @@
 //! One worker's operations on an NFS target, whichever its version.
 
+use super::cache::Kept;
 use super::dirs::{check, split};
 use super::source::Source;
 use super::wire::{Later, OpenFile, Stability, Wire};
@@ -37,8 +38,8 @@ pub(crate) struct NfsSession<W: Wire> {
     done: Vec<AioDone>,
 }
 
-/// An open file.
-pub(crate) struct NfsHandle<O>(Rc<O>);
+/// An open file, and what is kept of it.
+pub(crate) struct NfsHandle<O>(Rc<O>, Option<Kept>);
 
 /// An asynchronous write that is under way.
 struct Queued<O> {
@@ -86,6 +87,14 @@ impl<W: Wire> NfsSession<W> {
             self.buffer = buffer;
         }
         written.map(|()| len)
+    }
+
+    /// So many bytes of a file were written.
+    fn was_written(&self, handle: &NfsHandle<W::Open>, offset: u64, len: u64) {
+        if let Some(kept) = &handle.1 {
+            kept.was_written(offset, len);
+            self.local.cache().forget(&kept.path);
+        }
     }
 
     /// Moves asynchronous writes that are over to the others; only those of a file, if one is
@@ -157,8 +166,20 @@ impl<W: Wire> Session for NfsSession<W> {
     }
 
     async fn open(&mut self, how: OpenHow) -> Result<Self::Handle, OpError> {
-        let opened = self.local.open(&self.who, &self.name, how).await;
-        opened.map(NfsHandle)
+        let opened = self.local.open(&self.who, &self.name, how).await?;
+        let cache = self.local.cache();
+        let kept = cache.open(&self.name);
+        if how.create || how.truncate {
+            cache.forget(&self.name);
+        }
+        if let (Some(kept), Some(attributes)) = (&kept, opened.attributes()) {
+            kept.said(attributes);
+            match how.truncate {
+                true => kept.was_cut(0),
+                false => cache.keep(&self.name, attributes, self.clock.now()),
+            }
+        }
+        Ok(NfsHandle(opened, kept))
     }
 
     async fn close(&mut self, handle: Self::Handle) -> Result<(), OpError> {
@@ -170,7 +191,15 @@ impl<W: Wire> Session for NfsSession<W> {
 
     async fn read(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError> {
         handle.0.may_read()?;
-        self.local.read(&handle.0, offset, len, |_, _| ()).await
+        let (cache, kept) = (self.local.cache(), handle.1.as_ref());
+        if let Some(there) = cache.data(kept, (offset, len), self.clock.now()) {
+            return Ok(there);
+        }
+        let read = self.local.read(&handle.0, offset, len, |_, _| ()).await?;
+        if let Some(kept) = kept {
+            kept.was_read(offset, len, read);
+        }
+        Ok(read)
     }
 
     async fn write(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError> {
@@ -178,7 +207,9 @@ impl<W: Wire> Session for NfsSession<W> {
         open.may_write()?;
         self.local
             .write(open, &mut self.source, offset, len, Stability::AsOpened)
-            .await
+            .await?;
+        self.was_written(handle, offset, len);
+        Ok(())
     }
 
     async fn read_bytes(
@@ -200,13 +231,15 @@ impl<W: Wire> Session for NfsSession<W> {
         bytes: &[u8],
     ) -> Result<(), OpError> {
         handle.0.may_write()?;
-        self.local.write_bytes(&handle.0, offset, bytes).await
+        self.local.write_bytes(&handle.0, offset, bytes).await?;
+        self.was_written(handle, offset, bytes.len() as u64);
+        Ok(())
     }
 
     /// GETATTR for where the end is, then WRITE: another client may have moved it.
     async fn append(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
         handle.0.may_write()?;
-        let end = self.local.stat_open(&handle.0).await?.size;
+        let end = self.stat_handle(handle).await?.size;
         self.write(handle, end, len).await
     }
 
@@ -215,7 +248,16 @@ impl<W: Wire> Session for NfsSession<W> {
     }
 
     async fn stat_handle(&mut self, handle: &Self::Handle) -> Result<Attributes, OpError> {
-        self.local.stat_open(&handle.0).await
+        let (cache, kept) = (self.local.cache(), handle.1.as_ref());
+        if let Some(attributes) = cache.of_open(kept, self.clock.now()) {
+            return Ok(attributes);
+        }
+        let attributes = self.local.stat_open(&handle.0).await?;
+        if let Some(kept) = kept {
+            kept.said(attributes);
+            cache.keep(&kept.path, attributes, self.clock.now());
+        }
+        Ok(attributes)
     }
 
     /// This client keeps no data.
@@ -224,20 +266,32 @@ impl<W: Wire> Session for NfsSession<W> {
     }
 
     async fn stat(&mut self) -> Result<Attributes, OpError> {
-        self.local.stat(&self.name).await
+        let cache = self.local.cache();
+        if let Some(attributes) = cache.name(&self.name, self.clock.now()) {
+            return Ok(attributes);
+        }
+        let attributes = self.local.stat(&self.name).await?;
+        cache.keep(&self.name, attributes, self.clock.now());
+        Ok(attributes)
     }
 
     async fn unlink(&mut self) -> Result<(), OpError> {
-        self.local.remove(&self.name).await
+        let removed = self.local.remove(&self.name).await;
+        self.local.cache().forget(&self.name);
+        removed
     }
 
     async fn make_dir(&mut self) -> Result<(), OpError> {
         check(&self.name)?;
-        self.local.make_dir(&self.name).await
+        let made = self.local.make_dir(&self.name).await;
+        self.local.cache().forget(&self.name);
+        made
     }
 
     async fn remove_dir(&mut self) -> Result<(), OpError> {
-        self.local.remove_dir(&self.name).await
+        let removed = self.local.remove_dir(&self.name).await;
+        self.local.cache().forget_below(&self.name);
+        removed
     }
 
     async fn list(&mut self) -> Result<Listed, OpError> {
@@ -255,7 +309,10 @@ impl<W: Wire> Session for NfsSession<W> {
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
-        self.local.rename(&self.name, &self.second).await
+        let renamed = self.local.rename(&self.name, &self.second).await;
+        self.local.cache().forget_below(&self.name);
+        self.local.cache().forget_below(&self.second);
+        renamed
     }
 
     async fn access(&mut self) -> Result<(), OpError> {
@@ -263,7 +320,9 @@ impl<W: Wire> Session for NfsSession<W> {
     }
 
     async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
-        self.local.chmod(&self.name, mode & 0o777).await
+        let changed = self.local.chmod(&self.name, mode & 0o777).await;
+        self.local.cache().forget(&self.name);
+        changed
     }
 
     async fn statfs(&mut self) -> Result<(), OpError> {
@@ -276,7 +335,12 @@ impl<W: Wire> Session for NfsSession<W> {
 
     async fn truncate(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
         handle.0.may_write().map_err(|_| Errno::INVAL)?;
-        self.local.set_len(&handle.0, len).await
+        self.local.set_len(&handle.0, len).await?;
+        if let Some(kept) = &handle.1 {
+            kept.was_cut(len);
+            self.local.cache().forget(&kept.path);
+        }
+        Ok(())
     }
 
     async fn lock(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError> {
@@ -293,11 +357,13 @@ impl<W: Wire> Session for NfsSession<W> {
         open.may_write()?;
         let offset = match offset {
             Some(offset) => offset,
-            None => self.local.stat_open(open).await?.size,
+            None => self.stat_handle(handle).await?.size,
         };
         self.local
             .write(open, &mut self.source, offset, len, Stability::Stable)
-            .await
+            .await?;
+        self.was_written(handle, offset, len);
+        Ok(())
     }
 
     async fn modify(
@@ -314,7 +380,9 @@ impl<W: Wire> Session for NfsSession<W> {
                 *byte = byte.wrapping_add(1);
             }
         }
-        Ok(2 * self.spill(&handle.0, offset).await?)
+        let written = self.spill(&handle.0, offset).await?;
+        self.was_written(handle, offset, written);
+        Ok(2 * written)
     }
 
     async fn copy(
@@ -327,7 +395,9 @@ impl<W: Wire> Session for NfsSession<W> {
         from.0.may_read()?;
         to.0.may_write()?;
         self.fill(&from.0, offset, len).await?;
-        self.spill(&to.0, offset).await
+        let written = self.spill(&to.0, offset).await?;
+        self.was_written(to, offset, written);
+        Ok(written)
     }
 
     async fn map_read(&mut self, _: &Self::Handle, _: u64, _: u64) -> Result<(), OpError> {
@@ -372,6 +442,7 @@ impl<W: Wire> Session for NfsSession<W> {
     ) -> Result<(), OpError> {
         handle.0.may_write()?;
         let start = self.clock.now();
+        self.was_written(handle, offset, len);
         let of = handle.0.clone();
         let work = self.local.write_later(&of, &mut self.source, offset, len)?;
         self.queued.push(Queued {
@@ -430,14 +501,16 @@ impl<W: Wire> Session for NfsSession<W> {
 
     async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError> {
         check(&self.name)?;
-        self.local.put(&self.who, &self.name, bytes).await
+        let put = self.local.put(&self.who, &self.name, bytes).await;
+        self.local.cache().forget(&self.name);
+        put
     }
 
     async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError> {
         check(&self.name)?;
         match kind {
             EntryKind::Dir => self.remove_dir().await,
-            _ => self.local.remove(&self.name).await,
+            _ => self.unlink().await,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What URLs of NFS targets have in common: `nfs…://host[:port]/path?name=value&…`.
 
+use crate::nfs::cache::CacheModel;
 use crate::registry::TargetError;
 use plimsoll_nfs::rpc::Credentials;
 use plimsoll_plan::{parse_duration, parse_size, show_duration};
@@ -20,9 +21,13 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
 /// Most times that a call is sent again.
 const MOST_RETRIES: u64 = 100;
 
+/// How long attributes that are kept count, unless the URL says.
+const ATTRIBUTES_FOR: Duration = Duration::from_secs(3);
+
 /// Options that every URL may have.
-pub(crate) const OPTIONS: [&str; 10] = [
-    "create", "gid", "nconnect", "retrans", "rsize", "rtt", "sec", "timeo", "uid", "wsize",
+pub(crate) const OPTIONS: [&str; 12] = [
+    "actimeo", "cache", "create", "gid", "nconnect", "retrans", "rsize", "rtt", "sec", "timeo", "uid",
+    "wsize",
 ];
 
 /// How files are made (RFC 1813, 3.3.8 and RFC 7530, 16.16).
@@ -53,6 +58,9 @@ pub(crate) struct Server {
     pub(crate) create: CreateMode,
     /// Time of a round trip in addition to the network's own; none if zero.
     pub(crate) rtt: Duration,
+    pub(crate) cache: CacheModel,
+    /// How long attributes count that are kept.
+    pub(crate) attributes_for: Duration,
 }
 
 /// A URL that is being read.
@@ -144,6 +152,8 @@ impl Server {
             retries: 2,
             create: CreateMode::Unchecked,
             rtt: Duration::ZERO,
+            cache: CacheModel::None,
+            attributes_for: ATTRIBUTES_FOR,
         };
         let mut seen = Vec::new();
         for pair in pairs.split('&').filter(|p| !p.is_empty()) {
@@ -157,6 +167,11 @@ impl Server {
             if !parsed.set(text, name, value)? && !other(name, value)? {
                 return Err(unknown(text, name, options));
             }
+        }
+        if seen.contains(&"actimeo") && parsed.cache == CacheModel::None {
+            let at = text.url.find("actimeo=").unwrap_or_default();
+            let reason = "actimeo is for attributes that are kept: cache=attr keeps them";
+            return Err(text.wrong(&text.url[at..at + 7], reason));
         }
         Ok(parsed)
     }
@@ -211,6 +226,25 @@ impl Server {
                 self.rtt = parse_duration(value).map_err(|e| text.wrong(value, e))?;
                 if self.rtt > RTT_MOST {
                     let reason = format!("rtt `{value}`: expected 0ms to 10s");
+                    return Err(text.wrong(value, reason));
+                }
+            }
+            "cache" => {
+                self.cache = match value {
+                    "none" => CacheModel::None,
+                    "attr" => CacheModel::Attributes,
+                    "open-to-close" => CacheModel::OpenToClose,
+                    _ => {
+                        let reason =
+                            format!("cache `{value}`: expected none, attr or open-to-close");
+                        return Err(text.wrong(value, reason));
+                    }
+                }
+            }
+            "actimeo" => {
+                self.attributes_for = parse_duration(value).map_err(|e| text.wrong(value, e))?;
+                if self.attributes_for > LONGEST_TIMEOUT {
+                    let reason = format!("actimeo `{value}`: expected at most 10m");
                     return Err(text.wrong(value, reason));
                 }
             }
@@ -291,6 +325,21 @@ impl Server {
                 show_duration(self.rtt)
             ),
         }
+    }
+
+    /// What is kept, and how many nanoseconds attributes count.
+    pub(crate) fn cached(&self) -> (CacheModel, u64) {
+        (self.cache, self.attributes_for.as_nanos() as u64)
+    }
+
+    /// The same for people; nothing if nothing is kept.
+    pub(crate) fn say_cache(&self) -> String {
+        let model = match self.cache {
+            CacheModel::None => return String::new(),
+            CacheModel::Attributes => "attr",
+            CacheModel::OpenToClose => "open-to-close",
+        };
+        format!(", cache {model}, actimeo {:?}", self.attributes_for)
     }
 
     /// Who calls: the user of this process, unless the URL says another.

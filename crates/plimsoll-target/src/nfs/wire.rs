@@ -1,6 +1,7 @@
 //! What the sessions of NFS targets are made of: operations on paths and open files, as one version
 //! of the protocol does them.
 
+use super::cache::Cache;
 use super::source::Source;
 use crate::error::OpError;
 use crate::session::{Attributes, EntryKind, Listed, OpenHow};
@@ -28,6 +29,9 @@ pub(crate) trait OpenFile {
 
     /// Whether it was opened for writing.
     fn may_write(&self) -> Result<(), OpError>;
+
+    /// Its attributes, if they came with the open.
+    fn attributes(&self) -> Option<Attributes>;
 }
 
 /// The operations of one version, which the sessions of a lane share. Paths are relative to the
@@ -40,6 +44,9 @@ pub(crate) trait Wire: 'static {
 
     /// The lane.
     fn lane(&self) -> &Lane;
+
+    /// What is kept of what the server said.
+    fn cache(&self) -> &Cache;
 
     /// Goes to a directory, through no symbolic link.
     async fn go(&self, dir: &[u8]) -> Result<(), OpError>;

@@ -6,6 +6,7 @@ use super::of_nfs;
 use crate::error::OpError;
 use crate::nfs::source::Source;
 use crate::nfs::wire::OpenFile;
+use crate::session::Attributes;
 use plimsoll_nfs::v3::{
     Commit, CommitArgs, Data, Handle, Read, ReadArgs, Sent, Stable, Write, WriteArgs,
 };
@@ -24,6 +25,8 @@ pub(crate) struct Open {
     pub(super) writes: bool,
     /// Every write is to be stable.
     pub(super) stable: Stable,
+    /// As they came with the open.
+    attributes: Option<Attributes>,
     /// Something was written that a COMMIT has to follow.
     dirty: Cell<bool>,
     /// What the server said with the writes since the last COMMIT.
@@ -33,12 +36,18 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    pub(super) fn new(file: Handle, reads: bool, writes: bool, stable: Stable) -> Rc<Self> {
+    pub(super) fn new(
+        (file, attributes): (Handle, Option<Attributes>),
+        reads: bool,
+        writes: bool,
+        stable: Stable,
+    ) -> Rc<Self> {
         Rc::new(Self {
             file,
             reads,
             writes,
             stable,
+            attributes,
             dirty: Cell::new(false),
             verifier: Cell::new(None),
             lost: Cell::new(false),
@@ -65,6 +74,10 @@ impl OpenFile for Open {
 
     fn may_write(&self) -> Result<(), OpError> {
         self.writes.then_some(()).ok_or(OpError(Errno::BADF))
+    }
+
+    fn attributes(&self) -> Option<Attributes> {
+        self.attributes
     }
 }
 

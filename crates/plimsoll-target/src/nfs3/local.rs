@@ -2,6 +2,7 @@
 
 use super::Config;
 use crate::error::OpError;
+use crate::nfs::cache::{CACHED_ATTRIBUTES, CACHED_DATA, Cache};
 use crate::nfs::dirs::{Dirs, split};
 use crate::nfs::rows::{CONNECTED_AGAIN, Connections, SENT_AGAIN};
 use crate::session::{RpcRows, SessionSpec};
@@ -22,6 +23,7 @@ pub(crate) struct Local {
     pub(super) client: Client,
     pub(super) config: Arc<Config>,
     pub(super) dirs: Dirs<Handle>,
+    pub(super) cache: Cache,
     /// Symbolic links that are known to be there.
     pub(super) links: RefCell<HashSet<Box<[u8]>>>,
 }
@@ -40,6 +42,7 @@ impl Local {
             client: Client::new(channel, observe),
             config: config.clone(),
             dirs: Dirs::default(),
+            cache: Cache::new(config.cache.0, config.cache.1, spec.rpc.clone()),
             links: RefCell::default(),
         })
     }
@@ -152,7 +155,10 @@ impl Recorded {
 /// Names of all rows.
 pub(crate) fn row_names() -> Vec<&'static str> {
     let procedures = Proc::ALL.iter().map(|p| p.name());
-    procedures.chain([SENT_AGAIN, CONNECTED_AGAIN]).collect()
+    procedures
+        .chain([CACHED_ATTRIBUTES, CACHED_DATA])
+        .chain([SENT_AGAIN, CONNECTED_AGAIN])
+        .collect()
 }
 
 impl Observe for Recorded {

@@ -1,7 +1,8 @@
 //! Files of a server, by NFS version 3 and without a client of the kernel.
 //!
-//! Every operation goes to the server: nothing is cached but the handles of directories, which
-//! a path leads through. What an operation of a workload becomes is in `wire`.
+//! Every operation goes to the server, unless `cache` has what it asks for: nothing else is kept but
+//! the handles of directories, which a path leads through. What an operation of a workload becomes is
+//! in `wire`.
 
 mod data;
 mod local;
@@ -10,6 +11,7 @@ mod url;
 mod wire;
 
 use crate::error::OpError;
+use crate::nfs::cache::CacheModel;
 use crate::nfs::session::NfsSession;
 use crate::nfs::url::CreateMode;
 use crate::registry::{Purpose, TargetError};
@@ -17,6 +19,7 @@ use crate::session::{SessionSpec, Space, Target};
 use local::Local;
 pub(crate) use local::row_names;
 use plimsoll_lane::{Lane, LaneKind};
+use plimsoll_measure::Nanos;
 use plimsoll_nfs::mount;
 use plimsoll_nfs::portmap;
 use plimsoll_nfs::rpc::{Blocking, ChannelSpec, Credentials, RpcError};
@@ -59,6 +62,8 @@ pub(crate) struct Config {
     write_size: u32,
     list_size: u32,
     create: CreateMode,
+    /// What is kept, and how long attributes count, in nanoseconds.
+    cache: (CacheModel, Nanos),
 }
 
 /// A work directory below an export.
@@ -163,14 +168,16 @@ impl Nfs3 {
             write_size: sizes.write,
             list_size: sizes.list,
             create: url.server.create,
+            cache: url.server.cached(),
         };
         let said = format!(
-            "{SCHEME}, {nfs}, export {}, work directory {}, rsize {}, wsize {}, nconnect {}",
+            "{SCHEME}, {nfs}, export {}, work directory {}, rsize {}, wsize {}, nconnect {}{}",
             url.server.path,
             place.dir.display(),
             sizes.read,
             sizes.write,
-            url.server.connections
+            url.server.connections,
+            url.server.say_cache()
         ) + &url.server.said_of_rtt();
         Ok(Self {
             _far: far,

@@ -61,20 +61,21 @@ impl Local {
             true => self.create(path, how.truncate).await?,
             false => None,
         };
-        let file = match made {
-            Some(file) => file,
+        let opened = match made {
+            Some(made) => made,
             None => {
                 let file = self.object(path).await?;
                 self.check_access(file, reads, writes).await?;
-                let found = self.client.call::<GetAttr, _>(&file, |a| a.kind).await;
-                check_kind(found.map_err(of_nfs)?)?;
+                let found = self.client.call::<GetAttr, _>(&file, |a| a).await;
+                let found = found.map_err(of_nfs)?;
+                check_kind(found.kind)?;
                 if how.truncate {
                     self.set_size(file, 0).await?;
                 }
-                file
+                (file, Some(attributes(&found)))
             }
         };
-        Ok(Open::new(file, reads, writes, stable))
+        Ok(Open::new(opened, reads, writes, stable))
     }
 
     async fn check_access(&self, object: Handle, read: bool, write: bool) -> Result<(), OpError> {
@@ -99,7 +100,11 @@ impl Local {
     }
 
     /// Makes a file, or takes one that is there; `None` if that is to be opened like any other.
-    async fn create(&self, path: &[u8], truncate: bool) -> Result<Option<Handle>, OpError> {
+    async fn create(
+        &self,
+        path: &[u8],
+        truncate: bool,
+    ) -> Result<Option<(Handle, Option<Attributes>)>, OpError> {
         let set = Setting {
             mode: Some(FILE_MODE),
             size: truncate.then_some(0),
@@ -122,15 +127,15 @@ impl Local {
                 }
             })
             .await?;
-        let Some((object, attributes)) = made else {
+        let Some((object, said)) = made else {
             return Ok(None);
         };
         let file = match object {
             Some(file) => file,
             None => self.object(path).await?,
         };
-        if let Some(attributes) = attributes {
-            check_kind(attributes.kind)?;
+        if let Some(said) = said {
+            check_kind(said.kind)?;
         }
         if let How::Exclusive(_) = how {
             // The verifier may be kept in its attributes, so that they have to be set now
@@ -144,7 +149,7 @@ impl Local {
             )
             .await?;
         }
-        Ok(Some(file))
+        Ok(Some((file, said.as_ref().map(attributes))))
     }
 
     /// Eight bytes that no other request has.
@@ -467,7 +472,7 @@ impl Local {
             Some(file) => file,
             None => self.object(&beside).await?,
         };
-        let open = Open::new(file, false, true, Stable::FileSync);
+        let open = Open::new((file, None), false, true, Stable::FileSync);
         let written = self.write_all(&open, 0, Stable::FileSync, bytes).await;
         let done = match written {
             Ok(()) => self.rename_entry(&beside, path).await,

@@ -41,6 +41,7 @@ impl Url {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nfs::cache::CacheModel;
     use crate::nfs::url::CreateMode;
     use proptest::prelude::*;
     use std::time::Duration;
@@ -49,7 +50,7 @@ mod tests {
     fn everything_can_be_said() {
         let url = Url::parse(
             "nfs3://h.example:12049/a/b?mountport=12050&sec=sys&uid=7&gid=8&nconnect=4&rsize=64k\
-             &wsize=32k&timeo=2s&retrans=5&create=exclusive",
+             &wsize=32k&timeo=2s&retrans=5&create=exclusive&cache=attr&actimeo=9s",
         );
         let server = Server {
             host: "h.example".into(),
@@ -64,6 +65,8 @@ mod tests {
             retries: 5,
             create: CreateMode::Exclusive,
             rtt: Duration::ZERO,
+            cache: CacheModel::Attributes,
+            attributes_for: Duration::from_secs(9),
         };
         let want = Url {
             server,
@@ -78,7 +81,7 @@ mod tests {
     fn what_is_wrong_is_shown_in_its_place() {
         let says = |url: &str| Url::parse(url).unwrap_err().to_string();
         insta::assert_snapshot!(says("nfs3://h/x?nconect=4"), @r"
-        target `nfs3`: unknown option `nconect`: expected one of create, gid, mountport, nconnect, retrans, rsize, rtt, sec, timeo, uid, wsize, did you mean `nconnect`?
+        target `nfs3`: unknown option `nconect`: expected one of actimeo, cache, create, gid, mountport, nconnect, retrans, rsize, rtt, sec, timeo, uid, wsize, did you mean `nconnect`?
           nfs3://h/x?nconect=4
                      ^^^^^^^
         ");
@@ -103,6 +106,9 @@ mod tests {
         assert!(says("nfs3://h/x?uid").contains("is not name=value"));
         assert!(says("nfs3://h/x?uid=4294967296").contains("expected 0 to 4294967295"));
         assert!(says("nfs3://h/x?timeo=1ms").contains("expected 100ms to 10m"));
+        assert!(says("nfs3://h/x?cache=all").contains("expected none, attr or open-to-close"));
+        assert!(says("nfs3://h/x?cache=attr&actimeo=1h").contains("expected at most 10m"));
+        assert!(says("nfs3://h/x?actimeo=1s").contains("cache=attr keeps them"));
         assert!(says("nfs3://h/x?create=x").contains("expected unchecked, guarded or exclusive"));
     }
 

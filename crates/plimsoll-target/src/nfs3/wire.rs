@@ -5,6 +5,7 @@ use super::local::Local;
 use super::names::attributes;
 use super::of_nfs;
 use crate::error::OpError;
+use crate::nfs::cache::Cache;
 use crate::nfs::source::Source;
 use crate::nfs::wire::{Later, Stability, Wire};
 use crate::session::{Attributes, EntryKind, Listed, OpenHow};
@@ -19,6 +20,10 @@ impl Wire for Local {
 
     fn lane(&self) -> &Lane {
         &self.lane
+    }
+
+    fn cache(&self) -> &Cache {
+        &self.cache
     }
 
     async fn go(&self, dir: &[u8]) -> Result<(), OpError> {

@@ -6,6 +6,7 @@ use super::of_nfs;
 use crate::error::OpError;
 use crate::nfs::source::Source;
 use crate::nfs::wire::OpenFile;
+use crate::session;
 use plimsoll_nfs::v4::operations::{
     Commit, PutFh, Range, Read, ReadArgs, SetAttr, SetAttrArgs, Write, WriteArgs,
 };
@@ -27,6 +28,8 @@ pub(crate) struct Open {
     writes: bool,
     /// Every write is to be stable.
     pub(super) stable: Stable,
+    /// As they came with the open.
+    attributes: Option<session::Attributes>,
     /// Something was written that a COMMIT has to follow.
     dirty: Cell<bool>,
     /// What the server said with the writes since the last COMMIT.
@@ -36,12 +39,18 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    pub(super) fn new(file: File, reads: bool, writes: bool, stable: Stable) -> Rc<Self> {
+    pub(super) fn new(
+        (file, attributes): (File, Option<session::Attributes>),
+        reads: bool,
+        writes: bool,
+        stable: Stable,
+    ) -> Rc<Self> {
         Rc::new(Self {
             file,
             reads,
             writes,
             stable,
+            attributes,
             dirty: Cell::new(false),
             verifier: Cell::new(None),
             lost: Cell::new(false),
@@ -68,6 +77,10 @@ impl OpenFile for Open {
 
     fn may_write(&self) -> Result<(), OpError> {
         self.writes.then_some(()).ok_or(OpError(Errno::BADF))
+    }
+
+    fn attributes(&self) -> Option<session::Attributes> {
+        self.attributes
     }
 }
 

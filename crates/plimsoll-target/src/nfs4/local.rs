@@ -3,6 +3,7 @@
 
 use super::Config;
 use crate::error::OpError;
+use crate::nfs::cache::{CACHED_ATTRIBUTES, CACHED_DATA, Cache};
 use crate::nfs::dirs::{Dirs, split};
 use crate::nfs::rows::{CONNECTED_AGAIN, Connections, SENT_AGAIN};
 use crate::session::{RpcRows, SessionSpec};
@@ -34,6 +35,7 @@ pub(crate) struct Local {
     pub(super) client: Client,
     pub(super) config: Arc<Config>,
     pub(super) dirs: Dirs<Handle>,
+    pub(super) cache: Cache,
     /// Symbolic links that are known to be there.
     pub(super) links: RefCell<HashSet<Box<[u8]>>>,
     /// Owners that workers of the lane share.
@@ -65,6 +67,7 @@ impl Local {
             client: Client::new(lane, client, observe, tally),
             config: config.clone(),
             dirs: Dirs::default(),
+            cache: Cache::new(config.cache.0, config.cache.1, spec.rpc.clone()),
             links: RefCell::default(),
             owners: RefCell::default(),
             number,
@@ -195,6 +198,7 @@ pub(crate) fn row_names() -> Vec<&'static str> {
     let events = Event::ALL.iter().map(|e| e.name());
     calls
         .chain(events)
+        .chain([CACHED_ATTRIBUTES, CACHED_DATA])
         .chain([SENT_AGAIN, CONNECTED_AGAIN])
         .collect()
 }

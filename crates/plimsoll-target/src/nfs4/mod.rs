@@ -1,8 +1,8 @@
 //! Files of a server, by NFS version 4 (4.0 and 4.1) and without a client of the kernel.
 //!
-//! Every operation goes to the server: nothing is cached but the handles of directories, which
-//! a path leads through. What an operation of a workload becomes is in `wire`. Each lane is a client
-//! of its own to the server.
+//! Every operation goes to the server, unless `cache` has what it asks for: nothing else is kept but
+//! the handles of directories, which a path leads through. What an operation of a workload becomes is
+//! in `wire`. Each lane is a client of its own to the server.
 
 mod data;
 mod local;
@@ -12,6 +12,7 @@ mod wire;
 mod work;
 
 use crate::error::OpError;
+use crate::nfs::cache::CacheModel;
 use crate::nfs::session::NfsSession;
 use crate::nfs::url::CreateMode;
 use crate::registry::{Purpose, TargetError};
@@ -19,6 +20,7 @@ use crate::session::{SessionSpec, Space, Target};
 use local::Local;
 pub(crate) use local::row_names;
 use plimsoll_lane::{Lane, LaneKind};
+use plimsoll_measure::Nanos;
 use plimsoll_nfs::rpc::{ChannelSpec, RpcError};
 use plimsoll_nfs::v4::attributes::{Bitmap, number};
 use plimsoll_nfs::v4::operations::{Access, GetAttr, PutFh, Remove, access};
@@ -51,6 +53,8 @@ pub(crate) struct Config {
     root: Handle,
     sizes: Sizes,
     create: CreateMode,
+    /// What is kept, and how long attributes count, in nanoseconds.
+    cache: (CacheModel, Nanos),
     owners: Owners,
     /// Numbers of the clients that there are now.
     numbers: Mutex<BTreeSet<u32>>,
@@ -169,6 +173,7 @@ impl Nfs4 {
             root: found.dir,
             sizes,
             create: url.server.create,
+            cache: url.server.cached(),
             owners: url.owners,
             numbers: Mutex::default(),
             turns: Mutex::default(),
@@ -208,13 +213,14 @@ fn say(url: &Url, address: SocketAddr, place: &WorkPlace, sizes: &Sizes) -> Stri
     let deleg = if url.delegations { ", delegations" } else { "" };
     format!(
         "{SCHEME}, {address}, version 4.{}, path {}, work directory {}, {owners}{slots}{deleg}, rsize {}, \
-         wsize {}, nconnect {}",
+         wsize {}, nconnect {}{}",
         url.minor,
         url.server.path,
         place.dir.display(),
         sizes.read,
         sizes.write,
-        url.server.connections
+        url.server.connections,
+        url.server.say_cache()
     )
 }
 

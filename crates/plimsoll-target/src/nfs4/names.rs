@@ -56,6 +56,9 @@ fn bytes_of(entry: &ListEntry<'_>) -> u64 {
     (16 + entry.name.0.len().next_multiple_of(4) + values.len()) as u64
 }
 
+/// A file, and its attributes if they came.
+type Opened = (File, Option<session::Attributes>);
+
 impl Local {
     /// OPEN, which also makes the file if it is to be made; SETATTR if it is to be cut and was
     /// not made.
@@ -82,8 +85,8 @@ impl Local {
             false => None,
         };
         let cut = how.truncate && made.is_none();
-        let file = match made {
-            Some(file) => file,
+        let opened = match made {
+            Some(made) => made,
             None => self.open_named(owner, path, access, How::Existing).await?,
         };
         if cut {
@@ -91,13 +94,13 @@ impl Local {
                 size: Some(0),
                 ..Attributes::default()
             };
-            if let Err(e) = self.set_open(&file, set).await {
-                let _ = self.client.close(&file).await;
+            if let Err(e) = self.set_open(&opened.0, set).await {
+                let _ = self.client.close(&opened.0).await;
                 return Err(e);
             }
         }
         let (reads, writes) = (access & share::READ != 0, access & share::WRITE != 0);
-        Ok(Open::new(file, reads, writes, stable))
+        Ok(Open::new(opened, reads, writes, stable))
     }
 
     async fn open_named(
@@ -106,13 +109,13 @@ impl Local {
         path: &[u8],
         access: u32,
         how: How,
-    ) -> Result<File, OpError> {
+    ) -> Result<Opened, OpError> {
         let opened = self.with_entry(path, async |dir, name| {
             self.client.open(owner, (dir, name), access, how).await
         });
-        let (file, attributes) = opened.await?;
-        match attributes.kind.map(check_kind) {
-            None | Some(Ok(())) => Ok(file),
+        let (file, found) = opened.await?;
+        match found.kind.map(check_kind) {
+            None | Some(Ok(())) => Ok((file, attributes(&found).ok())),
             Some(Err(e)) => {
                 let _ = self.client.close(&file).await;
                 Err(e)
@@ -127,7 +130,7 @@ impl Local {
         path: &[u8],
         access: u32,
         truncate: bool,
-    ) -> Result<Option<File>, OpError> {
+    ) -> Result<Option<Opened>, OpError> {
         let set = Attributes {
             mode: Some(FILE_MODE),
             size: truncate.then_some(0),
@@ -150,7 +153,7 @@ impl Local {
         if let How::Exclusive(_) = how {
             // The verifier may be kept in its attributes, so that they have to be set now
             // (RFC 7530, 16.16.5).
-            self.set_open(&made, only_mode).await?;
+            self.set_open(&made.0, only_mode).await?;
         }
         Ok(Some(made))
     }

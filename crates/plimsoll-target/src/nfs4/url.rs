@@ -132,7 +132,7 @@ mod tests {
     fn what_is_wrong_is_shown_in_its_place() {
         let says = |url: &str| Url::parse(url).unwrap_err().to_string();
         insta::assert_snapshot!(says("nfs4://h/x?owner=one"), @r"
-        target `nfs4`: unknown option `owner`: expected one of create, deleg, gid, minor, nconnect, owners, retrans, rsize, rtt, sec, slots, timeo, uid, wsize, did you mean `owners`?
+        target `nfs4`: unknown option `owner`: expected one of actimeo, cache, create, deleg, gid, minor, nconnect, owners, retrans, rsize, rtt, sec, slots, timeo, uid, wsize, did you mean `owners`?
           nfs4://h/x?owner=one
                      ^^^^^
         ");

@@ -5,6 +5,7 @@ use super::local::{Local, STAT};
 use super::names::attributes;
 use super::of_nfs;
 use crate::error::OpError;
+use crate::nfs::cache::Cache;
 use crate::nfs::source::Source;
 use crate::nfs::wire::{Later, Stability, Wire};
 use crate::session::{self, EntryKind, Listed, OpenHow};
@@ -63,6 +64,10 @@ impl Wire for Local {
 
     fn lane(&self) -> &Lane {
         &self.lane
+    }
+
+    fn cache(&self) -> &Cache {
+        &self.cache
     }
 
     async fn go(&self, dir: &[u8]) -> Result<(), OpError> {

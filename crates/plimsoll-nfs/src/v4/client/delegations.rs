@@ -17,12 +17,15 @@ use std::rc::{Rc, Weak};
 /// Slots of the server's callbacks.
 pub(super) const CALLBACK_SLOTS: u32 = 8;
 
+/// Files by their names in a directory.
+type Names = HashMap<Box<[u8]>, Handle>;
+
 /// Delegations that are held.
 #[derive(Default)]
 pub(super) struct Delegations {
     held: RefCell<HashMap<Handle, Rc<Delegation>>>,
     /// Names of files that are delegated, by their directory.
-    names: RefCell<HashMap<Handle, HashMap<Box<[u8]>, Handle>>>,
+    names: RefCell<HashMap<Handle, Names>>,
     /// Place of the last callback of each slot, and the answer to it.
     slots: RefCell<Vec<(u32, Vec<u8>)>>,
 }
@@ -193,11 +196,12 @@ impl Client {
     async fn give_back(&self, delegation: &Rc<Delegation>) -> Result<(), NfsError> {
         let delegations = &self.0.delegations;
         let is_it = |d: &Rc<Delegation>| Rc::ptr_eq(d, delegation);
-        let mut held = delegations.held.borrow_mut();
-        if held.get(&delegation.file).is_some_and(is_it) {
-            held.remove(&delegation.file);
+        {
+            let mut held = delegations.held.borrow_mut();
+            if held.get(&delegation.file).is_some_and(is_it) {
+                held.remove(&delegation.file);
+            }
         }
-        drop(held);
         self.forget_name(&delegation.dir, &delegation.name);
         let opens = delegation.opens.take();
         for open in opens.iter().filter_map(Weak::upgrade) {

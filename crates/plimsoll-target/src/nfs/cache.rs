@@ -1,0 +1,301 @@
+//! What a client keeps of what the server said, as the clients of kernels do.
+
+use crate::session::{Attributes, RpcRows};
+use plimsoll_measure::Nanos;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+
+/// Names whose attributes are kept; above that all are forgotten.
+const MOST_NAMES: usize = 1 << 18;
+
+/// Row of attributes that were kept still.
+pub(crate) const CACHED_ATTRIBUTES: &str = "attributes from the cache";
+
+/// Row of reads whose data were kept still.
+pub(crate) const CACHED_DATA: &str = "data from the cache";
+
+/// What is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CacheModel {
+    /// Nothing: every operation goes to the server.
+    None,
+    /// Attributes of names, for a while.
+    Attributes,
+    /// These, and size and data of a file from when it is opened until it is closed.
+    OpenToClose,
+}
+
+/// What the sessions of a lane keep together.
+pub(crate) struct Cache {
+    model: CacheModel,
+    /// How long attributes count, in nanoseconds.
+    timeout: Nanos,
+    /// By path: the attributes, and until when they count.
+    names: RefCell<HashMap<Box<[u8]>, (Attributes, Nanos)>>,
+    rows: Option<RpcRows>,
+    attributes_row: Option<u32>,
+    data_row: Option<u32>,
+}
+
+impl Cache {
+    pub(crate) fn new(model: CacheModel, timeout: Nanos, rows: Option<RpcRows>) -> Self {
+        let row = |name| rows.as_ref().and_then(|rows| rows.row(name));
+        Self {
+            model,
+            timeout,
+            names: RefCell::default(),
+            attributes_row: row(CACHED_ATTRIBUTES),
+            data_row: row(CACHED_DATA),
+            rows,
+        }
+    }
+
+    fn served(&self, row: Option<u32>, since: Nanos, now: Nanos) {
+        if let (Some(rows), Some(row)) = (&self.rows, row) {
+            rows.recorder.record(row, since, now, None, 0);
+        }
+    }
+
+    /// Attributes of a name, if they are kept still.
+    pub(crate) fn name(&self, path: &[u8], now: Nanos) -> Option<Attributes> {
+        if self.model == CacheModel::None {
+            return None;
+        }
+        let (attributes, until) = self.names.borrow().get(path).copied()?;
+        if now >= until {
+            return None;
+        }
+        self.served(self.attributes_row, now, now);
+        Some(attributes)
+    }
+
+    /// The server said what a name has.
+    pub(crate) fn keep(&self, path: &[u8], attributes: Attributes, now: Nanos) {
+        if self.model == CacheModel::None {
+            return;
+        }
+        let mut names = self.names.borrow_mut();
+        if names.len() >= MOST_NAMES {
+            names.clear();
+        }
+        names.insert(path.into(), (attributes, now + self.timeout));
+    }
+
+    /// A name has something else, or nothing.
+    pub(crate) fn forget(&self, path: &[u8]) {
+        if self.model != CacheModel::None {
+            self.names.borrow_mut().remove(path);
+        }
+    }
+
+    /// What names below a directory have may be something else.
+    pub(crate) fn forget_below(&self, dir: &[u8]) {
+        if self.model != CacheModel::None {
+            let below = |p: &[u8]| {
+                let rest = p.strip_prefix(dir);
+                rest.is_some_and(|r| r.is_empty() || r[0] == b'/')
+            };
+            self.names.borrow_mut().retain(|p, _| !below(p));
+        }
+    }
+
+    /// What is kept of a file that is opened.
+    pub(crate) fn open(&self, path: &[u8]) -> Option<Kept> {
+        (self.model != CacheModel::None).then(|| Kept {
+            path: path.into(),
+            data: self.model == CacheModel::OpenToClose,
+            attributes: Cell::new(None),
+            ranges: RefCell::default(),
+        })
+    }
+
+    /// Attributes of an open file, if they are kept.
+    pub(crate) fn of_open(&self, kept: Option<&Kept>, now: Nanos) -> Option<Attributes> {
+        let attributes = kept.filter(|k| k.data)?.attributes.get()?;
+        self.served(self.attributes_row, now, now);
+        Some(attributes)
+    }
+
+    /// How many bytes there are in a range of an open file, if all of them are kept.
+    pub(crate) fn data(
+        &self,
+        kept: Option<&Kept>,
+        (offset, len): (u64, u64),
+        now: Nanos,
+    ) -> Option<u64> {
+        let there = kept.filter(|k| k.data)?.read(offset, len)?;
+        self.served(self.data_row, now, now);
+        Some(there)
+    }
+}
+
+/// What is kept of an open file.
+pub(crate) struct Kept {
+    /// Its name.
+    pub(crate) path: Box<[u8]>,
+    /// Its attributes and data are.
+    data: bool,
+    attributes: Cell<Option<Attributes>>,
+    /// Data that were read or written: begins of ranges, and their ends. None touch.
+    ranges: RefCell<BTreeMap<u64, u64>>,
+}
+
+impl Kept {
+    /// The server said what the file has.
+    pub(crate) fn said(&self, attributes: Attributes) {
+        self.attributes.set(Some(attributes));
+    }
+
+    /// How many bytes there are in a range, if all of them are kept.
+    fn read(&self, offset: u64, len: u64) -> Option<u64> {
+        let size = self.attributes.get()?.size;
+        let end = offset.saturating_add(len).min(size);
+        if offset >= end {
+            return Some(0);
+        }
+        let ranges = self.ranges.borrow();
+        let (_, range_end) = ranges.range(..=offset).next_back()?;
+        (*range_end >= end).then_some(end - offset)
+    }
+
+    /// A range is kept from now on.
+    fn add(&self, offset: u64, len: u64) {
+        if len == 0 {
+            return;
+        }
+        let (mut begin, mut end) = (offset, offset.saturating_add(len));
+        let mut ranges = self.ranges.borrow_mut();
+        while let Some((b, e)) = ranges.range(..=end).next_back().map(|(b, e)| (*b, *e)) {
+            if e < begin {
+                break;
+            }
+            ranges.remove(&b);
+            begin = begin.min(b);
+            end = end.max(e);
+        }
+        ranges.insert(begin, end);
+    }
+
+    /// Of `asked` bytes so many were read.
+    pub(crate) fn was_read(&self, offset: u64, asked: u64, read: u64) {
+        if !self.data {
+            return;
+        }
+        self.add(offset, read);
+        if read < asked && read > 0 {
+            // The file ends there.
+            self.set_size(offset + read);
+        }
+    }
+
+    /// So many bytes were written.
+    pub(crate) fn was_written(&self, offset: u64, len: u64) {
+        if !self.data || len == 0 {
+            return;
+        }
+        self.add(offset, len);
+        if let Some(known) = self.attributes.get() {
+            self.set_size(known.size.max(offset.saturating_add(len)));
+        }
+    }
+
+    /// The file was cut, or made longer.
+    pub(crate) fn was_cut(&self, len: u64) {
+        let mut ranges = self.ranges.borrow_mut();
+        ranges.retain(|begin, _| *begin < len);
+        if let Some(end) = ranges.values_mut().next_back() {
+            *end = (*end).min(len);
+        }
+        drop(ranges);
+        self.set_size(len);
+    }
+
+    fn set_size(&self, size: u64) {
+        if let Some(known) = self.attributes.get() {
+            self.attributes.set(Some(Attributes { size, ..known }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::EntryKind;
+    use proptest::prelude::*;
+
+    fn file(size: u64) -> Attributes {
+        Attributes {
+            kind: EntryKind::File,
+            size,
+        }
+    }
+
+    #[test]
+    fn attributes_count_for_a_while() {
+        let cache = Cache::new(CacheModel::Attributes, 100, None);
+        cache.keep(b"d/f", file(5), 1000);
+        cache.keep(b"d", file(1), 1000);
+        cache.keep(b"df", file(2), 1000);
+        assert_eq!(cache.name(b"d/f", 1099), Some(file(5)));
+        assert_eq!(cache.name(b"d/f", 1100), None);
+        cache.forget_below(b"d");
+        assert_eq!(
+            (cache.name(b"d/f", 1000), cache.name(b"d", 1000)),
+            (None, None)
+        );
+        assert_eq!(cache.name(b"df", 1000), Some(file(2)));
+        cache.forget(b"df");
+        assert_eq!(cache.name(b"df", 1000), None);
+        // Of an open file nothing is kept in this model.
+        let kept = cache.open(b"f").unwrap();
+        kept.said(file(9));
+        kept.was_written(0, 9);
+        assert_eq!(cache.of_open(Some(&kept), 0), None);
+        assert_eq!(cache.data(Some(&kept), (0, 9), 0), None);
+        let none = Cache::new(CacheModel::None, 100, None);
+        none.keep(b"f", file(5), 0);
+        assert!(none.name(b"f", 0).is_none() && none.open(b"f").is_none());
+    }
+
+    proptest! {
+        /// What is kept is what was read or written and not cut off, as a map of bytes says it.
+        #[test]
+        fn ranges_are_those_of_a_map(
+            size in 0u64..60,
+            steps in prop::collection::vec((0u8..4, 0u64..60, 0u64..20), 0..30),
+        ) {
+            let cache = Cache::new(CacheModel::OpenToClose, 1, None);
+            let kept = cache.open(b"f").unwrap();
+            kept.said(file(size));
+            let (mut size, mut bytes) = (size, [false; 100]);
+            for (step, offset, len) in steps {
+                let end = offset + len;
+                match step {
+                    0 => {
+                        let read = end.min(size).saturating_sub(offset);
+                        kept.was_read(offset, len, read);
+                        bytes[offset as usize..(offset + read) as usize].fill(true);
+                    }
+                    1 => {
+                        kept.was_written(offset, len);
+                        bytes[offset as usize..end as usize].fill(true);
+                        size = if len > 0 { size.max(end) } else { size };
+                    }
+                    2 => {
+                        kept.was_cut(offset);
+                        bytes[offset as usize..].fill(false);
+                        size = offset;
+                    }
+                    _ => {
+                        let there = end.min(size).saturating_sub(offset);
+                        let range = offset as usize..(offset + there) as usize;
+                        let all = bytes[range].iter().all(|b| *b);
+                        let want = all.then_some(there);
+                        prop_assert_eq!(cache.data(Some(&kept), (offset, len), 0), want);
+                    }
+                }
+                prop_assert_eq!(cache.of_open(Some(&kept), 0), Some(file(size)));
+            }
+        }
+    }
+}

@@ -1,0 +1,629 @@
+//! The nfs4 target against nfs-ganesha and the Linux kernel's server: owners and slots,
+//! delegations, and servers that lose what they knew.
+
+use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
+use plimsoll_measure::{Clock, Recorder, RowSpec, WindowState};
+use plimsoll_plan::{Content, OpKind, Stream, WorkPlace};
+use plimsoll_target::{
+    ContentPool, OpError, OpenHow, OpenMode, Purpose, RpcRows, Session, SessionSpec, Target,
+    TargetError, Visitor, connect, procedures,
+};
+use plimsoll_testbed::{Ganesha, Knfsd};
+use rustix::io::Errno;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// Longest time that something may take to come about.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often each row of the results was counted, without errors.
+type Counts = BTreeMap<String, u64>;
+
+/// What is done by several sessions of one lane.
+trait Case {
+    async fn run<S: Session>(self, sessions: Vec<S>, seen: &Seen);
+}
+
+/// What the rows say now.
+struct Seen {
+    names: Vec<&'static str>,
+    recorder: Rc<Recorder>,
+    lane: Lane,
+}
+
+impl Seen {
+    /// Rows that were counted so far.
+    fn counts(&self) -> Counts {
+        let progress = self.recorder.progress();
+        let each = self.names.iter().enumerate();
+        each.map(|(row, name)| ((*name).to_owned(), progress.ops(row)))
+            .filter(|(_, n)| *n > 0)
+            .collect()
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        assert!(self.names.contains(&name), "there is no row {name}");
+        self.counts().get(name).copied().unwrap_or(0)
+    }
+
+    /// Lets the lane do other things for a while.
+    async fn rest(&self) {
+        self.lane.timer(self.lane.now() + 50_000_000).await;
+    }
+}
+
+struct OnLane<C> {
+    sessions: u64,
+    case: C,
+}
+
+impl<C: Case> Visitor for OnLane<C> {
+    type Output = Counts;
+
+    fn visit<T: Target>(self, target: T) -> Counts {
+        let names = procedures("nfs4://x");
+        let window = Arc::new(WindowState::new(1_000_000_000));
+        window.open(0, u64::MAX);
+        let specs = vec![RowSpec::default(); names.len()];
+        let recorder = Rc::new(Recorder::new(window, &specs));
+        let lane = Lane::new(
+            LaneKind::Reactor,
+            Clock::real(),
+            Arc::new(Deadline::default()),
+        );
+        let seen = Seen {
+            names: names.clone(),
+            recorder: recorder.clone(),
+            lane: lane.clone(),
+        };
+        let rows = names.iter().map(|n| (*n).to_owned()).zip(0..);
+        let rows: Arc<[(String, u32)]> = rows.collect();
+        let spec = |number| SessionSpec {
+            buffer: 4096,
+            content: ContentPool::new(Content::Random, Stream::new(5)).unwrap(),
+            clock: Clock::real(),
+            number,
+            process: number / 2,
+            rpc: Some(RpcRows {
+                recorder: recorder.clone(),
+                rows: rows.clone(),
+            }),
+        };
+        let sessions = (0..self.sessions).map(|n| target.session(&lane, &spec(n)).unwrap());
+        let sessions = sessions.collect();
+        let ended = Cell::new(false);
+        let task: Task<'_> = Box::pin(async {
+            self.case.run(sessions, &seen).await;
+            ended.set(true);
+        });
+        lane.run(vec![task]).unwrap();
+        assert!(ended.get());
+        seen.counts()
+    }
+}
+
+fn place(dir: &str) -> WorkPlace {
+    WorkPlace {
+        dir: dir.into(),
+        guards: Vec::new(),
+        temporary: false,
+    }
+}
+
+fn run(url: &str, dir: &str, sessions: u64, case: impl Case) -> Counts {
+    let on = OnLane { sessions, case };
+    connect(url, &place(dir), Purpose::Load, on).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn name<'a, S: Session>(session: &'a mut S, path: &str) -> &'a mut S {
+    session.locate(|to| to.extend_from_slice(path.as_bytes()));
+    session
+}
+
+fn how(mode: OpenMode, create: bool) -> OpenHow {
+    OpenHow {
+        create,
+        ..OpenHow::plain(mode)
+    }
+}
+
+/// Waits for all of them, under way at once.
+async fn all<'a>(futures: impl IntoIterator<Item = Task<'a>>) {
+    let mut left: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>> = futures.into_iter().collect();
+    poll_fn(|context| {
+        left.retain_mut(|f| f.as_mut().poll(context).is_pending());
+        match left.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+}
+
+fn ganesha() -> Ganesha {
+    Ganesha::start().unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Each session makes files, reads what it wrote, and closes them; all at once.
+struct Files;
+
+impl Case for Files {
+    async fn run<S: Session>(self, sessions: Vec<S>, _: &Seen) {
+        all(sessions.into_iter().zip(0..).map(|(mut s, n)| -> Task<'_> {
+            Box::pin(async move {
+                for i in 0..5 {
+                    let path = format!("f{n}.{i}");
+                    let h = name(&mut s, &path)
+                        .open(how(OpenMode::ReadWrite, true))
+                        .await
+                        .unwrap();
+                    let bytes = vec![n; 5000];
+                    s.write_bytes(&h, 0, &bytes).await.unwrap();
+                    let mut read = vec![0; 6000];
+                    assert_eq!(s.read_bytes(&h, 0, &mut read).await.unwrap(), 5000);
+                    assert!(read[..5000] == bytes);
+                    s.close(h).await.unwrap();
+                }
+            })
+        }))
+        .await;
+    }
+}
+
+/// Who waits for whom is seen in the rows: on 4.0 the workers of an owner for each other, on 4.1
+/// those of a lane for slots.
+#[test]
+fn owners_and_slots() {
+    let server = ganesha();
+    std::fs::create_dir(server.seen().join("work")).unwrap();
+    let waits = |options: &str| {
+        let done = run(&server.nfs4_url(options), "/work", 8, Files);
+        let count = |name: &str| done.get(name).copied().unwrap_or(0);
+        assert_eq!((count("OPEN"), count("CLOSE")), (40, 40), "{options}");
+        (
+            count("waited for the open owner"),
+            count("waited for a slot"),
+            count("OPEN_CONFIRM"),
+        )
+    };
+    let (owner, slot, confirmed) = waits("minor=0&owners=one");
+    assert!(owner >= 8, "{owner} of 80 waited");
+    assert_eq!((slot, confirmed), (0, 1));
+    assert_eq!(waits("minor=0&owners=worker"), (0, 0, 8));
+    let (owner, slot, confirmed) = waits("minor=0&owners=process");
+    assert!(owner >= 4, "{owner} of 80 waited");
+    assert_eq!((slot, confirmed), (0, 4));
+    let (owner, slot, _) = waits("minor=1&owners=one&slots=2");
+    assert_eq!(owner, 0);
+    assert!(slot >= 8, "{slot} of 160 waited");
+    assert_eq!(waits("minor=1&owners=worker&slots=64").1, 0);
+    let names = server.seen().join("work").read_dir().unwrap().count();
+    assert_eq!(names, 40, "each is made once");
+}
+
+/// A file that an owner has open twice is one open to the server: the first close leaves it.
+struct Twice;
+
+impl Case for Twice {
+    async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
+        let mut other = sessions.pop().unwrap();
+        let mut s = sessions.pop().unwrap();
+        let w = name(&mut s, "f")
+            .open(how(OpenMode::ReadWrite, true))
+            .await
+            .unwrap();
+        s.write_bytes(&w, 0, b"hello").await.unwrap();
+        let r = name(&mut other, "f")
+            .open(how(OpenMode::Read, false))
+            .await
+            .unwrap();
+        let again = name(&mut s, "f")
+            .open(how(OpenMode::Read, false))
+            .await
+            .unwrap();
+        s.close(w).await.unwrap();
+        assert_eq!(seen.count("OPEN_DOWNGRADE"), 1);
+        other.close(r).await.unwrap();
+        assert_eq!(seen.count("CLOSE"), 0);
+        let mut read = [0; 5];
+        assert_eq!(s.read_bytes(&again, 0, &mut read).await.unwrap(), 5);
+        assert_eq!(&read, b"hello");
+        s.close(again).await.unwrap();
+        assert_eq!(seen.count("CLOSE"), 1);
+    }
+}
+
+/// Locks keep handles out, even those of one owner.
+struct Locks;
+
+impl Case for Locks {
+    async fn run<S: Session>(self, sessions: Vec<S>, seen: &Seen) {
+        let count = sessions.len() as u64;
+        all(sessions.into_iter().map(|mut s| -> Task<'_> {
+            Box::pin(async move {
+                let h = name(&mut s, "locked")
+                    .open(how(OpenMode::ReadWrite, true))
+                    .await
+                    .unwrap();
+                for i in 0..10 {
+                    s.lock(&h, i, 10).await.unwrap();
+                }
+                s.close(h).await.unwrap();
+            })
+        }))
+        .await;
+        assert_eq!(seen.count("LOCK"), 10 * count);
+        assert_eq!(seen.count("LOCKU"), 10 * count);
+    }
+}
+
+#[test]
+fn opens_of_one_owner_and_locks() {
+    let server = ganesha();
+    for minor in [0, 1] {
+        let dir = format!("/work{minor}");
+        std::fs::create_dir(server.seen().join(&dir[1..])).unwrap();
+        let url = server.nfs4_url(&format!("minor={minor}&owners=one"));
+        run(&url, &dir, 2, Twice);
+        for owners in ["one", "worker"] {
+            let url = server.nfs4_url(&format!("minor={minor}&owners={owners}"));
+            let done = run(&url, &dir, 4, Locks);
+            let released = done.get("RELEASE_LOCKOWNER").copied();
+            assert_eq!(released, (minor == 0).then_some(4));
+        }
+    }
+}
+
+/// A server that is killed and started anew while files are open, locks were held, and directories
+/// are known.
+struct Restart<'a>(&'a mut Ganesha);
+
+impl Case for Restart<'_> {
+    async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
+        let mut s = sessions.pop().unwrap();
+        let h = name(&mut s, "d/f")
+            .open(how(OpenMode::ReadWrite, true))
+            .await
+            .unwrap();
+        s.write_bytes(&h, 0, b"before").await.unwrap();
+        s.fsync(&h).await.unwrap();
+        s.lock(&h, 0, 4).await.unwrap();
+        self.0.kill().unwrap();
+        self.0.start_again().unwrap();
+        let mut read = [0; 6];
+        assert_eq!(s.read_bytes(&h, 0, &mut read).await.unwrap(), 6);
+        assert_eq!(&read, b"before");
+        assert_eq!(seen.count("state recovered"), 1);
+        assert!(seen.count("connected again") >= 1);
+        s.write_bytes(&h, 6, b" and after").await.unwrap();
+        s.lock(&h, 0, 4).await.unwrap();
+        s.close(h).await.unwrap();
+        let all = seen.count("OPEN");
+        let h = name(&mut s, "d/f")
+            .open(how(OpenMode::Read, false))
+            .await
+            .unwrap();
+        assert_eq!(seen.count("OPEN"), all + 1);
+        s.close(h).await.unwrap();
+    }
+}
+
+#[test]
+fn a_server_that_is_started_anew() {
+    let mut server = ganesha();
+    for minor in [0, 1] {
+        let dir = format!("work{minor}");
+        std::fs::create_dir_all(server.seen().join(&dir).join("d")).unwrap();
+        let url = server.nfs4_url(&format!("minor={minor}&timeo=5s"));
+        run(&url, &format!("/{dir}"), 1, Restart(&mut server));
+        let file = server.seen().join(&dir).join("d/f");
+        assert_eq!(std::fs::read(file).unwrap(), b"before and after");
+    }
+}
+
+/// Until the server delegates, and what comes after that.
+struct Delegated {
+    minor: u32,
+}
+
+impl Delegated {
+    /// Makes fresh files until one is delegated: the server does so some time after its start, and
+    /// on 4.0 to owners that it knows.
+    async fn granted<S: Session>(&self, s: &mut S, seen: &Seen) -> (String, S::Handle) {
+        let begun = Instant::now();
+        for i in 0.. {
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "nothing is delegated: {:?}",
+                seen.counts()
+            );
+            let path = format!("f{}.{i}", self.minor);
+            let h = name(s, &path)
+                .open(how(OpenMode::Write, true))
+                .await
+                .unwrap();
+            s.write_bytes(&h, 0, b"delegated").await.unwrap();
+            s.close(h).await.unwrap();
+            let h = name(s, &path)
+                .open(how(OpenMode::Read, false))
+                .await
+                .unwrap();
+            if seen.count("delegations granted") > 0 {
+                return (path, h);
+            }
+            s.close(h).await.unwrap();
+            for _ in 0..4 {
+                seen.rest().await;
+            }
+        }
+        unreachable!("it was granted, or patience ended")
+    }
+}
+
+impl Case for Delegated {
+    async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
+        let mut s = sessions.pop().unwrap();
+        let (path, first) = self.granted(&mut s, seen).await;
+        assert!(seen.count("delegations refused") > 0 || self.minor == 1);
+        // It is opened and closed without the server, and read with it.
+        let (opens, closes) = (seen.count("OPEN"), seen.count("CLOSE"));
+        let second = name(&mut s, &path)
+            .open(how(OpenMode::Read, false))
+            .await
+            .unwrap();
+        let mut read = [0; 9];
+        assert_eq!(s.read_bytes(&second, 0, &mut read).await.unwrap(), 9);
+        assert_eq!(&read, b"delegated");
+        let third = name(&mut s, &path)
+            .open(how(OpenMode::Read, false))
+            .await
+            .unwrap();
+        s.close(third).await.unwrap();
+        assert_eq!((seen.count("OPEN"), seen.count("CLOSE")), (opens, closes));
+        assert_eq!(seen.count("delegations used"), 3);
+        assert_eq!(seen.count("delegations recalled"), 0);
+        // Another client wants to write: the delegation goes back, and what is open stays open.
+        let url = OTHER.with(|url| url.borrow().clone());
+        let (to, wrote) = (path.clone(), std::sync::mpsc::channel());
+        let writer = std::thread::spawn(move || {
+            let counts = run(&url, "/", 1, Overwrite(to));
+            let _ = wrote.0.send(());
+            counts
+        });
+        let begun = Instant::now();
+        while wrote.1.try_recv().is_err() {
+            assert!(begun.elapsed() < PATIENCE, "{:?}", seen.counts());
+            seen.rest().await;
+        }
+        writer.join().unwrap();
+        assert_eq!(seen.count("delegations recalled"), 1);
+        assert_eq!(seen.count("delegations returned"), 1);
+        assert_eq!(seen.count("DELEGRETURN"), 1);
+        assert_eq!(
+            seen.count("OPEN"),
+            opens + 1,
+            "the second was opened at the server"
+        );
+        assert_eq!(s.read_bytes(&second, 0, &mut read).await.unwrap(), 9);
+        assert_eq!(&read, b"overwrote");
+        s.close(second).await.unwrap();
+        s.close(first).await.unwrap();
+        // Now it is a file like any other.
+        let h = name(&mut s, &path)
+            .open(how(OpenMode::Read, false))
+            .await
+            .unwrap();
+        assert_eq!(seen.count("OPEN"), opens + 2);
+        s.close(h).await.unwrap();
+    }
+}
+
+thread_local! {
+    /// URL for the other client of a case.
+    static OTHER: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
+}
+
+/// Writes a file that somebody else may have a delegation of.
+struct Overwrite(String);
+
+impl Case for Overwrite {
+    async fn run<S: Session>(self, mut sessions: Vec<S>, _: &Seen) {
+        let mut s = sessions.pop().unwrap();
+        let h = name(&mut s, &self.0)
+            .open(how(OpenMode::Write, false))
+            .await
+            .unwrap();
+        s.write_bytes(&h, 0, b"overwrote").await.unwrap();
+        s.close(h).await.unwrap();
+    }
+}
+
+/// The kernel's server delegates for reading, and asks back what another client wants to write.
+#[test]
+fn delegations_of_the_kernels_server() {
+    let server = Knfsd::start().unwrap_or_else(|e| panic!("{e}"));
+    for minor in [1, 0] {
+        let url = |deleg| server.nfs4_url(&format!("minor={minor}&deleg={deleg}"));
+        OTHER.with(|other| *other.borrow_mut() = url("off"));
+        run(&url("on"), "/", 1, Delegated { minor });
+    }
+}
+
+struct Said;
+
+impl Visitor for Said {
+    type Output = (bool, bool, String);
+
+    fn visit<T: Target>(self, target: T) -> Self::Output {
+        for kind in [OpKind::MmapRead, OpKind::MmapWrite] {
+            assert!(target.cannot(kind).is_some());
+        }
+        for kind in [OpKind::Lock, OpKind::Lookup, OpKind::ListDirPlus] {
+            assert_eq!(target.cannot(kind), None);
+        }
+        if target.exists() {
+            target.writable().unwrap();
+        }
+        assert!(target.space().unwrap().unwrap().bytes > 1 << 20);
+        if target.made_work_dir() {
+            target.remove_work_dir().unwrap();
+        }
+        (target.exists(), target.made_work_dir(), target.describe())
+    }
+}
+
+#[test]
+fn work_directories() {
+    let server = ganesha();
+    let there = |name: &str| server.seen().join(name).exists();
+    for minor in [0, 1] {
+        let url = server.nfs4_url(&format!("minor={minor}&rsize=64k&wsize=32k"));
+        let ask = |dir: &str, purpose| connect(&url, &place(dir), purpose, Said);
+        let (exists, made, _) = ask("/work", Purpose::Look).unwrap();
+        assert!(!exists && !made && !there("work"));
+        let (exists, made, said) = ask("/work", Purpose::Load).unwrap();
+        assert!(exists && made && !there("work"));
+        let slots = if minor == 0 { "" } else { ", slots 64" };
+        let want = format!(
+            "nfs4, {}:2049, version 4.{minor}, path /export, work directory /work, owners \
+             worker{slots}, rsize 65536, wsize 32768, nconnect 1",
+            server.address()
+        );
+        assert_eq!(said, want);
+        let missing = ask("/none/work", Purpose::Load).unwrap_err();
+        assert_eq!(missing, TargetError::NoParent("/none".into()));
+        std::fs::write(server.seen().join("file"), b"").unwrap();
+        let file = ask("/file", Purpose::Load).unwrap_err();
+        assert_eq!(file, TargetError::NotDir("/file".into()));
+    }
+}
+
+#[test]
+fn servers_that_cannot_be_used() {
+    let server = ganesha();
+    let at = server.address();
+    let says = |url: &str| {
+        let refused = connect(url, &place("/work"), Purpose::Load, Said).unwrap_err();
+        refused.to_string()
+    };
+    let url = server.nfs4_url("").replace("/export", "/elsewhere");
+    let want = "target `nfs4`: the path `/elsewhere` cannot be used: LOOKUP: NFS4ERR_NOENT";
+    assert_eq!(says(&url), want);
+    let want = format!(
+        "target `nfs4`: NFS version 4.1 at {at}:1: Connection refused: nothing listens there"
+    );
+    assert_eq!(says(&format!("nfs4://{at}:1/export")), want);
+    // The port mapper is no NFS server.
+    let refused = says(&format!("nfs4://{at}:111/export"));
+    let want =
+        format!("target `nfs4`: NFS version 4.1 at {at}:111: the server does not have the program");
+    assert_eq!(refused, want);
+}
+
+/// A server that says nothing for a while is waited for. On 4.1 it answers a call that came on
+/// the connection before, too, as it did then.
+struct Silence<'a> {
+    server: &'a Ganesha,
+    minor: u32,
+}
+
+impl Case for Silence<'_> {
+    async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
+        let mut s = sessions.pop().unwrap();
+        let h = name(&mut s, "f")
+            .open(how(OpenMode::Write, true))
+            .await
+            .unwrap();
+        self.server.pause();
+        let begun = Instant::now();
+        let woken = Cell::new(false);
+        all([
+            Box::pin(async {
+                if self.minor == 1 {
+                    name(&mut s, "d").make_dir().await.unwrap();
+                }
+                s.write_bytes(&h, 0, b"written").await.unwrap();
+                assert!(woken.get());
+                s.close(h).await.unwrap();
+            }) as Task<'_>,
+            Box::pin(async {
+                while seen.count("connected again") == 0 {
+                    assert!(begun.elapsed() < PATIENCE, "{:?}", seen.counts());
+                    seen.rest().await;
+                }
+                woken.set(true);
+                self.server.go_on();
+            }),
+        ])
+        .await;
+    }
+}
+
+#[test]
+fn a_server_that_is_silent() {
+    let server = ganesha();
+    for minor in [0, 1] {
+        let dir = format!("work{minor}");
+        std::fs::create_dir(server.seen().join(&dir)).unwrap();
+        let url = server.nfs4_url(&format!("minor={minor}&timeo=500ms&retrans=100"));
+        let done = run(
+            &url,
+            &format!("/{dir}"),
+            1,
+            Silence {
+                server: &server,
+                minor,
+            },
+        );
+        let made = (minor == 1).then_some(1);
+        assert_eq!(done.get("CREATE").copied(), made);
+        assert!(done["sent again"] >= 1);
+        let file = server.seen().join(&dir).join("f");
+        assert_eq!(std::fs::read(file).unwrap(), b"written");
+    }
+}
+
+/// Errors are those of the server, and what it says is named.
+#[test]
+fn errors_are_named() {
+    struct Errors;
+    impl Case for Errors {
+        async fn run<S: Session>(self, mut sessions: Vec<S>, _: &Seen) {
+            let mut s = sessions.pop().unwrap();
+            let plain = how(OpenMode::Read, false);
+            let missing = name(&mut s, "none").open(plain).await.err();
+            assert_eq!(missing, Some(OpError(Errno::NOENT)));
+            name(&mut s, "d").make_dir().await.unwrap();
+            let dir = name(&mut s, "d").open(plain).await.err();
+            assert_eq!(dir, Some(OpError(Errno::ISDIR)));
+            assert_eq!(name(&mut s, "d").unlink().await, Err(OpError(Errno::ISDIR)));
+            let h = name(&mut s, "d/f")
+                .open(how(OpenMode::Write, true))
+                .await
+                .unwrap();
+            assert_eq!(s.read(&h, 0, 1).await, Err(OpError(Errno::BADF)));
+            s.close(h).await.unwrap();
+            assert_eq!(
+                name(&mut s, "d").remove_dir().await,
+                Err(OpError(Errno::NOTEMPTY))
+            );
+            assert_eq!(
+                name(&mut s, "d/f").remove_dir().await,
+                Err(OpError(Errno::NOTDIR))
+            );
+        }
+    }
+    let server = ganesha();
+    std::fs::create_dir(server.seen().join("work")).unwrap();
+    for minor in [0, 1] {
+        std::fs::create_dir(server.seen().join(format!("work/{minor}"))).unwrap();
+        let url = server.nfs4_url(&format!("minor={minor}"));
+        run(&url, &format!("/work/{minor}"), 1, Errors);
+    }
+}
