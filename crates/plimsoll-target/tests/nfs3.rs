@@ -167,6 +167,10 @@ fn name<'a, S: Session>(session: &'a mut S, path: &str) -> &'a mut S {
     session
 }
 
+fn second<S: Session>(session: &mut S, path: &str) {
+    session.locate_second(|to| to.extend_from_slice(path.as_bytes()));
+}
+
 fn how(mode: OpenMode, create: bool) -> OpenHow {
     OpenHow {
         create,
@@ -560,6 +564,107 @@ fn asynchronous_writes() {
                     .all(|d| d.result == Ok(10_000) && d.end >= d.start)
             );
             assert_eq!(bench.bytes("work/f").len(), 100_000);
+        }),
+    );
+}
+
+/// Attributes that are kept serve a stat until the file or the name is changed.
+#[test]
+fn attributes_are_kept_as_asked() {
+    let bench = Bench::new();
+    bench.run(
+        "&cache=attr&actimeo=10m",
+        case!(bench, s, {
+            bench.make("work", "f", b"hello");
+            let looks = |before: &Calls| bench.calls(before);
+            assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 5);
+            let before = Calls::of(&bench.server);
+            assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 5);
+            assert_eq!(looks(&before), []);
+            // An open asks anew, and every read goes to the server.
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::ReadWrite, false))
+                .await
+                .unwrap();
+            s.read(&h, 0, 5).await.unwrap();
+            s.read(&h, 0, 5).await.unwrap();
+            s.stat_handle(&h).await.unwrap();
+            s.stat_handle(&h).await.unwrap();
+            assert_eq!(
+                looks(&before),
+                [("GETATTR", 3), ("LOOKUP", 1), ("ACCESS", 1), ("READ", 2)]
+            );
+            s.write_bytes(&h, 5, b" there").await.unwrap();
+            assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 11);
+            s.truncate(&h, 2).await.unwrap();
+            assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 2);
+            s.close(h).await.unwrap();
+            second(&mut s, "g");
+            name(&mut s, "f").rename().await.unwrap();
+            assert_eq!(error(name(&mut s, "f").stat().await), Errno::NOENT);
+            assert_eq!(name(&mut s, "g").stat().await.unwrap().size, 2);
+            name(&mut s, "g").unlink().await.unwrap();
+            assert_eq!(error(name(&mut s, "g").stat().await), Errno::NOENT);
+        }),
+    );
+    // After their time they are asked for again.
+    bench.run(
+        "&cache=attr&actimeo=0s",
+        case!(bench, s, {
+            bench.make("work", "f", b"hello");
+            let before = Calls::of(&bench.server);
+            name(&mut s, "f").stat().await.unwrap();
+            name(&mut s, "f").stat().await.unwrap();
+            assert_eq!(bench.calls(&before), [("LOOKUP", 2)]);
+        }),
+    );
+}
+
+/// From open to close what was read or written is not read again, and is the same.
+#[test]
+fn data_are_kept_from_open_to_close() {
+    let bench = Bench::new();
+    bench.run(
+        "&cache=open-to-close",
+        case!(bench, s, {
+            bench.make("work", "f", b"hello");
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::ReadWrite, false))
+                .await
+                .unwrap();
+            let before = Calls::of(&bench.server);
+            assert_eq!(s.read(&h, 1, 100).await.unwrap(), 4);
+            assert_eq!(bench.calls(&before), [("READ", 1)]);
+            assert_eq!(s.read(&h, 2, 100).await.unwrap(), 3);
+            assert_eq!(s.read(&h, 7, 100).await.unwrap(), 0);
+            assert_eq!(s.stat_handle(&h).await.unwrap().size, 5);
+            assert_eq!(bench.calls(&before), [("READ", 1)]);
+            assert_eq!(s.read(&h, 0, 100).await.unwrap(), 5);
+            assert_eq!(bench.calls(&before), [("READ", 2)]);
+            // An append knows where the end is.
+            s.append(&h, 10).await.unwrap();
+            assert_eq!(s.read(&h, 0, 100).await.unwrap(), 15);
+            assert_eq!(bench.calls(&before), [("READ", 2), ("WRITE", 1)]);
+            // What is looked at comes from the server.
+            let mut bytes = [0; 5];
+            assert_eq!(s.read_bytes(&h, 0, &mut bytes).await.unwrap(), 5);
+            assert_eq!((&bytes, bench.calls(&before)[0]), (b"hello", ("READ", 3)));
+            s.truncate(&h, 3).await.unwrap();
+            assert_eq!(s.read(&h, 0, 100).await.unwrap(), 3);
+            s.close(h).await.unwrap();
+            assert_eq!(bench.bytes("work/f"), b"hel");
+            let before = Calls::of(&bench.server);
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::Read, false))
+                .await
+                .unwrap();
+            assert_eq!(s.read(&h, 0, 100).await.unwrap(), 3);
+            s.close(h).await.unwrap();
+            let calls = bench.calls(&before);
+            assert!(
+                calls.contains(&("READ", 1)),
+                "another open keeps nothing of the first"
+            );
         }),
     );
 }

@@ -162,16 +162,19 @@ impl Client {
         }
     }
 
-    /// All delegations are gone: the server has lost the client. Gives the opens that they served.
-    pub(super) fn lose_delegations(&self) -> Vec<Rc<State>> {
-        let mut served = Vec::new();
+    /// The file that a name leads to, if it is delegated.
+    pub(super) fn delegated_file(&self, dir: &Handle, name: &[u8]) -> Option<Handle> {
+        let names = self.0.delegations.names.borrow();
+        names.get(dir)?.get(name).copied()
+    }
+
+    /// All delegations are gone: the server has lost the client.
+    pub(super) fn lose_delegations(&self) {
         for (_, held) in self.0.delegations.held.take() {
             held.recalled.set(true);
-            let opens = held.opens.take();
-            served.extend(opens.iter().filter_map(Weak::upgrade));
+            held.opens.take();
         }
         self.0.delegations.names.take();
-        served
     }
 
     /// Says that no delegation is to come with an open (4.1).

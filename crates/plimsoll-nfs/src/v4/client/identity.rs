@@ -62,6 +62,21 @@ impl Identity {
     }
 }
 
+/// What is lost when a status says so.
+fn lost_with(status: Status) -> Option<Lost> {
+    match status {
+        Status::StaleClientId | Status::StaleStateId | Status::Expired => Some(Lost::Client),
+        Status::BadSession
+        | Status::DeadSession
+        | Status::BadSlot
+        | Status::BadHighSlot
+        | Status::SeqMisordered
+        | Status::SeqFalseRetry
+        | Status::ConnNotBound => Some(Lost::Session),
+        _ => None,
+    }
+}
+
 /// Says that nobody renews the lease any more, however that came.
 struct Renewing(Weak<Inner>);
 
@@ -88,16 +103,8 @@ impl Client {
     /// Whether a status says that some of the client's state is lost; `generation` is that in
     /// which the call was made.
     pub(super) fn lost_by(&self, status: Status, generation: u64) -> bool {
-        let lost = match status {
-            Status::StaleClientId | Status::StaleStateId | Status::Expired => Lost::Client,
-            Status::BadSession
-            | Status::DeadSession
-            | Status::BadSlot
-            | Status::BadHighSlot
-            | Status::SeqMisordered
-            | Status::SeqFalseRetry
-            | Status::ConnNotBound => Lost::Session,
-            _ => return false,
+        let Some(lost) = lost_with(status) else {
+            return false;
         };
         let identity = &self.0.identity;
         if identity.generation.get() == generation {
@@ -200,7 +207,8 @@ impl Client {
         confirmed.await?;
         identity.client.set(set.client);
         identity.generation.set(identity.generation.get() + 1);
-        self.reclaim().await
+        let left = self.reclaim().await?;
+        self.reopen_by_name(left).await
     }
 
     /// EXCHANGE_ID if that is needed, and CREATE_SESSION (RFC 8881, 2.10.8 and 8.4).
@@ -242,7 +250,7 @@ impl Client {
         *self.0.session.borrow_mut() = Some(Session::new(made.session, slots));
         identity.generation.set(identity.generation.get() + 1);
         if anew {
-            self.reclaim().await?;
+            let left = self.reclaim().await?;
             let complete = self.inside(
                 Call::ReclaimComplete,
                 |c| {
@@ -254,8 +262,15 @@ impl Client {
                 Err(NfsError::Status(_, Status::CompleteAlready)) | Ok(()) => {}
                 Err(e) => return Err(e),
             }
+            // Until that is said, nothing else may be opened (RFC 8881, 18.51.3).
+            self.reopen_by_name(left).await?;
         }
         Ok(())
+    }
+
+    /// Whether a status says that the client or its session is lost, and not one open file.
+    pub(super) fn is_of_client(&self, status: Status) -> bool {
+        lost_with(status).is_some()
     }
 
     /// A call that is in no session.

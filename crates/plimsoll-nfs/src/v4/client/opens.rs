@@ -235,15 +235,18 @@ impl Client {
         &self,
         owner: &OpenOwner,
         (dir, name): (Handle, &[u8]),
-        access: u32,
+        asked: u32,
         how: OpenHow,
     ) -> Result<(File, Attributes), NfsError> {
         if how == OpenHow::Existing
-            && let Some(delegation) = self.delegated((dir, name), access)
+            && let Some(delegation) = self.delegated((dir, name), asked)
+            && let Some(opened) = self.open_here(owner, (dir, name), asked, delegation)
         {
-            return Ok(self.open_here(owner, (dir, name), access, delegation));
+            return Ok(opened);
         }
         let _turn = self.turn(&owner.turns).await;
+        // What its owner has open without the server is opened with it.
+        let access = asked | self.served_access(owner, (dir, name));
         let known = owner.name();
         let given = self.call_open(&known, (dir, name), access, how).await;
         let given = match given {
@@ -264,37 +267,72 @@ impl Client {
         if given.flags & MUST_CONFIRM != 0 && self.minor() == 0 {
             state = self.confirm(&known, given.file, state).await?;
         }
-        let file = self.opened(owner, (dir, name), (given.file, access), state);
+        let state = self.opened(owner, (dir, name), (given.file, access), state);
+        let file = File::new(state, asked);
         self.offered(given.offer, (dir, name), given.file, given.attributes);
         Ok((file, given.attributes))
     }
 
-    /// Opens a file without the server, which has delegated it.
+    /// What an owner has of a file that a name leads to, if that is delegated.
+    fn known_state(&self, owner: &OpenOwner, file: Handle) -> Option<Rc<State>> {
+        let all = self.0.opens.known.borrow();
+        all.get(&(owner.name().number, file))?.upgrade()
+    }
+
+    /// For what an owner has a file open without the server.
+    fn served_access(&self, owner: &OpenOwner, (dir, name): (Handle, &[u8])) -> u32 {
+        let state = self
+            .delegated_file(&dir, name)
+            .and_then(|file| self.known_state(owner, file));
+        state
+            .filter(|s| s.served.borrow().is_some())
+            .map_or(0, |s| s.needed())
+    }
+
+    /// Opens a file without the server, which has delegated it; `None` if its owner has it open at
+    /// the server for something else.
     fn open_here(
         &self,
         owner: &OpenOwner,
         (dir, name): (Handle, &[u8]),
         access: u32,
         delegation: Rc<Delegation>,
-    ) -> (File, Attributes) {
+    ) -> Option<(File, Attributes)> {
         let attributes = delegation.attributes;
-        let state = Rc::new(State {
-            owner: owner.name(),
-            turns: owner.turns.clone(),
-            file: *delegation.file(),
-            dir,
-            name: name.into(),
-            state: Cell::new(delegation.state),
-            access: Cell::new(access),
-            files: Default::default(),
-            lost: Cell::new(None),
-            served: RefCell::new(None),
-            moving: Cell::new(false),
-        });
-        delegation.add(&state);
-        *state.served.borrow_mut() = Some(delegation);
+        let file = *delegation.file();
+        let state = match self.known_state(owner, file) {
+            Some(known) => {
+                let served = known.served.borrow().is_some();
+                if !served && (access & !known.access.get() != 0 || known.lost.get().is_some()) {
+                    return None;
+                }
+                known
+            }
+            None => {
+                let state = Rc::new(State {
+                    owner: owner.name(),
+                    turns: owner.turns.clone(),
+                    file,
+                    dir,
+                    name: name.into(),
+                    state: Cell::new(delegation.state),
+                    access: Cell::new(access),
+                    files: Default::default(),
+                    lost: Cell::new(None),
+                    served: RefCell::new(None),
+                    moving: Cell::new(false),
+                });
+                delegation.add(&state);
+                *state.served.borrow_mut() = Some(delegation);
+                let key = (state.owner.number, file);
+                let mut all = self.0.opens.known.borrow_mut();
+                all.insert(key, Rc::downgrade(&state));
+                state
+            }
+        };
+        state.access.set(state.access.get() | access);
         self.event(Event::Used, self.0.lane.now());
-        (File::new(state, access), attributes)
+        Some((File::new(state, access), attributes))
     }
 
     /// Opens at the server what was opened without it, since its delegation goes back.
@@ -331,12 +369,7 @@ impl Client {
         state.served.take();
         state.moving.set(false);
         match opened {
-            Ok((new, _)) => {
-                state.state.set(new);
-                let key = (state.owner.number, state.file);
-                let mut all = self.0.opens.known.borrow_mut();
-                all.entry(key).or_insert_with(|| Rc::downgrade(state));
-            }
+            Ok((new, _)) => state.state.set(new),
             Err(e) => state.lost.set(Some(e)),
         }
         if state.needed() == 0 {
@@ -412,7 +445,7 @@ impl Client {
         (dir, name): (Handle, &[u8]),
         (file, access): (Handle, u32),
         new: StateId,
-    ) -> File {
+    ) -> Rc<State> {
         let known = owner.name();
         let key = (known.number, file);
         let mut all = self.0.opens.known.borrow_mut();
@@ -423,6 +456,12 @@ impl Client {
                 if new.seqid.wrapping_sub(old.seqid) < 1 << 31 {
                     state.state.set(new);
                 }
+                state
+            }
+            // The server knows of it now.
+            Some(state) if state.served.borrow().is_some() => {
+                state.served.take();
+                state.state.set(new);
                 state
             }
             _ => {
@@ -444,7 +483,7 @@ impl Client {
             }
         };
         state.access.set(state.access.get() | access);
-        File::new(state, access)
+        state
     }
 
     /// Closes a file: CLOSE if it was the last of its owner's, OPEN_DOWNGRADE if those that are
@@ -462,6 +501,9 @@ impl Client {
             count.set(count.get() - 1);
             if !state.moving.get() {
                 self.event(Event::Used, self.0.lane.now());
+                if state.needed() == 0 {
+                    self.forget((state.owner.number, state.file), &state);
+                }
             }
             return Ok(());
         }
@@ -581,42 +623,55 @@ impl Client {
     }
 
     /// Opens again what was open, after the server has lost it (RFC 7530, 9.6.2 and RFC 8881,
-    /// 8.4.2): as it was before if the server still waits for that, else by its name.
-    pub(super) async fn reclaim(&self) -> Result<(), NfsError> {
-        let mut all: Vec<Rc<State>> = {
+    /// 8.4.2): as it was before, if the server still waits for that. Gives what it does not let
+    /// be opened so.
+    pub(super) async fn reclaim(&self) -> Result<Vec<Rc<State>>, NfsError> {
+        let all: Vec<Rc<State>> = {
             let known = self.0.opens.known.borrow();
             known.values().filter_map(Weak::upgrade).collect()
         };
         // What delegations served is opened at the server now.
-        all.extend(self.lose_delegations());
+        self.lose_delegations();
+        let mut refused = Vec::new();
         for state in all {
             state.served.take();
-            match self.reopen(&state).await {
-                Ok(new) => state.state.set(new),
-                // The others are not to be lost for it.
-                Err(e @ NfsError::Status(_, status))
-                    if !matches!(
-                        status,
-                        Status::StaleClientId | Status::BadSession | Status::DeadSession
-                    ) =>
-                {
-                    state.lost.set(Some(e));
+            match self.reopen(&state, false).await {
+                Err(NfsError::Status(_, Status::NoGrace | Status::ReclaimBad | Status::Inval)) => {
+                    refused.push(state);
                 }
-                Err(e) => return Err(e),
+                done => self.reopened(&state, done)?,
             }
+        }
+        Ok(refused)
+    }
+
+    /// Opens by their names what could not be opened as it was before.
+    pub(super) async fn reopen_by_name(&self, all: Vec<Rc<State>>) -> Result<(), NfsError> {
+        for state in all {
+            let done = self.reopen(&state, true).await;
+            self.reopened(&state, done)?;
         }
         Ok(())
     }
 
-    async fn reopen(&self, state: &State) -> Result<StateId, NfsError> {
-        let before = self.reopen_as(state, state.file, Claim::Previous(0)).await;
-        let given = match before {
-            Err(NfsError::Status(_, Status::NoGrace | Status::ReclaimBad | Status::Inval)) => {
-                let by_name = Claim::Name(Text(&state.name));
-                self.reopen_as(state, state.dir, by_name).await?
+    fn reopened(&self, state: &State, done: Result<StateId, NfsError>) -> Result<(), NfsError> {
+        match done {
+            Ok(new) => state.state.set(new),
+            // The others are not to be lost for it.
+            Err(e @ NfsError::Status(_, status)) if !self.is_of_client(status) => {
+                state.lost.set(Some(e));
             }
-            other => other?,
+            Err(e) => return Err(e),
+        }
+        Ok(())
+    }
+
+    async fn reopen(&self, state: &State, by_name: bool) -> Result<StateId, NfsError> {
+        let (at, claim) = match by_name {
+            false => (state.file, Claim::Previous(0)),
+            true => (state.dir, Claim::Name(Text(&state.name))),
         };
+        let given = self.reopen_as(state, at, claim).await?;
         if given.file != state.file {
             return Err(NfsError::Status(Some(Op::Open), Status::Stale));
         }
