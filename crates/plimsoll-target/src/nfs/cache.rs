@@ -25,13 +25,16 @@ pub(crate) enum CacheModel {
     OpenToClose,
 }
 
+/// Attributes by path, and until when they count.
+type Names = HashMap<Box<[u8]>, (Attributes, Nanos)>;
+
 /// What the sessions of a lane keep together.
 pub(crate) struct Cache {
     model: CacheModel,
     /// How long attributes count, in nanoseconds.
     timeout: Nanos,
     /// By path: the attributes, and until when they count.
-    names: RefCell<HashMap<Box<[u8]>, (Attributes, Nanos)>>,
+    names: RefCell<Names>,
     rows: Option<RpcRows>,
     attributes_row: Option<u32>,
     data_row: Option<u32>,

@@ -26,8 +26,8 @@ const ATTRIBUTES_FOR: Duration = Duration::from_secs(3);
 
 /// Options that every URL may have.
 pub(crate) const OPTIONS: [&str; 12] = [
-    "actimeo", "cache", "create", "gid", "nconnect", "retrans", "rsize", "rtt", "sec", "timeo", "uid",
-    "wsize",
+    "actimeo", "cache", "create", "gid", "nconnect", "retrans", "rsize", "rtt", "sec", "timeo",
+    "uid", "wsize",
 ];
 
 /// How files are made (RFC 1813, 3.3.8 and RFC 7530, 16.16).
