@@ -1,9 +1,11 @@
-//! What a page is about: a run, or a load curve.
+//! What a page is about: a run, a load curve, or a search for a load line.
 
 use crate::chart::Chart;
 use crate::{Loaded, charts};
 use plimsoll_report::markdown;
-use plimsoll_results::{Annotations, CurveDir, LoadCurve, ResultsError, RunDir};
+use plimsoll_results::{
+    Annotations, CurveDir, FindDir, LoadCurve, LoadSearch, ResultsError, RunDir,
+};
 use std::path::Path;
 
 /// A results directory of any kind, read for looking at it.
@@ -17,6 +19,15 @@ pub enum Subject {
         name: String,
         /// What `curve.json` holds.
         curve: Box<LoadCurve>,
+        /// What a person says of it.
+        annotations: Box<Annotations>,
+    },
+    /// Of a search for a load line.
+    Search {
+        /// Name of the directory.
+        name: String,
+        /// What `find.json` holds.
+        search: Box<LoadSearch>,
         /// What a person says of it.
         annotations: Box<Annotations>,
     },
@@ -36,6 +47,14 @@ impl Subject {
                 annotations: Box::new(Annotations::read(path)?),
             });
         }
+        let dir = FindDir::at(path);
+        if dir.exists() {
+            return Ok(Self::Search {
+                name: name_of(path),
+                search: Box::new(dir.read()?),
+                annotations: Box::new(Annotations::read(path)?),
+            });
+        }
         Ok(Self::Run(Box::new(Loaded::read(&RunDir::at(path))?)))
     }
 
@@ -44,7 +63,7 @@ impl Subject {
     pub fn name(&self) -> &str {
         match self {
             Self::Run(loaded) => &loaded.name,
-            Self::Curve { name, .. } => name,
+            Self::Curve { name, .. } | Self::Search { name, .. } => name,
         }
     }
 
@@ -53,7 +72,9 @@ impl Subject {
     pub fn with(mut self, said: Annotations) -> Self {
         match &mut self {
             Self::Run(loaded) => loaded.annotations = said,
-            Self::Curve { annotations, .. } => **annotations = said,
+            Self::Curve { annotations, .. } | Self::Search { annotations, .. } => {
+                **annotations = said;
+            }
         }
         self
     }
@@ -68,6 +89,7 @@ impl Subject {
                 (charts::of_run(loaded), scaled)
             }
             Self::Curve { curve, .. } => (charts::of_curve(curve), !curve.comparable),
+            Self::Search { search, .. } => (charts::of_search(search), !search.comparable),
         };
         for chart in charts.iter_mut().filter(|_| scaled) {
             chart.title = format!("{} ({})", chart.title, markdown::SCALED);

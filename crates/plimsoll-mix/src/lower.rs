@@ -3,7 +3,7 @@
 mod files;
 
 use crate::model::{Component, RESERVED};
-use crate::parse::{Workload, span_of};
+use crate::parse::{Workload, span_of, value_at};
 use crate::settings;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use plimsoll_plan::{
@@ -61,6 +61,27 @@ pub fn lower(
     }
 }
 
+/// How sentences of the Plan's own check begin, and the key of a component that they are about;
+/// of several the first that is written.
+const PLACES: [(&str, &[&str]); 16] = [
+    ("a rate must", &["rate"]),
+    ("direct must", &["transfers", "direct"]),
+    ("osync must", &["transfers", "osync"]),
+    ("commit must", &["transfers", "commit"]),
+    ("an alignment must", &["transfers", "align"]),
+    ("the table of read sizes", &["transfers", "read"]),
+    ("the table of write sizes", &["transfers", "write"]),
+    ("a working set must", &["files", "working_set"]),
+    ("geometric choices must", &["files", "geometric"]),
+    ("the exponent of zipf", &["files", "exponent"]),
+    ("a zipf choice", &["files", "choice"]),
+    ("a spot must", &["files", "spots", "percent"]),
+    ("the affinity of spots", &["files", "spots", "affinity"]),
+    ("accesses and multiplier", &["files", "spots"]),
+    ("the percentages of a mix", &["mix"]),
+    ("files that processes share", &["files"]),
+];
+
 struct Lowerer<'a> {
     workload: &'a Workload,
     overrides: &'a Overrides,
@@ -89,13 +110,18 @@ impl Lowerer<'_> {
             let name = c.get_ref().name.get_ref();
             message.starts_with(&format!("`{name}`: "))
         };
-        let component = self.workload.file.component.iter().find(said_of);
-        match component {
-            Some(c) => {
-                let name = &c.get_ref().name;
-                Problem::new(self.span(name), message, "this component")
-            }
-            None => Problem::of_text(0, message),
+        let mut components = self.workload.file.component.iter();
+        let Some(number) = components.position(|c| said_of(&c)) else {
+            return Problem::of_text(0, message);
+        };
+        let name = &self.workload.file.component[number].get_ref().name;
+        let said = message.split_once("`: ").map_or(message, |(_, said)| said);
+        let mut paths = PLACES.iter().filter(|(begin, _)| said.starts_with(begin));
+        let value = paths.find_map(|(_, path)| value_at(&self.workload.source.text, number, path));
+        match value {
+            Some(span) => Problem::new(span, message, "this value"),
+            // What is not written is the component's own.
+            None => Problem::new(self.span(name), message, "this component"),
         }
     }
 

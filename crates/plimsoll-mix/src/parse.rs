@@ -1,9 +1,11 @@
 //! From a text to the tables and keys in it.
 
 use crate::model::File;
-use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
+use plimsoll_diagnostics::{Diagnostics, MOST_ERRORS, Problem, Source, Span};
+use serde::Deserialize;
 use std::ops::Range;
 use std::sync::Arc;
+use toml::de::{DeTable, DeValue, Deserializer};
 
 /// A workload as it was written.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +39,8 @@ impl Workload {
 /// Reads a workload. `name` stands for the text in messages.
 ///
 /// # Errors
-/// The first thing that is no TOML, no key, or of the wrong kind.
+/// The first thing that is no TOML or of the wrong kind, and every key that is not known, in the
+/// order of the text.
 pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
     let source = Source::new(name, text);
     match toml::from_str::<File>(text) {
@@ -46,11 +49,59 @@ pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
             file,
             original: text.into(),
         }),
-        Err(e) => {
-            let problem = problem(&e, text);
-            Err(Diagnostics::new(vec![source], vec![problem]))
+        Err(e) => Err(Diagnostics::new(vec![source], problems(e, text))),
+    }
+}
+
+/// What is wrong with a text that could not be read: the reader ends at the first error, so that it
+/// reads again without the key that is not known.
+fn problems(first: toml::de::Error, text: &str) -> Vec<Problem> {
+    let mut problems = vec![problem(&first, text)];
+    let Ok(mut table) = DeTable::parse(text) else {
+        return problems;
+    };
+    let mut error = first;
+    while unknown(error.message().trim()).is_some()
+        && problems.len() < MOST_ERRORS
+        && error.span().is_some_and(|key| take(table.get_mut(), &key))
+    {
+        match File::deserialize(Deserializer::from(table.clone())) {
+            Ok(_) => break,
+            Err(e) => {
+                problems.push(problem(&e, text));
+                error = e;
+            }
         }
     }
+    problems.sort_by_key(|p| (p.whole_text, p.span.start));
+    problems
+}
+
+/// Takes the key at a place out of a table, or of one in it; `false` if it is not there.
+fn take(table: &mut DeTable<'_>, key: &Range<usize>) -> bool {
+    if let Some(found) = table.keys().find(|k| k.span() == *key).cloned() {
+        table.remove(&found);
+        return true;
+    }
+    table.iter_mut().any(|(_, v)| take_within(v.get_mut(), key))
+}
+
+fn take_within(value: &mut DeValue<'_>, key: &Range<usize>) -> bool {
+    match value {
+        DeValue::Table(table) => take(table, key),
+        DeValue::Array(array) => array.iter_mut().any(|v| take_within(v.get_mut(), key)),
+        _ => false,
+    }
+}
+
+/// Where a value is written: that of the key that `path` leads to, in the component of number `i`.
+pub(crate) fn value_at(text: &str, i: usize, path: &[&str]) -> Option<Span> {
+    let table = DeTable::parse(text).ok()?;
+    let mut at = table.get_ref().get("component")?.get_ref().get(i)?;
+    for key in path {
+        at = at.get_ref().get(*key)?;
+    }
+    Some(span_of(at.span(), text))
 }
 
 /// The bytes of a range of a text.

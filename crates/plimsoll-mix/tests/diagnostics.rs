@@ -77,6 +77,66 @@ fn slips_of_the_hand_are_shown_at_their_place() {
 }
 
 #[test]
+fn every_key_that_is_not_known_is_shown() {
+    let text = changed("rate = 50", "raet = 50")
+        .replacen("stat = 100", "stta = 100", 1)
+        .replacen("[run]", "[rnu]", 1);
+    assert_eq!(
+        findings(&refusal(&text)),
+        [
+            "6:2 unknown key `rnu` | did you mean `run`?",
+            "13:1 unknown key `raet` | did you mean `rate`?",
+            "16:1 unknown key `stta` | did you mean `stat`?",
+        ]
+    );
+    // What is wrong besides ends the list, for nothing behind it was read.
+    let text = changed("rate = 50", "raet = 50").replacen("count = 100", "count = -1", 1);
+    assert_eq!(
+        findings(&refusal(&text)),
+        [
+            "13:1 unknown key `raet` | did you mean `rate`?",
+            "19:9 expected a whole number, at least 0, found integer `-1`",
+        ]
+    );
+}
+
+#[test]
+fn values_that_the_plan_refuses_are_shown_at_their_own_place() {
+    let transfers = "[component.transfers]\n";
+    for (from, to, says) in [
+        (
+            "rate = 50",
+            "rate = nan",
+            "13:8 `looker`: a rate must be above 0",
+        ),
+        (
+            "rate = 50",
+            "rate = -1",
+            "13:8 `looker`: a rate must be above 0",
+        ),
+        (
+            "[component.mix]",
+            &format!("{transfers}direct = 101\n[component.mix]"),
+            "16:10 `looker`: direct must be 0 to 100 percent, is 101",
+        ),
+        (
+            "count = 100",
+            "count = 100\nspots = { percent = 10, accesses = 0 }",
+            "20:9 `looker`: accesses and multiplier of spots must be at least 1",
+        ),
+        (
+            "count = 100",
+            "count = 100\nspots = { percent = 0, accesses = 1 }",
+            "20:21 `looker`: a spot must be above 0",
+        ),
+    ] {
+        let found = findings(&refusal(&changed(from, to)));
+        assert_eq!(found.len(), 1, "{to}: {found:?}");
+        assert!(found[0].starts_with(says), "{to}: {found:?}");
+    }
+}
+
+#[test]
 fn what_is_written_is_checked_with_and_without_the_size_of_the_data() {
     let (content, none) = (
         "[content]\nblock = \"3000\"\ncompressible = 200\ngroups = 0\n\n[[component]]",

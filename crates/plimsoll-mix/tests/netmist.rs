@@ -242,6 +242,10 @@ fn what_is_not_done_is_refused_by_name() {
             "`Max_post_name_length` must be a whole number from 0 to 120",
         ),
         ("Percent Random_read", "60", "must sum to 100, sum to 90"),
+        ("Percent affinity", "0", "no transfer goes to a spot"),
+        ("Percent per_spot", "0", "there is no spot to go to"),
+        ("Min acc_per_spot", "0", "a spot gets at least one transfer"),
+        ("Acc mult_spot", "0", "a spot gets at least one transfer"),
         (
             "Read elem 6 percent",
             "90",

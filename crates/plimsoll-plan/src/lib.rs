@@ -24,7 +24,7 @@ pub use fileset::{Access, Fileset, Letters, MOST_LETTERS, RelPath, RelPathError,
 pub use layout::{DirId, FileId, Layout, LayoutError, SizeSummary};
 pub use mix::{
     Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, MILLION, Missed, Mix, MixFiles,
-    MixFlags, MixOp, MixRow, Pacing, Pool, SizeSlot, SizeTable, Spots, WorkingSet,
+    MixFlags, MixOp, MixRow, Pacing, Pool, SCALED, SizeSlot, SizeTable, Spots, WorkingSet, scaled,
 };
 pub use needs::PatternNeeds;
 pub use options::{Cold, Content, DEDUPED_BLOCKS, OnError, OpsLimit, Overrides, RunOptions};

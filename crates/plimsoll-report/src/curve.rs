@@ -4,7 +4,7 @@ use crate::format::{latency, mib_per_s, rate};
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
-use plimsoll_plan::{Count, counted, show_duration};
+use plimsoll_plan::{Count, counted, scaled, show_duration};
 use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Verdict};
 use std::path::Path;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub fn line(point: &CurvePoint) -> String {
         true => String::new(),
         false => format!(" ({})", codes.join(", ")),
     };
-    let time = |ms| latency_of(point, ms).replace("  ", " ");
+    let time = |ms| latency_of(ms).replace("  ", " ");
     format!(
         "load {}: {}{asked} ops/s, mean {}, p99 {}: {}{why}",
         Count(point.load),
@@ -56,11 +56,8 @@ pub fn line(point: &CurvePoint) -> String {
 }
 
 /// A latency of a point; a point at which nothing was done has none.
-pub(crate) fn latency_of(point: &CurvePoint, ms: f64) -> String {
-    match point.achieved > 0.0 {
-        true => latency(ms),
-        false => "-".into(),
-    }
+pub(crate) fn latency_of(ms: Option<f64>) -> String {
+    ms.map_or("-".into(), latency)
 }
 
 fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
@@ -83,11 +80,7 @@ fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
         paragraph(out, &label, &why.text, layout.columns());
     }
     if !curve.comparable {
-        let text = format!(
-            "not comparable (data and rates are {} of the full ones)",
-            curve.scale
-        );
-        paragraph(out, "  scaled: ", &text, layout.columns());
+        paragraph(out, "  ", &scaled(curve.scale), layout.columns());
     }
     let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
     let clock = match curve.clock {
@@ -127,8 +120,8 @@ fn table(curve: &LoadCurve) -> Table {
             Count(p.load).to_string(),
             p.asked_ops_per_s.map_or("-".into(), rate),
             rate(p.achieved),
-            latency_of(p, p.latency_ms),
-            latency_of(p, p.p99_ms),
+            latency_of(p.latency_ms),
+            latency_of(p.p99_ms),
             mib_per_s(p.read_bytes_per_s),
             mib_per_s(p.write_bytes_per_s),
             p.verdict.to_string(),

@@ -5,7 +5,7 @@ use crate::format::rate;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
-use plimsoll_plan::{Count, counted, show_duration};
+use plimsoll_plan::{Count, counted, scaled, show_duration};
 use plimsoll_points::{Ended, Support};
 use plimsoll_results::{ClockKind, LoadSearch, SearchRun};
 use std::path::Path;
@@ -51,7 +51,7 @@ pub fn line(metric: &str, number: usize, run: &SearchRun) -> String {
         run.purpose,
         Count(point.load),
         rate(point.achieved),
-        latency_of(point, point.latency_ms).replace("  ", " "),
+        latency_of(point.latency_ms).replace("  ", " "),
     )
 }
 
@@ -76,11 +76,7 @@ fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
         paragraph(out, &format!("  {}: ", why.code), &why.text, columns);
     }
     if !search.comparable {
-        let text = format!(
-            "not comparable (data and rates are {} of the full ones)",
-            search.scale
-        );
-        paragraph(out, "  scaled: ", &text, columns);
+        paragraph(out, "  ", &scaled(search.scale), columns);
     }
     let length = |s: f64| show_duration(Duration::try_from_secs_f64(s).unwrap_or_default());
     let clock = match search.clock {
@@ -118,8 +114,8 @@ fn table(search: &LoadSearch) -> Table {
             Count(p.load).to_string(),
             p.asked_ops_per_s.map_or("-".into(), rate),
             rate(p.achieved),
-            latency_of(p, p.latency_ms),
-            latency_of(p, p.p99_ms),
+            latency_of(p.latency_ms),
+            latency_of(p.p99_ms),
             run.margin
                 .map_or("-".into(), |m| format!("{:+.1} %", 100.0 * m)),
             run.purpose.to_string(),
@@ -152,6 +148,9 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
         (None, _) => "none: no load that was tried is carried".into(),
     };
     paragraph(out, "load line: ", &carried, columns);
+    if let Some(text) = interval(search) {
+        paragraph(out, "not found: ", &text, columns);
+    }
     let Some(upper) = search.line.not_carried else {
         return;
     };
@@ -172,4 +171,32 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
                     the storage's";
         paragraph(out, "  ", text, columns);
     }
+}
+
+/// What is known of the load line if the search ended before it was found, in a sentence.
+#[must_use]
+pub fn interval(search: &LoadSearch) -> Option<String> {
+    let line = &search.line;
+    if !matches!(line.ended, Ended::OutOfRuns | Ended::Interrupted) || search.runs.is_empty() {
+        return None;
+    }
+    let (metric, max) = (&search.metric, search.search.max);
+    let of = |s: Support| Count(s.load).to_string();
+    let known = match (line.carried, line.not_carried) {
+        (Some(lower), Some(upper)) => format!(
+            "it lies from {} up to below {} {metric}; the interval is not as narrow as it was to \
+             be, or its ends are not confirmed",
+            of(lower),
+            of(upper)
+        ),
+        (Some(lower), None) => format!(
+            "it is {} {metric} or more; no load was found that is not carried, and loads up to {} \
+             were to be tried",
+            of(lower),
+            Count(max)
+        ),
+        (None, Some(upper)) => format!("it lies below {} {metric}", of(upper)),
+        (None, None) => "nothing is known of it".into(),
+    };
+    Some(known)
 }

@@ -5,14 +5,7 @@ use crate::format::{latency, mib_per_s, rate};
 use plimsoll_plan::{Count, counted};
 use plimsoll_results::{OperationFigures, Run};
 
-/// How every report marks a result of less than the full data and rates.
-pub const SCALED: &str = "scaled: not comparable";
-
-/// The mark of a scaled result with its share of the full data and rates.
-#[must_use]
-pub fn scaled(scale: f64) -> String {
-    format!("{SCALED} (data and rates are {scale} of the full ones)")
-}
+pub use plimsoll_plan::{SCALED, scaled};
 
 /// Heading, verdict and reasons, the table of operations, and the notes. `name` is that of the
 /// results directory.

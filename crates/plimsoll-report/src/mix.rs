@@ -2,7 +2,7 @@
 
 use crate::format::{latency, rate};
 use crate::text::{paragraph, whole};
-use plimsoll_plan::Count;
+use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{CarriedFigures, LatencyFigures, MixFigures};
 
 /// The load in a few words; a result that is not comparable says so here.
@@ -12,10 +12,7 @@ pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
     }
     let mut text = format!("{} {}", Count(mix.load), mix.metric);
     if mix.scale != 1.0 {
-        text.push_str(&format!(
-            "; scaled: not comparable (data and rates are {} of the full ones)",
-            mix.scale
-        ));
+        text.push_str(&format!("; {}", scaled(mix.scale)));
     }
     paragraph(out, "  load: ", &text, columns);
 }

@@ -1,10 +1,13 @@
-//! Load curves as comma-separated values and as Markdown.
+//! Load curves and searches for load lines as comma-separated values and as Markdown.
 
 use crate::csv::line;
+use crate::curve::latency_of;
+use crate::find::interval;
 use crate::format::{latency, mib_per_s, rate};
-use crate::markdown::{escaped, table};
-use plimsoll_plan::Count;
-use plimsoll_results::{CurvePoint, LoadCurve};
+use crate::markdown::{escaped, scaled, table};
+use plimsoll_plan::{Count, counted};
+use plimsoll_points::Support;
+use plimsoll_results::{CurvePoint, LoadCurve, LoadSearch, SearchRun};
 
 /// Columns of the values.
 const HEAD: [&str; 19] = [
@@ -36,30 +39,64 @@ pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
     let mut out = line(&HEAD.map(str::to_owned));
     for (name, curve) in curves {
         for point in &curve.points {
-            out.push_str(&line(&values(name, curve, point)));
+            let of = [
+                (*name).to_owned(),
+                curve.workload.clone(),
+                curve.metric.clone(),
+                curve.scale.to_string(),
+            ];
+            out.push_str(&line(&[&of[..], &values(point)].concat()));
         }
     }
     out
 }
 
-fn values(name: &str, curve: &LoadCurve, p: &CurvePoint) -> Vec<String> {
+/// The same of searches: a line a run, with what it was for, whether it held, and its margin.
+#[must_use]
+pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
+    let own = ["number", "purpose", "held", "margin"];
+    let mut out = line(
+        &[&HEAD[..], &own]
+            .concat()
+            .iter()
+            .map(|h| (*h).to_owned())
+            .collect::<Vec<_>>(),
+    );
+    for (name, search) in searches {
+        for (number, run) in (1..).zip(&search.runs) {
+            let number: u64 = number;
+            let of = [
+                (*name).to_owned(),
+                search.workload.clone(),
+                search.metric.clone(),
+                search.scale.to_string(),
+            ];
+            let own = [
+                number.to_string(),
+                run.purpose.to_string(),
+                run.held.to_string(),
+                run.margin.map_or_else(String::new, |m| m.to_string()),
+            ];
+            out.push_str(&line(&[&of[..], &values(&run.point), &own].concat()));
+        }
+    }
+    out
+}
+
+fn values(p: &CurvePoint) -> Vec<String> {
     let number = |n: Option<f64>| n.map_or_else(String::new, |n| n.to_string());
     vec![
-        name.to_owned(),
-        curve.workload.clone(),
-        curve.metric.clone(),
-        curve.scale.to_string(),
         p.load.to_string(),
         p.verdict.to_string(),
         number(p.asked_ops_per_s),
         p.achieved.to_string(),
         p.bytes_per_s.to_string(),
-        p.latency_ms.to_string(),
-        p.p50_ms.to_string(),
+        number(p.latency_ms),
+        number(p.p50_ms),
         number(p.p95_ms),
-        p.p99_ms.to_string(),
+        number(p.p99_ms),
         number(p.max_ms),
-        p.service_ms.to_string(),
+        number(p.service_ms),
         number(p.slowest_percent),
         p.errors.to_string(),
         p.window_s.to_string(),
@@ -75,10 +112,7 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
     let known = |what: Option<String>| what.unwrap_or_else(|| "none".into());
     let mut out = format!("## {}, load curve\n\n", escaped(&curve.workload));
     if !curve.comparable {
-        out.push_str(&format!(
-            "Scaled to {} of the full data and rates: not comparable.\n\n",
-            curve.scale
-        ));
+        out.push_str(&format!("**{}**\n\n", scaled(curve.scale)));
     }
     out.push_str(&format!(
         "Load line {} {}, overall response time {}; seed {}, target {}; results `{}`, began {}.\n\n",
@@ -102,6 +136,7 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         "p99",
         "errors",
     ];
+    let known_time = |ms: Option<f64>| ms.map_or("–".into(), time);
     let row = |p: &CurvePoint| {
         vec![
             Count(p.load).to_string(),
@@ -109,13 +144,87 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
             p.asked_ops_per_s.map_or("–".into(), rate),
             rate(p.achieved),
             mib_per_s(p.bytes_per_s),
-            time(p.latency_ms),
-            time(p.p50_ms),
-            p.p95_ms.map_or("–".into(), time),
-            time(p.p99_ms),
+            known_time(p.latency_ms),
+            known_time(p.p50_ms),
+            known_time(p.p95_ms),
+            known_time(p.p99_ms),
             Count(p.errors).to_string(),
         ]
     };
     let rows: Vec<Vec<String>> = curve.points.iter().map(row).collect();
     out + &table(&head, &rows)
+}
+
+/// Heading, the load line with what supports it, and the table of the runs. `name` is that of the
+/// results directory.
+#[must_use]
+pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
+    let mut out = format!(
+        "## {}, search for the load line: {}\n\n",
+        escaped(&search.workload),
+        match &search.failure {
+            Some(_) => "failed".to_owned(),
+            None => search.line.ended.to_string(),
+        }
+    );
+    if let Some(why) = &search.failure {
+        let (code, text) = (escaped(&why.code), escaped(&why.text));
+        out.push_str(&format!("- **{code}**: {text}\n\n"));
+    }
+    if !search.comparable {
+        out.push_str(&format!("**{}**\n\n", scaled(search.scale)));
+    }
+    let held = |s: Option<Support>| {
+        s.map_or("none".into(), |s| {
+            let runs = counted(u64::from(s.runs), "run", "runs");
+            let metric = escaped(&search.metric);
+            format!("{} {metric} (held in {} of {runs})", Count(s.load), s.held)
+        })
+    };
+    out.push_str(&format!(
+        "Carried: {}; not carried: {}; seed {}, target {}; results `{}`, began {}.\n\n",
+        held(search.line.carried),
+        held(search.line.not_carried),
+        search.seed,
+        escaped(&search.target.url),
+        name.replace('`', "'"),
+        search.started,
+    ));
+    if let Some(text) = interval(search) {
+        out.push_str(&format!("Not found: {}.\n\n", escaped(&text)));
+    }
+    let head = [
+        "run",
+        "load",
+        "for",
+        "verdict",
+        "margin",
+        "asked ops/s",
+        "ops/s",
+        "MiB/s",
+        "mean",
+        "p99",
+        "errors",
+    ];
+    let rows = search.runs.iter().enumerate().map(search_row);
+    out + &table(&head, &rows.collect::<Vec<_>>())
+}
+
+fn search_row((i, run): (usize, &SearchRun)) -> Vec<String> {
+    let p = &run.point;
+    let time = |ms| latency_of(ms).replace("  ", " ");
+    vec![
+        (i + 1).to_string(),
+        Count(p.load).to_string(),
+        run.purpose.to_string(),
+        if run.held { "held" } else { "not held" }.into(),
+        run.margin
+            .map_or("–".into(), |m| format!("{:+.1} %", 100.0 * m)),
+        p.asked_ops_per_s.map_or("–".into(), rate),
+        rate(p.achieved),
+        mib_per_s(p.bytes_per_s),
+        time(p.latency_ms),
+        time(p.p99_ms),
+        Count(p.errors).to_string(),
+    ]
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 /// Version of `find.json`; raised when a field changes meaning or goes.
-pub const FIND_SCHEMA: u32 = 1;
+pub const FIND_SCHEMA: u32 = 2;
 
 /// Name of the file that holds the [`LoadSearch`].
 pub const FIND_FILE: &str = "find.json";

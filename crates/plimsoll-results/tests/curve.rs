@@ -193,6 +193,26 @@ fn measure(writer: &mut CurveWriter, load: u32, run: &Run) {
 }
 
 #[test]
+fn a_point_at_which_nothing_was_done_has_no_latency() {
+    let mut run = run(10, 1960, 8, &["total_rate"]);
+    run.summary.ops = 0;
+    let point = CurvePoint::of(&run, 10, "somewhere");
+    let latencies = [
+        point.latency_ms,
+        point.p50_ms,
+        point.p95_ms,
+        point.p99_ms,
+        point.max_ms,
+    ];
+    assert_eq!((latencies, point.service_ms), ([None; 5], None));
+    let json = serde_json::to_value(&point).unwrap();
+    assert!(
+        json["latency_ms"].is_null() && json["service_ms"].is_null(),
+        "{json}"
+    );
+}
+
+#[test]
 fn a_point_has_the_figures_of_its_run() {
     let run = run(10, 1960, 8, &["latency"]);
     let point = CurvePoint::of(&run, 10, "somewhere");
@@ -201,8 +221,9 @@ fn a_point_has_the_figures_of_its_run() {
     assert_eq!(point.achieved, 196.0);
     assert_eq!(point.asked_ops_per_s, Some(200.0));
     // From the schedule, not from the call.
-    assert_eq!((point.latency_ms, point.service_ms), (8.0, 4.0));
-    assert!((point.p99_ms - 8.0).abs() < 0.01, "{}", point.p99_ms);
+    assert_eq!((point.latency_ms, point.service_ms), (Some(8.0), Some(4.0)));
+    let p99 = point.p99_ms.unwrap();
+    assert!((p99 - 8.0).abs() < 0.01, "{p99}");
     assert_eq!(point.slowest_percent, Some(97.0));
     // Half of the operations read, and the other half read and write.
     assert_eq!(point.bytes_per_s, 196.0 * 4096.0);

@@ -44,8 +44,7 @@ fn point(p: &CurvePoint) -> Option<MeasuredPoint> {
         asked_ops_per_s: p.asked_ops_per_s,
         ops_per_s: p.achieved,
         mb_per_s: p.bytes_per_s / MEGABYTE,
-        // Where nothing was done there is nothing that took a time: 0 would be the best latency.
-        latency_ms: (p.achieved > 0.0).then_some(p.latency_ms),
+        latency_ms: p.latency_ms,
         verdict,
         reasons: p.reasons.iter().map(|r| r.text.clone()).collect(),
     })
@@ -113,21 +112,21 @@ fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn of_achieved(achieved: f64) -> MeasuredPoint {
+    fn of_latency(latency_ms: Option<f64>) -> MeasuredPoint {
         let point = CurvePoint {
             load: 5,
-            achieved,
-            latency_ms: 2.5 * achieved,
+            achieved: if latency_ms.is_some() { 2.0 } else { 0.0 },
+            latency_ms,
             verdict: Verdict::Invalid,
             reasons: vec![],
             criteria: vec![],
             asked_ops_per_s: Some(50.0),
             slowest_percent: None,
-            p50_ms: 0.0,
+            p50_ms: None,
             p95_ms: None,
-            p99_ms: 0.0,
+            p99_ms: None,
             max_ms: None,
-            service_ms: 0.0,
+            service_ms: None,
             read_bytes_per_s: 0.0,
             write_bytes_per_s: 0.0,
             bytes_per_s: 0.0,
@@ -141,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_latency_of_nothing_is_none() {
-        assert_eq!(of_achieved(0.0).latency_ms, None);
-        assert_eq!(of_achieved(2.0).latency_ms, Some(5.0));
+        assert_eq!(of_latency(None).latency_ms, None);
+        assert_eq!(of_latency(Some(5.0)).latency_ms, Some(5.0));
     }
 }

@@ -99,10 +99,7 @@ pub(super) fn remark(input: &DisclosureInput) -> String {
     let version = line(&input.version);
     let scaled = match input.scale == 1.0 {
         true => String::new(),
-        false => format!(
-            "; scaled: not comparable (data and rates are {} of the full ones)",
-            input.scale
-        ),
+        false => format!("; {}", plimsoll_plan::scaled(input.scale)),
     };
     format!("Measured with Plimsoll {version}: an open equivalent, not a SPEC result{scaled}.")
 }

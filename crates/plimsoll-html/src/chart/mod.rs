@@ -3,10 +3,12 @@
 mod axis;
 mod draw;
 mod look;
+mod png;
 
 pub use axis::{Axis, Scale, Unit};
 pub use draw::{Drawing, NARROW, Size, WIDE, draw, standalone};
 pub use look::{Theme, style};
+pub use png::{PngError, png};
 
 /// Variable of the style sheet that holds an ink's colour.
 pub(crate) fn variable(ink: Ink) -> &'static str {

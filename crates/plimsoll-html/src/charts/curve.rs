@@ -30,7 +30,7 @@ fn by_verdict(
     curve: &LoadCurve,
     names: [&str; 2],
     unit: Unit,
-    figure: impl Fn(&CurvePoint) -> f64,
+    figure: impl Fn(&CurvePoint) -> Option<f64>,
 ) -> Vec<Column> {
     let column = |name: &str, valid: bool, ink| Column {
         name: name.into(),
@@ -38,7 +38,7 @@ fn by_verdict(
         values: curve
             .points
             .iter()
-            .map(|p| ((p.verdict == Verdict::Valid) == valid).then(|| figure(p)))
+            .map(|p| figure(p).filter(|_| (p.verdict == Verdict::Valid) == valid))
             .collect(),
         ink: Some(ink),
     };
@@ -64,7 +64,7 @@ fn response(curve: &LoadCurve) -> Chart {
     columns.push(Column {
         name: "99th percentile".into(),
         unit: Unit::Milliseconds,
-        values: curve.points.iter().map(|p| Some(p.p99_ms)).collect(),
+        values: curve.points.iter().map(|p| p.p99_ms).collect(),
         ink: None,
     });
     Chart {
@@ -92,7 +92,7 @@ fn line(curve: &LoadCurve) -> Extra {
 
 fn throughput(curve: &LoadCurve) -> Chart {
     let mut columns = by_verdict(curve, ["done", "done, invalid points"], Unit::Number, |p| {
-        p.achieved
+        Some(p.achieved)
     });
     if curve.points.iter().any(|p| p.asked_ops_per_s.is_some()) {
         columns.push(Column {

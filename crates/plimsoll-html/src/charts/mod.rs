@@ -1,8 +1,10 @@
 //! Which charts a run and a load curve have.
 
 mod curve;
+mod search;
 
 pub use curve::of_curve;
+pub use search::of_search;
 
 use crate::chart::{Axis, Cell, Chart, Column, Extra, Ink, MOST_SERIES, Scale, Unit};
 use crate::loaded::{Loaded, OpName};

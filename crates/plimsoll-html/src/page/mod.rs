@@ -6,6 +6,7 @@ mod curve;
 mod disclosure;
 mod figure;
 mod run;
+mod search;
 mod tables;
 
 pub use compare::{comparison, comparison_body};
@@ -54,6 +55,9 @@ pub fn body(subjects: &[Subject]) -> Markup {
                 Subject::Run(loaded) => { (run::article(loaded, &ids, several)) }
                 Subject::Curve { name, curve, annotations } => {
                     (curve::article(name, curve, annotations, &ids, several, None))
+                }
+                Subject::Search { name, search, annotations } => {
+                    (search::article(name, search, annotations, &ids, several))
                 }
             }
         }
@@ -113,6 +117,7 @@ fn badge(subject: &Subject) -> Markup {
     match subject {
         Subject::Run(loaded) => run::badge(&loaded.run),
         Subject::Curve { curve, .. } => curve::badge(curve),
+        Subject::Search { search, .. } => search::badge(search),
     }
 }
 

@@ -394,6 +394,31 @@ impl Reader<'_> {
         let accesses = self.whole(Field::MinAccPerSpot, 1 << 30) as u32;
         let multiplier = self.whole(Field::AccMultSpot, 1 << 20) as u32;
         let geometric = self.flag(Field::SpotShape);
+        let (of_spot, of_all) = (Field::PerSpot.key(), Field::Affinity.key());
+        if percent > 0.0 && affinity == 0.0 {
+            let number = self.number(Field::Affinity);
+            let message = format!(
+                "`{of_all}` is 0 and `{of_spot}` is {percent}: no transfer goes to a spot; both \
+                 must be 0, or neither"
+            );
+            self.refuse(number, message);
+        }
+        if affinity > 0.0 && percent == 0.0 {
+            let number = self.number(Field::PerSpot);
+            let message = format!(
+                "`{of_spot}` is 0 and `{of_all}` is {affinity}: there is no spot to go to; both \
+                 must be 0, or neither"
+            );
+            self.refuse(number, message);
+        }
+        let used = percent > 0.0 && affinity > 0.0;
+        for field in [Field::MinAccPerSpot, Field::AccMultSpot] {
+            let number = self.number(field);
+            if used && number.value == 0.0 {
+                let message = format!("`{}` is 0: a spot gets at least one transfer", field.key());
+                self.refuse(number, message);
+            }
+        }
         (percent > 0.0 && affinity > 0.0).then(|| model::Spots {
             percent,
             affinity,

@@ -31,6 +31,15 @@ impl BusinessMetric {
     }
 }
 
+/// How every report marks a result of less than the full data and rates.
+pub const SCALED: &str = "scaled: not comparable";
+
+/// The mark of a scaled result with its share of the full data and rates.
+#[must_use]
+pub fn scaled(scale: f64) -> String {
+    format!("{SCALED} (data and rates are {scale} of the full ones)")
+}
+
 /// When a load counts as carried. A failed operation always stands against it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Criteria {

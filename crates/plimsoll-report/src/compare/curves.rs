@@ -23,6 +23,8 @@ pub struct CurveSet {
     pub published: bool,
     /// Its points.
     pub curve: Curve,
+    /// Loads whose runs failed or were interrupted, and how: they are no points.
+    pub left_out: Vec<(u64, String)>,
 }
 
 /// What the loads of a comparison are.
@@ -185,6 +187,16 @@ fn warnings(sets: &[CurveSet], axis: Axis) -> Vec<String> {
     };
     let others = || sets.iter().skip(1);
     let mut warnings = Vec::new();
+    for set in sets {
+        let left_out = set.left_out.iter().map(|(load, how)| {
+            let load = Count(*load);
+            format!(
+                "{}: the run at load {load} {how}, and is left out",
+                set.name
+            )
+        });
+        warnings.extend(left_out);
+    }
     let (unit, metric) = (key(&first.unit), metric_key(&first.metric));
     if let Some(other) = others().find(|s| key(&s.unit) != unit) {
         let then = match axis {

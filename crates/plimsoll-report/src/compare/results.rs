@@ -2,7 +2,7 @@
 
 use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
 use crate::profile;
-use plimsoll_results::{CurveDir, FindDir, LoadCurve, ProfileDir, Run, read_runs};
+use plimsoll_results::{CurveDir, FindDir, LoadCurve, ProfileDir, Run, Verdict, read_runs};
 use std::path::Path;
 
 /// One of the results that are compared, by its kind.
@@ -48,6 +48,11 @@ fn measured(name: &str, curve: &LoadCurve) -> Result<Results, String> {
         (_, false) => format!("scaled to {}: not comparable", curve.scale),
         (state, true) => format!("{state:?}").to_lowercase(),
     };
+    let left_out = curve.points.iter().filter_map(|p| match p.verdict {
+        Verdict::Valid | Verdict::Invalid => None,
+        Verdict::Failed => Some((p.load, "failed".to_owned())),
+        Verdict::Interrupted => Some((p.load, "was interrupted".to_owned())),
+    });
     // A name that no report may have is compared as it is.
     let metric = plimsoll_disclosure::style(&curve.workload);
     Ok(Results::Curve(CurveSet {
@@ -59,6 +64,7 @@ fn measured(name: &str, curve: &LoadCurve) -> Result<Results, String> {
         scale: curve.scale,
         published: false,
         curve: curve.curve().map_err(|e| format!("{name}: {e}"))?,
+        left_out: left_out.collect(),
     }))
 }
 

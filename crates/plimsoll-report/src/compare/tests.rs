@@ -117,7 +117,23 @@ fn curve(points: &[(f64, f64)]) -> CurveSet {
         scale: 1.0,
         published: false,
         curve: Curve::new(points.iter().map(point).collect()).unwrap(),
+        left_out: vec![],
     }
+}
+
+#[test]
+fn points_that_are_none_are_said_to_be_left_out() {
+    let whole = curve(&[(1.0, 1.0), (2.0, 2.0)]);
+    let short = CurveSet {
+        name: "short".into(),
+        left_out: vec![(2, "failed".into()), (3000, "was interrupted".into())],
+        ..curve(&[(1.0, 1.0)])
+    };
+    let expected = [
+        "short: the run at load 2 failed, and is left out",
+        "short: the run at load 3 000 was interrupted, and is left out",
+    ];
+    assert_eq!(of_curves(&[whole, short]).warnings, expected);
 }
 
 #[test]

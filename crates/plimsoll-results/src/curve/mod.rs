@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of `curve.json`; raised when a field changes meaning or goes.
-pub const CURVE_SCHEMA: u32 = 1;
+pub const CURVE_SCHEMA: u32 = 2;
 
 /// Name of the file that holds the [`LoadCurve`].
 pub const CURVE_FILE: &str = "curve.json";
@@ -135,7 +135,7 @@ impl LoadCurve {
             Some(Point {
                 load: p.load as f64,
                 achieved: p.achieved,
-                latency_ms: p.latency_ms,
+                latency_ms: p.latency_ms.unwrap_or(0.0),
                 verdict,
             })
         };

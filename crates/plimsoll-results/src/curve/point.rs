@@ -13,8 +13,8 @@ pub struct CurvePoint {
     /// Throughput achieved, in operations a second.
     pub achieved: f64,
     /// Mean response time in milliseconds: from when operations were due to their return. Without
-    /// pacing it is the service time.
-    pub latency_ms: f64,
+    /// pacing it is the service time. Null where no operation was done.
+    pub latency_ms: Option<f64>,
     /// Judgement of the point; `valid` if it met every criterion.
     pub verdict: Verdict,
     /// Why it is not valid; empty if it is.
@@ -25,16 +25,17 @@ pub struct CurvePoint {
     pub asked_ops_per_s: Option<f64>,
     /// Least part of its operations that a process did, in percent; null without pacing.
     pub slowest_percent: Option<f64>,
-    /// Median of the response time in milliseconds.
-    pub p50_ms: f64,
-    /// 95th percentile of the response time in milliseconds; null without pacing.
+    /// Median of the response time in milliseconds; null where no operation was done.
+    pub p50_ms: Option<f64>,
+    /// 95th percentile of the response time in milliseconds; null without pacing, and where no
+    /// operation was done.
     pub p95_ms: Option<f64>,
-    /// 99th percentile of the response time in milliseconds.
-    pub p99_ms: f64,
-    /// Greatest response time in milliseconds; null without pacing.
+    /// 99th percentile of the response time in milliseconds; null where no operation was done.
+    pub p99_ms: Option<f64>,
+    /// Greatest response time in milliseconds; null without pacing, and where no operation was done.
     pub max_ms: Option<f64>,
-    /// Mean service time in milliseconds: from call to return.
-    pub service_ms: f64,
+    /// Mean service time in milliseconds: from call to return; null where no operation was done.
+    pub service_ms: Option<f64>,
     /// Bytes a second read from the target; operations that read and write count in both.
     pub read_bytes_per_s: f64,
     /// Bytes a second written to the target.
@@ -86,20 +87,22 @@ impl CurvePoint {
             (Some(metric), 1..) => results(run, &metric.criteria),
             _ => vec![],
         };
+        // Without operations there is nothing that took time.
+        let of_done = |ms: f64| (summary.ops > 0).then_some(ms);
         Self {
             load,
             achieved: summary.ops_per_s,
-            latency_ms: response.map_or(summary.mean_ms, |r| r.mean_ms),
+            latency_ms: of_done(response.map_or(summary.mean_ms, |r| r.mean_ms)),
             verdict: run.validity.verdict,
             reasons,
             criteria,
             asked_ops_per_s: total.and_then(|t| t.asked_ops_per_s),
             slowest_percent: total.and_then(|t| t.slowest_percent),
-            p50_ms: response.map_or(summary.p50_ms, |r| r.p50_ms),
-            p95_ms: response.map(|r| r.p95_ms),
-            p99_ms: response.map_or(summary.p99_ms, |r| r.p99_ms),
-            max_ms: response.map(|r| r.max_ms),
-            service_ms: summary.mean_ms,
+            p50_ms: of_done(response.map_or(summary.p50_ms, |r| r.p50_ms)),
+            p95_ms: response.and_then(|r| of_done(r.p95_ms)),
+            p99_ms: of_done(response.map_or(summary.p99_ms, |r| r.p99_ms)),
+            max_ms: response.and_then(|r| of_done(r.max_ms)),
+            service_ms: of_done(summary.mean_ms),
             read_bytes_per_s: moved(OpKind::reads),
             write_bytes_per_s: moved(OpKind::writes),
             bytes_per_s: summary.bytes_per_s,

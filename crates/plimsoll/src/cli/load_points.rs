@@ -1,6 +1,6 @@
 //! Arguments of load curves and of the search for the load line.
 
-use super::values::{duration, load, share, some_runs};
+use super::values::{limit, load, share, some_runs};
 use super::{Format, HowArgs, RankArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ pub struct CurveArgs {
 #[derive(Debug, Args)]
 pub struct CriteriaArgs {
     /// Greatest mean response time, instead of the workload's
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = limit)]
     #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
     pub latency_limit: Option<Duration>,
     /// Least share of all operations that must be done, instead of the workload's, such as 0.95

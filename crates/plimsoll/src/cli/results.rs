@@ -25,7 +25,8 @@ pub struct ReportArgs {
     /// What is made of them
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
-    /// Description of the system under test, for --format disclosure; `plimsoll sut init` begins one
+    /// Description of the system under test, for --format disclosure and html; `plimsoll sut init` begins
+    /// one
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sut: Option<PathBuf>,
     /// File to write instead of standard output; of pictures, the directory
@@ -74,14 +75,16 @@ pub enum ReportFormat {
     Json,
     /// The full disclosure report of a load curve, in ASCII
     Disclosure,
-    /// A line an operation, or a load point
+    /// A line an operation, a load point, or a run of a search
     Csv,
     /// Tables for issues and wikis
     Markdown,
     /// A page with charts, in one file
     Html,
-    /// A picture of each chart
+    /// A picture of each chart, of any size
     Svg,
+    /// A picture of each chart, in pixels
+    Png,
 }
 
 /// Subcommands of `sut`.

@@ -74,6 +74,13 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
 }
 
+pub(super) fn limit(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        d if d.is_zero() => Err("no operation returns in no time: expected a limit above 0".into()),
+        d => Ok(d),
+    }
+}
+
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         d if d < SHORTEST_INTERVAL => Err(
@@ -243,6 +250,17 @@ mod tests {
     fn intervals_have_a_least_length() {
         assert_eq!(interval("10ms"), Ok(SHORTEST_INTERVAL));
         assert!(interval("9ms").is_err_and(|e| e.contains("at least 10ms")));
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_none() {
+        assert_eq!(limit("20ms"), Ok(Duration::from_millis(20)));
+        for nothing in ["0", "0s", "0.0ms"] {
+            assert!(
+                limit(nothing).is_err_and(|e| e.contains("above 0")),
+                "{nothing}"
+            );
+        }
     }
 
     #[test]

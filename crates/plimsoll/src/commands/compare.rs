@@ -81,6 +81,7 @@ fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
         scale,
         published: !ours,
         curve: curve.map_err(|e| Stopped::usage(format!("{name}: {e}")))?,
+        left_out: vec![],
     }))
 }
 

@@ -8,7 +8,7 @@ use crate::cli::{ReportArgs, ReportFormat};
 use crate::console;
 use crate::exit::{Exit, Stopped};
 use plimsoll_html::Subject;
-use plimsoll_html::chart::{Theme, WIDE, standalone};
+use plimsoll_html::chart::{Chart, Theme, WIDE, png, standalone};
 use plimsoll_report::{csv, curve, find, markdown, points, profile, terminal};
 use results::{Found, What, subjects};
 use std::path::Path;
@@ -34,7 +34,8 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
         ReportFormat::Markdown => markdown(&subjects(found, "markdown")?),
         ReportFormat::Html if args.sut.is_some() => disclosure::page(&found, args.sut.as_deref())?,
         ReportFormat::Html => plimsoll_html::page::report(&subjects(found, "html")?),
-        ReportFormat::Svg => return pictures(&subjects(found, "svg")?, output),
+        ReportFormat::Svg => return pictures(&subjects(found, "svg")?, output, Picture::Svg),
+        ReportFormat::Png => return pictures(&subjects(found, "png")?, output, Picture::Png),
     };
     deliver(&text, output)
 }
@@ -59,7 +60,7 @@ fn text(found: &[Found], args: &ReportArgs) -> String {
         let text = match &found.what {
             What::Measured(Subject::Run(loaded)) => terminal::render(&loaded.run, path, layout),
             What::Measured(Subject::Curve { curve, .. }) => curve::render(curve, path, layout),
-            What::Search(search) => find::render(search, path, layout),
+            What::Measured(Subject::Search { search, .. }) => find::render(search, path, layout),
             What::Profile { results, sets } => profile::render(results, sets, path, layout),
             What::Published(report) => report.summary(),
         };
@@ -73,7 +74,7 @@ fn json(found: &[Found]) -> Result<String, Stopped> {
         Ok(match &found.what {
             What::Measured(Subject::Run(loaded)) => loaded.run.to_json(),
             What::Measured(Subject::Curve { curve, .. }) => curve.to_json(),
-            What::Search(search) => search.to_json(),
+            What::Measured(Subject::Search { search, .. }) => search.to_json(),
             What::Profile { results, .. } => results.to_json(),
             What::Published(report) => {
                 let json = serde_json::to_string_pretty(report);
@@ -88,35 +89,80 @@ fn json(found: &[Found]) -> Result<String, Stopped> {
     })
 }
 
-/// Runs and curves have different columns, so that only one kind can be in a file.
+/// Runs, curves and searches have different columns, so that only one kind can be in a file.
 fn csv(subjects: &[Subject]) -> Result<String, Stopped> {
-    let (mut runs, mut curves) = (vec![], vec![]);
+    let (mut runs, mut curves, mut searches) = (vec![], vec![], vec![]);
+    let mut kinds: Vec<(&str, &str)> = Vec::new();
     for subject in subjects {
-        match subject {
-            Subject::Run(loaded) => runs.push((loaded.name.as_str(), &loaded.run)),
-            Subject::Curve { name, curve, .. } => curves.push((name.as_str(), &**curve)),
+        let name = subject.name();
+        let kind = match subject {
+            Subject::Run(loaded) => {
+                runs.push((name, &loaded.run));
+                "a run"
+            }
+            Subject::Curve { curve, .. } => {
+                curves.push((name, &**curve));
+                "a load curve"
+            }
+            Subject::Search { search, .. } => {
+                searches.push((name, &**search));
+                "a search for a load line"
+            }
+        };
+        if let Some((first, other)) = kinds.first().filter(|(_, k)| *k != kind) {
+            return Err(Stopped::usage(format!(
+                "{first} is {other} and {name} {kind}, whose tables have different columns; make \
+                 a csv of each kind"
+            )));
         }
+        kinds.push((name, kind));
     }
-    match (runs.first(), curves.first()) {
-        (Some((run, _)), Some((curve, _))) => Err(Stopped::usage(format!(
-            "{run} is a run and {curve} a load curve, whose tables have different columns; make a \
-             csv of each kind"
-        ))),
-        (_, None) => Ok(csv::render(&runs)),
-        (None, _) => Ok(points::csv(&curves)),
-    }
+    Ok(match (curves.is_empty(), searches.is_empty()) {
+        (false, _) => points::csv(&curves),
+        (_, false) => points::search_csv(&searches),
+        _ => csv::render(&runs),
+    })
 }
 
 fn markdown(subjects: &[Subject]) -> String {
     let texts = subjects.iter().map(|s| match s {
         Subject::Run(loaded) => markdown::render(&loaded.name, &loaded.run),
         Subject::Curve { name, curve, .. } => points::markdown(name, curve),
+        Subject::Search { name, search, .. } => points::search_markdown(name, search),
     });
     texts.collect::<Vec<_>>().join("\n")
 }
 
+/// Kinds of pictures.
+#[derive(Clone, Copy)]
+enum Picture {
+    Svg,
+    Png,
+}
+
+impl Picture {
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Png => "png",
+        }
+    }
+
+    /// The content of a file.
+    fn draw(self, chart: &Chart) -> Result<Vec<u8>, Stopped> {
+        match self {
+            Self::Svg => Ok(standalone(chart, WIDE, Theme::Light).into_bytes()),
+            Self::Png => png(chart, WIDE, Theme::Light).map_err(Stopped::failed),
+        }
+    }
+}
+
 /// Writes a file for each chart. Of several results each has a directory of its own.
-fn pictures(subjects: &[Subject], output: Option<&Path>) -> Result<Exit, Stopped> {
+fn pictures(
+    subjects: &[Subject],
+    output: Option<&Path>,
+    picture: Picture,
+) -> Result<Exit, Stopped> {
     let Some(output) = output else {
         return Err(Stopped::usage(
             "pictures are several files: --output says which directory they are put in",
@@ -131,8 +177,8 @@ fn pictures(subjects: &[Subject], output: Option<&Path>) -> Result<Exit, Stopped
         let failed = |e| Stopped::failed(format!("cannot write to {}: {e}", dir.display()));
         std::fs::create_dir_all(&dir).map_err(failed)?;
         for chart in subject.charts() {
-            let path = dir.join(format!("{}.svg", chart.id));
-            std::fs::write(&path, standalone(&chart, WIDE, Theme::Light)).map_err(failed)?;
+            let path = dir.join(format!("{}.{}", chart.id, picture.ending()));
+            std::fs::write(&path, picture.draw(&chart)?).map_err(failed)?;
             names.push_str(&format!("{}\n", path.display()));
         }
     }

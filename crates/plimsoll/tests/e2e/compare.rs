@@ -231,6 +231,24 @@ fn pictures_are_a_file_a_chart() {
         assert!(!svg.contains("var(") && svg.contains("#ffffff"), "{name}");
     }
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), names.len());
+
+    let bitmaps = bench.path("bitmaps");
+    let mut command = bench.plimsoll(["report", "--format=png", "--output"]);
+    command.arg(&bitmaps).arg(&dir);
+    let listed = Ended::of(command).expect_code(0).stdout;
+    let of_svg = |name: &&str| {
+        let name = name.replace("/pictures/", "/bitmaps/");
+        name.replace(".svg", ".png")
+    };
+    let expected: Vec<String> = names.iter().map(of_svg).collect();
+    assert_eq!(listed.lines().collect::<Vec<_>>(), expected);
+    for name in listed.lines() {
+        let png = std::fs::read(name).unwrap();
+        assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "{name}");
+        // Width and height stand at the beginning, the highest byte first.
+        let size = [&png[16..20], &png[20..24]].map(|b| u32::from_be_bytes(b.try_into().unwrap()));
+        assert_eq!(size, [1920, 600], "{name}");
+    }
 }
 
 #[test]
@@ -385,15 +403,112 @@ fn a_curve_of_nfs_is_compared_with_a_published_one_at_what_was_achieved() {
     assert_eq!(figure(&c, "all", "peak", 1)["mean"], 1_592_334.0);
 }
 
+/// A search of a scaled `vda` on nothing, in virtual time.
+fn search(bench: &Bench, more: &[&str]) -> PathBuf {
+    let mut command = bench.plimsoll(["find", "vda", "--scale=0.1", "--quiet"]);
+    command.args(["--target=null:?latency=50ms&servers=2", "--clock=virtual"]);
+    command.args(["--time=3s", "--warmup=1s"]).args(more);
+    command.arg("--results").arg(bench.path("results"));
+    Ended::of(command);
+    dirs(bench).pop().unwrap()
+}
+
+#[test]
+fn a_search_has_a_page_tables_and_pictures() {
+    let bench = Bench::on_tmpfs();
+    let dir = search(&bench, &["--max=100", "--resolution=4"]);
+    let found = plimsoll_results::FindDir::at(&dir).read().unwrap();
+    let (carried, not) = (found.line.carried.unwrap(), found.line.not_carried.unwrap());
+    assert!(
+        carried.load < not.load && found.runs.len() > 5,
+        "{:?}",
+        found.line
+    );
+    let report = |format: &str| {
+        call(&bench, &["report", "--format", format], &[&dir])
+            .expect_code(0)
+            .stdout
+    };
+    let page = report("html");
+    for text in [
+        "search for the load line",
+        "The course of the search",
+        "scaled: not comparable",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(page.contains(&format!("{} streams (held in", carried.load)));
+    let csv = report("csv");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), found.runs.len() + 1);
+    let head: Vec<&str> = lines[0].split(',').collect();
+    for (line, run) in lines[1..].iter().zip(&found.runs) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let cell = |name: &str| cells[head.iter().position(|h| *h == name).unwrap()];
+        assert_eq!(cell("load"), run.point.load.to_string());
+        assert_eq!(cell("held"), run.held.to_string());
+        assert_eq!(
+            cell("response_mean_ms"),
+            run.point.latency_ms.unwrap().to_string()
+        );
+        assert_eq!(cell("purpose"), run.purpose.to_string());
+    }
+    let markdown = report("markdown");
+    assert_eq!(
+        markdown.matches("| bisection |").count(),
+        count(&found, "bisection")
+    );
+    let out = bench.path("pictures");
+    let mut command = bench.plimsoll(["report", "--format=svg", "--output"]);
+    command.arg(&out).arg(&dir);
+    let listed = Ended::of(command).expect_code(0).stdout;
+    let names = ["load-line.svg", "throughput.svg", "course.svg"];
+    let expected: Vec<String> = names.map(|n| out.join(n).display().to_string()).into();
+    assert_eq!(listed.lines().collect::<Vec<_>>(), expected);
+}
+
+/// Runs of a search that had this purpose.
+fn count(found: &plimsoll_results::LoadSearch, purpose: &str) -> usize {
+    let purposes = found.runs.iter().map(|r| r.purpose.to_string());
+    purposes.filter(|p| p == purpose).count()
+}
+
+#[test]
+fn a_search_that_runs_out_of_runs_says_what_is_known() {
+    let bench = Bench::on_tmpfs();
+    let text = |dir: &PathBuf| call(&bench, &["report"], &[dir]).expect_code(0).stdout;
+    // Loads 12 and 24 are carried, 48 is not: after two runs nobody knows.
+    let above = search(&bench, &["--max=100", "--start=1", "--runs=2"]);
+    let flat = text(&above)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        flat.contains("not found: it is 2 streams or more; no load was found that is not carried"),
+        "{flat}"
+    );
+    std::fs::rename(&above, bench.path("above")).unwrap();
+    let between = search(
+        &bench,
+        &["--max=100", "--start=20", "--runs=3", "--resolution=1"],
+    );
+    let found = plimsoll_results::FindDir::at(&between).read().unwrap();
+    let (carried, not) = (found.line.carried.unwrap(), found.line.not_carried.unwrap());
+    let flat = text(&between)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let said = format!(
+        "it lies from {} up to below {} streams",
+        carried.load, not.load
+    );
+    assert!(flat.contains(&said), "{said}: {flat}");
+}
+
 #[test]
 fn a_search_is_named_and_not_compared() {
     let bench = Bench::on_tmpfs();
-    let mut command = bench.plimsoll(["find", "vda", "--scale=0.1", "--max=2", "--quiet"]);
-    command.args(["--target=null:?latency=5ms", "--clock=virtual"]);
-    command.args(["--time=3s", "--warmup=1s"]);
-    command.arg("--results").arg(bench.path("results"));
-    Ended::of(command);
-    let dir = dirs(&bench).pop().unwrap();
+    let dir = search(&bench, &["--max=2"]);
     let refused = call(&bench, &["compare"], &[&dir, &dir]).refusal();
     assert!(
         refused.contains("is a search for a load line; compare the runs in it, or load curves"),

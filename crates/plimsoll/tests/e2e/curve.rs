@@ -137,7 +137,7 @@ fn a_curve_on_nothing_is_what_arithmetic_says() {
         assert!((p.achieved - asked).abs() <= 0.2 * p.load as f64, "{p:?}");
         assert_eq!(
             (p.latency_ms, p.service_ms, p.max_ms),
-            (10.0, 10.0, Some(10.0))
+            (Some(10.0), Some(10.0), Some(10.0))
         );
         assert_eq!((p.verdict, p.errors, p.window_s), (Verdict::Valid, 0, 10.0));
         assert!(
@@ -280,7 +280,7 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
             "{} at {load}",
             point.achieved
         );
-        assert!(load > 3 || point.latency_ms >= 10.0);
+        assert!(load > 3 || point.latency_ms >= Some(10.0));
     }
     assert_eq!(
         verdicts(&curve),
@@ -293,9 +293,9 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
     assert_eq!((curve.load_line, curve.peak), (Some(3), Some(3)));
     assert_eq!(curve.stopped.unwrap().code, "invalid_in_a_row");
     // A queue that grows for 10 s, of which a fifth or a third of what was asked for is not done.
-    let queued = curve.points[3].latency_ms;
+    let queued = curve.points[3].latency_ms.unwrap();
     assert!(
-        queued > 500.0 && queued > 20.0 * curve.points[2].latency_ms,
+        queued > 500.0 && queued > 20.0 * curve.points[2].latency_ms.unwrap(),
         "{queued}"
     );
     // Of the shape, all points tell.

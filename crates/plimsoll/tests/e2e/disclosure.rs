@@ -101,7 +101,7 @@ fn a_disclosure_imports_to_the_curve_it_was_made_of() {
     let mut imported = Vec::new();
     for (p, q) in points.iter().zip(&curve.points) {
         assert_eq!(p["load"], q.load as f64);
-        assert_eq!(p["latency_ms"], thousandths(q.latency_ms));
+        assert_eq!(p["latency_ms"], thousandths(q.latency_ms.unwrap()));
         assert_eq!(p["ops_per_s"], thousandths(q.achieved));
         // Each operation moves 4 KiB.
         let mb = thousandths(q.achieved * 4096.0 / 1e6);

@@ -1,5 +1,6 @@
 //! Profiles of Filebench, through the program: on nothing in virtual time, and on real directories.
 
+use crate::common::schema::faults;
 use crate::common::{Bench, Ended, started, tree};
 use plimsoll_plan::{Phase, Until};
 use plimsoll_results::{ProfileDir, ProfileResults, Verdict};
@@ -155,6 +156,10 @@ fn several_file_systems_are_measured_and_compared() {
     let ended = call(&bench, &["profile", "study.prof"]).expect_code(0);
     let dir = only_in(&bench.path("stats"));
     let results = read(&dir);
+    let written: Value = serde_json::from_str(&results.to_json()).unwrap();
+    let schema = call(&bench, &["schema", "profile"]).expect_code(0).stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(faults(&schema, &written), [""; 0]);
     let run_on: Vec<(&str, &str)> = results
         .cases
         .iter()
@@ -261,6 +266,11 @@ fn repeated_runs_say_whether_a_difference_is_real() {
     );
     let dir = only_in(&bench.path("stats"));
     let results = read(&dir);
+    let repeats = std::fs::read_to_string(dir.join("a/making/repeats.json")).unwrap();
+    let repeats: Value = serde_json::from_str(&repeats).unwrap();
+    let schema = call(&bench, &["schema", "repeats"]).expect_code(0).stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(faults(&schema, &repeats), [""; 0]);
     let place = ProfileDir::at(&dir);
     let seeds = |case| -> Vec<u64> { place.runs(case).unwrap().iter().map(|r| r.seed).collect() };
     assert_eq!(

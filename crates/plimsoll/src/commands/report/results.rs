@@ -8,8 +8,8 @@ use plimsoll_html::Subject;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::profile;
 use plimsoll_results::{
-    Annotations, CURVE_FILE, FIND_FILE, FindDir, LoadSearch, PROFILE_FILE, ProfileDir,
-    ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir,
+    Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, ProfileDir, ProfileResults, REPEATS_FILE,
+    RUN_FILE, RepeatsDir,
 };
 use std::path::{Path, PathBuf};
 
@@ -23,10 +23,8 @@ pub(super) struct Found {
 
 /// What was found.
 pub(super) enum What {
-    /// A run or a load curve.
+    /// A run, a load curve, or a search for a load line.
     Measured(Subject),
-    /// A search for a load line.
-    Search(Box<LoadSearch>),
     /// The runs of a profile.
     Profile {
         /// What `profile.json` holds.
@@ -84,17 +82,10 @@ impl Found {
     /// Reads a results directory that holds no repeated runs. What is said of repeated runs is said
     /// of each.
     fn measured(dir: &Path, annotations: Annotations) -> Result<Self, Stopped> {
-        let search = FindDir::at(dir);
-        let what = match search.exists() {
-            true => What::Search(Box::new(search.read().map_err(Stopped::usage)?)),
-            false => {
-                let subject = Subject::read(dir).map_err(Stopped::usage)?;
-                What::Measured(subject.with(annotations.clone()))
-            }
-        };
+        let subject = Subject::read(dir).map_err(Stopped::usage)?;
         Ok(Self {
             path: dir.to_owned(),
-            what,
+            what: What::Measured(subject.with(annotations.clone())),
             annotations,
         })
     }
@@ -104,7 +95,7 @@ impl Found {
         let what = match &self.what {
             What::Measured(Subject::Run(_)) => "a run",
             What::Measured(Subject::Curve { .. }) => "a load curve",
-            What::Search(_) => "a search for a load line",
+            What::Measured(Subject::Search { .. }) => "a search for a load line",
             What::Profile { .. } => "a profile",
             What::Published(_) => "a published report",
         };
@@ -127,7 +118,7 @@ fn published(path: &Path) -> Result<Found, Stopped> {
     })
 }
 
-/// The runs and curves of what was found, also those of a profile; a format that is made of these
+/// The runs, curves and searches of what was found, also those of a profile; a format that is made of these
 /// alone refuses the rest.
 pub(super) fn subjects(found: Vec<Found>, format: &str) -> Result<Vec<Subject>, Stopped> {
     let mut all = Vec::new();
@@ -135,9 +126,9 @@ pub(super) fn subjects(found: Vec<Found>, format: &str) -> Result<Vec<Subject>, 
         match f.what {
             What::Measured(subject) => all.push(subject),
             What::Profile { results, .. } => all.extend(of_profile(&f.path, &results)?),
-            What::Search(_) | What::Published(_) => {
+            What::Published(_) => {
                 return Err(Stopped::usage(format!(
-                    "{}, and --format {format} is made of runs and load curves; text and json are \
+                    "{}, and --format {format} is made of what was measured; text and json are \
                      made of everything",
                     f.shown()
                 )));

@@ -1,0 +1,168 @@
+//! A search for a load line on a page.
+
+use super::figure::figure;
+use super::{Ids, client, tables};
+use crate::charts;
+use maud::{Markup, html};
+use plimsoll_plan::{Count, counted};
+use plimsoll_points::{Ended, Support};
+use plimsoll_report::{find, markdown, mib_per_s, rate};
+use plimsoll_results::{Annotations, LoadSearch, SearchRun};
+
+/// How far the search is, in a word.
+pub(crate) fn badge(search: &LoadSearch) -> Markup {
+    let (class, word) = match (search.line.ended, &search.failure) {
+        (_, Some(_)) => ("bad", "failed".to_owned()),
+        (Ended::Found, None) => ("good", "found".to_owned()),
+        (Ended::NothingCarried, None) => ("bad", search.line.ended.to_string()),
+        (ended, None) => ("doubtful", ended.to_string()),
+    };
+    html! { span.verdict.(class) { (word) } }
+}
+
+/// Everything on one search. A `nested` one is among others on its page.
+pub(crate) fn article(
+    name: &str,
+    search: &LoadSearch,
+    said: &Annotations,
+    ids: &Ids,
+    nested: bool,
+) -> Markup {
+    let heading = |id: &str, title: &str| {
+        html! { @if nested { h3 id=(ids.of(id)) { (title) } } @else { h2 id=(ids.of(id)) { (title) } } }
+    };
+    let charts = charts::of_search(search);
+    html! {
+        article id=(ids.own()) {
+            (headline(name, search, said, nested))
+            section aria-labelledby=(ids.of("achieved")) {
+                (heading("achieved", "Load line"))
+                (achieved(search))
+            }
+            @if !charts.is_empty() {
+                section aria-labelledby=(ids.of("charts")) {
+                    (heading("charts", "Loads"))
+                    @for chart in &charts { (figure(chart, ids)) }
+                }
+            }
+            section aria-labelledby=(ids.of("runs")) {
+                (heading("runs", "Runs"))
+                (runs(search))
+            }
+            section aria-labelledby=(ids.of("environment")) {
+                (heading("environment", "Environment"))
+                (client::environment(&search.environment))
+            }
+            @if !search.plan.source.text.is_empty() {
+                details {
+                    summary { "Text of " (search.plan.source.name) }
+                    pre tabindex="0" { code { (search.plan.source.text) } }
+                }
+            }
+        }
+    }
+}
+
+fn headline(name: &str, search: &LoadSearch, said: &Annotations, nested: bool) -> Markup {
+    html! {
+        header {
+            @let title = format!("{}, search for the load line", search.workload);
+            @if nested { h2 { (title) " " (badge(search)) } } @else { h1 { (title) " " (badge(search)) } }
+            @if let Some(reason) = &search.failure {
+                p { strong { (reason.code) } ": " (reason.text) }
+            }
+            @if !search.comparable {
+                p.doubtful { (markdown::scaled(search.scale)) }
+            }
+            (super::annotations(said))
+            p {
+                "Asked for: the highest load up to " (Count(search.search.max)) " " (search.metric)
+                " that meets the criteria, each run warmed up for " (search.warmup_s)
+                " s and measured for " (search.time_s) " s."
+            }
+            (client::facts(&[
+                ("results", name.to_owned()),
+                ("began", search.started.clone()),
+                ("target", search.target.url.clone()),
+                ("seed", search.seed.to_string()),
+                ("program", format!("{} {}", search.program.name, search.program.version)),
+            ]))
+            @if !search.notes.is_empty() {
+                ul { @for n in &search.notes { li { (n.text) } } }
+            }
+        }
+    }
+}
+
+fn achieved(search: &LoadSearch) -> Markup {
+    let held = |s: Option<Support>| {
+        s.map_or("none".into(), |s| {
+            let runs = counted(u64::from(s.runs), "run", "runs");
+            format!(
+                "{} {} (held in {} of {runs})",
+                Count(s.load),
+                search.metric,
+                s.held
+            )
+        })
+    };
+    let tiles = [
+        ("carried", held(search.line.carried)),
+        ("not carried", held(search.line.not_carried)),
+        ("runs", Count(search.runs.len() as u64).to_string()),
+    ];
+    html! {
+        @if let Some(text) = find::interval(search) { p.doubtful { "Not found: " (text) "." } }
+        dl.tiles { @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } } }
+        p.about {
+            "A load is carried if it met every criterion in more than half of its runs. The load line lies "
+            "between the highest load that is carried and the lowest that is not."
+        }
+    }
+}
+
+fn runs(search: &LoadSearch) -> Markup {
+    let head = [
+        "run",
+        "load",
+        "for",
+        "verdict",
+        "margin",
+        "asked ops/s",
+        "ops/s",
+        "MiB/s",
+        "response mean",
+        "p99",
+        "errors",
+        "results",
+    ];
+    let row = |(number, r): (usize, &SearchRun)| {
+        let p = &r.point;
+        let time = |ms: Option<f64>| ms.map_or("–".into(), tables::time);
+        vec![
+            (number + 1).to_string(),
+            Count(p.load).to_string(),
+            r.purpose.to_string(),
+            if r.held { "held" } else { "not held" }.into(),
+            r.margin
+                .map_or("–".into(), |m| format!("{:+.1} %", 100.0 * m)),
+            p.asked_ops_per_s.map_or("–".into(), rate),
+            rate(p.achieved),
+            mib_per_s(p.bytes_per_s),
+            time(p.latency_ms),
+            time(p.p99_ms),
+            Count(p.errors).to_string(),
+            p.run.clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = search.runs.iter().enumerate().map(row).collect();
+    let failed = || search.runs.iter().enumerate().filter(|(_, r)| !r.held);
+    html! {
+        (tables::table("Runs, in their order", &head, &rows))
+        @if failed().next().is_some() {
+            ul { @for (i, r) in failed() { @for reason in &r.point.reasons {
+                li { "run " (i + 1) ", load " (Count(r.point.load)) ": " strong { (reason.code) } ": " (reason.text) }
+            } } }
+        }
+    }
+}
