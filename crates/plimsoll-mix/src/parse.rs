@@ -39,8 +39,8 @@ impl Workload {
 /// Reads a workload. `name` stands for the text in messages.
 ///
 /// # Errors
-/// The first thing that is no TOML or of the wrong kind, and every key that is not known, in the
-/// order of the text.
+/// The first thing that is no TOML, or every key that is not known and every value of the wrong
+/// kind, at most ten, in the order of the text.
 pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
     let source = Source::new(name, text);
     match toml::from_str::<File>(text) {
@@ -54,32 +54,33 @@ pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
 }
 
 /// What is wrong with a text that could not be read: the reader ends at the first error, so that it
-/// reads again without the key that is not known.
+/// reads again without the key that is not known, or without the value of the wrong kind.
 fn problems(first: toml::de::Error, text: &str) -> Vec<Problem> {
     let mut problems = vec![problem(&first, text)];
     let Ok(mut table) = DeTable::parse(text) else {
         return problems;
     };
     let mut error = first;
-    while unknown(error.message().trim()).is_some()
-        && problems.len() < MOST_ERRORS
-        && error.span().is_some_and(|key| take(table.get_mut(), &key))
+    while problems.len() < MOST_ERRORS && error.span().is_some_and(|at| take(table.get_mut(), &at))
     {
         match File::deserialize(Deserializer::from(table.clone())) {
-            Ok(_) => break,
-            Err(e) => {
+            // What is missing may be what was taken out.
+            Err(e) if !e.message().starts_with("missing field") => {
                 problems.push(problem(&e, text));
                 error = e;
             }
+            _ => break,
         }
     }
     problems.sort_by_key(|p| (p.whole_text, p.span.start));
     problems
 }
 
-/// Takes the key at a place out of a table, or of one in it; `false` if it is not there.
+/// Takes the key or the value at a place out of a table, or of one in it; `false` if there is none.
 fn take(table: &mut DeTable<'_>, key: &Range<usize>) -> bool {
-    if let Some(found) = table.keys().find(|k| k.span() == *key).cloned() {
+    let mut entries = table.iter();
+    let found = entries.find(|(k, v)| k.span() == *key || v.span() == *key);
+    if let Some(found) = found.map(|(k, _)| k.clone()) {
         table.remove(&found);
         return true;
     }

@@ -89,13 +89,14 @@ fn every_key_that_is_not_known_is_shown() {
             "16:1 unknown key `stta` | did you mean `stat`?",
         ]
     );
-    // What is wrong besides ends the list, for nothing behind it was read.
-    let text = changed("rate = 50", "raet = 50").replacen("count = 100", "count = -1", 1);
+    // Values of the wrong kind too, and what the reader would have come to after them.
+    let negative = "size = \"4k\"\nturnover = -1";
+    let text = changed("rate = 50", "raet = 50").replacen("size = \"4k\"", negative, 1);
     assert_eq!(
         findings(&refusal(&text)),
         [
             "13:1 unknown key `raet` | did you mean `rate`?",
-            "19:9 expected a whole number, at least 0, found integer `-1`",
+            "21:12 expected a whole number, at least 0, found integer `-1`",
         ]
     );
 }
@@ -217,7 +218,7 @@ fn what_makes_no_sense_is_shown_at_its_place() {
         (
             "rate = 50",
             "rate = 0",
-            "11:8 `looker`: a rate must be above 0 and at most 1e6, is 0",
+            "13:8 `looker`: a rate must be above 0 and at most 1e6, is 0",
         ),
         (
             "size = \"4k\"",
@@ -232,7 +233,7 @@ fn what_makes_no_sense_is_shown_at_its_place() {
         (
             "size = \"4k\"",
             "size = \"4k\"\nchoice = \"zipf\"",
-            "11:8 `looker`: a zipf choice needs shared files: over a part of the files it would prefer others than over all, and the working set would depend on the number of processes",
+            "21:10 `looker`: a zipf choice needs shared files: over a part of the files it would prefer others than over all, and the working set would depend on the number of processes",
         ),
         (
             "name = \"users\"",

@@ -383,14 +383,14 @@ fn what_is_no_curve_is_refused_and_left_as_it_is() {
     let path = path.display();
     assert_eq!(
         error("{\"schema\": 7}"),
-        format!("{path} has schema 7; this program reads schema 1")
+        format!("{path} has schema 7; this program reads schema 2")
     );
     let cut = error(&empty().to_json()[..400]);
     assert!(
         cut.starts_with(&format!("{path} is no result of a curve: EOF")),
         "{cut}"
     );
-    assert!(error("{\"schema\": 1}").contains("missing field `workload`"));
+    assert!(error("{\"schema\": 2}").contains("missing field `workload`"));
     std::fs::remove_file(root.path().join(CURVE_FILE)).unwrap();
     let gone = CurveWriter::resume(root.path()).err().unwrap().to_string();
     assert!(gone.starts_with(&format!("cannot read {path}: ")), "{gone}");

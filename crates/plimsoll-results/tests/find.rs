@@ -25,10 +25,10 @@ fn what_is_no_search_is_refused() {
     let cases = [
         (
             "{\"schema\": 99}",
-            "has schema 99; this program reads schema 1",
+            "has schema 99; this program reads schema 2",
         ),
         ("{}", "has schema none"),
-        ("{\"schema\": 1}", "is no result of a search: missing field"),
+        ("{\"schema\": 2}", "is no result of a search: missing field"),
         ("[", "is no result of a search"),
     ];
     for (text, message) in cases {

@@ -362,11 +362,14 @@ fn what_there_is_no_report_of_is_refused_by_name() {
         &[&run, "--sut=bad.toml"],
         "--sut describes the system in a disclosure report",
     );
-    for format in ["csv", "markdown", "html", "svg"] {
+    let sample = "../plimsoll-disclosure/tests/fixtures/vda2014.txt";
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join(sample);
+    std::fs::copy(sample, bench.path("vda.txt")).unwrap();
+    for format in ["csv", "markdown", "html", "svg", "png"] {
         let option = format!("--format={format}");
         refused(
-            &[&search, &option],
-            "is a search for a load line, and --format",
+            &["vda.txt", &option],
+            "vda.txt is a published report, and --format",
         );
     }
     refused(&["nowhere"], "nowhere");
