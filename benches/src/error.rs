@@ -43,6 +43,9 @@ pub(crate) enum BenchError {
     /// The engine refused or failed.
     #[error(transparent)]
     Engine(#[from] plimsoll_engine::EngineError),
+    /// Results could not be written or read.
+    #[error("{0}")]
+    Results(#[from] plimsoll_results::ResultsError),
     /// A workload of the suite is wrong.
     #[error("{0}")]
     Workload(#[from] plimsoll_wml::Diagnostics),

@@ -37,6 +37,8 @@ fn every_benchmark_runs_and_writes_its_rows() {
         "in virtual time take",
         "constant arrivals, 1 000 a second on 1 worker: done of due",
         "poisson arrivals, 50 000 a second on 64 workers: late starts, 99th percentile",
+        "page on 10⁹ operations and 1 h of intervals: processor time",
+        "page on 10⁹ operations and 1 h of intervals: size",
         "recording an operation",
         "reading the clock",
         "parsing and lowering `fileserver`",

@@ -10,6 +10,7 @@ pub(crate) mod parts;
 pub(crate) mod planning;
 pub(crate) mod pread;
 pub(crate) mod reactor;
+pub(crate) mod report;
 
 use crate::error::{BenchError, plausible};
 use crate::table::Row;
@@ -32,6 +33,7 @@ pub(crate) const ALL: &[Entry] = &[
     ("reactor", reactor::measure),
     ("nfs", nfs::measure),
     ("pacing", pacing::measure),
+    ("report", report::measure),
     ("parts", parts::measure),
 ];
 

@@ -150,21 +150,9 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
                 subject.with(Annotations::default())
             ]))
         }
-        Kind::Curve => {
+        Kind::Curve | Kind::Search => {
             let subject = Subject::read(path)?.with(Annotations::default());
             Ok(plimsoll_html::page::body(&[subject]))
-        }
-        Kind::Search => {
-            let layout = Layout {
-                width: COLUMNS,
-                color: false,
-            };
-            let search = FindDir::at(path).read()?;
-            let text = plimsoll_report::find::render(&search, Some(path), layout);
-            Ok(html! {
-                h1 { (search.workload) ", search for the load line" }
-                pre tabindex="0" { (text) }
-            })
         }
         Kind::Profile => {
             let layout = Layout {
