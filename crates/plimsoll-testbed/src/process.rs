@@ -99,6 +99,8 @@ impl Process {
     /// Sends it a signal and waits for its end.
     pub(crate) fn end(self, signal: Signal) -> Result<ExitStatus, BedError> {
         self.signal(signal);
+        // One that stands still takes no signal but SIGKILL before it goes on.
+        self.signal(Signal::CONT);
         let ended = self.lock().recv_timeout(PATIENCE);
         ended.map_err(|_| BedError::failed("stopping a server", "it does not end"))
     }
