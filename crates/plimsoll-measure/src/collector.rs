@@ -90,13 +90,11 @@ impl Collector {
 
     /// Takes what was delivered; returns the intervals that are complete now, in order.
     pub fn drain(&mut self) -> Vec<Interval> {
+        // Asked before, so that what a lane has reached by then was delivered by then.
+        let (number, _, _) = self.window.bounds();
+        let lanes = self.lanes.iter();
+        let reached = lanes.map(|l| l.reached(number)).min().unwrap_or(u64::MAX);
         self.take_deliveries();
-        let reached = self
-            .lanes
-            .iter()
-            .map(|l| l.reached(self.totals.number))
-            .min()
-            .unwrap_or(u64::MAX);
         let mut complete = Vec::new();
         while let Some((&index, _)) = self.open.first_key_value() {
             if index >= reached && self.open.len() <= OPEN_INTERVALS {
@@ -118,7 +116,9 @@ impl Collector {
             }
             // Of a lane that has delivered everything this is empty; one that goes on, or never
             // comes back, had recorded this much.
-            self.merge(&current);
+            if !current.buffer.is_empty() {
+                self.merge(&current);
+            }
         }
         let mut last = Vec::new();
         while let Some((&index, _)) = self.open.first_key_value() {
@@ -253,6 +253,49 @@ mod tests {
         let (rest, totals) = collector.finish();
         assert_eq!(rest.iter().map(|i| i.index).collect::<Vec<_>>(), [1, 2]);
         assert_eq!((totals.rows[0].ops, totals.rows[1].ops), (3, 1));
+    }
+
+    /// Intervals are closed while lanes deliver them, again and again.
+    #[test]
+    fn what_lanes_deliver_meanwhile_is_in_its_own_interval() {
+        const INTERVALS: u64 = 4000;
+        const ROUND: u64 = 16;
+        let (window, lanes, mut collector) = bench(2);
+        let window = &window;
+        window.open(0, INTERVALS * SECOND);
+        let mut seen = Vec::new();
+        // Nobody may fall behind by so much that an interval is closed without it.
+        let together = &std::sync::Barrier::new(3);
+        std::thread::scope(|scope| {
+            for lane in lanes {
+                scope.spawn(move || {
+                    for i in 0..INTERVALS {
+                        if i % ROUND == 0 {
+                            together.wait();
+                        }
+                        lane.record(0, i * SECOND, i * SECOND + 1, None, 1);
+                    }
+                    lane.finish();
+                });
+            }
+            for _ in 0..INTERVALS / ROUND {
+                together.wait();
+                for _ in 0..ROUND {
+                    seen.extend(collector.drain());
+                }
+            }
+        });
+        let (last, totals) = collector.finish();
+        seen.extend(last);
+        assert_eq!(totals.rows[0].ops, 2 * INTERVALS);
+        let all = seen.iter().map(|i| i.index).eq(0..INTERVALS);
+        assert!(all, "intervals are missing or doubled");
+        let wrong = seen.iter().find(|i| i.rows[0].ops != 2);
+        assert!(
+            wrong.is_none(),
+            "{:?}",
+            wrong.map(|i| (i.index, i.rows[0].ops))
+        );
     }
 
     #[test]

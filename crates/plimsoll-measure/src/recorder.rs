@@ -5,7 +5,10 @@ use crate::latency::{ErrorCode, Latency, OpTotals};
 use crate::{Nanos, WindowState};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is recorded of a row (an operation) of the results.
@@ -76,6 +79,13 @@ impl IntervalBuffer {
         }
     }
 
+    /// Whether nothing was recorded in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = self.rows.iter().flatten();
+        errors.is_empty() && rows.all(|row| row.service.count.load(Relaxed) == 0)
+    }
+
     fn clear(&self) {
         for row in self.rows.iter().flatten() {
             row.bytes.store(0, Relaxed);
@@ -141,12 +151,12 @@ impl LaneProgress {
     /// Whether the lane has ended and delivered everything.
     #[must_use]
     pub fn ended(&self) -> bool {
-        self.ended.load(std::sync::atomic::Ordering::Acquire)
+        self.ended.load(Acquire)
     }
 
     /// Says that the lane has ended, even if it could not deliver everything.
     pub fn mark_ended(&self) {
-        self.ended.store(true, std::sync::atomic::Ordering::Release);
+        self.ended.store(true, Release);
     }
 
     /// Operations that completed after the end of a window they were begun in.
@@ -160,7 +170,7 @@ impl LaneProgress {
         if self.ended() {
             return u64::MAX;
         }
-        let packed = self.reached.load(Relaxed);
+        let packed = self.reached.load(Acquire);
         if packed >> 40 < u64::from(window) {
             0
         } else {
@@ -348,9 +358,7 @@ impl Recorder {
             self.deliver(u64::MAX >> 24);
             self.measuring.set(false);
         }
-        self.shared
-            .ended
-            .store(true, std::sync::atomic::Ordering::Release);
+        self.shared.ended.store(true, Release);
     }
 
     /// Whether an operation that completed at `end` is measured.
@@ -386,14 +394,14 @@ impl Recorder {
             }
             self.shared
                 .reached
-                .store(u64::from(number) << 40 | interval, Relaxed);
+                .store(u64::from(number) << 40 | interval, Release);
             self.boundary.set(end.min(start + (interval + 1) * length));
         } else if number > 0 && now < start {
             self.boundary.set(start);
         } else {
             self.shared
                 .reached
-                .store(u64::from(number) << 40 | (u64::MAX >> 24), Relaxed);
+                .store(u64::from(number) << 40 | (u64::MAX >> 24), Release);
             self.boundary.set(Nanos::MAX);
         }
     }
@@ -418,7 +426,7 @@ impl Recorder {
         drop(mailbox);
         self.shared
             .reached
-            .store(u64::from(window) << 40 | next, Relaxed);
+            .store(u64::from(window) << 40 | next, Release);
     }
 }
 
