@@ -1,0 +1,141 @@
+//! Closing what was opened.
+
+use super::*;
+
+impl Client {
+    /// Closes a file: CLOSE if it was the last of its owner's, OPEN_DOWNGRADE if those that are
+    /// left need less, else nothing.
+    ///
+    /// # Errors
+    /// See [`NfsError`].
+    pub async fn close(&self, file: &File) -> Result<(), NfsError> {
+        if file.closed.replace(true) {
+            return Ok(());
+        }
+        let state = file.state.clone();
+        if state.served.borrow().is_some() {
+            let count = state.count(file.access);
+            count.set(count.get() - 1);
+            if !state.moving.get() {
+                self.event(Event::Used, self.0.lane.now());
+                if state.needed() == 0 {
+                    self.forget((state.owner.number, state.file), &state);
+                }
+            }
+            return Ok(());
+        }
+        let closed = {
+            let _turn = self.turn(&state.turns).await;
+            self.close_state(&state, file).await
+        };
+        closed.and(self.release_locks(file).await)
+    }
+
+    async fn close_state(&self, state: &Rc<State>, file: &File) -> Result<(), NfsError> {
+        let count = state.count(file.access);
+        count.set(count.get() - 1);
+        match state.needed() {
+            0 => self.close_last(state).await,
+            needed if needed != state.access.get() => self.downgrade(state, needed).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn downgrade(&self, state: &State, access: u32) -> Result<(), NfsError> {
+        state.access.set(access);
+        let build = |c: &mut Compound<'_>, seqid| {
+            let args = DowngradeArgs {
+                state: state.state.get(),
+                seqid,
+                access,
+                deny: 0,
+            };
+            c.add::<PutFh>(&state.file).add::<OpenDowngrade>(&args);
+        };
+        let take = |r: &mut Results<'_>| {
+            r.skip::<PutFh>()?;
+            r.get::<OpenDowngrade>()
+        };
+        let of = (Op::OpenDowngrade, &*state.owner);
+        let new = self.numbered(Call::OpenDowngrade, of, build, take).await?;
+        state.state.set(new);
+        Ok(())
+    }
+
+    pub(super) async fn close_last(&self, state: &Rc<State>) -> Result<(), NfsError> {
+        let key = (state.owner.number, state.file);
+        self.forget(key, state);
+        if let Some(e) = state.lost.get() {
+            return Err(e);
+        }
+        let mut tries = 0;
+        loop {
+            match self.call_close(state).await {
+                // An OPEN of the same file and owner came before it at the server, and has what
+                // was to be closed (4.1: on 4.0 it would have waited for its turn).
+                Err(NfsError::Status(Some(Op::Close), Status::OldStateId)) if tries < 8 => {
+                    let other = state.state.get().other;
+                    if self.has(key, other) {
+                        return Ok(());
+                    }
+                    tries += 1;
+                    self.pause(OVERTAKEN << tries).await?;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn forget(&self, key: (u64, Handle), state: &Rc<State>) {
+        let mut all = self.0.opens.known.borrow_mut();
+        if all
+            .get(&key)
+            .is_some_and(|s| s.as_ptr() == Rc::as_ptr(state))
+        {
+            all.remove(&key);
+        }
+    }
+
+    fn has(&self, key: (u64, Handle), other: Other) -> bool {
+        let all = self.0.opens.known.borrow();
+        let known = all.get(&key).and_then(Weak::upgrade);
+        known.is_some_and(|s| s.state.get().other == other)
+    }
+
+    async fn call_close(&self, state: &State) -> Result<(), NfsError> {
+        let build = |c: &mut Compound<'_>, seqid| {
+            let args = CloseArgs {
+                seqid,
+                state: state.state.get(),
+            };
+            c.add::<PutFh>(&state.file).add::<Close>(&args);
+        };
+        let take = |r: &mut Results<'_>| {
+            r.skip::<PutFh>()?;
+            r.skip::<Close>()
+        };
+        // An old state id is looked at above, and not tried again.
+        let owner = &*state.owner;
+        let mut patience = Patience::new();
+        loop {
+            self.ready().await?;
+            let permit = self.permit().await?;
+            let generation = self.0.identity.generation();
+            if owner.generation.replace(generation) != generation {
+                owner.seqid.set(0);
+            }
+            let seqid = owner.seqid.get();
+            let build = |c: &mut Compound<'_>| build(c, seqid);
+            let done = self.send(Call::Close, permit, build).done(take).await;
+            if owner.generation.get() == generation && advances(&done, Op::Close) {
+                owner.seqid.set(seqid.wrapping_add(1));
+            }
+            match done {
+                Err(e) if e.status() != Some(Status::OldStateId) => {
+                    self.again(e, generation, &mut patience).await?;
+                }
+                done => return done,
+            }
+        }
+    }
+}
