@@ -1,5 +1,6 @@
 //! The data types of NFS version 3 (RFC 1813, 2.5 and 2.6).
 
+use crate::handle::FileHandle;
 use crate::xdr::{Decode, Decoder, Encode, XdrError, choices, put_opaque, structures};
 use std::fmt;
 
@@ -11,49 +12,7 @@ pub const HANDLE_SIZE: usize = 64;
 pub const LONGEST_PATH: u32 = 4096;
 
 /// A file handle, `nfs_fh3` (RFC 1813, 2.6).
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Handle {
-    len: u8,
-    bytes: [u8; HANDLE_SIZE],
-}
-
-impl Handle {
-    /// A handle of these bytes; `None` if they are more than [`HANDLE_SIZE`].
-    #[must_use]
-    pub fn new(from: &[u8]) -> Option<Self> {
-        let mut bytes = [0; HANDLE_SIZE];
-        bytes.get_mut(..from.len())?.copy_from_slice(from);
-        Some(Self {
-            len: from.len() as u8,
-            bytes,
-        })
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
-    }
-}
-
-impl fmt::Debug for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.bytes().iter().try_for_each(|b| write!(f, "{b:02x}"))
-    }
-}
-
-impl Encode for Handle {
-    fn encode(&self, out: &mut Vec<u8>) {
-        put_opaque(self.bytes(), out);
-    }
-}
-
-impl Decode<'_> for Handle {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
-        let bytes = from.opaque(HANDLE_SIZE as u32)?;
-        Self::new(bytes).ok_or(XdrError::TooLong(bytes.len() as u32))
-    }
-}
+pub type Handle = FileHandle<HANDLE_SIZE>;
 
 /// A name or the path in a symbolic link, `filename3` and `nfspath3` (RFC 1813, 2.5). Bytes, not
 /// text: the protocol says nothing of what they stand for.

@@ -1,5 +1,6 @@
 //! The data types of NFS version 4 (RFC 7530, 2 and RFC 8881, 3).
 
+use crate::handle::FileHandle;
 use crate::xdr::{Decode, Decoder, Encode, XdrError, choices, put_opaque, structures};
 use rustix::io::Errno;
 use std::fmt;
@@ -14,49 +15,7 @@ pub const LONGEST_OPAQUE: u32 = 1024;
 pub const LONGEST_TEXT: u32 = 4096;
 
 /// A file handle, `nfs_fh4` (RFC 7530, 2.1).
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Handle {
-    len: u8,
-    bytes: [u8; HANDLE_SIZE],
-}
-
-impl Handle {
-    /// A handle of these bytes; `None` if they are more than [`HANDLE_SIZE`].
-    #[must_use]
-    pub fn new(from: &[u8]) -> Option<Self> {
-        let mut bytes = [0; HANDLE_SIZE];
-        bytes.get_mut(..from.len())?.copy_from_slice(from);
-        Some(Self {
-            len: from.len() as u8,
-            bytes,
-        })
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
-    }
-}
-
-impl fmt::Debug for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.bytes().iter().try_for_each(|b| write!(f, "{b:02x}"))
-    }
-}
-
-impl Encode for Handle {
-    fn encode(&self, out: &mut Vec<u8>) {
-        put_opaque(self.bytes(), out);
-    }
-}
-
-impl Decode<'_> for Handle {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
-        let bytes = from.opaque(HANDLE_SIZE as u32)?;
-        Self::new(bytes).ok_or(XdrError::TooLong(bytes.len() as u32))
-    }
-}
+pub type Handle = FileHandle<HANDLE_SIZE>;
 
 /// A name, an owner, or another text or opaque of at most `MOST` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod dirs;
+pub(crate) mod open;
 pub(crate) mod rows;
 pub(crate) mod session;
 pub(crate) mod source;

@@ -11,7 +11,7 @@ use plimsoll_measure::{Clock, Nanos};
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 /// Of each so many bytes that are modified, the first eight are changed.
 const MODIFIED: usize = 4096;
@@ -97,23 +97,28 @@ impl<W: Wire> NfsSession<W> {
         }
     }
 
+    /// Has asynchronous writes go on, and moves those that are over to the others.
+    fn advance(&mut self, context: &mut Context<'_>) {
+        self.queued
+            .retain_mut(|q| match q.work.as_mut().poll(context) {
+                Poll::Pending => true,
+                Poll::Ready(result) => {
+                    self.done.push(AioDone {
+                        tag: q.tag,
+                        start: q.start,
+                        end: self.clock.now(),
+                        result,
+                    });
+                    false
+                }
+            });
+    }
+
     /// Moves asynchronous writes that are over to the others; only those of a file, if one is
     /// given, are waited for.
     async fn settle(&mut self, of: Option<&Rc<W::Open>>) {
         poll_fn(|context| {
-            self.queued
-                .retain_mut(|q| match q.work.as_mut().poll(context) {
-                    Poll::Pending => true,
-                    Poll::Ready(result) => {
-                        self.done.push(AioDone {
-                            tag: q.tag,
-                            start: q.start,
-                            end: self.clock.now(),
-                            result,
-                        });
-                        false
-                    }
-                });
+            self.advance(context);
             let waits = |q: &Queued<W::Open>| of.is_some_and(|of| Rc::ptr_eq(&q.of, of));
             match self.queued.iter().any(waits) {
                 true => Poll::Pending,
@@ -461,19 +466,7 @@ impl<W: Wire> Session for NfsSession<W> {
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         let mut taken = 0;
         poll_fn(|context| {
-            self.queued
-                .retain_mut(|q| match q.work.as_mut().poll(context) {
-                    Poll::Pending => true,
-                    Poll::Ready(result) => {
-                        self.done.push(AioDone {
-                            tag: q.tag,
-                            start: q.start,
-                            end: self.clock.now(),
-                            result,
-                        });
-                        false
-                    }
-                });
+            self.advance(context);
             taken += self.done.len();
             done.append(&mut self.done);
             if taken >= count || self.queued.is_empty() {

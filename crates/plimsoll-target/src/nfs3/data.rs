@@ -5,81 +5,17 @@ use super::local::Local;
 use super::of_nfs;
 use crate::error::OpError;
 use crate::nfs::source::Source;
-use crate::nfs::wire::OpenFile;
-use crate::session::Attributes;
 use plimsoll_nfs::v3::{
     Commit, CommitArgs, Data, Handle, Read, ReadArgs, Sent, Stable, Write, WriteArgs,
 };
 use rustix::io::Errno;
-use std::cell::Cell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// Pieces of one transfer that are under way at once.
 const UNDER_WAY: usize = 8;
 
 /// An open file.
-pub(crate) struct Open {
-    pub(super) file: Handle,
-    pub(super) reads: bool,
-    pub(super) writes: bool,
-    /// Every write is to be stable.
-    pub(super) stable: Stable,
-    /// As they came with the open.
-    attributes: Option<Attributes>,
-    /// Something was written that a COMMIT has to follow.
-    dirty: Cell<bool>,
-    /// What the server said with the writes since the last COMMIT.
-    verifier: Cell<Option<[u8; 8]>>,
-    /// The server has changed its verifier since: unstable data may be lost.
-    lost: Cell<bool>,
-}
-
-impl Open {
-    pub(super) fn new(
-        (file, attributes): (Handle, Option<Attributes>),
-        reads: bool,
-        writes: bool,
-        stable: Stable,
-    ) -> Rc<Self> {
-        Rc::new(Self {
-            file,
-            reads,
-            writes,
-            stable,
-            attributes,
-            dirty: Cell::new(false),
-            verifier: Cell::new(None),
-            lost: Cell::new(false),
-        })
-    }
-
-    pub(super) fn is_dirty(&self) -> bool {
-        self.dirty.get()
-    }
-
-    /// A server that was started anew has another verifier (RFC 1813, 3.3.7).
-    fn said(&self, verifier: [u8; 8]) {
-        match self.verifier.replace(Some(verifier)) {
-            Some(before) if before != verifier => self.lost.set(true),
-            _ => {}
-        }
-    }
-}
-
-impl OpenFile for Open {
-    fn may_read(&self) -> Result<(), OpError> {
-        self.reads.then_some(()).ok_or(OpError(Errno::BADF))
-    }
-
-    fn may_write(&self) -> Result<(), OpError> {
-        self.writes.then_some(()).ok_or(OpError(Errno::BADF))
-    }
-
-    fn attributes(&self) -> Option<Attributes> {
-        self.attributes
-    }
-}
+pub(crate) type Open = crate::nfs::open::Open<Handle, Stable>;
 
 /// A piece that is being written.
 pub(super) struct Piece {

@@ -5,8 +5,6 @@ use super::local::Local;
 use super::of_nfs;
 use crate::error::OpError;
 use crate::nfs::source::Source;
-use crate::nfs::wire::OpenFile;
-use crate::session;
 use plimsoll_nfs::v4::operations::{
     Commit, PutFh, Range, Read, ReadArgs, SetAttr, SetAttrArgs, Write, WriteArgs,
 };
@@ -15,74 +13,13 @@ use plimsoll_nfs::v4::{Call, File, NfsError, Permit, Sent, attributes::Attribute
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 /// Pieces of one transfer that are under way at once.
 const UNDER_WAY: usize = 8;
 
 /// An open file.
-pub(crate) struct Open {
-    pub(super) file: File,
-    reads: bool,
-    writes: bool,
-    /// Every write is to be stable.
-    pub(super) stable: Stable,
-    /// As they came with the open.
-    attributes: Option<session::Attributes>,
-    /// Something was written that a COMMIT has to follow.
-    dirty: Cell<bool>,
-    /// What the server said with the writes since the last COMMIT.
-    verifier: Cell<Option<[u8; 8]>>,
-    /// The server has changed its verifier since: unstable data may be lost.
-    lost: Cell<bool>,
-}
-
-impl Open {
-    pub(super) fn new(
-        (file, attributes): (File, Option<session::Attributes>),
-        reads: bool,
-        writes: bool,
-        stable: Stable,
-    ) -> Rc<Self> {
-        Rc::new(Self {
-            file,
-            reads,
-            writes,
-            stable,
-            attributes,
-            dirty: Cell::new(false),
-            verifier: Cell::new(None),
-            lost: Cell::new(false),
-        })
-    }
-
-    pub(super) fn is_dirty(&self) -> bool {
-        self.dirty.get()
-    }
-
-    /// A server that was started anew has another verifier (RFC 7530, 16.36.4).
-    fn said(&self, verifier: [u8; 8]) {
-        match self.verifier.replace(Some(verifier)) {
-            Some(before) if before != verifier => self.lost.set(true),
-            _ => {}
-        }
-    }
-}
-
-impl OpenFile for Open {
-    fn may_read(&self) -> Result<(), OpError> {
-        self.reads.then_some(()).ok_or(OpError(Errno::BADF))
-    }
-
-    fn may_write(&self) -> Result<(), OpError> {
-        self.writes.then_some(()).ok_or(OpError(Errno::BADF))
-    }
-
-    fn attributes(&self) -> Option<session::Attributes> {
-        self.attributes
-    }
-}
+pub(crate) type Open = crate::nfs::open::Open<File, Stable>;
 
 /// A piece that is being written.
 struct Writing {

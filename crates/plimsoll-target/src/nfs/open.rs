@@ -1,0 +1,71 @@
+//! An open file on a server, whatever the version.
+
+use super::wire::OpenFile;
+use crate::error::OpError;
+use crate::session::Attributes;
+use rustix::io::Errno;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// An open file: `F` is what the version knows it by, `S` how it says that writes are stable.
+pub(crate) struct Open<F, S> {
+    pub(crate) file: F,
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    /// Every write is to be stable.
+    pub(crate) stable: S,
+    /// As they came with the open.
+    attributes: Option<Attributes>,
+    /// Something was written that a COMMIT has to follow.
+    pub(crate) dirty: Cell<bool>,
+    /// What the server said with the writes since the last COMMIT.
+    pub(crate) verifier: Cell<Option<[u8; 8]>>,
+    /// The server has changed its verifier since: unstable data may be lost.
+    pub(crate) lost: Cell<bool>,
+}
+
+impl<F, S> Open<F, S> {
+    pub(crate) fn new(
+        (file, attributes): (F, Option<Attributes>),
+        reads: bool,
+        writes: bool,
+        stable: S,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            file,
+            reads,
+            writes,
+            stable,
+            attributes,
+            dirty: Cell::new(false),
+            verifier: Cell::new(None),
+            lost: Cell::new(false),
+        })
+    }
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.dirty.get()
+    }
+
+    /// A server that was started anew has another verifier (RFC 1813, 3.3.7 and RFC 7530, 16.36.4).
+    pub(crate) fn said(&self, verifier: [u8; 8]) {
+        match self.verifier.replace(Some(verifier)) {
+            Some(before) if before != verifier => self.lost.set(true),
+            _ => {}
+        }
+    }
+}
+
+impl<F, S> OpenFile for Open<F, S> {
+    fn may_read(&self) -> Result<(), OpError> {
+        self.reads.then_some(()).ok_or(OpError(Errno::BADF))
+    }
+
+    fn may_write(&self) -> Result<(), OpError> {
+        self.writes.then_some(()).ok_or(OpError(Errno::BADF))
+    }
+
+    fn attributes(&self) -> Option<Attributes> {
+        self.attributes
+    }
+}
