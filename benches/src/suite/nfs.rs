@@ -78,6 +78,7 @@ fn getattr(time: Duration) -> Result<(f64, f64), BenchError> {
         connections: 1,
         timeout: 10_000_000_000,
         retries: 0,
+        again_in_place: true,
         longest: 1 << 20,
     };
     let (calls, cpu, wall) = on_a_thread(|| calls_for(spec, time))?;

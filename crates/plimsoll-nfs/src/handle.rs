@@ -3,7 +3,7 @@
 use crate::xdr::{Decode, Decoder, Encode, XdrError, put_opaque};
 use std::fmt;
 
-/// A file handle of at most `MOST` bytes, which is at most 255.
+/// A file handle of at most `MOST` bytes, which is at most 255 (RFC 1813, 2.4 and RFC 7530, 2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileHandle<const MOST: usize> {
     len: u8,

@@ -9,7 +9,7 @@ use std::fmt;
 /// Number of the program (RFC 1813, 5.1).
 pub const PROGRAM: u32 = 100_005;
 
-/// Version of it.
+/// Version of it (RFC 1813, 5.1).
 pub const VERSION: u32 = 3;
 
 choices! {
@@ -67,7 +67,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// Why there is no handle of the root.
+/// Why there is no handle of the root (RFC 1813, 5.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MountError {
     /// No answer.
@@ -81,7 +81,8 @@ pub enum MountError {
     NoSys,
 }
 
-/// What MNT gives: the root's handle and the kinds of credentials that the export takes.
+/// What MNT gives (RFC 1813, 5.2.1): the root's handle and the kinds of credentials that the export
+/// takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mounted {
     /// The root.

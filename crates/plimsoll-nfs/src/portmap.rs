@@ -11,13 +11,13 @@ pub const PORT: u16 = 111;
 /// Number of the program (RFC 1833, 3).
 pub const PROGRAM: u32 = 100_000;
 
-/// The version of it that is spoken here.
+/// The version of it that is spoken here (RFC 1833, 3).
 pub const VERSION: u32 = 2;
 
-/// Number of its procedure PMAPPROC_GETPORT.
+/// Number of its procedure PMAPPROC_GETPORT (RFC 1833, 3.2).
 pub const GET_PORT: u32 = 3;
 
-/// Number of TCP among the transports (`IPPROTO_TCP`).
+/// Number of TCP among the transports (`IPPROTO_TCP`) (RFC 1833, 3.1).
 pub const TCP: u32 = 6;
 
 structures! {
@@ -34,7 +34,7 @@ structures! {
     }
 }
 
-/// Asks for the TCP port of a program; `None` if the server does not have it.
+/// Asks for the TCP port of a program (RFC 1833, 3.2); `None` if the server does not have it.
 ///
 /// # Errors
 /// What kept the answer from coming.

@@ -4,7 +4,7 @@
 //! Decoding borrows from the message and never allocates by a length that the message merely
 //! claims, so that no message can take more memory than it has bytes.
 
-/// Why bytes are not what they should be.
+/// Why bytes are not what they should be (RFC 4506, 3 and 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum XdrError {
     /// The bytes end before the value does.
@@ -21,13 +21,13 @@ pub enum XdrError {
     Rest(usize),
 }
 
-/// What can be written as XDR.
+/// What can be written as XDR (RFC 4506, 4).
 pub trait Encode {
     /// Appends the value.
     fn encode(&self, out: &mut Vec<u8>);
 }
 
-/// What can be read from XDR.
+/// What can be read from XDR (RFC 4506, 4).
 pub trait Decode<'a>: Sized {
     /// Takes the value from the front of `from`.
     ///
@@ -36,7 +36,7 @@ pub trait Decode<'a>: Sized {
     fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError>;
 }
 
-/// Bytes that are being decoded.
+/// Bytes that are being decoded (RFC 4506, 3).
 #[derive(Debug, Clone, Copy)]
 pub struct Decoder<'a> {
     left: &'a [u8],
@@ -195,14 +195,14 @@ impl<'a, T: Decode<'a>> Decode<'a> for Option<T> {
     }
 }
 
-/// Bytes with their length before them.
+/// Bytes with their length before them (RFC 4506, 4.10).
 pub fn put_opaque(bytes: &[u8], out: &mut Vec<u8>) {
     (bytes.len() as u32).encode(out);
     out.extend_from_slice(bytes);
     out.resize(out.len() + pad(bytes.len()), 0);
 }
 
-/// Bytes that follow `len` bytes to fill up a multiple of four.
+/// Bytes that follow `len` bytes to fill up a multiple of four (RFC 4506, 3).
 #[must_use]
 pub fn pad(len: usize) -> usize {
     len.next_multiple_of(4) - len

@@ -3,9 +3,12 @@
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_nfs::mount;
-use plimsoll_nfs::rpc::{Blocking, Channel, ChannelSpec, Credentials, RpcError, Tally, Target};
+use plimsoll_nfs::rpc::{
+    Accepted, Blocking, Channel, ChannelSpec, Credentials, RpcError, Tally, Target,
+};
 use plimsoll_nfs::server::{Behaviour, FaultRule, Server, Tree};
 use plimsoll_nfs::v3::*;
+use plimsoll_nfs::xdr::Decoder;
 use std::cell::{Cell, RefCell};
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
@@ -78,6 +81,7 @@ fn client(address: SocketAddr, timeout: Duration, retries: u32) -> OnLane {
         connections: 2,
         timeout: timeout.as_nanos() as u64,
         retries,
+        again_in_place: true,
         longest: 2 << 20,
     };
     let told = Rc::new(Told::default());
@@ -511,6 +515,133 @@ fn nobody_listening_is_given_up() {
     });
     let refused = Blocking::connect(free, PATIENCE).unwrap_err();
     assert_eq!(refused.to_string(), "Connection refused");
+}
+
+/// What a server noted of a call: the connection that it came on, by its number, where that came
+/// from, and the call's number.
+type Noted = (usize, SocketAddr, u32);
+
+/// Answers calls but those of procedure 7, which it leaves without an answer until the connection
+/// is a second one.
+fn note_calls(listener: &TcpListener, noted: &Mutex<Vec<Noted>>) {
+    use std::io::{Read, Write};
+    for number in 0.. {
+        let (mut stream, from) = listener.accept().unwrap();
+        let mut mark = [0; 4];
+        while stream.read_exact(&mut mark).is_ok() {
+            let len = u32::from_be_bytes(mark) & !(1 << 31);
+            let mut call = vec![0; len as usize];
+            stream.read_exact(&mut call).unwrap();
+            let called = plimsoll_nfs::rpc::called(&mut Decoder::new(&call)).unwrap();
+            if called.target.procedure == 9 {
+                return;
+            }
+            noted.lock().unwrap().push((number, from, called.xid));
+            let again = noted
+                .lock()
+                .unwrap()
+                .iter()
+                .filter(|n| n.2 == called.xid)
+                .count()
+                > 1;
+            if called.target.procedure != 7 || again {
+                let mut answer = plimsoll_nfs::rpc::reply(called.xid, Accepted::Success);
+                plimsoll_nfs::rpc::seal(&mut answer);
+                stream.write_all(&answer).unwrap();
+            }
+        }
+    }
+}
+
+/// A call without an answer is sent again: by version 3 on the connection that it was sent on, as
+/// long as others are answered there, by version 4 only on another one. That begins where the first
+/// did, which is how servers know that the call is the same.
+#[test]
+fn calls_are_sent_again_where_they_may_be() {
+    for in_place in [true, false] {
+        let listener = TcpListener::bind(any_port()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let noted = Arc::new(Mutex::new(Vec::<Noted>::new()));
+        let of_thread = noted.clone();
+        let server = std::thread::spawn(move || note_calls(&listener, &of_thread));
+        let lane = Lane::new(
+            LaneKind::Reactor,
+            Clock::real(),
+            Arc::new(Deadline::default()),
+        );
+        let spec = ChannelSpec {
+            address,
+            through: None,
+            who: Credentials::none(),
+            connections: 1,
+            timeout: 500_000_000,
+            retries: 100,
+            again_in_place: in_place,
+            longest: 1 << 20,
+        };
+        let told = Rc::new(Told::default());
+        let channel = Channel::new(&lane, spec, Some(told.clone()));
+        let target = |procedure| Target {
+            program: PROGRAM,
+            version: 4,
+            procedure,
+        };
+        let task: Task<'_> = Box::pin(async {
+            let silent = channel.call(target(7), &());
+            let answered = Cell::new(false);
+            let mut silent = std::pin::pin!(async {
+                silent.await.0.unwrap();
+                answered.set(true);
+            });
+            let mut others = std::pin::pin!(async {
+                while !answered.get() {
+                    channel.call(target(0), &()).await.0.unwrap();
+                    lane.timer(lane.now() + 20_000_000).await;
+                }
+            });
+            std::future::poll_fn(|context| {
+                use std::future::Future;
+                if !answered.get() {
+                    let _ = silent.as_mut().poll(context);
+                }
+                others.as_mut().poll(context)
+            })
+            .await;
+            let _ = channel.call(target(9), &());
+            lane.timer(lane.now() + 20_000_000).await;
+        });
+        lane.run(vec![task]).unwrap();
+        server.join().unwrap();
+        let noted = noted.lock().unwrap();
+        let first = noted[0];
+        let again: Vec<_> = noted[1..].iter().filter(|n| n.2 == first.2).collect();
+        assert_eq!(again.len(), 1);
+        assert_eq!(again[0].0, usize::from(!in_place), "its connection");
+        assert_eq!(again[0].1, first.1, "where it comes from");
+        assert_eq!(told.connected_again.get(), u32::from(!in_place));
+        assert!(told.sent_again.get() >= 1);
+    }
+}
+
+/// A server that asks for it is asked later, and each call is counted.
+#[test]
+fn a_server_may_ask_for_time() {
+    let tree = tree();
+    let server = serve(&tree, &["getattr=jukebox:0.5"]);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), PATIENCE, 0);
+    run(&on, async |c| {
+        for _ in 0..4 {
+            let got = c.call::<GetAttr, _>(&root, |a| a.kind).await;
+            assert_eq!(got, Ok(FileType::Directory));
+        }
+    });
+    let outcomes = on.told.outcomes.borrow();
+    let late = Err(NfsError::Status(Status::Jukebox));
+    let refused = outcomes.iter().filter(|o| o.1 == late).count();
+    assert!(refused >= 3, "{refused}");
+    assert_eq!(outcomes.len(), 4 + refused);
+    assert_eq!(server.calls(Proc::GetAttr) as usize, 4 + refused);
 }
 
 /// Faults with a status are errors of exactly their share of the calls.

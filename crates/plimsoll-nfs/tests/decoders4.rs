@@ -179,10 +179,10 @@ fn callbacks_are_answered() {
     let mismatch = Status::MinorVersMismatch as u32;
     assert_eq!(answered(&callback(1, &recall), 1, &asked), [mismatch, 0, 0]);
     let unknown = [0, 0, 1, 1, 99];
-    let refused = Status::NotSupp as u32;
+    let illegal = Status::OpIllegal as u32;
     assert_eq!(
         answered(&callback(1, &unknown), 0, &asked),
-        [refused, 0, 1, 99, refused]
+        [illegal, 0, 1, 10044, illegal]
     );
     // CB_GETATTR of the size.
     let getattr = [0, 0, 1, 1, 3, 4, 0x6162_6364, 1, 1 << 4];
@@ -208,6 +208,31 @@ fn callbacks_that_come_again_are_done_once() {
     let answer = answered(&callback(1, &words(5)), 1, &asked);
     assert_eq!(answer, [misordered, 0, 1, 11, misordered]);
     assert_eq!(asked.recalled.get(), 1);
+}
+
+/// On 4.1 nothing is done for a callback that does not say its place first, and only there.
+#[test]
+fn callbacks_say_their_place_first() {
+    let asked = Asked::default();
+    let recall = [0, 1, 0, 1, 4, 5, 6, 7, 8, 0, 0];
+    let outside = Status::OpNotInSession as u32;
+    let answer = answered(&callback(1, &recall), 1, &asked);
+    assert_eq!(answer, [outside, 0, 1, 4, outside]);
+    assert_eq!(asked.recalled.get(), 0);
+    let place = [11, 1, 2, 3, 4, 1, 0, 0, 0, 0];
+    let twice = [&[0, 1, 0, 2][..], &place, &place].concat();
+    let again = Status::SequencePos as u32;
+    let answer = answered(&callback(1, &twice), 1, &asked);
+    assert_eq!(
+        (answer[0], answer[2], answer[answer.len() - 2]),
+        (again, 2, 11)
+    );
+    // CB_LAYOUTRECALL is one that is not needed here.
+    let asked = Asked::default();
+    let layout = [&[0, 1, 0, 2][..], &place, &[5]].concat();
+    let refused = Status::NotSupp as u32;
+    let answer = answered(&callback(1, &layout), 1, &asked);
+    assert_eq!(answer[answer.len() - 2..], [5, refused]);
 }
 
 proptest! {

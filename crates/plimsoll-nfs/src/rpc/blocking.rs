@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Longest reply that is taken, in bytes.
 const LONGEST: usize = 4 << 20;
 
-/// One connection, one call at a time.
+/// One connection, one call at a time (RFC 5531, 11).
 #[derive(Debug)]
 pub struct Blocking {
     stream: TcpStream,

@@ -26,10 +26,21 @@ pub trait Tally {
     fn connected_again(&self, since: Nanos, now: Nanos);
 }
 
+/// What becomes of a call whose reply has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is over, and the reply is its outcome.
+    Over,
+    /// The server is busy with the very same call: it is to be sent again as it is, after a pause,
+    /// and what has come is no outcome.
+    Again,
+}
+
 /// Is told when a call is over, at once and whether or not somebody waits for it.
 pub trait Settled {
-    /// The message of the reply, or why there is none; `token` was given with the call.
-    fn settled(&self, token: u32, reply: Result<&[u8], RpcError>);
+    /// The message of the reply, or why there is none, after which a call is over in any case;
+    /// `token` was given with the call.
+    fn settled(&self, token: u32, reply: Result<&[u8], RpcError>) -> Verdict;
 }
 
 /// Answers calls that the server makes on the connections of a channel: the callbacks of
@@ -57,6 +68,9 @@ pub struct ChannelSpec {
     pub timeout: Nanos,
     /// Times that a call is sent again before it fails.
     pub retries: u32,
+    /// A call without an answer may be sent again on the connection on which it was sent. Version 4
+    /// forbids it (RFC 7530, 3.1.1 and RFC 8881, 2.9.2): there the connection is made anew.
+    pub again_in_place: bool,
     /// Longest reply that is taken, in bytes.
     pub longest: usize,
 }
@@ -69,7 +83,7 @@ pub struct Link {
     pub(super) answer: RefCell<Option<Rc<dyn Answer>>>,
 }
 
-/// Connections of a lane to a server. Cheap to clone.
+/// Connections of a lane to a server (RFC 5531, 11). Cheap to clone.
 #[derive(Clone)]
 pub struct Channel {
     link: Rc<Link>,

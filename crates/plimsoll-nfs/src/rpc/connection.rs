@@ -1,7 +1,7 @@
 //! One connection of a channel: what waits for an answer, and the helper that carries it.
 
 use super::blocking::of_io;
-use super::channel::{Link, Then};
+use super::channel::{Link, Then, Verdict};
 use super::message::{Kind, RpcError, Target, kind};
 use super::record::Records;
 use crate::xdr::XdrError;
@@ -18,6 +18,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 /// Bytes that are read at a time.
 const READ: usize = 128 << 10;
@@ -30,6 +31,9 @@ const LOOK: Nanos = 50_000_000;
 
 /// Longest time between two attempts to connect, in nanoseconds.
 const LONGEST_PAUSE: Nanos = 500_000_000;
+
+/// Pause before a call is sent again that the server is busy with, in nanoseconds.
+const BUSY: Nanos = 20_000_000;
 
 /// How long a call may go on after the end of the run, in nanoseconds.
 const GRACE: Nanos = 3_000_000_000;
@@ -62,8 +66,8 @@ struct Slot {
     first: Nanos,
     /// When it was last sent.
     sent: Nanos,
-    /// It has been queued so often.
-    tries: u32,
+    /// When it is to be sent again, if the server was busy with it.
+    again: Option<Nanos>,
     waker: Option<Waker>,
     outcome: Option<(Result<Vec<u8>, RpcError>, Nanos)>,
     then: Then,
@@ -82,6 +86,9 @@ struct State {
     helper: Option<Waker>,
     /// When something last came.
     heard: Nanos,
+    /// Where the last connection began. The next one begins there too, since servers know a call
+    /// that comes again by its number and by where it comes from.
+    from: Option<SocketAddr>,
 }
 
 /// A connection and its calls.
@@ -100,15 +107,20 @@ pub(super) enum Waiting {
 }
 
 impl State {
-    /// A call is over.
+    /// A call is over, unless the server is busy with it still.
     fn settle(&mut self, xid: u32, outcome: Result<Vec<u8>, RpcError>, now: Nanos) {
         if let Some(slot) = self.slots.get_mut(&xid)
             && slot.outcome.is_none()
         {
-            self.open -= 1;
             if let Some((then, token)) = slot.then.take() {
-                then.settled(token, outcome.as_deref().map_err(|e| *e));
+                let verdict = then.settled(token, outcome.as_deref().map_err(|e| *e));
+                if verdict == Verdict::Again && outcome.is_ok() {
+                    slot.then = Some((then, token));
+                    slot.again = Some(now + BUSY);
+                    return;
+                }
             }
+            self.open -= 1;
             slot.outcome = Some((outcome, now));
             if let Some(waker) = slot.waker.take() {
                 waker.wake();
@@ -124,8 +136,8 @@ impl State {
         let all: Vec<u32> = self.slots.keys().copied().collect();
         all.into_iter()
             .for_each(|xid| self.settle(xid, Err(error), now));
-        self.queue.clear();
-        self.written = 0;
+        // What was begun has to be ended, or what follows it would be taken for its rest.
+        self.queue.truncate(usize::from(self.written > 0));
     }
 }
 
@@ -151,7 +163,7 @@ impl Connection {
             request,
             first: now,
             sent: now,
-            tries: 1,
+            again: None,
             waker: None,
             outcome: None,
             then,
@@ -260,8 +272,14 @@ impl Connection {
 
     /// Connects; gives up after the time that a call has, if anything is left to wait for.
     async fn connect(&self, link: &Link) -> Result<TcpStream, RpcError> {
-        let fd = begin_connect(link.spec.through.unwrap_or(link.spec.address))
-            .map_err(RpcError::Connection)?;
+        let to = link.spec.through.unwrap_or(link.spec.address);
+        let from = self.state.borrow().from;
+        let begun = match begin_connect(to, from) {
+            // Somebody else may have the place meanwhile.
+            Err(_) if from.is_some() => begin_connect(to, None),
+            begun => begun,
+        };
+        let fd = begun.map_err(RpcError::Connection)?;
         let stream = TcpStream::from(fd);
         let end = link.lane.now() + link.spec.timeout;
         loop {
@@ -275,7 +293,11 @@ impl Connection {
                     ready.map_err(of_io)?;
                     break;
                 }
-                None if link.lane.now() >= end => return Err(RpcError::TimedOut),
+                None if link.lane.now() >= end => {
+                    // Another place may have better luck.
+                    self.state.borrow_mut().from = None;
+                    return Err(RpcError::TimedOut);
+                }
                 None => {
                     self.look(link, false);
                 }
@@ -286,6 +308,7 @@ impl Connection {
             Ok(Some(e)) | Err(e) => return Err(of_io(e)),
         }
         stream.set_nodelay(true).map_err(of_io)?;
+        self.state.borrow_mut().from = stream.local_addr().ok();
         Ok(stream)
     }
 
@@ -302,20 +325,19 @@ impl Connection {
         open.retain(|(_, slot)| slot.outcome.is_none());
         open.sort_by_key(|(xid, slot)| (slot.first, **xid));
         for (_, slot) in open {
-            if !unsent.contains(&Rc::as_ptr(&slot.request)) {
-                if let Some(tally) = &link.tally {
-                    tally.sent_again(slot.target, slot.first, now);
-                }
-                slot.tries += 1;
+            if !unsent.contains(&Rc::as_ptr(&slot.request))
+                && let Some(tally) = &link.tally
+            {
+                tally.sent_again(slot.target, slot.first, now);
             }
-            slot.sent = now;
+            (slot.sent, slot.again) = (now, None);
             state.queue.push_back(slot.request.clone());
         }
         state.heard = now;
     }
 
-    /// Ends calls that have waited too long, and sends those again that may be. `true`: nothing
-    /// has come for so long that the connection is of no use.
+    /// Ends calls that have waited too long, and sends those again that may be. `true`: what was
+    /// waited for has not come for so long that the connection is to be made anew.
     fn look(&self, link: &Link, connected: bool) -> bool {
         let now = link.lane.now();
         let over = now >= link.lane.deadline().saturating_add(GRACE);
@@ -335,13 +357,19 @@ impl Connection {
             }
             if now.saturating_sub(slot.first) >= patience {
                 ended.push(*xid);
-            } else if connected && now.saturating_sub(slot.sent) >= spec.timeout {
-                if state.heard < slot.sent {
+                continue;
+            }
+            let late = now.saturating_sub(slot.sent) >= spec.timeout;
+            let again = match slot.again {
+                Some(at) => now >= at,
+                None if late && (state.heard < slot.sent || !spec.again_in_place) => {
                     silent = true;
-                    continue;
+                    false
                 }
-                slot.tries += 1;
-                slot.sent = now;
+                None => late,
+            };
+            if connected && again {
+                (slot.sent, slot.again) = (now, None);
                 state.queue.push_back(slot.request.clone());
                 if let Some(tally) = &link.tally {
                     tally.sent_again(slot.target, slot.first, now);
@@ -351,7 +379,7 @@ impl Connection {
         for xid in ended {
             state.settle(xid, Err(RpcError::TimedOut), now);
         }
-        silent
+        connected && silent
     }
 }
 
@@ -364,14 +392,18 @@ impl Drop for Driven {
     }
 }
 
-/// A socket that connects.
-fn begin_connect(to: SocketAddr) -> Result<std::os::fd::OwnedFd, Errno> {
+/// A socket that connects, from the given place if there is one.
+fn begin_connect(to: SocketAddr, from: Option<SocketAddr>) -> Result<std::os::fd::OwnedFd, Errno> {
     let family = match to {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
     };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    if let Some(from) = from {
+        rustix::net::sockopt::set_socket_reuseaddr(&fd, true)?;
+        rustix::net::bind(&fd, &from)?;
+    }
     match rustix::net::connect(&fd, &to) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
         Err(e) => Err(e),
@@ -419,11 +451,14 @@ impl<'a> Carrier<'a> {
 
     /// Carries calls until the connection breaks; returns why.
     async fn carry(mut self) -> RpcError {
-        poll_fn(|context| match self.turn(context) {
+        let error = poll_fn(|context| match self.turn(context) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),
         })
-        .await
+        .await;
+        // A connection that is waited for in the end would keep its place from the next one.
+        let _ = rustix::net::sockopt::set_socket_linger(self.watch.get(), Some(Duration::ZERO));
+        error
     }
 
     /// Writes and reads what there is.

@@ -14,7 +14,7 @@ const LONGEST_AUTH: u32 = 400;
 const LONGEST_MACHINE: usize = 255;
 
 choices! {
-    /// What a message is, `msg_type`.
+    /// What a message is, `msg_type` (RFC 5531, 9).
     Kind {
         /// A call.
         Call = 0,
@@ -22,7 +22,7 @@ choices! {
         Reply = 1,
     }
 
-    /// What became of a call that was accepted, `accept_stat`.
+    /// What became of a call that was accepted, `accept_stat` (RFC 5531, 9).
     Accepted {
         /// It was carried out.
         Success = 0,
@@ -59,7 +59,7 @@ structures! {
     }
 }
 
-/// Why a call has no result.
+/// Why a call has no result (RFC 5531, 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RpcError {
     /// The connection cannot be made or broke.
@@ -155,7 +155,7 @@ impl RpcError {
     }
 }
 
-/// Credentials of a caller, as the messages carry them.
+/// Credentials of a caller, as the messages carry them (RFC 5531, 8.2).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials(Vec<u8>);
 
@@ -226,7 +226,7 @@ pub fn seal(record: &mut [u8]) {
     record[..4].copy_from_slice(&(len | 1 << 31).to_be_bytes());
 }
 
-/// A call as the called side reads it.
+/// A call as the called side reads it (RFC 5531, 9).
 #[derive(Debug, Clone, Copy)]
 pub struct Called {
     /// Number of the call.
@@ -235,7 +235,7 @@ pub struct Called {
     pub target: Target,
 }
 
-/// Reads the head of a call; the arguments follow.
+/// Reads the head of a call (RFC 5531, 9); the arguments follow.
 ///
 /// # Errors
 /// See [`XdrError`]; a message of another version of RPC is [`XdrError::NoSuchChoice`].
@@ -255,8 +255,8 @@ pub fn called(from: &mut Decoder<'_>) -> Result<Called, XdrError> {
     Ok(Called { xid, target })
 }
 
-/// Begins the record of a reply to a call that was accepted; what the procedure gives follows,
-/// and [`seal`] ends it.
+/// Begins the record of a reply to a call that was accepted (RFC 5531, 9); what the procedure gives
+/// follows, and [`seal`] ends it.
 #[must_use]
 pub fn reply(xid: u32, accepted: Accepted) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
@@ -270,7 +270,7 @@ pub fn reply(xid: u32, accepted: Accepted) -> Vec<u8> {
     out
 }
 
-/// Whether a message is a reply, and to which call.
+/// Whether a message is a reply, and to which call (RFC 5531, 9).
 ///
 /// # Errors
 /// See [`XdrError`].
@@ -324,7 +324,7 @@ fn head(from: &mut Decoder<'_>) -> Result<Option<RpcError>, XdrError> {
     })
 }
 
-/// Reads what a procedure gave, and nothing after it.
+/// Reads what a procedure gave, and nothing after it (RFC 5531, 9).
 ///
 /// # Errors
 /// [`RpcError::BadResult`].

@@ -8,7 +8,7 @@ mod message;
 mod record;
 
 pub use blocking::Blocking;
-pub use channel::{Answer, Call, Channel, ChannelSpec, Link, Settled, Tally};
+pub use channel::{Answer, Call, Channel, ChannelSpec, Link, Settled, Tally, Verdict};
 pub use message::{
     Accepted, Called, Credentials, Flavor, Kind, RpcError, Target, call, called, decode_all, kind,
     reply, result, seal,

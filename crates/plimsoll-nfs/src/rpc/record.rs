@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-/// A record is longer than it may be.
+/// A record is longer than it may be (RFC 5531, 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a record is longer than {0} bytes")]
 pub struct TooLong(pub usize);
@@ -11,8 +11,8 @@ pub struct TooLong(pub usize);
 /// Memory of an unfinished record that is kept for the next one, in bytes.
 const KEPT: usize = 64 << 10;
 
-/// Takes records out of a stream. Memory grows by bytes that came, never by a length that was
-/// merely announced.
+/// Takes records out of a stream (RFC 5531, 11). Memory grows by bytes that came, never by a length
+/// that was merely announced.
 #[derive(Debug)]
 pub struct Records {
     /// Longest record, in bytes.

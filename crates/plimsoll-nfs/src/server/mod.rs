@@ -1,6 +1,7 @@
 //! A file server in memory, for demonstrations and tests: NFS version 3, MOUNT and the port
 //! mapper on one port, with delays and faults as they are asked for.
 
+mod directory;
 mod faults;
 mod service;
 mod tree;

@@ -1,9 +1,10 @@
 //! Files in memory.
 
+use super::directory::Directory;
 use crate::v3::{
     Attributes, Device, FileType, Handle, How, SetTime, Setting, Special, Status, Time,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Longest name, in bytes.
@@ -21,15 +22,6 @@ enum Content {
     Dir(Directory),
     Link(Vec<u8>),
     Special(FileType, Device),
-}
-
-/// Names of a directory. Each has a number, by which a listing goes on although names come and
-/// go meanwhile.
-#[derive(Default)]
-struct Directory {
-    parent: u64,
-    by_name: HashMap<Vec<u8>, (u64, u64)>,
-    by_cookie: BTreeMap<u64, Vec<u8>>,
 }
 
 struct Node {
@@ -99,11 +91,7 @@ impl Tree {
             used: 0,
             most,
         };
-        let root = Directory {
-            parent: ROOT,
-            ..Directory::default()
-        };
-        tree.add(Content::Dir(root), &Setting::NOTHING, 0o777);
+        tree.add(Content::Dir(Directory::new(ROOT)), &Setting::NOTHING, 0o777);
         tree
     }
 
@@ -178,7 +166,7 @@ impl Tree {
         let (kind, size, device) = match &node.content {
             Content::File(data) => (FileType::Regular, data.len() as u64, NO_DEVICE),
             Content::Dir(dir) => {
-                let entries = dir.by_name.len() as u64 + 2;
+                let entries = dir.len() as u64 + 2;
                 (FileType::Directory, entries * 32, NO_DEVICE)
             }
             Content::Link(path) => (FileType::Link, path.len() as u64, NO_DEVICE),
@@ -248,10 +236,7 @@ impl Tree {
             b"." => Ok(dir),
             b".." => Ok(directory.parent),
             name if name.len() > LONGEST_NAME => Err(Status::NameTooLong),
-            name => {
-                let found = directory.by_name.get(name);
-                found.map(|(number, _)| *number).ok_or(Status::NoEnt)
-            }
+            name => directory.find(name).ok_or(Status::NoEnt),
         }
     }
 
@@ -264,17 +249,12 @@ impl Tree {
     fn enter(&mut self, dir: u64, name: &[u8], number: u64) -> Done<()> {
         let cookie = self.next_cookie;
         self.next_cookie += 1;
-        let directory = self.dir_mut(dir)?;
-        directory.by_name.insert(name.to_vec(), (number, cookie));
-        directory.by_cookie.insert(cookie, name.to_vec());
+        self.dir_mut(dir)?.enter(name, number, cookie);
         Ok(())
     }
 
     fn leave(&mut self, dir: u64, name: &[u8]) -> Done<u64> {
-        let directory = self.dir_mut(dir)?;
-        let (number, cookie) = directory.by_name.remove(name).ok_or(Status::NoEnt)?;
-        directory.by_cookie.remove(&cookie);
-        Ok(number)
+        self.dir_mut(dir)?.leave(name).ok_or(Status::NoEnt)
     }
 
     fn make(&mut self, dir: &Handle, name: &[u8], content: Content, set: &Setting) -> Done<Handle> {
@@ -335,10 +315,7 @@ impl Tree {
     /// Makes a directory.
     pub fn make_dir(&mut self, dir: &Handle, name: &[u8], set: &Setting) -> Done<Handle> {
         let parent = self.number(dir)?;
-        let directory = Directory {
-            parent,
-            ..Directory::default()
-        };
+        let directory = Directory::new(parent);
         let made = self.make(dir, name, Content::Dir(directory), set)?;
         self.node_mut(parent)?.links += 1;
         Ok(made)
@@ -419,7 +396,7 @@ impl Tree {
         Self::check_name(name)?;
         let parent = self.number(dir)?;
         let number = self.find(parent, name)?;
-        if !self.dir(number)?.by_name.is_empty() {
+        if self.dir(number)?.len() > 0 {
             return Err(Status::NotEmpty);
         }
         self.leave(parent, name)?;
@@ -450,7 +427,7 @@ impl Tree {
             Ok(there) => match (is_dir, self.dir(there)) {
                 (true, Err(_)) => return Err(Status::NotDir),
                 (false, Ok(_)) => return Err(Status::IsDir),
-                (true, Ok(dir)) if !dir.by_name.is_empty() => return Err(Status::NotEmpty),
+                (true, Ok(dir)) if dir.len() > 0 => return Err(Status::NotEmpty),
                 (true, Ok(_)) => {
                     self.leave(new, to.1)?;
                     self.drop_dir(new, there);
@@ -577,13 +554,7 @@ impl Tree {
         let number = self.number(dir)?;
         let directory = self.dir(number)?;
         let dots = [(DOT, &b"."[..], number), (DOT_DOT, b"..", directory.parent)];
-        let names = directory
-            .by_cookie
-            .range(after.max(DOT_DOT).saturating_add(1)..);
-        let names = names.map(|(cookie, name)| {
-            let (number, _) = directory.by_name[name];
-            (*cookie, &name[..], number)
-        });
+        let names = directory.after(after.max(DOT_DOT));
         for (cookie, name, number) in dots.into_iter().filter(|d| d.0 > after).chain(names) {
             let listed = Listed {
                 name: name.to_vec(),

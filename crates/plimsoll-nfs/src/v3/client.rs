@@ -8,7 +8,14 @@ use rustix::io::Errno;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-/// Why a procedure did not succeed.
+/// First pause before a call that the server asked to make later, in nanoseconds; each further
+/// one is twice as long.
+const FIRST_PAUSE: Nanos = 10_000_000;
+
+/// Longest pause, in nanoseconds.
+const LONGEST_PAUSE: Nanos = 1_000_000_000;
+
+/// Why a procedure did not succeed (RFC 1813, 2.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NfsError {
     /// There is no answer, or none that is one.
@@ -97,7 +104,7 @@ fn read<P: Procedure, R>(
     }
 }
 
-/// Calls procedures for the workers of a lane. Cheap to clone.
+/// Calls procedures for the workers of a lane (RFC 1813, 3). Cheap to clone.
 #[derive(Clone)]
 pub struct Client {
     channel: Channel,
@@ -111,7 +118,8 @@ impl Client {
         Self { channel, observe }
     }
 
-    /// Calls a procedure; `take` is given what it gave if it succeeded.
+    /// Calls a procedure; `take` is given what it gave if it succeeded. It is called again when the
+    /// server asks for that, which goes on until the end of the run.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -120,7 +128,36 @@ impl Client {
         args: &P::Args<'_>,
         take: impl FnOnce(P::Done<'_>) -> R,
     ) -> Result<R, NfsError> {
-        self.send::<P>(args).done(take).await
+        let mut take = Some(take);
+        let mut tries = 0;
+        loop {
+            // Only what succeeds is taken, and ends this.
+            let done = self
+                .send::<P>(args)
+                .done(|done| take.take().map(|t| t(done)));
+            match done.await {
+                Ok(Some(given)) => return Ok(given),
+                Ok(None) => {}
+                Err(e) => self.wait_to_repeat(e, tries).await?,
+            }
+            tries += 1;
+        }
+    }
+
+    /// What to do about a call that failed, after it was made again `tries` times: `Ok` to make it
+    /// again, when the server has had some time. That is what it asks for with NFS3ERR_JUKEBOX
+    /// (RFC 1813, 2.6).
+    ///
+    /// # Errors
+    /// The same, if nothing is to be done; [`RpcError::Stopped`] at the end of the run.
+    pub async fn wait_to_repeat(&self, e: NfsError, tries: u32) -> Result<(), NfsError> {
+        if e != NfsError::Status(Status::Jukebox) {
+            return Err(e);
+        }
+        let lane = self.channel.lane();
+        let pause = (FIRST_PAUSE << tries.min(7)).min(LONGEST_PAUSE);
+        let slept = lane.sleep_until(lane.now() + pause).await;
+        slept.map_err(|_| NfsError::Rpc(RpcError::Stopped))
     }
 
     /// Sends a call of a procedure; several may be sent before the first is waited for.
@@ -134,7 +171,7 @@ impl Client {
     }
 }
 
-/// A procedure that was called.
+/// A procedure that was called (RFC 1813, 3).
 pub struct Sent<P> {
     call: Call,
     observe: Option<Rc<dyn Observe>>,
@@ -170,7 +207,7 @@ impl<P: Procedure> Sent<P> {
     }
 }
 
-/// Calls a procedure and blocks until its answer has come.
+/// Calls a procedure and blocks until its answer has come (RFC 1813, 3).
 ///
 /// # Errors
 /// See [`NfsError`].

@@ -9,7 +9,7 @@ use std::fmt;
 /// Number of the program (RFC 1813, 2.1).
 pub const PROGRAM: u32 = 100_003;
 
-/// Version of it.
+/// Version of it (RFC 1813, 2.1).
 pub const VERSION: u32 = 3;
 
 choices! {
@@ -106,7 +106,7 @@ impl fmt::Display for Proc {
     }
 }
 
-/// A procedure: what it takes, and what it gives when it succeeds and when it fails.
+/// A procedure (RFC 1813, 3): what it takes, and what it gives when it succeeds and when it fails.
 pub trait Procedure {
     /// Which one it is.
     const PROC: Proc;
@@ -212,17 +212,17 @@ procedures! {
 
 /// Bits of [`AccessArgs::wanted`] (RFC 1813, 3.3.4).
 pub mod access {
-    /// Reading a file or a directory.
+    /// Reading a file or a directory (RFC 1813, 3.3.4).
     pub const READ: u32 = 1;
-    /// Looking names up.
+    /// Looking names up (RFC 1813, 3.3.4).
     pub const LOOKUP: u32 = 2;
-    /// Changing what is there.
+    /// Changing what is there (RFC 1813, 3.3.4).
     pub const MODIFY: u32 = 4;
-    /// Adding to it.
+    /// Adding to it (RFC 1813, 3.3.4).
     pub const EXTEND: u32 = 8;
-    /// Removing entries.
+    /// Removing entries (RFC 1813, 3.3.4).
     pub const DELETE: u32 = 16;
-    /// Running it.
+    /// Running it (RFC 1813, 3.3.4).
     pub const EXECUTE: u32 = 32;
 }
 

@@ -7,8 +7,8 @@ use std::fmt;
 /// Longest file handle, in bytes (`NFS3_FHSIZE`, RFC 1813, 2.4).
 pub const HANDLE_SIZE: usize = 64;
 
-/// Longest name or path that is taken from a message, in bytes. The protocol sets no limit; no
-/// system goes above this one.
+/// Longest name or path that is taken from a message, in bytes (RFC 1813, 2.5). The protocol sets
+/// no limit; no system goes above this one.
 pub const LONGEST_PATH: u32 = 4096;
 
 /// A file handle, `nfs_fh3` (RFC 1813, 2.6).
@@ -31,7 +31,7 @@ impl<'a> Decode<'a> for Name<'a> {
     }
 }
 
-/// Data of a file. What a message holds bounds it.
+/// Data of a file (RFC 1813, 3.3.6). What a message holds bounds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data<'a>(pub &'a [u8]);
 
@@ -283,7 +283,7 @@ structures! {
 }
 
 impl Setting {
-    /// Changes nothing.
+    /// Changes nothing (RFC 1813, 2.6).
     pub const NOTHING: Self = Self {
         mode: None,
         uid: None,
@@ -295,7 +295,7 @@ impl Setting {
 }
 
 impl Change {
-    /// Nothing is known.
+    /// Nothing is known (RFC 1813, 2.6).
     pub const UNKNOWN: Self = Self {
         before: None,
         after: None,

@@ -26,7 +26,7 @@ pub(super) fn verifier() -> [u8; 8] {
         .to_be_bytes()
 }
 
-/// A connection on which one call follows the other.
+/// A connection on which one call follows the other (RFC 7530, 3.1).
 pub struct Talk {
     connection: Blocking,
     who: Credentials,
@@ -62,7 +62,8 @@ impl Talk {
         })
     }
 
-    /// Makes a compound of one operation, in no session.
+    /// Makes a compound of one operation, in no session; again and again while the server asks for
+    /// that.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -77,9 +78,17 @@ impl Talk {
                 c.add::<O>(args);
             },
         };
-        let message = self.connection.call(TARGET, &self.who, &request)?;
-        let mut results = Results::read(result(&message)?)?;
-        results.get::<O>().map(take)
+        let end = Instant::now() + self.patience;
+        loop {
+            let message = self.connection.call(TARGET, &self.who, &request)?;
+            let mut results = Results::read(result(&message)?)?;
+            match results.get::<O>() {
+                Err(NfsError::Status(_, Status::Delay)) if Instant::now() + PAUSE < end => {
+                    std::thread::sleep(PAUSE);
+                }
+                done => return done.map(take),
+            }
+        }
     }
 
     /// Says who the client is and makes a session, on 4.1; on 4.0 calls need none. `longest`:

@@ -12,6 +12,9 @@ const CB_NULL: u32 = 0;
 /// The procedure that does all else (RFC 7530, 17.2).
 const CB_COMPOUND: u32 = 1;
 
+/// What stands for an operation that is none (RFC 7530, 17.2.3).
+const CB_ILLEGAL: u32 = 10044;
+
 /// Most operations of a callback that is answered.
 const MOST_OPERATIONS: u32 = 16;
 
@@ -32,8 +35,18 @@ choices! {
     }
 }
 
+/// Numbers of the other operations that callbacks of 4.1 may have (RFC 8881, 20).
+const OTHERS: std::ops::RangeInclusive<u32> = 5..=14;
+
+impl CallbackOp {
+    /// Whether callbacks of a minor version may have it.
+    fn is_of(self, minor: u32) -> bool {
+        minor > 0 || matches!(self, Self::GetAttr | Self::Recall)
+    }
+}
+
 structures! {
-    /// Arguments of CB_GETATTR.
+    /// Arguments of CB_GETATTR (RFC 7530, 17.2.1).
     CallbackGetAttr {
         /// The file.
         file: Handle,
@@ -41,7 +54,7 @@ structures! {
         wanted: Bitmap,
     }
 
-    /// Arguments of CB_RECALL.
+    /// Arguments of CB_RECALL (RFC 7530, 17.2.2).
     Recall {
         /// The delegation.
         state: StateId,
@@ -51,7 +64,7 @@ structures! {
         file: Handle,
     }
 
-    /// Arguments of CB_RECALL_ANY.
+    /// Arguments of CB_RECALL_ANY (RFC 8881, 20.6).
     RecallAny {
         /// Delegations that may be kept.
         keep: u32,
@@ -60,7 +73,7 @@ structures! {
     }
 }
 
-/// What a client does for its server.
+/// What a client does for its server (RFC 7530, 17 and RFC 8881, 20).
 pub trait Callbacks {
     /// The place of a callback: whether it is the next of its slot (RFC 8881, 20.9).
     ///
@@ -113,7 +126,7 @@ fn sequence(from: &mut Decoder<'_>) -> Result<SequenceArgs, XdrError> {
     }
 }
 
-/// The record of the reply to a call of the server; `None` if it is no call.
+/// The record of the reply to a call of the server (RFC 7530, 17.2); `None` if it is no call.
 #[must_use]
 pub fn answer(call: &[u8], minor: u32, callbacks: &impl Callbacks) -> Option<Vec<u8>> {
     let mut from = Decoder::new(call);
@@ -179,8 +192,22 @@ fn compound(
     } else {
         for _ in 0..count {
             let op: u32 = from.get()?;
-            if let Some(again) = one(op, from, callbacks, &mut answers, &mut place)? {
-                return Ok(again);
+            let known = CallbackOp::of(op).filter(|known| known.is_of(minor));
+            let is_place = known == Some(CallbackOp::Sequence);
+            match (minor > 0 && is_place != (answers.count == 0), known) {
+                // The place in the session comes first, and nothing without it (RFC 8881, 20.9).
+                (true, Some(_)) if is_place => answers.add(op, Status::SequencePos),
+                (true, _) => answers.add(op, Status::OpNotInSession),
+                (false, Some(known)) => {
+                    if let Some(again) = one(known, from, callbacks, &mut answers, &mut place)? {
+                        return Ok(again);
+                    }
+                }
+                // Of what is not understood the arguments cannot be passed over either.
+                (false, None) => match minor > 0 && OTHERS.contains(&op) {
+                    true => answers.add(op, Status::NotSupp),
+                    false => answers.add(CB_ILLEGAL, Status::OpIllegal),
+                },
             }
             if answers.status != Status::Ok {
                 break;
@@ -200,14 +227,15 @@ fn compound(
 
 /// Does one operation; what is given is the answer to the whole callback, if it was given before.
 fn one(
-    op: u32,
+    known: CallbackOp,
     from: &mut Decoder<'_>,
     callbacks: &impl Callbacks,
     answers: &mut Answers,
     place: &mut Option<SequenceArgs>,
 ) -> Result<Option<Vec<u8>>, XdrError> {
-    match CallbackOp::of(op) {
-        Some(CallbackOp::Sequence) => {
+    let op = known as u32;
+    match known {
+        CallbackOp::Sequence => {
             let args = sequence(from)?;
             if let Some(again) = callbacks.again(&args) {
                 return Ok(Some(again));
@@ -224,23 +252,21 @@ fn one(
                 *place = Some(args);
             }
         }
-        Some(CallbackOp::Recall) => {
+        CallbackOp::Recall => {
             let status = callbacks.recall(&from.get()?);
             answers.add(op, status);
         }
-        Some(CallbackOp::RecallAny) => {
+        CallbackOp::RecallAny => {
             let _: RecallAny = from.get()?;
             answers.add(op, callbacks.recall_any());
         }
-        Some(CallbackOp::GetAttr) => {
+        CallbackOp::GetAttr => {
             let given = callbacks.attributes(&from.get()?);
             answers.add(op, given.err().unwrap_or(Status::Ok));
             if let Ok(attributes) = given {
                 attributes.encode(&mut answers.bytes);
             }
         }
-        // Of what is not understood the arguments cannot be passed over either.
-        None => answers.add(op, Status::NotSupp),
     }
     Ok(None)
 }

@@ -16,7 +16,7 @@ pub const TARGET: Target = Target {
 /// Most operations of a compound that is read.
 const MOST_OPERATIONS: u32 = 64;
 
-/// Why a compound did not succeed.
+/// Why a compound did not succeed (RFC 7530, 13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NfsError {
     /// There is no answer, or none that is one.
@@ -69,7 +69,7 @@ impl NfsError {
     }
 }
 
-/// A compound that is being written.
+/// A compound that is being written (RFC 7530, 15.2).
 pub struct Compound<'a> {
     out: &'a mut Vec<u8>,
     /// Where the number of operations is.
@@ -99,7 +99,7 @@ impl<'a> Compound<'a> {
     }
 }
 
-/// The arguments of a compound: what a function adds to it.
+/// The arguments of a compound (RFC 7530, 15.2): what a function adds to it.
 pub struct Request<F> {
     /// The minor version.
     pub minor: u32,
@@ -120,7 +120,7 @@ impl<F: Fn(&mut Compound<'_>)> Encode for Request<F> {
     }
 }
 
-/// What the operations of a compound gave, one after the other.
+/// What the operations of a compound gave, one after the other (RFC 7530, 15.2).
 #[derive(Debug, Clone, Copy)]
 pub struct Results<'a> {
     from: Decoder<'a>,

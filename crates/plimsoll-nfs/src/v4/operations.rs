@@ -11,7 +11,7 @@ use std::fmt;
 /// Number of the program (RFC 7530, 3.1).
 pub const PROGRAM: u32 = 100_003;
 
-/// Version of it.
+/// Version of it (RFC 7530, 3.1).
 pub const VERSION: u32 = 4;
 
 /// The procedure that does nothing (RFC 7530, 15.1).
@@ -106,7 +106,7 @@ named! {
     }
 }
 
-/// An operation: what it takes, and what it gives when it succeeds.
+/// An operation (RFC 7530, 15.2): what it takes, and what it gives when it succeeds.
 pub trait Operation {
     /// Which one it is.
     const OP: Op;
@@ -181,18 +181,18 @@ operations! {
 
 /// Bits of ACCESS (RFC 7530, 16.1).
 pub mod access {
-    /// Reading a file or a directory.
+    /// Reading a file or a directory (RFC 7530, 16.1).
     pub const READ: u32 = 1;
-    /// Looking names up.
+    /// Looking names up (RFC 7530, 16.1).
     pub const LOOKUP: u32 = 2;
-    /// Changing what is there.
+    /// Changing what is there (RFC 7530, 16.1).
     pub const MODIFY: u32 = 4;
-    /// Writing what is not there yet, and adding names.
+    /// Writing what is not there yet, and adding names (RFC 7530, 16.1).
     pub const EXTEND: u32 = 8;
 }
 
 structures! {
-    /// What ACCESS gives.
+    /// What ACCESS gives (RFC 7530, 16.1).
     Accessible {
         /// What the server can tell.
         supported: u32,
@@ -200,7 +200,7 @@ structures! {
         granted: u32,
     }
 
-    /// A part of a file.
+    /// A part of a file (RFC 7530, 16.3).
     Range {
         /// Where it begins.
         offset: u64,
@@ -208,7 +208,7 @@ structures! {
         count: u32,
     }
 
-    /// Arguments of CREATE.
+    /// Arguments of CREATE (RFC 7530, 16.4).
     CreateArgs<'a> {
         /// What is made.
         what: Made<'a>,
@@ -218,7 +218,7 @@ structures! {
         set: Attributes,
     }
 
-    /// What CREATE gives.
+    /// What CREATE gives (RFC 7530, 16.4).
     Created {
         /// How the directory changed.
         change: ChangeInfo,
@@ -226,7 +226,7 @@ structures! {
         set: Bitmap,
     }
 
-    /// Arguments of READ.
+    /// Arguments of READ (RFC 7530, 16.23).
     ReadArgs {
         /// The open, lock or delegation.
         state: StateId,
@@ -236,7 +236,7 @@ structures! {
         count: u32,
     }
 
-    /// What READ gives.
+    /// What READ gives (RFC 7530, 16.23).
     ReadDone<'a> {
         /// The file ends with it.
         eof: bool,
@@ -244,7 +244,7 @@ structures! {
         data: Data<'a>,
     }
 
-    /// Arguments of READDIR.
+    /// Arguments of READDIR (RFC 7530, 16.24).
     ReadDirArgs {
         /// Where to go on; 0 is the beginning.
         cookie: u64,
@@ -258,7 +258,7 @@ structures! {
         attributes: Bitmap,
     }
 
-    /// An entry of a directory, `entry4`.
+    /// An entry of a directory, `entry4` (RFC 7530, 16.24).
     ListEntry<'a> {
         /// Where the next one is.
         cookie: u64,
@@ -268,7 +268,7 @@ structures! {
         attributes: Attributes,
     }
 
-    /// Arguments of RENAME.
+    /// Arguments of RENAME (RFC 7530, 16.27).
     RenameArgs<'a> {
         /// The name in the saved directory.
         from: Text<'a>,
@@ -276,7 +276,7 @@ structures! {
         to: Text<'a>,
     }
 
-    /// What RENAME gives.
+    /// What RENAME gives (RFC 7530, 16.27).
     Renamed {
         /// How the saved directory changed.
         from: ChangeInfo,
@@ -284,7 +284,7 @@ structures! {
         to: ChangeInfo,
     }
 
-    /// Arguments of SETATTR.
+    /// Arguments of SETATTR (RFC 7530, 16.32).
     SetAttrArgs {
         /// The open, for the size of an open file; else [`StateId::ANONYMOUS`].
         state: StateId,
@@ -292,7 +292,7 @@ structures! {
         set: Attributes,
     }
 
-    /// Arguments of WRITE.
+    /// Arguments of WRITE (RFC 7530, 16.36).
     WriteArgs<'a> {
         /// The open, lock or delegation.
         state: StateId,
@@ -304,7 +304,7 @@ structures! {
         data: Data<'a>,
     }
 
-    /// What WRITE gives.
+    /// What WRITE gives (RFC 7530, 16.36).
     Written {
         /// Bytes that were written.
         count: u32,
@@ -314,7 +314,7 @@ structures! {
         verifier: [u8; 8],
     }
 
-    /// Arguments of BIND_CONN_TO_SESSION, and what it gives.
+    /// Arguments of BIND_CONN_TO_SESSION, and what it gives (RFC 8881, 18.34).
     BindArgs {
         /// The session.
         session: SessionId,
@@ -379,8 +379,8 @@ impl<'a> Decode<'a> for Made<'a> {
     }
 }
 
-/// A part of a directory, `READDIR4resok`. Entries are decoded when they are looked at; that they
-/// can be was made sure of.
+/// A part of a directory, `READDIR4resok` (RFC 7530, 16.24). Entries are decoded when they are
+/// looked at; that they can be was made sure of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing<'a> {
     /// What to say with the next part.

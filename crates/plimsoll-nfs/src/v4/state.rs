@@ -48,9 +48,9 @@ operations! {
 
 /// Bits of [`OpenArgs::access`] (RFC 7530, 16.16 and RFC 8881, 18.16).
 pub mod share {
-    /// Reading.
+    /// Reading (RFC 7530, 16.16).
     pub const READ: u32 = 1;
-    /// Writing.
+    /// Writing (RFC 7530, 16.16).
     pub const WRITE: u32 = 2;
     /// A delegation for reading is wanted (4.1).
     pub const WANT_READ_DELEGATION: u32 = 0x100;
@@ -71,18 +71,14 @@ pub const CONFIRMED: u32 = 0x8000_0000;
 
 /// Bits of [`Sequenced::status`] (RFC 8881, 18.46).
 pub mod sequence_status {
-    /// There is no connection for callbacks to this client.
+    /// There is no connection for callbacks to this client (RFC 8881, 18.46).
     pub const CALLBACK_PATH_DOWN: u32 = 0x1;
-    /// There is none to this session.
+    /// There is none to this session (RFC 8881, 18.46).
     pub const CALLBACK_PATH_DOWN_SESSION: u32 = 0x200;
-    /// Some state was taken away because the lease had expired, or by the administrator.
-    pub const STATE_REVOKED: u32 = 0x8 | 0x10 | 0x20 | 0x40;
-    /// The server was started anew, and its state is to be reclaimed.
-    pub const RESTART_RECLAIM: u32 = 0x100;
 }
 
 structures! {
-    /// Arguments of CLOSE.
+    /// Arguments of CLOSE (RFC 7530, 16.2).
     CloseArgs {
         /// The owner's next number (4.0).
         seqid: u32,
@@ -90,7 +86,7 @@ structures! {
         state: StateId,
     }
 
-    /// Arguments of OPEN_CONFIRM.
+    /// Arguments of OPEN_CONFIRM (RFC 7530, 16.18).
     ConfirmArgs {
         /// The open.
         state: StateId,
@@ -98,7 +94,7 @@ structures! {
         seqid: u32,
     }
 
-    /// Arguments of OPEN_DOWNGRADE.
+    /// Arguments of OPEN_DOWNGRADE (RFC 7530, 16.19).
     DowngradeArgs {
         /// The open.
         state: StateId,
@@ -110,7 +106,7 @@ structures! {
         deny: u32,
     }
 
-    /// Arguments of OPEN.
+    /// Arguments of OPEN (RFC 7530, 16.16).
     OpenArgs<'a> {
         /// The owner's next number (4.0).
         seqid: u32,
@@ -126,7 +122,7 @@ structures! {
         claim: Claim<'a>,
     }
 
-    /// What OPEN gives.
+    /// What OPEN gives (RFC 7530, 16.16).
     Opened<'a> {
         /// The open.
         state: StateId,
@@ -140,7 +136,7 @@ structures! {
         delegation: Delegation<'a>,
     }
 
-    /// Who may do what while a delegation is held, `nfsace4`.
+    /// Who may do what while a delegation is held, `nfsace4` (RFC 7530, 6.2.1).
     Ace<'a> {
         /// Kind.
         kind: u32,
@@ -152,7 +148,7 @@ structures! {
         who: Text<'a>,
     }
 
-    /// Arguments of LOCK.
+    /// Arguments of LOCK (RFC 7530, 16.10).
     LockArgs<'a> {
         /// Kind.
         kind: LockType,
@@ -166,7 +162,7 @@ structures! {
         locker: Locker<'a>,
     }
 
-    /// The first lock of an owner on a file, `open_to_lock_owner4`.
+    /// The first lock of an owner on a file, `open_to_lock_owner4` (RFC 7530, 16.10).
     FirstLock<'a> {
         /// The owner of the open: its next number (4.0).
         open_seqid: u32,
@@ -178,7 +174,7 @@ structures! {
         owner: Owner<'a>,
     }
 
-    /// A further lock, `exist_lock_owner4`.
+    /// A further lock, `exist_lock_owner4` (RFC 7530, 16.10).
     NextLock {
         /// The locks it has.
         state: StateId,
@@ -186,7 +182,7 @@ structures! {
         seqid: u32,
     }
 
-    /// Arguments of LOCKU.
+    /// Arguments of LOCKU (RFC 7530, 16.12).
     UnlockArgs {
         /// Kind.
         kind: LockType,
@@ -200,7 +196,7 @@ structures! {
         len: u64,
     }
 
-    /// Arguments of SETCLIENTID.
+    /// Arguments of SETCLIENTID (RFC 7530, 16.33).
     SetClientIdArgs<'a> {
         /// Another one after each start of the client.
         verifier: [u8; 8],
@@ -216,7 +212,7 @@ structures! {
         ident: u32,
     }
 
-    /// A client id and what confirms it.
+    /// A client id and what confirms it (RFC 7530, 16.33 and 16.34).
     ClientSet {
         /// The client id.
         client: u64,
@@ -224,7 +220,7 @@ structures! {
         confirm: [u8; 8],
     }
 
-    /// Arguments of EXCHANGE_ID, with nothing but SP4_NONE.
+    /// Arguments of EXCHANGE_ID, with nothing but SP4_NONE (RFC 8881, 18.35).
     ExchangeArgs<'a> {
         /// Another one after each start of the client.
         verifier: [u8; 8],
@@ -238,7 +234,7 @@ structures! {
         made_by: AtMostOne<MadeBy<'a>>,
     }
 
-    /// What EXCHANGE_ID gives.
+    /// What EXCHANGE_ID gives (RFC 8881, 18.35).
     Exchanged<'a> {
         /// The client id.
         client: u64,
@@ -268,7 +264,7 @@ structures! {
         date: super::types::Time,
     }
 
-    /// Arguments of CREATE_SESSION.
+    /// Arguments of CREATE_SESSION (RFC 8881, 18.36).
     CreateSessionArgs {
         /// The client.
         client: u64,
@@ -286,7 +282,7 @@ structures! {
         security: NoSecurity,
     }
 
-    /// What CREATE_SESSION gives.
+    /// What CREATE_SESSION gives (RFC 8881, 18.36).
     SessionMade {
         /// The session.
         session: SessionId,
@@ -318,7 +314,7 @@ structures! {
         rdma: AtMostOne<u32>,
     }
 
-    /// Arguments of SEQUENCE, and the greater part of what it gives.
+    /// Arguments of SEQUENCE, and the greater part of what it gives (RFC 8881, 18.46).
     SequenceArgs {
         /// The session.
         session: SessionId,
@@ -332,7 +328,7 @@ structures! {
         keep: bool,
     }
 
-    /// What SEQUENCE gives.
+    /// What SEQUENCE gives (RFC 8881, 18.46).
     Sequenced {
         /// The session.
         session: SessionId,

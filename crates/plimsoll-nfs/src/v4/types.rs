@@ -11,20 +11,21 @@ pub const HANDLE_SIZE: usize = 128;
 /// Longest opaque that names an owner or a client, in bytes (`NFS4_OPAQUE_LIMIT`, RFC 7530, 2.1).
 pub const LONGEST_OPAQUE: u32 = 1024;
 
-/// Longest text that is taken from a message where the protocol sets no limit, in bytes.
+/// Longest text that is taken from a message where the protocol sets no limit, in bytes (RFC 7530,
+/// 2.1).
 pub const LONGEST_TEXT: u32 = 4096;
 
 /// A file handle, `nfs_fh4` (RFC 7530, 2.1).
 pub type Handle = FileHandle<HANDLE_SIZE>;
 
-/// A name, an owner, or another text or opaque of at most `MOST` bytes.
+/// A name, an owner, or another text or opaque of at most `MOST` bytes (RFC 7530, 2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a, const MOST: u32 = LONGEST_TEXT>(pub &'a [u8]);
 
-/// A name of an owner or a client.
+/// A name of an owner or a client (RFC 7530, 2.1).
 pub type Opaque<'a> = Text<'a, LONGEST_OPAQUE>;
 
-/// Data of a file. What a message holds bounds it.
+/// Data of a file (RFC 7530, 16.23). What a message holds bounds it.
 pub type Data<'a> = Text<'a, { u32::MAX }>;
 
 impl<const MOST: u32> Encode for Text<'_, MOST> {
@@ -304,8 +305,8 @@ named! {
 const ERRNO_BASE: u16 = 1000;
 
 impl Status {
-    /// The error number of the system that says it best. Statuses without one have numbers of
-    /// their own, which [`Status::of_errno`] knows.
+    /// The error number of the system that says it best (RFC 7530, 13.1). Statuses without one have
+    /// numbers of their own, which [`Status::of_errno`] knows.
     #[must_use]
     pub fn errno(self) -> Errno {
         match self {
@@ -464,7 +465,7 @@ impl StateId {
     };
 }
 
-/// What a server knows a state by.
+/// What a server knows a state by (RFC 7530, 9.1.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Other(pub [u8; 12]);
 

@@ -2,6 +2,8 @@
 
 pub(crate) mod cache;
 pub(crate) mod dirs;
+pub(crate) mod listing;
+pub(crate) mod once;
 pub(crate) mod open;
 pub(crate) mod rows;
 pub(crate) mod session;

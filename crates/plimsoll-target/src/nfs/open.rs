@@ -47,6 +47,21 @@ impl<F, S> Open<F, S> {
         self.dirty.get()
     }
 
+    /// A COMMIT has its answer: the server's verifier.
+    ///
+    /// # Errors
+    /// `EIO` if the server went and came again since the last one, and what it had not committed
+    /// went with it.
+    pub(crate) fn committed(&self, verifier: Result<[u8; 8], OpError>) -> Result<(), OpError> {
+        // What was not committed has to be still.
+        self.said(verifier.inspect_err(|_| self.dirty.set(true))?);
+        self.verifier.set(None);
+        match self.lost.replace(false) {
+            true => Err(OpError(Errno::IO)),
+            false => Ok(()),
+        }
+    }
+
     /// A server that was started anew has another verifier (RFC 1813, 3.3.7 and RFC 7530, 16.36.4).
     pub(crate) fn said(&self, verifier: [u8; 8]) {
         match self.verifier.replace(Some(verifier)) {

@@ -6,7 +6,7 @@ use super::of_nfs;
 use crate::error::OpError;
 use crate::nfs::source::Source;
 use plimsoll_nfs::v3::{
-    Commit, CommitArgs, Data, Handle, Read, ReadArgs, Sent, Stable, Write, WriteArgs,
+    Commit, CommitArgs, Data, Handle, NfsError, Read, ReadArgs, Sent, Stable, Write, WriteArgs,
 };
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -44,12 +44,15 @@ impl Local {
     }
 
     /// Waits for a piece; returns how much of it was not written.
-    async fn written(&self, open: &Open, piece: Piece) -> Result<u32, OpError> {
+    async fn ended(&self, open: &Open, piece: Piece) -> Result<Result<u32, NfsError>, OpError> {
         let done = piece
             .sent
             .done(|w| (w.count, w.committed, w.verifier))
             .await;
-        let (count, committed, verifier) = done.map_err(of_nfs)?;
+        let (count, committed, verifier) = match done {
+            Ok(written) => written,
+            Err(e) => return Ok(Err(e)),
+        };
         if committed == Stable::Unstable {
             open.dirty.set(true);
         }
@@ -57,7 +60,23 @@ impl Local {
         match count {
             // Nothing, or more than there was, is no answer to this.
             0 if piece.len > 0 => Err(OpError(Errno::IO)),
-            n => piece.len.checked_sub(n).ok_or(OpError(Errno::BADMSG)),
+            n => piece
+                .len
+                .checked_sub(n)
+                .map(Ok)
+                .ok_or(OpError(Errno::BADMSG)),
+        }
+    }
+
+    /// The same: all of it if it is to be sent again, after it was sent again `tries` times.
+    async fn written(&self, open: &Open, piece: Piece, tries: u32) -> Result<u32, OpError> {
+        let len = piece.len;
+        match self.ended(open, piece).await? {
+            Ok(left) => Ok(left),
+            Err(e) => {
+                let again = self.client.wait_to_repeat(e, tries).await;
+                again.map(|()| len).map_err(of_nfs)
+            }
         }
     }
 
@@ -69,11 +88,13 @@ impl Local {
         stable: Stable,
         mut bytes: &[u8],
     ) -> Result<(), OpError> {
+        let mut tries = 0;
         while !bytes.is_empty() {
             let piece = &bytes[..bytes.len().min(self.config.write_size as usize)];
             let piece = self.send_write(open, offset, stable, piece);
             let len = piece.len;
-            let done = (len - self.written(open, piece).await?) as usize;
+            let done = (len - self.written(open, piece, tries).await?) as usize;
+            tries = if done > 0 { 0 } else { tries + 1 };
             offset += done as u64;
             bytes = &bytes[done..];
         }
@@ -89,23 +110,41 @@ impl Local {
         len: u64,
         stable: Stable,
     ) -> Result<(), OpError> {
+        let end = offset.checked_add(len).ok_or(OpError(Errno::FBIG))?;
+        let mut at = offset;
         if len <= u64::from(self.config.write_size) {
             // Most transfers are one piece; the queue is not for them.
             let piece = self.send_write(open, offset, stable, source.next(len)?);
-            if u64::from(piece.len) == len {
-                let left = self.written(open, piece).await?;
-                return self
-                    .write_rest(open, source, offset + len, left, stable)
-                    .await;
+            at += u64::from(piece.len);
+            let left = self.written(open, piece, 0).await?;
+            self.write_rest(open, source, (at, left), stable).await?;
+            if at == end {
+                return Ok(());
             }
-            let at = offset + u64::from(piece.len);
-            let left = self.written(open, piece).await?;
-            self.write_rest(open, source, at, left, stable).await?;
-            return Box::pin(self.write_from(open, source, at, offset + len - at, stable)).await;
         }
-        let end = offset.checked_add(len).ok_or(OpError(Errno::FBIG))?;
-        let mut at = offset;
         let mut pieces = VecDeque::with_capacity(UNDER_WAY);
+        let range = (at, end);
+        let done = self
+            .write_pieces(open, source, range, stable, &mut pieces)
+            .await;
+        // If one failed the others are under way still. They are waited for, so that nothing of an
+        // operation comes to the server after it, and all of its calls are counted.
+        for piece in pieces {
+            if let Ok(verifier) = piece.sent.done(|w| w.verifier).await {
+                open.said(verifier);
+            }
+        }
+        done
+    }
+
+    async fn write_pieces(
+        &self,
+        open: &Open,
+        source: &mut Source,
+        (mut at, end): (u64, u64),
+        stable: Stable,
+        pieces: &mut VecDeque<Piece>,
+    ) -> Result<(), OpError> {
         while at < end || !pieces.is_empty() {
             while at < end && pieces.len() < UNDER_WAY {
                 let bytes = source.next((end - at).min(u64::from(self.config.write_size)))?;
@@ -115,8 +154,8 @@ impl Local {
             }
             if let Some(piece) = pieces.pop_front() {
                 let ends = piece.offset + u64::from(piece.len);
-                let left = self.written(open, piece).await?;
-                self.write_rest(open, source, ends, left, stable).await?;
+                let left = self.written(open, piece, 0).await?;
+                self.write_rest(open, source, (ends, left), stable).await?;
             }
         }
         Ok(())
@@ -127,15 +166,17 @@ impl Local {
         &self,
         open: &Open,
         source: &mut Source,
-        end: u64,
-        mut left: u32,
+        (end, mut left): (u64, u32),
         stable: Stable,
     ) -> Result<(), OpError> {
+        let mut tries = 1;
         while left > 0 {
             let bytes = source.next(u64::from(left))?;
             let piece = self.send_write(open, end - u64::from(left), stable, bytes);
             let len = piece.len;
-            left -= len - self.written(open, piece).await?;
+            let done = len - self.written(open, piece, tries).await?;
+            tries = if done > 0 { 1 } else { tries + 1 };
+            left -= done;
         }
         Ok(())
     }
@@ -162,12 +203,18 @@ impl Local {
 
     /// Waits for all pieces of such a write; a short one is an error, since its bytes are gone.
     pub(super) async fn all_written(&self, open: &Open, pieces: Vec<Piece>) -> Result<(), OpError> {
+        let mut all = Ok(());
         for piece in pieces {
-            if self.written(open, piece).await? > 0 {
-                return Err(OpError(Errno::IO));
-            }
+            let left = self.ended(open, piece).await;
+            let whole = match left {
+                Ok(Ok(0)) => Ok(()),
+                Ok(Ok(_)) => Err(OpError(Errno::IO)),
+                Ok(Err(e)) => Err(of_nfs(e)),
+                Err(e) => Err(e),
+            };
+            all = all.and(whole);
         }
-        Ok(())
+        all
     }
 
     /// Puts what was written on stable storage, and makes sure that it was all there still.
@@ -179,13 +226,7 @@ impl Local {
         };
         open.dirty.set(false);
         let committed = self.client.call::<Commit, _>(&args, |c| c.verifier).await;
-        open.said(committed.map_err(of_nfs)?);
-        open.verifier.set(None);
-        match open.lost.replace(false) {
-            // The server went and came again, and what it had not committed went with it.
-            true => Err(OpError(Errno::IO)),
-            false => Ok(()),
-        }
+        open.committed(committed.map_err(of_nfs))
     }
 
     fn send_read(&self, file: Handle, offset: u64, len: u64) -> (u64, u32, Sent<Read>) {
@@ -208,30 +249,52 @@ impl Local {
         mut sink: impl FnMut(usize, &[u8]),
     ) -> Result<u64, OpError> {
         let end = offset.checked_add(len).ok_or(OpError(Errno::OVERFLOW))?;
-        let mut at = offset;
         let mut pieces = VecDeque::new();
-        if len > 0 {
-            let first = self.send_read(file, at, len);
-            at += u64::from(first.1);
-            pieces.push_back(first);
+        let done = self
+            .read_pieces(file, (offset, end), &mut sink, &mut pieces)
+            .await;
+        // The file ended before them, or one failed: they are waited for, so that all calls of the
+        // operation are counted, and are in its time.
+        for (.., late) in pieces {
+            let _ = late.done(|_| ()).await;
         }
-        let mut done = offset;
-        while let Some((begin, count, sent)) = pieces.pop_front() {
-            while at < end && pieces.len() + 1 < UNDER_WAY {
+        done
+    }
+
+    async fn read_pieces(
+        &self,
+        file: Handle,
+        (offset, end): (u64, u64),
+        sink: &mut impl FnMut(usize, &[u8]),
+        pieces: &mut VecDeque<(u64, u32, Sent<Read>)>,
+    ) -> Result<u64, OpError> {
+        let (mut at, mut done) = (offset, offset);
+        loop {
+            while at < end && pieces.len() < UNDER_WAY {
                 let piece = self.send_read(file, at, end - at);
                 at += u64::from(piece.1);
                 pieces.push_back(piece);
             }
-            let (mut begin, mut left, mut sent) = (begin, count, sent);
+            let Some((mut begin, mut left, mut sent)) = pieces.pop_front() else {
+                return Ok(done - offset);
+            };
+            let mut tries = 0;
             loop {
-                let (read, eof) = self
-                    .read_piece(sent, left, (begin - offset) as usize, &mut sink)
-                    .await?;
-                begin += u64::from(read);
-                left -= read;
-                done = begin;
-                if eof || read == 0 {
-                    return Ok(done - offset);
+                let place = (begin - offset) as usize;
+                match self.read_piece(sent, left, place, sink).await? {
+                    Ok((read, eof)) => {
+                        begin += u64::from(read);
+                        left -= read;
+                        (done, tries) = (begin, 0);
+                        if eof || read == 0 {
+                            return Ok(done - offset);
+                        }
+                    }
+                    Err(e) => {
+                        let again = self.client.wait_to_repeat(e, tries).await;
+                        again.map_err(of_nfs)?;
+                        tries += 1;
+                    }
                 }
                 if left == 0 {
                     break;
@@ -240,17 +303,17 @@ impl Local {
                 sent = self.send_read(file, begin, u64::from(left)).2;
             }
         }
-        Ok(done - offset)
     }
 
-    /// Waits for a piece: how many bytes came, and whether the file ends with them.
+    /// Waits for a piece: how many bytes came, and whether the file ends with them; what the server
+    /// says if they did not come.
     async fn read_piece(
         &self,
         sent: Sent<Read>,
         asked: u32,
         at: usize,
         sink: &mut impl FnMut(usize, &[u8]),
-    ) -> Result<(u32, bool), OpError> {
+    ) -> Result<Result<(u32, bool), NfsError>, OpError> {
         let done = sent.done(|r| {
             let bytes = r
                 .data
@@ -260,7 +323,9 @@ impl Local {
             sink(at, bytes);
             Some((r.count, r.eof))
         });
-        let read = done.await.map_err(of_nfs)?;
-        read.ok_or(OpError(Errno::BADMSG))
+        match done.await {
+            Ok(read) => read.map(Ok).ok_or(OpError(Errno::BADMSG)),
+            Err(e) => Ok(Err(e)),
+        }
     }
 }

@@ -161,6 +161,7 @@ impl Nfs3 {
                 connections: url.server.connections,
                 timeout: url.server.timeout.as_nanos() as u64,
                 retries: url.server.retries,
+                again_in_place: true,
                 longest: (sizes.read as usize + AROUND_DATA).max(LEAST_LONGEST),
             },
             root: found.dir,

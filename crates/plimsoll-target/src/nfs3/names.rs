@@ -6,6 +6,7 @@ use super::local::Local;
 use super::{DIR_MODE, FILE_MODE, of_nfs};
 use crate::error::OpError;
 use crate::nfs::dirs::split;
+use crate::nfs::listing::{Place, is_name};
 use crate::nfs::url::CreateMode;
 use crate::session::{Attributes, EntryKind, Listed, OpenHow, OpenMode};
 use plimsoll_nfs::v3::{
@@ -113,7 +114,7 @@ impl Local {
         let how = match self.config.create {
             CreateMode::Unchecked => How::Unchecked(set),
             CreateMode::Guarded => How::Guarded(set),
-            CreateMode::Exclusive => How::Exclusive(self.verifier()),
+            CreateMode::Exclusive => How::Exclusive(self.verifiers.next()),
         };
         let made = self
             .with_entry(path, async |at| {
@@ -150,12 +151,6 @@ impl Local {
             .await?;
         }
         Ok(Some((file, said.as_ref().map(attributes))))
-    }
-
-    /// Eight bytes that no other request has.
-    fn verifier(&self) -> [u8; 8] {
-        let number = u64::from(std::process::id()) << 40;
-        (number ^ self.lane.now().wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_be_bytes()
     }
 
     pub(super) async fn set(&self, object: Handle, set: Setting) -> Result<(), OpError> {
@@ -287,6 +282,7 @@ impl Local {
             verifier: [0; 8],
             count: self.config.list_size,
         };
+        let mut place = Place::default();
         loop {
             let read = self.client.call::<ReadDir, _>(&args, |listing| {
                 let mut cookie = None;
@@ -302,10 +298,10 @@ impl Local {
                 }
                 (cookie, listing.verifier, listing.eof)
             });
-            let next = read.await.map_err(of_nfs)?;
-            if !go_on(next, &mut args.cookie, &mut args.verifier)? {
+            if !place.go_on(read.await.map_err(of_nfs)?)? {
                 return Ok(());
             }
+            (args.cookie, args.verifier) = (place.cookie, place.verifier);
             self.check_time()?;
         }
     }
@@ -324,6 +320,7 @@ impl Local {
             dir_count: size,
             max_count: size,
         };
+        let mut place = Place::default();
         loop {
             let read = self.client.call::<ReadDirPlus, _>(&args, |listing| {
                 let mut cookie = None;
@@ -344,10 +341,10 @@ impl Local {
                 }
                 (cookie, listing.verifier, listing.eof)
             });
-            let next = read.await.map_err(of_nfs)?;
-            if !go_on(next, &mut args.cookie, &mut args.verifier)? {
+            if !place.go_on(read.await.map_err(of_nfs)?)? {
                 return Ok(());
             }
+            (args.cookie, args.verifier) = (place.cookie, place.verifier);
             self.check_time()?;
         }
     }
@@ -397,6 +394,9 @@ impl Local {
         }
         let mut out = Vec::with_capacity(all.len());
         for (name, kind) in all {
+            if !is_name(&name) {
+                return Err(OpError(Errno::BADMSG));
+            }
             let kind = match kind {
                 Some(kind) => kind,
                 None => self.kind_in(dir, &name).await?,
@@ -493,23 +493,5 @@ pub(super) fn check_kind(kind: FileType) -> Result<(), OpError> {
         FileType::Directory => Err(OpError(Errno::ISDIR)),
         FileType::Link => Err(OpError(Errno::LOOP)),
         _ => Err(OpError(Errno::INVAL)),
-    }
-}
-
-/// Whether a listing goes on, and where. One that does not come forward would go on for ever.
-fn go_on(
-    (next, said, eof): (Option<u64>, [u8; 8], bool),
-    cookie: &mut u64,
-    verifier: &mut [u8; 8],
-) -> Result<bool, OpError> {
-    if eof {
-        return Ok(false);
-    }
-    match next {
-        Some(next) if next != *cookie => {
-            (*cookie, *verifier) = (next, said);
-            Ok(true)
-        }
-        _ => Err(OpError(Errno::BADMSG)),
     }
 }

@@ -52,6 +52,7 @@ impl Local {
         if stable == Stable::Unstable {
             open.dirty.set(true);
         }
+        self.client.changes(&open.file);
         let sent = self.client.send(Call::Write, permit, |c| {
             c.add::<PutFh>(open.file.handle()).add::<Write>(&args);
         });
@@ -72,7 +73,7 @@ impl Local {
         let written = match done.await {
             Ok(written) => written,
             Err(e) => {
-                let again = self.client.wait_to_repeat(e, tries).await;
+                let again = self.client.wait_to_repeat(&open.file, e, tries).await;
                 return again.map(|()| piece.len).map_err(of_nfs);
             }
         };
@@ -127,12 +128,37 @@ impl Local {
         stable: Stable,
     ) -> Result<(), OpError> {
         let end = offset.checked_add(len).ok_or(OpError(Errno::FBIG))?;
-        let most = u64::from(self.config.sizes.write);
-        let mut at = offset;
         let mut pieces = VecDeque::new();
+        let range = (offset, end);
+        let done = self
+            .write_pieces(open, source, range, stable, &mut pieces)
+            .await;
+        // If one failed the others are under way still. They are waited for, so that nothing of an
+        // operation comes to the server after it, and all of its calls are counted.
+        for piece in pieces {
+            let late = piece.sent.done(|r| {
+                r.skip::<PutFh>()?;
+                r.get::<Write>()
+            });
+            if let Ok(written) = late.await {
+                open.said(written.verifier);
+            }
+        }
+        done
+    }
+
+    async fn write_pieces(
+        &self,
+        open: &Open,
+        source: &mut Source,
+        (mut at, end): (u64, u64),
+        stable: Stable,
+        pieces: &mut VecDeque<Writing>,
+    ) -> Result<(), OpError> {
+        let most = u64::from(self.config.sizes.write);
         while at < end || !pieces.is_empty() {
             while at < end && pieces.len() < UNDER_WAY {
-                let Some(permit) = self.permit_for(&pieces).await? else {
+                let Some(permit) = self.permit_for(pieces).await? else {
                     break;
                 };
                 let bytes = source.next((end - at).min(most))?;
@@ -187,13 +213,7 @@ impl Local {
                 r.get::<Commit>()
             },
         );
-        open.said(committed.await.map_err(of_nfs)?);
-        open.verifier.set(None);
-        match open.lost.replace(false) {
-            // The server went and came again, and what it had not committed went with it.
-            true => Err(OpError(Errno::IO)),
-            false => Ok(()),
-        }
+        open.committed(committed.await.map_err(of_nfs))
     }
 
     fn send_read(
@@ -229,11 +249,33 @@ impl Local {
         mut sink: impl FnMut(usize, &[u8]),
     ) -> Result<u64, OpError> {
         let end = offset.checked_add(len).ok_or(OpError(Errno::OVERFLOW))?;
+        let mut pieces = VecDeque::new();
+        let done = self
+            .read_pieces(open, (offset, end), &mut sink, &mut pieces)
+            .await;
+        // The file ended before them, or one failed: they are waited for, so that all calls of the
+        // operation are counted, and are in its time.
+        for piece in pieces {
+            let late = piece.sent.done(|r| {
+                r.skip::<PutFh>()?;
+                r.skip::<Read>()
+            });
+            let _ = late.await;
+        }
+        done
+    }
+
+    async fn read_pieces(
+        &self,
+        open: &Open,
+        (offset, end): (u64, u64),
+        sink: &mut impl FnMut(usize, &[u8]),
+        pieces: &mut VecDeque<Reading>,
+    ) -> Result<u64, OpError> {
         let (mut at, mut done) = (offset, offset);
-        let mut pieces: VecDeque<Reading> = VecDeque::new();
         while at < end || !pieces.is_empty() {
             while at < end && pieces.len() < UNDER_WAY {
-                let Some(permit) = self.permit_for(&pieces).await? else {
+                let Some(permit) = self.permit_for(pieces).await? else {
                     break;
                 };
                 let piece = self.send_read(open, permit, at, end - at)?;
@@ -247,7 +289,7 @@ impl Local {
             loop {
                 let place = (piece.offset - offset) as usize;
                 let (begin, left) = (piece.offset, piece.len);
-                let read = match self.read_piece(piece, place, &mut sink).await? {
+                let read = match self.read_piece(piece, place, sink).await? {
                     Ok((read, eof)) => {
                         tries = 0;
                         done = begin + u64::from(read);
@@ -257,7 +299,7 @@ impl Local {
                         read
                     }
                     Err(e) => {
-                        let again = self.client.wait_to_repeat(e, tries).await;
+                        let again = self.client.wait_to_repeat(&open.file, e, tries).await;
                         again.map_err(of_nfs)?;
                         tries += 1;
                         0
@@ -305,20 +347,26 @@ impl Local {
         // Looked at again for each call, since it may have been made anew.
         let state = || file.state();
         state().map_err(of_nfs)?;
-        let done = self.client.call(
-            Call::SetAttr,
-            |c| {
-                if let Ok(state) = state() {
-                    c.add::<PutFh>(file.handle())
-                        .add::<SetAttr>(&SetAttrArgs { state, set });
-                }
-            },
-            |r| {
-                r.skip::<PutFh>()?;
-                r.skip::<SetAttr>()
-            },
-        );
-        done.await.map_err(of_nfs)
+        self.client.changes(file);
+        loop {
+            let done = self.client.call(
+                Call::SetAttr,
+                |c| {
+                    if let Ok(state) = state() {
+                        c.add::<PutFh>(file.handle())
+                            .add::<SetAttr>(&SetAttrArgs { state, set });
+                    }
+                },
+                |r| {
+                    r.skip::<PutFh>()?;
+                    r.skip::<SetAttr>()
+                },
+            );
+            match done.await {
+                Err(e) if self.client.is_opened_instead(file, e).await => {}
+                done => return done.map_err(of_nfs),
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::Config;
 use crate::error::OpError;
 use crate::nfs::cache::{CACHED_ATTRIBUTES, CACHED_DATA, Cache};
 use crate::nfs::dirs::{Dirs, split};
+use crate::nfs::once::Verifiers;
 use crate::nfs::rows::{CONNECTED_AGAIN, Connections, SENT_AGAIN};
 use crate::session::{RpcRows, SessionSpec};
 use plimsoll_lane::Lane;
@@ -36,6 +37,7 @@ pub(crate) struct Local {
     pub(super) config: Arc<Config>,
     pub(super) dirs: Dirs<Handle>,
     pub(super) cache: Cache,
+    pub(super) verifiers: Verifiers,
     /// Symbolic links that are known to be there.
     pub(super) links: RefCell<HashSet<Box<[u8]>>>,
     /// Owners that workers of the lane share.
@@ -68,6 +70,7 @@ impl Local {
             config: config.clone(),
             dirs: Dirs::default(),
             cache: Cache::new(config.cache.0, config.cache.1, spec.rpc.clone()),
+            verifiers: Verifiers::default(),
             links: RefCell::default(),
             owners: RefCell::default(),
             number,

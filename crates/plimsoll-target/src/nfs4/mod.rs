@@ -158,6 +158,7 @@ impl Nfs4 {
                 connections: url.server.connections,
                 timeout: url.server.timeout.as_nanos() as u64,
                 retries: url.server.retries,
+                again_in_place: false,
                 longest: (sizes.read as usize + work::AROUND_DATA as usize).max(LEAST_LONGEST),
             },
             minor: url.minor,

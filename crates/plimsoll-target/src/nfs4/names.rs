@@ -5,6 +5,7 @@ use super::local::{Local, is_stale};
 use super::{DIR_MODE, FILE_MODE, of_nfs};
 use crate::error::OpError;
 use crate::nfs::dirs::split;
+use crate::nfs::listing::{Place, is_name};
 use crate::nfs::url::CreateMode;
 use crate::session::{self, EntryKind, Listed, OpenHow, OpenMode};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
@@ -143,8 +144,8 @@ impl Local {
         let how = match (self.config.create, self.client.minor()) {
             (CreateMode::Unchecked, _) => How::Unchecked(set),
             (CreateMode::Guarded, _) => How::Guarded(set),
-            (CreateMode::Exclusive, 0) => How::Exclusive(self.verifier()),
-            (CreateMode::Exclusive, _) => How::ExclusiveWith(self.verifier(), only_mode),
+            (CreateMode::Exclusive, 0) => How::Exclusive(self.verifiers.next()),
+            (CreateMode::Exclusive, _) => How::ExclusiveWith(self.verifiers.next(), only_mode),
         };
         let made = match self.open_named(owner, path, access, how).await {
             Err(OpError(Errno::EXIST)) => return Ok(None),
@@ -156,12 +157,6 @@ impl Local {
             self.set_open(&made.0, only_mode).await?;
         }
         Ok(Some(made))
-    }
-
-    /// Eight bytes that no other request has.
-    fn verifier(&self) -> [u8; 8] {
-        let number = u64::from(std::process::id()) << 40;
-        (number ^ self.lane.now().wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_be_bytes()
     }
 
     /// Does something to what a name stands for, with its directory as the current handle first:
@@ -360,14 +355,10 @@ impl Local {
             },
             |r| Ok((r.get::<GetFh>()?, part(r)?)),
         );
-        let (dir, mut said): (Handle, _) = first.await?;
-        while let (next, verifier, false) = said {
-            match next {
-                Some(next) if next != args.cookie => args.cookie = next,
-                // One that does not come forward would go on for ever.
-                _ => return Err(OpError(Errno::BADMSG)),
-            }
-            args.verifier = verifier;
+        let (dir, mut end): (Handle, _) = first.await?;
+        let mut place = Place::default();
+        while place.go_on(end)? {
+            (args.cookie, args.verifier) = (place.cookie, place.verifier);
             if self.lane.now() >= self.lane.deadline() {
                 return Err(OpError(Errno::CANCELED));
             }
@@ -381,7 +372,7 @@ impl Local {
                     part(r)
                 },
             );
-            said = read.await.map_err(of_nfs)?;
+            end = read.await.map_err(of_nfs)?;
         }
         Ok(())
     }
@@ -408,8 +399,10 @@ impl Local {
         let mut all = Vec::new();
         let mut strange = false;
         let add = |entry: &ListEntry<'_>| match entry.attributes.kind {
-            Some(kind) => all.push((entry.name.0.to_vec(), kind_of(kind))),
-            None => strange = true,
+            Some(kind) if is_name(entry.name.0) => {
+                all.push((entry.name.0.to_vec(), kind_of(kind)));
+            }
+            _ => strange = true,
         };
         self.read_dir(path, LISTED, add).await?;
         match strange {

@@ -6,7 +6,7 @@ use std::fmt;
 
 macro_rules! calls {
     ($($(#[$of:meta])* $name:ident $text:literal $kept:literal,)*) => {
-        /// A kind of compound, by its significant operations.
+        /// A kind of compound, by its significant operations (RFC 7530, 15.2).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Call {
             $($(#[$of])* $name,)*

@@ -6,8 +6,8 @@ use super::super::callback::{CallbackGetAttr, Callbacks, Recall, answer};
 use super::super::compound::NfsError;
 use super::super::operations::PutFh;
 use super::super::state::{DelegReturn, Delegation as Came, SequenceArgs, share};
-use super::super::types::{Handle, StateId, Status};
-use super::opens::State;
+use super::super::types::{Handle, Other, StateId, Status};
+use super::opens::{File, State};
 use super::{Call, Client, Event, Inner};
 use crate::rpc::Answer;
 use std::cell::{Cell, RefCell};
@@ -28,6 +28,11 @@ pub(super) struct Delegations {
     names: RefCell<HashMap<Handle, Names>>,
     /// Place of the last callback of each slot, and the answer to it.
     slots: RefCell<Vec<(u32, Vec<u8>)>>,
+    /// Opens that are under way, each of which may bring a delegation.
+    opening: Cell<u32>,
+    /// What was asked back before the answer that brings it was looked at: the callback may overtake
+    /// it (RFC 8881, 10.2.1 and 20.9).
+    early: RefCell<Vec<(Handle, Other)>>,
 }
 
 /// A delegation that is held.
@@ -38,7 +43,9 @@ pub(super) struct Delegation {
     name: Box<[u8]>,
     writes: bool,
     /// The attributes that came with the open.
-    pub(super) attributes: Attributes,
+    attributes: Attributes,
+    /// Its own client has changed the file since.
+    changed: Cell<bool>,
     /// It was asked back, and serves nothing any more.
     recalled: Cell<bool>,
     /// Opens that the server does not know of.
@@ -56,6 +63,17 @@ impl Delegation {
     /// The file.
     pub(super) fn file(&self) -> &Handle {
         &self.file
+    }
+
+    /// What the file has still of the attributes that came with the open.
+    pub(super) fn known_attributes(&self) -> Attributes {
+        match self.changed.get() {
+            false => self.attributes,
+            true => Attributes {
+                kind: self.attributes.kind,
+                ..Attributes::default()
+            },
+        }
     }
 
     /// An open that the server does not know of.
@@ -87,7 +105,43 @@ impl Offer {
     }
 }
 
+/// An open that is under way.
+pub(super) struct Opening<'a>(&'a Delegations);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        let left = self.0.opening.get() - 1;
+        self.0.opening.set(left);
+        if left == 0 {
+            self.0.early.borrow_mut().clear();
+        }
+    }
+}
+
 impl Client {
+    /// An open begins; it ends when what is given is dropped.
+    pub(super) fn opening(&self) -> Opening<'_> {
+        let delegations = &self.0.delegations;
+        delegations.opening.set(delegations.opening.get() + 1);
+        Opening(delegations)
+    }
+
+    /// A file is changed by this client (RFC 7530, 10.4): what came with its delegation does not
+    /// hold any more.
+    pub fn changes(&self, file: &File) {
+        if let Some(held) = self.0.delegations.held.borrow().get(file.handle()) {
+            held.changed.set(true);
+        }
+    }
+
+    /// Gives back at once what came with an open.
+    pub(super) fn decline(&self, offer: Offer, at: (Handle, &[u8]), file: Handle) {
+        if let Offer::Held(state, writes, _) = offer {
+            let offer = Offer::Held(state, writes, true);
+            self.offered(offer, at, file, Attributes::default());
+        }
+    }
+
     /// What to say of delegations when a file is opened (4.1).
     pub(super) fn wanted(&self, access: u32) -> u32 {
         match (self.minor(), self.0.spec.delegations) {
@@ -135,16 +189,25 @@ impl Client {
             name: name.into(),
             writes,
             attributes,
+            changed: Cell::new(false),
             recalled: Cell::new(false),
             opens: RefCell::default(),
         });
         let delegations = &self.0.delegations;
-        let mut held = delegations.held.borrow_mut();
-        if recalled || !self.0.spec.delegations {
+        let early = {
+            let mut early = delegations.early.borrow_mut();
+            let at = early.iter().position(|e| *e == (file, state.other));
+            at.map(|at| early.swap_remove(at)).is_some()
+        };
+        if early {
+            self.event(Event::Recalled, now);
+        }
+        if early || recalled || !self.0.spec.delegations {
             new.recalled.set(true);
             self.give_back_later(new);
             return;
         }
+        let mut held = delegations.held.borrow_mut();
         let before = held.insert(file, new);
         drop(held);
         if let Some(before) = before.filter(|b| b.state.other != state.other) {
@@ -155,7 +218,7 @@ impl Client {
         names.entry(dir).or_default().insert(name.into(), file);
     }
 
-    /// A name is removed or renamed, or another comes in its place.
+    /// A name is removed or renamed, or another comes in its place (RFC 7530, 10.4).
     pub fn forget_name(&self, dir: &Handle, name: &[u8]) {
         if let Some(names) = self.0.delegations.names.borrow_mut().get_mut(dir) {
             names.remove(name);
@@ -197,14 +260,6 @@ impl Client {
 
     /// Opens at the server what was opened without it, and then DELEGRETURN.
     async fn give_back(&self, delegation: &Rc<Delegation>) -> Result<(), NfsError> {
-        let delegations = &self.0.delegations;
-        let is_it = |d: &Rc<Delegation>| Rc::ptr_eq(d, delegation);
-        {
-            let mut held = delegations.held.borrow_mut();
-            if held.get(&delegation.file).is_some_and(is_it) {
-                held.remove(&delegation.file);
-            }
-        }
         self.forget_name(&delegation.dir, &delegation.name);
         let opens = delegation.opens.take();
         for open in opens.iter().filter_map(Weak::upgrade) {
@@ -222,9 +277,42 @@ impl Client {
                 r.skip::<DelegReturn>()
             },
         );
-        returned.await?;
+        let returned = returned.await;
+        self.let_go(delegation);
+        returned?;
         self.event(Event::Returned, since);
         Ok(())
+    }
+
+    /// Whether an operation on a file failed because the server has taken its delegation away
+    /// (RFC 7530, 10.4.6); then what that served is opened at the server, and the operation may be
+    /// done again.
+    pub async fn is_opened_instead(&self, file: &File, e: NfsError) -> bool {
+        let Some(delegation) = file.open().delegation() else {
+            return false;
+        };
+        let gone = matches!(
+            e.status(),
+            Some(Status::BadStateId | Status::DelegRevoked | Status::AdminRevoked)
+        );
+        if gone {
+            self.let_go(&delegation);
+            for open in delegation.opens.take().iter().filter_map(Weak::upgrade) {
+                self.open_instead(&open).await;
+            }
+        }
+        gone
+    }
+
+    /// A delegation serves nothing any more.
+    fn let_go(&self, delegation: &Rc<Delegation>) {
+        delegation.recalled.set(true);
+        self.forget_name(&delegation.dir, &delegation.name);
+        let mut held = self.0.delegations.held.borrow_mut();
+        let is_it = |d: &Rc<Delegation>| Rc::ptr_eq(d, delegation);
+        if held.get(&delegation.file).is_some_and(is_it) {
+            held.remove(&delegation.file);
+        }
     }
 
     /// Has the server's callbacks on the client's own connections answered (4.1).
@@ -263,6 +351,8 @@ impl Callbacks for Client {
     }
 
     fn again(&self, args: &SequenceArgs) -> Option<Vec<u8>> {
+        let session = self.0.session.borrow();
+        session.as_ref().filter(|s| s.id == args.session)?;
         let slots = self.0.delegations.slots.borrow();
         let (sequence, answer) = slots.get(args.slot as usize)?;
         (*sequence == args.sequence && !answer.is_empty()).then(|| answer.clone())
@@ -276,9 +366,22 @@ impl Callbacks for Client {
     }
 
     fn recall(&self, recall: &Recall) -> Status {
-        let held = self.0.delegations.held.borrow().get(&recall.file).cloned();
+        let delegations = &self.0.delegations;
+        let held = delegations.held.borrow().get(&recall.file).cloned();
+        let unknown = match held {
+            Some(_) => Status::BadStateId,
+            None => Status::BadHandle,
+        };
         let Some(held) = held.filter(|h| h.state.other == recall.state.other) else {
-            return Status::BadStateId;
+            let mut early = delegations.early.borrow_mut();
+            // Each open may bring one.
+            return match early.len() < delegations.opening.get() as usize {
+                true => {
+                    early.push((recall.file, recall.state.other));
+                    Status::Ok
+                }
+                false => unknown,
+            };
         };
         if !held.recalled.replace(true) {
             self.event(Event::Recalled, self.0.lane.now());

@@ -20,6 +20,9 @@ use rustix::io::Errno;
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
+/// Pause before the server is asked once more to send callbacks, in nanoseconds.
+const REBIND: Nanos = 1_000_000_000;
+
 /// How much of the client's state is to be made anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Lost {
@@ -88,6 +91,17 @@ impl Drop for Renewing {
     }
 }
 
+/// Says that no connection is being tied to the session any more, however that came.
+struct Binding(Weak<Inner>);
+
+impl Drop for Binding {
+    fn drop(&mut self) {
+        if let Some(inner) = self.0.upgrade() {
+            inner.binding.set(false);
+        }
+    }
+}
+
 impl Client {
     /// The client id.
     pub(super) fn id(&self) -> u64 {
@@ -113,7 +127,7 @@ impl Client {
         true
     }
 
-    /// Makes sure that the server knows the client.
+    /// Makes sure that the server knows the client (RFC 7530, 9.1.1 and RFC 8881, 2.4).
     ///
     /// # Errors
     /// What keeps it from that.
@@ -241,7 +255,12 @@ impl Client {
             },
             |r| r.get::<CreateSession>(),
         );
-        let made: SessionMade = made.await?;
+        let made = made.await;
+        if let Err(NfsError::Status(_, Status::SeqMisordered)) = made {
+            // Which number is the next one EXCHANGE_ID says.
+            identity.lost.set(Lost::Client);
+        }
+        let made: SessionMade = made?;
         identity
             .sequence
             .set(identity.sequence.get().wrapping_add(1));
@@ -342,9 +361,9 @@ impl Client {
         if !self.0.spec.delegations || self.0.binding.replace(true) {
             return;
         }
-        let client = Rc::downgrade(&self.0);
+        let binding = Binding(Rc::downgrade(&self.0));
         self.0.lane.help(Box::pin(async move {
-            let Some(inner) = client.upgrade() else {
+            let Some(inner) = binding.0.upgrade() else {
                 return;
             };
             let client = Self(inner);
@@ -362,10 +381,19 @@ impl Client {
                 |r| r.skip::<BindConnToSession>(),
             );
             // Without it delegations are taken away when they are asked back.
-            if bound.await.is_ok() {
-                session.status.set(0);
+            match bound.await {
+                Ok(()) => {
+                    session.status.set(0);
+                    drop(client);
+                }
+                // A server that does not take it now is not to be asked with every call.
+                Err(_) => {
+                    let lane = client.0.lane.clone();
+                    drop(client);
+                    lane.timer(lane.now() + REBIND).await;
+                }
             }
-            client.0.binding.set(false);
+            drop(binding);
         }));
     }
 

@@ -36,8 +36,8 @@ fn name(owner: u64) -> String {
 }
 
 impl Client {
-    /// Locks a range of a file for writing, waiting while somebody else has it, and unlocks it.
-    /// Locks belong to the file, not to its owner.
+    /// Locks a range of a file for writing, waiting while somebody else has it, and unlocks it (RFC
+    /// 7530, 16.10 and 16.12). Locks belong to the file, not to its owner.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -47,6 +47,7 @@ impl Client {
         offset: u64,
         len: u64,
     ) -> Result<(), NfsError> {
+        self.at_server(file).await?;
         let mut wait = FIRST_WAIT;
         loop {
             let generation = self.0.identity.generation();
@@ -65,6 +66,15 @@ impl Client {
             }
         }
         self.unlock(file, offset, len).await
+    }
+
+    /// Locks belong to an open that the server knows of (RFC 7530, 16.10.4): one that a delegation
+    /// serves is opened there.
+    async fn at_server(&self, file: &File) -> Result<(), NfsError> {
+        if let Some(delegation) = file.open().delegation() {
+            self.open_delegated(file.open(), delegation.state).await;
+        }
+        file.state().map(|_| ())
     }
 
     /// The first lock of an owner, a new one at each attempt: whether the server has counted one

@@ -38,7 +38,7 @@ const LONGEST_PAUSE: Nanos = 1_000_000_000;
 /// Times that a call is made again for the client's state was lost.
 const MOST_RECOVERIES: u32 = 4;
 
-/// What a client is made with.
+/// What a client is made with (RFC 7530, 9.1.1 and RFC 8881, 2.4).
 #[derive(Debug, Clone)]
 pub struct ClientSpec {
     /// Its connections.
@@ -57,7 +57,7 @@ pub struct ClientSpec {
     pub delegations: bool,
 }
 
-/// A client. Cheap to clone.
+/// A client (RFC 7530, 9.1 and RFC 8881, 2.4). Cheap to clone.
 #[derive(Clone)]
 pub struct Client(Rc<Inner>);
 
@@ -78,7 +78,7 @@ pub(super) struct Inner {
     renewed: Cell<bool>,
 }
 
-/// Leave to make one call.
+/// Leave to make one call (RFC 8881, 2.10.6).
 pub struct Permit(Option<Slot>);
 
 /// What to do about a call that failed.
@@ -270,11 +270,19 @@ impl Client {
         slept.map_err(|_| NfsError::Rpc(RpcError::Stopped))
     }
 
-    /// What to do about a piece of a transfer that failed: `Ok` to send it again.
+    /// What to do about a piece of a transfer of a file that failed: `Ok` to send it again.
     ///
     /// # Errors
     /// The same, if nothing is to be done.
-    pub async fn wait_to_repeat(&self, e: NfsError, tries: u32) -> Result<(), NfsError> {
+    pub async fn wait_to_repeat(
+        &self,
+        file: &File,
+        e: NfsError,
+        tries: u32,
+    ) -> Result<(), NfsError> {
+        if self.is_opened_instead(file, e).await {
+            return file.state().map(|_| ());
+        }
         let mut patience = Patience {
             pause: (FIRST_PAUSE << tries.min(7)).min(LONGEST_PAUSE),
             tries,
@@ -310,7 +318,7 @@ impl Client {
     }
 }
 
-/// A call that was made.
+/// A call that was made (RFC 7530, 15.2).
 pub struct Sent {
     client: Client,
     call: rpc::Call,

@@ -1,7 +1,11 @@
 //! Opens: their owners, and what the server knows of them (RFC 7530, 9.1 and 9.9).
 
 mod closing;
+mod owners;
 mod reopening;
+
+pub use owners::OpenOwner;
+pub(super) use owners::{Known, advances};
 
 use super::super::attributes::{Attributes, Bitmap};
 use super::super::compound::{Compound, NfsError, Results};
@@ -36,23 +40,6 @@ pub(super) struct Opens {
     owners: Cell<u64>,
 }
 
-/// An owner of opens, which on 4.0 does one thing at a time.
-pub struct OpenOwner {
-    turns: Turns,
-    /// What the server knows it by now.
-    known: RefCell<Rc<Known>>,
-}
-
-/// What a server knows an owner by.
-pub(super) struct Known {
-    number: u64,
-    name: String,
-    /// Number of the next operation (4.0).
-    seqid: Cell<u32>,
-    /// Client that the number is of.
-    generation: Cell<u64>,
-}
-
 /// An open at the server, of one or several [`File`]s of an owner.
 pub(super) struct State {
     pub(super) owner: Rc<Known>,
@@ -63,6 +50,9 @@ pub(super) struct State {
     pub(super) state: Cell<StateId>,
     /// What it is open for at the server.
     access: Cell<u32>,
+    /// What it was opened for there each time, by bits of that number: only to one of these may it be
+    /// opened for less (RFC 8881, 18.18.3).
+    modes: Cell<u32>,
     /// Files that it is open for: for reading, for writing, for both.
     files: [Cell<u32>; 3],
     /// Why it was not opened again after the server had lost it.
@@ -73,10 +63,11 @@ pub(super) struct State {
     moving: Cell<bool>,
 }
 
-/// An open file.
+/// An open file (RFC 7530, 9.9).
 pub struct File {
     state: Rc<State>,
     access: u32,
+    minor: u32,
     closed: Cell<bool>,
     pub(super) locks: Locks,
 }
@@ -92,15 +83,35 @@ impl State {
         each.filter(|(n, _)| n.get() > 0)
             .fold(0, |all, (_, access)| all | access)
     }
+
+    /// The delegation that serves it, if one does.
+    pub(super) fn delegation(&self) -> Option<Rc<Delegation>> {
+        self.served.borrow().clone()
+    }
+
+    /// Takes what an answer says that it is known by. Answers may overtake each other.
+    fn renew(&self, new: StateId) {
+        let old = self.state.get();
+        if new.other != old.other || new.seqid.wrapping_sub(old.seqid) < 1 << 31 {
+            self.state.set(new);
+        }
+    }
+
+    /// It was opened at the server for this.
+    fn was_opened(&self, access: u32) {
+        self.access.set(self.access.get() | access);
+        self.modes.set(self.modes.get() | 1 << access);
+    }
 }
 
 impl File {
-    fn new(state: Rc<State>, access: u32) -> Self {
+    fn new(state: Rc<State>, access: u32, minor: u32) -> Self {
         let count = state.count(access);
         count.set(count.get() + 1);
         Self {
             state,
             access,
+            minor,
             closed: Cell::new(false),
             locks: Locks::default(),
         }
@@ -112,7 +123,8 @@ impl File {
         &self.state.file
     }
 
-    /// What reads and writes have to say.
+    /// What reads and writes have to say. On 4.1 it has no number, which is the newest one: another
+    /// open of its owner may change that while a call is on its way (RFC 8881, 8.2.2).
     ///
     /// # Errors
     /// Why the file could not be opened again after the server had lost it.
@@ -120,13 +132,17 @@ impl File {
         if let Some(e) = self.state.lost.get() {
             return Err(e);
         }
-        Ok(match &*self.state.served.borrow() {
+        let state = match &*self.state.served.borrow() {
             Some(delegation) => delegation.state,
             None => self.state.state.get(),
+        };
+        Ok(match self.minor {
+            0 => state,
+            _ => StateId { seqid: 0, ..state },
         })
     }
 
-    pub(super) fn open(&self) -> &State {
+    pub(super) fn open(&self) -> &Rc<State> {
         &self.state
     }
 
@@ -146,91 +162,8 @@ struct Given {
     offer: Offer,
 }
 
-impl OpenOwner {
-    fn name(&self) -> Rc<Known> {
-        self.known.borrow().clone()
-    }
-}
-
 impl Client {
-    /// An owner of opens. Those with the same turns do one thing at a time on 4.0, whichever lanes
-    /// they are of.
-    #[must_use]
-    pub fn owner(&self, turns: Turns) -> Rc<OpenOwner> {
-        Rc::new(OpenOwner {
-            turns,
-            known: RefCell::new(self.new_name()),
-        })
-    }
-
-    /// A number that no owner of the client has.
-    pub(super) fn next_number(&self) -> u64 {
-        let number = self.0.opens.owners.get();
-        self.0.opens.owners.set(number + 1);
-        number
-    }
-
-    fn new_name(&self) -> Rc<Known> {
-        let number = self.next_number();
-        Rc::new(Known {
-            number,
-            name: format!("owner {number}"),
-            seqid: Cell::new(0),
-            generation: Cell::new(0),
-        })
-    }
-
-    /// Waits until it is the owner's turn; on 4.1 it always is.
-    pub(super) async fn turn(&self, turns: &Turns) -> Option<Turn> {
-        if self.minor() > 0 {
-            return None;
-        }
-        let since = self.0.lane.now();
-        let mut waiting = std::pin::pin!(turns.turn());
-        let mut waited = false;
-        let turn = std::future::poll_fn(|context| {
-            let polled = waiting.as_mut().poll(context);
-            waited |= polled.is_pending();
-            polled
-        })
-        .await;
-        if waited {
-            self.event(Event::WaitedForOwner, since);
-        }
-        Some(turn)
-    }
-
-    /// Makes a call in which an owner's number has its part. It must be the owner's turn.
-    pub(super) async fn numbered<R>(
-        &self,
-        what: Call,
-        (op, owner): (Op, &Known),
-        build: impl Fn(&mut Compound<'_>, u32),
-        mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
-    ) -> Result<R, NfsError> {
-        let mut patience = Patience::new();
-        loop {
-            self.ready().await?;
-            let permit = self.permit().await?;
-            let generation = self.0.identity.generation();
-            if owner.generation.replace(generation) != generation {
-                // A client that is new to the server has new owners.
-                owner.seqid.set(0);
-            }
-            let seqid = owner.seqid.get();
-            let build = |c: &mut Compound<'_>| build(c, seqid);
-            let done = self.send(what, permit, build).done(&mut take).await;
-            if owner.generation.get() == generation && advances(&done, op) {
-                owner.seqid.set(seqid.wrapping_add(1));
-            }
-            match done {
-                Err(e) => self.again(e, generation, &mut patience).await?,
-                done => return done,
-            }
-        }
-    }
-
-    /// Opens a file, by its name in a directory.
+    /// Opens a file, by its name in a directory (RFC 7530, 16.16).
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -250,6 +183,7 @@ impl Client {
         let _turn = self.turn(&owner.turns).await;
         // What its owner has open without the server is opened with it.
         let access = asked | self.served_access(owner, (dir, name));
+        let _opening = self.opening();
         let known = owner.name();
         let given = self.call_open(&known, (dir, name), access, how).await;
         let given = match given {
@@ -271,7 +205,7 @@ impl Client {
             state = self.confirm(&known, given.file, state).await?;
         }
         let state = self.opened(owner, (dir, name), (given.file, access), state);
-        let file = File::new(state, asked);
+        let file = File::new(state, asked, self.minor());
         self.offered(given.offer, (dir, name), given.file, given.attributes);
         Ok((file, given.attributes))
     }
@@ -301,7 +235,7 @@ impl Client {
         access: u32,
         delegation: Rc<Delegation>,
     ) -> Option<(File, Attributes)> {
-        let attributes = delegation.attributes;
+        let attributes = delegation.known_attributes();
         let file = *delegation.file();
         let state = match self.known_state(owner, file) {
             Some(known) => {
@@ -320,6 +254,7 @@ impl Client {
                     name: name.into(),
                     state: Cell::new(delegation.state),
                     access: Cell::new(access),
+                    modes: Cell::new(0),
                     files: Default::default(),
                     lost: Cell::new(None),
                     served: RefCell::new(None),
@@ -335,7 +270,7 @@ impl Client {
         };
         state.access.set(state.access.get() | access);
         self.event(Event::Used, self.0.lane.now());
-        Some((File::new(state, access), attributes))
+        Some((File::new(state, access, self.minor()), attributes))
     }
 
     /// Opens at the server what was opened without it, since its delegation goes back.
@@ -345,10 +280,12 @@ impl Client {
             return;
         }
         state.moving.set(true);
+        let asked = Cell::new(0);
         let build = |c: &mut Compound<'_>, seqid| {
+            asked.set(state.needed().max(1));
             let args = OpenArgs {
                 seqid,
-                access: state.needed() | self.unwanted(),
+                access: asked.get() | self.unwanted(),
                 deny: 0,
                 owner: self.owner_of(&state.owner),
                 how: OpenHow::Existing,
@@ -369,11 +306,16 @@ impl Client {
             let confirmed = self.confirm(&state.owner, state.file, new).await;
             opened = confirmed.map(|new| (new, flags));
         }
-        state.served.take();
+        let served = state.served.take().is_some();
         state.moving.set(false);
         match opened {
-            Ok((new, _)) => state.state.set(new),
-            Err(e) => state.lost.set(Some(e)),
+            Ok((new, _)) => {
+                state.renew(new);
+                state.was_opened(asked.get());
+            }
+            Err(e) if served => state.lost.set(Some(e)),
+            // It was opened otherwise meanwhile.
+            Err(_) => {}
         }
         if state.needed() == 0 {
             // It was closed meanwhile; nobody is left to be told of an error.
@@ -454,11 +396,7 @@ impl Client {
         let mut all = self.0.opens.known.borrow_mut();
         let state = match all.get(&key).and_then(Weak::upgrade) {
             Some(state) if state.state.get().other == new.other => {
-                let old = state.state.get();
-                // Answers may overtake each other.
-                if new.seqid.wrapping_sub(old.seqid) < 1 << 31 {
-                    state.state.set(new);
-                }
+                state.renew(new);
                 state
             }
             // The server knows of it now.
@@ -476,6 +414,7 @@ impl Client {
                     name: name.into(),
                     state: Cell::new(new),
                     access: Cell::new(0),
+                    modes: Cell::new(0),
                     files: Default::default(),
                     lost: Cell::new(None),
                     served: RefCell::new(None),
@@ -485,30 +424,7 @@ impl Client {
                 state
             }
         };
-        state.access.set(state.access.get() | access);
+        state.was_opened(access);
         state
-    }
-}
-
-/// Whether the server has counted an owner's operation (RFC 7530, 9.1.7).
-pub(super) fn advances<R>(done: &Result<R, NfsError>, op: Op) -> bool {
-    let Err(e) = done else {
-        return true;
-    };
-    match e {
-        NfsError::Status(Some(at), status) if *at == op => !matches!(
-            status,
-            Status::StaleClientId
-                | Status::StaleStateId
-                | Status::BadStateId
-                | Status::BadSeqId
-                | Status::BadXdr
-                | Status::Resource
-                | Status::NoFileHandle
-                | Status::Moved
-        ),
-        // What comes before it kept it from being reached; what comes after did not.
-        NfsError::Status(Some(at), _) => !matches!(at, Op::PutFh | Op::Sequence),
-        NfsError::Status(None, _) | NfsError::Rpc(_) => false,
     }
 }

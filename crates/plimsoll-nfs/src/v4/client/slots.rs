@@ -1,10 +1,10 @@
 //! The slots of a session: as many calls may be under way at once, each with the next number of its
 //! slot (RFC 8881, 2.10.6).
 
-use super::super::compound::Results;
+use super::super::compound::{NfsError, Results};
 use super::super::state::{Sequence, SequenceArgs, Sequenced, sequence_status};
 use super::super::types::{SessionId, Status};
-use crate::rpc::{RpcError, Settled, result};
+use crate::rpc::{RpcError, Settled, Verdict, result};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -112,13 +112,20 @@ fn sequenced(message: &[u8]) -> Result<Result<Sequenced, Status>, RpcError> {
     let mut results = Results::read(result(message)?).map_err(RpcError::BadResult)?;
     match results.get::<Sequence>() {
         Ok(done) => Ok(Ok(done)),
-        Err(e) => Ok(Err(e.status().unwrap_or(Status::ServerFault))),
+        Err(NfsError::Status(_, status)) => Ok(Err(status)),
+        Err(NfsError::Rpc(e)) => Err(e),
     }
 }
 
 impl Settled for Session {
-    fn settled(&self, slot: u32, reply: Result<&[u8], RpcError>) {
+    fn settled(&self, slot: u32, reply: Result<&[u8], RpcError>) -> Verdict {
         match reply.and_then(sequenced) {
+            // The call came before, on a connection that broke, and the server is busy with it. In
+            // another slot it would be done twice, and its answer be taken for that of the next call
+            // of this one (RFC 8881, 15.1.1.3).
+            Ok(Err(Status::Delay)) => return Verdict::Again,
+            // The answer to something else: what the server has counted is not known.
+            Ok(Ok(done)) if (done.session, done.slot) != (self.id, slot) => self.doubtful.set(true),
             Ok(Ok(done)) => {
                 if let Some(taken) = self.taken.borrow_mut().get_mut(slot as usize) {
                     *taken = taken.wrapping_add(1);
@@ -137,6 +144,7 @@ impl Settled for Session {
             Err(_) => self.doubtful.set(true),
         }
         self.give_back(slot);
+        Verdict::Over
     }
 }
 
@@ -253,7 +261,8 @@ mod tests {
         let mut d = pin!(session.slot());
         assert_eq!(poll(c.as_mut()), Poll::Pending);
         assert_eq!(poll(d.as_mut()), Poll::Pending);
-        session.settled(1, Err(RpcError::TimedOut));
+        let over = session.settled(1, Err(RpcError::TimedOut));
+        assert_eq!(over, Verdict::Over);
         assert!(session.doubtful.get());
         assert_eq!(poll(d.as_mut()), Poll::Pending, "c was first");
         // Who gives up passes it on.

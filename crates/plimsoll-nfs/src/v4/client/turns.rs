@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Something that one at a time may use, by workers of any lane; in the order in which they asked.
+/// Something that one at a time may use, by workers of any lane (RFC 7530, 9.1.7); in the order in
+/// which they asked.
 #[derive(Debug, Clone, Default)]
 pub struct Turns(Arc<Mutex<Queue>>);
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// None or one.
+/// None or one (RFC 4506, 4.13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtMostOne<T>(pub Option<T>);
 
@@ -185,7 +185,7 @@ pub enum Delegation<'a> {
     Refused(u32, bool),
 }
 
-/// How far a file may grow before its data has to be written, `nfs_space_limit4`.
+/// How far a file may grow before its data has to be written, `nfs_space_limit4` (RFC 7530, 16.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpaceLimit {
     /// So many bytes.

@@ -3,8 +3,8 @@
 use super::*;
 
 impl Client {
-    /// Closes a file: CLOSE if it was the last of its owner's, OPEN_DOWNGRADE if those that are
-    /// left need less, else nothing.
+    /// Closes a file (RFC 7530, 16.2 and 16.19): CLOSE if it was the last of its owner's,
+    /// OPEN_DOWNGRADE if those that are left need less, else nothing.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -36,14 +36,24 @@ impl Client {
         count.set(count.get() - 1);
         match state.needed() {
             0 => self.close_last(state).await,
-            needed if needed != state.access.get() => self.downgrade(state, needed).await,
+            needed if needed != state.access.get() && state.modes.get() >> needed & 1 == 1 => {
+                self.downgrade(state).await
+            }
+            // What it was not opened for by itself it cannot be opened for less to.
             _ => Ok(()),
         }
     }
 
-    async fn downgrade(&self, state: &State, access: u32) -> Result<(), NfsError> {
-        state.access.set(access);
+    /// Opens for what is needed, which is looked at anew for each call: on 4.1 others open the file
+    /// meanwhile.
+    async fn downgrade(&self, state: &State) -> Result<(), NfsError> {
+        if let Some(e) = state.lost.get() {
+            return Err(e);
+        }
         let build = |c: &mut Compound<'_>, seqid| {
+            let access = state.needed().max(1);
+            state.access.set(access);
+            state.modes.set(1 << access);
             let args = DowngradeArgs {
                 state: state.state.get(),
                 seqid,
@@ -57,8 +67,13 @@ impl Client {
             r.get::<OpenDowngrade>()
         };
         let of = (Op::OpenDowngrade, &*state.owner);
-        let new = self.numbered(Call::OpenDowngrade, of, build, take).await?;
-        state.state.set(new);
+        let done = self.numbered(Call::OpenDowngrade, of, build, take).await;
+        match done {
+            Ok(new) => state.renew(new),
+            // The last of its files was closed meanwhile, and it with it.
+            Err(NfsError::Status(..)) if state.needed() == 0 => {}
+            Err(e) => return Err(e),
+        }
         Ok(())
     }
 
@@ -115,27 +130,9 @@ impl Client {
             r.skip::<Close>()
         };
         // An old state id is looked at above, and not tried again.
-        let owner = &*state.owner;
-        let mut patience = Patience::new();
-        loop {
-            self.ready().await?;
-            let permit = self.permit().await?;
-            let generation = self.0.identity.generation();
-            if owner.generation.replace(generation) != generation {
-                owner.seqid.set(0);
-            }
-            let seqid = owner.seqid.get();
-            let build = |c: &mut Compound<'_>| build(c, seqid);
-            let done = self.send(Call::Close, permit, build).done(take).await;
-            if owner.generation.get() == generation && advances(&done, Op::Close) {
-                owner.seqid.set(seqid.wrapping_add(1));
-            }
-            match done {
-                Err(e) if e.status() != Some(Status::OldStateId) => {
-                    self.again(e, generation, &mut patience).await?;
-                }
-                done => return done,
-            }
-        }
+        let of = (Op::Close, &*state.owner);
+        let unless = Some(Status::OldStateId);
+        self.numbered_unless(Call::Close, of, unless, build, take)
+            .await
     }
 }

@@ -38,9 +38,26 @@ impl Client {
         Ok(())
     }
 
+    /// Opens by its name what a delegation served that the server has taken away.
+    pub(in super::super) async fn open_instead(&self, state: &State) {
+        let _turn = self.turn(&state.turns).await;
+        if state.needed() == 0 || state.served.borrow().is_none() {
+            return;
+        }
+        let done = self.reopen(state, true).await;
+        state.served.take();
+        if let Err(e) = self.reopened(state, done) {
+            state.lost.set(Some(e));
+        }
+    }
+
     fn reopened(&self, state: &State, done: Result<StateId, NfsError>) -> Result<(), NfsError> {
         match done {
-            Ok(new) => state.state.set(new),
+            Ok(new) => {
+                state.state.set(new);
+                state.lost.set(None);
+                state.modes.set(1 << state.access.get());
+            }
             // The others are not to be lost for it.
             Err(e @ NfsError::Status(_, status)) if !self.is_of_client(status) => {
                 state.lost.set(Some(e));
@@ -56,6 +73,8 @@ impl Client {
             true => (state.dir, Claim::Name(Text(&state.name))),
         };
         let given = self.reopen_as(state, at, claim).await?;
+        // A server may give one although it was not wanted; it must not think that it is held.
+        self.decline(given.offer, (state.dir, &state.name), given.file);
         if given.file != state.file {
             return Err(NfsError::Status(Some(Op::Open), Status::Stale));
         }
@@ -91,13 +110,11 @@ impl Client {
         let mut patience = Patience::new();
         loop {
             let generation = self.0.identity.generation();
-            if owner.generation.replace(generation) != generation {
-                owner.seqid.set(0);
-            }
+            owner.begin(generation);
             let seqid = owner.seqid.get();
             let args = OpenArgs {
                 seqid,
-                access: state.access.get(),
+                access: state.access.get() | self.unwanted(),
                 deny: 0,
                 owner: self.owner_of(owner),
                 how: OpenHow::Existing,
@@ -118,14 +135,12 @@ impl Client {
                             flags: opened.flags,
                             file: r.get::<GetFh>()?,
                             attributes: Attributes::default(),
-                            offer: Offer::None,
+                            offer: Offer::of(&opened.delegation),
                         })
                     },
                 )
                 .await;
-            if advances(&done, Op::Open) {
-                owner.seqid.set(seqid.wrapping_add(1));
-            }
+            owner.count(&done, Op::Open);
             match done {
                 Err(e @ NfsError::Status(_, Status::Delay | Status::Grace)) => {
                     // A server that waits for reclaims takes no other open meanwhile.

@@ -1,0 +1,458 @@
+//! A client of version 4 against a server that keeps to the rules, and does what a test says: what
+//! servers do rarely, and what no client may get wrong then.
+
+mod server;
+
+use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
+use plimsoll_measure::{Clock, Nanos};
+use plimsoll_nfs::rpc::{ChannelSpec, Credentials, RpcError};
+use plimsoll_nfs::server::{Behaviour, Server};
+use plimsoll_nfs::v4::attributes::Attributes;
+use plimsoll_nfs::v4::operations::{Create, CreateArgs, GetAttr, Made, Op, PutFh};
+use plimsoll_nfs::v4::state::{OpenHow, sequence_status, share};
+use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
+use plimsoll_nfs::v4::{
+    Call, Client, ClientSpec, Event, File, NfsError, Observe, OpenOwner, Turns, attributes,
+};
+use server::{Script, Scripted};
+use std::cell::{Cell, RefCell};
+use std::net::TcpListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a client told.
+#[derive(Default)]
+struct Told {
+    calls: RefCell<Vec<(Call, Result<(), NfsError>)>>,
+    events: RefCell<Vec<Event>>,
+}
+
+impl Observe for Told {
+    fn done(&self, call: Call, _: Nanos, _: Nanos, outcome: Result<(), NfsError>) {
+        self.calls.borrow_mut().push((call, outcome));
+    }
+
+    fn event(&self, event: Event, _: Nanos, _: Nanos) {
+        self.events.borrow_mut().push(event);
+    }
+}
+
+impl Told {
+    fn count(&self, event: Event) -> usize {
+        self.events.borrow().iter().filter(|e| **e == event).count()
+    }
+}
+
+/// A client, and what it is made with.
+struct With {
+    minor: u32,
+    delegations: bool,
+    timeout: Duration,
+    slots: u32,
+}
+
+const PLAIN: With = With {
+    minor: 1,
+    delegations: false,
+    timeout: Duration::from_secs(30),
+    slots: 1,
+};
+
+/// Runs a worker with a client of the server.
+fn run(server: &Scripted, with: With, work: impl AsyncFnOnce(&Client, &Told)) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let serving = Server::serve(listener, server.clone(), Behaviour::default()).unwrap();
+    let lane = Lane::new(
+        LaneKind::Reactor,
+        Clock::real(),
+        Arc::new(Deadline::default()),
+    );
+    let channel = ChannelSpec {
+        address: serving.address(),
+        through: None,
+        who: Credentials::sys("test", 0, 0),
+        connections: 1,
+        timeout: with.timeout.as_nanos() as u64,
+        retries: 0,
+        again_in_place: false,
+        longest: 1 << 20,
+    };
+    let spec = ClientSpec {
+        channel,
+        minor: with.minor,
+        id: "client".into(),
+        slots: with.slots,
+        longest: 1 << 16,
+        lease: 3_600_000_000_000,
+        delegations: with.delegations,
+    };
+    let told = Rc::new(Told::default());
+    let client = Client::new(&lane, spec, Some(told.clone()), None);
+    let ended = Cell::new(false);
+    let task: Task<'_> = Box::pin(async {
+        work(&client, &told).await;
+        ended.set(true);
+    });
+    lane.run(vec![task]).unwrap();
+    assert!(ended.get());
+}
+
+fn scripted(script: Script) -> Scripted {
+    let server = Scripted::default();
+    server.known().script = script;
+    server
+}
+
+fn dir() -> Handle {
+    Handle::new(b"directory").unwrap()
+}
+
+async fn make_dir(client: &Client) -> Result<(), NfsError> {
+    let args = CreateArgs {
+        what: Made::Other(FileType::Directory),
+        name: Text(b"d"),
+        set: Attributes::default(),
+    };
+    let made = client.call(
+        Call::Create,
+        |c| {
+            c.add::<PutFh>(&dir()).add::<Create>(&args);
+        },
+        |r| {
+            r.skip::<PutFh>()?;
+            r.skip::<Create>()
+        },
+    );
+    made.await
+}
+
+async fn size(client: &Client) -> Result<Option<u64>, NfsError> {
+    let wanted = attributes::Bitmap::of(&[attributes::number::SIZE]);
+    let asked = client.call(
+        Call::GetAttr,
+        |c| {
+            c.add::<PutFh>(&dir()).add::<GetAttr>(&wanted);
+        },
+        |r| {
+            r.skip::<PutFh>()?;
+            r.get::<GetAttr>()
+        },
+    );
+    asked.await.map(|a| a.size)
+}
+
+async fn open(client: &Client, owner: &OpenOwner, access: u32) -> Result<File, NfsError> {
+    let opened = client.open(owner, (dir(), b"f"), access, OpenHow::Existing);
+    opened.await.map(|(file, _)| file)
+}
+
+/// A server that is busy with a call that came before, on a connection that broke, has the same call
+/// once more, and does it once. What follows on the slot gets its own answer.
+#[test]
+fn a_call_that_the_server_is_busy_with_is_done_once() {
+    let server = scripted(Script {
+        busy: [(Op::Create, 2)].into(),
+        ..Script::default()
+    });
+    run(&server, PLAIN, async |client, told| {
+        make_dir(client).await.unwrap();
+        assert_eq!(size(client).await.unwrap(), Some(5));
+        assert_eq!(told.count(Event::Recovered), 0);
+    });
+    assert_eq!(server.count(Op::Create), 1);
+    assert_eq!(server.known().script.busy[&Op::Create], 0);
+}
+
+/// The number of a slot whose call got no answer is in doubt: there is a new session.
+#[test]
+fn a_call_without_an_answer_leaves_its_session() {
+    let server = scripted(Script {
+        hang: [(Op::Create, (Duration::from_millis(400), true))].into(),
+        ..Script::default()
+    });
+    let with = With {
+        timeout: Duration::from_millis(150),
+        ..PLAIN
+    };
+    run(&server, with, async |client, told| {
+        let late = make_dir(client).await;
+        assert_eq!(late, Err(NfsError::Rpc(RpcError::TimedOut)));
+        until(client, || server.count(Op::Create) == 1).await;
+        assert_eq!(size(client).await.unwrap(), Some(5));
+        assert_eq!(told.count(Event::Recovered), 1);
+        assert_eq!(server.count(Op::CreateSession), 2);
+        assert_eq!(server.count(Op::ExchangeId), 1);
+    });
+}
+
+/// Which number CREATE_SESSION has to have EXCHANGE_ID says.
+#[test]
+fn a_number_that_is_not_the_next_is_asked_for() {
+    let server = scripted(Script {
+        fail: [(Op::CreateSession, vec![Status::SeqMisordered])].into(),
+        ..Script::default()
+    });
+    run(&server, PLAIN, async |client, _| {
+        assert_eq!(size(client).await.unwrap(), Some(5));
+        assert_eq!(server.count(Op::ExchangeId), 2);
+        assert_eq!(server.count(Op::CreateSession), 2);
+    });
+}
+
+/// Reads and writes of 4.1 say that they are of whichever number the open has now; those of 4.0
+/// have to say which.
+#[test]
+fn another_open_leaves_those_before_it_their_state() {
+    for minor in [0, 1] {
+        let server = Scripted::default();
+        run(&server, With { minor, ..PLAIN }, async |client, _| {
+            let owner = client.owner(Turns::default());
+            let first = open(client, &owner, share::READ).await.unwrap();
+            let before = first.state().unwrap();
+            let second = open(client, &owner, share::READ).await.unwrap();
+            let after = first.state().unwrap();
+            assert_eq!(before.other, after.other);
+            let want = if minor == 0 { (1, 2) } else { (0, 0) };
+            assert_eq!((before.seqid, after.seqid), want);
+            client.close(&first).await.unwrap();
+            client.close(&second).await.unwrap();
+            assert_eq!((server.count(Op::Open), server.count(Op::Close)), (2, 1));
+        });
+    }
+}
+
+/// A file is opened for less only to what it was opened for: of what was opened for all at once,
+/// when it was opened again, the server knows no part.
+#[test]
+fn opens_for_less_are_of_what_was_opened() {
+    let server = Scripted::default();
+    run(&server, PLAIN, async |client, told| {
+        let owner = client.owner(Turns::default());
+        let reads = open(client, &owner, share::READ).await.unwrap();
+        let writes = open(client, &owner, share::WRITE).await.unwrap();
+        client.close(&writes).await.unwrap();
+        assert_eq!(server.numbers(Op::OpenDowngrade), [share::READ]);
+        let writes = open(client, &owner, share::WRITE).await.unwrap();
+        server.start_anew();
+        size(client).await.unwrap();
+        assert_eq!(told.count(Event::Recovered), 1);
+        let again = *server.numbers(Op::Open).last().unwrap();
+        assert_eq!(again, 3 | share::WANT_NO_DELEGATION);
+        client.close(&writes).await.unwrap();
+        assert_eq!(server.count(Op::OpenDowngrade), 1);
+        client.close(&reads).await.unwrap();
+        assert_eq!(server.count(Op::Close), 1);
+    });
+}
+
+/// What could not be opened again after one loss may be after the next.
+#[test]
+fn a_file_that_was_lost_can_come_back() {
+    let server = Scripted::default();
+    run(&server, PLAIN, async |client, _| {
+        let owner = client.owner(Turns::default());
+        let file = open(client, &owner, share::READ).await.unwrap();
+        server.start_anew();
+        server.known().script.fail = [(Op::Open, vec![Status::Access])].into();
+        size(client).await.unwrap();
+        let lost = NfsError::Status(Some(Op::Open), Status::Access);
+        assert_eq!(file.state(), Err(lost));
+        server.start_anew();
+        size(client).await.unwrap();
+        assert!(file.state().is_ok());
+        client.close(&file).await.unwrap();
+        assert_eq!(server.count(Op::Close), 1);
+    });
+}
+
+/// Waits until something has come about.
+async fn until(client: &Client, is: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if is() {
+            return;
+        }
+        client.lane().timer(client.lane().now() + 10_000_000).await;
+    }
+    panic!("it does not come about");
+}
+
+/// A delegation that is asked back before the answer that brings it goes back at once.
+#[test]
+fn a_recall_may_overtake_the_open() {
+    let server = scripted(Script {
+        delegate: true,
+        recall: true,
+        ..Script::default()
+    });
+    let with = With {
+        minor: 0,
+        delegations: true,
+        ..PLAIN
+    };
+    run(&server, with, async |client, told| {
+        let owner = client.owner(Turns::default());
+        let file = open(client, &owner, share::READ).await.unwrap();
+        until(client, || server.count(Op::DelegReturn) == 1).await;
+        assert_eq!(server.known().called_back, [Status::Ok]);
+        assert_eq!(told.count(Event::Granted), 1);
+        assert_eq!(told.count(Event::Recalled), 1);
+        // It serves nothing.
+        let again = open(client, &owner, share::READ).await.unwrap();
+        assert_eq!(server.count(Op::Open), 2);
+        client.close(&file).await.unwrap();
+        client.close(&again).await.unwrap();
+    });
+}
+
+/// What nobody wanted goes back: the server must not think that it is held.
+#[test]
+fn delegations_of_reopened_files_go_back() {
+    let server = Scripted::default();
+    run(&server, With { minor: 0, ..PLAIN }, async |client, _| {
+        let owner = client.owner(Turns::default());
+        let file = open(client, &owner, share::READ).await.unwrap();
+        server.start_anew();
+        server.known().script.delegate = true;
+        // On 4.0 it is the operations on state that tell.
+        server.known().script.fail = [(Op::GetAttr, vec![Status::StaleClientId])].into();
+        size(client).await.unwrap();
+        until(client, || server.count(Op::DelegReturn) == 1).await;
+        client.close(&file).await.unwrap();
+    });
+}
+
+/// Locks are of an open, and what only a delegation serves is none to the server.
+#[test]
+fn a_delegated_file_is_opened_for_its_locks() {
+    let server = scripted(Script {
+        delegate: true,
+        ..Script::default()
+    });
+    let with = With {
+        delegations: true,
+        ..PLAIN
+    };
+    run(&server, with, async |client, told| {
+        let owner = client.owner(Turns::default());
+        let file = open(client, &owner, share::READ).await.unwrap();
+        client.close(&file).await.unwrap();
+        let file = open(client, &owner, share::READ).await.unwrap();
+        assert_eq!(server.count(Op::Open), 1);
+        assert_eq!(told.count(Event::Used), 1);
+        client.lock_and_unlock(&file, 0, 10).await.unwrap();
+        assert_eq!(server.count(Op::Open), 2);
+        assert_eq!((server.count(Op::Lock), server.count(Op::LockU)), (1, 1));
+        client.close(&file).await.unwrap();
+        assert_eq!(server.count(Op::Close), 2);
+    });
+}
+
+/// A delegation that the server takes away serves nothing any more, and what it served is opened.
+#[test]
+fn a_delegation_may_be_taken_away() {
+    let server = scripted(Script {
+        delegate: true,
+        ..Script::default()
+    });
+    let with = With {
+        delegations: true,
+        ..PLAIN
+    };
+    run(&server, with, async |client, _| {
+        let owner = client.owner(Turns::default());
+        let file = open(client, &owner, share::READ).await.unwrap();
+        client.close(&file).await.unwrap();
+        let file = open(client, &owner, share::READ).await.unwrap();
+        assert_eq!(server.count(Op::Open), 1);
+        let before = file.state().unwrap();
+        let taken = NfsError::Status(Some(Op::Read), Status::DelegRevoked);
+        client.wait_to_repeat(&file, taken, 0).await.unwrap();
+        assert_eq!(server.count(Op::Open), 2);
+        assert_ne!(file.state().unwrap().other, before.other);
+        // Of what is open it says that something else is wrong.
+        assert_eq!(client.wait_to_repeat(&file, taken, 0).await, Err(taken));
+        server.known().script.delegate = false;
+        client.close(&file).await.unwrap();
+        let file = open(client, &owner, share::READ).await.unwrap();
+        assert_eq!((server.count(Op::Open), server.count(Op::Close)), (3, 2));
+        client.close(&file).await.unwrap();
+    });
+}
+
+/// What came with a delegation is not what the file has when its own client has changed it.
+#[test]
+fn attributes_of_a_delegation_are_those_before_a_change() {
+    let server = scripted(Script {
+        delegate: true,
+        ..Script::default()
+    });
+    let with = With {
+        delegations: true,
+        ..PLAIN
+    };
+    run(&server, with, async |client, _| {
+        let owner = client.owner(Turns::default());
+        let first = open(client, &owner, share::READ).await.unwrap();
+        let again = async || {
+            let opened = client.open(&owner, (dir(), b"f"), share::READ, OpenHow::Existing);
+            let (file, attributes) = opened.await.unwrap();
+            client.close(&file).await.unwrap();
+            (attributes.kind, attributes.size)
+        };
+        let kind = Some(FileType::Regular);
+        assert_eq!(again().await, (kind, Some(5)));
+        client.changes(&first);
+        assert_eq!(again().await, (kind, None));
+        assert_eq!(server.count(Op::Open), 1);
+    });
+}
+
+/// A server that does not take a connection for callbacks is not asked with every call.
+#[test]
+fn callbacks_are_asked_for_now_and_then() {
+    let server = scripted(Script {
+        status: sequence_status::CALLBACK_PATH_DOWN,
+        fail: [(Op::BindConnToSession, vec![Status::Inval; 1000])].into(),
+        ..Script::default()
+    });
+    let with = With {
+        delegations: true,
+        ..PLAIN
+    };
+    run(&server, with, async |client, _| {
+        for _ in 0..200 {
+            size(client).await.unwrap();
+        }
+        let asked = server.count(Op::BindConnToSession);
+        assert!((1..10).contains(&asked), "{asked}");
+    });
+}
+
+/// An operation of an owner that got no answer may be counted or not: the next one is neither
+/// refused nor taken for it.
+#[test]
+fn numbers_in_doubt_are_found_out() {
+    for does in [true, false] {
+        let server = Scripted::default();
+        let with = With {
+            minor: 0,
+            timeout: Duration::from_millis(150),
+            ..PLAIN
+        };
+        run(&server, with, async |client, _| {
+            let owner = client.owner(Turns::default());
+            let first = open(client, &owner, share::READ).await.unwrap();
+            let hang = (Duration::from_millis(400), does);
+            server.known().script.hang = [(Op::Close, hang)].into();
+            let late = client.close(&first).await;
+            assert_eq!(late, Err(NfsError::Rpc(RpcError::TimedOut)));
+            until(client, || server.known().script.hung).await;
+            let again = open(client, &owner, share::READ).await.unwrap();
+            client.close(&again).await.unwrap();
+            let numbers = server.numbers(Op::Close);
+            let want: &[u32] = if does { &[1, 3] } else { &[2] };
+            assert_eq!(numbers, want, "{does}");
+        });
+    }
+}

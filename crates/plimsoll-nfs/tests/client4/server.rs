@@ -1,0 +1,554 @@
+//! A server of version 4 that keeps to the rules of sequence numbers, and does what a test says.
+
+use plimsoll_nfs::rpc::{Accepted, Credentials, Target, call};
+use plimsoll_nfs::server::Service;
+use plimsoll_nfs::v4::attributes::{Attributes, Bitmap};
+use plimsoll_nfs::v4::operations::*;
+use plimsoll_nfs::v4::state::{Sequence as SequenceOp, *};
+use plimsoll_nfs::v4::types::*;
+use plimsoll_nfs::xdr::{Decoder, Encode, XdrError};
+use std::collections::HashMap;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// What comes before a delegation's number, and before that of an open.
+const OPEN: u8 = 1;
+const DELEGATION: u8 = 2;
+
+/// What is done besides the rules.
+#[derive(Default)]
+pub struct Script {
+    /// Statuses of operations that fail; the next call of each takes the first.
+    pub fail: HashMap<Op, Vec<Status>>,
+    /// Operations whose compounds are done, but not answered so many times: the server says that it
+    /// is busy with them.
+    pub busy: HashMap<Op, u32>,
+    /// Operations that are done so much later, or not at all if that is said.
+    pub hang: HashMap<Op, (Duration, bool)>,
+    /// One of these was waited for to its end.
+    pub hung: bool,
+    /// Every OPEN brings a delegation for reading.
+    pub delegate: bool,
+    /// It is asked back before the answer of the OPEN goes.
+    pub recall: bool,
+    /// What SEQUENCE says of the state of the client.
+    pub status: u32,
+}
+
+/// What the server knows, and what it was asked.
+#[derive(Default)]
+pub struct Known {
+    pub script: Script,
+    /// Operations that were done, in their order, with a number that matters.
+    pub done: Vec<(Op, u32)>,
+    /// What the client answered to callbacks.
+    pub called_back: Vec<Status>,
+    /// Lives of the server: client ids, sessions and states are of one.
+    life: u64,
+    sessions: u8,
+    /// Of each slot: the number of the last request, and its answer.
+    slots: HashMap<u32, (u32, Vec<u8>)>,
+    /// Of each owner: the number of its last operation, and its answer (4.0).
+    owners: HashMap<Vec<u8>, (u32, Vec<u8>)>,
+    /// Opens by owner: number, count of changes and modes that were asked for.
+    opens: HashMap<Vec<u8>, Opening>,
+    client_at: String,
+}
+
+struct Opening {
+    state: StateId,
+    modes: Vec<u32>,
+}
+
+/// A server that tests and its threads share.
+#[derive(Clone, Default)]
+pub struct Scripted(pub Arc<Mutex<Known>>);
+
+impl Scripted {
+    pub fn known(&self) -> MutexGuard<'_, Known> {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// How often an operation was done.
+    pub fn count(&self, op: Op) -> usize {
+        self.known().done.iter().filter(|d| d.0 == op).count()
+    }
+
+    /// Numbers of an operation.
+    pub fn numbers(&self, op: Op) -> Vec<u32> {
+        let known = self.known();
+        known
+            .done
+            .iter()
+            .filter(|d| d.0 == op)
+            .map(|d| d.1)
+            .collect()
+    }
+
+    /// It is started anew and has lost all that it knew of clients.
+    pub fn start_anew(&self) {
+        let mut known = self.known();
+        known.life += 1;
+        known.slots.clear();
+        known.owners.clear();
+        known.opens.clear();
+    }
+}
+
+/// What an operation gives, or its status.
+type Gave = Result<Vec<u8>, Status>;
+
+fn gives<O: Operation>(done: &O::Done<'_>) -> Gave {
+    let mut out = Vec::new();
+    done.encode(&mut out);
+    Ok(out)
+}
+
+fn handle(number: u8) -> Handle {
+    Handle::new(&[number; 8]).unwrap()
+}
+
+impl Known {
+    fn other(&self, kind: u8, number: u8) -> Other {
+        let mut other = [0; 12];
+        (other[0], other[1], other[2]) = (kind, number, self.life as u8);
+        Other(other)
+    }
+
+    fn session(&self) -> SessionId {
+        let mut id = [0; 16];
+        (id[0], id[1]) = (self.life as u8, self.sessions);
+        SessionId(id)
+    }
+
+    fn client(&self) -> u64 {
+        0x100 + self.life
+    }
+
+    /// Looks whether an owner's number is the next one.
+    fn is_next(&self, owner: &[u8], seqid: u32) -> Result<(), Status> {
+        match self.owners.get(owner) {
+            Some((last, _)) if last.wrapping_add(1) != seqid => Err(Status::BadSeqId),
+            _ => Ok(()),
+        }
+    }
+
+    fn state_of(&mut self, state: &StateId) -> Result<(Vec<u8>, &mut Opening), Status> {
+        let mut all = self.opens.iter_mut();
+        let found = all.find(|(_, o)| o.state.other == state.other);
+        let (owner, opening) = found.ok_or(Status::BadStateId)?;
+        match state.seqid {
+            0 => {}
+            n if n < opening.state.seqid => return Err(Status::OldStateId),
+            n if n > opening.state.seqid => return Err(Status::BadStateId),
+            _ => {}
+        }
+        Ok((owner.clone(), opening))
+    }
+
+    fn open(&mut self, minor: u32, args: &OpenArgs<'_>) -> Gave {
+        let owner = args.owner.name.0.to_vec();
+        if args.owner.client != self.client() {
+            return Err(Status::StaleClientId);
+        }
+        if minor == 0 {
+            self.is_next(&owner, args.seqid)?;
+        }
+        let number = self.opens.len() as u8;
+        let other = self.other(OPEN, number);
+        let opening = self.opens.entry(owner).or_insert_with(|| Opening {
+            state: StateId { seqid: 0, other },
+            modes: Vec::new(),
+        });
+        opening.state.seqid += 1;
+        opening.modes.push(args.access & 3);
+        let state = opening.state;
+        let delegation = match self.script.delegate {
+            true => Delegation::Read(
+                StateId {
+                    seqid: 1,
+                    other: self.other(DELEGATION, number),
+                },
+                false,
+                Ace {
+                    kind: 0,
+                    flags: 0,
+                    mask: 0,
+                    who: Text(b""),
+                },
+            ),
+            false => Delegation::None,
+        };
+        if let (true, Delegation::Read(state, ..)) = (self.script.recall, delegation) {
+            self.recall(state);
+        }
+        gives::<Open>(&Opened {
+            state,
+            change: ChangeInfo {
+                atomic: true,
+                before: 1,
+                after: 2,
+            },
+            flags: 0,
+            set: Bitmap::default(),
+            delegation,
+        })
+    }
+
+    /// CB_RECALL on a connection of its own (4.0).
+    fn recall(&mut self, state: StateId) {
+        struct Words(StateId);
+        impl Encode for Words {
+            fn encode(&self, out: &mut Vec<u8>) {
+                // No tag, the minor version, who is called, one operation: CB_RECALL.
+                [0u32, 0, 1, 1, 4].iter().for_each(|w| w.encode(out));
+                self.0.encode(out);
+                false.encode(out);
+                handle(9).encode(out);
+            }
+        }
+        let target = Target {
+            program: 0x4000_0000,
+            version: 1,
+            procedure: 1,
+        };
+        let call = call(1, target, &Credentials::none(), &Words(state));
+        let numbers: Vec<u16> = self
+            .client_at
+            .split('.')
+            .map(|n| n.parse().unwrap())
+            .collect();
+        let port = numbers[4] << 8 | numbers[5];
+        let mut to = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+        to.write_all(&call).unwrap();
+        let mut mark = [0; 4];
+        to.read_exact(&mut mark).unwrap();
+        let mut reply = vec![0; (u32::from_be_bytes(mark) & 0xffff) as usize];
+        to.read_exact(&mut reply).unwrap();
+        // After the head of the reply: the status of the compound.
+        let status = u32::from_be_bytes(reply[24..28].try_into().unwrap());
+        self.called_back.push(Status::of(status).unwrap());
+    }
+
+    /// The status of an operation that is to fail.
+    fn failing(&mut self, op: Op) -> Result<(), Status> {
+        match self.script.fail.get_mut(&op) {
+            Some(all) if !all.is_empty() => Err(all.remove(0)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Takes arguments.
+macro_rules! args {
+    ($from:ident, $op:ident) => {
+        $from.get::<<$op as Operation>::Args<'_>>()?
+    };
+}
+
+/// What is known of an operation besides what it gives: a number that matters, the owner and its
+/// number.
+#[derive(Default)]
+struct About {
+    number: u32,
+    owner: Option<(Vec<u8>, u32)>,
+}
+
+impl Known {
+    /// Does one operation.
+    fn one(
+        &mut self,
+        minor: u32,
+        op: Op,
+        from: &mut Decoder<'_>,
+    ) -> Result<(Gave, About), XdrError> {
+        let mut about = About::default();
+        let failing = self.failing(op);
+        let gave = match op {
+            Op::ExchangeId => {
+                let _ = args!(from, ExchangeId);
+                gives::<ExchangeId>(&Exchanged {
+                    client: self.client(),
+                    sequence: 7 + u32::from(self.sessions),
+                    flags: 0,
+                    protect: NoProtection,
+                    minor: 0,
+                    major: Text(b"server"),
+                    scope: Text(b""),
+                    made_by: AtMostOne(None),
+                })
+            }
+            Op::CreateSession => {
+                let args = args!(from, CreateSession);
+                about.number = args.sequence;
+                match (failing, args.client == self.client()) {
+                    (Err(e), _) => return Ok((Err(e), about)),
+                    (_, false) => return Ok((Err(Status::StaleClientId), about)),
+                    (Ok(()), true) => {}
+                }
+                self.sessions += 1;
+                self.slots.clear();
+                gives::<CreateSession>(&SessionMade {
+                    session: self.session(),
+                    sequence: args.sequence,
+                    flags: args.flags,
+                    fore: args.fore,
+                    back: args.back,
+                })
+            }
+            Op::ReclaimComplete => {
+                let _ = args!(from, ReclaimComplete);
+                gives::<ReclaimComplete>(&())
+            }
+            Op::BindConnToSession => {
+                let args = args!(from, BindConnToSession);
+                gives::<BindConnToSession>(&args)
+            }
+            Op::DestroySession => {
+                let _ = args!(from, DestroySession);
+                gives::<DestroySession>(&())
+            }
+            Op::DestroyClientId => {
+                let _ = args!(from, DestroyClientId);
+                gives::<DestroyClientId>(&())
+            }
+            Op::SetClientId => {
+                let args = args!(from, SetClientId);
+                self.client_at = String::from_utf8_lossy(args.address.0).into();
+                gives::<SetClientId>(&ClientSet {
+                    client: self.client(),
+                    confirm: *b"confirm!",
+                })
+            }
+            Op::SetClientIdConfirm => {
+                let _ = args!(from, SetClientIdConfirm);
+                gives::<SetClientIdConfirm>(&())
+            }
+            Op::PutFh => {
+                let _ = args!(from, PutFh);
+                gives::<PutFh>(&())
+            }
+            Op::GetFh => gives::<GetFh>(&handle(9)),
+            Op::GetAttr => {
+                let _ = args!(from, GetAttr);
+                gives::<GetAttr>(&Attributes {
+                    kind: Some(FileType::Regular),
+                    size: Some(5),
+                    ..Attributes::default()
+                })
+            }
+            Op::Create => {
+                let _ = args!(from, Create);
+                gives::<Create>(&Created {
+                    change: ChangeInfo {
+                        atomic: true,
+                        before: 1,
+                        after: 2,
+                    },
+                    set: Bitmap::default(),
+                })
+            }
+            Op::Open => {
+                let args = args!(from, Open);
+                about.number = args.access;
+                about.owner = Some((args.owner.name.0.to_vec(), args.seqid));
+                failing.and_then(|()| self.open(minor, &args))
+            }
+            Op::OpenDowngrade => {
+                let args = args!(from, OpenDowngrade);
+                about.number = args.access;
+                match self.state_of(&args.state) {
+                    Ok((owner, opening)) if opening.modes.contains(&args.access) => {
+                        opening.state.seqid += 1;
+                        let state = opening.state;
+                        about.owner = Some((owner, args.seqid));
+                        gives::<OpenDowngrade>(&state)
+                    }
+                    Ok(_) => Err(Status::Inval),
+                    Err(e) => Err(e),
+                }
+            }
+            Op::Close => {
+                let args = args!(from, Close);
+                about.number = args.seqid;
+                self.close(minor, &args, &mut about)
+            }
+            Op::Lock => {
+                let args = args!(from, Lock);
+                let open = match args.locker {
+                    Locker::First(first) => first.open,
+                    Locker::Next(next) => next.state,
+                };
+                match open.other.0[0] {
+                    OPEN => gives::<Lock>(&open),
+                    _ => Err(Status::BadStateId),
+                }
+            }
+            Op::LockU => {
+                let args = args!(from, LockU);
+                gives::<LockU>(&args.state)
+            }
+            Op::DelegReturn => {
+                let _ = args!(from, DelegReturn);
+                gives::<DelegReturn>(&())
+            }
+            _ => Err(Status::NotSupp),
+        };
+        Ok((failing.and(gave), about))
+    }
+
+    fn close(&mut self, minor: u32, args: &CloseArgs, about: &mut About) -> Gave {
+        let (owner, opening) = self.state_of(&args.state)?;
+        let state = opening.state;
+        if minor == 0 {
+            self.is_next(&owner, args.seqid)?;
+        }
+        about.owner = Some((owner.clone(), args.seqid));
+        self.opens.remove(&owner);
+        gives::<Close>(&state)
+    }
+
+    /// The place of a compound: the answer that it had before, if it came before.
+    fn sequence(&mut self, args: &SequenceArgs) -> Result<Option<Vec<u8>>, Status> {
+        if args.session != self.session() {
+            return Err(Status::BadSession);
+        }
+        let (last, answer) = self.slots.entry(args.slot).or_default();
+        match args.sequence.wrapping_sub(*last) {
+            0 => Ok(Some(answer.clone())),
+            1 => {
+                *last = args.sequence;
+                Ok(None)
+            }
+            _ => Err(Status::SeqMisordered),
+        }
+    }
+}
+
+/// Answers of operations, after each other.
+#[derive(Default)]
+struct Answers {
+    count: u32,
+    status: u32,
+    bytes: Vec<u8>,
+}
+
+impl Answers {
+    fn add(&mut self, op: Op, gave: &Gave) {
+        let status = gave.as_ref().err().copied().unwrap_or(Status::Ok);
+        op.encode(&mut self.bytes);
+        status.encode(&mut self.bytes);
+        self.bytes.extend(gave.as_deref().unwrap_or_default());
+        self.status = status as u32;
+        self.count += 1;
+    }
+
+    fn message(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.status.encode(&mut out);
+        Text::<0>(b"").encode(&mut out);
+        self.count.encode(&mut out);
+        out.extend_from_slice(&self.bytes);
+        out
+    }
+
+    fn only(op: Op, status: Status) -> Vec<u8> {
+        let mut answers = Self::default();
+        answers.add(op, &Err(status));
+        answers.message()
+    }
+}
+
+impl Scripted {
+    fn compound(&self, mut from: Decoder<'_>) -> Result<Vec<u8>, XdrError> {
+        let _: Text<'_> = from.get()?;
+        let (minor, count): (u32, u32) = (from.get()?, from.get()?);
+        let mut answers = Answers::default();
+        let mut slot = None;
+        let mut busy = None;
+        for _ in 0..count {
+            let op: Op = from.get()?;
+            let hang = self.known().script.hang.remove(&op);
+            if let Some((time, does)) = hang {
+                std::thread::sleep(time);
+                self.known().script.hung = true;
+                if !does {
+                    return Ok(Answers::only(op, Status::ServerFault));
+                }
+            }
+            let mut known = self.known();
+            if op == Op::Sequence {
+                let args: SequenceArgs = from.get()?;
+                match known.sequence(&args) {
+                    Err(e) => return Ok(Answers::only(op, e)),
+                    Ok(Some(again)) => return Ok(known.still_busy().unwrap_or(again)),
+                    Ok(None) => {}
+                }
+                slot = Some(args.slot);
+                let status = known.script.status;
+                answers.add(
+                    op,
+                    &gives::<SequenceOp>(&Sequenced {
+                        session: args.session,
+                        sequence: args.sequence,
+                        slot: args.slot,
+                        highest: args.highest,
+                        target: args.highest,
+                        status,
+                    }),
+                );
+                continue;
+            }
+            busy = busy.or(known.script.busy.get(&op).copied().filter(|n| *n > 0));
+            let (gave, about) = known.one(minor, op, &mut from)?;
+            answers.add(op, &gave);
+            known.done.push((op, about.number));
+            if let Some((owner, seqid)) = about.owner
+                && gave.is_ok()
+            {
+                known.owners.insert(owner, (seqid, Vec::new()));
+            }
+            if gave.is_err() {
+                break;
+            }
+        }
+        let message = answers.message();
+        if let Some(slot) = slot {
+            let mut known = self.known();
+            known.slots.entry(slot).or_default().1.clone_from(&message);
+            if busy.is_some() {
+                // It came before, and that its answer was lost is what the client does not know.
+                return Ok(known.still_busy().unwrap_or(message));
+            }
+        }
+        Ok(message)
+    }
+}
+
+impl Known {
+    /// The answer of a server that is busy with the call.
+    fn still_busy(&mut self) -> Option<Vec<u8>> {
+        let left = self.script.busy.values_mut().find(|n| **n > 0)?;
+        *left -= 1;
+        Some(Answers::only(Op::Sequence, Status::Delay))
+    }
+}
+
+impl Service for Scripted {
+    fn answer(&self, target: Target, args: Decoder<'_>, out: &mut Vec<u8>) -> Accepted {
+        if target.procedure == 0 {
+            return Accepted::Success;
+        }
+        match self.compound(args) {
+            Ok(message) => {
+                out.extend_from_slice(&message);
+                Accepted::Success
+            }
+            Err(_) => Accepted::GarbageArgs,
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The server in memory, and sessions on it.
+
+use plimsoll_lane::{Deadline, Lane, Task};
+use plimsoll_measure::Clock;
+use plimsoll_nfs::server::{Behaviour, Memory, Server, Service, Tree};
+use plimsoll_nfs::v3::{Handle, How, Proc, Setting, Status};
+use plimsoll_plan::{Content, Stream, WorkPlace};
+use plimsoll_target::{
+    ContentPool, OpError, OpenHow, OpenMode, Purpose, RpcRows, Session, SessionSpec, Target,
+    TargetError, Visitor, connect,
+};
+use rustix::io::Errno;
+use std::cell::Cell;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A server and the work directory `/work` on it.
+pub struct Bench {
+    pub tree: Arc<Mutex<Tree>>,
+    pub server: Server,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self::with_faults(&[])
+    }
+
+    pub fn with_faults(faults: &[&str]) -> Self {
+        let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
+        let behaviour = Behaviour {
+            faults: faults.iter().map(|f| f.parse().unwrap()).collect(),
+            ..Behaviour::default()
+        };
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let server = Server::start(listen, tree.clone(), behaviour).unwrap();
+        Self { tree, server }
+    }
+
+    /// A server of what is made of one in memory.
+    pub fn serving<S: Service>(service: impl FnOnce(Memory) -> S) -> Self {
+        let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let service = service(Memory::new(tree.clone(), port, 1));
+        let server = Server::serve(listener, service, Behaviour::default()).unwrap();
+        Self { tree, server }
+    }
+
+    pub fn url(&self, more: &str) -> String {
+        let at = self.server.address();
+        format!("nfs3://{at}/?mountport={}{more}", at.port())
+    }
+
+    pub fn tree(&self) -> MutexGuard<'_, Tree> {
+        self.tree.lock().unwrap()
+    }
+
+    pub fn find(&self, path: &str) -> Result<Handle, Status> {
+        let tree = self.tree();
+        let names = path.split('/').filter(|n| !n.is_empty());
+        let mut at = tree.root();
+        for name in names {
+            at = tree.lookup(&at, name.as_bytes())?;
+        }
+        Ok(at)
+    }
+
+    pub fn bytes(&self, path: &str) -> Vec<u8> {
+        let file = self.find(path).unwrap();
+        let tree = self.tree();
+        tree.read(&file, 0, u32::MAX).unwrap().0.to_vec()
+    }
+
+    pub fn make(&self, dir: &str, name: &str, bytes: &[u8]) -> Handle {
+        let dir = self.find(dir).unwrap();
+        let mut tree = self.tree();
+        let how = How::Guarded(Setting::NOTHING);
+        let file = tree.create(&dir, name.as_bytes(), &how).unwrap();
+        tree.write(&file, 0, bytes).unwrap();
+        file
+    }
+
+    /// Calls since the last time, of each procedure that was called.
+    pub fn calls(&self, before: &Calls) -> Vec<(&'static str, u64)> {
+        let now = Calls::of(&self.server);
+        let each = Proc::ALL.iter().zip(now.0.iter().zip(&before.0));
+        each.filter(|(_, (now, before))| now > before)
+            .map(|(p, (now, before))| (p.name(), now - before))
+            .collect()
+    }
+
+    /// Runs a case on the target, in `/work`.
+    pub fn run(&self, more: &str, case: impl Case) {
+        self.try_run(more, case).unwrap();
+    }
+
+    pub fn try_run(&self, more: &str, case: impl Case) -> Result<(), TargetError> {
+        let place = place("/work");
+        let on = OnLane { case };
+        connect(&self.url(more), &place, Purpose::Load, on)
+    }
+}
+
+pub struct Calls(Vec<u64>);
+
+impl Calls {
+    pub fn of(server: &Server) -> Self {
+        Self(Proc::ALL.iter().map(|p| server.calls(*p)).collect())
+    }
+}
+
+pub fn place(dir: &str) -> WorkPlace {
+    WorkPlace {
+        dir: dir.into(),
+        guards: Vec::new(),
+        temporary: false,
+    }
+}
+
+pub trait Case {
+    async fn run<S: Session>(self, session: S);
+}
+
+pub struct OnLane<C> {
+    pub case: C,
+}
+
+pub fn spec(rpc: Option<RpcRows>) -> SessionSpec {
+    SessionSpec {
+        buffer: 4096,
+        content: ContentPool::new(Content::Random, Stream::new(5)).unwrap(),
+        clock: Clock::real(),
+        number: 0,
+        process: 0,
+        rpc,
+    }
+}
+
+impl<C: Case> Visitor for OnLane<C> {
+    type Output = ();
+
+    fn visit<T: Target>(self, target: T) {
+        let lane = Lane::new(
+            target.lane_kind(),
+            Clock::real(),
+            Arc::new(Deadline::default()),
+        );
+        let session = target.session(&lane, &spec(None)).unwrap();
+        let ended = Cell::new(false);
+        let task: Task<'_> = Box::pin(async {
+            self.case.run(session).await;
+            ended.set(true);
+        });
+        lane.run(vec![task]).unwrap();
+        assert!(ended.get());
+    }
+}
+
+/// Makes a case of a block.
+#[macro_export]
+macro_rules! case {
+    ($bench:ident, $session:ident, $body:block) => {{
+        struct This<'a>(&'a $crate::bench::Bench);
+        impl $crate::bench::Case for This<'_> {
+            #[allow(unused_mut, unused_variables)]
+            async fn run<S: plimsoll_target::Session>(self, mut $session: S) {
+                let $bench = self.0;
+                $body
+            }
+        }
+        This(&$bench)
+    }};
+}
+
+pub fn name<'a, S: Session>(session: &'a mut S, path: &str) -> &'a mut S {
+    session.locate(|to| to.extend_from_slice(path.as_bytes()));
+    session
+}
+
+pub fn second<S: Session>(session: &mut S, path: &str) {
+    session.locate_second(|to| to.extend_from_slice(path.as_bytes()));
+}
+
+pub fn how(mode: OpenMode, create: bool) -> OpenHow {
+    OpenHow {
+        create,
+        ..OpenHow::plain(mode)
+    }
+}
+
+#[track_caller]
+pub fn error<R>(result: Result<R, OpError>) -> Errno {
+    result.err().expect("it must fail").0
+}

@@ -1,0 +1,196 @@
+//! Reading and writing.
+
+use crate::bench::{Bench, Calls, Case, OnLane, error, how, name, place};
+use crate::case;
+use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use plimsoll_nfs::v3::Proc;
+use plimsoll_target::{OpenMode, Purpose, Session, connect};
+use rustix::io::Errno;
+use std::cell::Cell;
+use std::sync::{Arc, Mutex};
+
+/// Transfers longer than a call are cut into pieces, and the bytes are in their places.
+#[test]
+fn long_transfers_are_cut() {
+    let bench = Bench::new();
+    bench.run(
+        "&rsize=4k&wsize=8k",
+        case!(bench, s, {
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::ReadWrite, true))
+                .await
+                .unwrap();
+            let bytes: Vec<u8> = (0..100_001u32).map(|i| (i / 7) as u8).collect();
+            s.write_bytes(&h, 5, &bytes).await.unwrap();
+            assert_eq!(bench.server.calls(Proc::Write), 13);
+            assert_eq!(bench.bytes("work/f")[5..], bytes);
+            let mut read = vec![1; 200_000];
+            assert_eq!(s.read_bytes(&h, 4, &mut read).await.unwrap(), 100_002);
+            assert_eq!(read[0], 0);
+            assert_eq!(read[1..100_002], bytes);
+            // More may be asked for than there is, and not all of that is answered for.
+            let reads = bench.server.calls(Proc::Read);
+            assert!((25..25 + 8).contains(&reads), "{reads}");
+            s.write(&h, 0, 50_000).await.unwrap();
+            assert_eq!(bench.bytes("work/f")[50_000..], bytes[49_995..]);
+            assert_ne!(bench.bytes("work/f")[..100], bytes[..100]);
+            s.close(h).await.unwrap();
+        }),
+    );
+}
+
+#[test]
+fn writes_are_committed_and_a_new_server_is_noticed() {
+    let bench = Bench::new();
+    let address = bench.server.address();
+    let Bench { tree, server } = bench;
+    let bench = Bench {
+        tree: tree.clone(),
+        server,
+    };
+    struct This(Arc<Mutex<Tree>>, std::net::SocketAddr, Cell<Option<Server>>);
+    impl Case for This {
+        async fn run<S: Session>(self, mut s: S) {
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::Write, true))
+                .await
+                .unwrap();
+            s.write(&h, 0, 10).await.unwrap();
+            s.fsync(&h).await.unwrap();
+            s.write(&h, 0, 10).await.unwrap();
+            self.2.take().unwrap().stop();
+            let new = Server::start(self.1, self.0.clone(), Behaviour::default()).unwrap();
+            // What was not committed may have gone with the old server.
+            assert_eq!(error(s.fsync(&h).await), Errno::IO);
+            s.write(&h, 0, 10).await.unwrap();
+            s.fsync(&h).await.unwrap();
+            s.close(h).await.unwrap();
+            drop(new);
+        }
+    }
+    let url = bench.url("");
+    let Bench { tree, server } = bench;
+    let on = OnLane {
+        case: This(tree, address, Cell::new(Some(server))),
+    };
+    connect(&url, &place("/work"), Purpose::Load, on).unwrap();
+}
+
+#[test]
+fn ends_of_files() {
+    let bench = Bench::new();
+    bench.run(
+        "",
+        case!(bench, s, {
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::ReadWrite, true))
+                .await
+                .unwrap();
+            s.append(&h, 10).await.unwrap();
+            s.append(&h, 20).await.unwrap();
+            s.write_stable(&h, None, 5).await.unwrap();
+            assert_eq!(s.stat_handle(&h).await.unwrap().size, 35);
+            s.truncate(&h, 8).await.unwrap();
+            assert_eq!(s.read(&h, 0, 100).await.unwrap(), 8);
+            assert_eq!(s.read(&h, 8, 100).await.unwrap(), 0);
+            let before = bench.bytes("work/f");
+            assert_eq!(s.modify(&h, 0, 8).await.unwrap(), 16);
+            let changed: Vec<u8> = before.iter().map(|b| b.wrapping_add(1)).collect();
+            assert_eq!(bench.bytes("work/f"), changed);
+            let to = name(&mut s, "g")
+                .open(how(OpenMode::Write, true))
+                .await
+                .unwrap();
+            assert_eq!(s.copy(&h, &to, 2, 100).await.unwrap(), 6);
+            assert_eq!(bench.bytes("work/g")[2..], changed[2..]);
+            let reading = name(&mut s, "f")
+                .open(how(OpenMode::Read, false))
+                .await
+                .unwrap();
+            assert_eq!(error(s.write(&reading, 0, 1).await), Errno::BADF);
+            assert_eq!(error(s.read(&to, 0, 1).await), Errno::BADF);
+        }),
+    );
+}
+
+#[test]
+fn asynchronous_writes() {
+    let bench = Bench::new();
+    bench.run(
+        "&wsize=4k",
+        case!(bench, s, {
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::Write, true))
+                .await
+                .unwrap();
+            for tag in 0..10 {
+                s.aio_write(&h, u64::from(tag) * 10_000, 10_000, tag)
+                    .unwrap();
+            }
+            assert_eq!(s.aio_pending(), 10);
+            let mut done = Vec::new();
+            s.aio_take(4, &mut done).await.unwrap();
+            assert!(done.len() >= 4 && done.len() + s.aio_pending() == 10);
+            // Closing waits for the rest, which can be taken afterwards.
+            s.close(h).await.unwrap();
+            s.aio_take(s.aio_pending(), &mut done).await.unwrap();
+            let mut tags: Vec<u32> = done.iter().map(|d| d.tag).collect();
+            tags.sort();
+            assert_eq!(tags, (0..10).collect::<Vec<_>>());
+            assert!(
+                done.iter()
+                    .all(|d| d.result == Ok(10_000) && d.end >= d.start)
+            );
+            assert_eq!(bench.bytes("work/f").len(), 100_000);
+        }),
+    );
+}
+
+/// From open to close what was read or written is not read again, and is the same.
+#[test]
+fn data_are_kept_from_open_to_close() {
+    let bench = Bench::new();
+    bench.run(
+        "&cache=open-to-close",
+        case!(bench, s, {
+            bench.make("work", "f", b"hello");
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::ReadWrite, false))
+                .await
+                .unwrap();
+            let before = Calls::of(&bench.server);
+            assert_eq!(s.read(&h, 1, 100).await.unwrap(), 4);
+            assert_eq!(bench.calls(&before), [("READ", 1)]);
+            assert_eq!(s.read(&h, 2, 100).await.unwrap(), 3);
+            assert_eq!(s.read(&h, 7, 100).await.unwrap(), 0);
+            assert_eq!(s.stat_handle(&h).await.unwrap().size, 5);
+            assert_eq!(bench.calls(&before), [("READ", 1)]);
+            assert_eq!(s.read(&h, 0, 100).await.unwrap(), 5);
+            assert_eq!(bench.calls(&before), [("READ", 2)]);
+            // An append knows where the end is.
+            s.append(&h, 10).await.unwrap();
+            assert_eq!(s.read(&h, 0, 100).await.unwrap(), 15);
+            assert_eq!(bench.calls(&before), [("READ", 2), ("WRITE", 1)]);
+            // What is looked at comes from the server.
+            let mut bytes = [0; 5];
+            assert_eq!(s.read_bytes(&h, 0, &mut bytes).await.unwrap(), 5);
+            assert_eq!((&bytes, bench.calls(&before)[0]), (b"hello", ("READ", 3)));
+            s.truncate(&h, 3).await.unwrap();
+            assert_eq!(s.read(&h, 0, 100).await.unwrap(), 3);
+            s.close(h).await.unwrap();
+            assert_eq!(bench.bytes("work/f"), b"hel");
+            let before = Calls::of(&bench.server);
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::Read, false))
+                .await
+                .unwrap();
+            assert_eq!(s.read(&h, 0, 100).await.unwrap(), 3);
+            s.close(h).await.unwrap();
+            let calls = bench.calls(&before);
+            assert!(
+                calls.contains(&("READ", 1)),
+                "another open keeps nothing of the first"
+            );
+        }),
+    );
+}

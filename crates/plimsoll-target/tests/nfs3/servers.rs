@@ -1,0 +1,192 @@
+//! What is recorded, what a target says of itself, and servers that are none.
+
+use crate::bench::{Bench, Case, error, how, name, place, spec};
+use crate::case;
+use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
+use plimsoll_measure::{Clock, Recorder, RowSpec, WindowState};
+use plimsoll_nfs::v3::Proc;
+use plimsoll_plan::OpKind;
+use plimsoll_target::{
+    OpenMode, Purpose, RpcRows, Target, TargetError, Visitor, connect, procedures,
+};
+use rustix::io::Errno;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What a run calls is counted in its row, with errors by the server's own names.
+/// Runs a case and gives the rows that were counted: how often, and how often of late.
+fn recorded(bench: &Bench, more: &str, case: impl Case) -> Vec<(String, u64, u64)> {
+    let url = bench.url(more);
+    connect(&url, &place("/work"), Purpose::Load, Record(case)).unwrap()
+}
+
+struct Record<C>(C);
+
+impl<C: Case> Visitor for Record<C> {
+    type Output = Vec<(String, u64, u64)>;
+
+    fn visit<T: Target>(self, target: T) -> Self::Output {
+        let names = procedures("nfs3://x");
+        let window = Arc::new(WindowState::new(1_000_000_000));
+        window.open(0, u64::MAX);
+        let recorder = Rc::new(Recorder::new(
+            window,
+            &vec![RowSpec::default(); names.len()],
+        ));
+        let rows = names.iter().map(|n| n.to_string()).zip(0..);
+        let rows = RpcRows {
+            recorder: recorder.clone(),
+            rows: rows.collect(),
+        };
+        let deadline = Arc::new(Deadline::default());
+        let lane = Lane::new(LaneKind::Reactor, Clock::real(), deadline);
+        let session = target.session(&lane, &spec(Some(rows))).unwrap();
+        let task: Task<'_> = Box::pin(self.0.run(session));
+        lane.run(vec![task]).unwrap();
+        let progress = recorder.progress();
+        let of = |(row, name): (usize, &&str)| {
+            (
+                name.to_string(),
+                progress.ops(row),
+                recorder.recent(row as u32).0,
+            )
+        };
+        let all = names.iter().enumerate().map(of);
+        all.filter(|(_, ops, _)| *ops > 0).collect()
+    }
+}
+
+/// What a run calls is counted in its row, with errors by the server's own names.
+#[test]
+fn procedures_are_recorded() {
+    let bench = Bench::with_faults(&["write=nospc:1"]);
+    let done = recorded(
+        &bench,
+        "",
+        case!(bench, s, {
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::Write, true))
+                .await
+                .unwrap();
+            assert_eq!(error(s.write(&h, 0, 5).await), Errno::NOSPC);
+            assert_eq!(error(name(&mut s, "none").stat().await), Errno::NOENT);
+        }),
+    );
+    assert_eq!(done, [("CREATE".to_owned(), 1, 1)]);
+}
+
+/// Reads that were sent before it was known that the file has ended are counted like any other.
+#[test]
+fn reads_beyond_the_end_are_recorded() {
+    let bench = Bench::new();
+    let done = recorded(
+        &bench,
+        "&rsize=4k",
+        case!(bench, s, {
+            bench.make("work", "f", &[7; 10_000]);
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::Read, false))
+                .await
+                .unwrap();
+            assert_eq!(s.read(&h, 0, 100_000).await.unwrap(), 10_000);
+            s.close(h).await.unwrap();
+        }),
+    );
+    let reads = bench.server.calls(Proc::Read);
+    assert!(reads > 3, "{reads}");
+    assert!(
+        done.contains(&("READ".to_owned(), reads, reads)),
+        "{done:?}"
+    );
+}
+
+struct Said;
+
+impl Visitor for Said {
+    type Output = (bool, bool, String);
+
+    fn visit<T: Target>(self, target: T) -> Self::Output {
+        for kind in [OpKind::Lock, OpKind::MmapRead, OpKind::MmapWrite] {
+            assert!(target.cannot(kind).is_some());
+        }
+        for kind in [
+            OpKind::Lookup,
+            OpKind::ReadLink,
+            OpKind::ListDirPlus,
+            OpKind::Read,
+        ] {
+            assert_eq!(target.cannot(kind), None);
+        }
+        if target.exists() {
+            target.writable().unwrap();
+        }
+        let space = target.space().unwrap().unwrap();
+        assert!(space.bytes > 200 << 20 && space.inodes.is_some());
+        if target.made_work_dir() {
+            target.remove_work_dir().unwrap();
+        }
+        (target.exists(), target.made_work_dir(), target.describe())
+    }
+}
+
+#[test]
+fn work_directories() {
+    let bench = Bench::new();
+    let ask = |dir: &str, purpose| connect(&bench.url(""), &place(dir), purpose, Said);
+    let (exists, made, _) = ask("/work", Purpose::Look).unwrap();
+    assert!(!exists && !made && bench.find("work").is_err());
+    let (exists, made, said) = ask("/work", Purpose::Load).unwrap();
+    assert!(exists && made && bench.find("work").is_err());
+    let want = format!(
+        "nfs3, {}, export /, work directory /work, rsize 1048576, wsize 1048576, nconnect 1",
+        bench.server.address()
+    );
+    assert_eq!(said, want);
+    let missing = ask("/none/work", Purpose::Load).unwrap_err();
+    assert_eq!(missing, TargetError::NoParent("/none".into()));
+    bench.make("", "file", b"");
+    let file = ask("/file", Purpose::Load).unwrap_err();
+    assert_eq!(file, TargetError::NotDir("/file".into()));
+    let below = ask("/file/work", Purpose::Load).unwrap_err();
+    assert_eq!(below, TargetError::NotDir("/file".into()));
+    // The export itself may be the place.
+    assert!(ask("/", Purpose::Load).unwrap().0);
+}
+
+#[test]
+fn what_is_no_server_is_named() {
+    let bench = Bench::new();
+    let at = bench.server.address();
+    let says = |url: &str| {
+        let error = connect(url, &place("/work"), Purpose::Load, Said).unwrap_err();
+        error.to_string()
+    };
+    let wrong = says(&format!("nfs3://{at}/elsewhere?mountport={}", at.port()));
+    let want = "target `nfs3`: export `/elsewhere` of 127.0.0.1: the server refuses it \
+                (MNT3ERR_NOENT)";
+    assert_eq!(wrong, want);
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = free.local_addr().unwrap();
+    drop(free);
+    let refused = says(&format!("nfs3://{nobody}/?mountport={}", at.port()));
+    let want = format!(
+        "target `nfs3`: NFS version 3 at {nobody}: Connection refused: nothing listens there"
+    );
+    assert_eq!(refused, want);
+    let refused = says(&format!("nfs3://{at}/?mountport={}", nobody.port()));
+    assert!(
+        refused.starts_with("target `nfs3`: MOUNT version 3 at 127.0.0.1:"),
+        "{refused}"
+    );
+    let unknown = says("nfs3://no.such.host.invalid/x?mountport=1&timeo=1s");
+    assert!(
+        unknown.contains("host `no.such.host.invalid` cannot be found"),
+        "{unknown}"
+    );
+    let garbage = Bench::with_faults(&["fsinfo=garbage:1"]);
+    let strange = says(&garbage.url(""));
+    assert!(strange.ends_with(": is this its port?"), "{strange}");
+    let silent = Bench::with_faults(&["fsinfo=swallow:1"]);
+    let late = says(&silent.url("&timeo=200ms"));
+    assert!(late.ends_with("no answer in time"), "{late}");
+}

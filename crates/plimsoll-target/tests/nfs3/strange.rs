@@ -1,0 +1,144 @@
+//! Servers that answer what none should: every answer ends in a result or an error.
+
+use crate::bench::{Bench, error, how, name};
+use crate::case;
+use plimsoll_nfs::rpc::{Accepted, Target};
+use plimsoll_nfs::server::{Memory, Service};
+use plimsoll_nfs::v3::{
+    self, FileType, ListEntry, ListEntryPlus, Listing, Name, Proc, ReadDir, ReadDirArgs,
+    ReadDirPlus, ReadDirPlusArgs, Reply,
+};
+use plimsoll_nfs::xdr::{Decoder, Encode};
+use plimsoll_target::OpenMode;
+use rustix::io::Errno;
+
+/// The server in memory, some of whose answers are changed: `lie` is given the arguments and what
+/// the procedure gives.
+struct Liar<F> {
+    memory: Memory,
+    lie: F,
+}
+
+impl<F> Service for Liar<F>
+where
+    F: Fn(Proc, Decoder<'_>, &mut Vec<u8>) + Send + Sync + 'static,
+{
+    fn answer(&self, target: Target, args: Decoder<'_>, out: &mut Vec<u8>) -> Accepted {
+        let mut gave = Vec::new();
+        let accepted = self.memory.answer(target, args, &mut gave);
+        if let Some(proc) = Proc::of(target.procedure)
+            && (target.program, target.version) == (v3::PROGRAM, v3::VERSION)
+        {
+            (self.lie)(proc, args, &mut gave);
+        }
+        out.extend_from_slice(&gave);
+        accepted
+    }
+}
+
+fn liar(lie: impl Fn(Proc, Decoder<'_>, &mut Vec<u8>) + Send + Sync + 'static) -> Bench {
+    Bench::serving(|memory| Liar { memory, lie })
+}
+
+/// A file that ends where no byte can follow.
+#[test]
+fn the_longest_file() {
+    let bench = liar(|proc, _, gave| {
+        // The size of a regular file: after status, type, mode, links, user and group.
+        if proc == Proc::GetAttr && gave[4..8] == (FileType::Regular as u32).to_be_bytes() {
+            gave[24..32].fill(0xff);
+        }
+    });
+    bench.run(
+        "",
+        case!(bench, s, {
+            let h = name(&mut s, "f")
+                .open(how(OpenMode::ReadWrite, true))
+                .await
+                .unwrap();
+            assert_eq!(s.stat_handle(&h).await.unwrap().size, u64::MAX);
+            assert_eq!(error(s.append(&h, 10).await), Errno::FBIG);
+            assert_eq!(error(s.write(&h, u64::MAX - 1, 10).await), Errno::FBIG);
+            assert_eq!(error(s.read(&h, u64::MAX, 10).await), Errno::OVERFLOW);
+        }),
+    );
+}
+
+/// The cookie after this one, in a circle.
+fn next(cookie: u64) -> u64 {
+    if cookie >= 3 { 2 } else { cookie + 1 }
+}
+
+/// A listing that leads in a circle is left, and none of its names are taken.
+#[test]
+fn listings_that_never_end() {
+    let bench = liar(|proc, mut args, gave| match proc {
+        Proc::ReadDir => {
+            let asked: ReadDirArgs = args.get().unwrap();
+            let entry = ListEntry {
+                fileid: 9,
+                name: Name(b"x"),
+                cookie: next(asked.cookie),
+            };
+            gave.clear();
+            Reply::<ReadDir>::Done(part(vec![entry], false)).encode(gave);
+        }
+        Proc::ReadDirPlus => {
+            let asked: ReadDirPlusArgs = args.get().unwrap();
+            let entry = named(b"x", next(asked.cookie));
+            gave.clear();
+            Reply::<ReadDirPlus>::Done(part(vec![entry], false)).encode(gave);
+        }
+        _ => {}
+    });
+    bench.run(
+        "",
+        case!(bench, s, {
+            assert_eq!(error(name(&mut s, "").list().await), Errno::BADMSG);
+            assert_eq!(error(name(&mut s, "").list_plus().await), Errno::BADMSG);
+            assert_eq!(error(name(&mut s, "").entries().await), Errno::BADMSG);
+            assert!(bench.server.calls(Proc::ReadDirPlus) < 30);
+        }),
+    );
+}
+
+fn part<E>(entries: Vec<E>, eof: bool) -> Listing<E> {
+    Listing {
+        dir: None,
+        verifier: [0; 8],
+        entries,
+        eof,
+    }
+}
+
+fn named(name: &[u8], cookie: u64) -> ListEntryPlus<'_> {
+    ListEntryPlus {
+        fileid: 9,
+        name: Name(name),
+        cookie,
+        attributes: None,
+        handle: None,
+    }
+}
+
+/// A name that leads elsewhere is none: what is listed may be removed.
+#[test]
+fn names_that_are_none() {
+    for strange in [&b"a/b"[..], b"/", b"", b"a\0b"] {
+        let bench = liar(move |proc, _, gave| {
+            if proc == Proc::ReadDirPlus {
+                gave.clear();
+                let entries = vec![named(strange, 1)];
+                Reply::<ReadDirPlus>::Done(part(entries, true)).encode(gave);
+            }
+        });
+        bench.run(
+            "",
+            case!(bench, s, {
+                assert_eq!(error(name(&mut s, "").entries().await), Errno::BADMSG);
+                // Nothing is asked of it.
+                assert_eq!(bench.server.calls(Proc::Lookup), 1);
+            }),
+        );
+    }
+}
