@@ -329,6 +329,7 @@ fn a_server_that_is_started_anew() {
 
 /// Until the server delegates, and what comes after that.
 struct Delegated {
+    /// Also which of the fresh files are its own.
     minor: u32,
 }
 
@@ -383,19 +384,7 @@ impl Case for Delegated {
         assert_eq!(seen.count("delegations used"), 3);
         assert_eq!(seen.count("delegations recalled"), 0);
         // Another client wants to write: the delegation goes back, and what is open stays open.
-        let url = OTHER.with(|url| url.borrow().clone());
-        let (to, wrote) = (path.clone(), std::sync::mpsc::channel());
-        let writer = std::thread::spawn(move || {
-            let counts = run(&url, "/", 1, Overwrite(to));
-            let _ = wrote.0.send(());
-            counts
-        });
-        let begun = Instant::now();
-        while wrote.1.try_recv().is_err() {
-            assert!(begun.elapsed() < PATIENCE, "{:?}", seen.counts());
-            seen.rest().await;
-        }
-        writer.join().unwrap();
+        overwritten(path.clone(), seen).await;
         assert_eq!(seen.count("delegations recalled"), 1);
         assert_eq!(seen.count("delegations returned"), 1);
         assert_eq!(seen.count("DELEGRETURN"), 1);
@@ -416,6 +405,52 @@ impl Case for Delegated {
         assert_eq!(seen.count("OPEN"), opens + 2);
         s.close(h).await.unwrap();
     }
+}
+
+/// With a cache, what is known of a delegated file serves it from one open to the next, until the
+/// delegation goes.
+struct Promised;
+
+impl Case for Promised {
+    async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
+        let mut s = sessions.pop().unwrap();
+        let (path, first) = Delegated { minor: 2 }.granted(&mut s, seen).await;
+        assert_eq!(s.read(&first, 0, 100).await.unwrap(), 9);
+        s.close(first).await.unwrap();
+        let asked =
+            || ["OPEN", "CLOSE", "READ", "GETATTR", "LOOKUP+GETATTR"].map(|r| seen.count(r));
+        let (before, used) = (asked(), seen.count("delegations used"));
+        let read = how(OpenMode::Read, false);
+        let again = name(&mut s, &path).open(read).await.unwrap();
+        assert_eq!(s.read(&again, 2, 100).await.unwrap(), 7);
+        assert_eq!(s.stat_handle(&again).await.unwrap().size, 9);
+        s.close(again).await.unwrap();
+        assert_eq!(name(&mut s, &path).stat().await.unwrap().size, 9);
+        assert_eq!(asked(), before);
+        assert_eq!(seen.count("delegations used"), used + 5);
+        overwritten(path.clone(), seen).await;
+        let last = name(&mut s, &path).open(read).await.unwrap();
+        assert_eq!(s.read(&last, 0, 100).await.unwrap(), 9);
+        s.close(last).await.unwrap();
+        assert_eq!(seen.count("READ"), before[2] + 1);
+    }
+}
+
+/// Has another client write a file.
+async fn overwritten(path: String, seen: &Seen) {
+    let url = OTHER.with(|url| url.borrow().clone());
+    let wrote = std::sync::mpsc::channel();
+    let writer = std::thread::spawn(move || {
+        let counts = run(&url, "/", 1, Overwrite(path));
+        let _ = wrote.0.send(());
+        counts
+    });
+    let begun = Instant::now();
+    while wrote.1.try_recv().is_err() {
+        assert!(begun.elapsed() < PATIENCE, "{:?}", seen.counts());
+        seen.rest().await;
+    }
+    writer.join().unwrap();
 }
 
 thread_local! {
@@ -442,7 +477,7 @@ impl Case for Overwrite {
 #[test]
 fn delegations_of_the_kernels_server() {
     let mut server = Knfsd::start().unwrap_or_else(|e| panic!("{e}"));
-    let last = fresh(2, 0);
+    let last = fresh(3, 0);
     let make = format!(
         "i=0; cd {}; while [ f$i != {last} ]; do printf delegated > f$i; i=$((i+1)); done",
         Knfsd::EXPORT
@@ -453,6 +488,8 @@ fn delegations_of_the_kernels_server() {
         OTHER.with(|other| *other.borrow_mut() = url("off"));
         run(&url("on"), "/", 1, Delegated { minor });
     }
+    let url = server.nfs4_url("deleg=on&cache=open-to-close&actimeo=0s");
+    run(&url, "/", 1, Promised);
 }
 
 struct Said;

@@ -4,6 +4,7 @@ use crate::session::{Attributes, RpcRows};
 use plimsoll_measure::Nanos;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 /// Names whose attributes are kept; above that all are forgotten.
 const MOST_NAMES: usize = 1 << 18;
@@ -25,8 +26,15 @@ pub(crate) enum CacheModel {
     OpenToClose,
 }
 
-/// Attributes by path, and until when they count.
-type Names = HashMap<Box<[u8]>, (Attributes, Nanos)>;
+/// What a server promises of a name, by a number: that nobody else changes it as long as the promise
+/// holds. Versions without such promises give none.
+pub(crate) type Promise = Option<u64>;
+
+/// Attributes by path, until when they count, and as long as which promise they count besides.
+type Names = HashMap<Box<[u8]>, (Attributes, Nanos, Promise)>;
+
+/// What is kept of files by path, and as long as which promise.
+type Promised = HashMap<Box<[u8]>, (u64, Rc<Kept>)>;
 
 /// What the sessions of a lane keep together.
 pub(crate) struct Cache {
@@ -35,6 +43,8 @@ pub(crate) struct Cache {
     timeout: Nanos,
     /// By path: the attributes, and until when they count.
     names: RefCell<Names>,
+    /// What is kept of files as long as a promise holds, by path.
+    promised: RefCell<Promised>,
     rows: Option<RpcRows>,
     attributes_row: Option<u32>,
     data_row: Option<u32>,
@@ -47,6 +57,7 @@ impl Cache {
             model,
             timeout,
             names: RefCell::default(),
+            promised: RefCell::default(),
             attributes_row: row(CACHED_ATTRIBUTES),
             data_row: row(CACHED_DATA),
             rows,
@@ -59,21 +70,34 @@ impl Cache {
         }
     }
 
-    /// Attributes of a name, if they are kept still.
-    pub(crate) fn name(&self, path: &[u8], now: Nanos) -> Option<Attributes> {
+    /// Attributes of a name, if they are kept still, and whether they are because of the promise
+    /// that holds now.
+    pub(crate) fn name(
+        &self,
+        path: &[u8],
+        now: Nanos,
+        promise: impl FnOnce() -> Promise,
+    ) -> Option<(Attributes, bool)> {
         if self.model == CacheModel::None {
             return None;
         }
-        let (attributes, until) = self.names.borrow().get(path).copied()?;
-        if now >= until {
+        let (attributes, until, promised) = self.names.borrow().get(path).copied()?;
+        let holds = promised.is_some() && promise() == promised;
+        if now >= until && !holds {
             return None;
         }
         self.served(self.attributes_row, now, now);
-        Some(attributes)
+        Some((attributes, holds))
     }
 
-    /// The server said what a name has.
-    pub(crate) fn keep(&self, path: &[u8], attributes: Attributes, now: Nanos) {
+    /// The server said what a name has, and promises as much.
+    pub(crate) fn keep(
+        &self,
+        path: &[u8],
+        attributes: Attributes,
+        now: Nanos,
+        promise: impl FnOnce() -> Promise,
+    ) {
         if self.model == CacheModel::None {
             return;
         }
@@ -81,13 +105,27 @@ impl Cache {
         if names.len() >= MOST_NAMES {
             names.clear();
         }
-        names.insert(path.into(), (attributes, now + self.timeout));
+        names.insert(path.into(), (attributes, now + self.timeout, promise()));
     }
 
     /// A name has something else, or nothing.
     pub(crate) fn forget(&self, path: &[u8]) {
         if self.model != CacheModel::None {
             self.names.borrow_mut().remove(path);
+            self.promised.borrow_mut().remove(path);
+        }
+    }
+
+    /// An open file was changed.
+    pub(crate) fn was_changed(&self, kept: &Rc<Kept>) {
+        self.names.borrow_mut().remove(&kept.path);
+        let mut promised = self.promised.borrow_mut();
+        // What another open keeps knows nothing of it.
+        if promised
+            .get(&kept.path)
+            .is_some_and(|(_, k)| !Rc::ptr_eq(k, kept))
+        {
+            promised.remove(&kept.path);
         }
     }
 
@@ -99,17 +137,40 @@ impl Cache {
                 rest.is_some_and(|r| r.is_empty() || r[0] == b'/')
             };
             self.names.borrow_mut().retain(|p, _| !below(p));
+            self.promised.borrow_mut().retain(|p, _| !below(p));
         }
     }
 
-    /// What is kept of a file that is opened.
-    pub(crate) fn open(&self, path: &[u8]) -> Option<Kept> {
-        (self.model != CacheModel::None).then(|| Kept {
+    /// What is kept of a file that is opened: what was kept before, if the server has promised since
+    /// then that nobody changes it.
+    pub(crate) fn open(&self, path: &[u8], promise: impl FnOnce() -> Promise) -> Option<Rc<Kept>> {
+        let data = match self.model {
+            CacheModel::None => return None,
+            CacheModel::Attributes => false,
+            CacheModel::OpenToClose => true,
+        };
+        let promise = promise().filter(|_| data);
+        let mut promised = self.promised.borrow_mut();
+        if let (Some(number), Some((since, kept))) = (promise, promised.get(path))
+            && number == *since
+        {
+            kept.promised.set(true);
+            return Some(kept.clone());
+        }
+        let kept = Rc::new(Kept {
             path: path.into(),
-            data: self.model == CacheModel::OpenToClose,
+            data,
+            promised: Cell::new(false),
             attributes: Cell::new(None),
             ranges: RefCell::default(),
-        })
+        });
+        if let Some(number) = promise {
+            if promised.len() >= MOST_NAMES {
+                promised.clear();
+            }
+            promised.insert(path.into(), (number, kept.clone()));
+        }
+        Some(kept)
     }
 
     /// Attributes of an open file, if they are kept.
@@ -138,12 +199,19 @@ pub(crate) struct Kept {
     pub(crate) path: Box<[u8]>,
     /// Its attributes and data are.
     data: bool,
+    /// Some of it is from before the file was opened, by the server's promise.
+    promised: Cell<bool>,
     attributes: Cell<Option<Attributes>>,
     /// Data that were read or written: begins of ranges, and their ends. None touch.
     ranges: RefCell<BTreeMap<u64, u64>>,
 }
 
 impl Kept {
+    /// Whether some of it is from before the file was opened.
+    pub(crate) fn is_promised(&self) -> bool {
+        self.promised.get()
+    }
+
     /// The server said what the file has.
     pub(crate) fn said(&self, attributes: Attributes) {
         self.attributes.set(Some(attributes));
@@ -236,28 +304,66 @@ mod tests {
     #[test]
     fn attributes_count_for_a_while() {
         let cache = Cache::new(CacheModel::Attributes, 100, None);
-        cache.keep(b"d/f", file(5), 1000);
-        cache.keep(b"d", file(1), 1000);
-        cache.keep(b"df", file(2), 1000);
-        assert_eq!(cache.name(b"d/f", 1099), Some(file(5)));
-        assert_eq!(cache.name(b"d/f", 1100), None);
+        let name = |path: &[u8], now| cache.name(path, now, || None).map(|(a, _)| a);
+        cache.keep(b"d/f", file(5), 1000, || None);
+        cache.keep(b"d", file(1), 1000, || None);
+        cache.keep(b"df", file(2), 1000, || None);
+        assert_eq!(name(b"d/f", 1099), Some(file(5)));
+        assert_eq!(name(b"d/f", 1100), None);
         cache.forget_below(b"d");
-        assert_eq!(
-            (cache.name(b"d/f", 1000), cache.name(b"d", 1000)),
-            (None, None)
-        );
-        assert_eq!(cache.name(b"df", 1000), Some(file(2)));
+        assert_eq!((name(b"d/f", 1000), name(b"d", 1000)), (None, None));
+        assert_eq!(name(b"df", 1000), Some(file(2)));
         cache.forget(b"df");
-        assert_eq!(cache.name(b"df", 1000), None);
+        assert_eq!(name(b"df", 1000), None);
         // Of an open file nothing is kept in this model.
-        let kept = cache.open(b"f").unwrap();
+        let kept = cache.open(b"f", || None).unwrap();
         kept.said(file(9));
         kept.was_written(0, 9);
         assert_eq!(cache.of_open(Some(&kept), 0), None);
         assert_eq!(cache.data(Some(&kept), (0, 9), 0), None);
         let none = Cache::new(CacheModel::None, 100, None);
-        none.keep(b"f", file(5), 0);
-        assert!(none.name(b"f", 0).is_none() && none.open(b"f").is_none());
+        none.keep(b"f", file(5), 0, || None);
+        assert!(none.name(b"f", 0, || None).is_none() && none.open(b"f", || None).is_none());
+    }
+
+    /// What is promised counts as long as the promise does, for names and from one open to the next.
+    #[test]
+    fn promises_outlast_times_and_closes() {
+        let cache = Cache::new(CacheModel::OpenToClose, 100, None);
+        cache.keep(b"f", file(5), 1000, || Some(7));
+        assert_eq!(cache.name(b"f", 1050, || None), Some((file(5), false)));
+        assert_eq!(cache.name(b"f", 5000, || Some(7)), Some((file(5), true)));
+        assert_eq!(cache.name(b"f", 5000, || Some(8)), None);
+        assert_eq!(cache.name(b"f", 5000, || None), None);
+        let open = |promise| cache.open(b"f", || promise).unwrap();
+        let first = open(Some(7));
+        first.said(file(5));
+        first.was_read(0, 9, 5);
+        assert!(!first.is_promised());
+        let again = open(Some(7));
+        assert!(again.is_promised());
+        assert_eq!(cache.data(Some(&again), (1, 9), 0), Some(4));
+        // They share what they write.
+        again.was_written(5, 2);
+        cache.was_changed(&again);
+        assert_eq!(cache.data(Some(&first), (0, 9), 0), Some(7));
+        assert_eq!(cache.name(b"f", 1050, || Some(7)), None);
+        for promise in [Some(8), None] {
+            assert_eq!(cache.data(Some(&open(promise)), (0, 1), 0), None);
+        }
+        // What another open wrote is in none of them.
+        let other = open(None);
+        let third = open(Some(8));
+        assert!(third.is_promised());
+        cache.was_changed(&other);
+        assert!(!open(Some(8)).is_promised());
+        cache.forget(b"f");
+        assert!(!open(Some(8)).is_promised());
+        cache.forget_below(b"");
+        assert!(
+            open(Some(8)).is_promised(),
+            "it is below no directory of that name"
+        );
     }
 
     proptest! {
@@ -268,7 +374,7 @@ mod tests {
             steps in prop::collection::vec((0u8..4, 0u64..60, 0u64..20), 0..30),
         ) {
             let cache = Cache::new(CacheModel::OpenToClose, 1, None);
-            let kept = cache.open(b"f").unwrap();
+            let kept = cache.open(b"f", || None).unwrap();
             kept.said(file(size));
             let (mut size, mut bytes) = (size, [false; 100]);
             for (step, offset, len) in steps {

@@ -39,7 +39,7 @@ pub(crate) struct NfsSession<W: Wire> {
 }
 
 /// An open file, and what is kept of it.
-pub(crate) struct NfsHandle<O>(Rc<O>, Option<Kept>);
+pub(crate) struct NfsHandle<O>(Rc<O>, Option<Rc<Kept>>);
 
 /// An asynchronous write that is under way.
 struct Queued<O> {
@@ -93,7 +93,14 @@ impl<W: Wire> NfsSession<W> {
     fn was_written(&self, handle: &NfsHandle<W::Open>, offset: u64, len: u64) {
         if let Some(kept) = &handle.1 {
             kept.was_written(offset, len);
-            self.local.cache().forget(&kept.path);
+            self.local.cache().was_changed(kept);
+        }
+    }
+
+    /// What is kept of a file has served an operation on it.
+    fn was_served(&self, kept: Option<&Kept>) {
+        if kept.is_some_and(Kept::is_promised) {
+            self.local.promise_served();
         }
     }
 
@@ -173,7 +180,8 @@ impl<W: Wire> Session for NfsSession<W> {
     async fn open(&mut self, how: OpenHow) -> Result<Self::Handle, OpError> {
         let opened = self.local.open(&self.who, &self.name, how).await?;
         let cache = self.local.cache();
-        let kept = cache.open(&self.name);
+        let promise = || self.local.promise(&self.name);
+        let kept = cache.open(&self.name, promise);
         if how.create || how.truncate {
             cache.forget(&self.name);
         }
@@ -181,7 +189,7 @@ impl<W: Wire> Session for NfsSession<W> {
             kept.said(attributes);
             match how.truncate {
                 true => kept.was_cut(0),
-                false => cache.keep(&self.name, attributes, self.clock.now()),
+                false => cache.keep(&self.name, attributes, self.clock.now(), promise),
             }
         }
         Ok(NfsHandle(opened, kept))
@@ -196,8 +204,9 @@ impl<W: Wire> Session for NfsSession<W> {
 
     async fn read(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError> {
         handle.0.may_read()?;
-        let (cache, kept) = (self.local.cache(), handle.1.as_ref());
+        let (cache, kept) = (self.local.cache(), handle.1.as_deref());
         if let Some(there) = cache.data(kept, (offset, len), self.clock.now()) {
+            self.was_served(kept);
             return Ok(there);
         }
         let read = self.local.read(&handle.0, offset, len, |_, _| ()).await?;
@@ -253,14 +262,16 @@ impl<W: Wire> Session for NfsSession<W> {
     }
 
     async fn stat_handle(&mut self, handle: &Self::Handle) -> Result<Attributes, OpError> {
-        let (cache, kept) = (self.local.cache(), handle.1.as_ref());
+        let (cache, kept) = (self.local.cache(), handle.1.as_deref());
         if let Some(attributes) = cache.of_open(kept, self.clock.now()) {
+            self.was_served(kept);
             return Ok(attributes);
         }
         let attributes = self.local.stat_open(&handle.0).await?;
         if let Some(kept) = kept {
             kept.said(attributes);
-            cache.keep(&kept.path, attributes, self.clock.now());
+            let promise = || self.local.promise(&kept.path);
+            cache.keep(&kept.path, attributes, self.clock.now(), promise);
         }
         Ok(attributes)
     }
@@ -272,11 +283,15 @@ impl<W: Wire> Session for NfsSession<W> {
 
     async fn stat(&mut self) -> Result<Attributes, OpError> {
         let cache = self.local.cache();
-        if let Some(attributes) = cache.name(&self.name, self.clock.now()) {
+        let promise = || self.local.promise(&self.name);
+        if let Some((attributes, promised)) = cache.name(&self.name, self.clock.now(), promise) {
+            if promised {
+                self.local.promise_served();
+            }
             return Ok(attributes);
         }
         let attributes = self.local.stat(&self.name).await?;
-        cache.keep(&self.name, attributes, self.clock.now());
+        cache.keep(&self.name, attributes, self.clock.now(), promise);
         Ok(attributes)
     }
 
@@ -343,7 +358,7 @@ impl<W: Wire> Session for NfsSession<W> {
         self.local.set_len(&handle.0, len).await?;
         if let Some(kept) = &handle.1 {
             kept.was_cut(len);
-            self.local.cache().forget(&kept.path);
+            self.local.cache().was_changed(kept);
         }
         Ok(())
     }

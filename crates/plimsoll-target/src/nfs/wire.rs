@@ -1,7 +1,7 @@
 //! What the sessions of NFS targets are made of: operations on paths and open files, as one version
 //! of the protocol does them.
 
-use super::cache::Cache;
+use super::cache::{Cache, Promise};
 use super::source::Source;
 use crate::error::OpError;
 use crate::session::{Attributes, EntryKind, Listed, OpenHow};
@@ -47,6 +47,14 @@ pub(crate) trait Wire: 'static {
 
     /// What is kept of what the server said.
     fn cache(&self) -> &Cache;
+
+    /// What the server promises of a name now.
+    fn promise(&self, _path: &[u8]) -> Promise {
+        None
+    }
+
+    /// What was kept because of a promise has served an operation.
+    fn promise_served(&self) {}
 
     /// Goes to a directory, through no symbolic link.
     async fn go(&self, dir: &[u8]) -> Result<(), OpError>;

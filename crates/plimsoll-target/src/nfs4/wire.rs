@@ -5,7 +5,8 @@ use super::local::{Local, STAT};
 use super::names::attributes;
 use super::of_nfs;
 use crate::error::OpError;
-use crate::nfs::cache::Cache;
+use crate::nfs::cache::{Cache, Promise};
+use crate::nfs::dirs::split;
 use crate::nfs::source::Source;
 use crate::nfs::wire::{Later, Stability, Wire};
 use crate::session::{self, EntryKind, Listed, OpenHow};
@@ -68,6 +69,20 @@ impl Wire for Local {
 
     fn cache(&self) -> &Cache {
         &self.cache
+    }
+
+    /// A delegation that serves what is opened for reading: nobody else writes meanwhile.
+    fn promise(&self, path: &[u8]) -> Promise {
+        let (dir, name) = split(path);
+        let dir = match dir {
+            b"" => self.config.root,
+            dir => self.dirs.get(dir)?,
+        };
+        self.client.promise(&dir, name)
+    }
+
+    fn promise_served(&self) {
+        self.client.promise_served();
     }
 
     async fn go(&self, dir: &[u8]) -> Result<(), OpError> {

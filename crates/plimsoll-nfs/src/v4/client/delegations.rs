@@ -37,6 +37,8 @@ pub(super) struct Delegations {
 
 /// A delegation that is held.
 pub(super) struct Delegation {
+    /// No other of the client has it.
+    number: u64,
     pub(super) state: StateId,
     file: Handle,
     dir: Handle,
@@ -166,6 +168,19 @@ impl Client {
         serves.then_some(held)
     }
 
+    /// The number of the delegation that a name leads to. As long as it is the same, nobody but this
+    /// client has changed the file (RFC 7530, 10.4).
+    #[must_use]
+    pub fn promise(&self, dir: &Handle, name: &[u8]) -> Option<u64> {
+        let held = self.delegated((*dir, name), share::READ)?;
+        Some(held.number)
+    }
+
+    /// What was kept because of a delegation has served an operation without a call.
+    pub fn promise_served(&self) {
+        self.event(Event::Used, self.0.lane.now());
+    }
+
     /// Takes what came with an open.
     pub(super) fn offered(
         &self,
@@ -183,6 +198,7 @@ impl Client {
         };
         self.event(Event::Granted, now);
         let new = Rc::new(Delegation {
+            number: self.next_number(),
             state,
             file,
             dir,
