@@ -37,6 +37,7 @@ impl Goal {
 pub(crate) enum Unit {
     Nanoseconds,
     Microseconds,
+    Milliseconds,
     Seconds,
     PerSecond,
     Bytes,
@@ -59,7 +60,7 @@ impl Unit {
             Self::Nanoseconds | Self::Microseconds | Self::Bytes | Self::Mebibytes => {
                 format!("{figure:.0}")
             }
-            Self::Seconds | Self::Ratio => format!("{figure:.2}"),
+            Self::Milliseconds | Self::Seconds | Self::Ratio => format!("{figure:.2}"),
             Self::Share => format!("{figure:.4}"),
             Self::PerSecond => format!("{:.1}", figure / 1e3),
         }
@@ -69,6 +70,7 @@ impl Unit {
         match self {
             Self::Nanoseconds => " ns",
             Self::Microseconds => " µs",
+            Self::Milliseconds => " ms",
             Self::Seconds => " s",
             Self::PerSecond => " k/s",
             Self::Bytes => " B",

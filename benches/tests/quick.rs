@@ -35,6 +35,8 @@ fn every_benchmark_runs_and_writes_its_rows() {
         "workers on 2 lanes, null target of 10 ms latency: operations",
         "memory of a worker",
         "in virtual time take",
+        "relay of 5 ms, 256 under way: round trip, median",
+        "tunnel of 5 ms, 256 under way: round trip, 99th percentile",
         "constant arrivals, 1 000 a second on 1 worker: done of due",
         "poisson arrivals, 50 000 a second on 64 workers: late starts, 99th percentile",
         "page on 10⁹ operations and 1 h of intervals: processor time",

@@ -11,6 +11,7 @@ pub(crate) mod planning;
 pub(crate) mod pread;
 pub(crate) mod reactor;
 pub(crate) mod report;
+pub(crate) mod wan;
 
 use crate::error::{BenchError, plausible};
 use crate::table::Row;
@@ -32,6 +33,7 @@ pub(crate) const ALL: &[Entry] = &[
     ("choosing", planning::choosing),
     ("reactor", reactor::measure),
     ("nfs", nfs::measure),
+    ("wan", wan::measure),
     ("pacing", pacing::measure),
     ("report", report::measure),
     ("parts", parts::measure),

@@ -1,0 +1,244 @@
+//! How near to what was asked a long line's round trips are.
+
+use super::Bench;
+use crate::error::{BenchError, plausible};
+use crate::table::{Goal, Row, Unit};
+use hdrhistogram::Histogram;
+use plimsoll_wan::{Link, Namespace, Relay, Tunnel};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Bytes of a message: about those of a GETATTR.
+const MESSAGE: usize = 100;
+
+/// Longest that an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Round trips of messages.
+type Trips = Histogram<u64>;
+
+pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    let asked = Duration::from_millis(bench.pick(100, 5));
+    let mut rows = Vec::new();
+    for (under_way, rounds) in [(1, bench.pick(100, 3)), (256, bench.pick(50, 2))] {
+        let by_relay = relay(asked, under_way, rounds).map_err(|e| failed("wan relay", &e))?;
+        rows.extend(rows_of("relay", asked, under_way, &by_relay)?);
+        let by_tunnel = tunnel(asked, under_way, rounds)?;
+        rows.extend(rows_of("tunnel", asked, under_way, &by_tunnel)?);
+    }
+    Ok(rows)
+}
+
+fn failed(program: &'static str, reason: &dyn std::fmt::Display) -> BenchError {
+    BenchError::Program {
+        program,
+        reason: reason.to_string(),
+    }
+}
+
+/// Half of the trips may be off by 1 ms, and the slowest hundredth by 2 ms.
+fn rows_of(
+    what: &str,
+    asked: Duration,
+    under_way: u32,
+    trips: &Trips,
+) -> Result<[Row; 2], BenchError> {
+    let asked = asked.as_secs_f64() * 1e3;
+    let least = trips.min() as f64 / 1e6;
+    plausible("wan", least >= asked, || {
+        format!("a round trip of {least} ms where the line has {asked} ms")
+    })?;
+    let row = |name, quantile, off| {
+        Row::plain(
+            format!("{what} of {asked} ms, {under_way} under way: round trip, {name}"),
+            Unit::Milliseconds,
+            trips.value_at_quantile(quantile) as f64 / 1e6,
+            Goal::Within(asked, off / asked),
+        )
+    };
+    Ok([
+        row("median", 0.5, 1.0),
+        row("99th percentile", 0.99, 2.0),
+    ])
+}
+
+/// Trips by a relay of connections, to a server on the loopback.
+fn relay(asked: Duration, under_way: u32, rounds: u32) -> io::Result<Trips> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let to = listener.local_addr()?;
+    let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+    let line = Relay::start(local, to, &Link::of_rtt(asked))?;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept()?;
+            stream.set_nodelay(true)?;
+            let mut bytes = [0; MESSAGE * 256];
+            while let read @ 1.. = stream.read(&mut bytes)? {
+                stream.write_all(&bytes[..read])?;
+            }
+            stream.shutdown(Shutdown::Write)
+        });
+        let mut stream = TcpStream::connect(line.address())?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        trips(&mut Stream(&mut stream), asked, under_way, rounds)
+        // The connection ends here, and with it the server's thread.
+    })
+}
+
+/// Trips of datagrams through a tunnel: TCP's own windows are not what is measured.
+fn tunnel(asked: Duration, under_way: u32, rounds: u32) -> Result<Trips, BenchError> {
+    let of_tunnel = |e: &dyn std::fmt::Display| failed("wan tunnel", e);
+    let far = Far::new().map_err(|e| of_tunnel(&e))?;
+    let own: Namespace = "self".parse().map_err(|e| of_tunnel(&e))?;
+    let line = Tunnel::start(&own, &far.namespace()?, &Link::of_rtt(asked));
+    let line = line.map_err(|e| of_tunnel(&e))?;
+    let [near, to] = line.addresses();
+    let work = || {
+        let server = far.socket(to)?;
+        let at = server.local_addr()?;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut bytes = [0; MESSAGE];
+                loop {
+                    let (read, from) = server.recv_from(&mut bytes)?;
+                    // A message without bytes is the last.
+                    if read == 0 {
+                        return io::Result::Ok(());
+                    }
+                    server.send_to(&bytes[..read], from)?;
+                }
+            });
+            let client = UdpSocket::bind((near, 0))?;
+            client.set_read_timeout(Some(PATIENCE))?;
+            client.connect(at)?;
+            let trips = trips(&mut Datagrams(&client), asked, under_way, rounds);
+            client.send(&[])?;
+            trips
+        })
+    };
+    work().map_err(|e: io::Error| of_tunnel(&e))
+}
+
+/// What messages go by.
+trait Way {
+    fn send(&mut self, message: &[u8; MESSAGE]) -> io::Result<()>;
+    fn receive(&mut self, message: &mut [u8; MESSAGE]) -> io::Result<()>;
+}
+
+struct Stream<'a>(&'a mut TcpStream);
+
+impl Way for Stream<'_> {
+    fn send(&mut self, message: &[u8; MESSAGE]) -> io::Result<()> {
+        self.0.write_all(message)
+    }
+
+    fn receive(&mut self, message: &mut [u8; MESSAGE]) -> io::Result<()> {
+        self.0.read_exact(message)
+    }
+}
+
+struct Datagrams<'a>(&'a UdpSocket);
+
+impl Way for Datagrams<'_> {
+    fn send(&mut self, message: &[u8; MESSAGE]) -> io::Result<()> {
+        self.0.send(message).map(drop)
+    }
+
+    fn receive(&mut self, message: &mut [u8; MESSAGE]) -> io::Result<()> {
+        self.0.recv(message).map(drop)
+    }
+}
+
+/// Keeps so many messages under way until each has gone around so many times. The time that
+/// making a connection takes is in none of them: the first round is not counted.
+///
+/// They begin one after the other over the time of a round trip, as those of clients do that know
+/// nothing of each other: in a burst each would wait for the others at both ends.
+fn trips(way: &mut impl Way, asked: Duration, under_way: u32, rounds: u32) -> io::Result<Trips> {
+    let mut trips = Trips::new_with_bounds(1, 60_000_000_000, 4).map_err(io::Error::other)?;
+    let begin = Instant::now();
+    let now = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let send = |way: &mut dyn Way, round: u32| {
+        let mut message = [0; MESSAGE];
+        message[..4].copy_from_slice(&round.to_be_bytes());
+        message[4..12].copy_from_slice(&now().to_be_bytes());
+        way.send(&message)
+    };
+    for number in 0..under_way {
+        let due = asked * number / under_way;
+        std::thread::sleep(due.saturating_sub(begin.elapsed()));
+        send(way, 0)?;
+    }
+    let mut left = under_way;
+    let mut message = [0; MESSAGE];
+    while left > 0 {
+        way.receive(&mut message)?;
+        let now = now();
+        let (round, rest) = message.split_first_chunk().unwrap_or((&[0; 4], &[]));
+        let round = u32::from_be_bytes(*round);
+        let sent = rest.first_chunk().map_or(now, |at| u64::from_be_bytes(*at));
+        if round > 0 {
+            trips.saturating_record(now.saturating_sub(sent).max(1));
+        }
+        if round < rounds {
+            send(way, round + 1)?;
+        } else {
+            left -= 1;
+        }
+    }
+    Ok(trips)
+}
+
+/// A network namespace, which is there as long as a process of its own.
+struct Far(Child);
+
+impl Far {
+    fn new() -> io::Result<Self> {
+        let own = std::fs::read_link("/proc/self/ns/net")?;
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "600"]);
+        let mut far = Self(command.stdin(Stdio::null()).spawn()?);
+        // The process is there before it has left this namespace.
+        while std::fs::read_link(far.path())? == own {
+            if let Some(status) = far.0.try_wait()? {
+                let why = format!("no network namespace ({status}): run it as root");
+                return Err(io::Error::other(why));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(far)
+    }
+
+    fn path(&self) -> String {
+        format!("/proc/{}/ns/net", self.0.id())
+    }
+
+    fn namespace(&self) -> Result<Namespace, BenchError> {
+        self.path().parse().map_err(|e| failed("wan tunnel", &e))
+    }
+
+    /// A socket in it; a thread that has entered it makes the socket and ends.
+    fn socket(&self, at: Ipv4Addr) -> io::Result<UdpSocket> {
+        let path = File::open(self.path())?;
+        let made = std::thread::spawn(move || {
+            move_into_link_name_space(path.as_fd(), Some(LinkNameSpaceType::Network))?;
+            UdpSocket::bind((at, 0))
+        });
+        made.join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace ended")))
+    }
+}
+
+impl Drop for Far {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
