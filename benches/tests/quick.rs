@@ -31,6 +31,7 @@ fn every_benchmark_runs_and_writes_its_rows() {
         "choosing one of 1 M files",
         "2 threads at once",
         "NFSv3 GETATTR, 64 workers on one connection, null server: calls a second of processor time",
+        "one call at a time: ",
         "NFSv3 server in memory: memory of a worker and its file",
         "workers on 2 lanes, null target of 10 ms latency: operations",
         "memory of a worker",

@@ -4,11 +4,11 @@ use super::Bench;
 use crate::child;
 use crate::error::{BenchError, plausible};
 use crate::load::{Conditions, run};
-use crate::rounds::{Figures, on_a_thread};
+use crate::rounds::{Contender, Figures, interleave, on_a_thread};
 use crate::table::{Goal, Row, Unit};
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::Clock;
-use plimsoll_nfs::rpc::{Accepted, Channel, ChannelSpec, Credentials, Target};
+use plimsoll_nfs::rpc::{Accepted, Blocking, Channel, ChannelSpec, Credentials, RpcError, Target};
 use plimsoll_nfs::server::{Behaviour, Server, Service, Tree};
 use plimsoll_nfs::v3::{Attributes, Client, GetAttr, Handle, PROGRAM, Proc, Reply, VERSION};
 use plimsoll_nfs::xdr::{Decoder, Encode};
@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Name of the part that a fresh process does.
 pub(crate) const JOB: &str = "nfs";
@@ -66,11 +66,41 @@ fn of_socket(e: std::io::Error) -> BenchError {
     implausible(format!("a server on the loopback: {e}"))
 }
 
+/// A server that does nothing on the loopback.
+fn null_server() -> Result<Server, BenchError> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(of_socket)?;
+    Server::serve(listener, NullServer::new()?, Behaviour::default()).map_err(of_socket)
+}
+
+fn handle() -> Result<Handle, BenchError> {
+    Handle::new(b"null").ok_or_else(|| implausible("no handle".into()))
+}
+
+/// Calls a second of a caller that waits for each answer before it calls again.
+fn one_at_a_time(time: Duration) -> Result<f64, BenchError> {
+    let server = null_server()?;
+    let (who, handle) = (Credentials::sys("bench", 0, 0), handle()?);
+    let target = Target {
+        program: PROGRAM,
+        version: VERSION,
+        procedure: Proc::GetAttr as u32,
+    };
+    let (calls, s) = on_a_thread(|| {
+        let mut caller = Blocking::connect(server.address(), Duration::from_secs(10))?;
+        let (mut calls, begin) = (0u64, Instant::now());
+        while begin.elapsed() < time {
+            caller.call(target, &who, &handle)?;
+            calls += 1;
+        }
+        Ok((calls, begin.elapsed().as_secs_f64()))
+    })
+    .map_err(|e: RpcError| implausible(e.to_string()))?;
+    Ok(calls as f64 / s)
+}
+
 /// Calls a second of this thread's processor time, and of wall time.
 fn getattr(time: Duration) -> Result<(f64, f64), BenchError> {
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(of_socket)?;
-    let server = Server::serve(listener, NullServer::new()?, Behaviour::default());
-    let server = server.map_err(of_socket)?;
+    let server = null_server()?;
     let spec = ChannelSpec {
         address: server.address(),
         through: None,
@@ -97,7 +127,7 @@ fn calls_for(spec: ChannelSpec, time: Duration) -> Result<(u64, f64, f64), Bench
         Arc::new(Deadline::default()),
     );
     let client = Client::new(Channel::new(&lane, spec, None), None);
-    let handle = Handle::new(b"null").ok_or_else(|| implausible("no handle".into()))?;
+    let handle = handle()?;
     let (calls, failed) = (Cell::new(0u64), Cell::new(None));
     let (cpu, begin) = (thread_s(), lane.now());
     let end = begin + time.as_nanos() as u64;
@@ -173,9 +203,16 @@ fn memory_of_a_worker(bench: &Bench, workers: u64) -> Result<f64, BenchError> {
 }
 
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
-    let rounds = (0..bench.rounds()).map(|_| getattr(bench.time(1000)));
-    let rounds: Vec<(f64, f64)> = rounds.collect::<Result<_, _>>()?;
-    let (core, wall) = rounds.into_iter().unzip();
+    let mut core = Vec::new();
+    let contenders: Vec<Contender<'_>> = vec![
+        Box::new(|| {
+            let (a_core, wall) = getattr(bench.time(1000))?;
+            core.push(a_core);
+            Ok(wall)
+        }),
+        Box::new(|| one_at_a_time(bench.time(1000))),
+    ];
+    let figures = interleave(bench.rounds(), contenders)?;
     let what = format!("NFSv3 GETATTR, {DEPTH} workers on one connection, null server");
     let workers = bench.pick(WORKERS, 200);
     let (ops_per_s, _) = many(workers, bench.time(3000))?;
@@ -187,11 +224,14 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
             &Figures::new(core),
             Goal::AtLeast(300_000.0),
         ),
-        Row::median(
+        Row::beside(
             format!("{what}: calls a second"),
             Unit::PerSecond,
-            &Figures::new(wall),
-            Goal::None,
+            &figures[0],
+            "one call at a time",
+            &figures[1],
+            // "Several times" as much.
+            Goal::AtLeast(3.0),
         ),
         Row::plain(
             format!("{many}: operations"),

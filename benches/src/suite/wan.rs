@@ -61,10 +61,7 @@ fn rows_of(
             Goal::Within(asked, off / asked),
         )
     };
-    Ok([
-        row("median", 0.5, 1.0),
-        row("99th percentile", 0.99, 2.0),
-    ])
+    Ok([row("median", 0.5, 1.0), row("99th percentile", 0.99, 2.0)])
 }
 
 /// Trips by a relay of connections, to a server on the loopback.
