@@ -607,7 +607,7 @@ fn calls_are_sent_again_where_they_may_be() {
                 others.as_mut().poll(context)
             })
             .await;
-            let _ = channel.call(target(9), &());
+            drop(channel.call(target(9), &()));
             lane.timer(lane.now() + 20_000_000).await;
         });
         lane.run(vec![task]).unwrap();
