@@ -1,154 +1,22 @@
 //! The nfs4 target against nfs-ganesha and the Linux kernel's server: owners and slots,
 //! delegations, and servers that lose what they knew.
 
-use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
-use plimsoll_measure::{Clock, Recorder, RowSpec, WindowState};
-use plimsoll_plan::{Content, OpKind, Stream, WorkPlace};
+#[path = "support/rows.rs"]
+mod rows;
+
+use plimsoll_lane::Task;
+use plimsoll_nfs::v4::operations::Op;
+use plimsoll_nfs::v4::types::Status;
+use plimsoll_plan::OpKind;
 use plimsoll_target::{
-    ContentPool, OpError, OpenHow, OpenMode, Purpose, RpcRows, Session, SessionSpec, Target,
-    TargetError, Visitor, connect, procedures,
+    OpError, OpenMode, Purpose, Session, Target, TargetError, Visitor, connect,
 };
-use plimsoll_testbed::{Ganesha, Knfsd};
+use plimsoll_testbed::{Fault, FaultRelay, Ganesha, Knfsd, NFS_PORT};
+use rows::*;
 use rustix::io::Errno;
 use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::task::Poll;
-use std::time::{Duration, Instant};
-
-/// Longest time that something may take to come about.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// How often each row of the results was counted, without errors.
-type Counts = BTreeMap<String, u64>;
-
-/// What is done by several sessions of one lane.
-trait Case {
-    async fn run<S: Session>(self, sessions: Vec<S>, seen: &Seen);
-}
-
-/// What the rows say now.
-struct Seen {
-    names: Vec<&'static str>,
-    recorder: Rc<Recorder>,
-    lane: Lane,
-}
-
-impl Seen {
-    /// Rows that were counted so far.
-    fn counts(&self) -> Counts {
-        let progress = self.recorder.progress();
-        let each = self.names.iter().enumerate();
-        each.map(|(row, name)| ((*name).to_owned(), progress.ops(row)))
-            .filter(|(_, n)| *n > 0)
-            .collect()
-    }
-
-    fn count(&self, name: &str) -> u64 {
-        assert!(self.names.contains(&name), "there is no row {name}");
-        self.counts().get(name).copied().unwrap_or(0)
-    }
-
-    /// Lets the lane do other things for a while.
-    async fn rest(&self) {
-        self.lane.timer(self.lane.now() + 50_000_000).await;
-    }
-}
-
-struct OnLane<C> {
-    sessions: u64,
-    case: C,
-}
-
-impl<C: Case> Visitor for OnLane<C> {
-    type Output = Counts;
-
-    fn visit<T: Target>(self, target: T) -> Counts {
-        let names = procedures("nfs4://x");
-        let window = Arc::new(WindowState::new(1_000_000_000));
-        window.open(0, u64::MAX);
-        let specs = vec![RowSpec::default(); names.len()];
-        let recorder = Rc::new(Recorder::new(window, &specs));
-        let lane = Lane::new(
-            LaneKind::Reactor,
-            Clock::real(),
-            Arc::new(Deadline::default()),
-        );
-        let seen = Seen {
-            names: names.clone(),
-            recorder: recorder.clone(),
-            lane: lane.clone(),
-        };
-        let rows = names.iter().map(|n| (*n).to_owned()).zip(0..);
-        let rows: Arc<[(String, u32)]> = rows.collect();
-        let spec = |number| SessionSpec {
-            buffer: 4096,
-            content: ContentPool::new(Content::Random, Stream::new(5)).unwrap(),
-            clock: Clock::real(),
-            number,
-            process: number / 2,
-            rpc: Some(RpcRows {
-                recorder: recorder.clone(),
-                rows: rows.clone(),
-            }),
-        };
-        let sessions = (0..self.sessions).map(|n| target.session(&lane, &spec(n)).unwrap());
-        let sessions = sessions.collect();
-        let ended = Cell::new(false);
-        let task: Task<'_> = Box::pin(async {
-            self.case.run(sessions, &seen).await;
-            ended.set(true);
-        });
-        lane.run(vec![task]).unwrap();
-        assert!(ended.get());
-        seen.counts()
-    }
-}
-
-fn place(dir: &str) -> WorkPlace {
-    WorkPlace {
-        dir: dir.into(),
-        guards: Vec::new(),
-        temporary: false,
-    }
-}
-
-fn run(url: &str, dir: &str, sessions: u64, case: impl Case) -> Counts {
-    let on = OnLane { sessions, case };
-    connect(url, &place(dir), Purpose::Load, on).unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn name<'a, S: Session>(session: &'a mut S, path: &str) -> &'a mut S {
-    session.locate(|to| to.extend_from_slice(path.as_bytes()));
-    session
-}
-
-fn how(mode: OpenMode, create: bool) -> OpenHow {
-    OpenHow {
-        create,
-        ..OpenHow::plain(mode)
-    }
-}
-
-/// Waits for all of them, under way at once.
-async fn all<'a>(futures: impl IntoIterator<Item = Task<'a>>) {
-    let mut left: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>> = futures.into_iter().collect();
-    poll_fn(|context| {
-        left.retain_mut(|f| f.as_mut().poll(context).is_pending());
-        match left.is_empty() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    })
-    .await;
-}
-
-fn ganesha() -> Ganesha {
-    Ganesha::start().unwrap_or_else(|e| panic!("{e}"))
-}
+use std::net::SocketAddr;
+use std::time::Instant;
 
 /// Each session makes files, reads what it wrote, and closes them; all at once.
 struct Files;
@@ -473,6 +341,36 @@ impl Case for Overwrite {
     }
 }
 
+/// A delegation that the server has taken away serves nothing any more, and what is open by it is
+/// opened at the server.
+struct Revoked<'a>(&'a FaultRelay);
+
+impl Case for Revoked<'_> {
+    async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
+        let mut s = sessions.pop().unwrap();
+        let (path, first) = Delegated { minor: 1 }.granted(&mut s, seen).await;
+        s.close(first).await.unwrap();
+        let plain = how(OpenMode::Read, false);
+        let second = name(&mut s, &path).open(plain).await.unwrap();
+        assert_eq!(seen.count("delegations used"), 2);
+        let opens = seen.count("OPEN");
+        self.0
+            .inject(Fault::refuse(Op::Read, Status::DelegRevoked));
+        let mut read = [0; 9];
+        assert_eq!(s.read_bytes(&second, 0, &mut read).await.unwrap(), 9);
+        assert_eq!(&read, b"delegated");
+        assert_eq!(seen.errors("READ")["NFS4ERR_DELEG_REVOKED"], 1);
+        assert_eq!(seen.count("state recovered"), 1);
+        assert_eq!(seen.count("OPEN"), opens + 1);
+        let closes = seen.count("CLOSE");
+        s.close(second).await.unwrap();
+        assert_eq!(seen.count("CLOSE"), closes + 1);
+        let third = name(&mut s, &path).open(plain).await.unwrap();
+        assert_eq!(seen.count("OPEN"), opens + 2);
+        s.close(third).await.unwrap();
+    }
+}
+
 /// The kernel's server delegates for reading, and asks back what another client wants to write.
 #[test]
 fn delegations_of_the_kernels_server() {
@@ -490,6 +388,9 @@ fn delegations_of_the_kernels_server() {
     }
     let url = server.nfs4_url("deleg=on&cache=open-to-close&actimeo=0s");
     run(&url, "/", 1, Promised);
+    let at = SocketAddr::new(server.address(), NFS_PORT);
+    let relay = FaultRelay::start(at).unwrap();
+    run(&relay.nfs4_url("/", "deleg=on"), "/", 1, Revoked(&relay));
 }
 
 struct Said;

@@ -9,6 +9,9 @@
 //! dies, the system kills the server, and with its last process the namespaces go and what is in
 //! them: nothing is left behind.
 //!
+//! [`FaultRelay`] stands before a server and brings about what a server does by chance: statuses,
+//! answers that are lost, and garbage.
+//!
 //! It needs root, and the packages that `make setup` installs; what is missing is named
 //! ([`BedError`]).
 
@@ -16,9 +19,11 @@ mod ganesha;
 mod knfsd;
 mod namespace;
 mod process;
+mod relay;
 
 pub use ganesha::{Ganesha, GaneshaOptions};
 pub use knfsd::Knfsd;
+pub use relay::{Fault, FaultRelay, Garbage};
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -14,7 +14,7 @@ pub const TARGET: Target = Target {
 };
 
 /// Most operations of a compound that is read.
-const MOST_OPERATIONS: u32 = 64;
+pub(super) const MOST_OPERATIONS: u32 = 64;
 
 /// Why a compound did not succeed (RFC 7530, 13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

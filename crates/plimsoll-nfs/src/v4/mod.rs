@@ -3,6 +3,7 @@
 //! [`operations`] and [`state`] have what goes over the wire, [`compound`] puts it together, and
 //! [`Client`] keeps what a client has to know.
 
+mod asked;
 pub mod attributes;
 mod blocking;
 pub mod callback;
@@ -12,6 +13,7 @@ pub mod operations;
 pub mod state;
 pub mod types;
 
+pub use asked::{Asked, Part};
 pub use blocking::Talk;
 pub use client::*;
 pub use compound::{Compound, NfsError, Request, Results, TARGET};

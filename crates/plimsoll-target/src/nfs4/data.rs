@@ -8,8 +8,8 @@ use crate::nfs::source::Source;
 use plimsoll_nfs::v4::operations::{
     Commit, PutFh, Range, Read, ReadArgs, SetAttr, SetAttrArgs, Write, WriteArgs,
 };
-use plimsoll_nfs::v4::types::{Stable, Text};
-use plimsoll_nfs::v4::{Call, File, NfsError, Permit, Sent, attributes::Attributes};
+use plimsoll_nfs::v4::types::{Stable, StateId, Text};
+use plimsoll_nfs::v4::{Call, File, NfsError, Patience, Permit, Sent, attributes::Attributes};
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -21,17 +21,12 @@ const UNDER_WAY: usize = 8;
 /// An open file.
 pub(crate) type Open = crate::nfs::open::Open<File, Stable>;
 
-/// A piece that is being written.
-struct Writing {
+/// A piece that is being written or read.
+struct Piece {
     offset: u64,
     len: u32,
-    sent: Sent,
-}
-
-/// A piece that is being read.
-struct Reading {
-    offset: u64,
-    len: u32,
+    /// What the server knew the file by when it was sent.
+    known_by: StateId,
     sent: Sent,
 }
 
@@ -42,7 +37,7 @@ impl Local {
         permit: Permit,
         (offset, bytes): (u64, &[u8]),
         stable: Stable,
-    ) -> Result<Writing, OpError> {
+    ) -> Result<Piece, OpError> {
         let args = WriteArgs {
             state: open.file.state().map_err(of_nfs)?,
             offset,
@@ -56,7 +51,8 @@ impl Local {
         let sent = self.client.send(Call::Write, permit, |c| {
             c.add::<PutFh>(open.file.handle()).add::<Write>(&args);
         });
-        Ok(Writing {
+        Ok(Piece {
+            known_by: open.file.known_by(),
             offset,
             len: bytes.len() as u32,
             sent,
@@ -64,8 +60,13 @@ impl Local {
     }
 
     /// Waits for a piece; returns how much of it was not written: all of it if it is to be sent
-    /// again, for the `tries`th time.
-    async fn written(&self, open: &Open, piece: Writing, tries: u32) -> Result<u32, OpError> {
+    /// again.
+    async fn written(
+        &self,
+        open: &Open,
+        piece: Piece,
+        patience: &mut Patience,
+    ) -> Result<u32, OpError> {
         let done = piece.sent.done(|r| {
             r.skip::<PutFh>()?;
             r.get::<Write>()
@@ -73,8 +74,9 @@ impl Local {
         let written = match done.await {
             Ok(written) => written,
             Err(e) => {
-                let again = self.client.wait_to_repeat(&open.file, e, tries).await;
-                return again.map(|()| piece.len).map_err(of_nfs);
+                let (client, file) = (&self.client, &open.file);
+                let again = client.wait_to_repeat(file, piece.known_by, e, patience);
+                return again.await.map(|()| piece.len).map_err(of_nfs);
             }
         };
         if written.committed == Stable::Unstable {
@@ -96,14 +98,16 @@ impl Local {
         stable: Stable,
         mut bytes: &[u8],
     ) -> Result<(), OpError> {
-        let mut tries = 0;
+        let mut patience = Patience::default();
         while !bytes.is_empty() {
             let permit = self.client.permit().await.map_err(of_nfs)?;
             let piece = &bytes[..bytes.len().min(self.config.sizes.write as usize)];
             let piece = self.send_write(open, permit, (offset, piece), stable)?;
             let len = piece.len;
-            let done = (len - self.written(open, piece, tries).await?) as usize;
-            tries = if done > 0 { 0 } else { tries + 1 };
+            let done = (len - self.written(open, piece, &mut patience).await?) as usize;
+            if done > 0 {
+                patience = Patience::default();
+            }
             offset += done as u64;
             bytes = &bytes[done..];
         }
@@ -153,7 +157,7 @@ impl Local {
         source: &mut Source,
         (mut at, end): (u64, u64),
         stable: Stable,
-        pieces: &mut VecDeque<Writing>,
+        pieces: &mut VecDeque<Piece>,
     ) -> Result<(), OpError> {
         let most = u64::from(self.config.sizes.write);
         while at < end || !pieces.is_empty() {
@@ -168,8 +172,10 @@ impl Local {
             }
             if let Some(piece) = pieces.pop_front() {
                 let ends = piece.offset + u64::from(piece.len);
-                let left = self.written(open, piece, 0).await?;
-                self.write_rest(open, source, (ends, left), stable).await?;
+                let mut patience = Patience::default();
+                let left = self.written(open, piece, &mut patience).await?;
+                let rest = self.write_rest(open, source, (ends, left), stable, patience);
+                rest.await?;
             }
         }
         Ok(())
@@ -182,15 +188,17 @@ impl Local {
         source: &mut Source,
         (end, mut left): (u64, u32),
         stable: Stable,
+        mut patience: Patience,
     ) -> Result<(), OpError> {
-        let mut tries = 1;
         while left > 0 {
             let permit = self.client.permit().await.map_err(of_nfs)?;
             let bytes = source.next(u64::from(left))?;
             let piece = self.send_write(open, permit, (end - u64::from(left), bytes), stable)?;
             let len = piece.len;
-            let done = len - self.written(open, piece, tries).await?;
-            tries = if done > 0 { 1 } else { tries + 1 };
+            let done = len - self.written(open, piece, &mut patience).await?;
+            if done > 0 {
+                patience = Patience::default();
+            }
             left -= done;
         }
         Ok(())
@@ -222,7 +230,7 @@ impl Local {
         permit: Permit,
         offset: u64,
         len: u64,
-    ) -> Result<Reading, OpError> {
+    ) -> Result<Piece, OpError> {
         let count = len.min(u64::from(self.config.sizes.read)) as u32;
         let args = ReadArgs {
             state: open.file.state().map_err(of_nfs)?,
@@ -232,7 +240,8 @@ impl Local {
         let sent = self.client.send(Call::Read, permit, |c| {
             c.add::<PutFh>(open.file.handle()).add::<Read>(&args);
         });
-        Ok(Reading {
+        Ok(Piece {
+            known_by: open.file.known_by(),
             offset,
             len: count,
             sent,
@@ -270,7 +279,7 @@ impl Local {
         open: &Open,
         (offset, end): (u64, u64),
         sink: &mut impl FnMut(usize, &[u8]),
-        pieces: &mut VecDeque<Reading>,
+        pieces: &mut VecDeque<Piece>,
     ) -> Result<u64, OpError> {
         let (mut at, mut done) = (offset, offset);
         while at < end || !pieces.is_empty() {
@@ -285,13 +294,13 @@ impl Local {
             let Some(mut piece) = pieces.pop_front() else {
                 continue;
             };
-            let mut tries = 0;
+            let mut patience = Patience::default();
             loop {
                 let place = (piece.offset - offset) as usize;
-                let (begin, left) = (piece.offset, piece.len);
+                let (begin, left, known_by) = (piece.offset, piece.len, piece.known_by);
                 let read = match self.read_piece(piece, place, sink).await? {
                     Ok((read, eof)) => {
-                        tries = 0;
+                        patience = Patience::default();
                         done = begin + u64::from(read);
                         if eof || read == 0 {
                             return Ok(done - offset);
@@ -299,9 +308,9 @@ impl Local {
                         read
                     }
                     Err(e) => {
-                        let again = self.client.wait_to_repeat(&open.file, e, tries).await;
-                        again.map_err(of_nfs)?;
-                        tries += 1;
+                        let (client, file) = (&self.client, &open.file);
+                        let again = client.wait_to_repeat(file, known_by, e, &mut patience);
+                        again.await.map_err(of_nfs)?;
                         0
                     }
                 };
@@ -321,7 +330,7 @@ impl Local {
     /// server says if they did not come.
     async fn read_piece(
         &self,
-        piece: Reading,
+        piece: Piece,
         at: usize,
         sink: &mut impl FnMut(usize, &[u8]),
     ) -> Result<Result<(u32, bool), NfsError>, OpError> {
@@ -344,28 +353,25 @@ impl Local {
 
     /// Sets attributes of an open file.
     pub(super) async fn set_open(&self, file: &File, set: Attributes) -> Result<(), OpError> {
-        // Looked at again for each call, since it may have been made anew.
-        let state = || file.state();
-        state().map_err(of_nfs)?;
         self.client.changes(file);
+        let mut patience = Patience::default();
         loop {
-            let done = self.client.call(
-                Call::SetAttr,
-                |c| {
-                    if let Ok(state) = state() {
-                        c.add::<PutFh>(file.handle())
-                            .add::<SetAttr>(&SetAttrArgs { state, set });
-                    }
-                },
-                |r| {
-                    r.skip::<PutFh>()?;
-                    r.skip::<SetAttr>()
-                },
-            );
-            match done.await {
-                Err(e) if self.client.is_opened_instead(file, e).await => {}
-                done => return done.map_err(of_nfs),
-            }
+            let permit = self.client.permit().await.map_err(of_nfs)?;
+            let state = file.state().map_err(of_nfs)?;
+            let known_by = file.known_by();
+            let sent = self.client.send(Call::SetAttr, permit, |c| {
+                c.add::<PutFh>(file.handle())
+                    .add::<SetAttr>(&SetAttrArgs { state, set });
+            });
+            let done = sent.done(|r| {
+                r.skip::<PutFh>()?;
+                r.skip::<SetAttr>()
+            });
+            let Err(e) = done.await else {
+                return Ok(());
+            };
+            let again = self.client.wait_to_repeat(file, known_by, e, &mut patience);
+            again.await.map_err(of_nfs)?;
         }
     }
 }

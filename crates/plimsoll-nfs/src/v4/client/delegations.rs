@@ -307,10 +307,7 @@ impl Client {
         let Some(delegation) = file.open().delegation() else {
             return false;
         };
-        let gone = matches!(
-            e.status(),
-            Some(Status::BadStateId | Status::DelegRevoked | Status::AdminRevoked)
-        );
+        let gone = e.status().is_some_and(|s| self.is_of_open(s));
         if gone {
             self.let_go(&delegation);
             for open in delegation.opens.take().iter().filter_map(Weak::upgrade) {

@@ -33,14 +33,16 @@ enum Lost {
 
 /// What the server knows the client by.
 pub(super) struct Identity {
-    /// Another one for each client.
-    verifier: [u8; 8],
+    /// Another one for each client, and on 4.0 for each time that it is made.
+    verifier: Cell<[u8; 8]>,
     client: Cell<u64>,
     /// Number of the next CREATE_SESSION.
     sequence: Cell<u32>,
     lost: Cell<Lost>,
-    /// How often it was made.
+    /// How often it or its session was made.
     generation: Cell<u64>,
+    /// How often it was made, and with it everything that it had open and locked.
+    incarnation: Cell<u64>,
     /// One worker makes it, the others wait.
     making: Turns,
     failed: Cell<Option<(Nanos, NfsError)>>,
@@ -49,26 +51,40 @@ pub(super) struct Identity {
 impl Identity {
     pub(super) fn new() -> Self {
         Self {
-            verifier: verifier(),
+            verifier: Cell::new(verifier()),
             client: Cell::new(0),
             sequence: Cell::new(0),
             lost: Cell::new(Lost::Client),
             generation: Cell::new(0),
+            incarnation: Cell::new(0),
             making: Turns::default(),
             failed: Cell::new(None),
         }
     }
 
-    /// How often the client's state was made.
+    /// How often the client's state was made, or only its session.
     pub(super) fn generation(&self) -> u64 {
         self.generation.get()
     }
+
+    /// How often all of the client's state was made.
+    pub(super) fn incarnation(&self) -> u64 {
+        self.incarnation.get()
+    }
+
+    fn made(&self, anew: bool) {
+        self.generation.set(self.generation.get() + 1);
+        self.incarnation
+            .set(self.incarnation.get() + u64::from(anew));
+    }
 }
 
-/// What is lost when a status says so.
-fn lost_with(status: Status) -> Option<Lost> {
+/// What is lost when a status says so. That the lease has expired is said of an open on 4.1, and of
+/// the client by its session.
+fn lost_with(status: Status, minor: u32) -> Option<Lost> {
     match status {
-        Status::StaleClientId | Status::StaleStateId | Status::Expired => Some(Lost::Client),
+        Status::StaleClientId | Status::StaleStateId => Some(Lost::Client),
+        Status::Expired if minor == 0 => Some(Lost::Client),
         Status::BadSession
         | Status::DeadSession
         | Status::BadSlot
@@ -114,17 +130,15 @@ impl Client {
             && !self.0.session.borrow().as_ref().is_some_and(doubtful)
     }
 
-    /// Whether a status says that some of the client's state is lost; `generation` is that in
+    /// Notes what of the client's state is lost, if a status says so; `generation` is that in
     /// which the call was made.
-    pub(super) fn lost_by(&self, status: Status, generation: u64) -> bool {
-        let Some(lost) = lost_with(status) else {
-            return false;
-        };
+    pub(super) fn lost_by(&self, status: Status, generation: u64) {
         let identity = &self.0.identity;
-        if identity.generation.get() == generation {
+        if let Some(lost) = lost_with(status, self.minor())
+            && identity.generation.get() == generation
+        {
             identity.lost.set(identity.lost.get().max(lost));
         }
-        true
     }
 
     /// Makes sure that the server knows the client (RFC 7530, 9.1.1 and RFC 8881, 2.4).
@@ -165,7 +179,7 @@ impl Client {
         if let Some(session) = self.0.session.take() {
             session.end();
         }
-        let mut patience = Patience::new();
+        let mut patience = Patience::default();
         loop {
             let done = match self.0.spec.minor {
                 0 => self.make_client().await,
@@ -173,10 +187,7 @@ impl Client {
             };
             match done {
                 Ok(()) => break,
-                Err(e) => {
-                    let generation = identity.generation.get();
-                    self.again(e, generation, &mut patience).await?;
-                }
+                Err(e) => self.again(e, &mut patience).await?,
             }
         }
         identity.lost.set(Lost::Nothing);
@@ -193,10 +204,15 @@ impl Client {
             let errno = Errno::from_io_error(e).unwrap_or(Errno::IO);
             NfsError::Rpc(RpcError::Connection(errno))
         })?;
+        if identity.generation.get() > 0 {
+            // A server that has lost only a part forgets the rest, and with it the numbers of owners
+            // (RFC 7530, 16.33.5).
+            identity.verifier.set(verifier());
+        }
         let nowhere = ("tcp", "0.0.0.0.0.0");
         let (network, address) = listener.as_ref().map_or(nowhere, Listener::address);
         let args = SetClientIdArgs {
-            verifier: identity.verifier,
+            verifier: identity.verifier.get(),
             id: Text(self.0.spec.id.as_bytes()),
             program: CALLBACK_PROGRAM,
             network: Text(network.as_bytes()),
@@ -220,7 +236,7 @@ impl Client {
         );
         confirmed.await?;
         identity.client.set(set.client);
-        identity.generation.set(identity.generation.get() + 1);
+        identity.made(true);
         let left = self.reclaim().await?;
         self.reopen_by_name(left).await
     }
@@ -230,7 +246,7 @@ impl Client {
         let identity = &self.0.identity;
         let anew = identity.lost.get() == Lost::Client;
         if anew {
-            let args = exchange_args(&self.0.spec.id, identity.verifier);
+            let args = exchange_args(&self.0.spec.id, identity.verifier.get());
             let exchanged = self.outside(
                 Call::ExchangeId,
                 |c| {
@@ -267,7 +283,7 @@ impl Client {
         let slots = made.fore.requests.clamp(1, spec.slots);
         self.0.delegations.begin_session();
         *self.0.session.borrow_mut() = Some(Session::new(made.session, slots));
-        identity.generation.set(identity.generation.get() + 1);
+        identity.made(anew);
         if anew {
             let left = self.reclaim().await?;
             let complete = self.inside(
@@ -289,7 +305,7 @@ impl Client {
 
     /// Whether a status says that the client or its session is lost, and not one open file.
     pub(super) fn is_of_client(&self, status: Status) -> bool {
-        lost_with(status).is_some()
+        lost_with(status, self.minor()).is_some()
     }
 
     /// A call that is in no session.
@@ -317,12 +333,25 @@ impl Client {
         build: impl Fn(&mut Compound<'_>),
         take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        let session = self.0.session.borrow().clone();
-        let permit = match session {
-            None => Permit(None),
-            Some(session) => Permit(session.slot().await),
-        };
+        let permit = self.permit_inside().await?;
         self.send(what, permit, build).done(take).await
+    }
+
+    /// Leave to make a call of a client that is about to be ready.
+    ///
+    /// # Errors
+    /// `BADSESSION` if it has lost its session meanwhile.
+    async fn permit_inside(&self) -> Result<Permit, NfsError> {
+        if self.minor() == 0 {
+            return Ok(Permit(None));
+        }
+        let session = self.0.session.borrow().clone();
+        let slot = match session {
+            None => None,
+            Some(session) => session.slot().await,
+        };
+        let lost = NfsError::Status(None, Status::BadSession);
+        slot.map(|slot| Permit(Some(slot))).ok_or(lost)
     }
 
     /// Has the lane renew the lease, unless it does.

@@ -28,7 +28,7 @@ struct Held {
     /// Number of the owner's next operation (4.0).
     seqid: u32,
     /// Client that it is of.
-    generation: u64,
+    incarnation: u64,
 }
 
 fn name(owner: u64) -> String {
@@ -50,9 +50,9 @@ impl Client {
         self.at_server(file).await?;
         let mut wait = FIRST_WAIT;
         loop {
-            let generation = self.0.identity.generation();
+            let incarnation = self.0.identity.incarnation();
             let held = file.locks.held.take();
-            let asked = match held.filter(|h| h.generation == generation) {
+            let asked = match held.filter(|h| h.incarnation == incarnation) {
                 None => self.first_lock(file, offset, len).await,
                 Some(held) => self.next_lock(file, held, offset, len).await,
             };
@@ -108,7 +108,7 @@ impl Client {
             owner,
             state,
             seqid: 1,
-            generation: self.0.identity.generation(),
+            incarnation: self.0.identity.incarnation(),
         }));
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Client {
         offset: u64,
         len: u64,
     ) -> Result<(), NfsError> {
-        let mut patience = Patience::new();
+        let mut patience = Patience::default();
         loop {
             let permit = self.permit().await?;
             let locker = Locker::Next(NextLock {
@@ -150,14 +150,19 @@ impl Client {
                     if e.status() == Some(Status::Denied) {
                         file.locks.held.set(Some(held));
                     }
-                    self.again(e, held.generation, &mut patience).await?;
+                    self.again(e, &mut patience).await?;
+                    self.ready().await?;
+                    if self.0.identity.incarnation() != held.incarnation {
+                        // The server has lost the owner.
+                        return self.first_lock(file, offset, len).await;
+                    }
                 }
             }
         }
     }
 
     async fn unlock(&self, file: &File, offset: u64, len: u64) -> Result<(), NfsError> {
-        let mut patience = Patience::new();
+        let mut patience = Patience::default();
         loop {
             let Some(mut held) = file.locks.held.take() else {
                 return Ok(());
@@ -189,10 +194,10 @@ impl Client {
                     return Ok(());
                 }
                 Err(e) => {
-                    let generation = held.generation;
                     file.locks.held.set(Some(held));
-                    self.again(e, generation, &mut patience).await?;
-                    if self.0.identity.generation() != generation {
+                    self.again(e, &mut patience).await?;
+                    self.ready().await?;
+                    if self.0.identity.incarnation() != held.incarnation {
                         // The server has lost the lock, and so it is not held.
                         file.locks.held.set(None);
                     }

@@ -88,14 +88,16 @@ enum Remedy {
     After(Nanos),
 }
 
-/// How often and how long a call has been tried.
-struct Patience {
+/// How often a call has been made again, and how long it has to wait the next time (RFC 7530,
+/// 13.1.1.3).
+pub struct Patience {
     pause: Nanos,
+    /// Without those that the server asked for.
     tries: u32,
 }
 
-impl Patience {
-    fn new() -> Self {
+impl Default for Patience {
+    fn default() -> Self {
         Self {
             pause: FIRST_PAUSE,
             tries: 0,
@@ -237,26 +239,20 @@ impl Client {
         build: impl Fn(&mut Compound<'_>),
         mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        let mut patience = Patience::new();
+        let mut patience = Patience::default();
         loop {
             let permit = self.permit().await?;
-            let generation = self.0.identity.generation();
             let done = self.send(call, permit, &build).done(&mut take).await;
             match done {
-                Err(e) => self.again(e, generation, &mut patience).await?,
+                Err(e) => self.again(e, &mut patience).await?,
                 done => return done,
             }
         }
     }
 
     /// Waits until a call that failed is to be made again.
-    async fn again(
-        &self,
-        e: NfsError,
-        generation: u64,
-        patience: &mut Patience,
-    ) -> Result<(), NfsError> {
-        match self.remedy(e, generation, patience) {
+    async fn again(&self, e: NfsError, patience: &mut Patience) -> Result<(), NfsError> {
+        match self.remedy(e, patience) {
             Remedy::None => Err(e),
             Remedy::Again => Ok(()),
             Remedy::After(pause) => self.pause(pause).await,
@@ -270,28 +266,8 @@ impl Client {
         slept.map_err(|_| NfsError::Rpc(RpcError::Stopped))
     }
 
-    /// What to do about a piece of a transfer of a file that failed: `Ok` to send it again.
-    ///
-    /// # Errors
-    /// The same, if nothing is to be done.
-    pub async fn wait_to_repeat(
-        &self,
-        file: &File,
-        e: NfsError,
-        tries: u32,
-    ) -> Result<(), NfsError> {
-        if self.is_opened_instead(file, e).await {
-            return file.state().map(|_| ());
-        }
-        let mut patience = Patience {
-            pause: (FIRST_PAUSE << tries.min(7)).min(LONGEST_PAUSE),
-            tries,
-        };
-        self.again(e, self.0.identity.generation(), &mut patience)
-            .await
-    }
-
-    fn remedy(&self, e: NfsError, generation: u64, patience: &mut Patience) -> Remedy {
+    /// What was lost is noted when the answer comes: by now it may have been made anew.
+    fn remedy(&self, e: NfsError, patience: &mut Patience) -> Remedy {
         let Some(status) = e.status() else {
             return Remedy::None;
         };
@@ -312,7 +288,7 @@ impl Client {
         }
         match status {
             Status::OldStateId | Status::BadStateId | Status::RetryUncachedRep => Remedy::Again,
-            _ if self.lost_by(status, generation) => Remedy::Again,
+            _ if self.is_of_client(status) => Remedy::Again,
             _ => Remedy::None,
         }
     }

@@ -142,6 +142,13 @@ impl File {
         })
     }
 
+    /// What the server knows it by, which changes when it is opened again (RFC 7530, 9.1.4).
+    #[must_use]
+    pub fn known_by(&self) -> StateId {
+        let delegation = self.state.delegation();
+        delegation.map_or(self.state.state.get(), |d| d.state)
+    }
+
     pub(super) fn open(&self) -> &Rc<State> {
         &self.state
     }

@@ -131,8 +131,25 @@ impl Client {
         };
         // An old state id is looked at above, and not tried again.
         let of = (Op::Close, &*state.owner);
-        let unless = Some(Status::OldStateId);
-        self.numbered_unless(Call::Close, of, unless, build, take)
-            .await
+        let tried = |status| status == Status::OldStateId || is_closed_by(status);
+        let closed = self.numbered_unless(Call::Close, of, tried, build, take);
+        match closed.await {
+            Err(NfsError::Status(Some(Op::Close), status)) if is_closed_by(status) => Ok(()),
+            closed => closed,
+        }
     }
+}
+
+/// Whether a status of CLOSE says that the server does not have the file open any more: with the
+/// lease, the client or by its administrator it was taken away (RFC 7530, 9.1.4 and RFC 8881,
+/// 8.2.4).
+fn is_closed_by(status: Status) -> bool {
+    matches!(
+        status,
+        Status::BadStateId
+            | Status::StaleStateId
+            | Status::Expired
+            | Status::AdminRevoked
+            | Status::DelegRevoked
+    )
 }

@@ -118,19 +118,19 @@ impl Client {
         build: impl Fn(&mut Compound<'_>, u32),
         take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        self.numbered_unless(what, of, None, build, take).await
+        self.numbered_unless(what, of, |_| false, build, take).await
     }
 
-    /// The same; an operation that fails with the status `unless` is not tried again.
+    /// The same; what fails with a status that `unless` is true of is not tried again.
     pub(super) async fn numbered_unless<R>(
         &self,
         what: Call,
         (op, owner): (Op, &Known),
-        unless: Option<Status>,
+        unless: impl Fn(Status) -> bool,
         build: impl Fn(&mut Compound<'_>, u32),
         mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        let mut patience = Patience::new();
+        let mut patience = Patience::default();
         loop {
             self.ready().await?;
             let permit = self.permit().await?;
@@ -143,8 +143,8 @@ impl Client {
                 continue;
             }
             match done {
-                Err(e) if unless.is_none_or(|u| e.status() != Some(u)) => {
-                    self.again(e, generation, &mut patience).await?;
+                Err(e) if !e.status().is_some_and(&unless) => {
+                    self.again(e, &mut patience).await?;
                 }
                 done => return done,
             }

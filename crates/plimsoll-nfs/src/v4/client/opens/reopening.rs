@@ -2,7 +2,70 @@
 
 use super::*;
 
+/// Times that a file is opened again for one call on it.
+const MOST_REOPENINGS: u32 = 2;
+
 impl Client {
+    /// Whether a status says that the server has lost, or has taken away, one open or delegation
+    /// (RFC 7530, 9.1.4 and RFC 8881, 8.2.4).
+    pub(in super::super) fn is_of_open(&self, status: Status) -> bool {
+        use Status::{AdminRevoked, BadStateId, DelegRevoked, Expired};
+        matches!(status, BadStateId | Expired | AdminRevoked | DelegRevoked)
+            && !self.is_of_client(status)
+    }
+
+    /// What to do about a call on an open file that failed, if `known_by` is what the server knew
+    /// the file by when it was made: `Ok` to make it again. What the server has lost of the file is
+    /// opened again before (RFC 8881, 8.4.2 and 10.4.6).
+    ///
+    /// # Errors
+    /// The same, if nothing is to be done, or why it cannot be opened.
+    pub async fn wait_to_repeat(
+        &self,
+        file: &File,
+        known_by: StateId,
+        e: NfsError,
+        patience: &mut Patience,
+    ) -> Result<(), NfsError> {
+        if self.is_opened_instead(file, e).await {
+            return file.state().map(|_| ());
+        }
+        match e.status() {
+            Some(status) if self.is_of_open(status) => {
+                patience.tries += 1;
+                if patience.tries > MOST_REOPENINGS {
+                    return Err(e);
+                }
+                self.open_again(&file.state, known_by).await
+            }
+            _ => self.again(e, patience).await,
+        }
+    }
+
+    /// Opens a file again of which the server has lost the open `known_by`, unless that was done
+    /// meanwhile.
+    async fn open_again(&self, state: &Rc<State>, known_by: StateId) -> Result<(), NfsError> {
+        let since = self.0.lane.now();
+        let _turn = self.turn(&state.turns).await;
+        self.ready().await?;
+        let is_served = state.served.borrow().is_some();
+        if is_served || state.state.get() != known_by || state.lost.get().is_some() {
+            return Ok(());
+        }
+        let done = self.reopen(state, true).await;
+        if let Err(NfsError::Status(_, status)) = done
+            && self.is_of_client(status)
+        {
+            // The next call has all of it made anew.
+            return Ok(());
+        }
+        self.reopened(state, done)?;
+        if state.lost.get().is_none() {
+            self.event(Event::Recovered, since);
+        }
+        Ok(())
+    }
+
     /// Opens again what was open, after the server has lost it (RFC 7530, 9.6.2 and RFC 8881,
     /// 8.4.2): as it was before, if the server still waits for that. Gives what it does not let
     /// be opened so.
@@ -44,10 +107,14 @@ impl Client {
         if state.needed() == 0 || state.served.borrow().is_none() {
             return;
         }
+        let since = self.0.lane.now();
         let done = self.reopen(state, true).await;
         state.served.take();
         if let Err(e) = self.reopened(state, done) {
             state.lost.set(Some(e));
+        }
+        if state.lost.get().is_none() {
+            self.event(Event::Recovered, since);
         }
     }
 
@@ -107,7 +174,7 @@ impl Client {
         claim: Claim<'_>,
     ) -> Result<Given, NfsError> {
         let owner = &state.owner;
-        let mut patience = Patience::new();
+        let mut patience = Patience::default();
         loop {
             let generation = self.0.identity.generation();
             owner.begin(generation);
@@ -144,7 +211,7 @@ impl Client {
             match done {
                 Err(e @ NfsError::Status(_, Status::Delay | Status::Grace)) => {
                     // A server that waits for reclaims takes no other open meanwhile.
-                    self.again(e, generation, &mut patience).await?;
+                    self.again(e, &mut patience).await?;
                 }
                 done => return done,
             }

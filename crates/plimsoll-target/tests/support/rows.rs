@@ -1,0 +1,181 @@
+//! How a test of an NFS target does things on a lane and sees the rows of the results.
+
+#![allow(dead_code)] // each test binary uses its part
+
+use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
+use plimsoll_measure::{Clock, Collector, Recorder, RowSpec, WindowState};
+use plimsoll_plan::{Content, Stream, WorkPlace};
+use plimsoll_target::{
+    ContentPool, OpError, OpenHow, OpenMode, Purpose, RpcRows, Session, SessionSpec, Target,
+    Visitor, connect, procedures,
+};
+use plimsoll_testbed::Ganesha;
+use rustix::io::Errno;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+/// Longest time that something may take to come about.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The interval that everything is in, in nanoseconds.
+const INTERVAL: u64 = 1 << 60;
+
+/// How often each row of the results was counted, without errors.
+pub type Counts = BTreeMap<String, u64>;
+
+/// What is done by several sessions of one lane.
+pub trait Case {
+    async fn run<S: Session>(self, sessions: Vec<S>, seen: &Seen);
+}
+
+/// What the rows say now.
+pub struct Seen {
+    names: Vec<&'static str>,
+    recorder: Rc<Recorder>,
+    window: Arc<WindowState>,
+    pub lane: Lane,
+    pub deadline: Arc<Deadline>,
+}
+
+impl Seen {
+    /// Rows that were counted so far.
+    pub fn counts(&self) -> Counts {
+        let progress = self.recorder.progress();
+        let each = self.names.iter().enumerate();
+        each.map(|(row, name)| ((*name).to_owned(), progress.ops(row)))
+            .filter(|(_, n)| *n > 0)
+            .collect()
+    }
+
+    pub fn count(&self, name: &str) -> u64 {
+        assert!(self.names.contains(&name), "there is no row {name}");
+        self.counts().get(name).copied().unwrap_or(0)
+    }
+
+    /// Errors of a row so far, by what went wrong.
+    pub fn errors(&self, name: &str) -> Counts {
+        let row = self.names.iter().position(|n| *n == name);
+        let row = row.unwrap_or_else(|| panic!("there is no row {name}"));
+        let lanes = vec![self.recorder.progress()];
+        let mut collector = Collector::new(self.window.clone(), lanes, self.names.len());
+        let (_, totals) = collector.finish();
+        totals.rows[row].errors.clone()
+    }
+
+    /// Lets the lane do other things for a while.
+    pub async fn rest(&self) {
+        self.lane.timer(self.lane.now() + 50_000_000).await;
+    }
+}
+
+struct OnLane<'a, C> {
+    url: &'a str,
+    sessions: u64,
+    case: C,
+}
+
+impl<C: Case> Visitor for OnLane<'_, C> {
+    type Output = Counts;
+
+    fn visit<T: Target>(self, target: T) -> Counts {
+        let names = procedures(self.url);
+        let window = Arc::new(WindowState::new(INTERVAL));
+        window.open(0, u64::MAX);
+        let specs = vec![RowSpec::default(); names.len()];
+        let recorder = Rc::new(Recorder::new(window.clone(), &specs));
+        let deadline = Arc::new(Deadline::default());
+        let lane = Lane::new(LaneKind::Reactor, Clock::real(), deadline.clone());
+        let seen = Seen {
+            names: names.clone(),
+            recorder: recorder.clone(),
+            window,
+            lane: lane.clone(),
+            deadline,
+        };
+        let rows = names.iter().map(|n| (*n).to_owned()).zip(0..);
+        let rows: Arc<[(String, u32)]> = rows.collect();
+        let spec = |number| SessionSpec {
+            buffer: 4096,
+            content: ContentPool::new(Content::Random, Stream::new(5)).unwrap(),
+            clock: Clock::real(),
+            number,
+            process: number / 2,
+            rpc: Some(RpcRows {
+                recorder: recorder.clone(),
+                rows: rows.clone(),
+            }),
+        };
+        let sessions = (0..self.sessions).map(|n| target.session(&lane, &spec(n)).unwrap());
+        let sessions = sessions.collect();
+        let ended = Cell::new(false);
+        let task: Task<'_> = Box::pin(async {
+            self.case.run(sessions, &seen).await;
+            ended.set(true);
+        });
+        lane.run(vec![task]).unwrap();
+        assert!(ended.get());
+        seen.counts()
+    }
+}
+
+pub fn place(dir: &str) -> WorkPlace {
+    WorkPlace {
+        dir: dir.into(),
+        guards: Vec::new(),
+        temporary: false,
+    }
+}
+
+pub fn run(url: &str, dir: &str, sessions: u64, case: impl Case) -> Counts {
+    let on = OnLane {
+        url,
+        sessions,
+        case,
+    };
+    connect(url, &place(dir), Purpose::Load, on).unwrap_or_else(|e| panic!("{e}"))
+}
+
+pub fn name<'a, S: Session>(session: &'a mut S, path: &str) -> &'a mut S {
+    session.locate(|to| to.extend_from_slice(path.as_bytes()));
+    session
+}
+
+pub fn how(mode: OpenMode, create: bool) -> OpenHow {
+    OpenHow {
+        create,
+        ..OpenHow::plain(mode)
+    }
+}
+
+/// Waits for all of them, under way at once.
+pub async fn all<'a>(futures: impl IntoIterator<Item = Task<'a>>) {
+    let mut left: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>> = futures.into_iter().collect();
+    poll_fn(|context| {
+        left.retain_mut(|f| f.as_mut().poll(context).is_pending());
+        match left.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+}
+
+pub fn ganesha() -> Ganesha {
+    Ganesha::start().unwrap_or_else(|e| panic!("{e}"))
+}
+
+
+/// Takes the error of an operation that must fail.
+#[track_caller]
+pub fn error<R>(result: Result<R, OpError>) -> Errno {
+    match result {
+        Ok(_) => panic!("it must fail"),
+        Err(OpError(e)) => e,
+    }
+}

@@ -1,0 +1,404 @@
+//! Which calls come to a fault, and what becomes of their messages.
+
+use plimsoll_nfs::rpc::{self, Accepted, called, reply, seal};
+use plimsoll_nfs::v4::operations::Op;
+use plimsoll_nfs::v4::types::{Status, Text};
+use plimsoll_nfs::v4::{Asked, TARGET};
+use plimsoll_nfs::xdr::{Decoder, Encode};
+use std::collections::BTreeMap;
+
+/// What is sent instead of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Garbage {
+    /// A record that is neither a call nor a reply.
+    NoReply,
+    /// A record that says that it has two gigabytes.
+    Endless,
+    /// A reply to the call, whose results are none.
+    Results,
+}
+
+/// What a call comes to.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Refuse(Status),
+    RefuseDone(Status),
+    Lose,
+    Swallow,
+    Garble(Garbage),
+}
+
+/// A fault that calls come to: once, unless said otherwise.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    at: Op,
+    of: Option<Op>,
+    what: What,
+    after: u32,
+    every: u32,
+    times: u32,
+    met: u32,
+}
+
+impl Fault {
+    fn new(at: Op, what: What) -> Self {
+        Self {
+            at,
+            of: None,
+            what,
+            after: 0,
+            every: 1,
+            times: 1,
+            met: 0,
+        }
+    }
+
+    /// The first operation of this kind fails. Those before it are carried out; it and those after
+    /// it never reach the server.
+    ///
+    /// On 4.0 the server does not count an operation of an open owner that it has not seen, and a
+    /// client counts it with most statuses (RFC 7530, 9.1.7): what is to be without effect on
+    /// OPEN or CLOSE has to be refused at PUTFH.
+    #[must_use]
+    pub fn refuse(at: Op, status: Status) -> Self {
+        Self::new(at, What::Refuse(status))
+    }
+
+    /// The whole compound is carried out, and the answer to it is that its first operation, which
+    /// this must be, failed.
+    #[must_use]
+    pub fn refuse_done(first: Op, status: Status) -> Self {
+        Self::new(first, What::RefuseDone(status))
+    }
+
+    /// The compound is carried out, and its answer is lost with the connection.
+    #[must_use]
+    pub fn lose(at: Op) -> Self {
+        Self::new(at, What::Lose)
+    }
+
+    /// The compound is carried out, and its answer is lost; the connection stays.
+    #[must_use]
+    pub fn swallow(at: Op) -> Self {
+        Self::new(at, What::Swallow)
+    }
+
+    /// The compound is carried out, and something else is sent than its answer.
+    #[must_use]
+    pub fn garble(at: Op, garbage: Garbage) -> Self {
+        Self::new(at, What::Garble(garbage))
+    }
+
+    /// Only compounds are meant that have this operation too.
+    #[must_use]
+    pub fn of(mut self, op: Op) -> Self {
+        self.of = Some(op);
+        self
+    }
+
+    /// So many calls are let through before the first that is meant.
+    #[must_use]
+    pub fn after(mut self, calls: u32) -> Self {
+        self.after = calls;
+        self
+    }
+
+    /// Every `n`th call is meant; at least 1.
+    #[must_use]
+    pub fn every(mut self, n: u32) -> Self {
+        self.every = n.max(1);
+        self
+    }
+
+    /// So many calls come to it.
+    #[must_use]
+    pub fn times(mut self, times: u32) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// Whether a call comes to it.
+    fn falls(&mut self, asked: &Asked<'_>) -> bool {
+        let is_meant = asked.find(self.at).is_some_and(|at| match self.what {
+            What::RefuseDone(_) => at == 0,
+            _ => true,
+        });
+        if !is_meant || self.of.is_some_and(|of| asked.find(of).is_none()) {
+            return false;
+        }
+        let before = self.met;
+        self.met += 1;
+        let falls = self.times > 0
+            && before >= self.after
+            && (before - self.after).is_multiple_of(self.every);
+        self.times -= u32::from(falls);
+        falls
+    }
+}
+
+/// What becomes of a call.
+pub(super) enum Verdict {
+    /// It goes to the server as it is.
+    Pass,
+    /// This record goes there, and of the answer comes this.
+    Forward(Vec<u8>, Then),
+    /// It is answered with this record.
+    Answer(Vec<u8>),
+}
+
+/// What becomes of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    /// An operation that failed is added to it.
+    Add(Op, Status),
+    /// It is that the first operation failed.
+    Only(Op, Status),
+    /// It is lost with the connection.
+    Lose,
+    /// It is lost.
+    Swallow,
+    /// Something else is sent.
+    Garble(Garbage),
+}
+
+/// The faults that calls come to, and what calls there were.
+#[derive(Default)]
+pub(super) struct Faults {
+    pub(super) all: Vec<Fault>,
+    pub(super) fallen: u32,
+    /// Compounds that had an operation, by its number.
+    pub(super) seen: BTreeMap<u32, u32>,
+}
+
+impl Faults {
+    /// What becomes of a message of a client.
+    pub(super) fn judge(&mut self, message: &[u8]) -> Verdict {
+        let mut from = Decoder::new(message);
+        let Ok(call) = called(&mut from) else {
+            // An answer to a callback.
+            return Verdict::Pass;
+        };
+        let head = &message[..message.len() - from.rest().len()];
+        let Ok(asked) = from.get::<Asked<'_>>() else {
+            return Verdict::Pass;
+        };
+        if call.target != TARGET {
+            return Verdict::Pass;
+        }
+        let mut ops: Vec<u32> = asked.parts.iter().map(|p| p.op as u32).collect();
+        ops.sort_unstable();
+        ops.dedup();
+        for op in ops {
+            *self.seen.entry(op).or_default() += 1;
+        }
+        let Some((op, what)) = self
+            .all
+            .iter_mut()
+            .find_map(|f| f.falls(&asked).then_some((f.at, f.what)))
+        else {
+            return Verdict::Pass;
+        };
+        self.fallen += 1;
+        let whole = |then| Verdict::Forward(record(message), then);
+        match what {
+            What::Refuse(status) => refuse((call.xid, head), asked, op, status),
+            What::RefuseDone(status) => whole(Then::Only(op, status)),
+            What::Lose => whole(Then::Lose),
+            What::Swallow => whole(Then::Swallow),
+            What::Garble(garbage) => whole(Then::Garble(garbage)),
+        }
+    }
+}
+
+/// A message as a record.
+pub(super) fn record(message: &[u8]) -> Vec<u8> {
+    let mut out = [&[0; 4], message].concat();
+    seal(&mut out);
+    out
+}
+
+fn refuse(
+    (xid, head): (u32, &[u8]),
+    mut asked: Asked<'_>,
+    op: Op,
+    status: Status,
+) -> Verdict {
+    match asked.find(op) {
+        None | Some(0) => Verdict::Answer(answer_of_one(xid, asked.tag, op, status)),
+        Some(at) => {
+            asked.parts.truncate(at);
+            let mut message = head.to_vec();
+            asked.encode(&mut message);
+            Verdict::Forward(record(&message), Then::Add(op, status))
+        }
+    }
+}
+
+/// The record of the answer to a compound whose first operation failed.
+fn answer_of_one(xid: u32, tag: Text<'_>, op: Op, status: Status) -> Vec<u8> {
+    let mut out = reply(xid, Accepted::Success);
+    status.encode(&mut out);
+    tag.encode(&mut out);
+    1u32.encode(&mut out);
+    op.encode(&mut out);
+    status.encode(&mut out);
+    seal(&mut out);
+    out
+}
+
+/// What is sent of an answer of the server: a record; `None` if nothing is.
+pub(super) fn altered(xid: u32, message: &[u8], then: Then) -> Option<Vec<u8>> {
+    match then {
+        Then::Add(op, status) => Some(added(message, op, status).unwrap_or_else(|| record(message))),
+        Then::Only(op, status) => Some(answer_of_one(xid, Text(b""), op, status)),
+        Then::Lose | Then::Swallow => None,
+        Then::Garble(Garbage::NoReply) => {
+            let mut out = Vec::new();
+            [0, xid, 77].iter().for_each(|w: &u32| w.encode(&mut out));
+            seal(&mut out);
+            Some(out)
+        }
+        Then::Garble(Garbage::Endless) => Some(vec![0xff; 64]),
+        Then::Garble(Garbage::Results) => {
+            let mut out = reply(xid, Accepted::Success);
+            out.extend_from_slice(&[0xff; 64]);
+            seal(&mut out);
+            Some(out)
+        }
+    }
+}
+
+/// An answer with a failed operation more; `None` of one in which an operation failed already.
+fn added(message: &[u8], op: Op, status: Status) -> Option<Vec<u8>> {
+    let mut from = rpc::result(message).ok()?;
+    let head = &message[..message.len() - from.rest().len()];
+    if from.get::<Status>().ok()? != Status::Ok {
+        return None;
+    }
+    let tag: Text<'_> = from.get().ok()?;
+    let count: u32 = from.get().ok()?;
+    let mut out = head.to_vec();
+    status.encode(&mut out);
+    tag.encode(&mut out);
+    (count + 1).encode(&mut out);
+    out.extend_from_slice(from.rest());
+    op.encode(&mut out);
+    status.encode(&mut out);
+    Some(record(&out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_nfs::rpc::{Credentials, Target, call};
+    use plimsoll_nfs::v4::operations::{GetFh, PutFh, PutRootFh, Remove};
+    use plimsoll_nfs::v4::types::Handle;
+    use plimsoll_nfs::v4::{Compound, NfsError, Request, Results};
+
+    /// PUTROOTFH, PUTFH, REMOVE, PUTFH, GETFH.
+    fn message(xid: u32) -> Vec<u8> {
+        let handle = Handle::new(b"abc").unwrap();
+        let request = Request {
+            minor: 0,
+            build: |c: &mut Compound<'_>| {
+                c.add::<PutRootFh>(&()).add::<PutFh>(&handle);
+                c.add::<Remove>(&Text(b"f")).add::<PutFh>(&handle);
+                c.add::<GetFh>(&());
+            },
+        };
+        call(xid, TARGET, &Credentials::sys("here", 1, 2), &request)[4..].to_vec()
+    }
+
+    fn ops(record: &[u8]) -> Vec<Op> {
+        let mut from = Decoder::new(&record[4..]);
+        called(&mut from).unwrap();
+        let asked: Asked<'_> = from.get().unwrap();
+        assert_eq!(from.finish(), Ok(()));
+        asked.parts.iter().map(|p| p.op).collect()
+    }
+
+    fn with(fault: Fault) -> Faults {
+        Faults {
+            all: vec![fault],
+            ..Faults::default()
+        }
+    }
+
+    #[test]
+    fn a_compound_is_cut_before_what_is_refused() {
+        let mut faults = with(Fault::refuse(Op::Remove, Status::NoSpc));
+        let Verdict::Forward(record, then) = faults.judge(&message(7)) else {
+            panic!("what is before it is carried out");
+        };
+        assert_eq!(ops(&record), [Op::PutRootFh, Op::PutFh]);
+        // The server says that both succeeded.
+        let mut answer = reply(7, Accepted::Success);
+        for word in [0u32, 0, 2, 24, 0, 22, 0] {
+            word.encode(&mut answer);
+        }
+        let altered = altered(7, &answer[4..], then).unwrap();
+        let mut results = Results::read(rpc::result(&altered[4..]).unwrap()).unwrap();
+        results.skip::<PutRootFh>().unwrap();
+        results.skip::<PutFh>().unwrap();
+        let refused = results.skip::<Remove>().unwrap_err();
+        assert_eq!(refused, NfsError::Status(Some(Op::Remove), Status::NoSpc));
+        assert!(matches!(faults.judge(&message(8)), Verdict::Pass), "once");
+        assert_eq!((faults.fallen, faults.seen[&(Op::Remove as u32)]), (1, 2));
+    }
+
+    #[test]
+    fn what_failed_at_the_server_is_left_as_it_is() {
+        let mut answer = reply(7, Accepted::Success);
+        for word in [70u32, 0, 1, 24, 70] {
+            word.encode(&mut answer);
+        }
+        seal(&mut answer);
+        let then = Then::Add(Op::Remove, Status::NoSpc);
+        assert_eq!(altered(7, &answer[4..], then).unwrap(), answer);
+    }
+
+    #[test]
+    fn the_first_operation_is_refused_without_the_server() {
+        let mut faults = with(Fault::refuse(Op::PutRootFh, Status::Delay).of(Op::Remove));
+        let Verdict::Answer(record) = faults.judge(&message(9)) else {
+            panic!("there is nothing before it");
+        };
+        let mut results = Results::read(rpc::result(&record[4..]).unwrap()).unwrap();
+        let refused = results.skip::<PutRootFh>().unwrap_err();
+        assert_eq!(refused, NfsError::Status(Some(Op::PutRootFh), Status::Delay));
+    }
+
+    #[test]
+    fn faults_fall_when_they_are_to() {
+        let fault = Fault::lose(Op::Remove).after(2).every(3).times(2);
+        let mut faults = with(fault);
+        let falls = |faults: &mut Faults, xid| !matches!(faults.judge(&message(xid)), Verdict::Pass);
+        let fallen: Vec<u32> = (0..20).filter(|xid| falls(&mut faults, *xid)).collect();
+        assert_eq!(fallen, [2, 5]);
+        // Without the other operation none is meant; nor is one that is not the first.
+        for fault in [
+            Fault::lose(Op::Remove).of(Op::Rename),
+            Fault::lose(Op::Open),
+            Fault::refuse_done(Op::Remove, Status::Io),
+        ] {
+            assert!(!falls(&mut with(fault), 1));
+        }
+        assert!(falls(&mut with(Fault::refuse_done(Op::PutRootFh, Status::Io)), 1));
+    }
+
+    #[test]
+    fn what_is_no_compound_passes() {
+        let mut faults = with(Fault::lose(Op::Remove));
+        let null = Target {
+            procedure: 0,
+            ..TARGET
+        };
+        let null = call(1, null, &Credentials::none(), &());
+        assert!(matches!(faults.judge(&null[4..]), Verdict::Pass));
+        let whole = message(1);
+        for end in 0..whole.len() {
+            assert!(matches!(faults.judge(&whole[..end]), Verdict::Pass));
+        }
+        assert!(matches!(faults.judge(&whole), Verdict::Forward(_, Then::Lose)));
+    }
+}
