@@ -166,11 +166,9 @@ mod tests {
 
     #[test]
     fn what_has_no_such_operation_is_refused() {
-        let bytes = |words: &[u32]| -> Vec<u8> {
-            words.iter().flat_map(|w| w.to_be_bytes()).collect()
-        };
-        let refused =
-            |words: &[u32]| Decoder::new(&bytes(words)).get::<Asked<'_>>().unwrap_err();
+        let bytes =
+            |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_be_bytes()).collect() };
+        let refused = |words: &[u32]| Decoder::new(&bytes(words)).get::<Asked<'_>>().unwrap_err();
         assert_eq!(refused(&[0, 0, 65]), XdrError::TooLong(65));
         assert_eq!(refused(&[0, 0, 1, 99]), XdrError::NoSuchChoice(99));
         assert_eq!(refused(&[0, 0, 1, 10044]), XdrError::NoSuchChoice(10044));

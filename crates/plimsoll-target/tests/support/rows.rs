@@ -170,7 +170,6 @@ pub fn ganesha() -> Ganesha {
     Ganesha::start().unwrap_or_else(|e| panic!("{e}"))
 }
 
-
 /// Takes the error of an operation that must fail.
 #[track_caller]
 pub fn error<R>(result: Result<R, OpError>) -> Errno {

@@ -217,12 +217,7 @@ pub(super) fn record(message: &[u8]) -> Vec<u8> {
     out
 }
 
-fn refuse(
-    (xid, head): (u32, &[u8]),
-    mut asked: Asked<'_>,
-    op: Op,
-    status: Status,
-) -> Verdict {
+fn refuse((xid, head): (u32, &[u8]), mut asked: Asked<'_>, op: Op, status: Status) -> Verdict {
     match asked.find(op) {
         None | Some(0) => Verdict::Answer(answer_of_one(xid, asked.tag, op, status)),
         Some(at) => {
@@ -249,7 +244,9 @@ fn answer_of_one(xid: u32, tag: Text<'_>, op: Op, status: Status) -> Vec<u8> {
 /// What is sent of an answer of the server: a record; `None` if nothing is.
 pub(super) fn altered(xid: u32, message: &[u8], then: Then) -> Option<Vec<u8>> {
     match then {
-        Then::Add(op, status) => Some(added(message, op, status).unwrap_or_else(|| record(message))),
+        Then::Add(op, status) => {
+            Some(added(message, op, status).unwrap_or_else(|| record(message)))
+        }
         Then::Only(op, status) => Some(answer_of_one(xid, Text(b""), op, status)),
         Then::Lose | Then::Swallow => None,
         Then::Garble(Garbage::NoReply) => {
@@ -365,14 +362,18 @@ mod tests {
         };
         let mut results = Results::read(rpc::result(&record[4..]).unwrap()).unwrap();
         let refused = results.skip::<PutRootFh>().unwrap_err();
-        assert_eq!(refused, NfsError::Status(Some(Op::PutRootFh), Status::Delay));
+        assert_eq!(
+            refused,
+            NfsError::Status(Some(Op::PutRootFh), Status::Delay)
+        );
     }
 
     #[test]
     fn faults_fall_when_they_are_to() {
         let fault = Fault::lose(Op::Remove).after(2).every(3).times(2);
         let mut faults = with(fault);
-        let falls = |faults: &mut Faults, xid| !matches!(faults.judge(&message(xid)), Verdict::Pass);
+        let falls =
+            |faults: &mut Faults, xid| !matches!(faults.judge(&message(xid)), Verdict::Pass);
         let fallen: Vec<u32> = (0..20).filter(|xid| falls(&mut faults, *xid)).collect();
         assert_eq!(fallen, [2, 5]);
         // Without the other operation none is meant; nor is one that is not the first.
@@ -383,7 +384,10 @@ mod tests {
         ] {
             assert!(!falls(&mut with(fault), 1));
         }
-        assert!(falls(&mut with(Fault::refuse_done(Op::PutRootFh, Status::Io)), 1));
+        assert!(falls(
+            &mut with(Fault::refuse_done(Op::PutRootFh, Status::Io)),
+            1
+        ));
     }
 
     #[test]
@@ -399,6 +403,9 @@ mod tests {
         for end in 0..whole.len() {
             assert!(matches!(faults.judge(&whole[..end]), Verdict::Pass));
         }
-        assert!(matches!(faults.judge(&whole), Verdict::Forward(_, Then::Lose)));
+        assert!(matches!(
+            faults.judge(&whole),
+            Verdict::Forward(_, Then::Lose)
+        ));
     }
 }

@@ -4,8 +4,8 @@
 mod faults;
 
 use crate::BedError;
-use faults::{Faults, Then, Verdict, altered, record};
 pub use faults::{Fault, Garbage};
+use faults::{Faults, Then, Verdict, altered, record};
 use plimsoll_nfs::rpc::{Kind, Records, kind};
 use plimsoll_nfs::v4::operations::Op;
 use std::collections::HashMap;
