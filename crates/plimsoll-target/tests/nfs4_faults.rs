@@ -41,13 +41,18 @@ fn delay_and_grace() {
         for what in [Do::Open, Do::Make, Do::Remove, Do::Rename] {
             all.push(before_it_counts(what, Status::Grace, 1, m));
         }
+        let mut again = None;
         if m == 1 {
-            for what in [Do::Open, Do::Read, Do::Close, Do::Remove, Do::Stat] {
-                let delay = Meeting::passes_at(Op::Sequence, what, Status::Delay, 1);
-                all.push(delay);
-            }
+            // The server is busy with this very call, which is therefore sent once more.
+            let busy = [Do::Open, Do::Read, Do::Close, Do::Remove, Do::Stat];
+            all.extend(busy.map(|what| Meeting {
+                errors: Vec::new(),
+                ..Meeting::passes_at(Op::Sequence, what, Status::Delay, 1)
+            }));
+            again = Some(busy.len() as u64);
         }
-        bed.run(&minor(m), 1, Meetings(&bed, all));
+        let done = bed.run(&minor(m), 1, Meetings(&bed, all));
+        assert_eq!(done.get("sent again").copied(), again);
     }
 }
 
