@@ -12,7 +12,8 @@ use plimsoll_nfs::v4::operations::{Create, CreateArgs, GetAttr, Made, Op, PutFh}
 use plimsoll_nfs::v4::state::{OpenHow, sequence_status, share};
 use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
 use plimsoll_nfs::v4::{
-    Call, Client, ClientSpec, Event, File, NfsError, Observe, OpenOwner, Turns, attributes,
+    Call, Client, ClientSpec, Event, File, NfsError, Observe, OpenOwner, Patience, Turns,
+    attributes,
 };
 use server::{Script, Scripted};
 use std::cell::{Cell, RefCell};
