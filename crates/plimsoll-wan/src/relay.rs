@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -21,8 +21,14 @@ const CHUNK_TIME: Duration = Duration::from_millis(2);
 /// Least bytes that are taken at a time, on the slowest line.
 const LEAST_CHUNK: usize = crate::delay::PACKET;
 
-/// Most bytes of one direction of a connection that are on their way.
+/// Most memory that what is on its way in one direction of a connection takes, in bytes.
 const ON_THE_WAY: usize = 64 << 20;
+
+/// Most memory of one direction of all connections, which share it evenly.
+const ON_THE_WAY_OF_ALL: usize = 512 << 20;
+
+/// What each connection may have on its way, however many there are.
+const LEAST_ON_THE_WAY: usize = 256 << 10;
 
 /// Longest time that bytes wait for a line of limited rate; before that nothing more is taken.
 const BACKLOG: Duration = Duration::from_millis(100);
@@ -43,55 +49,78 @@ pub struct Relay {
 
 /// What the threads of a relay share.
 struct Shared {
-    to: SocketAddr,
+    to: Vec<SocketAddr>,
     link: Link,
     counters: Counters,
     wires: [Mutex<Wire>; 2],
     stop: AtomicBool,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
+    /// How many these are.
+    count: AtomicUsize,
     /// One of the connections has ended.
     fewer: Condvar,
 }
 
+impl Shared {
+    /// Most memory that one direction of a connection may take now.
+    fn room(&self) -> usize {
+        let share = ON_THE_WAY_OF_ALL / self.count.load(Relaxed).max(1);
+        share.clamp(LEAST_ON_THE_WAY, ON_THE_WAY)
+    }
+}
+
 /// A connection of a client and the one to the server that is made for it.
 struct Connection {
-    client: TcpStream,
-    server: TcpStream,
-    up: Pipe,
-    down: Pipe,
+    /// The client's, and the server's.
+    ends: [TcpStream; 2],
+    /// From the first end to the second, and back.
+    pipes: [Pipe; 2],
 }
 
 impl Connection {
     /// Ends it at once, in both directions.
     fn cut(&self) {
-        for stream in [&self.client, &self.server] {
+        for stream in &self.ends {
             // It may be closed already.
             let _ = stream.shutdown(Shutdown::Both);
         }
-        for pipe in [&self.up, &self.down] {
-            lock(&pipe.queue).cut = true;
-            pipe.more.notify_all();
-            pipe.less.notify_all();
-        }
+        self.pipes.iter().for_each(Pipe::cut);
+    }
+
+    /// Ends it at once, so that this end is told of a reset and not of an end in order.
+    fn reset(&self, end: usize) {
+        reset_when_closed(&self.ends[end]);
+        // Wakes who reads, and sends nothing: what is sent is left to closing.
+        let _ = self.ends[end].shutdown(Shutdown::Read);
+        let _ = self.ends[1 - end].shutdown(Shutdown::Both);
+        self.pipes.iter().for_each(Pipe::cut);
     }
 }
 
+/// Has closing a connection reset it.
+fn reset_when_closed(stream: &TcpStream) {
+    // Where that cannot be, it ends in order, which is an end too.
+    let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
+}
+
 impl Relay {
-    /// Listens at `listen` (port 0 takes a free one) and passes connections on to `to`.
+    /// Listens at `listen` (port 0 takes a free one) and passes connections on to `to`: addresses
+    /// of one server, of which the first that takes a connection gets it.
     ///
     /// # Errors
     /// What the system says to the address. A server that is not there is no error: each
     /// connection asks for it anew.
-    pub fn start(listen: SocketAddr, to: SocketAddr, link: &Link) -> io::Result<Self> {
+    pub fn start(listen: SocketAddr, to: &[SocketAddr], link: &Link) -> io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
-            to,
+            to: to.to_vec(),
             link: link.clone(),
             counters: Counters::default(),
             wires: [Mutex::new(Wire::new(link)), Mutex::new(Wire::new(link))],
             stop: AtomicBool::new(false),
             connections: Mutex::default(),
+            count: AtomicUsize::new(0),
             fewer: Condvar::new(),
         });
         let of_thread = shared.clone();
@@ -188,13 +217,24 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
+/// Connects to the first of these addresses that takes it.
+fn connect(to: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
+    for address in to {
+        match TcpStream::connect_timeout(address, CONNECT) {
+            Ok(stream) => return Ok(stream),
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
 /// Makes the connection to the server, and passes on until both directions have ended.
 fn relay(client: TcpStream, number: u64, shared: &Arc<Shared>) {
     // The client's connection was made by this machine's kernel, at once. The round trip that
     // making it takes on such a line is waited for before the first bytes.
     let opened = Instant::now() + shared.link.rtt;
-    let server = TcpStream::connect_timeout(&shared.to, CONNECT);
-    let ready = server.and_then(|server| {
+    let ready = connect(&shared.to).and_then(|server| {
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         Ok(server)
@@ -202,55 +242,58 @@ fn relay(client: TcpStream, number: u64, shared: &Arc<Shared>) {
     let Ok(server) = ready else {
         shared.counters.refused.fetch_add(1, Relaxed);
         std::thread::sleep(opened.saturating_duration_since(Instant::now()));
+        reset_when_closed(&client);
         return;
     };
     let connection = Arc::new(Connection {
-        client,
-        server,
-        up: Pipe::default(),
-        down: Pipe::default(),
+        ends: [client, server],
+        pipes: Default::default(),
     });
     lock(&shared.connections).insert(number, connection.clone());
+    shared.count.fetch_add(1, Relaxed);
     if shared.stop.load(Relaxed) {
         connection.cut();
     }
-    let done = std::thread::scope(|scope| {
-        let thread = |name: &str| Builder::new().name(name.into());
-        let Connection {
-            client,
-            server,
-            up,
-            down,
-        } = &*connection;
-        let counters = &shared.counters;
+    if pass(&connection, number, shared, opened).is_err() {
+        shared.counters.refused.fetch_add(1, Relaxed);
+    }
+    shared.count.fetch_sub(1, Relaxed);
+    lock(&shared.connections).remove(&number);
+    shared.fewer.notify_all();
+}
+
+/// Passes on until both directions have ended.
+///
+/// # Errors
+/// If there are no threads for it.
+fn pass(
+    connection: &Connection,
+    number: u64,
+    shared: &Shared,
+    opened: Instant,
+) -> io::Result<()> {
+    let counters = [&shared.counters.up, &shared.counters.down];
+    let from = |way| From::new(shared, way, number, opened);
+    std::thread::scope(|scope| {
         let begun = (|| {
-            let connection = &*connection;
-            let put_up = || put(connection, server, up, &counters.up);
-            thread("wan-up").spawn_scoped(scope, put_up)?;
-            let put_down = || put(connection, client, down, &counters.down);
-            thread("wan-down").spawn_scoped(scope, put_down)?;
-            let from = From::new(shared, 1, number, opened);
-            let take_down = || take(from, server, down, &counters.down);
-            thread("wan-from").spawn_scoped(scope, take_down)?;
-            io::Result::Ok(())
+            for (way, name) in [(0, "wan-up"), (1, "wan-down")] {
+                let put = move || put(connection, way, shared.link.rtt / 2, counters[way]);
+                Builder::new().name(name.into()).spawn_scoped(scope, put)?;
+            }
+            let back = from(1);
+            let take = move || take(back, connection, counters[1]);
+            Builder::new()
+                .name("wan-from".into())
+                .spawn_scoped(scope, take)?;
+            Ok(())
         })();
         match begun {
-            Ok(()) => take(
-                From::new(shared, 0, number, opened),
-                client,
-                up,
-                &counters.up,
-            ),
+            Ok(()) => take(from(0), connection, counters[0]),
             // Without threads there is no relay.
             Err(_) => connection.cut(),
         }
         begun
-    });
-    if done.is_err() {
-        shared.counters.refused.fetch_add(1, Relaxed);
-    }
-    lock(&shared.connections).remove(&number);
-    shared.fewer.notify_all();
+    })
 }
 
 /// What is on its way in one direction of a connection.
@@ -266,23 +309,54 @@ struct Pipe {
 #[derive(Default)]
 struct Queue {
     chunks: VecDeque<Chunk>,
-    bytes: usize,
+    /// Memory that they take, in bytes.
+    memory: usize,
+    /// Nothing more is taken, and nothing put.
     cut: bool,
+    /// Nothing more is put.
+    over: bool,
 }
 
-/// Bytes, or the end of the stream if there are none.
+/// What comes out of a stream.
+enum What {
+    Bytes(Vec<u8>),
+    /// It ends in order.
+    End,
+    /// It is reset.
+    Reset,
+}
+
+/// A piece of a stream.
 struct Chunk {
-    bytes: Vec<u8>,
+    what: What,
     /// When it came, and not before the connection would have been made.
     came: Instant,
     due: Instant,
 }
 
+impl Chunk {
+    /// Memory that it takes, in bytes.
+    fn memory(&self) -> usize {
+        let bytes = match &self.what {
+            What::Bytes(bytes) => bytes.capacity(),
+            What::End | What::Reset => 0,
+        };
+        bytes + size_of::<Self>()
+    }
+}
+
 impl Pipe {
-    /// Waits until there is room; returns whether the connection still is.
-    fn wait_for_room(&self) -> bool {
+    fn cut(&self) {
+        lock(&self.queue).cut = true;
+        self.more.notify_all();
+        self.less.notify_all();
+    }
+
+    /// Waits until less than `room` bytes of memory are taken; returns whether the connection
+    /// still is.
+    fn wait_for_room(&self, room: impl Fn() -> usize) -> bool {
         let mut queue = lock(&self.queue);
-        while queue.bytes >= ON_THE_WAY && !queue.cut {
+        while queue.memory >= room() && !queue.cut {
             queue = self
                 .less
                 .wait(queue)
@@ -291,11 +365,29 @@ impl Pipe {
         !queue.cut
     }
 
-    fn push(&self, chunk: Chunk) {
+    /// Waits so long, or until something left; returns whether the connection still is.
+    fn pause(&self, time: Duration) -> bool {
+        let queue = lock(&self.queue);
+        if queue.cut {
+            return false;
+        }
+        let waited = self.less.wait_timeout(queue, time);
+        !waited.unwrap_or_else(PoisonError::into_inner).0.cut
+    }
+
+    /// Returns whether it will come out.
+    fn push(&self, chunk: Chunk) -> bool {
         let mut queue = lock(&self.queue);
-        queue.bytes += chunk.bytes.len();
+        if queue.cut || queue.over {
+            return false;
+        }
+        queue.memory += chunk.memory();
         queue.chunks.push_back(chunk);
-        self.more.notify_one();
+        // Only the first is waited for: nothing overtakes.
+        if queue.chunks.len() == 1 {
+            self.more.notify_one();
+        }
+        true
     }
 
     /// Waits until the first chunk is due and takes it; none if the connection was cut.
@@ -318,7 +410,8 @@ impl Pipe {
                 }
                 Some(_) => {
                     let chunk = queue.chunks.pop_front()?;
-                    queue.bytes -= chunk.bytes.len();
+                    queue.memory -= chunk.memory();
+                    queue.over = !matches!(chunk.what, What::Bytes(_));
                     self.less.notify_one();
                     return Some(chunk);
                 }
@@ -329,24 +422,24 @@ impl Pipe {
 
 /// What decides when bytes of one direction of a connection come out.
 struct From<'a> {
-    wire: &'a Mutex<Wire>,
+    way: usize,
+    shared: &'a Shared,
     order: Order,
-    link: &'a Link,
     opened: Instant,
 }
 
 impl<'a> From<'a> {
-    fn new(shared: &'a Shared, direction: usize, number: u64, opened: Instant) -> Self {
+    fn new(shared: &'a Shared, way: usize, number: u64, opened: Instant) -> Self {
         Self {
-            wire: &shared.wires[direction],
-            order: Order::new(&shared.link, number * 2 + direction as u64),
-            link: &shared.link,
+            way,
+            shared,
+            order: Order::new(&shared.link, number * 2 + way as u64),
             opened,
         }
     }
 
     fn chunk(&self) -> usize {
-        let Some(rate) = self.link.rate else {
+        let Some(rate) = self.shared.link.rate else {
             return CHUNK;
         };
         let bits = u128::from(rate.bits()) * CHUNK_TIME.as_micros() / 1_000_000;
@@ -355,20 +448,24 @@ impl<'a> From<'a> {
             .clamp(LEAST_CHUNK, CHUNK)
     }
 
-    /// Waits while too much waits for the line.
-    fn wait_for_wire(&self) {
+    /// Waits while too much waits for the line; returns whether the connection still is.
+    fn wait_for_wire(&self, pipe: &Pipe) -> bool {
         loop {
-            let backlog = lock(self.wire).backlog(Instant::now());
+            let backlog = lock(&self.shared.wires[self.way]).backlog(Instant::now());
             match backlog.checked_sub(BACKLOG) {
-                Some(wait) if !wait.is_zero() => std::thread::sleep(wait),
-                _ => return,
+                Some(wait) if !wait.is_zero() => {
+                    if !pipe.pause(wait) {
+                        return false;
+                    }
+                }
+                _ => return true,
             }
         }
     }
 
     /// When bytes come out that came at `came`.
     fn due(&mut self, came: Instant, bytes: usize, counters: &Direction) -> Instant {
-        let left = lock(self.wire).leaves(came, bytes);
+        let left = lock(&self.shared.wires[self.way]).leaves(came, bytes);
         let stall = self.order.stalls(bytes);
         if stall.is_some() {
             counters.stalled();
@@ -378,44 +475,59 @@ impl<'a> From<'a> {
 }
 
 /// Takes bytes from a stream until it ends.
-fn take(mut from: From<'_>, mut stream: &TcpStream, pipe: &Pipe, counters: &Direction) {
+fn take(mut from: From<'_>, connection: &Connection, counters: &Direction) {
+    let (mut stream, pipe) = (&connection.ends[from.way], &connection.pipes[from.way]);
     let mut bytes = vec![0; from.chunk()];
     loop {
-        from.wait_for_wire();
-        if !pipe.wait_for_room() {
+        if !from.wait_for_wire(pipe) || !pipe.wait_for_room(|| from.shared.room()) {
             return;
         }
-        let read = match stream.read(&mut bytes) {
+        let what = match stream.read(&mut bytes) {
             Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-            // A connection that was reset ends like one that was closed.
-            Err(_) => 0,
-            Ok(read) => read,
+            Err(_) => What::Reset,
+            Ok(0) => What::End,
+            Ok(read) => What::Bytes(bytes[..read].to_vec()),
+        };
+        let (len, ends) = match &what {
+            What::Bytes(bytes) => (bytes.len(), false),
+            What::End | What::Reset => (0, true),
         };
         let came = Instant::now().max(from.opened);
-        pipe.push(Chunk {
-            due: from.due(came, read, counters),
-            bytes: bytes[..read].to_vec(),
-            came,
-        });
-        if read == 0 {
+        let due = from.due(came, len, counters);
+        if !pipe.push(Chunk { what, came, due }) || ends {
             return;
         }
     }
 }
 
-/// Puts bytes into a stream when they are due.
-fn put(connection: &Connection, mut stream: &TcpStream, pipe: &Pipe, counters: &Direction) {
+/// Puts bytes into a stream when they are due. One that takes no more is reset: so is the other
+/// end then, `delay` later and after what is on its way to it.
+fn put(connection: &Connection, way: usize, delay: Duration, counters: &Direction) {
     // A kernel that cannot do it wakes the thread up to 50 µs later, which is little here.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let (mut stream, pipe) = (&connection.ends[1 - way], &connection.pipes[way]);
     while let Some(chunk) = pipe.pop() {
-        if chunk.bytes.is_empty() {
-            let _ = stream.shutdown(Shutdown::Write);
+        let bytes = match chunk.what {
+            What::Bytes(bytes) => bytes,
+            What::End => {
+                let _ = stream.shutdown(Shutdown::Write);
+                return;
+            }
+            What::Reset => return connection.reset(1 - way),
+        };
+        if stream.write_all(&bytes).is_err() {
+            pipe.cut();
+            let came = Instant::now();
+            let back = Chunk {
+                what: What::Reset,
+                came,
+                due: came + delay,
+            };
+            if !connection.pipes[1 - way].push(back) {
+                connection.reset(way);
+            }
             return;
         }
-        if stream.write_all(&chunk.bytes).is_err() {
-            connection.cut();
-            return;
-        }
-        counters.passed(chunk.bytes.len(), chunk.came.elapsed());
+        counters.passed(bytes.len(), chunk.came.elapsed());
     }
 }

@@ -6,7 +6,7 @@ use crate::link::Link;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Ipv4Addr;
@@ -21,8 +21,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Addresses of the two ends: of 198.18.0.0/15, which is for benchmarks (RFC 2544, C.2.2).
-const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 19, 0, 1), Ipv4Addr::new(198, 19, 0, 2)];
+/// Addresses of the two ends of the tunnel of this number: of 198.18.0.0/15, which is for
+/// benchmarks (RFC 2544, C.2.2).
+fn addresses(number: u8) -> [Ipv4Addr; 2] {
+    [1, 2].map(|last| Ipv4Addr::new(198, 19, number, last))
+}
+
+/// Packets that a device keeps for us while we are not looking; it drops what comes then.
+const DEVICE_QUEUE: &str = "10000";
 
 /// Longest packet that a device gives, in bytes.
 const LONGEST: usize = 64 << 10;
@@ -83,7 +89,7 @@ pub enum TunnelError {
     #[error("a tunnel needs root: it makes network devices")]
     NotRoot,
     /// No such namespace.
-    #[error("network namespace `{path}`: {error}: `ip netns add NAME` makes one")]
+    #[error("network namespace `{}`: {error}{}", path.display(), hint(error, "`ip netns add NAME` makes one"))]
     Namespace {
         /// Its path.
         path: PathBuf,
@@ -93,11 +99,14 @@ pub enum TunnelError {
     /// Both ends in one place.
     #[error("both ends are in the same network namespace: nothing would go through the tunnel")]
     Same,
+    /// All addresses are taken.
+    #[error("256 tunnels end in these network namespaces: there are no more addresses")]
+    Full,
     /// No device.
-    #[error("/dev/net/tun: {0}: `modprobe tun` may help")]
+    #[error("/dev/net/tun: {}{}", .0, hint(.0, "`modprobe tun` may help"))]
     Device(io::Error),
     /// The device has no address.
-    #[error("`ip {command}`: {said}: needs the package iproute2")]
+    #[error("`ip {command}`: {said}")]
     Address {
         /// The arguments.
         command: String,
@@ -109,11 +118,24 @@ pub enum TunnelError {
     Threads(io::Error),
 }
 
+/// What helps against an error, after a colon.
+fn hint(error: &io::Error, missing: &str) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => format!(": {missing}"),
+        ErrorKind::PermissionDenied => {
+            ": root of a container without CAP_NET_ADMIN and CAP_SYS_ADMIN has no right to".into()
+        }
+        ErrorKind::InvalidInput => ": it is none".into(),
+        _ => String::new(),
+    }
+}
+
 /// A tunnel that runs. Dropping it removes both devices.
 pub struct Tunnel {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     names: [String; 2],
+    addresses: [Ipv4Addr; 2],
 }
 
 /// What the threads share.
@@ -155,9 +177,15 @@ impl Tunnel {
         if is_same(&spaces[0], &spaces[1]) {
             return Err(TunnelError::Same);
         }
-        let [one, other] = spaces;
-        let (one, one_name) = end_in(one, ADDRESSES[0])?;
-        let (other, other_name) = end_in(other, ADDRESSES[1])?;
+        let mut taken = HashSet::new();
+        for (space, at) in spaces.iter().zip([first, second]) {
+            within(space, at, || Ok(taken.extend(networks_in_use()?)))?;
+        }
+        let free = (0..=u8::MAX).find(|n| !taken.contains(n));
+        let addresses = addresses(free.ok_or(TunnelError::Full)?);
+        let end_at = |i: usize, at| within(&spaces[i], at, || end(addresses[i]));
+        let (one, one_name) = end_at(0, first)?;
+        let (other, other_name) = end_at(1, second)?;
         let shared = Arc::new(Shared {
             counters: Counters::default(),
             stop: AtomicBool::new(false),
@@ -168,6 +196,7 @@ impl Tunnel {
             shared,
             threads: Vec::new(),
             names: [one_name, other_name],
+            addresses,
         };
         for from in [0, 1] {
             let (shared, link) = (this.shared.clone(), link.clone());
@@ -188,10 +217,10 @@ impl Tunnel {
         Ok(())
     }
 
-    /// Addresses of the first and of the second end.
+    /// Addresses of the first and of the second end, which no other device in their namespaces had.
     #[must_use]
     pub fn addresses(&self) -> [Ipv4Addr; 2] {
-        ADDRESSES
+        self.addresses
     }
 
     /// Names of the devices of the first and of the second end.
@@ -239,22 +268,59 @@ fn is_same(one: &File, other: &File) -> bool {
     }
 }
 
-/// Makes a device with an address in a namespace. The thread that enters the namespace ends with
-/// it, so that no other is in a place it does not expect.
-fn end_in(space: File, address: Ipv4Addr) -> Result<(File, String), TunnelError> {
-    let thread = Builder::new().name("wan-namespace".into()).spawn(move || {
-        move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))
-            .map_err(|e| TunnelError::Device(e.into()))?;
-        let (end, name) = device().map_err(TunnelError::Device)?;
-        ip(&["addr", "add", &format!("{address}/30"), "dev", &name])?;
-        ip(&["link", "set", &name, "mtu", "1500", "up"])?;
-        Ok((end, name))
-    });
-    let thread = thread.map_err(TunnelError::Threads)?;
-    thread.join().unwrap_or(Err(TunnelError::NotRoot))
+/// Does something in a namespace. The thread that enters it ends with that, so that no other is in a
+/// place it does not expect.
+fn within<R: Send>(
+    space: &File,
+    at: &Namespace,
+    work: impl FnOnce() -> Result<R, TunnelError> + Send,
+) -> Result<R, TunnelError> {
+    std::thread::scope(|scope| {
+        let entered = Builder::new().name("wan-namespace".into()).spawn_scoped(scope, || {
+            move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network)).map_err(
+                |e| TunnelError::Namespace {
+                    path: at.path(),
+                    error: e.into(),
+                },
+            )?;
+            work()
+        });
+        let entered = entered.map_err(TunnelError::Threads)?;
+        entered
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
-fn ip(args: &[&str]) -> Result<(), TunnelError> {
+/// Makes a device with an address.
+fn end(address: Ipv4Addr) -> Result<(File, String), TunnelError> {
+    let (end, name) = device().map_err(TunnelError::Device)?;
+    ip(&["addr", "add", &format!("{address}/30"), "dev", &name])?;
+    ip(&["link", "set", &name, "mtu", "1500", "txqueuelen", DEVICE_QUEUE, "up"])?;
+    Ok((end, name))
+}
+
+/// Numbers of the tunnels that end here, or of which something else has the addresses.
+fn networks_in_use() -> Result<Vec<u8>, TunnelError> {
+    Ok(numbers(&ip(&["-4", "-o", "addr", "show"])?))
+}
+
+/// Reads the lines of `ip -o addr`, in which the address follows the word `inet`.
+fn numbers(listed: &str) -> Vec<u8> {
+    let address = |line: &str| {
+        let mut words = line.split_whitespace().skip_while(|w| *w != "inet").skip(1);
+        let address = words.next()?.split('/').next()?;
+        address.parse::<Ipv4Addr>().ok()
+    };
+    let ours = |address: Ipv4Addr| match address.octets() {
+        [198, 19, number, _] => Some(number),
+        _ => None,
+    };
+    listed.lines().filter_map(address).filter_map(ours).collect()
+}
+
+/// Calls `ip`; returns what it printed.
+fn ip(args: &[&str]) -> Result<String, TunnelError> {
     let failed = |said: String| TunnelError::Address {
         command: args.join(" "),
         said,
@@ -266,9 +332,9 @@ fn ip(args: &[&str]) -> Result<(), TunnelError> {
     let done = Command::new(program.unwrap_or_else(|| "ip".into()))
         .args(args)
         .output();
-    let done = done.map_err(|e| failed(e.to_string()))?;
+    let done = done.map_err(|e| failed(format!("{e}: the package iproute2 has it")))?;
     match done.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
         false => Err(failed(
             String::from_utf8_lossy(&done.stderr).trim().to_owned(),
         )),
@@ -406,6 +472,18 @@ mod tests {
         for wrong in ["", ".", ".."] {
             assert!(wrong.parse::<Namespace>().is_err());
         }
+    }
+
+    #[test]
+    fn addresses_in_use_are_found() {
+        let listed = "\
+1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever preferred_lft forever
+7: plimsoll0    inet 198.19.0.1/30 scope global plimsoll0\\       valid_lft forever
+8: veth0    inet 198.19.7.200/24 brd 198.19.7.255 scope global veth0
+9: veth1    inet 198.18.3.1/30 scope global veth1
+";
+        assert_eq!(numbers(listed), [0, 7]);
+        assert_eq!(numbers("no list\ninet\ninet x/3\n"), []);
     }
 
     /// What the kernel reads is a `struct ifreq`.

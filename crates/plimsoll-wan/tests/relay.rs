@@ -2,8 +2,9 @@
 //! person: a test does not know what else its machine does.
 
 use plimsoll_wan::{Link, Relay};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -39,7 +40,7 @@ impl Echo {
     }
 
     fn behind(&self, link: &Link) -> Relay {
-        Relay::start(LOCAL.parse().unwrap(), self.address, link).unwrap()
+        Relay::start(LOCAL.parse().unwrap(), &[self.address], link).unwrap()
     }
 }
 
@@ -169,12 +170,13 @@ fn a_server_that_is_not_there() {
     let free = TcpListener::bind(LOCAL).unwrap();
     let nobody = free.local_addr().unwrap();
     drop(free);
-    let relay = Relay::start(LOCAL.parse().unwrap(), nobody, &Link::of_rtt(ms(20))).unwrap();
+    let relay = Relay::start(LOCAL.parse().unwrap(), &[nobody], &Link::of_rtt(ms(20))).unwrap();
     let begun = Instant::now();
     let mut stream = connect(&relay);
-    // Closed, with or without a reset.
-    let read = stream.read(&mut [0; 10]);
-    assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    assert_eq!(
+        stream.read(&mut [0; 10]).unwrap_err().kind(),
+        ErrorKind::ConnectionReset
+    );
     assert!(begun.elapsed() >= ms(20));
     let summary = relay.stop();
     assert_eq!((summary.connections, summary.refused), (1, 1));
@@ -199,4 +201,115 @@ fn cutting_and_stopping() {
     let read = again.read(&mut [0; 10]);
     assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
     assert!(TcpStream::connect(address).is_err());
+}
+
+/// Both ends of a connection by way of a relay.
+fn ends(link: &Link) -> (Relay, TcpStream, TcpStream) {
+    let listener = TcpListener::bind(LOCAL).unwrap();
+    let to = [listener.local_addr().unwrap()];
+    let relay = Relay::start(LOCAL.parse().unwrap(), &to, link).unwrap();
+    let client = connect(&relay);
+    let (server, _) = listener.accept().unwrap();
+    server.set_read_timeout(Some(PATIENCE)).unwrap();
+    (relay, client, server)
+}
+
+fn reset(stream: TcpStream) {
+    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
+    drop(stream);
+}
+
+/// What is reset at one end is reset at the other, after what was sent before.
+#[test]
+fn resets_are_passed_on() {
+    for by_server in [false, true] {
+        let (relay, client, server) = ends(&Link::of_rtt(ms(20)));
+        let (mut gone, mut stays) = match by_server {
+            true => (server, client),
+            false => (client, server),
+        };
+        gone.write_all(b"last").unwrap();
+        // Else the reset takes what was sent with it.
+        let mut last = [0; 4];
+        stays.read_exact(&mut last).unwrap();
+        assert_eq!(&last, b"last");
+        reset(gone);
+        let read = stays.read(&mut [0; 4]).unwrap_err();
+        assert_eq!(read.kind(), ErrorKind::ConnectionReset);
+        drop(relay);
+    }
+}
+
+/// Who sends to an end that is gone is told, although nothing comes from there.
+#[test]
+fn an_end_that_is_gone_is_told_to_who_sends() {
+    let (relay, mut client, mut server) = ends(&Link::of_rtt(ms(10)));
+    // The way back has ended in order before.
+    server.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(client.read(&mut [0; 4]).unwrap(), 0);
+    client.write_all(b"more").unwrap();
+    server.read_exact(&mut [0; 4]).unwrap();
+    reset(server);
+    let begun = Instant::now();
+    while client.write_all(b"nobody").is_ok() {
+        assert!(begun.elapsed() < PATIENCE, "nobody says that the server is gone");
+        std::thread::sleep(ms(5));
+    }
+    assert_eq!(relay.stop().connections, 1);
+}
+
+/// A server that takes nothing: what the relay takes for it is bounded.
+#[test]
+fn what_is_not_taken_is_not_kept() {
+    let (relay, mut client, server) = ends(&Link::default());
+    client.set_write_timeout(Some(ms(500))).unwrap();
+    let piece = vec![1; 1 << 20];
+    let mut sent = 0;
+    while sent < 400 << 20 {
+        match client.write(&piece) {
+            Ok(n) => sent += n,
+            Err(_) => break,
+        }
+    }
+    // 64 MiB, and buffers of sockets.
+    assert!(sent < 200 << 20, "{sent} bytes were taken");
+    drop(server);
+    drop(relay);
+}
+
+/// A line on which what waits takes hours is ended as any other.
+#[test]
+fn a_slow_line_ends_at_once() {
+    let echo = Echo::start();
+    let link = Link {
+        rate: "9bit".parse().ok(),
+        ..Link::default()
+    };
+    let relay = echo.behind(&link);
+    let mut streams: Vec<TcpStream> = (0..3).map(|_| connect(&relay)).collect();
+    for stream in &mut streams {
+        stream.write_all(&[7; 100_000]).unwrap();
+    }
+    let begun = Instant::now();
+    while relay.summary().connections < 3 {
+        assert!(begun.elapsed() < PATIENCE);
+        std::thread::sleep(ms(5));
+    }
+    std::thread::sleep(ms(50));
+    let (tell, ended) = channel();
+    std::thread::spawn(move || tell.send(relay.stop()));
+    let summary = ended.recv_timeout(PATIENCE).expect("the relay does not end");
+    assert_eq!(summary.connections, 3);
+}
+
+/// Of a server's addresses the first that takes a connection gets it.
+#[test]
+fn a_server_of_several_addresses() {
+    let echo = Echo::start();
+    let free = TcpListener::bind(LOCAL).unwrap();
+    let to = [free.local_addr().unwrap(), echo.address];
+    drop(free);
+    let relay = Relay::start(LOCAL.parse().unwrap(), &to, &Link::default()).unwrap();
+    round_trip(&mut connect(&relay), b"hello");
+    assert_eq!(relay.stop().refused, 0);
 }

@@ -62,7 +62,7 @@ impl Drop for Space {
 }
 
 /// Sends what comes back, from one end to the other: how long one byte took, and the rest.
-fn echo(spaces: &[Space; 2], to: Ipv4Addr, bytes: Vec<u8>) -> (Duration, Vec<u8>) {
+fn echo(spaces: [&Space; 2], to: Ipv4Addr, bytes: Vec<u8>) -> (Duration, Vec<u8>) {
     let at = SocketAddr::new(to.into(), 7007);
     let listening = spaces[1].run(move || TcpListener::bind(at).unwrap());
     let listener = listening.join().unwrap();
@@ -108,7 +108,7 @@ fn packets_are_delayed() {
         .unwrap_or_else(|e| panic!("{e}"));
     let [_, second] = tunnel.addresses();
     let bytes = pattern(300_000);
-    let (took, came) = echo(&spaces, second, bytes.clone());
+    let (took, came) = echo(spaces.each_ref(), second, bytes.clone());
     assert!(took >= link.rtt, "{took:?}");
     assert!(came == bytes);
     let summary = tunnel.stop();
@@ -142,10 +142,30 @@ fn packets_are_lost() {
         .unwrap_or_else(|e| panic!("{e}"));
     let [_, second] = tunnel.addresses();
     let bytes = pattern(1_000_000);
-    let (_, came) = echo(&spaces, second, bytes.clone());
+    let (_, came) = echo(spaces.each_ref(), second, bytes.clone());
     assert!(came == bytes);
     let summary = tunnel.stop();
     assert!(summary.up.dropped + summary.down.dropped > 0, "{summary:?}");
+}
+
+/// Tunnels that end in one namespace have addresses of their own.
+#[test]
+fn two_tunnels_side_by_side() {
+    let spaces = [Space::new(), Space::new(), Space::new()];
+    let [own, near, far] = spaces.each_ref().map(Space::namespace);
+    let link = Link::of_rtt(Duration::from_millis(2));
+    let start = |other| Tunnel::start(&own, other, &link).unwrap_or_else(|e| panic!("{e}"));
+    let (one, other) = (start(&near), start(&far));
+    let [mine, its] = other.addresses();
+    assert!(!one.addresses().contains(&mine));
+    let ends = [&spaces[0], &spaces[2]];
+    let (_, came) = echo(ends, its, pattern(1000));
+    assert!(came == pattern(1000));
+    // What the first has goes again.
+    let first = one.addresses();
+    drop(one);
+    assert_eq!(start(&near).addresses(), first);
+    assert!(other.stop().up.bytes > 1000);
 }
 
 #[test]
@@ -165,5 +185,10 @@ fn what_is_no_pair_of_namespaces_is_refused() {
             .to_string()
             .contains("`/run/netns/no-such-namespace`"),
         "{missing}"
+    );
+    let file = start("self", "/etc/passwd").to_string();
+    assert!(
+        file.starts_with("network namespace `/etc/passwd`: ") && file.ends_with(": it is none"),
+        "{file}"
     );
 }

@@ -5,7 +5,7 @@ use crate::registry::TargetError;
 use plimsoll_nfs::rpc::Credentials;
 use plimsoll_plan::{parse_duration, parse_size, show_duration};
 use plimsoll_wan::{Link, RTT_MOST, Relay};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -20,6 +20,9 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Most times that a call is sent again.
 const MOST_RETRIES: u64 = 100;
+
+/// Longest look whether one of several addresses is the server's.
+const LOOK: Duration = Duration::from_secs(3);
 
 /// How long attributes that are kept count, unless the URL says.
 const ATTRIBUTES_FOR: Duration = Duration::from_secs(3);
@@ -285,12 +288,19 @@ fn unknown(text: &Text<'_>, name: &str, options: &[&str]) -> TargetError {
 }
 
 impl Server {
-    /// The address of the host.
-    pub(crate) fn resolve(&self, scheme: &'static str) -> Result<IpAddr, TargetError> {
-        let found = (&*self.host, 0).to_socket_addrs();
-        let reason = match found.map(|mut all| all.next()) {
-            Ok(Some(address)) => return Ok(address.ip()),
-            Ok(None) => format!("host `{}` has no address", self.host),
+    /// The address of the host. Of several, as `localhost` may have, the first at which something
+    /// listens at `port`; the first if none does.
+    pub(crate) fn resolve(&self, scheme: &'static str, port: u16) -> Result<IpAddr, TargetError> {
+        let found = (&*self.host, port).to_socket_addrs();
+        let reason = match found.map(Iterator::collect::<Vec<_>>).as_deref() {
+            Ok([]) => format!("host `{}` has no address", self.host),
+            Ok([only]) => return Ok(only.ip()),
+            Ok(all @ [first, ..]) => {
+                let listens = |at: &&SocketAddr| {
+                    TcpStream::connect_timeout(at, self.timeout.min(LOOK)).is_ok()
+                };
+                return Ok(all.iter().find(listens).unwrap_or(first).ip());
+            }
             Err(e) => format!("host `{}` cannot be found: {e}", self.host),
         };
         Err(TargetError::Option {
@@ -309,7 +319,7 @@ impl Server {
             return Ok(None);
         }
         let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let relay = Relay::start(here, to, &Link::of_rtt(self.rtt));
+        let relay = Relay::start(here, &[to], &Link::of_rtt(self.rtt));
         relay.map(Some).map_err(|e| TargetError::Option {
             target: scheme,
             reason: format!("rtt: no relay can be started: {e}"),

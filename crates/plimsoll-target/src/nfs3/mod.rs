@@ -132,7 +132,8 @@ impl Nfs3 {
         purpose: Purpose,
     ) -> Result<Self, TargetError> {
         let url = Url::parse(url)?;
-        let host = url.server.resolve(SCHEME)?;
+        let known = url.server.port.or(url.mount_port);
+        let host = url.server.resolve(SCHEME, known.unwrap_or(portmap::PORT))?;
         let who = url.server.credentials();
         let (nfs, mount_at) = ports(&url, host)?;
         let export = mounted(&url, &who, mount_at)?;

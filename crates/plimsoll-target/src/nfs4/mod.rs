@@ -134,8 +134,8 @@ impl Nfs4 {
         purpose: Purpose,
     ) -> Result<Self, TargetError> {
         let url = Url::parse(url)?;
-        let host = url.server.resolve(SCHEME)?;
-        let address = SocketAddr::new(host, url.server.port.unwrap_or(NFS_PORT));
+        let port = url.server.port.unwrap_or(NFS_PORT);
+        let address = SocketAddr::new(url.server.resolve(SCHEME, port)?, port);
         let id = client_id();
         let asker = Asker {
             address,

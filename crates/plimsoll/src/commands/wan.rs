@@ -28,10 +28,12 @@ fn relay(
     to: &str,
     signals: &mut Signals,
 ) -> Result<String, Stopped> {
-    let server = address(to)?;
-    let relay = Relay::start(listen, server, &args.link())
+    let server = addresses(to)?;
+    let relay = Relay::start(listen, &server, &args.link())
         .map_err(|e| Stopped::usage(format!("cannot listen on {listen}: {e}")))?;
     let at = relay.address();
+    let server: Vec<String> = server.iter().map(ToString::to_string).collect();
+    let server = server.join(" or ");
     super::print(&format!("TCP relay at {at} to {server}: {}\n", args.link()))?;
     signals.forever().next();
     let done = relay.stop();
@@ -63,13 +65,24 @@ fn tunnel(
     Ok(ways(&done, ["to the second", "to the first"]))
 }
 
-/// Finds a host. Where it has several addresses, the first counts.
-fn address(to: &str) -> Result<SocketAddr, Stopped> {
+/// Finds a host: all its addresses, since a name such as `localhost` may have one that the server
+/// does not listen at.
+fn addresses(to: &str) -> Result<Vec<SocketAddr>, Stopped> {
     let failed = |why: String| Stopped::usage(format!("--to {to}: {why}: expected HOST:PORT"));
-    let mut found = to.to_socket_addrs().map_err(|e| failed(e.to_string()))?;
-    found
-        .next()
-        .ok_or_else(|| failed("it has no address".into()))
+    let found = to.to_socket_addrs().map_err(|e| failed(e.to_string()))?;
+    let mut all: Vec<SocketAddr> = Vec::new();
+    for address in found {
+        if address.port() == 0 {
+            return Err(failed("nothing listens at port 0".into()));
+        }
+        if !all.contains(&address) {
+            all.push(address);
+        }
+    }
+    match all.is_empty() {
+        true => Err(failed("it has no address".into())),
+        false => Ok(all),
+    }
 }
 
 fn connections(count: u64) -> String {

@@ -166,7 +166,7 @@ fn connections_that_are_cut() {
     let (bench, server) = (Bench::new(), ganesha());
     let relay = |port| {
         let to = SocketAddr::new(server.address(), port);
-        Relay::start("127.0.0.1:0".parse().unwrap(), to, &Link::default()).unwrap()
+        Relay::start("127.0.0.1:0".parse().unwrap(), &[to], &Link::default()).unwrap()
     };
     let (nfs, mount) = (relay(NFS_PORT), relay(MOUNT_PORT));
     let url = format!(
