@@ -51,7 +51,8 @@ impl FaultRule {
 
     /// What the next call of a procedure comes to.
     pub fn next(&self, proc: Proc) -> Option<Fault> {
-        if self.proc.is_some_and(|p| p != proc) {
+        let without_status = proc == Proc::Null && matches!(self.fault, Fault::Status(_));
+        if without_status || self.proc.is_some_and(|p| p != proc) {
             return None;
         }
         let before = self.calls.fetch_add(1, Relaxed) as f64;
@@ -80,6 +81,9 @@ impl FromStr for FaultRule {
                 None => return Err(unknown("fault", name, faults())),
             },
         };
+        if proc == Some(Proc::Null) && matches!(fault, Fault::Status(_)) {
+            return Err("the answer of `null` has no status: expected swallow, close or garbage".into());
+        }
         let rate: f64 = rate
             .parse()
             .ok()
@@ -143,5 +147,9 @@ mod tests {
         assert!(says("read=stail:1").ends_with("did you mean `stale`?"));
         assert_eq!(says("read=io:2"), "rate `2` is no number from 0 to 1");
         assert_eq!(says("read=io:NaN"), "rate `NaN` is no number from 0 to 1");
+        assert!(says("null=io:1").contains("`null` has no status"));
+        let all: FaultRule = "all=io:1".parse().unwrap();
+        assert_eq!(all.next(Proc::Null), None);
+        assert_eq!(all.next(Proc::GetAttr), Some(Fault::Status(Status::Io)));
     }
 }

@@ -3,6 +3,7 @@
 
 mod directory;
 mod faults;
+mod late;
 mod service;
 mod tree;
 
@@ -13,20 +14,23 @@ pub use tree::{LONGEST_NAME, Listed, Tree};
 use crate::rpc::{Accepted, Records, called, reply, seal};
 use crate::v3;
 use crate::xdr::Decoder;
+use late::Late;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Longest call that is taken, in bytes.
 const LONGEST: usize = TRANSFER as usize + (64 << 10);
 
 /// Bytes that are read at a time.
 const READ: usize = 256 << 10;
+
+/// Bytes of answers that are sent at once, and not after the next call.
+const ENOUGH: usize = 1 << 20;
 
 /// How a server behaves.
 #[derive(Debug, Clone, Default)]
@@ -181,10 +185,19 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 /// Answers the calls of one connection.
 fn serve(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let delay = shared.behaviour.delay;
-    let late = match delay.is_zero() {
+    let late = match shared.behaviour.delay.is_zero() {
         true => None,
-        false => Some(answer_late(stream.try_clone()?)?),
+        false => Some(Late::start(stream.try_clone()?, shared.behaviour.delay)?),
+    };
+    let mut writing = stream;
+    let mut send = |out: &mut Vec<u8>| match &late {
+        _ if out.is_empty() => Ok(()),
+        Some(late) => late.send(std::mem::take(out)),
+        None => {
+            let sent = writing.write_all(out);
+            out.clear();
+            sent
+        }
     };
     let mut records = Records::new(LONGEST);
     let mut bytes = vec![0; READ];
@@ -196,37 +209,19 @@ fn serve(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
             other => other?,
         };
         let mut close = false;
-        out.clear();
+        let mut sent = Ok(());
         let split = records.push(&bytes[..read], |record| {
             close |= !shared.answer(&record, &mut out);
-        });
-        match &late {
-            _ if out.is_empty() => {}
-            Some(late) => {
-                let due = Instant::now() + delay;
-                // The thread that sends goes when the client does.
-                let _ = late.send((due, std::mem::take(&mut out)));
+            // Short calls may have long answers: a client that takes none gets no more.
+            if out.len() >= ENOUGH && sent.is_ok() {
+                sent = send(&mut out);
             }
-            None => stream.write_all(&out)?,
-        }
+        });
+        sent.and_then(|()| send(&mut out))?;
         if close || split.is_err() {
             return Ok(());
         }
     }
-}
-
-/// A thread that sends answers when they are due.
-fn answer_late(mut stream: TcpStream) -> io::Result<Sender<(Instant, Vec<u8>)>> {
-    let (sender, due): (_, Receiver<(Instant, Vec<u8>)>) = channel();
-    Builder::new().name("nfs-delay".into()).spawn(move || {
-        for (due, bytes) in due {
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
-            if stream.write_all(&bytes).is_err() {
-                return;
-            }
-        }
-    })?;
-    Ok(sender)
 }
 
 impl Shared {

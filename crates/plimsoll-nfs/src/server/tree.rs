@@ -13,7 +13,7 @@ pub const LONGEST_NAME: usize = 255;
 /// Number of the file system.
 const FSID: u64 = 0x504c_494d;
 
-/// Bytes that a file takes besides its data, as they are counted against the memory.
+/// Bytes that a name takes besides a file's data, as they are counted against the memory.
 const NODE_BYTES: u64 = 512;
 
 /// What a node is, and what is in it.
@@ -329,7 +329,11 @@ impl Tree {
         set: &Setting,
         to: &[u8],
     ) -> Done<Handle> {
-        self.make(dir, name, Content::Link(to.to_vec()), set)
+        // The whole of it is counted only once it is there.
+        self.reserve(NODE_BYTES + to.len() as u64)?;
+        let made = self.make(dir, name, Content::Link(to.to_vec()), set)?;
+        self.used += to.len() as u64;
+        Ok(made)
     }
 
     /// Makes a device, socket or pipe.
@@ -352,9 +356,13 @@ impl Tree {
         if matches!(self.node(file)?.content, Content::Dir(_)) {
             return Err(Status::IsDir);
         }
-        if self.find(parent, name).is_ok() {
-            return Err(Status::Exist);
+        match self.find(parent, name) {
+            Ok(_) => return Err(Status::Exist),
+            Err(Status::NoEnt) => {}
+            Err(e) => return Err(e),
         }
+        self.reserve(NODE_BYTES)?;
+        self.used += NODE_BYTES;
         self.enter(parent, name, number)?;
         let node = self.node_mut(number)?;
         node.links += 1;
@@ -367,12 +375,14 @@ impl Tree {
         if let Some(node) = self.nodes.get_mut(&number) {
             node.links -= 1;
             node.changed = now();
+            self.used -= NODE_BYTES;
             if node.links == 0 {
                 let data = match &node.content {
                     Content::File(data) => data.len() as u64,
-                    _ => 0,
+                    Content::Link(path) => path.len() as u64,
+                    Content::Dir(_) | Content::Special(..) => 0,
                 };
-                self.used -= NODE_BYTES + data;
+                self.used -= data;
                 self.nodes.remove(&number);
             }
         }
@@ -470,6 +480,9 @@ impl Tree {
         self.reserve(size.saturating_sub(old))?;
         let node = self.node_mut(number)?;
         if let Content::File(data) = &mut node.content {
+            // More than the machine has is no more than a full server.
+            let more = (size as usize).saturating_sub(data.len());
+            data.try_reserve(more).map_err(|_| Status::NoSpc)?;
             data.resize(size as usize, 0);
             let now = now();
             (node.modified, node.changed) = (now, now);
