@@ -6,7 +6,7 @@ use plimsoll_nfs::mount;
 use plimsoll_nfs::rpc::{
     Accepted, Blocking, Channel, ChannelSpec, Credentials, RpcError, Tally, Target,
 };
-use plimsoll_nfs::server::{Behaviour, FaultRule, Server, Tree};
+use plimsoll_nfs::server::{Behaviour, FaultRule, Memory, Server, Tree};
 use plimsoll_nfs::v3::*;
 use plimsoll_nfs::xdr::Decoder;
 use std::cell::{Cell, RefCell};
@@ -41,6 +41,8 @@ fn serve(tree: &Arc<Mutex<Tree>>, faults: &[&str]) -> Server {
 struct Told {
     sent_again: Cell<u32>,
     connected_again: Cell<u32>,
+    /// Nanoseconds without a connection, the longest.
+    away: Cell<Nanos>,
     outcomes: RefCell<Vec<(Proc, Result<(), NfsError>)>>,
 }
 
@@ -53,6 +55,7 @@ impl Tally for Told {
     fn connected_again(&self, since: Nanos, now: Nanos) {
         assert!(now > since);
         self.connected_again.set(self.connected_again.get() + 1);
+        self.away.set(self.away.get().max(now - since));
     }
 }
 
@@ -443,9 +446,35 @@ fn a_server_that_never_answers_is_given_up() {
         let gone = c.call::<GetAttr, _>(&root, |_| ()).await;
         assert_eq!(gone, Err(NfsError::Rpc(RpcError::TimedOut)));
     });
-    // Each time nothing was heard, so each time there is another connection.
-    assert!(on.told.connected_again.get() >= 1);
+    // Each time nothing was heard, so each time there was another connection, of no more use.
+    assert_eq!(on.told.connected_again.get(), 0);
     assert!(server.calls(Proc::GetAttr) >= 2);
+}
+
+/// Connections that are taken and closed, as by a relay whose server is gone, are one that broke,
+/// from the first to when something came again.
+#[test]
+fn connections_of_no_use_are_not_counted() {
+    let tree = tree();
+    let listener = TcpListener::bind(any_port()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let files = tree.clone();
+    let serving = std::thread::spawn(move || {
+        for _ in 0..4 {
+            drop(listener.accept().unwrap());
+        }
+        let memory = Memory::new(files, address.port(), 1);
+        Server::serve(listener, memory, Behaviour::default()).unwrap()
+    });
+    let root = tree.lock().unwrap().root();
+    let on = client(address, PATIENCE, 1);
+    run(&on, async |c| {
+        c.call::<GetAttr, _>(&root, |_| ()).await.unwrap();
+    });
+    assert_eq!(on.told.connected_again.get(), 1);
+    // Between attempts are 10, 20, 40 and 80 ms.
+    assert!(on.told.away.get() >= 150_000_000, "{}", on.told.away.get());
+    drop(serving.join().unwrap());
 }
 
 /// Connections that break are made anew, and what was not answered is sent again.

@@ -89,6 +89,9 @@ struct State {
     /// Where the last connection began. The next one begins there too, since servers know a call
     /// that comes again by its number and by where it comes from.
     from: Option<SocketAddr>,
+    /// When the connection broke, until something comes on another: that one was made is not enough
+    /// where a relay makes it and the server is not there.
+    broke: Option<Nanos>,
 }
 
 /// A connection and its calls.
@@ -220,26 +223,23 @@ impl Connection {
     }
 
     async fn run(&self, link: &Link) {
-        let mut broke: Option<Nanos> = None;
         let mut pause = 10_000_000;
         loop {
             self.until_wanted().await;
             let connected = match self.connect(link).await {
                 Ok(stream) => {
-                    if let (Some(since), Some(tally)) = (broke, &link.tally) {
-                        tally.connected_again(since, link.lane.now());
-                    }
                     self.resend_all(link);
                     let begun = link.lane.now();
                     let error = Carrier::new(self, link, stream).carry().await;
-                    if link.lane.now() - begun > LONGEST_PAUSE {
+                    let now = link.lane.now();
+                    if now - begun > LONGEST_PAUSE {
                         pause = 10_000_000;
                     }
+                    self.state.borrow_mut().broke.get_or_insert(now);
                     Err(error)
                 }
                 Err(error) => Err::<(), _>(error),
             };
-            broke = Some(link.lane.now());
             if let Err(error @ RpcError::NoReply(_)) = connected {
                 // What is no server of this protocol does not become one.
                 self.state.borrow_mut().settle_all(error, link.lane.now());
@@ -532,6 +532,9 @@ impl<'a> Carrier<'a> {
             let now = lane(self.link).now();
             let mut state = self.connection.state.borrow_mut();
             state.heard = now;
+            if let (Some(since), Some(tally)) = (state.broke.take(), &self.link.tally) {
+                tally.connected_again(since, now);
+            }
             let mut strange = None;
             let mut answers = Vec::new();
             let split = self.records.push(&self.bytes[..read], |record| {
