@@ -14,7 +14,7 @@ pub use load_points::{CriteriaArgs, CurveArgs, FindArgs};
 pub use nfs::{ServeNfsArgs, WanArgs};
 pub use profile::{FileSystem, ProfileArgs};
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
-pub use study::{Study, StudyArgs};
+pub use study::{NfsVersion, Study, StudyArgs};
 pub use workloads::{
     ClockArg, ConvertArgs, ConvertTo, HowArgs, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
 };

@@ -23,6 +23,15 @@ pub struct StudyArgs {
     /// The same directory by NFS version 4: nfs4://host/path
     #[arg(long, value_name = "URL", help_heading = "Place")]
     pub nfs4: Option<String>,
+    /// Versions of NFS that are compared [default: all that there is a URL for]
+    #[arg(
+        long,
+        value_name = "VERSION",
+        value_enum,
+        value_delimiter = ',',
+        help_heading = "Place"
+    )]
+    pub versions: Vec<NfsVersion>,
     /// Times of a round trip to the server, in addition to its own
     #[arg(
         long,
@@ -59,6 +68,20 @@ pub struct StudyArgs {
     /// Processes of this machine that make each run together.
     #[command(flatten)]
     pub ranks: RankArgs,
+}
+
+/// A version of NFS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NfsVersion {
+    /// RFC 1813
+    #[value(name = "3")]
+    V3,
+    /// RFC 7530
+    #[value(name = "4.0")]
+    V4Minor0,
+    /// RFC 8881
+    #[value(name = "4.1")]
+    V4Minor1,
 }
 
 /// What can be studied.

@@ -45,7 +45,8 @@ pub struct HowArgs {
     pub dir: Option<PathBuf>,
     // The brackets are of the URL's form, and no link.
     #[allow(rustdoc::broken_intra_doc_links)]
-    /// What the load is put on: posix, nfs3://host[:port]/export, or null:?latency=TIME
+    /// What the load is put on: posix, nfs3://host[:port]/export, nfs4://host[:port]/path, or
+    /// null:?latency=TIME
     #[arg(
         long,
         value_name = "URL",

@@ -114,8 +114,16 @@ impl Runs<'_> {
                 break;
             }
             if let Err(stopped) = self.case(&mut writer, number) {
-                writer.withdraw_if_empty();
-                return Err(stopped);
+                if writer.results().cases.iter().all(|c| c.results.is_none()) {
+                    writer.withdraw_if_empty();
+                    return Err(stopped);
+                }
+                // What was measured is shown, with how to go on: a server may be gone for a while.
+                self.report(&writer)?;
+                return Err(Stopped {
+                    exit: Exit::Failed,
+                    ..stopped
+                });
             }
             if writer.results().cases[number].verdict == Some(Verdict::Interrupted) {
                 writer

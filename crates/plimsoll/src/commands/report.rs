@@ -172,7 +172,7 @@ fn pictures(
     for (i, subject) in subjects.iter().enumerate() {
         let dir = match subjects.len() {
             1 => output.to_owned(),
-            _ => output.join(format!("{}-{}", i + 1, subject.name())),
+            _ => output.join(format!("{}-{}", i + 1, subject.name().replace('/', "-"))),
         };
         let failed = |e| Stopped::failed(format!("cannot write to {}: {e}", dir.display()));
         std::fs::create_dir_all(&dir).map_err(failed)?;

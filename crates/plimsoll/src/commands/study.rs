@@ -1,20 +1,40 @@
 //! `study`: runs that answer one question, as a profile on several ways to a server.
 
 use super::profile;
-use crate::cli::{FileSystem, ProfileArgs, Study, StudyArgs};
+use crate::cli::{FileSystem, NfsVersion, ProfileArgs, Study, StudyArgs};
 use crate::exit::{Exit, Stopped};
+use clap::ValueEnum;
 use plimsoll_report::study::{NFS4_OPENS, label};
 use std::time::Duration;
 
-/// Ways to open a file on a server: what each is called, whether it is of version 4, and the options
-/// that make it.
-const WAYS: [(&str, bool, &str); 6] = [
-    ("v3", false, ""),
-    ("v4.0 one owner", true, "minor=0&owners=one"),
-    ("v4.0", true, "minor=0&owners=worker"),
-    ("v4.0 delegations", true, "minor=0&owners=worker&deleg=on"),
-    ("v4.1", true, "minor=1&owners=worker"),
-    ("v4.1 delegations", true, "minor=1&owners=worker&deleg=on"),
+/// Ways to open a file on a server: what each is called, the version, and the options that make it.
+const WAYS: [(&str, NfsVersion, &str); 6] = [
+    ("v3", NfsVersion::V3, ""),
+    (
+        "v4.0 one owner",
+        NfsVersion::V4Minor0,
+        "minor=0&owners=one",
+    ),
+    ("v4.0", NfsVersion::V4Minor0, "minor=0&owners=worker"),
+    (
+        "v4.0 delegations",
+        NfsVersion::V4Minor0,
+        "minor=0&owners=worker&deleg=on",
+    ),
+    ("v4.1", NfsVersion::V4Minor1, "minor=1&owners=worker"),
+    (
+        "v4.1 delegations",
+        NfsVersion::V4Minor1,
+        "minor=1&owners=worker&deleg=on",
+    ),
+];
+
+/// Options of URLs that a study gives itself, and what is said of them.
+const OWN_OPTIONS: [(&str, &str); 4] = [
+    ("minor", "a study goes through the minor versions itself: --versions leaves some out"),
+    ("owners", "a study goes through the open owners itself"),
+    ("deleg", "a study goes through delegations itself"),
+    ("rtt", "--rtt gives the round trips of a study"),
 ];
 
 /// Makes the runs of a study, and prints what they show.
@@ -44,28 +64,48 @@ pub fn run(args: StudyArgs) -> Result<Exit, Stopped> {
     })
 }
 
+/// Checks a URL: that it is of this version, and leaves to the study what is the study's.
+fn check(option: &str, url: Option<&str>, scheme: &str) -> Result<(), Stopped> {
+    let Some(url) = url else { return Ok(()) };
+    let wrong = |why: &str| Err(Stopped::usage(format!("{option} {url}: {why}")));
+    if !url.starts_with(scheme) {
+        return wrong(&format!("expected a URL that begins with {scheme}"));
+    }
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    for pair in query.split('&') {
+        let name = pair.split('=').next().unwrap_or_default();
+        if let Some((name, why)) = OWN_OPTIONS.iter().find(|(own, _)| *own == name) {
+            return wrong(&format!("`{name}` cannot be given: {why}"));
+        }
+    }
+    Ok(())
+}
+
 /// The ways to the server, for each round trip all of them.
 fn ways(args: &StudyArgs) -> Result<Vec<FileSystem>, Stopped> {
-    for (option, url, scheme) in [
-        ("--nfs3", &args.nfs3, "nfs3://"),
-        ("--nfs4", &args.nfs4, "nfs4://"),
-    ] {
-        if let Some(url) = url
-            && !url.starts_with(scheme)
-        {
+    check("--nfs3", args.nfs3.as_deref(), "nfs3://")?;
+    check("--nfs4", args.nfs4.as_deref(), "nfs4://")?;
+    let url_of = |version| match version {
+        NfsVersion::V3 => (&args.nfs3, "--nfs3"),
+        NfsVersion::V4Minor0 | NfsVersion::V4Minor1 => (&args.nfs4, "--nfs4"),
+    };
+    for version in &args.versions {
+        if let (None, option) = url_of(*version) {
+            let version = version.to_possible_value();
+            let version = version.as_ref().map_or("", |v| v.get_name());
             return Err(Stopped::usage(format!(
-                "{option} {url}: expected a URL that begins with {scheme}"
+                "--versions {version}: {option} says on which server"
             )));
         }
     }
+    let wanted = |version| args.versions.is_empty() || args.versions.contains(&version);
     let mut trips = args.rtt.clone();
     trips.sort_unstable();
     trips.dedup();
     let mut all = Vec::new();
     for trip in trips {
-        for (way, is_4, options) in WAYS {
-            let url = if is_4 { &args.nfs4 } else { &args.nfs3 };
-            if let Some(url) = url {
+        for (way, version, options) in WAYS.into_iter().filter(|(_, v, _)| wanted(*v)) {
+            if let (Some(url), _) = url_of(version) {
                 all.push(FileSystem {
                     label: label(way, trip),
                     dir: args.how.dir.as_ref().map(|d| d.display().to_string()),

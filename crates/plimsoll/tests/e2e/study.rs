@@ -1,10 +1,12 @@
 //! `plimsoll study`: versions of NFS on a real server, side by side.
 
-use crate::common::{Bench, Ended};
+use crate::common::{Bench, Ended, started};
+use plimsoll_nfs::server::{Behaviour, Server, Tree};
 use plimsoll_results::{ProfileDir, ProfileResults, Run, Verdict};
 use plimsoll_testbed::Ganesha;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 /// Round trip that is added, in milliseconds.
 const TRIP_MS: f64 = 30.0;
@@ -86,10 +88,17 @@ fn opens_by_all_versions_near_and_far() {
         "{printed}"
     );
     let dir = std::fs::read_dir(bench.path("results")).unwrap().next();
-    let mut report = bench.plimsoll(["report"]);
-    report.arg(dir.unwrap().unwrap().path());
-    let again = Ended::of(report).expect_code(0);
-    assert!(again.stdout.contains("\nwebserver, round trip 30ms\n"));
+    let dir = dir.unwrap().unwrap().path();
+    let report = |format: &str| {
+        let mut report = bench.plimsoll(["report", format]);
+        report.arg(&dir);
+        Ended::of(report).expect_code(0).stdout
+    };
+    assert!(report("--format=text").contains("\nwebserver, round trip 30ms\n"));
+    // As a table of runs, each has a name of its own.
+    let csv = report("--format=csv");
+    let names: BTreeSet<&str> = csv.lines().skip(1).map(|l| &l[..l.find("webserver").unwrap()]).collect();
+    assert_eq!(names.len(), 12, "{names:?}");
 }
 
 #[test]
@@ -112,5 +121,69 @@ fn what_cannot_be_studied_is_refused() {
         "--only=webservr",
     ]);
     assert!(only.contains("did you mean `webserver`?"), "{only}");
+    let minor = refusal(&["--nfs4", "nfs4://h/x?minor=0"]);
+    assert!(minor.contains("`minor` cannot be given"), "{minor}");
+    let trip = refusal(&["--nfs3", "nfs3://h/x?uid=1&rtt=5ms"]);
+    assert!(trip.contains("--rtt gives the round trips"), "{trip}");
+    let version = refusal(&["--nfs4", "nfs4://h/x", "--versions=3,4.1"]);
+    assert!(version.contains("--versions 3: --nfs3 says"), "{version}");
     assert!(!bench.path("plimsoll-results").exists());
+}
+
+/// A server that goes away in the middle: what was measured is shown as a part, and the rest can be
+/// made when it is back.
+#[test]
+fn a_server_that_goes_away() {
+    let bench = Bench::on_tmpfs();
+    let tree = Arc::new(Mutex::new(Tree::new(64 << 20)));
+    let start = |at: &str| {
+        Server::start(at.parse().unwrap(), tree.clone(), Behaviour::default()).unwrap()
+    };
+    let server = start("127.0.0.1:0");
+    let at = server.address();
+    let url = format!("nfs3://{at}/?mountport={}&timeo=200ms&retrans=0", at.port());
+    let mut command = bench.plimsoll(["study", "nfs4-opens", "--rtt=0ms,1ms", "--results=results"]);
+    command.args(["--nfs3", &url, "--set=nfiles=8", "--set=nthreads=2"]);
+    command.args(["--set=filesize=1k", "--time=300ms"]);
+    let study = started(command, "run 1 of 4");
+    server.stop();
+    let ended = study.end().expect_code(1);
+    let refused = "error: target `nfs3`: MOUNT version 3 at ";
+    assert!(ended.stderr.contains(refused), "{}", ended.stderr);
+    assert!(ended.stdout.contains("not complete"), "{}", ended.stdout);
+    let dir = std::fs::read_dir(bench.path("results")).unwrap().next();
+    let dir = dir.unwrap().unwrap().path();
+    let resume = format!("profile --resume results/{}", dir.file_name().unwrap().display());
+    assert!(ended.stdout.contains(&resume), "{}", ended.stdout);
+    let _server = start(&at.to_string());
+    let mut command = bench.plimsoll(["profile", "--resume"]);
+    command.arg(&dir);
+    let whole = Ended::of(command).expect_code(0).stdout;
+    assert!(whole.contains("complete, 4 of 4 runs"), "{whole}");
+    assert_eq!(results(&bench.path("results")).0.missing(), 0);
+}
+
+/// Versions that a server does not speak can be left out.
+#[test]
+fn some_versions() {
+    let bench = Bench::on_tmpfs();
+    let runs = |versions: &str| {
+        let mut command = bench.plimsoll(["study", "nfs4-opens", "--dry-run", "--rtt=0ms"]);
+        command.args(["--format=json", "--only=webserver", "--versions", versions]);
+        command.args(["--nfs3=nfs3://127.0.0.1:1/x?mountport=1", "--nfs4=nfs4://127.0.0.1:1/"]);
+        // Nothing listens there, which is said after the list.
+        let listed = Ended::of(command).expect_code(2).stdout;
+        let listed: ProfileResults = serde_json::from_str(&listed).unwrap();
+        let targets = listed.cases.iter().map(|c| c.target.clone());
+        targets.collect::<Vec<_>>()
+    };
+    assert_eq!(runs("3"), ["nfs3://127.0.0.1:1/x?mountport=1"]);
+    assert_eq!(
+        runs("4.1"),
+        [
+            "nfs4://127.0.0.1:1/?minor=1&owners=worker",
+            "nfs4://127.0.0.1:1/?minor=1&owners=worker&deleg=on"
+        ]
+    );
+    assert_eq!(runs("3,4.0").len(), 4);
 }

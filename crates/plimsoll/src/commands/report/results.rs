@@ -138,13 +138,17 @@ pub(super) fn subjects(found: Vec<Found>, format: &str) -> Result<Vec<Subject>, 
     Ok(all)
 }
 
-/// The runs of a profile, in its order, those that were repeated too.
+/// The runs of a profile, in its order, those that were repeated too. Each is called by its place in
+/// the profile's directory: on every file system they have the same names.
 fn of_profile(path: &Path, results: &ProfileResults) -> Result<Vec<Subject>, Stopped> {
     let dir = ProfileDir::at(path);
     let mut all = Vec::new();
     for case in results.cases.iter().filter_map(|c| dir.results(c)) {
         for found in Found::read(&case)? {
-            if let What::Measured(subject) = found.what {
+            if let What::Measured(mut subject) = found.what {
+                if let (Subject::Run(run), Ok(name)) = (&mut subject, found.path.strip_prefix(path)) {
+                    run.name = name.display().to_string();
+                }
                 all.push(subject);
             }
         }
