@@ -22,6 +22,16 @@ if [ ! -e $$policy ]; then
 fi
 apt-get update
 apt-get install --yes --no-install-recommends "$$@"
+# Nor are they to start with the machine: tests start servers of their own.
+for package do
+	case $$package in
+	rpcbind) units="rpcbind.socket rpcbind.service" ;;
+	nfs-kernel-server) units=nfs-server.service ;;
+	nfs-ganesha) units="nfs-ganesha.service nfs-ganesha-lock.service" ;;
+	*) continue ;;
+	esac
+	command -v systemctl >/dev/null && systemctl --quiet disable $$units || true
+done
 endef
 export INSTALL
 
