@@ -1,7 +1,11 @@
 //! The commands in the documents do what a reader is promised: they end well.
 
-use crate::common::{Bench, Ended};
+use crate::common::{Bench, Ended, signal};
+use rustix::process::Signal;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 /// A `sh` block that says `<!-- not run -->` before it is not run here: it builds, or needs a
 /// place that only the reader has.
@@ -38,8 +42,13 @@ fn blocks(document: &Path) -> Vec<Block> {
             Some(_) if line.trim() == "```" => found.extend(open.take()),
             Some(block) => {
                 let line = line.trim().trim_start_matches("$ ");
-                if line.starts_with("plimsoll ") {
-                    block.calls.push(line.to_owned());
+                match block.calls.last_mut() {
+                    Some(call) if call.ends_with('\\') => {
+                        call.pop();
+                        call.push_str(line);
+                    }
+                    _ if line.starts_with("plimsoll ") => block.calls.push(line.to_owned()),
+                    _ => {}
                 }
             }
             None if line.trim() == "```sh" && before != NOT_RUN => {
@@ -57,32 +66,99 @@ fn blocks(document: &Path) -> Vec<Block> {
     found
 }
 
-/// Runs the calls of a block one after the other in a directory of their own.
-fn check(block: &Block) -> Vec<String> {
-    let bench = Bench::new();
-    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
-    let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{path}", program.parent().unwrap().display());
-    let mut wrong = Vec::new();
-    for call in &block.calls {
-        let mut shell = std::process::Command::new("sh");
-        shell
-            .args(["-c", call])
-            .current_dir(bench.root())
-            .env("PATH", &path)
-            .env("HOME", bench.root())
-            .env("TMPDIR", bench.root())
-            .stdin(std::process::Stdio::null());
-        let ended = Ended::of(shell);
-        if ended.code != Some(0) {
-            let (place, code) = (&block.place, ended.code);
-            wrong.push(format!(
-                "{place}: `{call}` ended with {code:?}\n{}",
-                ended.stderr
-            ));
+/// Where the calls of a block run, and the servers that they start.
+struct Shell {
+    bench: Bench,
+    path: String,
+    servers: Vec<(Child, Instant, String)>,
+    /// Ports of the document, and those that the system chose instead.
+    ports: Vec<(String, String)>,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
+        let path = std::env::var("PATH").unwrap_or_default();
+        Self {
+            bench: Bench::new(),
+            path: format!("{}:{path}", program.parent().unwrap().display()),
+            servers: Vec::new(),
+            ports: Vec::new(),
         }
     }
-    wrong
+
+    fn command(&self, call: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", call])
+            .current_dir(self.bench.root())
+            .env("PATH", &self.path)
+            .env("HOME", self.bench.root())
+            .env("TMPDIR", self.bench.root())
+            .stdin(Stdio::null());
+        shell
+    }
+
+    /// Runs a call to its end; what is wrong with that, if anything is.
+    fn run(&mut self, call: &str) -> Option<String> {
+        let ports = self.ports.iter();
+        let call = ports.fold(call.to_owned(), |call, (from, to)| call.replace(from, to));
+        if let Some(server) = call.strip_suffix('&') {
+            return self.start(server);
+        }
+        let ended = Ended::of(self.command(&call));
+        let (code, said) = (ended.code, ended.stderr);
+        (code != Some(0)).then(|| format!("`{call}` ended with {code:?}\n{said}"))
+    }
+
+    /// Starts a server that goes on until the block has ended, at a port that is free.
+    fn start(&mut self, call: &str) -> Option<String> {
+        let listen = "--listen 127.0.0.1:";
+        let (_, after) = call.split_once(listen)?;
+        let port = after.split(' ').next()?.to_owned();
+        let free = call.replace(&format!("{listen}{port}"), &format!("{listen}0"));
+        let mut command = self.command(&format!("exec {free}"));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let begun = Instant::now();
+        let mut child = command.spawn().unwrap();
+        let mut said = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut said).unwrap();
+        // What it says in the end must find a reader.
+        std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        let chosen = said.split_once("127.0.0.1:").map(|(_, after)| {
+            let digits = after.chars().take_while(char::is_ascii_digit);
+            digits.collect::<String>()
+        });
+        self.servers.push((child, begun, free.clone()));
+        let Some(chosen) = chosen else {
+            return Some(format!("`{free}` does not say where it listens: {said}"));
+        };
+        self.ports.push((port, chosen));
+        None
+    }
+
+    /// Ends the servers, the last first.
+    fn end(mut self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        while let Some((child, begun, call)) = self.servers.pop() {
+            signal(child.id() as i32, Signal::INT);
+            let ended = Ended::wait(child, begun);
+            if ended.code != Some(0) {
+                wrong.push(format!("`{call}` ended with {:?}\n{}", ended.code, ended.stderr));
+            }
+        }
+        wrong
+    }
+}
+
+/// Runs the calls of a block one after the other in a directory of their own.
+fn check(block: &Block) -> Vec<String> {
+    let mut shell = Shell::new();
+    let mut wrong: Vec<String> = block.calls.iter().filter_map(|c| shell.run(c)).collect();
+    wrong.extend(shell.end());
+    let at = |wrong| format!("{}: {wrong}", block.place);
+    wrong.into_iter().map(at).collect()
 }
 
 #[test]
