@@ -193,6 +193,13 @@ impl Ganesha {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+        // It serves without exports then.
+        if self.log().contains("Failed to load FSAL") {
+            return Err(BedError::Missing {
+                program: "libfsalvfs.so",
+                package: "nfs-ganesha-vfs",
+            });
+        }
         self.server = Some(server);
         Ok(())
     }
