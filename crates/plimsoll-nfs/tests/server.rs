@@ -48,7 +48,9 @@ fn answers_that_wait_are_bounded() {
             offset: 0,
             count: SIZE,
         };
-        let calls: Vec<u8> = (0..CALLS).flat_map(|xid| call(xid, target, &who, &args)).collect();
+        let calls: Vec<u8> = (0..CALLS)
+            .flat_map(|xid| call(xid, target, &who, &args))
+            .collect();
         stream.write_all(&calls).unwrap();
         // Time in which it could answer them all.
         std::thread::sleep(Duration::from_millis(300));
@@ -81,10 +83,7 @@ fn names_and_links_take_memory() {
     let links = (0..1000).map(|i| tree.link(&file, &root, format!("l{i}").as_bytes()));
     let made = links.take_while(|made| *made == Ok(())).count();
     assert!(made > 10 && made < 128, "{made}");
-    assert_eq!(
-        tree.link(&file, &root, b"more").unwrap_err(),
-        Status::NoSpc
-    );
+    assert_eq!(tree.link(&file, &root, b"more").unwrap_err(), Status::NoSpc);
     for i in 0..made {
         tree.remove(&root, format!("l{i}").as_bytes()).unwrap();
     }
@@ -92,7 +91,8 @@ fn names_and_links_take_memory() {
     tree.remove(&root, b"f").unwrap();
     assert_eq!(tree.space(), before);
     let path = [b'x'; 4000];
-    let links = (0..1000).map(|i| tree.make_link(&root, format!("s{i}").as_bytes(), &nothing, &path));
+    let links =
+        (0..1000).map(|i| tree.make_link(&root, format!("s{i}").as_bytes(), &nothing, &path));
     let made = links.take_while(Result::is_ok).count();
     assert!((8..=16).contains(&made), "{made}");
     for i in 0..made {
@@ -108,9 +108,6 @@ fn a_file_larger_than_the_machine() {
     let root = tree.root();
     let file = tree.create(&root, b"f", &How::Guarded(Setting::NOTHING));
     let file = file.unwrap();
-    assert_eq!(
-        tree.write(&file, 1 << 62, b"x").unwrap_err(),
-        Status::NoSpc
-    );
+    assert_eq!(tree.write(&file, 1 << 62, b"x").unwrap_err(), Status::NoSpc);
     assert_eq!(tree.attributes(&file).unwrap().size, 0);
 }

@@ -266,12 +266,7 @@ fn relay(client: TcpStream, number: u64, shared: &Arc<Shared>) {
 ///
 /// # Errors
 /// If there are no threads for it.
-fn pass(
-    connection: &Connection,
-    number: u64,
-    shared: &Shared,
-    opened: Instant,
-) -> io::Result<()> {
+fn pass(connection: &Connection, number: u64, shared: &Shared, opened: Instant) -> io::Result<()> {
     let counters = [&shared.counters.up, &shared.counters.down];
     let from = |way| From::new(shared, way, number, opened);
     std::thread::scope(|scope| {

@@ -276,15 +276,16 @@ fn within<R: Send>(
     work: impl FnOnce() -> Result<R, TunnelError> + Send,
 ) -> Result<R, TunnelError> {
     std::thread::scope(|scope| {
-        let entered = Builder::new().name("wan-namespace".into()).spawn_scoped(scope, || {
-            move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network)).map_err(
-                |e| TunnelError::Namespace {
-                    path: at.path(),
-                    error: e.into(),
-                },
-            )?;
-            work()
-        });
+        let entered = Builder::new()
+            .name("wan-namespace".into())
+            .spawn_scoped(scope, || {
+                move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))
+                    .map_err(|e| TunnelError::Namespace {
+                        path: at.path(),
+                        error: e.into(),
+                    })?;
+                work()
+            });
         let entered = entered.map_err(TunnelError::Threads)?;
         entered
             .join()
@@ -296,7 +297,16 @@ fn within<R: Send>(
 fn end(address: Ipv4Addr) -> Result<(File, String), TunnelError> {
     let (end, name) = device().map_err(TunnelError::Device)?;
     ip(&["addr", "add", &format!("{address}/30"), "dev", &name])?;
-    ip(&["link", "set", &name, "mtu", "1500", "txqueuelen", DEVICE_QUEUE, "up"])?;
+    ip(&[
+        "link",
+        "set",
+        &name,
+        "mtu",
+        "1500",
+        "txqueuelen",
+        DEVICE_QUEUE,
+        "up",
+    ])?;
     Ok((end, name))
 }
 
@@ -316,7 +326,11 @@ fn numbers(listed: &str) -> Vec<u8> {
         [198, 19, number, _] => Some(number),
         _ => None,
     };
-    listed.lines().filter_map(address).filter_map(ours).collect()
+    listed
+        .lines()
+        .filter_map(address)
+        .filter_map(ours)
+        .collect()
 }
 
 /// Calls `ip`; returns what it printed.

@@ -252,7 +252,10 @@ fn an_end_that_is_gone_is_told_to_who_sends() {
     reset(server);
     let begun = Instant::now();
     while client.write_all(b"nobody").is_ok() {
-        assert!(begun.elapsed() < PATIENCE, "nobody says that the server is gone");
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "nobody says that the server is gone"
+        );
         std::thread::sleep(ms(5));
     }
     assert_eq!(relay.stop().connections, 1);
@@ -298,7 +301,9 @@ fn a_slow_line_ends_at_once() {
     std::thread::sleep(ms(50));
     let (tell, ended) = channel();
     std::thread::spawn(move || tell.send(relay.stop()));
-    let summary = ended.recv_timeout(PATIENCE).expect("the relay does not end");
+    let summary = ended
+        .recv_timeout(PATIENCE)
+        .expect("the relay does not end");
     assert_eq!(summary.connections, 3);
 }
 

@@ -82,7 +82,9 @@ impl FromStr for FaultRule {
             },
         };
         if proc == Some(Proc::Null) && matches!(fault, Fault::Status(_)) {
-            return Err("the answer of `null` has no status: expected swallow, close or garbage".into());
+            return Err(
+                "the answer of `null` has no status: expected swallow, close or garbage".into(),
+            );
         }
         let rate: f64 = rate
             .parse()

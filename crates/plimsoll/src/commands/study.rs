@@ -10,11 +10,7 @@ use std::time::Duration;
 /// Ways to open a file on a server: what each is called, the version, and the options that make it.
 const WAYS: [(&str, NfsVersion, &str); 6] = [
     ("v3", NfsVersion::V3, ""),
-    (
-        "v4.0 one owner",
-        NfsVersion::V4Minor0,
-        "minor=0&owners=one",
-    ),
+    ("v4.0 one owner", NfsVersion::V4Minor0, "minor=0&owners=one"),
     ("v4.0", NfsVersion::V4Minor0, "minor=0&owners=worker"),
     (
         "v4.0 delegations",
@@ -31,7 +27,10 @@ const WAYS: [(&str, NfsVersion, &str); 6] = [
 
 /// Options of URLs that a study gives itself, and what is said of them.
 const OWN_OPTIONS: [(&str, &str); 4] = [
-    ("minor", "a study goes through the minor versions itself: --versions leaves some out"),
+    (
+        "minor",
+        "a study goes through the minor versions itself: --versions leaves some out",
+    ),
     ("owners", "a study goes through the open owners itself"),
     ("deleg", "a study goes through delegations itself"),
     ("rtt", "--rtt gives the round trips of a study"),

@@ -145,7 +145,10 @@ impl Shell {
             signal(child.id() as i32, Signal::INT);
             let ended = Ended::wait(child, begun);
             if ended.code != Some(0) {
-                wrong.push(format!("`{call}` ended with {:?}\n{}", ended.code, ended.stderr));
+                wrong.push(format!(
+                    "`{call}` ended with {:?}\n{}",
+                    ended.code, ended.stderr
+                ));
             }
         }
         wrong

@@ -97,7 +97,11 @@ fn opens_by_all_versions_near_and_far() {
     assert!(report("--format=text").contains("\nwebserver, round trip 30ms\n"));
     // As a table of runs, each has a name of its own.
     let csv = report("--format=csv");
-    let names: BTreeSet<&str> = csv.lines().skip(1).map(|l| &l[..l.find("webserver").unwrap()]).collect();
+    let names: BTreeSet<&str> = csv
+        .lines()
+        .skip(1)
+        .map(|l| &l[..l.find("webserver").unwrap()])
+        .collect();
     assert_eq!(names.len(), 12, "{names:?}");
 }
 
@@ -136,9 +140,8 @@ fn what_cannot_be_studied_is_refused() {
 fn a_server_that_goes_away() {
     let bench = Bench::on_tmpfs();
     let tree = Arc::new(Mutex::new(Tree::new(64 << 20)));
-    let start = |at: &str| {
-        Server::start(at.parse().unwrap(), tree.clone(), Behaviour::default()).unwrap()
-    };
+    let start =
+        |at: &str| Server::start(at.parse().unwrap(), tree.clone(), Behaviour::default()).unwrap();
     let server = start("127.0.0.1:0");
     let at = server.address();
     let url = format!("nfs3://{at}/?mountport={}&timeo=200ms&retrans=0", at.port());
@@ -153,7 +156,10 @@ fn a_server_that_goes_away() {
     assert!(ended.stdout.contains("not complete"), "{}", ended.stdout);
     let dir = std::fs::read_dir(bench.path("results")).unwrap().next();
     let dir = dir.unwrap().unwrap().path();
-    let resume = format!("profile --resume results/{}", dir.file_name().unwrap().display());
+    let resume = format!(
+        "profile --resume results/{}",
+        dir.file_name().unwrap().display()
+    );
     assert!(ended.stdout.contains(&resume), "{}", ended.stdout);
     let _server = start(&at.to_string());
     let mut command = bench.plimsoll(["profile", "--resume"]);
@@ -170,7 +176,10 @@ fn some_versions() {
     let runs = |versions: &str| {
         let mut command = bench.plimsoll(["study", "nfs4-opens", "--dry-run", "--rtt=0ms"]);
         command.args(["--format=json", "--only=webserver", "--versions", versions]);
-        command.args(["--nfs3=nfs3://127.0.0.1:1/x?mountport=1", "--nfs4=nfs4://127.0.0.1:1/"]);
+        command.args([
+            "--nfs3=nfs3://127.0.0.1:1/x?mountport=1",
+            "--nfs4=nfs4://127.0.0.1:1/",
+        ]);
         // Nothing listens there, which is said after the list.
         let listed = Ended::of(command).expect_code(2).stdout;
         let listed: ProfileResults = serde_json::from_str(&listed).unwrap();

@@ -146,7 +146,8 @@ fn of_profile(path: &Path, results: &ProfileResults) -> Result<Vec<Subject>, Sto
     for case in results.cases.iter().filter_map(|c| dir.results(c)) {
         for found in Found::read(&case)? {
             if let What::Measured(mut subject) = found.what {
-                if let (Subject::Run(run), Ok(name)) = (&mut subject, found.path.strip_prefix(path)) {
+                if let (Subject::Run(run), Ok(name)) = (&mut subject, found.path.strip_prefix(path))
+                {
                     run.name = name.display().to_string();
                 }
                 all.push(subject);
