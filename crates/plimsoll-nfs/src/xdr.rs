@@ -13,6 +13,9 @@ pub enum XdrError {
     /// A length is above what the protocol allows.
     #[error("{0} bytes are more than the protocol allows")]
     TooLong(u32),
+    /// A record is longer than any answer to what was asked.
+    #[error("it announces a record of more than {0} bytes")]
+    Record(u32),
     /// A number that stands for none of the choices.
     #[error("{0} is none of the protocol's choices")]
     NoSuchChoice(u32),

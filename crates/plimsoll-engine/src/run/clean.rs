@@ -1,6 +1,6 @@
 //! Cleaning up after runs that did not.
 
-use super::marker::{self, Found, Marker, Others};
+use super::marker::{self, Found, GuardError, Marker, Others};
 use super::store::Workplace;
 use super::{EngineError, Settings, crew_for};
 use plimsoll_plan::{Plan, RelPath};
@@ -92,14 +92,24 @@ impl Visitor for Look<'_> {
     type Output = Result<Marker, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
+        let nothing = |why: &str| {
+            let dir = self.plan.place.dir.display();
+            Err(EngineError::Refused(format!("`{dir}` {why}")))
+        };
+        if !target.exists() {
+            return nothing("does not exist: there is nothing to clean");
+        }
         let crew = crew_for(Arc::new(target), self.plan)?;
-        let found = marker::look(&crew, self.plan, &RelPath::default(), self.others);
-        match found.map_err(EngineError::refused)? {
-            Found::Ours(marker) => Ok(marker),
-            Found::Nothing | Found::Empty => Err(EngineError::Refused(format!(
-                "`{}` carries no marker of Plimsoll: there is nothing to clean",
-                self.plan.place.dir.display()
-            ))),
+        match marker::look(&crew, self.plan, &RelPath::default(), self.others) {
+            Ok(Found::Ours(marker)) => Ok(marker),
+            Ok(Found::Nothing | Found::Empty) => {
+                nothing("carries no marker of Plimsoll: there is nothing to clean")
+            }
+            Err(GuardError::Foreign(_)) => nothing(
+                "was not made by Plimsoll (there is no .plimsoll in it): to clean is the directory \
+                 that the first line of the run named",
+            ),
+            Err(e) => Err(EngineError::refused(e)),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Blocking {
                     Ok(_) => {}
                     Err(e) => strange = Some(e),
                 });
-            split.map_err(|_| RpcError::NoReply(XdrError::TooLong(LONGEST as u32)))?;
+            split.map_err(|_| RpcError::NoReply(XdrError::Record(LONGEST as u32)))?;
         }
         match (found, strange) {
             (Some(record), _) => Ok(record),

@@ -553,7 +553,7 @@ impl<'a> Carrier<'a> {
                 }
             });
             if split.is_err() {
-                strange = Some(XdrError::TooLong(self.link.spec.longest as u32));
+                strange = Some(XdrError::Record(self.link.spec.longest as u32));
             }
             if let Some(e) = strange {
                 return Err(RpcError::NoReply(e));

@@ -298,7 +298,16 @@ fn clean_on_a_server() {
     let cleaned = clean().expect_code(0);
     assert_eq!(cleaned.stdout, "cleaned /w\n");
     assert_eq!(files.names(), Vec::<String>::new());
-    clean().expect_code(2);
+    let gone = clean().refusal();
+    assert!(gone.contains("`/w` does not exist"), "{gone}");
+    {
+        let mut tree = files.tree.lock().unwrap();
+        let root = tree.root();
+        tree.make_dir(&root, b"home", &Setting::NOTHING).unwrap();
+    }
+    let above = Ended::of(bench.plimsoll(["clean", "--target", &url, "/"])).refusal();
+    assert!(above.contains("first line of the run"), "{above}");
+    assert_eq!(files.names(), ["home"]);
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn a_server_that_goes_away() {
     let at = server.address();
     let url = format!("nfs3://{at}/?mountport={}&timeo=200ms&retrans=0", at.port());
     let mut command = bench.plimsoll(["study", "nfs4-opens", "--rtt=0ms,1ms", "--results=results"]);
-    command.args(["--nfs3", &url, "--set=nfiles=8", "--set=nthreads=2"]);
+    command.args(["--nfs3", &url, "--set=nfiles=80", "--set=nthreads=2"]);
     command.args(["--set=filesize=1k", "--time=300ms"]);
     let study = started(command, "run 1 of 4");
     server.stop();
