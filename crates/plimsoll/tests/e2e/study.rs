@@ -148,7 +148,8 @@ fn a_server_that_goes_away() {
     let mut command = bench.plimsoll(["study", "nfs4-opens", "--rtt=0ms,1ms", "--results=results"]);
     command.args(["--nfs3", &url, "--set=nfiles=80", "--set=nthreads=2"]);
     command.args(["--set=filesize=1k", "--time=300ms"]);
-    let study = started(command, "run 1 of 4");
+    // In the third run, after both of the file server.
+    let study = started(command, "making logfiles");
     server.stop();
     let ended = study.end().expect_code(1);
     let refused = "error: target `nfs3`: MOUNT version 3 at ";
