@@ -34,6 +34,50 @@ impl<H: Copy> Dirs<H> {
             .find_map(|end| Some((end + 1, self.get(&path[..end])?)))
     }
 
+    /// Goes from the root to a directory, with `step` where the way is not known.
+    pub(crate) async fn walk<E>(
+        &self,
+        root: H,
+        path: &[u8],
+        step: impl AsyncFn(H, &[u8]) -> Result<H, E>,
+    ) -> Result<H, E> {
+        if path.is_empty() {
+            return Ok(root);
+        }
+        if let Some(known) = self.get(path) {
+            return Ok(known);
+        }
+        let (mut begin, mut at) = self.nearest(path).unwrap_or((0, root));
+        while begin < path.len() {
+            let rest = &path[begin..];
+            let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
+            let name = &rest[..end];
+            if !name.is_empty() {
+                at = step(at, name).await?;
+                self.remember(&path[..begin + end], at);
+            }
+            begin += end + 1;
+        }
+        Ok(at)
+    }
+
+    /// Does something in a directory. One whose handle was kept and has become stale is looked for
+    /// once more.
+    pub(crate) async fn within<R, E>(
+        &self,
+        dir: &[u8],
+        is_stale: impl FnOnce(&E) -> bool,
+        work: impl AsyncFn() -> Result<R, E>,
+    ) -> Result<R, E> {
+        match work().await {
+            Err(e) if is_stale(&e) && !dir.is_empty() => {
+                self.forget_way(dir);
+                work().await
+            }
+            done => done,
+        }
+    }
+
     /// Keeps the handle of a directory.
     pub(crate) fn remember(&self, path: &[u8], dir: H) {
         let mut dirs = self.dirs.borrow_mut();
@@ -70,6 +114,11 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
         Some(at) => (&path[..at], &path[at + 1..]),
         None => (b"", path),
     }
+}
+
+/// Whether a name does not lead to the directory above.
+pub(crate) fn stays(name: &[u8]) -> bool {
+    name != b".."
 }
 
 /// Checks that a path stays in the work directory: its names come from plans, which make sure of

@@ -10,6 +10,40 @@ pub(crate) const SENT_AGAIN: &str = "sent again";
 /// Row of connections that were made anew, timed from when they broke.
 pub(crate) const CONNECTED_AGAIN: &str = "connected again";
 
+/// Writes down what calls did, each kind of call in its row.
+pub(crate) struct Calls {
+    rows: RpcRows,
+    /// Of each kind by its number, unless it has no row.
+    numbers: Vec<Option<u32>>,
+}
+
+impl Calls {
+    /// Kinds of these names, in the order of their numbers.
+    pub(crate) fn of(rows: &RpcRows, names: impl Iterator<Item = &'static str>) -> Self {
+        Self {
+            numbers: names.map(|n| rows.row(n)).collect(),
+            rows: rows.clone(),
+        }
+    }
+
+    /// A call of a kind was over; what failed says why.
+    pub(crate) fn done(
+        &self,
+        kind: usize,
+        start: Nanos,
+        end: Nanos,
+        outcome: Result<(), &'static str>,
+    ) {
+        let Some(row) = self.numbers[kind] else {
+            return;
+        };
+        match outcome {
+            Ok(()) => self.rows.recorder.record(row, start, end, None, 0),
+            Err(name) => self.rows.recorder.record_error(row, end, name),
+        }
+    }
+}
+
 /// Writes it down.
 pub(crate) struct Connections {
     rows: RpcRows,

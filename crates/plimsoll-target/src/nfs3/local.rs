@@ -3,9 +3,9 @@
 use super::Config;
 use crate::error::OpError;
 use crate::nfs::cache::{CACHED_ATTRIBUTES, CACHED_DATA, Cache};
-use crate::nfs::dirs::{Dirs, split};
+use crate::nfs::dirs::{self, Dirs, split};
 use crate::nfs::once::Verifiers;
-use crate::nfs::rows::{CONNECTED_AGAIN, Connections, SENT_AGAIN};
+use crate::nfs::rows::{CONNECTED_AGAIN, Calls, Connections, SENT_AGAIN};
 use crate::session::{RpcRows, SessionSpec};
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
@@ -53,24 +53,9 @@ impl Local {
     /// The handle of a directory of the work directory. A component that is no directory, a
     /// symbolic link also, is none.
     pub(super) async fn walk(&self, path: &[u8]) -> Result<Handle, NfsError> {
-        if path.is_empty() {
-            return Ok(self.config.root);
-        }
-        if let Some(known) = self.dirs.get(path) {
-            return Ok(known);
-        }
-        let (mut begin, mut at) = self.dirs.nearest(path).unwrap_or((0, self.config.root));
-        while begin < path.len() {
-            let rest = &path[begin..];
-            let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
-            let name = &rest[..end];
-            if !name.is_empty() {
-                at = self.step(at, name).await?;
-                self.dirs.remember(&path[..begin + end], at);
-            }
-            begin += end + 1;
-        }
-        Ok(at)
+        let root = self.config.root;
+        let step = async |dir, name: &[u8]| self.step(dir, name).await;
+        self.dirs.walk(root, path, step).await
     }
 
     async fn step(&self, dir: Handle, name: &[u8]) -> Result<Handle, NfsError> {
@@ -103,20 +88,12 @@ impl Local {
         let (dir, name) = split(path);
         stays(name).map_err(super::of_nfs)?;
         let name = Name(name);
-        let done = match self.walk(dir).await {
-            Ok(handle) => work(Entry { dir: handle, name }).await,
-            Err(e) => Err(e),
+        let is_stale = |e: &NfsError| *e == NfsError::Status(Status::Stale);
+        let work = async || {
+            let dir = self.walk(dir).await?;
+            work(Entry { dir, name }).await
         };
-        let done = match done {
-            Err(NfsError::Status(Status::Stale)) if !dir.is_empty() => {
-                self.dirs.forget_way(dir);
-                match self.walk(dir).await {
-                    Ok(handle) => work(Entry { dir: handle, name }).await,
-                    Err(e) => Err(e),
-                }
-            }
-            done => done,
-        };
+        let done = self.dirs.within(dir, is_stale, work).await;
         done.map_err(super::of_nfs)
     }
 
@@ -134,24 +111,18 @@ impl Local {
 
 /// Checks that a name does not lead to the directory above.
 fn stays(name: &[u8]) -> Result<(), NfsError> {
-    match name {
-        b".." => Err(NfsError::Status(Status::Inval)),
-        _ => Ok(()),
+    match dirs::stays(name) {
+        true => Ok(()),
+        false => Err(NfsError::Status(Status::Inval)),
     }
 }
 
 /// Writes down what calls did, in the rows of the results.
-struct Recorded {
-    rows: RpcRows,
-    procedures: Vec<Option<u32>>,
-}
+struct Recorded(Calls);
 
 impl Recorded {
     fn of(rows: &RpcRows) -> Self {
-        Self {
-            procedures: Proc::ALL.iter().map(|p| rows.row(p.name())).collect(),
-            rows: rows.clone(),
-        }
+        Self(Calls::of(rows, Proc::ALL.iter().map(|p| p.name())))
     }
 }
 
@@ -166,12 +137,7 @@ pub(crate) fn row_names() -> Vec<&'static str> {
 
 impl Observe for Recorded {
     fn done(&self, procedure: Proc, start: Nanos, end: Nanos, outcome: Result<(), NfsError>) {
-        let Some(row) = self.procedures[procedure as usize] else {
-            return;
-        };
-        match outcome {
-            Ok(()) => self.rows.recorder.record(row, start, end, None, 0),
-            Err(e) => self.rows.recorder.record_error(row, end, e.name()),
-        }
+        let outcome = outcome.map_err(NfsError::name);
+        self.0.done(procedure as usize, start, end, outcome);
     }
 }

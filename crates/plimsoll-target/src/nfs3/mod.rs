@@ -12,6 +12,7 @@ mod wire;
 
 use crate::error::OpError;
 use crate::nfs::cache::CacheModel;
+use crate::nfs::place::{AROUND_DATA, Asked, DIR_MODE, LEAST_LONGEST, TRANSFER, Work};
 use crate::nfs::session::NfsSession;
 use crate::nfs::url::CreateMode;
 use crate::registry::{Purpose, TargetError};
@@ -31,27 +32,12 @@ use plimsoll_plan::{OpKind, WorkPlace};
 use plimsoll_wan::Relay;
 use rustix::io::Errno;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use url::{SCHEME, Url};
 
 /// Port of NFS where no port mapper says another (RFC 1813, 2.1).
 const NFS_PORT: u16 = 2049;
-
-/// Most bytes of a transfer, if neither side asks for less.
-const TRANSFER: u32 = 1 << 20;
-
-/// Bytes of a reply around the data of a READ, and a little more.
-const AROUND_DATA: usize = 4 << 10;
-
-/// Smallest longest reply that is taken, in bytes: a server may give more of a directory than it
-/// was asked for.
-const LEAST_LONGEST: usize = 2 << 20;
-
-/// Permissions of what is made.
-const FILE_MODE: u32 = 0o644;
-const DIR_MODE: u32 = 0o755;
 
 /// What sessions of all lanes are made with.
 pub(crate) struct Config {
@@ -163,7 +149,7 @@ impl Nfs3 {
                 timeout: url.server.timeout.as_nanos() as u64,
                 retries: url.server.retries,
                 again_in_place: true,
-                longest: (sizes.read as usize + AROUND_DATA).max(LEAST_LONGEST),
+                longest: (sizes.read as usize + AROUND_DATA as usize).max(LEAST_LONGEST),
             },
             root: found.dir,
             read_size: sizes.read,
@@ -269,91 +255,41 @@ impl Sizes {
     }
 }
 
-/// The work directory as it was found.
-struct Work {
-    dir: Handle,
-    parent: Option<(Handle, Vec<u8>)>,
-    exists: bool,
-    made: bool,
-}
+impl Asked for Caller {
+    type Handle = Handle;
 
-impl Work {
-    /// Goes from the export's root to the work directory.
-    fn find(
-        caller: &mut Caller,
-        export: Handle,
-        dir: &Path,
-        purpose: Purpose,
-    ) -> Result<Self, TargetError> {
-        use std::os::unix::ffi::OsStrExt;
-        let failed = |path: &Path, e| TargetError::Place {
-            path: path.into(),
-            error: of_nfs(e),
+    fn look_up(&mut self, dir: Handle, name: &[u8]) -> Result<(Handle, bool), OpError> {
+        let entry = Entry {
+            dir,
+            name: Name(name),
         };
-        let mut work = Self {
-            dir: export,
-            parent: None,
-            exists: true,
-            made: false,
-        };
-        let mut path = std::path::PathBuf::from("/");
-        let mut components = dir.components().peekable();
-        while let Some(component) = components.next() {
-            let name = match component {
-                Component::Normal(name) => name.as_bytes(),
-                Component::RootDir | Component::CurDir => continue,
-                Component::ParentDir | Component::Prefix(_) => {
-                    return Err(failed(dir, NfsError::Status(Status::Inval)));
-                }
-            };
-            let last = components.peek().is_none();
-            let holder = path.clone();
-            path.push(component);
-            let entry = Entry {
-                dir: work.dir,
-                name: Name(name),
-            };
-            let found = match caller.call::<Lookup, _>(&entry, |f| (f.object, f.attributes)) {
-                Ok(found) => found,
-                Err(NfsError::Status(Status::NoEnt)) if !last => {
-                    return Err(TargetError::NoParent(path));
-                }
-                Err(NfsError::Status(Status::NoEnt)) if purpose == Purpose::Look => {
-                    work.exists = false;
-                    return Ok(work);
-                }
-                Err(NfsError::Status(Status::NoEnt)) => {
-                    work.made = true;
-                    make(caller, entry).map_err(|e| failed(&path, e))?
-                }
-                Err(NfsError::Status(Status::NotDir)) => return Err(TargetError::NotDir(holder)),
-                Err(e) => return Err(failed(&path, e)),
-            };
-            let attributes = match found.1 {
-                Some(attributes) => attributes,
-                None => caller
-                    .call::<v3::GetAttr, _>(&found.0, |a| a)
-                    .map_err(|e| failed(&path, e))?,
-            };
-            if attributes.kind != FileType::Directory {
-                return Err(TargetError::NotDir(path));
+        let found = self.call::<Lookup, _>(&entry, |f| (f.object, f.attributes));
+        let (object, attributes) = found.map_err(of_nfs)?;
+        let kind = match attributes {
+            Some(attributes) => attributes.kind,
+            None => {
+                let asked = self.call::<v3::GetAttr, _>(&object, |a| a.kind);
+                asked.map_err(of_nfs)?
             }
-            work.parent = Some((work.dir, name.to_vec()));
-            work.dir = found.0;
-        }
-        Ok(work)
+        };
+        Ok((object, kind == FileType::Directory))
     }
-}
 
-/// Makes the work directory.
-fn make(caller: &mut Caller, at: Entry<'_>) -> Result<(Handle, Option<v3::Attributes>), NfsError> {
-    let set = Setting {
-        mode: Some(DIR_MODE),
-        ..Setting::NOTHING
-    };
-    match caller.call::<MkDir, _>(&MkDirArgs { at, set }, |m| (m.object, m.attributes))? {
-        (Some(object), attributes) => Ok((object, attributes)),
-        (None, _) => caller.call::<Lookup, _>(&at, |f| (f.object, f.attributes)),
+    fn make_dir(&mut self, dir: Handle, name: &[u8]) -> Result<(Handle, bool), OpError> {
+        let set = Setting {
+            mode: Some(DIR_MODE),
+            ..Setting::NOTHING
+        };
+        let at = Entry {
+            dir,
+            name: Name(name),
+        };
+        let made = self.call::<MkDir, _>(&MkDirArgs { at, set }, |m| m.object);
+        match made.map_err(of_nfs)? {
+            Some(object) => Ok((object, true)),
+            // A server need not say what it has made.
+            None => self.look_up(dir, name),
+        }
     }
 }
 

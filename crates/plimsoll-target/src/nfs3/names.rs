@@ -3,10 +3,11 @@
 
 use super::data::Open;
 use super::local::Local;
-use super::{DIR_MODE, FILE_MODE, of_nfs};
+use super::of_nfs;
 use crate::error::OpError;
 use crate::nfs::dirs::split;
 use crate::nfs::listing::{Place, is_name};
+use crate::nfs::place::{DIR_MODE, FILE_MODE};
 use crate::nfs::url::CreateMode;
 use crate::session::{Attributes, EntryKind, Listed, OpenHow, OpenMode};
 use plimsoll_nfs::v3::{

@@ -4,9 +4,9 @@
 use super::Config;
 use crate::error::OpError;
 use crate::nfs::cache::{CACHED_ATTRIBUTES, CACHED_DATA, Cache};
-use crate::nfs::dirs::{Dirs, split};
+use crate::nfs::dirs::{self, Dirs, split};
 use crate::nfs::once::Verifiers;
-use crate::nfs::rows::{CONNECTED_AGAIN, Connections, SENT_AGAIN};
+use crate::nfs::rows::{CONNECTED_AGAIN, Calls, Connections, SENT_AGAIN};
 use crate::session::{RpcRows, SessionSpec};
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
@@ -92,29 +92,15 @@ impl Local {
     /// The handle of a directory of the work directory. A component that is no directory, a
     /// symbolic link also, is none.
     pub(super) async fn walk(&self, path: &[u8]) -> Result<Handle, NfsError> {
-        if path.is_empty() {
-            return Ok(self.config.root);
-        }
-        if let Some(known) = self.dirs.get(path) {
-            return Ok(known);
-        }
-        let (mut begin, mut at) = self.dirs.nearest(path).unwrap_or((0, self.config.root));
-        while begin < path.len() {
-            let rest = &path[begin..];
-            let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
-            let name = &rest[..end];
-            if !name.is_empty() {
-                stays(name)?;
-                let (found, attributes) = self.look_up(at, name).await?;
-                if attributes.kind != Some(FileType::Directory) {
-                    return Err(NfsError::Status(None, Status::NotDir));
-                }
-                at = found;
-                self.dirs.remember(&path[..begin + end], at);
+        let step = async |dir, name: &[u8]| {
+            stays(name)?;
+            let (found, attributes) = self.look_up(dir, name).await?;
+            match attributes.kind {
+                Some(FileType::Directory) => Ok(found),
+                _ => Err(NfsError::Status(None, Status::NotDir)),
             }
-            begin += end + 1;
-        }
-        Ok(at)
+        };
+        self.dirs.walk(self.config.root, path, step).await
     }
 
     /// Handle and attributes of a name.
@@ -147,29 +133,17 @@ impl Local {
     ) -> Result<R, OpError> {
         let (dir, name) = split(path);
         stays(name).map_err(super::of_nfs)?;
-        let done = match self.walk(dir).await {
-            Ok(handle) => work(handle, name).await,
-            Err(e) => Err(e),
-        };
-        let done = match done {
-            Err(e) if is_stale(e) && !dir.is_empty() => {
-                self.dirs.forget_way(dir);
-                match self.walk(dir).await {
-                    Ok(handle) => work(handle, name).await,
-                    Err(e) => Err(e),
-                }
-            }
-            done => done,
-        };
+        let work = async || work(self.walk(dir).await?, name).await;
+        let done = self.dirs.within(dir, |e| is_stale(*e), work).await;
         done.map_err(super::of_nfs)
     }
 }
 
 /// Checks that a name does not lead to the directory above.
 fn stays(name: &[u8]) -> Result<(), NfsError> {
-    match name {
-        b".." => Err(NfsError::Status(None, Status::Inval)),
-        _ => Ok(()),
+    match dirs::stays(name) {
+        true => Ok(()),
+        false => Err(NfsError::Status(None, Status::Inval)),
     }
 }
 
@@ -180,17 +154,15 @@ pub(super) fn is_stale(e: NfsError) -> bool {
 
 /// Writes down what calls did, in the rows of the results.
 struct Recorded {
-    rows: RpcRows,
-    calls: Vec<Option<u32>>,
-    events: Vec<Option<u32>>,
+    calls: Calls,
+    events: Calls,
 }
 
 impl Recorded {
     fn of(rows: &RpcRows) -> Self {
         Self {
-            calls: Call::ALL.iter().map(|c| rows.row(c.name())).collect(),
-            events: Event::ALL.iter().map(|e| rows.row(e.name())).collect(),
-            rows: rows.clone(),
+            calls: Calls::of(rows, Call::ALL.iter().map(|c| c.name())),
+            events: Calls::of(rows, Event::ALL.iter().map(|e| e.name())),
         }
     }
 }
@@ -208,18 +180,11 @@ pub(crate) fn row_names() -> Vec<&'static str> {
 
 impl Observe for Recorded {
     fn done(&self, call: Call, start: Nanos, end: Nanos, outcome: Result<(), NfsError>) {
-        let Some(row) = self.calls[call as usize] else {
-            return;
-        };
-        match outcome {
-            Ok(()) => self.rows.recorder.record(row, start, end, None, 0),
-            Err(e) => self.rows.recorder.record_error(row, end, e.name()),
-        }
+        let outcome = outcome.map_err(NfsError::name);
+        self.calls.done(call as usize, start, end, outcome);
     }
 
     fn event(&self, event: Event, start: Nanos, end: Nanos) {
-        if let Some(row) = self.events[event as usize] {
-            self.rows.recorder.record(row, start, end, None, 0);
-        }
+        self.events.done(event as usize, start, end, Ok(()));
     }
 }

@@ -13,6 +13,7 @@ mod work;
 
 use crate::error::OpError;
 use crate::nfs::cache::CacheModel;
+use crate::nfs::place::{AROUND_DATA, LEAST_LONGEST, Work};
 use crate::nfs::session::NfsSession;
 use crate::nfs::url::CreateMode;
 use crate::registry::{Purpose, TargetError};
@@ -33,18 +34,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use url::{Owners, SCHEME, Url};
-use work::{Asker, Sizes, Work};
+use work::{Asker, Sizes};
 
 /// Port of NFS (RFC 7530, 3.1).
 const NFS_PORT: u16 = 2049;
-
-/// Smallest longest reply that is taken, in bytes: a server may give more of a directory than it
-/// was asked for.
-const LEAST_LONGEST: usize = 2 << 20;
-
-/// Permissions of what is made.
-const FILE_MODE: u32 = 0o644;
-const DIR_MODE: u32 = 0o755;
 
 /// What sessions of all lanes are made with.
 pub(crate) struct Config {
@@ -159,7 +152,7 @@ impl Nfs4 {
                 timeout: url.server.timeout.as_nanos() as u64,
                 retries: url.server.retries,
                 again_in_place: false,
-                longest: (sizes.read as usize + work::AROUND_DATA as usize).max(LEAST_LONGEST),
+                longest: (sizes.read as usize + AROUND_DATA as usize).max(LEAST_LONGEST),
             },
             minor: url.minor,
             id,

@@ -2,10 +2,11 @@
 
 use super::data::Open;
 use super::local::{Local, is_stale};
-use super::{DIR_MODE, FILE_MODE, of_nfs};
+use super::of_nfs;
 use crate::error::OpError;
 use crate::nfs::dirs::split;
 use crate::nfs::listing::{Place, is_name};
+use crate::nfs::place::{DIR_MODE, FILE_MODE};
 use crate::nfs::url::CreateMode;
 use crate::session::{self, EntryKind, Listed, OpenHow, OpenMode};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};

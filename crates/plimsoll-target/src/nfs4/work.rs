@@ -1,8 +1,10 @@
 //! Questions besides the load: the root, its limits, and the work directory.
 
 use super::url::{SCHEME, Url};
-use super::{DIR_MODE, cannot_use, of_nfs};
-use crate::registry::{Purpose, TargetError};
+use super::{cannot_use, of_nfs};
+use crate::error::OpError;
+use crate::nfs::place::{AROUND_DATA, Asked, DIR_MODE, TRANSFER};
+use crate::registry::TargetError;
 use plimsoll_nfs::rpc::Credentials;
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{
@@ -12,14 +14,7 @@ use plimsoll_nfs::v4::state::ChannelAttributes;
 use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
 use plimsoll_nfs::v4::{Compound, NfsError, Results, Talk};
 use std::net::SocketAddr;
-use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
-
-/// Most bytes of a transfer, if neither side asks for less.
-const TRANSFER: u32 = 1 << 20;
-
-/// Bytes of a message around the data of a READ or WRITE, and a little more.
-pub(super) const AROUND_DATA: u32 = 4 << 10;
 
 /// Bytes of a transfer that every server takes.
 const LEAST: u32 = 512;
@@ -197,71 +192,17 @@ fn look_up(
     )
 }
 
-/// The work directory as it was found.
-pub(super) struct Work {
-    pub(super) dir: Handle,
-    pub(super) parent: Option<(Handle, Vec<u8>)>,
-    pub(super) exists: bool,
-    pub(super) made: bool,
-}
+impl Asked for Asking {
+    type Handle = Handle;
 
-impl Work {
-    /// Goes from the root to the work directory.
-    pub(super) fn find(
-        asking: &mut Asking,
-        root: Handle,
-        dir: &Path,
-        purpose: Purpose,
-    ) -> Result<Self, TargetError> {
-        use std::os::unix::ffi::OsStrExt;
-        let failed = |path: &Path, e| TargetError::Place {
-            path: path.into(),
-            error: of_nfs(e),
-        };
-        let mut work = Self {
-            dir: root,
-            parent: None,
-            exists: true,
-            made: false,
-        };
-        let mut path = PathBuf::from("/");
-        let mut components = dir.components().peekable();
-        while let Some(component) = components.next() {
-            let name = match component {
-                Component::Normal(name) => name.as_bytes(),
-                Component::RootDir | Component::CurDir => continue,
-                Component::ParentDir | Component::Prefix(_) => {
-                    return Err(failed(dir, NfsError::Status(None, Status::Inval)));
-                }
-            };
-            let last = components.peek().is_none();
-            let holder = path.clone();
-            path.push(component);
-            let looked = look_up(asking, work.dir, name);
-            let (found, kind) = match looked.map_err(|e| (e, e.status())) {
-                Ok(found) => found,
-                Err((_, Some(Status::NoEnt))) if !last => {
-                    return Err(TargetError::NoParent(path));
-                }
-                Err((_, Some(Status::NoEnt))) if purpose == Purpose::Look => {
-                    work.exists = false;
-                    return Ok(work);
-                }
-                Err((_, Some(Status::NoEnt))) => {
-                    work.made = true;
-                    let made = make(asking, work.dir, name);
-                    made.map_err(|e| failed(&path, e))?
-                }
-                Err((_, Some(Status::NotDir))) => return Err(TargetError::NotDir(holder)),
-                Err((e, _)) => return Err(failed(&path, e)),
-            };
-            if kind != Some(FileType::Directory) {
-                return Err(TargetError::NotDir(path));
-            }
-            work.parent = Some((work.dir, name.to_vec()));
-            work.dir = found;
-        }
-        Ok(work)
+    fn look_up(&mut self, dir: Handle, name: &[u8]) -> Result<(Handle, bool), OpError> {
+        let (found, kind) = look_up(self, dir, name).map_err(of_nfs)?;
+        Ok((found, kind == Some(FileType::Directory)))
+    }
+
+    fn make_dir(&mut self, dir: Handle, name: &[u8]) -> Result<(Handle, bool), OpError> {
+        let (made, kind) = make(self, dir, name).map_err(of_nfs)?;
+        Ok((made, kind == Some(FileType::Directory)))
     }
 }
 
