@@ -51,6 +51,7 @@ struct With {
     delegations: bool,
     timeout: Duration,
     slots: u32,
+    lease: Duration,
 }
 
 const PLAIN: With = With {
@@ -58,6 +59,7 @@ const PLAIN: With = With {
     delegations: false,
     timeout: Duration::from_secs(30),
     slots: 1,
+    lease: Duration::from_secs(3600),
 };
 
 /// Runs a worker with a client of the server.
@@ -85,7 +87,7 @@ fn run(server: &Scripted, with: With, work: impl AsyncFnOnce(&Client, &Told)) {
         id: "client".into(),
         slots: with.slots,
         longest: 1 << 16,
-        lease: 3_600_000_000_000,
+        lease: with.lease.as_nanos() as u64,
         delegations: with.delegations,
     };
     let told = Rc::new(Told::default());
@@ -165,25 +167,30 @@ fn a_call_that_the_server_is_busy_with_is_done_once() {
     assert_eq!(server.known().script.busy[&Op::Create], 0);
 }
 
-/// The number of a slot whose call got no answer is in doubt: there is a new session.
+/// The number of a slot whose call got no answer is in doubt: there is a new session, and the old
+/// one is ended when the lease is renewed.
 #[test]
 fn a_call_without_an_answer_leaves_its_session() {
     let server = scripted(Script {
-        hang: [(Op::Create, (Duration::from_millis(400), true))].into(),
+        hang: [(Op::Create, true)].into(),
         ..Script::default()
     });
     let with = With {
-        timeout: Duration::from_millis(150),
+        timeout: Duration::from_secs(1),
+        lease: Duration::from_secs(2),
         ..PLAIN
     };
     run(&server, with, async |client, told| {
         let late = make_dir(client).await;
         assert_eq!(late, Err(NfsError::Rpc(RpcError::TimedOut)));
+        server.known().script.go_on = true;
         until(client, || server.count(Op::Create) == 1).await;
         assert_eq!(size(client).await.unwrap(), Some(5));
         assert_eq!(told.count(Event::Recovered), 1);
         assert_eq!(server.count(Op::CreateSession), 2);
         assert_eq!(server.count(Op::ExchangeId), 1);
+        until(client, || server.count(Op::DestroySession) == 1).await;
+        assert_eq!(size(client).await.unwrap(), Some(5));
     });
 }
 
@@ -449,16 +456,16 @@ fn numbers_in_doubt_are_found_out() {
         let server = Scripted::default();
         let with = With {
             minor: 0,
-            timeout: Duration::from_millis(150),
+            timeout: Duration::from_secs(1),
             ..PLAIN
         };
         run(&server, with, async |client, _| {
             let owner = client.owner(Turns::default());
             let first = open(client, &owner, share::READ).await.unwrap();
-            let hang = (Duration::from_millis(400), does);
-            server.known().script.hang = [(Op::Close, hang)].into();
+            server.known().script.hang = [(Op::Close, does)].into();
             let late = client.close(&first).await;
             assert_eq!(late, Err(NfsError::Rpc(RpcError::TimedOut)));
+            server.known().script.go_on = true;
             until(client, || server.known().script.hung).await;
             let again = open(client, &owner, share::READ).await.unwrap();
             client.close(&again).await.unwrap();

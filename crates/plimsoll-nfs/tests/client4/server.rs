@@ -25,9 +25,10 @@ pub struct Script {
     /// Operations whose compounds are done, but not answered so many times: the server says that it
     /// is busy with them.
     pub busy: HashMap<Op, u32>,
-    /// Operations that are done so much later, or not at all if that is said.
-    pub hang: HashMap<Op, (Duration, bool)>,
-    /// One of these was waited for to its end.
+    /// Operations that wait until they may go on, and whether they are done then.
+    pub hang: HashMap<Op, bool>,
+    /// They may go on, and one did.
+    pub go_on: bool,
     pub hung: bool,
     /// Every OPEN brings a delegation for reading.
     pub delegate: bool,
@@ -473,8 +474,10 @@ impl Scripted {
         for _ in 0..count {
             let op: Op = from.get()?;
             let hang = self.known().script.hang.remove(&op);
-            if let Some((time, does)) = hang {
-                std::thread::sleep(time);
+            if let Some(does) = hang {
+                while !self.known().script.go_on {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
                 self.known().script.hung = true;
                 if !does {
                     return Ok(Answers::only(op, Status::ServerFault));

@@ -26,7 +26,7 @@ use plimsoll_nfs::portmap;
 use plimsoll_nfs::rpc::{Blocking, ChannelSpec, Credentials, RpcError};
 use plimsoll_nfs::v3::{
     self, Access, AccessArgs, Entry, FileType, FsInfo, FsInfoDone, FsStat, Handle, Lookup, MkDir,
-    MkDirArgs, Name, NfsError, RmDir, Setting, Status, access, call_blocking,
+    MkDirArgs, Name, NfsError, RmDir, Setting, access, call_blocking,
 };
 use plimsoll_plan::{OpKind, WorkPlace};
 use plimsoll_wan::Relay;

@@ -95,6 +95,8 @@ calls! {
     ExchangeId "EXCHANGE_ID" true,
     /// Making a session (4.1).
     CreateSession "CREATE_SESSION" true,
+    /// Ending a session that was left (4.1).
+    DestroySession "DESTROY_SESSION" true,
     /// Nothing more is reclaimed (4.1).
     ReclaimComplete "RECLAIM_COMPLETE" true,
     /// Tying a connection to the session (4.1).

@@ -5,8 +5,8 @@ use super::super::blocking::{CALLBACK_PROGRAM, exchange_args, session_args, veri
 use super::super::compound::{Compound, NfsError, Request, Results, TARGET};
 use super::super::operations::{BindArgs, BindConnToSession, Direction};
 use super::super::state::{
-    BACK_CHANNEL, CreateSession, ExchangeId, ReclaimComplete, Renew, SessionMade, SetClientId,
-    SetClientIdArgs, SetClientIdConfirm,
+    BACK_CHANNEL, CreateSession, DestroySession, ExchangeId, ReclaimComplete, Renew, SessionMade,
+    SetClientId, SetClientIdArgs, SetClientIdConfirm,
 };
 use super::super::types::{Status, Text};
 use super::delegations::CALLBACK_SLOTS;
@@ -178,6 +178,9 @@ impl Client {
         }
         if let Some(session) = self.0.session.take() {
             session.end();
+            if identity.lost.get() == Lost::Session {
+                self.0.left.borrow_mut().push(session);
+            }
         }
         let mut patience = Patience::default();
         loop {
@@ -426,11 +429,31 @@ impl Client {
         }));
     }
 
+    /// Ends sessions that were left, once nothing is under way on them: of each the server keeps the
+    /// answers of its slots (RFC 8881, 18.37).
+    async fn end_left(&self) {
+        let (idle, busy) = self.0.left.take().into_iter().partition(|s| s.is_idle());
+        *self.0.left.borrow_mut() = busy;
+        let idle: Vec<Rc<Session>> = idle;
+        for session in idle {
+            let ended = self.outside(
+                Call::DestroySession,
+                |c| {
+                    c.add::<DestroySession>(&session.id);
+                },
+                |r| r.skip::<DestroySession>(),
+            );
+            // What the server does not know any more has ended.
+            let _ = ended.await;
+        }
+    }
+
     /// Renews the lease, if no other call has.
     async fn renew(&self) {
         if self.id() == 0 || self.0.lane.now() >= self.0.lane.deadline() {
             return;
         }
+        self.end_left().await;
         let session = self.0.session.borrow().clone();
         // Errors come with the calls of the workers too, and are theirs.
         let _ = match session {

@@ -68,6 +68,8 @@ pub(super) struct Inner {
     observe: Option<Rc<dyn Observe>>,
     identity: Identity,
     session: RefCell<Option<Rc<Session>>>,
+    /// Sessions that were left for another one, and that the server may have still.
+    left: RefCell<Vec<Rc<Session>>>,
     opens: Opens,
     delegations: Delegations,
     /// Where callbacks come, on 4.0 with delegations.
@@ -126,6 +128,7 @@ impl Client {
             observe,
             identity: Identity::new(),
             session: RefCell::new(None),
+            left: RefCell::default(),
             opens: Opens::default(),
             delegations: Delegations::default(),
             listener,

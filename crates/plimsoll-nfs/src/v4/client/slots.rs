@@ -78,6 +78,11 @@ impl Session {
         }
     }
 
+    /// Whether no call is under way on it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.free.borrow().len() == self.taken.borrow().len()
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.over.get()
     }
