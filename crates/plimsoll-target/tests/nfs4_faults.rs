@@ -374,10 +374,6 @@ fn what_is_done_and_not_answered_is_done_once() {
             .collect();
         let silent = [Do::Write, Do::Remove].map(|what| (what, Fault::swallow(what.is().0)));
         all.extend(silent);
-        if m == 0 {
-            // A server of 4.0 need not know on another connection what it answered.
-            all.retain(|(what, _)| !matches!(what, Do::Remove | Do::MakeDir | Do::Rename));
-        }
         let options = format!("minor={m}&timeo=400ms&retrans=50");
         bed.run(&options, 1, Answers(&bed, all));
     }

@@ -8,18 +8,23 @@ pub use faults::{Fault, Garbage};
 use faults::{Faults, Then, Verdict, altered, record};
 use plimsoll_nfs::rpc::{Kind, Records, kind};
 use plimsoll_nfs::v4::operations::Op;
+use rustix::net::{AddressFamily, SocketType, sockopt};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Longest message that is passed on, in bytes.
 const LONGEST: usize = 8 << 20;
 
 /// Bytes that are read at a time.
 const READ: usize = 64 << 10;
+
+/// Longest time until a connection that was closed has left its place.
+const LEAVING: Duration = Duration::from_secs(10);
 
 /// A relay before a server of NFS version 4. Calls pass as they are until [`FaultRelay::inject`].
 /// It ends when it is dropped, with all its connections.
@@ -32,7 +37,9 @@ pub struct FaultRelay {
 struct Shared {
     server: SocketAddr,
     faults: Mutex<Faults>,
-    ends: Mutex<Vec<TcpStream>>,
+    pairs: Mutex<Vec<Weak<Pair>>>,
+    /// Where connections to the server begin, by where those of the clients do.
+    places: Mutex<HashMap<SocketAddr, SocketAddr>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     over: AtomicBool,
 }
@@ -53,7 +60,8 @@ impl FaultRelay {
         let shared = Arc::new(Shared {
             server,
             faults: Mutex::default(),
-            ends: Mutex::default(),
+            pairs: Mutex::default(),
+            places: Mutex::default(),
             threads: Mutex::default(),
             over: AtomicBool::new(false),
         });
@@ -113,8 +121,8 @@ impl Drop for FaultRelay {
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
         }
-        for end in lock(&self.shared.ends).drain(..) {
-            let _ = end.shutdown(Shutdown::Both);
+        for pair in lock(&self.shared.pairs).iter().filter_map(Weak::upgrade) {
+            pair.close();
         }
         let threads = std::mem::take(&mut *lock(&self.shared.threads));
         for thread in threads {
@@ -141,7 +149,8 @@ impl Pair {
 
     fn close(&self) {
         let _ = self.client.shutdown(Shutdown::Both);
-        let _ = self.server.shutdown(Shutdown::Both);
+        // That it ends is said when both threads have let it go, and at once.
+        let _ = self.server.shutdown(Shutdown::Read);
     }
 
     /// A message of the client.
@@ -199,13 +208,46 @@ fn messages(mut end: &TcpStream, mut deliver: impl FnMut(&[u8]) -> std::io::Resu
     }
 }
 
+/// A connection to `to` that begins at `from`.
+fn connect_from(from: SocketAddr, to: SocketAddr) -> std::io::Result<TcpStream> {
+    let family = match to {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let socket = rustix::net::socket(family, SocketType::STREAM, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    rustix::net::bind(&socket, &from)?;
+    rustix::net::connect(&socket, &to)?;
+    Ok(TcpStream::from(socket))
+}
+
 impl Shared {
+    /// A connection to the server for one of a client. One that a client makes from the same place
+    /// as one before begins where that began: servers of 4.0 know calls that come again by that.
+    fn connect(&self, client: SocketAddr) -> std::io::Result<TcpStream> {
+        let before = lock(&self.places).get(&client).copied();
+        let begun = Instant::now();
+        let stream = loop {
+            let Some(from) = before else {
+                break TcpStream::connect(self.server)?;
+            };
+            match connect_from(from, self.server) {
+                Ok(stream) => break stream,
+                Err(e) if begun.elapsed() > LEAVING => return Err(e),
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        // One that is waited for in the end would keep its place.
+        sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
+        lock(&self.places).insert(client, stream.local_addr()?);
+        Ok(stream)
+    }
+
     /// Carries a connection, on two threads.
     fn carry(self: &Arc<Self>, client: TcpStream) -> std::io::Result<()> {
-        let server = TcpStream::connect(self.server)?;
+        let server = self.connect(client.peer_addr()?)?;
         for end in [&client, &server] {
             end.set_nodelay(true)?;
-            lock(&self.ends).push(end.try_clone()?);
         }
         let pair = Arc::new(Pair {
             client,
@@ -213,6 +255,7 @@ impl Shared {
             then: Mutex::default(),
             sending: Mutex::default(),
         });
+        lock(&self.pairs).push(Arc::downgrade(&pair));
         let (calls, shared) = (pair.clone(), self.clone());
         let mut threads = lock(&self.threads);
         threads.push(std::thread::spawn(move || {
