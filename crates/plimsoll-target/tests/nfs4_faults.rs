@@ -327,11 +327,11 @@ fn the_end_of_a_run_ends_the_waiting() {
 }
 
 /// Operations whose answers are lost are done once, although they are sent twice.
-struct Answers<'a>(&'a Bed, Vec<(Do, Fault)>);
+struct Answers<'a>(&'a Bed, Vec<(Do, Fault)>, u32);
 
 impl Case for Answers<'_> {
     async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
-        let Self(bed, all) = self;
+        let Self(bed, all, minor) = self;
         let mut s = sessions.pop().unwrap();
         let count = all.len() as u64;
         for (i, (what, fault)) in all.into_iter().enumerate() {
@@ -350,6 +350,10 @@ impl Case for Answers<'_> {
             assert!(again > i as u64, "{what:?} was sent once");
         }
         assert!(seen.count("connected again") >= count);
+        for row in ["REMOVE", "CREATE", "RENAME"] {
+            // What comes again on 4.1 has the answer that was lost.
+            assert!(minor == 0 || seen.errors(row).is_empty(), "{row}");
+        }
     }
 }
 
@@ -375,7 +379,7 @@ fn what_is_done_and_not_answered_is_done_once() {
         let silent = [Do::Write, Do::Remove].map(|what| (what, Fault::swallow(what.is().0)));
         all.extend(silent);
         let options = format!("minor={m}&timeo=400ms&retrans=50");
-        bed.run(&options, 1, Answers(&bed, all));
+        bed.run(&options, 1, Answers(&bed, all, m));
     }
 }
 

@@ -153,6 +153,7 @@ impl Channel {
             connection,
             xid,
             start,
+            twice: false,
         }
     }
 
@@ -171,16 +172,29 @@ pub struct Call {
     xid: u32,
     /// When it was made.
     pub start: Nanos,
+    twice: bool,
+}
+
+impl Call {
+    /// Whether it was sent more than once before its answer came, so that it may have been carried
+    /// out before the time that was answered.
+    #[must_use]
+    pub fn was_sent_again(&self) -> bool {
+        self.twice
+    }
 }
 
 impl Future for Call {
     /// The message of the reply, for [`result`](super::message::result), and when it came.
     type Output = (Result<Vec<u8>, RpcError>, Nanos);
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.connection.take(self.xid, context.waker()) {
             Waiting::Yet => Poll::Pending,
-            Waiting::Over(outcome, at) => Poll::Ready((outcome, at)),
+            Waiting::Over(outcome, at, twice) => {
+                self.twice = twice;
+                Poll::Ready((outcome, at))
+            }
         }
     }
 }

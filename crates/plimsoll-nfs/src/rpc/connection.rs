@@ -68,6 +68,8 @@ struct Slot {
     sent: Nanos,
     /// When it is to be sent again, if the server was busy with it.
     again: Option<Nanos>,
+    /// It may have been carried out before the time that was answered.
+    twice: bool,
     waker: Option<Waker>,
     outcome: Option<(Result<Vec<u8>, RpcError>, Nanos)>,
     then: Then,
@@ -105,8 +107,8 @@ pub(super) struct Connection {
 pub(super) enum Waiting {
     /// Not yet.
     Yet,
-    /// This is it, and when it came.
-    Over(Result<Vec<u8>, RpcError>, Nanos),
+    /// This is it, when it came, and whether the call was sent more than once.
+    Over(Result<Vec<u8>, RpcError>, Nanos, bool),
 }
 
 impl State {
@@ -167,6 +169,7 @@ impl Connection {
             first: now,
             sent: now,
             again: None,
+            twice: false,
             waker: None,
             outcome: None,
             then,
@@ -182,12 +185,13 @@ impl Connection {
     pub(super) fn take(&self, xid: u32, waker: &Waker) -> Waiting {
         let mut state = self.state.borrow_mut();
         let Some(slot) = state.slots.get_mut(&xid) else {
-            return Waiting::Over(Err(RpcError::Stopped), 0);
+            return Waiting::Over(Err(RpcError::Stopped), 0, false);
         };
         match slot.outcome.take() {
             Some((outcome, at)) => {
+                let twice = slot.twice;
                 state.slots.remove(&xid);
-                Waiting::Over(outcome, at)
+                Waiting::Over(outcome, at, twice)
             }
             None => {
                 match &mut slot.waker {
@@ -325,10 +329,11 @@ impl Connection {
         open.retain(|(_, slot)| slot.outcome.is_none());
         open.sort_by_key(|(xid, slot)| (slot.first, **xid));
         for (_, slot) in open {
-            if !unsent.contains(&Rc::as_ptr(&slot.request))
-                && let Some(tally) = &link.tally
-            {
-                tally.sent_again(slot.target, slot.first, now);
+            if !unsent.contains(&Rc::as_ptr(&slot.request)) {
+                slot.twice = true;
+                if let Some(tally) = &link.tally {
+                    tally.sent_again(slot.target, slot.first, now);
+                }
             }
             (slot.sent, slot.again) = (now, None);
             state.queue.push_back(slot.request.clone());
@@ -369,7 +374,7 @@ impl Connection {
                 None => late,
             };
             if connected && again {
-                (slot.sent, slot.again) = (now, None);
+                (slot.sent, slot.again, slot.twice) = (now, None, true);
                 state.queue.push_back(slot.request.clone());
                 if let Some(tally) = &link.tally {
                     tally.sent_again(slot.target, slot.first, now);

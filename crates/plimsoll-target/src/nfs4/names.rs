@@ -221,7 +221,7 @@ impl Local {
                     ..Attributes::default()
                 },
             };
-            let made = self.client.call(
+            let made = self.client.call_once(
                 Call::Create,
                 |c| {
                     c.add::<PutFh>(&dir).add::<Create>(&args);
@@ -230,6 +230,7 @@ impl Local {
                     r.skip::<PutFh>()?;
                     r.skip::<Create>()
                 },
+                |status| status == Status::Exist,
             );
             made.await
         })
@@ -246,7 +247,7 @@ impl Local {
                 from: Text(from_name),
                 to: Text(to_name),
             };
-            let done = self.client.call(
+            let done = self.client.call_once(
                 Call::Rename,
                 |c| {
                     c.add::<PutFh>(&from).add::<SaveFh>(&());
@@ -258,6 +259,7 @@ impl Local {
                     r.skip::<PutFh>()?;
                     r.skip::<Rename>()
                 },
+                |status| status == Status::NoEnt,
             );
             self.client.forget_name(&from, from_name);
             self.client.forget_name(&to, to_name);
@@ -286,7 +288,7 @@ impl Local {
         };
         let removed = self.with_entry(path, async |dir, name| {
             self.client.forget_name(&dir, name);
-            let removed = self.client.call(
+            let removed = self.client.call_once(
                 Call::Remove,
                 |c| {
                     c.add::<PutFh>(&dir).add::<Lookup>(&Text(name));
@@ -306,6 +308,7 @@ impl Local {
                     r.skip::<PutFh>()?;
                     r.skip::<Remove>()
                 },
+                |status| status == Status::NoEnt,
             );
             match removed.await {
                 Err(NfsError::Status(_, Status::Same)) => {

@@ -253,6 +253,34 @@ impl Client {
         }
     }
 
+    /// Makes a call that is not the same done twice. On 4.0 a server need not know one that comes
+    /// again on another connection, and then says of it what it says of what was done before. If the
+    /// call was sent again, and `is_done` says so of that status, it has succeeded. On 4.1 its slot
+    /// tells (RFC 8881, 2.10.6).
+    ///
+    /// # Errors
+    /// See [`NfsError`].
+    pub async fn call_once(
+        &self,
+        call: Call,
+        build: impl Fn(&mut Compound<'_>),
+        mut take: impl FnMut(&mut Results<'_>) -> Result<(), NfsError>,
+        is_done: impl Fn(Status) -> bool,
+    ) -> Result<(), NfsError> {
+        let mut patience = Patience::default();
+        let mut twice = false;
+        loop {
+            let permit = self.permit().await?;
+            let (done, again) = self.send(call, permit, &build).ended(&mut take).await;
+            twice |= again && self.minor() == 0;
+            match done {
+                Err(NfsError::Status(_, status)) if twice && is_done(status) => return Ok(()),
+                Err(e) => self.again(e, &mut patience).await?,
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
     /// Waits until a call that failed is to be made again.
     async fn again(&self, e: NfsError, patience: &mut Patience) -> Result<(), NfsError> {
         match self.remedy(e, patience) {
@@ -312,9 +340,17 @@ impl Sent {
     /// # Errors
     /// See [`NfsError`].
     pub async fn done<R>(
-        mut self,
+        self,
         take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
+        self.ended(take).await.0
+    }
+
+    /// The same, and whether the call was sent more than once.
+    async fn ended<R>(
+        mut self,
+        take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> (Result<R, NfsError>, bool) {
         let (reply, end) = (&mut self.call).await;
         let outcome = match &reply {
             Ok(message) => read(message, self.sequenced, take),
@@ -327,7 +363,7 @@ impl Sent {
             let how = outcome.as_ref().map(|_| ()).map_err(|e| *e);
             observe.done(self.what, self.call.start, end, how);
         }
-        outcome
+        (outcome, self.call.was_sent_again())
     }
 }
 
