@@ -179,7 +179,10 @@ impl Tunnel {
         }
         let mut taken = HashSet::new();
         for (space, at) in spaces.iter().zip([first, second]) {
-            within(space, at, || Ok(taken.extend(networks_in_use()?)))?;
+            within(space, at, || {
+                taken.extend(networks_in_use()?);
+                Ok(())
+            })?;
         }
         let free = (0..=u8::MAX).find(|n| !taken.contains(n));
         let addresses = addresses(free.ok_or(TunnelError::Full)?);
