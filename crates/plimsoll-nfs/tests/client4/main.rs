@@ -17,6 +17,7 @@ use plimsoll_nfs::v4::{
 };
 use server::{Script, Scripted};
 use std::cell::{Cell, RefCell};
+use std::future::Future;
 use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -151,16 +152,32 @@ async fn open(client: &Client, owner: &OpenOwner, access: u32) -> Result<File, N
 }
 
 /// A server that is busy with a call that came before, on a connection that broke, has the same call
-/// once more, and does it once. What follows on the slot gets its own answer.
+/// once more, and does it once. Nothing else comes on its slot meanwhile, and would get its answer.
 #[test]
 fn a_call_that_the_server_is_busy_with_is_done_once() {
     let server = scripted(Script {
         busy: [(Op::Create, 2)].into(),
         ..Script::default()
     });
-    run(&server, PLAIN, async |client, told| {
-        make_dir(client).await.unwrap();
-        assert_eq!(size(client).await.unwrap(), Some(5));
+    let with = With { slots: 2, ..PLAIN };
+    run(&server, with, async |client, told| {
+        let made = Cell::new(false);
+        let mut make = std::pin::pin!(async {
+            make_dir(client).await.unwrap();
+            made.set(true);
+        });
+        let mut others = std::pin::pin!(async {
+            while !made.get() {
+                assert_eq!(size(client).await.unwrap(), Some(5));
+            }
+        });
+        std::future::poll_fn(|context| {
+            if !made.get() {
+                let _ = make.as_mut().poll(context);
+            }
+            others.as_mut().poll(context)
+        })
+        .await;
         assert_eq!(told.count(Event::Recovered), 0);
     });
     assert_eq!(server.count(Op::Create), 1);
@@ -194,17 +211,18 @@ fn a_call_without_an_answer_leaves_its_session() {
     });
 }
 
-/// Which number CREATE_SESSION has to have EXCHANGE_ID says.
+/// Which number CREATE_SESSION has to have EXCHANGE_ID says, if the one that is thought to be next
+/// is not.
 #[test]
 fn a_number_that_is_not_the_next_is_asked_for() {
-    let server = scripted(Script {
-        fail: [(Op::CreateSession, vec![Status::SeqMisordered])].into(),
-        ..Script::default()
-    });
+    let server = Scripted::default();
     run(&server, PLAIN, async |client, _| {
         assert_eq!(size(client).await.unwrap(), Some(5));
+        server.forget_session();
+        server.known().script.fail = [(Op::CreateSession, vec![Status::SeqMisordered])].into();
+        assert_eq!(size(client).await.unwrap(), Some(5));
         assert_eq!(server.count(Op::ExchangeId), 2);
-        assert_eq!(server.count(Op::CreateSession), 2);
+        assert_eq!(server.count(Op::CreateSession), 3);
     });
 }
 

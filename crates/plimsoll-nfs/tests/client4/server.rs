@@ -90,6 +90,11 @@ impl Scripted {
             .collect()
     }
 
+    /// It has lost its session with the client, and nothing else.
+    pub fn forget_session(&self) {
+        self.known().sessions += 1;
+    }
+
     /// It is started anew and has lost all that it knew of clients.
     pub fn start_anew(&self) {
         let mut known = self.known();
