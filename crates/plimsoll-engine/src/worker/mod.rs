@@ -246,11 +246,11 @@ impl<S: Session> Worker<S> {
         self.take_last_completions().await;
         for slot in &mut self.slots {
             if let Some(handle) = slot.handle.take() {
+                // The run is over; an error here is no result of it.
+                let _ = self.session.close(handle).await;
                 if let Some((f, id)) = slot.file {
                     shared.filesets[f as usize].closed(id);
                 }
-                // The run is over; an error here is no result of it.
-                let _ = self.session.close(handle).await;
             }
         }
         shared.worker_ended(self.core.index);

@@ -18,11 +18,14 @@ struct Files {
 
 impl Files {
     fn with_faults(faults: &[&str]) -> Self {
-        let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
-        let behaviour = Behaviour {
+        Self::behaving(Behaviour {
             faults: faults.iter().map(|f| f.parse().unwrap()).collect(),
             ..Behaviour::default()
-        };
+        })
+    }
+
+    fn behaving(behaviour: Behaviour) -> Self {
+        let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
         let listen = "127.0.0.1:0".parse().unwrap();
         let server = Server::start(listen, tree.clone(), behaviour).unwrap();
         Self { tree, server }
@@ -98,6 +101,37 @@ fn a_fileserver_over_nfs() {
         .map(|o| o.ops)
         .sum();
     assert_eq!(run.summary.ops, ops);
+}
+
+/// A file that is being closed is not deleted before that is over: its close has a COMMIT to send.
+#[test]
+fn files_are_closed_before_they_are_deleted() {
+    let bench = Bench::new();
+    let files = Files::behaving(Behaviour {
+        delay: std::time::Duration::from_millis(5),
+        ..Behaviour::default()
+    });
+    let workload = bench.workload(
+        "define fileset name=s,path=files,entries=12,dirwidth=100,size=1k,prealloc=50\n\
+         define process name=p {\n\
+           thread name=maker,memsize=1m,instances=3 {\n\
+             flowop createfile name=make,filesetname=s,fd=1\n\
+             flowop writewholefile name=fill,filesetname=s,fd=1,iosize=4k\n\
+             flowop closefile name=close,fd=1\n\
+           }\n\
+           thread name=deleter,memsize=1m,instances=3 {\n\
+             flowop deletefile name=delete,filesetname=s\n\
+           }\n\
+         }\n\
+         run 1\n",
+    );
+    let url = files.url();
+    let run = bench
+        .run(&workload, &["--target", &url, "--time=1s"])
+        .result(0);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    assert!(row(&run, "close").ops > 3 && row(&run, "delete").ops > 3);
+    assert_eq!(procedure(&run, "COMMIT").errors, 0);
 }
 
 /// The pattern of MD-Workbench, with what it reads checked against what it wrote.

@@ -116,14 +116,18 @@ impl<S: Session> Worker<S> {
 
     #[inline(always)]
     fn close_now(&mut self, row: u32, slot: u8) -> Result<(), Halt> {
-        let Some((handle, subject)) = self.take_handle(row, slot)? else {
+        let Some((handle, at)) = self.take_handle(row, slot)? else {
             return Ok(());
         };
-        let begun = self.core.begin(row)?;
-        let result = self.session.close_now(handle);
-        self.core
-            .finish(row, subject, begun, |()| 0, result)
-            .map(|_| ())
+        let done = match self.core.begin(row) {
+            Ok(begun) => {
+                let result = self.session.close_now(handle);
+                self.core.finish(row, at.subject(), begun, |()| 0, result)
+            }
+            Err(halt) => Err(halt),
+        };
+        self.has_closed(at);
+        done.map(|_| ())
     }
 
     #[inline(always)]

@@ -151,14 +151,25 @@ impl<S: Session> Worker<S> {
     }
 
     pub(super) async fn close(&mut self, row: u32, slot: u8) -> Result<(), Halt> {
-        let Some((handle, subject)) = self.take_handle(row, slot)? else {
+        let Some((handle, at)) = self.take_handle(row, slot)? else {
             return Ok(());
         };
-        let begun = self.core.begin(row)?;
-        let result = self.session.close(handle).await;
-        self.core
-            .finish(row, subject, begun, |()| 0, result)
-            .map(|_| ())
+        let done = match self.core.begin(row) {
+            Ok(begun) => {
+                let result = self.session.close(handle).await;
+                self.core.finish(row, at.subject(), begun, |()| 0, result)
+            }
+            Err(halt) => Err(halt),
+        };
+        self.has_closed(at);
+        done.map(|_| ())
+    }
+
+    /// From now on others may delete the file. Not before its close is over, which may still have
+    /// something to send for it.
+    #[inline(always)]
+    pub(super) fn has_closed(&self, at: Chosen) {
+        self.core.shared.filesets[at.fileset as usize].closed(at.file);
     }
 
     /// Takes the handle out of a slot that is to be closed; `None` if there is nothing to close
@@ -168,13 +179,16 @@ impl<S: Session> Worker<S> {
         &mut self,
         row: u32,
         slot: u8,
-    ) -> Result<Option<(S::Handle, Subject)>, Halt> {
+    ) -> Result<Option<(S::Handle, Chosen)>, Halt> {
         let entry = &mut self.slots[slot as usize];
         let (Some(handle), Some((f, id))) = (entry.handle.take(), entry.file) else {
             return self.nothing_to_close(row, slot);
         };
-        self.core.shared.filesets[f as usize].closed(id);
-        Ok(Some((handle, Subject::file(f, id))))
+        let at = Chosen {
+            fileset: f,
+            file: id,
+        };
+        Ok(Some((handle, at)))
     }
 
     #[cold]
