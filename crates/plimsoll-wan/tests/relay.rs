@@ -300,7 +300,9 @@ fn a_slow_line_ends_at_once() {
     }
     std::thread::sleep(ms(50));
     let (tell, ended) = channel();
-    std::thread::spawn(move || tell.send(relay.stop()));
+    std::thread::spawn(move || {
+        let _ = tell.send(relay.stop());
+    });
     let summary = ended
         .recv_timeout(PATIENCE)
         .expect("the relay does not end");
