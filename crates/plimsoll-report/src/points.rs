@@ -1,7 +1,6 @@
 //! Load curves and searches for load lines as comma-separated values and as Markdown.
 
 use crate::csv::line;
-use crate::curve::latency_of;
 use crate::find::interval;
 use crate::format::{latency, mib_per_s, rate};
 use crate::markdown::{escaped, scaled, table};
@@ -108,7 +107,6 @@ fn values(p: &CurvePoint) -> Vec<String> {
 /// directory.
 #[must_use]
 pub fn markdown(name: &str, curve: &LoadCurve) -> String {
-    let time = |ms: f64| latency(ms).replace("  ", " ");
     let known = |what: Option<String>| what.unwrap_or_else(|| "none".into());
     let mut out = format!("## {}, load curve\n\n", escaped(&curve.workload));
     if !curve.comparable {
@@ -118,38 +116,18 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         "Load line {} {}, overall response time {}; seed {}, target {}; results `{}`, began {}.\n\n",
         known(curve.load_line.map(|l| Count(l).to_string())),
         escaped(&curve.metric),
-        known(curve.ort_ms.map(time)),
+        known(curve.ort_ms.map(|ms| time_cell(Some(ms)))),
         curve.seed,
         escaped(&curve.target.url),
         name.replace('`', "'"),
         curve.started,
     ));
-    let head = [
-        "load",
-        "verdict",
-        "asked ops/s",
-        "ops/s",
-        "MiB/s",
-        "mean",
-        "p50",
-        "p95",
-        "p99",
-        "errors",
-    ];
-    let known_time = |ms: Option<f64>| ms.map_or("–".into(), time);
+    let mut head = POINT_HEAD.to_vec();
+    head.push("errors");
     let row = |p: &CurvePoint| {
-        vec![
-            Count(p.load).to_string(),
-            p.verdict.to_string(),
-            p.asked_ops_per_s.map_or("–".into(), rate),
-            rate(p.achieved),
-            mib_per_s(p.bytes_per_s),
-            known_time(p.latency_ms),
-            known_time(p.p50_ms),
-            known_time(p.p95_ms),
-            known_time(p.p99_ms),
-            Count(p.errors).to_string(),
-        ]
+        let mut cells = point_cells(p);
+        cells.push(Count(p.errors).to_string());
+        cells
     };
     let rows: Vec<Vec<String>> = curve.points.iter().map(row).collect();
     out + &table(&head, &rows)
@@ -193,28 +171,66 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     if let Some(text) = interval(search) {
         out.push_str(&format!("Not found: {}.\n\n", escaped(&text)));
     }
-    let head = [
-        "run",
-        "load",
-        "for",
-        "verdict",
-        "margin",
-        "asked ops/s",
-        "ops/s",
-        "MiB/s",
-        "mean",
-        "p99",
-        "errors",
-    ];
-    let rows = search.runs.iter().enumerate().map(search_row);
-    out + &table(&head, &rows.collect::<Vec<_>>())
+    let rows = (1..).zip(&search.runs).map(|(n, run)| run_cells(n, run));
+    out + &table(&RUN_HEAD, &rows.collect::<Vec<_>>())
 }
 
-fn search_row((i, run): (usize, &SearchRun)) -> Vec<String> {
-    let p = &run.point;
-    let time = |ms| latency_of(ms).replace("  ", " ");
+/// What the columns of [`point_cells`] are.
+pub const POINT_HEAD: [&str; 9] = [
+    "load",
+    "verdict",
+    "asked ops/s",
+    "ops/s",
+    "MiB/s",
+    "response mean",
+    "p50",
+    "p95",
+    "p99",
+];
+
+/// A load point in a table: what was asked for, done, and how long it took.
+#[must_use]
+pub fn point_cells(p: &CurvePoint) -> Vec<String> {
     vec![
-        (i + 1).to_string(),
+        Count(p.load).to_string(),
+        p.verdict.to_string(),
+        p.asked_ops_per_s.map_or("–".into(), rate),
+        rate(p.achieved),
+        mib_per_s(p.bytes_per_s),
+        time_cell(p.latency_ms),
+        time_cell(p.p50_ms),
+        time_cell(p.p95_ms),
+        time_cell(p.p99_ms),
+    ]
+}
+
+/// A time in milliseconds in a cell of a table, which lines nothing up.
+#[must_use]
+pub fn time_cell(ms: Option<f64>) -> String {
+    ms.map_or("–".into(), |ms| latency(ms).replace("  ", " "))
+}
+
+/// What the columns of [`run_cells`] are.
+pub const RUN_HEAD: [&str; 11] = [
+    "run",
+    "load",
+    "for",
+    "verdict",
+    "margin",
+    "asked ops/s",
+    "ops/s",
+    "MiB/s",
+    "response mean",
+    "p99",
+    "errors",
+];
+
+/// A run of a search in a table; runs are counted from 1.
+#[must_use]
+pub fn run_cells(number: usize, run: &SearchRun) -> Vec<String> {
+    let p = &run.point;
+    vec![
+        number.to_string(),
         Count(p.load).to_string(),
         run.purpose.to_string(),
         if run.held { "held" } else { "not held" }.into(),
@@ -223,8 +239,8 @@ fn search_row((i, run): (usize, &SearchRun)) -> Vec<String> {
         p.asked_ops_per_s.map_or("–".into(), rate),
         rate(p.achieved),
         mib_per_s(p.bytes_per_s),
-        time(p.latency_ms),
-        time(p.p99_ms),
+        time_cell(p.latency_ms),
+        time_cell(p.p99_ms),
         Count(p.errors).to_string(),
     ]
 }

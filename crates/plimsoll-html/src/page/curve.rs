@@ -6,7 +6,7 @@ use crate::charts;
 use maud::{Markup, html};
 use plimsoll_disclosure::Disclosure;
 use plimsoll_plan::Count;
-use plimsoll_report::{markdown, mib_per_s, rate};
+use plimsoll_report::{markdown, points, rate};
 use plimsoll_results::{Annotations, CurvePoint, CurveState, LoadCurve, Verdict};
 
 /// How far the curve is, in a word.
@@ -111,7 +111,7 @@ fn headline(name: &str, curve: &LoadCurve, said: &Annotations, nested: bool) -> 
 fn achieved(curve: &LoadCurve) -> Markup {
     let load =
         |l: Option<u64>| l.map_or("none".into(), |l| format!("{} {}", Count(l), curve.metric));
-    let time = |ms: Option<f64>| ms.map_or("–".into(), tables::time);
+    let time = points::time_cell;
     let tiles = [
         ("load line", load(curve.load_line)),
         ("highest valid load", load(curve.peak)),
@@ -130,41 +130,25 @@ fn achieved(curve: &LoadCurve) -> Markup {
 }
 
 fn points(curve: &LoadCurve) -> Markup {
-    let head = [
-        "load",
-        "verdict",
-        "asked ops/s",
-        "ops/s",
-        "MiB/s",
-        "response mean",
-        "p50",
-        "p95",
-        "p99",
+    let mut head = points::POINT_HEAD.to_vec();
+    head.extend([
         "greatest",
         "service mean",
         "slowest process",
         "errors",
         "results",
-    ];
-    let time = |ms: Option<f64>| ms.map_or("–".into(), tables::time);
+    ]);
     let row = |p: &CurvePoint| {
-        vec![
-            Count(p.load).to_string(),
-            p.verdict.to_string(),
-            p.asked_ops_per_s.map_or("–".into(), rate),
-            rate(p.achieved),
-            mib_per_s(p.bytes_per_s),
-            time(p.latency_ms),
-            time(p.p50_ms),
-            time(p.p95_ms),
-            time(p.p99_ms),
-            time(p.max_ms),
-            time(p.service_ms),
-            p.slowest_percent
-                .map_or("–".into(), |s| format!("{s:.1} %")),
+        let mut cells = points::point_cells(p);
+        let slowest = p.slowest_percent.map(|s| format!("{s:.1} %"));
+        cells.extend([
+            points::time_cell(p.max_ms),
+            points::time_cell(p.service_ms),
+            slowest.unwrap_or("–".into()),
             Count(p.errors).to_string(),
             p.run.clone(),
-        ]
+        ]);
+        cells
     };
     let rows: Vec<Vec<String>> = curve.points.iter().map(row).collect();
     let failed = || curve.points.iter().filter(|p| p.verdict != Verdict::Valid);

@@ -6,7 +6,7 @@ use crate::charts;
 use maud::{Markup, html};
 use plimsoll_plan::{Count, counted};
 use plimsoll_points::{Ended, Support};
-use plimsoll_report::{find, markdown, mib_per_s, rate};
+use plimsoll_report::{find, markdown, points};
 use plimsoll_results::{Annotations, LoadSearch, SearchRun};
 
 /// How far the search is, in a word.
@@ -122,40 +122,14 @@ fn achieved(search: &LoadSearch) -> Markup {
 }
 
 fn runs(search: &LoadSearch) -> Markup {
-    let head = [
-        "run",
-        "load",
-        "for",
-        "verdict",
-        "margin",
-        "asked ops/s",
-        "ops/s",
-        "MiB/s",
-        "response mean",
-        "p99",
-        "errors",
-        "results",
-    ];
+    let mut head = points::RUN_HEAD.to_vec();
+    head.push("results");
     let row = |(number, r): (usize, &SearchRun)| {
-        let p = &r.point;
-        let time = |ms: Option<f64>| ms.map_or("–".into(), tables::time);
-        vec![
-            (number + 1).to_string(),
-            Count(p.load).to_string(),
-            r.purpose.to_string(),
-            if r.held { "held" } else { "not held" }.into(),
-            r.margin
-                .map_or("–".into(), |m| format!("{:+.1} %", 100.0 * m)),
-            p.asked_ops_per_s.map_or("–".into(), rate),
-            rate(p.achieved),
-            mib_per_s(p.bytes_per_s),
-            time(p.latency_ms),
-            time(p.p99_ms),
-            Count(p.errors).to_string(),
-            p.run.clone(),
-        ]
+        let mut cells = points::run_cells(number, r);
+        cells.push(r.point.run.clone());
+        cells
     };
-    let rows: Vec<Vec<String>> = search.runs.iter().enumerate().map(row).collect();
+    let rows: Vec<Vec<String>> = (1..).zip(&search.runs).map(row).collect();
     let failed = || search.runs.iter().enumerate().filter(|(_, r)| !r.held);
     html! {
         (tables::table("Runs, in their order", &head, &rows))

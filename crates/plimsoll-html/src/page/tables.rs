@@ -3,7 +3,7 @@
 use crate::label;
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count};
-use plimsoll_report::{latency, mib_per_s, rate};
+use plimsoll_report::{mib_per_s, points, rate};
 use plimsoll_results::{CarriedFigures, LatencyFigures, MixFigures, OperationFigures, Run, Stage};
 
 /// A table of a heading row and rows whose first cell is their name.
@@ -29,7 +29,7 @@ pub(crate) fn table(caption: &str, head: &[&str], rows: &[Vec<String>]) -> Marku
 
 /// A latency without the space that lines it up in a column of text.
 pub(crate) fn time(ms: f64) -> String {
-    latency(ms).replace("  ", " ")
+    points::time_cell(Some(ms))
 }
 
 fn times(ops: u64, figures: &LatencyFigures) -> Vec<String> {

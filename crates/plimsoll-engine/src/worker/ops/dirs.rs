@@ -8,61 +8,41 @@ use plimsoll_plan::Value;
 use plimsoll_target::Session;
 
 impl<S: Session> Worker<S> {
-    pub(super) async fn make_dir(
+    /// Makes a leaf directory, so that it is `to` be present, or removes one.
+    pub(super) async fn change_dir(
         &mut self,
         row: u32,
         f: u32,
         index: Option<Value>,
+        to: Kind,
     ) -> Result<(), Halt> {
+        let from = match to {
+            Kind::Present => Kind::Absent,
+            Kind::Absent => Kind::Present,
+        };
         let number = index.map(|i| self.core.draw(i));
-        let dir = self
-            .core
-            .choose_leaf_dir(row, f, Kind::Absent, number)
-            .await?;
+        let dir = self.core.choose_leaf_dir(row, f, from, number).await?;
         let shared = self.core.shared.clone();
         let set = &shared.filesets[f as usize];
         self.session
             .locate(|path| set.layout.push_leaf_dir(dir, path));
         self.check_parent(row, Subject::leaf_dir(f, dir)).await?;
-        let make = self.session.make_dir();
+        let session = &mut self.session;
+        let change = async {
+            match to {
+                Kind::Present => session.make_dir().await,
+                Kind::Absent => session.remove_dir().await,
+            }
+        };
         let done = self
             .core
-            .timed(row, Subject::leaf_dir(f, dir), |()| 0, make)
+            .timed(row, Subject::leaf_dir(f, dir), |()| 0, change)
             .await;
-        let made = happened(&done);
-        if made {
-            set.leaf_dirs.changed(Kind::Present);
+        let changed = happened(&done);
+        if changed {
+            set.leaf_dirs.changed(to);
         }
-        set.release_leaf_dir(dir, if made { Kind::Present } else { Kind::Absent });
-        done.map(|_| ())
-    }
-
-    pub(super) async fn remove_dir(
-        &mut self,
-        row: u32,
-        f: u32,
-        index: Option<Value>,
-    ) -> Result<(), Halt> {
-        let number = index.map(|i| self.core.draw(i));
-        let dir = self
-            .core
-            .choose_leaf_dir(row, f, Kind::Present, number)
-            .await?;
-        let shared = self.core.shared.clone();
-        let set = &shared.filesets[f as usize];
-        self.session
-            .locate(|path| set.layout.push_leaf_dir(dir, path));
-        self.check_parent(row, Subject::leaf_dir(f, dir)).await?;
-        let remove = self.session.remove_dir();
-        let done = self
-            .core
-            .timed(row, Subject::leaf_dir(f, dir), |()| 0, remove)
-            .await;
-        let gone = happened(&done);
-        if gone {
-            set.leaf_dirs.changed(Kind::Absent);
-        }
-        set.release_leaf_dir(dir, if gone { Kind::Absent } else { Kind::Present });
+        set.release_leaf_dir(dir, if changed { to } else { from });
         done.map(|_| ())
     }
 

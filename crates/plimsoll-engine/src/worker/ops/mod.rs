@@ -53,8 +53,12 @@ impl<S: Session> Worker<S> {
             Op::AioWait => Box::pin(self.aio_wait(row)),
             Op::Fsync(file) => Box::pin(self.fsync(row, file)),
             Op::FsyncSet { fileset } => Box::pin(self.fsync_set(row, *fileset)),
-            Op::MakeDir { fileset, index } => Box::pin(self.make_dir(row, fileset.0, *index)),
-            Op::RemoveDir { fileset, index } => Box::pin(self.remove_dir(row, fileset.0, *index)),
+            Op::MakeDir { fileset, index } => {
+                Box::pin(self.change_dir(row, fileset.0, *index, Kind::Present))
+            }
+            Op::RemoveDir { fileset, index } => {
+                Box::pin(self.change_dir(row, fileset.0, *index, Kind::Absent))
+            }
             Op::ListDir { fileset, index } => Box::pin(self.list_dir(row, fileset.0, *index)),
             _ => Box::pin(self.coordinate(row, op, state)),
         }
