@@ -372,17 +372,26 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: PathBuf,
-    /// What is printed at the end; json is the content of run.json and nothing else
+    /// What is printed, and by how many processes it is made.
+    #[command(flatten)]
+    pub manner: MannerArgs,
+    /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub repeat: Option<u32>,
+}
+
+/// What is printed while runs are made, and who makes them.
+#[derive(Debug, Args)]
+pub struct MannerArgs {
+    /// What is printed at the end; json is the content of the file that holds the results
+    /// (run.json, curve.json, ...) and nothing else
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
     /// Print nothing but the report and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
-    /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub repeat: Option<u32>,
-    /// Processes of this machine that run the workload together.
+    /// Processes of this machine that make each run together.
     #[command(flatten)]
     pub ranks: RankArgs,
 }

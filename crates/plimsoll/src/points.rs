@@ -1,6 +1,6 @@
 //! Load points: loads of one workload, measured one after the other on one data set.
 
-use crate::cli::{ClockArg, CriteriaArgs, Format, HowArgs};
+use crate::cli::{ClockArg, CriteriaArgs, Format, HowArgs, MannerArgs};
 use crate::company::{Company, Silent};
 use crate::console;
 use crate::convert::{self, Circumstances};
@@ -126,6 +126,16 @@ pub struct Manner {
     pub per_rank: bool,
 }
 
+impl From<&MannerArgs> for Manner {
+    fn from(args: &MannerArgs) -> Self {
+        Self {
+            format: args.format,
+            quiet: args.quiet,
+            per_rank: args.ranks.per_rank,
+        }
+    }
+}
+
 impl Manner {
     /// Says a line, where it does not disturb what is printed at the end.
     pub fn say(&self, line: &str) {
@@ -159,12 +169,11 @@ impl<W> Ready<W> {
 /// # Errors
 /// What `begin` or `lead` refuse; if the results have no place, or Ctrl-C cannot be caught.
 pub fn together<W>(
-    processes: Option<u32>,
-    manner: Manner,
+    how: &MannerArgs,
     begin: impl FnOnce(&Company) -> Result<Ready<W>, Stopped>,
     lead: impl FnOnce(&mut Points<'_>, W) -> Result<Exit, Stopped>,
 ) -> Result<Exit, Stopped> {
-    let company = Company::join(processes)?;
+    let company = Company::join(how.ranks.processes)?;
     let mut open = None;
     let ground = company.share(|| {
         let ready = begin(&company)?;
@@ -178,7 +187,7 @@ pub fn together<W>(
         company: &company,
         ground: &ground,
         stop: &stop,
-        manner,
+        manner: how.into(),
         monitor: None,
         used: false,
     };

@@ -1,7 +1,7 @@
 //! Arguments of load curves and of the search for the load line.
 
 use super::values::{limit, load, share, some_runs};
-use super::{Format, HowArgs, RankArgs};
+use super::{HowArgs, MannerArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,15 +55,9 @@ pub struct CurveArgs {
     #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: PathBuf,
-    /// What is printed at the end; json is the content of curve.json and nothing else
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
-    /// Print nothing but the report and errors
-    #[arg(long, short, help_heading = "Output")]
-    pub quiet: bool,
-    /// Processes of this machine that run each point together.
+    /// What is printed, and by how many processes it is made.
     #[command(flatten)]
-    pub ranks: RankArgs,
+    pub manner: MannerArgs,
 }
 
 /// When a load counts as carried, instead of what the workload says.
@@ -135,13 +129,7 @@ pub struct FindArgs {
     #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: PathBuf,
-    /// What is printed at the end; json is the content of find.json and nothing else
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
-    /// Print nothing but the report and errors
-    #[arg(long, short, help_heading = "Output")]
-    pub quiet: bool,
-    /// Processes of this machine that run each load together.
+    /// What is printed, and by how many processes it is made.
     #[command(flatten)]
-    pub ranks: RankArgs,
+    pub manner: MannerArgs,
 }

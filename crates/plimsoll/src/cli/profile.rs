@@ -1,6 +1,6 @@
 //! Arguments of `profile`.
 
-use super::{Format, HowArgs, RankArgs};
+use super::{HowArgs, MannerArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -47,15 +47,9 @@ pub struct ProfileArgs {
     /// [default: plimsoll-results]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
-    /// What is printed at the end; json is the content of profile.json and nothing else
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
-    /// Print nothing but the report and errors
-    #[arg(long, short, help_heading = "Output")]
-    pub quiet: bool,
-    /// Processes of this machine that make each run together.
+    /// What is printed, and by how many processes it is made.
     #[command(flatten)]
-    pub ranks: RankArgs,
+    pub manner: MannerArgs,
 }
 
 /// Value of `--on`.

@@ -1,7 +1,7 @@
 //! Arguments of `study`.
 
 use super::values::duration;
-use super::{Format, HowArgs, RankArgs};
+use super::{HowArgs, MannerArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,15 +59,9 @@ pub struct StudyArgs {
     /// Directory that the results directory is made in [default: plimsoll-results]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
-    /// What is printed at the end; json is the content of profile.json and nothing else
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
-    /// Print nothing but the report and errors
-    #[arg(long, short, help_heading = "Output")]
-    pub quiet: bool,
-    /// Processes of this machine that make each run together.
+    /// What is printed, and by how many processes it is made.
     #[command(flatten)]
-    pub ranks: RankArgs,
+    pub manner: MannerArgs,
 }
 
 /// A version of NFS.

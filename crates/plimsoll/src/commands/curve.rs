@@ -6,7 +6,7 @@ use crate::cli::{CurveArgs, Format};
 use crate::console;
 use crate::exit::{Exit, Stopped};
 use crate::monitor::Monitor;
-use crate::points::{self, Ground, Manner, Points};
+use crate::points::{self, Ground, Points};
 use plimsoll_plan::Note;
 use plimsoll_points::CurveEnd;
 use plimsoll_report::terminal;
@@ -17,17 +17,7 @@ use std::path::Path;
 
 /// Measures the points, writes the results and prints the report.
 pub fn run(args: &CurveArgs) -> Result<Exit, Stopped> {
-    let manner = Manner {
-        format: args.format,
-        quiet: args.quiet,
-        per_rank: args.ranks.per_rank,
-    };
-    points::together(
-        args.ranks.processes,
-        manner,
-        |company| begin::ready(args, company),
-        lead,
-    )
+    points::together(&args.manner, |company| begin::ready(args, company), lead)
 }
 
 /// What rank 0 does.

@@ -5,7 +5,7 @@ mod begin;
 use crate::cli::{FindArgs, Format};
 use crate::console;
 use crate::exit::{Exit, Stopped};
-use crate::points::{self, Manner, Points};
+use crate::points::{self, Points};
 use plimsoll_plan::Note;
 use plimsoll_points::{Ended, Purpose, Step};
 use plimsoll_report::terminal;
@@ -14,14 +14,8 @@ use std::path::Path;
 
 /// Looks for the load line, writes every run and prints what was found.
 pub fn run(args: &FindArgs) -> Result<Exit, Stopped> {
-    let manner = Manner {
-        format: args.format,
-        quiet: args.quiet,
-        per_rank: args.ranks.per_rank,
-    };
     points::together(
-        args.ranks.processes,
-        manner,
+        &args.manner,
         |company| begin::ready(args, company.size()),
         lead,
     )

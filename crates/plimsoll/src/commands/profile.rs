@@ -26,18 +26,14 @@ pub fn run(args: &ProfileArgs) -> Result<Exit, Stopped> {
     if args.dry_run {
         return list::run(args);
     }
-    let company = Company::join(args.ranks.processes)?;
+    let company = Company::join(args.manner.ranks.processes)?;
     let stop = Stop::default();
     signals::stop_on_interrupt(&stop, company.leads())
         .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
     let runs = Runs {
         company: &company,
         stop: &stop,
-        manner: Manner {
-            format: args.format,
-            quiet: args.quiet,
-            per_rank: args.ranks.per_rank,
-        },
+        manner: (&args.manner).into(),
     };
     if !company.leads() {
         return runs.follow();

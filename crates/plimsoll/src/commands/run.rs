@@ -21,22 +21,17 @@ use std::time::SystemTime;
 
 /// Runs the workload, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
-    let company = Company::join(args.ranks.processes)?;
+    let company = Company::join(args.manner.ranks.processes)?;
     let plan = company.share(|| workload::plan(&args.workload))?;
     let settings = workload::settings(&args.workload.how);
     let stop = Stop::default();
     signals::stop_on_interrupt(&stop, company.leads())
         .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
-    let manner = Manner {
-        format: args.format,
-        quiet: args.quiet,
-        per_rank: args.ranks.per_rank,
-    };
     let round = Round {
         company: &company,
         settings: &settings,
         stop: &stop,
-        manner,
+        manner: (&args.manner).into(),
     };
     match args.repeat {
         None => round.run(&plan, &args.results, None),

@@ -57,9 +57,7 @@ pub fn run(args: StudyArgs) -> Result<Exit, Stopped> {
         dry_run: args.dry_run,
         resume: None,
         results: args.results,
-        format: args.format,
-        quiet: args.quiet,
-        ranks: args.ranks,
+        manner: args.manner,
     })
 }
 

@@ -12,7 +12,7 @@ use plimsoll_results::ProfileCase;
 /// Lists the runs; the reasons to refuse some, if there are any, end the command.
 pub(super) fn run(args: &ProfileArgs) -> Result<Exit, Stopped> {
     let ready = Ready::read(args)?;
-    match args.format {
+    match args.manner.format {
         Format::Json => print(&ready.results.to_json())?,
         Format::Text => print(&text(&ready)?)?,
     };
