@@ -69,7 +69,7 @@ fn relay(asked: Duration, under_way: u32, rounds: u32) -> io::Result<Trips> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let to = listener.local_addr()?;
     let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-    let line = Relay::start(local, to, &Link::of_rtt(asked))?;
+    let line = Relay::start(local, &[to], &Link::of_rtt(asked))?;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let (mut stream, _) = listener.accept()?;
