@@ -436,8 +436,12 @@ fn take(shared: &Shared, from: usize, link: &Link) {
             bytes: bytes[..read].to_vec(),
             came,
         };
-        pipe.lock().push_back(packet);
-        pipe.more.notify_one();
+        let mut packets = pipe.lock();
+        packets.push_back(packet);
+        // Only the first is waited for: nothing overtakes.
+        if packets.len() == 1 {
+            pipe.more.notify_one();
+        }
     }
 }
 
