@@ -106,8 +106,8 @@ impl Visitor for Look<'_> {
                 nothing("carries no marker of Plimsoll: there is nothing to clean")
             }
             Err(GuardError::Foreign(_)) => nothing(
-                "was not made by Plimsoll (there is no .plimsoll in it): to clean is the directory \
-                 that the first line of the run named",
+                "was not made by Plimsoll (there is no .plimsoll in it): name the directory that \
+                 the first line of the run named",
             ),
             Err(e) => Err(EngineError::refused(e)),
         }
