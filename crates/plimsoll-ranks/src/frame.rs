@@ -9,6 +9,7 @@
 //! | 2 stop | |
 //! | 3 failure | rank (4), reason (UTF-8) |
 //! | 4 end | |
+//! | 5 close | |
 
 use crate::RankError;
 
@@ -22,6 +23,7 @@ const CALL: u8 = 1;
 const STOP: u8 = 2;
 const FAIL: u8 = 3;
 const END: u8 = 4;
+const CLOSE: u8 = 5;
 
 /// A collective call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,8 +95,11 @@ pub enum Frame {
     Stop,
     /// A rank has failed.
     Fail(RankError),
-    /// The neighbour has ended and says nothing more.
+    /// The neighbour has ended and makes no more calls.
     End,
+    /// Going up, all ranks of the neighbour's subtree have said their last word; going down, all
+    /// ranks have.
+    Close,
 }
 
 impl Frame {
@@ -110,6 +115,7 @@ impl Frame {
                 bytes
             }
             Self::End => vec![END],
+            Self::Close => vec![CLOSE],
         }
     }
 
@@ -138,6 +144,7 @@ impl Frame {
                 Some(Self::Fail(RankError::new(rank, reason)))
             }
             (END, 1) => Some(Self::End),
+            (CLOSE, 1) => Some(Self::Close),
             _ => None,
         }
     }
@@ -172,6 +179,7 @@ mod tests {
             (any::<u32>(), "[a-zäß:]{1,9}( [a-z]{1,9}){0,3}")
                 .prop_map(|(rank, reason)| Frame::Fail(RankError { rank, reason })),
             Just(Frame::End),
+            Just(Frame::Close),
         ]
     }
 
@@ -182,7 +190,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_can_be_decoded(mut bytes in prop::collection::vec(any::<u8>(), 0..40), kind in 0u8..6) {
+        fn anything_can_be_decoded(mut bytes in prop::collection::vec(any::<u8>(), 0..40), kind in 0u8..7) {
             if let Some(first) = bytes.first_mut() {
                 *first = kind;
             }

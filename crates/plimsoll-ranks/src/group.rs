@@ -3,7 +3,8 @@
 //! Why nothing hangs: a rank waits only in [`Group::wait_until`], and there it hears everything its
 //! neighbours say. A failure is passed on to all neighbours once, by whoever hears of it, and ends
 //! every wait. At the end each rank goes on listening until every neighbour has said that it fails
-//! or ends: then no frame is on its way, and the link can be closed.
+//! or ends: then no frame is on its way, and the link can be closed. Where a link can only be closed
+//! by all ranks together, they first find out that all are so far.
 //!
 //! Why memory stays bounded: values go up the tree only when the rank above asks for them (an empty
 //! value going down), and a broadcast ends with an answer from below. So a rank has at most one
@@ -15,6 +16,7 @@ use crate::tree::Place;
 use crate::{News, PATIENCE, RankError, Ranks};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Ranks joined by a link.
@@ -47,6 +49,8 @@ struct Neighbour {
     settled: bool,
     /// It has said that it ends, or is gone: nobody to make calls with.
     ended: bool,
+    /// It has said that all ranks that are to close before this one can: see [`Frame::Close`].
+    closes: bool,
     /// Its process is no more.
     gone: bool,
 }
@@ -79,7 +83,7 @@ impl<L: Link> Group<L> {
     }
 
     /// The neighbours that are children.
-    fn children(&self) -> std::ops::Range<usize> {
+    fn children(&self) -> Range<usize> {
         usize::from(self.place.parent.is_some())..self.neighbours.len()
     }
 
@@ -130,6 +134,7 @@ impl<L: Link> Group<L> {
                 neighbour.settled = true;
                 neighbour.ended = true;
             }
+            Frame::Close => self.state.borrow_mut().heard[from].closes = true,
         }
     }
 
@@ -290,6 +295,27 @@ impl<L: Link> Group<L> {
         }
     }
 
+    /// Waits until all ranks have settled, not only the neighbours. However long it takes: a rank may
+    /// be cleaning up after a failure, and one that never settles is given up by its neighbours.
+    fn settle_together(&self) {
+        let wait_for = |neighbours: Range<usize>| {
+            self.wait_until(Pace::Calm, None, || {
+                let heard = &self.state.borrow().heard;
+                heard[neighbours.clone()].iter().all(|n| n.closes) && self.link.flushed()
+            });
+        };
+        let tell = |neighbours: Range<usize>| {
+            neighbours.for_each(|to| self.link.post(to, Frame::Close.encode()));
+        };
+        let (above, below) = (0..self.children().start, self.children());
+        wait_for(below.clone());
+        tell(above.clone());
+        wait_for(above);
+        tell(below);
+        // For nobody: that the last word is on its way.
+        wait_for(0..0);
+    }
+
     /// Waits until every neighbour has said its last word; after a failure, only as long as there
     /// is patience. Whether all have.
     fn settle(&self, pace: Pace) -> bool {
@@ -445,6 +471,9 @@ impl<L: Link> Drop for Group<L> {
             self.state.borrow_mut().over = true;
         }
         let in_order = self.settle(Pace::Calm);
+        if in_order && L::CLOSES_TOGETHER {
+            self.settle_together();
+        }
         self.link.close(in_order);
     }
 }

@@ -20,6 +20,16 @@ fn run_and_catch<T: Send>(
     fan_out: u32,
     body: impl Fn(&dyn Ranks) -> T + Sync,
 ) -> Vec<Option<T>> {
+    run_over(|link| link, size, fan_out, body)
+}
+
+/// The same, over what `link` makes of the sockets.
+fn run_over<L: Link, T: Send>(
+    link: impl Fn(SocketLink) -> L + Sync,
+    size: u32,
+    fan_out: u32,
+    body: impl Fn(&dyn Ranks) -> T + Sync,
+) -> Vec<Option<T>> {
     let mut sockets: HashMap<(u32, u32), UnixStream> = HashMap::new();
     for child in 1..size {
         let parent = Place::new(child, size, fan_out).parent.unwrap();
@@ -30,13 +40,14 @@ fn run_and_catch<T: Send>(
     let sockets = Mutex::new(sockets);
     std::thread::scope(|scope| {
         let start = |rank| {
-            let (sockets, body) = (&sockets, &body);
+            let (sockets, link, body) = (&sockets, &link, &body);
             scope.spawn(move || {
                 let place = Place::new(rank, size, fan_out);
                 let take = |n: &u32| sockets.lock().unwrap().remove(&(rank, *n)).unwrap();
                 let sockets = place.neighbours().iter().map(take).collect();
-                let link = SocketLink::new(sockets, Box::new(|_| "gone".into()), Box::new(|_| {}));
-                body(&Group::new(place, link.unwrap()))
+                let sockets =
+                    SocketLink::new(sockets, Box::new(|_| "gone".into()), Box::new(|_| {}));
+                body(&Group::new(place, link(sockets.unwrap())))
             })
         };
         let threads: Vec<_> = (0..size).map(start).collect();
@@ -233,5 +244,73 @@ fn the_first_of_two_failures_stands_at_each_rank() {
         let known = [error(6, "reason 6"), error(7, "reason 7")];
         assert!(known.contains(first.as_ref().unwrap_err()), "{first:?}");
         assert_eq!(first, then);
+    }
+}
+
+/// Sockets that are closed together. Each notes how many ranks had come to their end by then.
+struct Together<'a> {
+    sockets: SocketLink,
+    come: &'a AtomicU32,
+    seen: &'a Mutex<Vec<u32>>,
+}
+
+impl Link for Together<'_> {
+    const TELLS_ENDS: bool = false;
+    const CLOSES_TOGETHER: bool = true;
+
+    fn post(&self, to: usize, frame: Vec<u8>) {
+        self.sockets.post(to, frame);
+    }
+
+    fn send(&self, to: usize, frame: Vec<u8>, meanwhile: &mut dyn FnMut()) {
+        self.sockets.send(to, frame, meanwhile);
+    }
+
+    fn receive(&self) -> Option<(usize, Heard)> {
+        self.sockets.receive()
+    }
+
+    fn wait(&self, since: Instant, pace: Pace) {
+        self.sockets.wait(since, pace);
+    }
+
+    fn flushed(&self) -> bool {
+        self.sockets.flushed()
+    }
+
+    fn close(&self, in_order: bool) {
+        assert!(in_order);
+        self.seen
+            .lock()
+            .unwrap()
+            .push(self.come.load(Ordering::SeqCst));
+    }
+}
+
+#[test]
+fn links_are_closed_when_all_ranks_have_come_to_their_end() {
+    for (size, fan_out) in [(1, 1), (2, 1), (7, 1), (9, 2), (9, 8)] {
+        for who_fails in [None, Some(0), Some(size - 1)] {
+            let (come, seen) = (AtomicU32::new(0), Mutex::default());
+            let link = |sockets| Together {
+                sockets,
+                come: &come,
+                seen: &seen,
+            };
+            let given = run_over(link, size, fan_out, |ranks| {
+                if who_fails == Some(ranks.rank()) {
+                    ranks.fail("out of luck");
+                }
+                let outcome = ranks.barrier();
+                // As if it had to clean up.
+                if ranks.rank() == size / 2 {
+                    std::thread::sleep(Duration::from_millis(30));
+                }
+                come.fetch_add(1, Ordering::SeqCst);
+                outcome.is_ok()
+            });
+            assert_eq!(given, vec![Some(who_fails.is_none()); size as usize]);
+            assert_eq!(*seen.lock().unwrap(), vec![size; size as usize]);
+        }
     }
 }

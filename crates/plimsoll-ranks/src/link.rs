@@ -17,6 +17,8 @@ pub enum Heard {
 pub trait Link {
     /// Whether [`Heard::Gone`] comes from a neighbour whose process has ended.
     const TELLS_ENDS: bool;
+    /// Whether [`Self::close`] in order must be called by all ranks or by none.
+    const CLOSES_TOGETHER: bool;
 
     /// Sends a short frame without waiting. Frames to a neighbour that is gone vanish.
     fn post(&self, to: usize, frame: Vec<u8>);
@@ -34,7 +36,7 @@ pub trait Link {
     /// Whether every posted frame is on its way.
     fn flushed(&self) -> bool;
 
-    /// The end. `in_order`: every neighbour has said that it ends, so nothing is on its way.
+    /// The end. `in_order`: every neighbour has said its last word, so nothing is on its way.
     fn close(&self, in_order: bool);
 }
 

@@ -94,10 +94,14 @@ impl MpiLink {
 
 impl Link for MpiLink {
     const TELLS_ENDS: bool = false;
+    // `MPI_Finalize` waits for all ranks. The launcher of Open MPI 4.1 now and then crashes or hangs
+    // when a rank calls `MPI_Abort` while others are in it.
+    const CLOSES_TOGETHER: bool = true;
 
     fn post(&self, to: usize, frame: Vec<u8>) {
         // MPI reads the frame until the request is done, whenever that is. At most three frames are
-        // posted to a neighbour in the life of a process (stop, failure, end), so they are leaked.
+        // posted to a neighbour in the life of a process (stop, failure or end, close), so they are
+        // leaked.
         let frame: &'static [u8] = frame.leak();
         let request = self.process(to).immediate_send(StaticScope, frame);
         self.posted.borrow_mut().push(request);

@@ -67,6 +67,7 @@ impl SocketLink {
 
 impl Link for SocketLink {
     const TELLS_ENDS: bool = true;
+    const CLOSES_TOGETHER: bool = false;
 
     fn post(&self, to: usize, frame: Vec<u8>) {
         let peer = &mut self.peers.borrow_mut()[to];
