@@ -10,7 +10,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # them takes, a browser with letters to look at pages with, and NFS servers: nfs-ganesha, and the Linux
 # kernel's with a kernel that is a process.
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
-	nfs-ganesha nfs-ganesha-vfs rpcbind iproute2 user-mode-linux nfs-kernel-server kmod
+	nfs-ganesha nfs-ganesha-vfs rpcbind iproute2 user-mode-linux nfs-kernel-server kmod quota e2fsprogs
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL
@@ -27,6 +27,7 @@ for package do
 	case $$package in
 	rpcbind) units="rpcbind.socket rpcbind.service" ;;
 	nfs-kernel-server) units=nfs-server.service ;;
+	quota) units=quotarpc.service ;;
 	nfs-ganesha) units="nfs-ganesha.service nfs-ganesha-lock.service" ;;
 	*) continue ;;
 	esac

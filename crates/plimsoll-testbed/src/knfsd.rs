@@ -22,6 +22,9 @@ const NEEDED: [(&str, &str); 5] = [
     ("ip", "iproute2"),
 ];
 
+/// The same for a quota.
+const NEEDED_OF_QUOTA: [(&str, &str); 2] = [("setquota", "quota"), ("mkfs.ext4", "e2fsprogs")];
+
 /// The Linux kernel's server: NFSv3, 4.0, 4.1 and 4.2, with delegations for reading.
 ///
 /// Its grace periods end a few seconds after it was started; before that it delegates nothing. Nor
@@ -169,6 +172,28 @@ impl Knfsd {
         }
     }
 
+    /// Exports an ext4 file system too, at `limited` in the export, where the user `uid` may use so
+    /// many KiB of 64 MiB.
+    ///
+    /// # Errors
+    /// What is missing, or what was said of the failure.
+    pub fn add_quota(&mut self, uid: u32, kib: u64) -> Result<(), BedError> {
+        for (name, package) in NEEDED_OF_QUOTA {
+            program(name, package)?;
+        }
+        let script = format!(
+            "modprobe -a loop quota_v2
+truncate -s 64M /run/disk
+mkfs.ext4 -q -O quota -E quotatype=usrquota,root_owner={uid}:{uid} /run/disk
+mkdir {export}/limited
+mount -o loop,usrquota /run/disk {export}/limited
+setquota -u {uid} 0 {kib} 0 0 {export}/limited
+exportfs -i -o {EXPORT_OPTIONS},fsid=1 '*:{export}/limited'",
+            export = Self::EXPORT
+        );
+        self.sh(&script).map(drop)
+    }
+
     /// Ends that kernel in order.
     ///
     /// # Errors
@@ -190,6 +215,9 @@ impl Knfsd {
     }
 }
 
+/// How directories are exported, but for the number of the file system.
+const EXPORT_OPTIONS: &str = "rw,no_root_squash,insecure,no_subtree_check,sync";
+
 /// The first process of that kernel. Its root is the machine's own file system, so that file
 /// systems in memory are mounted over whatever is written to.
 fn init(own: IpAddr, other: IpAddr) -> String {
@@ -210,7 +238,7 @@ rpcbind -w; rpc.mountd -p {mount}
 modprobe lockd
 echo 3 > /proc/sys/fs/nfs/nlm_timeout; echo 1 > /proc/sys/fs/nfs/nlm_grace_period
 rpc.nfsd -G 10 -L 10 8; echo Y > /proc/fs/nfsd/v4_end_grace
-exportfs -i -o rw,no_root_squash,insecure,fsid=0,no_subtree_check,sync "*:{export}"
+exportfs -i -o {EXPORT_OPTIONS},fsid=0 "*:{export}"
 echo ready
 number=1
 while [ ! -e {PLACE}/stop ]; do

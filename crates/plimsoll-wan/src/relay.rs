@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -55,6 +55,9 @@ struct Shared {
     wires: [Mutex<Wire>; 2],
     stop: AtomicBool,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
+    /// How often all connections were cut: one that was taken before the last time is not to be, and
+    /// may not be among them yet.
+    cuts: AtomicU64,
     /// How many these are.
     count: AtomicUsize,
     /// One of the connections has ended.
@@ -120,6 +123,7 @@ impl Relay {
             wires: [Mutex::new(Wire::new(link)), Mutex::new(Wire::new(link))],
             stop: AtomicBool::new(false),
             connections: Mutex::default(),
+            cuts: AtomicU64::new(0),
             count: AtomicUsize::new(0),
             fewer: Condvar::new(),
         });
@@ -148,9 +152,9 @@ impl Relay {
 
     /// Cuts all connections, without what is on its way; new ones are taken.
     pub fn cut(&self) {
-        for connection in lock(&self.shared.connections).values() {
-            connection.cut();
-        }
+        let connections = lock(&self.shared.connections);
+        self.shared.cuts.fetch_add(1, Relaxed);
+        connections.values().for_each(|c| c.cut());
     }
 
     /// Cuts all connections and gives the port back; returns what went through.
@@ -206,11 +210,12 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
+        let cuts = shared.cuts.load(Relaxed);
         shared.counters.connections.fetch_add(1, Relaxed);
         let of_thread = shared.clone();
         let relayed = Builder::new()
             .name("wan-relay".into())
-            .spawn(move || relay(client, number, &of_thread));
+            .spawn(move || relay(client, number, cuts, &of_thread));
         if relayed.is_err() {
             shared.counters.refused.fetch_add(1, Relaxed);
         }
@@ -229,8 +234,9 @@ fn connect(to: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Makes the connection to the server, and passes on until both directions have ended.
-fn relay(client: TcpStream, number: u64, shared: &Arc<Shared>) {
+/// Makes the connection to the server, and passes on until both directions have ended. There had
+/// been so many `cuts` when the client's was taken.
+fn relay(client: TcpStream, number: u64, cuts: u64, shared: &Arc<Shared>) {
     // The client's connection was made by this machine's kernel, at once. The round trip that
     // making it takes on such a line is waited for before the first bytes.
     let opened = Instant::now() + shared.link.rtt;
@@ -251,7 +257,7 @@ fn relay(client: TcpStream, number: u64, shared: &Arc<Shared>) {
     });
     lock(&shared.connections).insert(number, connection.clone());
     shared.count.fetch_add(1, Relaxed);
-    if shared.stop.load(Relaxed) {
+    if shared.stop.load(Relaxed) || shared.cuts.load(Relaxed) != cuts {
         connection.cut();
     }
     if pass(&connection, number, shared, opened).is_err() {

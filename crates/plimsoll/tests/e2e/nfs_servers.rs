@@ -4,7 +4,7 @@
 use crate::common::{Bench, Ended, MARKER, Started, row, started, tree};
 use plimsoll_results::{Run, Verdict};
 use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT};
-use plimsoll_wan::{Link, Relay};
+use plimsoll_wan::{Link, Relay, Summary};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -120,7 +120,9 @@ fn reading(bench: &Bench, server: &Ganesha, options: &str) -> Started {
     let url = server.nfs3_url(options);
     let mut command = bench.command(&workload, &["--target", &url, "--dir=/w"]);
     command.args(["--lanes=1"]);
-    started(command, "measuring")
+    let run = started(command, "measuring");
+    wait_for_answers(server);
+    run
 }
 
 /// Ends it, and checks that no operation failed.
@@ -135,16 +137,29 @@ fn read_to_the_end(server: &Ganesha, run: Started) -> Run {
     run
 }
 
-/// Waits until somebody is connected to the server.
-fn wait_for_clients(server: &Ganesha) {
+/// Waits until something is so.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
-    let script = "ss -Htn state established '( sport = :2049 )'";
-    while server.sh(script).unwrap().is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "nobody came");
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // A few calls.
-    std::thread::sleep(Duration::from_millis(300));
+}
+
+/// Bytes of answers that are those of many calls of the four workers, one after the other: what
+/// came before the last of them was heard.
+const MANY_ANSWERS: u64 = 256 << 10;
+
+/// Waits until the server has answered many calls on one connection.
+fn wait_for_answers(server: &Ganesha) {
+    let script = "ss -Htin state established '( sport = :2049 )'";
+    wait_until("nobody was answered", || {
+        let said = server.sh(script).unwrap();
+        let mut sent = said
+            .split_whitespace()
+            .filter_map(|w| w.strip_prefix("bytes_acked:"));
+        sent.any(|bytes| bytes.parse::<u64>().unwrap() > MANY_ANSWERS)
+    });
 }
 
 /// A server that is killed and started again in a run: the run goes on, no operation fails, and
@@ -155,7 +170,7 @@ fn a_server_that_is_killed_and_started_again() {
     let run = reading(&bench, &server, "timeo=1s&retrans=60");
     server.kill().unwrap();
     server.start_again().unwrap();
-    wait_for_clients(&server);
+    wait_for_answers(&server);
     let run = read_to_the_end(&server, run);
     assert!(calls(&run, "connected again") >= 1);
 }
@@ -178,18 +193,18 @@ fn connections_that_are_cut() {
     let workload = bench.workload(READS);
     let command = bench.command(&workload, &["--target", &url, "--dir=/w", "--lanes=1"]);
     let run = started(command, "measuring");
+    let many_answers_since = |before: Summary, connections| {
+        wait_until("nobody came again", || {
+            let now = nfs.summary();
+            now.connections >= before.connections + connections
+                && now.down.bytes > before.down.bytes + MANY_ANSWERS
+        });
+    };
+    many_answers_since(nfs.summary(), 0);
     for _ in 0..3 {
-        let before = nfs.summary().connections;
+        let before = nfs.summary();
         nfs.cut();
-        let begun = Instant::now();
-        while nfs.summary().connections == before {
-            assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "nobody came again"
-            );
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        std::thread::sleep(Duration::from_millis(200));
+        many_answers_since(before, 1);
     }
     let run = read_to_the_end(&server, run);
     assert!(calls(&run, "connected again") >= 3);
@@ -204,7 +219,7 @@ fn a_server_that_does_not_answer_for_a_while() {
     server.pause();
     std::thread::sleep(Duration::from_secs(2));
     server.go_on();
-    wait_for_clients(&server);
+    wait_for_answers(&server);
     let run = read_to_the_end(&server, run);
     assert!(calls(&run, "sent again") >= 1);
 }
@@ -241,6 +256,17 @@ fn a_read_only_export_is_refused() {
     assert_eq!(tree(&server.seen()), Default::default());
 }
 
+/// One file that grows until that is not possible any more.
+const GROWS: &str = "\
+define file name=log,path=files,size=0,prealloc
+define process name=p {
+  thread name=t,memsize=1m {
+    flowop appendfile name=grow,filesetname=log,iosize=16k
+  }
+}
+run 3600
+";
+
 /// An export with little room: too large a fileset is refused, and one that grows until there is
 /// no room ends by name.
 #[test]
@@ -257,16 +283,7 @@ fn a_full_export() {
     let more = ["--target", &url, "--set=nfiles=100", "--set=filesize=64k"];
     let refused = bench.run("webserver", &more).refusal();
     assert!(refused.contains("has 4 MiB free"), "{refused}");
-    let grows = "\
-define file name=log,path=files,size=0,prealloc
-define process name=p {
-  thread name=t,memsize=1m {
-    flowop appendfile name=grow,filesetname=log,iosize=16k
-  }
-}
-run 3600
-";
-    let workload = bench.workload(grows);
+    let workload = bench.workload(GROWS);
     let ended = bench.run(&workload, &["--target", &url]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let run = ended.parsed().unwrap();
@@ -278,6 +295,44 @@ run 3600
         ["ENOSPC"]
     );
     assert_eq!(tree(&server.seen()), Default::default());
+}
+
+/// A user's quota that is used up: what was written until then fits it, and the run ends by name.
+#[test]
+fn a_quota_that_is_used_up() {
+    let (bench, mut server) = (
+        Bench::new(),
+        Knfsd::start().unwrap_or_else(|e| panic!("{e}")),
+    );
+    let kib = 2048;
+    server
+        .add_quota(1234, kib)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let at = server.address();
+    let workload = bench.workload(GROWS);
+    for (url, status) in [
+        (format!("nfs3://{at}{}", Knfsd::EXPORT), "NFS3ERR_DQUOT"),
+        (format!("nfs4://{at}"), "NFS4ERR_DQUOT"),
+    ] {
+        let url = format!("{url}/limited?uid=1234&gid=1234");
+        let ended = bench.run(&workload, &["--target", &url, "--keep", "--dir=/w"]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let run = ended.parsed().unwrap();
+        let codes = &row(&run, "grow:append").error_codes;
+        assert_eq!(codes.keys().collect::<Vec<_>>(), ["EDQUOT"]);
+        let mut procedures = run.procedures.iter();
+        assert!(
+            procedures.any(|p| p.error_codes.contains_key(status)),
+            "{run:?}"
+        );
+        let used = "du -sk --apparent-size /mnt/export/limited/w | cut -f1";
+        let used: u64 = server.sh(used).unwrap().trim().parse().unwrap();
+        assert!((kib / 2..=kib).contains(&used), "{used} KiB");
+        let mut clean = bench.plimsoll(["clean", "/w", "--target", &url]);
+        clean.arg("--force");
+        assert_eq!(Ended::of(clean).code, Some(0));
+        assert_eq!(server.sh("ls /mnt/export/limited").unwrap(), "lost+found\n");
+    }
 }
 
 #[test]
