@@ -12,6 +12,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Bytes of a message: about those of a GETATTR.
@@ -118,6 +119,7 @@ fn tunnel(asked: Duration, under_way: u32, rounds: u32) -> Result<Trips, BenchEr
     let [near, to] = line.addresses();
     let work = || {
         let server = far.socket(to)?;
+        make_room(&server)?;
         let at = server.local_addr()?;
         std::thread::scope(|scope| {
             scope.spawn(move || {
@@ -132,6 +134,7 @@ fn tunnel(asked: Duration, under_way: u32, rounds: u32) -> Result<Trips, BenchEr
                 }
             });
             let client = UdpSocket::bind((near, 0))?;
+            make_room(&client)?;
             client.set_read_timeout(Some(PATIENCE))?;
             client.connect(at)?;
             let trips = trips(
@@ -148,8 +151,15 @@ fn tunnel(asked: Duration, under_way: u32, rounds: u32) -> Result<Trips, BenchEr
     work().map_err(|e: io::Error| of_tunnel(&e))
 }
 
+/// Has a socket hold all messages that may be under way, however late they are taken.
+fn make_room(socket: &UdpSocket) -> io::Result<()> {
+    rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, 4 << 20)?;
+    Ok(())
+}
+
 /// Sends a message each so often that so many are under way, as clients do that know nothing of
 /// each other, until so many have been sent for each of these; takes the answers on this thread.
+/// Where a machine is late, no more than half as many again are: queues of datagrams end somewhere.
 ///
 /// The time that making the connection takes is in none of them: the first are not counted.
 fn trips(
@@ -163,31 +173,39 @@ fn trips(
     let begin = Instant::now();
     let now = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let (first, all) = (2 * under_way, (2 + rounds) * under_way);
+    let (most, taken) = (under_way + under_way / 2 + 1, &AtomicU32::new(0));
     std::thread::scope(|scope| {
         let sender = scope.spawn(move || {
             for number in 0..all {
                 let due = asked * number / under_way;
                 std::thread::sleep(due.saturating_sub(begin.elapsed()));
+                while number.saturating_sub(taken.load(Relaxed)) >= most {
+                    std::thread::sleep(asked / under_way);
+                }
                 let mut message = [0; MESSAGE];
                 message[..8].copy_from_slice(&now().to_be_bytes());
                 send(&message)?;
             }
             io::Result::Ok(())
         });
-        for number in 0..all {
+        let received = (0..all).try_for_each(|number| {
             let mut message = [0; MESSAGE];
             receive(&mut message)?;
             let came = now();
+            taken.store(number + 1, Relaxed);
             let sent = message
                 .first_chunk()
                 .map_or(came, |at| u64::from_be_bytes(*at));
             if number >= first {
                 trips.saturating_record(came.saturating_sub(sent).max(1));
             }
-        }
+            Ok(())
+        });
+        // Nobody is to wait for what does not come any more.
+        taken.store(all, Relaxed);
         let sent = sender.join();
         sent.unwrap_or_else(|_| Err(io::Error::other("the thread that sends ended")))?;
-        Ok(trips)
+        received.map(|()| trips)
     })
 }
 

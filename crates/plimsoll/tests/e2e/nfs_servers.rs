@@ -2,6 +2,7 @@
 //! root: the servers live in namespaces.
 
 use crate::common::{Bench, Ended, MARKER, Started, row, started, tree};
+use crate::ranks::of_rank;
 use plimsoll_results::{Run, Verdict};
 use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT};
 use plimsoll_wan::{Link, Relay, Summary};
@@ -57,6 +58,36 @@ fn md_phase_by_phase() {
         tree(&server.seen()),
         (Default::default(), vec!["md".to_owned()])
     );
+}
+
+/// Each rank is a client of its own. They make the files together and measure together, and nothing
+/// is left.
+#[test]
+fn ranks_share_a_server() {
+    let (bench, server) = (Bench::new(), ganesha());
+    for (url, procedure) in [
+        (server.nfs3_url(""), "CREATE"),
+        (server.nfs4_url("minor=0"), "OPEN"),
+        (server.nfs4_url("minor=1"), "OPEN"),
+    ] {
+        let mut more = vec!["--target", &url, "--processes=3", "--time=1s", "--per-rank"];
+        more.extend(["--dir=/w", "--set=nfiles=60", "--set=nthreads=4"]);
+        let run = bench.run("fileserver", &more).result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid, "{url}");
+        assert_eq!(run.summary.errors, 0, "{url}");
+        let dir = bench.results().pop().unwrap();
+        assert_eq!(dir.read().unwrap(), run, "the newest is the last");
+        let each: Vec<_> = (0..3)
+            .map(|rank| calls(&of_rank(&dir, rank), procedure))
+            .collect();
+        assert!(each.iter().all(|calls| *calls > 0), "{url}: {each:?}");
+        assert_eq!(each.iter().sum::<u64>(), calls(&run, procedure), "{url}");
+        assert!(
+            calls(&run, procedure) >= row(&run, "createfile1").ops,
+            "{url}"
+        );
+        assert_eq!(tree(&server.seen()), Default::default(), "{url}");
+    }
 }
 
 #[test]

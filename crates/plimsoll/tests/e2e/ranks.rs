@@ -33,7 +33,8 @@ fn looks_and(second: &str, more: &str) -> String {
     )
 }
 
-fn of_rank(dir: &RunDir, rank: u32) -> Run {
+/// What one rank measured.
+pub fn of_rank(dir: &RunDir, rank: u32) -> Run {
     let path = dir.path().join(format!("ranks/rank-{rank}.json"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }

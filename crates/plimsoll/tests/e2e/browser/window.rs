@@ -96,7 +96,10 @@ impl Window {
     pub fn until(&self, expression: &str) {
         let begun = Instant::now();
         while self.json(&format!("Boolean({expression})")) != true {
-            assert!(begun.elapsed() < PATIENCE, "still not: {expression}");
+            if begun.elapsed() > PATIENCE {
+                let text = self.json("document.body.innerText");
+                panic!("still not: {expression}; the page says {text}");
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
     }
