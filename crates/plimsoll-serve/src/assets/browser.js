@@ -30,7 +30,10 @@ if (live) {
     link.hidden = false;
   });
   events.addEventListener("error", () => {
-    if (events.readyState !== EventSource.CLOSED) state.textContent = "connecting again";
+    state.textContent = "connecting again";
+    // The browser does that itself, but not after an answer that is no stream. Then the page is
+    // asked for anew: it says why, if it is not there any more.
+    if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 2000);
   });
 }
 

@@ -141,6 +141,30 @@ fn a_run_is_watched_as_it_goes_on() {
     assert_eq!(heading, "w interrupted");
 }
 
+/// A page whose server went away and came again goes on, or says that the run has ended meanwhile.
+#[test]
+fn a_page_outlives_its_server() {
+    let bench = Bench::on_tmpfs();
+    let browser = serve(&bench, &[]);
+    let url = browser.url.clone();
+    let listen = format!("--listen={}", url.strip_prefix("http://").unwrap());
+    let run = long_run(&bench);
+    let window = Window::at(&format!("{url}/live"));
+    window.follow("main ul a");
+    let state = |text| format!("document.querySelector('#state').textContent === '{text}'");
+    window.until(&format!("{POINTS} > 1"));
+    drop(browser);
+    window.until(&state("connecting again"));
+    let browser = serve(&bench, &[&listen]);
+    window.until(&state("in progress"));
+    drop(browser);
+    window.until(&state("connecting again"));
+    run.interrupt();
+    run.end().expect_code(130);
+    let _browser = serve(&bench, &[&listen]);
+    window.until("document.body.innerText.includes('it may have ended')");
+}
+
 #[test]
 fn the_browsers_pages_are_readable_in_both_widths_and_both_themes() {
     let bench = Bench::on_tmpfs();
