@@ -69,14 +69,14 @@ fn too_few_inodes_are_refused() {
 }
 
 /// Appends to one file until there is no room.
-const GROWS: &str = "\
+pub const GROWS: &str = "\
 define file name=log,path=files,size=0,prealloc
 define process name=p {
   thread name=t,memsize=1m {
     flowop appendfile name=grow,filesetname=log,iosize=16k
   }
 }
-run 30
+run 3600
 ";
 
 #[test]

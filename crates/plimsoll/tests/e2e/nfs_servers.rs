@@ -2,6 +2,7 @@
 //! root: the servers live in namespaces.
 
 use crate::common::{Bench, Ended, MARKER, Started, row, started, tree};
+use crate::full_disk::GROWS;
 use crate::ranks::of_rank;
 use plimsoll_results::{Run, Verdict};
 use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT};
@@ -286,17 +287,6 @@ fn a_read_only_export_is_refused() {
     }
     assert_eq!(tree(&server.seen()), Default::default());
 }
-
-/// One file that grows until that is not possible any more.
-const GROWS: &str = "\
-define file name=log,path=files,size=0,prealloc
-define process name=p {
-  thread name=t,memsize=1m {
-    flowop appendfile name=grow,filesetname=log,iosize=16k
-  }
-}
-run 3600
-";
 
 /// An export with little room: too large a fileset is refused, and one that grows until there is
 /// no room ends by name.
