@@ -57,24 +57,26 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 	fi
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny --version $(CARGO_DENY_VERSION)
 
+# Every step runs, also after one has failed; what failed is listed in the end.
 test: ## everything that must hold before a commit is merged
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
-	cargo test --workspace
-	$(MAKE) test-mpi
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
-	cargo deny check bans licenses sources
+	@scripts/steps \
+		'cargo fmt --all --check' \
+		'cargo clippy --workspace --all-targets -- -D warnings' \
+		'cargo test --workspace --no-fail-fast' \
+		$(MPI_STEPS) \
+		'RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps' \
+		'cargo deny check bans licenses sources'
 
 # mpi-sys does not look again which library MPICC means, so its build is thrown away in between. Only
 # what depends on it is built again.
+TEST_WITH_MPI := cargo clean --quiet -p mpi-sys && cargo test --workspace --no-fail-fast \
+	--features plimsoll/mpi --test processes --test launchers -- --test-threads=2 mpi
+CLIPPY_WITH_MPI := cargo clippy --workspace --features plimsoll/mpi --all-targets -- -D warnings
+MPI_STEPS = $(foreach l,$(MPI_LIBRARIES),'export MPICC=mpicc.$l; $(TEST_WITH_MPI)') \
+	'export MPICC=mpicc.$(lastword $(MPI_LIBRARIES)); $(CLIPPY_WITH_MPI)'
+
 test-mpi: ## run processes of mpiexec together, with each MPI library
-	@for library in $(MPI_LIBRARIES); do \
-		export MPICC=mpicc.$$library; \
-		cargo clean --quiet -p mpi-sys && \
-		cargo test --workspace --features plimsoll/mpi --test processes --test launchers -- --test-threads=2 mpi \
-			|| exit 1; \
-	done; \
-	cargo clippy --workspace --features plimsoll/mpi --all-targets -- -D warnings
+	@scripts/steps $(MPI_STEPS)
 
 # Advisories appear without any change here, so they are no part of `test`.
 audit: ## look for known vulnerabilities in the dependencies (needs the network)

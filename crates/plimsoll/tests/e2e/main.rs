@@ -20,6 +20,7 @@ mod full_disk;
 mod import;
 mod keeping;
 mod kept_files;
+mod make;
 mod md;
 mod md_model;
 mod mixes;
