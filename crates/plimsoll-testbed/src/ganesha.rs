@@ -57,6 +57,10 @@ impl Ganesha {
     /// # Errors
     /// As [`Ganesha::start`].
     pub fn with(options: &GaneshaOptions) -> Result<Self, BedError> {
+        Self::configured(options, &configuration(options))
+    }
+
+    fn configured(options: &GaneshaOptions, text: &str) -> Result<Self, BedError> {
         program("ganesha.nfsd", "nfs-ganesha")?;
         let namespace = Namespace::new()?;
         if let Some(size) = options.size {
@@ -69,7 +73,7 @@ impl Ganesha {
             server: None,
             namespace,
         };
-        this.write("ganesha.conf", &configuration(options))?;
+        this.write("ganesha.conf", text)?;
         std::fs::create_dir(this.namespace.seen(PLACE).join("recovery"))
             .map_err(|e| BedError::failed("a directory for recovery", e))?;
         this.start_again()?;
@@ -163,30 +167,23 @@ impl Ganesha {
     /// What its log says.
     pub fn start_again(&mut self) -> Result<(), BedError> {
         let path = program("ganesha.nfsd", "nfs-ganesha")?;
-        let before = self.starts();
+        let (before, length) = (self.starts(), self.log().len());
         let mut command = self.namespace.command(&path)?;
         command
             .args(["-F", "-f", "/mnt/ganesha.conf", "-L", "/mnt/ganesha.log"])
             .args(["-p", "/mnt/ganesha.pid"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stdout(Stdio::null());
         let server = Process::start(command)?;
+        let written = || self.log().get(length..).unwrap_or_default().to_owned();
+        let failure = || server.failure(written);
         for port in [MOUNT_PORT, NFS_PORT] {
-            let ended = || {
-                server
-                    .has_ended()
-                    .map(|how| format!("{how}\n{}", self.log()))
-            };
-            self.namespace.wait_for(port, ended)?;
+            self.namespace.wait_for(port, "nfs-ganesha", failure)?;
         }
         // The port mapper knows it only after it listens.
         let begun = Instant::now();
         while self.starts() == before {
-            if let Some(how) = server.has_ended() {
-                return Err(BedError::failed(
-                    "nfs-ganesha",
-                    format!("{how}\n{}", self.log()),
-                ));
+            if let Some(why) = failure() {
+                return Err(BedError::failed("starting nfs-ganesha", why));
             }
             if begun.elapsed() > PATIENCE {
                 return Err(BedError::failed("nfs-ganesha is not ready", self.log()));
@@ -234,4 +231,43 @@ fn configuration(options: &GaneshaOptions) -> String {
         export = Ganesha::EXPORT,
         pseudo = Ganesha::PSEUDO,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails_to_start(text: &str) -> String {
+        match Ganesha::configured(&GaneshaOptions::default(), text) {
+            Ok(_) => panic!("it starts"),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    #[test]
+    fn one_with_a_broken_configuration_is_known_by_its_log() {
+        let said = fails_to_start("NFS_CORE_PARAM { NFS_Port = banana; }\n");
+        let begin = "starting nfs-ganesha: it ended (exit status: 2): ";
+        let first = said.lines().next().unwrap();
+        assert!(
+            first.starts_with(begin) && first.contains(":FATAL :"),
+            "{said}"
+        );
+        assert!(
+            said.contains("ganesha.conf:1): Expected a number"),
+            "{said}"
+        );
+    }
+
+    /// It would serve with another configuration.
+    #[test]
+    fn one_that_cannot_read_its_configuration_is_known_by_its_log() {
+        let said = fails_to_start("NFS_CORE_PARAM { Protocols = 3, 4;\n");
+        let first = said.lines().next().unwrap();
+        assert!(first.starts_with("starting nfs-ganesha: "), "{said}");
+        assert!(
+            first.contains("ganesha.conf:2) error: syntax error"),
+            "{said}"
+        );
+    }
 }

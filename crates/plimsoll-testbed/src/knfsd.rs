@@ -7,7 +7,6 @@ use rustix::process::Signal;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// The network device between the namespace and the kernel in it.
@@ -45,6 +44,11 @@ impl Knfsd {
     /// # Errors
     /// What is missing, or what was said of the failure.
     pub fn start() -> Result<Self, BedError> {
+        Self::with(init)
+    }
+
+    /// One whose first process is the script that `init` makes of its address and its gateway's.
+    fn with(init: impl FnOnce(IpAddr, IpAddr) -> String) -> Result<Self, BedError> {
         for (name, package) in NEEDED {
             program(name, package)?;
         }
@@ -93,26 +97,24 @@ impl Knfsd {
             .arg(format!("uml_dir={PLACE}"))
             .arg(format!("eth0=tuntap,{DEVICE},,{gateway}"))
             .args(["con=null", "con0=null,fd:1", "quiet"])
-            .env("HOME", PLACE)
-            .stderr(Stdio::null());
+            .env("HOME", PLACE);
         let log = std::fs::File::create(self.place().join("log"));
         command.stdout(log.map_err(|e| BedError::failed("a log", e))?);
         let kernel = Process::start(command)?;
         let begun = Instant::now();
         while !self.log().lines().any(|l| l.trim() == "ready") {
-            if let Some(how) = kernel.has_ended() {
-                return Err(BedError::failed(
-                    "User-Mode Linux",
-                    format!("{how}\n{}", self.log()),
-                ));
+            if let Some(why) = kernel.failure(|| self.log()) {
+                return Err(BedError::failed("starting User-Mode Linux", why));
             }
             if begun.elapsed() > PATIENCE {
                 return Err(BedError::failed("User-Mode Linux is not ready", self.log()));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        let nfs = SocketAddr::new(self.address(), NFS_PORT);
+        wait_for(nfs, "User-Mode Linux", || kernel.failure(|| self.log()))?;
         self.kernel = Some(kernel);
-        wait_for(SocketAddr::new(self.address(), NFS_PORT), || None)
+        Ok(())
     }
 
     /// Address of the server; NFS is at [`NFS_PORT`], MOUNT at [`MOUNT_PORT`](crate::MOUNT_PORT),
@@ -135,7 +137,8 @@ impl Knfsd {
 
     /// What that kernel has printed.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.place().join("log")).unwrap_or_default()
+        let log = std::fs::read(self.place().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
     }
 
     /// Runs a script of the shell in that kernel; returns what it printed, on both streams.
@@ -145,6 +148,8 @@ impl Knfsd {
     pub fn sh(&mut self, script: &str) -> Result<String, BedError> {
         self.scripts += 1;
         let number = self.scripts;
+        let kernel = self.kernel.as_ref();
+        let kernel = kernel.ok_or_else(|| BedError::failed(script, "that kernel was stopped"))?;
         self.write(&format!("script.{number}"), script)?;
         // Only what has its whole text gets the name that is looked for.
         let (from, to) = (format!("script.{number}"), format!("do.{number}"));
@@ -155,6 +160,9 @@ impl Knfsd {
         let code = loop {
             if let Ok(code) = std::fs::read_to_string(&done) {
                 break code;
+            }
+            if let Some(why) = kernel.failure(|| self.log()) {
+                return Err(BedError::failed(script, why));
             }
             if begun.elapsed() > PATIENCE {
                 return Err(BedError::failed(script, "it does not end"));
@@ -258,4 +266,29 @@ rpc.nfsd 0; sync; echo o > /proc/sysrq-trigger; sleep 5
         export = Knfsd::EXPORT,
         mount = crate::MOUNT_PORT,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails_to_start(init: &str) -> String {
+        match Knfsd::with(|_, _| init.to_owned()) {
+            Ok(_) => panic!("it starts"),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_panics_is_known_by_the_line_that_says_so() {
+        for init in ["#!/nowhere\n", "#!/bin/bash\necho bye\nexit 3\n"] {
+            let said = fails_to_start(init);
+            let first = said.lines().next().unwrap();
+            let begin = "starting User-Mode Linux: ";
+            assert!(
+                first.starts_with(begin) && first.contains("Kernel panic"),
+                "{said}"
+            );
+        }
+    }
 }

@@ -15,6 +15,7 @@
 //! It needs root, and the packages that `make setup` installs; what is missing is named
 //! ([`BedError`]).
 
+mod failure;
 mod ganesha;
 mod knfsd;
 mod namespace;

@@ -1,7 +1,7 @@
 //! A network of two, and a place for files in memory.
 
 use crate::process::{Process, bound_command, run};
-use crate::{BedError, NFS_PORT, PATIENCE, only_root, program};
+use crate::{BedError, PATIENCE, only_root, program};
 use std::fs::File;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -92,15 +92,15 @@ impl Namespace {
         let pid = said
             .trim()
             .parse()
-            .map_err(|_| BedError::failed("a network namespace", "it cannot be made"))?;
+            .map_err(|_| BedError::failed("a network namespace", holder.errors()))?;
         let mut this = Self {
             slot,
             holder: Some(holder),
             pid,
         };
         this.connect()?;
-        let ended = || this.holder.as_ref()?.has_ended().map(|how| how.to_string());
-        this.wait_for(111, ended)?;
+        let failure = || this.holder.as_ref()?.failure(String::new);
+        this.wait_for(111, "rpcbind", failure)?;
         Ok(this)
     }
 
@@ -186,29 +186,29 @@ impl Namespace {
     pub(crate) fn wait_for(
         &self,
         port: u16,
-        ended: impl Fn() -> Option<String>,
+        what: &str,
+        failure: impl Fn() -> Option<String>,
     ) -> Result<(), BedError> {
-        wait_for(SocketAddr::new(self.address(), port), ended)
+        wait_for(SocketAddr::new(self.address(), port), what, failure)
     }
 }
 
-/// Waits until something listens there, or `ended` says why it never will.
-pub(crate) fn wait_for(at: SocketAddr, ended: impl Fn() -> Option<String>) -> Result<(), BedError> {
+/// Waits until `what` listens there, or `failure` says why it never will.
+pub(crate) fn wait_for(
+    at: SocketAddr,
+    what: &str,
+    failure: impl Fn() -> Option<String>,
+) -> Result<(), BedError> {
     let begun = Instant::now();
     loop {
         match TcpStream::connect_timeout(&at, Duration::from_millis(200)) {
             Ok(_) => return Ok(()),
             Err(e) if begun.elapsed() > PATIENCE => {
-                return Err(BedError::failed(format!("waiting for {at}"), e));
+                return Err(BedError::failed(format!("waiting for {what} at {at}"), e));
             }
             Err(_) => {}
         }
-        if let Some(why) = ended() {
-            let what = if at.port() == NFS_PORT {
-                "the NFS server"
-            } else {
-                "a server"
-            };
+        if let Some(why) = failure() {
             return Err(BedError::failed(format!("starting {what}"), why));
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -1,9 +1,13 @@
 //! Processes that end with this one.
 
+use crate::failure::failure;
 use crate::{BedError, PATIENCE, program};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -43,21 +47,34 @@ pub(crate) fn run(command: &mut Command) -> Result<String, BedError> {
 pub(crate) struct Process {
     signals: Option<Sender<Signal>>,
     // Servers are shared by tests.
-    ended: Mutex<Receiver<ExitStatus>>,
+    ended: Mutex<Ended>,
     keeper: Option<JoinHandle<()>>,
+    /// Its standard error, in memory.
+    errors: File,
     /// Its standard input, if that was piped.
     pub(crate) input: Option<ChildStdin>,
     /// The first line of its standard output, if that was piped.
     pub(crate) said: Option<String>,
 }
 
+/// How a process has ended.
+struct Ended {
+    told: Receiver<ExitStatus>,
+    known: Option<ExitStatus>,
+}
+
 impl Process {
-    /// Starts a process. Of a standard output that is piped one line is waited for.
+    /// Starts a process. Of a standard output that is piped one line is waited for; standard error
+    /// is kept.
     pub(crate) fn start(mut command: Command) -> Result<Self, BedError> {
         let what = format!("{command:?}");
+        let errors = memfd_create("errors", MemfdFlags::CLOEXEC).map(File::from);
+        let errors = errors.map_err(|e| BedError::failed("a file in memory", e))?;
+        let writer = errors.try_clone();
+        command.stderr(writer.map_err(|e| BedError::failed("a file in memory", e))?);
         let (signals, of_signals) = channel();
         let (tell_started, started) = channel();
-        let (tell_ended, ended) = channel();
+        let (tell_ended, told) = channel();
         let keeper = std::thread::Builder::new().name("test server".into());
         let keeper = keeper.spawn(move || {
             let mut child = match command.spawn() {
@@ -82,8 +99,9 @@ impl Process {
         let (input, said) = started.map_err(|e| BedError::failed(&what, e))?;
         Ok(Self {
             signals: Some(signals),
-            ended: Mutex::new(ended),
+            ended: Mutex::new(Ended { told, known: None }),
             keeper: Some(keeper),
+            errors,
             input,
             said,
         })
@@ -101,16 +119,45 @@ impl Process {
         self.signal(signal);
         // One that stands still takes no signal but SIGKILL before it goes on.
         self.signal(Signal::CONT);
-        let ended = self.lock().recv_timeout(PATIENCE);
-        ended.map_err(|_| BedError::failed("stopping a server", "it does not end"))
+        let mut ended = self.lock();
+        if let Some(how) = ended.known {
+            return Ok(how);
+        }
+        let told = ended.told.recv_timeout(PATIENCE);
+        ended.known = told.ok();
+        told.map_err(|_| BedError::failed("stopping a server", "it does not end"))
     }
 
     /// How it has ended, if it has.
     pub(crate) fn has_ended(&self) -> Option<ExitStatus> {
-        self.lock().try_recv().ok()
+        let mut ended = self.lock();
+        if ended.known.is_none() {
+            ended.known = ended.told.try_recv().ok();
+        }
+        ended.known
     }
 
-    fn lock(&self) -> MutexGuard<'_, Receiver<ExitStatus>> {
+    /// Why it will never be ready, as soon as that is known, by its end, by what it wrote to its
+    /// `log` since it was started, and by its standard error.
+    pub(crate) fn failure(&self, log: impl FnOnce() -> String) -> Option<String> {
+        // Before the log is read: what has ended writes no more.
+        let ended = self.has_ended();
+        failure(ended, &[&log(), &self.errors()])
+    }
+
+    /// What it has written to its standard error.
+    pub(crate) fn errors(&self) -> String {
+        // The place in the file is that of the process too, and stays where it is.
+        let size = self.errors.metadata().map_or(0, |m| m.len());
+        let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
+        let read = self.errors.read_exact_at(&mut bytes, 0);
+        read.map_or_else(
+            |e| e.to_string(),
+            |()| String::from_utf8_lossy(&bytes).into_owned(),
+        )
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ended> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -147,5 +194,46 @@ fn keep(child: &mut Child, signals: &Receiver<Signal>) -> ExitStatus {
                 return child.wait().unwrap_or_default();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::namespace::wait_for;
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    /// Why nothing listens at a port that nothing listens at.
+    fn why(script: &str, log: &str) -> String {
+        let mut command = bound_command("sh").unwrap();
+        command.args(["-c", script]).stdin(Stdio::null());
+        let server = Process::start(command).unwrap();
+        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let waited = wait_for(nowhere, "a server", || server.failure(|| log.to_owned()));
+        waited.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn one_that_ends_says_how_and_why() {
+        let begin = "starting a server: it ended (exit status: 7)";
+        assert_eq!(why("exit 7", ""), format!("{begin} and wrote nothing"));
+        assert_eq!(why("exit 7", "one\n"), format!("{begin}: one"));
+        let said = why("echo two >&2; exit 7", "one\n");
+        assert_eq!(said, format!("{begin}: one\nIts log ends:\none\ntwo"));
+        assert_eq!(why("echo two >&2; exit 7", ""), format!("{begin}: two"));
+        let killed = why("kill -KILL $$", "");
+        assert!(killed.contains("(signal: 9 (SIGKILL))"), "{killed}");
+    }
+
+    #[test]
+    fn an_end_is_told_more_than_once() {
+        let mut command = bound_command("sh").unwrap();
+        command.args(["-c", "exit 7"]).stdin(Stdio::null());
+        let server = Process::start(command).unwrap();
+        while server.has_ended().is_none() {
+            std::thread::sleep(LOOK);
+        }
+        assert_eq!(server.has_ended().unwrap().code(), Some(7));
+        assert_eq!(server.end(Signal::TERM).unwrap().code(), Some(7));
     }
 }

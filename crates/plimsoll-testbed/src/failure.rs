@@ -1,0 +1,108 @@
+//! What is said of a server that will never be ready.
+
+use std::process::ExitStatus;
+
+/// Most lines from the end of a log that an error shows.
+const SHOWN: usize = 20;
+
+/// A line with one of these says that what wrote it will never be ready, though it may go on: a
+/// kernel that has panicked, the loader without a library, nfs-ganesha at its usual ports.
+const FATAL: [&str; 3] = ["Kernel panic", "cannot be preloaded", "error: syntax error"];
+
+/// Why a program will never be ready, as soon as that is known: first the one line that says most,
+/// then the end of what it wrote. `logs` is what it has written, the most telling first.
+pub(crate) fn failure(ended: Option<ExitStatus>, logs: &[&str]) -> Option<String> {
+    let lines = || logs.iter().flat_map(|log| log.lines());
+    let fatal = lines().find(|line| FATAL.iter().any(|mark| line.contains(mark)));
+    let last = || logs.iter().find_map(|log| last_line(log));
+    let first = match (ended, fatal.or_else(last)) {
+        (Some(how), Some(line)) => format!("it ended ({how}): {}", line.trim()),
+        (Some(how), None) => format!("it ended ({how}) and wrote nothing"),
+        (None, _) => fatal?.trim().to_owned(),
+    };
+    let shown = logs.iter().flat_map(|log| end(log)).collect::<Vec<_>>();
+    match shown.len() {
+        0 | 1 => Some(first),
+        _ => Some(format!("{first}\nIts log ends:\n{}", shown.join("\n"))),
+    }
+}
+
+fn last_line(log: &str) -> Option<&str> {
+    log.lines().rfind(|line| !line.trim().is_empty())
+}
+
+/// The last lines of a log.
+fn end(log: &str) -> Vec<&str> {
+    let lines: Vec<&str> = log.lines().filter(|l| !l.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(SHOWN)..].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn of(exit_code: Option<i32>, logs: &[&str]) -> Option<String> {
+        failure(exit_code.map(|code| ExitStatus::from_raw(code << 8)), logs)
+    }
+
+    #[test]
+    fn one_that_runs_may_become_ready() {
+        assert_eq!(of(None, &[]), None);
+        assert_eq!(of(None, &["one\ntwo\n", "warning\n"]), None);
+    }
+
+    #[test]
+    fn a_panic_is_known_before_the_end() {
+        let log = "one\nKernel panic - not syncing: no init\nEIP: 0\n";
+        let said = of(None, &[log]).unwrap();
+        assert_eq!(
+            said.lines().next(),
+            Some("Kernel panic - not syncing: no init")
+        );
+        assert!(said.ends_with("Its log ends:\none\nKernel panic - not syncing: no init\nEIP: 0"));
+        let said = of(Some(2), &[log]).unwrap();
+        let first = "it ended (exit status: 2): Kernel panic - not syncing: no init";
+        assert_eq!(said.lines().next(), Some(first));
+    }
+
+    #[test]
+    fn the_last_line_is_said_of_an_end() {
+        let first = |logs: &[&str]| {
+            of(Some(2), logs)
+                .unwrap()
+                .lines()
+                .next()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(
+            first(&["one\ntwo\n\n", "x"]),
+            "it ended (exit status: 2): two"
+        );
+        assert_eq!(first(&["\n", "x\ny\n"]), "it ended (exit status: 2): y");
+        assert_eq!(
+            of(Some(2), &["", "x\n"]).unwrap(),
+            "it ended (exit status: 2): x"
+        );
+    }
+
+    #[test]
+    fn an_end_without_a_word() {
+        let said = of(Some(2), &["", " \n"]).unwrap();
+        assert_eq!(said, "it ended (exit status: 2) and wrote nothing");
+        let killed = failure(Some(ExitStatus::from_raw(9)), &[]).unwrap();
+        assert_eq!(killed, "it ended (signal: 9 (SIGKILL)) and wrote nothing");
+    }
+
+    #[test]
+    fn of_a_long_log_the_end_is_shown() {
+        let log: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let said = of(Some(2), &[&log]).unwrap();
+        assert_eq!(said.lines().count(), 2 + SHOWN);
+        assert!(
+            said.contains("line 80\n") && !said.contains("line 79\n"),
+            "{said}"
+        );
+    }
+}
