@@ -114,6 +114,7 @@ fn plan(dir: &Path, stages: &str) -> Plan {
         sets: SETS,
         object_size: 3901,
         position: 0,
+        positions: vec![],
         verify: true,
         samples: Samples::First,
         hold_memory: None,

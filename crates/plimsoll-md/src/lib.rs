@@ -21,4 +21,4 @@ pub use lines::Report;
 pub use lower::lower;
 pub use options::{Ior, Mdtest, Options, PatternOptions, Phases, Place, Workbench};
 pub use results::position_after;
-pub use run_info::{RunInfo, RunInfoError};
+pub use run_info::{Position, RunInfo, RunInfoError};

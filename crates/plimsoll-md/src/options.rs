@@ -327,13 +327,6 @@ fn workbench(args: &Arguments) -> Result<Workbench, String> {
     if args.stonewall_wear_out && args.stonewall_timer.is_none() {
         return Err("-W is what happens after the stonewall; set one with -w SECONDS".into());
     }
-    if phases.benchmark && !phases.precreate && stonewall.is_some() && !wear_out {
-        return Err(
-            "-2 with a stonewall needs -W, so that all ranks come to the same position: \
-                    without it a later cleanup could not know which objects there are"
-                .into(),
-        );
-    }
     if args.adaptive_waiting && args.waiting_time.is_some() {
         return Err("-T chooses the waiting times itself; leave out -t".into());
     }

@@ -2,6 +2,7 @@
 
 use crate::lower::row;
 use crate::options::Workbench;
+use crate::run_info::Position;
 use plimsoll_measure::{Nanos, OpTotals, RankRow, RankStage, seven};
 use plimsoll_plan::{Advances, Plan, StageWork};
 
@@ -130,30 +131,27 @@ pub(crate) fn index(plan: &Plan, name: &str) -> Option<usize> {
     plan.operations.iter().position(|o| o.name == name)
 }
 
-/// The position after the stages of a run: where the first one began, moved on by the rounds of
-/// every stage that moves it.
+/// The positions after the stages of a run: where each rank began, moved on by its rounds of every
+/// stage that moves it.
 ///
-/// `done` has for each stage what its ranks did. `None` if the ranks have come to different
-/// positions, or not every stage was run.
+/// `done` has for each stage what its ranks did. `None` if not every stage was run.
 #[must_use]
-pub fn position_after(plan: &Plan, done: &[Vec<RankStage>]) -> Option<u64> {
+pub fn position_after(plan: &Plan, done: &[Vec<RankStage>]) -> Option<Position> {
     let pattern = plan.groups.first()?.program.pattern()?;
     if done.len() != pattern.stages.len() {
         return None;
     }
-    let mut position = pattern.position;
+    let mut positions: Vec<u64> = (0..pattern.ranks).map(|r| pattern.position_of(r)).collect();
     for (stage, ranks) in pattern.stages.iter().zip(done) {
         let moves = matches!(&stage.work,
             StageWork::Objects(work) if work.advances == Advances::Position);
         if moves {
-            let rounds = ranks.first()?.rounds;
-            if ranks.iter().any(|r| r.rounds != rounds) {
-                return None;
+            for rank in ranks {
+                *positions.get_mut(rank.rank as usize)? += rank.rounds;
             }
-            position += rounds;
         }
     }
-    Some(position)
+    Position::of_ranks(positions)
 }
 
 /// Rounds at the stonewall, as MD-Workbench prints them: those of the fastest rank; 0 if there is

@@ -3,11 +3,42 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Longest file that is looked at; one line with a number is much shorter.
-const MOST_BYTES: u64 = 4096;
+/// Longest file that is looked at: the positions of more than a hundred thousand ranks.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Numbers of the objects that the ranks of a run begin with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Position {
+    /// The same of all ranks.
+    Common(u64),
+    /// One of each rank, in their order; at least one.
+    PerRank(Vec<u64>),
+}
+
+impl Position {
+    /// The positions of ranks in their order; `None` without a rank.
+    #[must_use]
+    pub fn of_ranks(positions: Vec<u64>) -> Option<Self> {
+        let first = *positions.first()?;
+        match positions.iter().all(|p| *p == first) {
+            true => Some(Self::Common(first)),
+            false => Some(Self::PerRank(positions)),
+        }
+    }
+
+    /// That of rank 0.
+    #[must_use]
+    pub fn of_rank_0(&self) -> u64 {
+        match self {
+            Self::Common(position) => *position,
+            Self::PerRank(each) => each.first().copied().unwrap_or(0),
+        }
+    }
+}
 
 /// The file that keeps the number of the next object between runs of single phases: one line
-/// `pos: N`, as MD-Workbench writes it.
+/// `pos: N`, as MD-Workbench writes it. Where ranks have come to different positions, that line has
+/// the position of rank 0, and a second one `ranks: N N …` those of all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInfo {
     path: PathBuf,
@@ -53,11 +84,11 @@ impl RunInfo {
         Self { path: path.into() }
     }
 
-    /// The number of the next object.
+    /// The number of the next object of each rank.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no run-info file.
-    pub fn read(&self) -> Result<u64, RunInfoError> {
+    /// When the file cannot be read, or is not a run-info file.
+    pub fn read(&self) -> Result<Position, RunInfoError> {
         let text = self.text().map_err(|error| RunInfoError::Read {
             path: self.path.clone(),
             error,
@@ -85,18 +116,18 @@ impl RunInfo {
         }
     }
 
-    /// Keeps the number of the next object.
+    /// Keeps the number of the next object of each rank.
     ///
     /// # Errors
     /// When the file cannot be written; then it is as it was before.
-    pub fn write(&self, position: u64) -> Result<(), RunInfoError> {
+    pub fn write(&self, position: &Position) -> Result<(), RunInfoError> {
         self.check()?;
         let replace = || {
             let mut new = tempfile::Builder::new()
                 .prefix(".plimsoll-run-info-")
                 .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
                 .tempfile_in(self.dir())?;
-            writeln!(new, "pos: {position}")?;
+            new.write_all(lines(position).as_bytes())?;
             new.as_file().sync_all()?;
             new.persist(&self.path).map_err(|e| e.error)
         };
@@ -120,15 +151,37 @@ impl RunInfo {
     fn text(&self) -> io::Result<String> {
         let mut bytes = Vec::new();
         std::fs::File::open(&self.path)?
-            .take(MOST_BYTES)
+            .take(MAX_BYTES)
             .read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
-/// The number in `pos: N`.
-fn position(text: &str) -> Option<u64> {
-    text.strip_prefix("pos:")?.trim().parse().ok()
+/// What is written for a position.
+fn lines(position: &Position) -> String {
+    let first = format!("pos: {}\n", position.of_rank_0());
+    match position {
+        Position::Common(_) => first,
+        Position::PerRank(each) => {
+            let each: Vec<String> = each.iter().map(u64::to_string).collect();
+            format!("{first}ranks: {}\n", each.join(" "))
+        }
+    }
+}
+
+/// The position in `pos: N`, or that of each rank in the line after it.
+fn position(text: &str) -> Option<Position> {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let first: u64 = first.strip_prefix("pos:")?.trim().parse().ok()?;
+    if rest.trim().is_empty() {
+        return Some(Position::Common(first));
+    }
+    let each = rest.strip_prefix("ranks:")?.trim_end();
+    if each.contains('\n') {
+        return None;
+    }
+    let each: Option<Vec<u64>> = each.split_whitespace().map(|n| n.parse().ok()).collect();
+    Position::of_ranks(each?).filter(|p| p.of_rank_0() == first)
 }
 
 #[cfg(test)]
@@ -140,12 +193,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = RunInfo::at(&dir.path().join("mdtest.status"));
         assert!(matches!(file.read(), Err(RunInfoError::Read { .. })));
-        for n in [0, 3000, u64::MAX] {
-            file.write(n).unwrap();
-            assert_eq!(file.read().unwrap(), n);
+        for (position, text) in [
+            (Position::Common(0), "pos: 0\n".to_owned()),
+            (
+                Position::PerRank(vec![7, 0, 12]),
+                "pos: 7\nranks: 7 0 12\n".into(),
+            ),
+            (Position::Common(u64::MAX), format!("pos: {}\n", u64::MAX)),
+        ] {
+            file.write(&position).unwrap();
+            assert_eq!(file.read().unwrap(), position);
+            assert_eq!(std::fs::read_to_string(&file.path).unwrap(), text);
         }
-        let text = std::fs::read_to_string(&file.path).unwrap();
-        assert_eq!(text, format!("pos: {}\n", u64::MAX));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
@@ -154,9 +213,23 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("notes");
         let file = RunInfo::at(&path);
-        for text in ["", "position 3", "pos: x\n", "pos: -1", "pos: 1\npos: 2\n"] {
+        for text in [
+            "",
+            "position 3",
+            "pos: x\n",
+            "pos: -1",
+            "pos: 1\npos: 2\n",
+            "pos: 1\nranks:\n",
+            "pos: 1\nranks: 1 x\n",
+            "pos: 1\nranks: 2 1\n",
+            "pos: 1\nranks: 1 2\nranks: 1 2\n",
+        ] {
             std::fs::write(&path, text).unwrap();
-            for refused in [file.read().map(|_| ()), file.check(), file.write(7)] {
+            for refused in [
+                file.read().map(|_| ()),
+                file.check(),
+                file.write(&Position::Common(7)),
+            ] {
                 assert!(
                     matches!(refused, Err(RunInfoError::Content { .. })),
                     "{text}"
@@ -167,6 +240,9 @@ mod tests {
         let nowhere = RunInfo::at(&dir.path().join("missing/status"));
         assert!(matches!(nowhere.check(), Err(RunInfoError::Write { .. })));
         let inside = RunInfo::at(&path.join("status"));
-        assert!(matches!(inside.write(1), Err(RunInfoError::Write { .. })));
+        assert!(matches!(
+            inside.write(&Position::Common(1)),
+            Err(RunInfoError::Write { .. })
+        ));
     }
 }

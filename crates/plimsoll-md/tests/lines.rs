@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Did, options, plan, stage};
-use plimsoll_md::{Report, position_after};
+use plimsoll_md::{Position, Report, position_after};
 use plimsoll_measure::{OpTotals, RankStage};
 use plimsoll_plan::Plan;
 use proptest::prelude::*;
@@ -366,16 +366,20 @@ fn the_position_moves_on_by_the_rounds_of_all_stages() {
             .collect();
         position_after(&plan, &done)
     };
-    assert_eq!(after("-1", &[[3000, 3000]]), Some(0));
-    assert_eq!(after("-1 --start-item=4", &[[3000, 3000]]), Some(4));
+    let all = |n| Some(Position::Common(n));
+    assert_eq!(after("-1", &[[3000, 3000]]), all(0));
+    assert_eq!(after("-1 --start-item=4", &[[3000, 3000]]), all(4));
     assert_eq!(
         after("-2 -R=2 --start-item=4", &[[10, 10], [7, 7]]),
-        Some(21)
+        all(21)
     );
     assert_eq!(
         after("-2 -R=1 --read-only --start-item=4", &[[10, 10]]),
-        Some(4)
+        all(4)
     );
-    assert_eq!(after("-2 -R=1", &[[10, 11]]), None);
+    assert_eq!(
+        after("-2 -R=2", &[[10, 11], [5, 5]]),
+        Some(Position::PerRank(vec![15, 16]))
+    );
     assert_eq!(after("-2 -R=2", &[[10, 10]]), None);
 }

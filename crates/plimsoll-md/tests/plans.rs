@@ -3,6 +3,7 @@
 mod common;
 
 use common::{options, pattern, plan};
+use plimsoll_md::Position;
 use plimsoll_plan::{
     Advances, ObjectLoop, ObjectOp, OnError, Phase, RootIs, Rounds, Samples, Stage, StageWork,
     TransferLoop, Until,
@@ -67,8 +68,9 @@ fn each_stage_is_a_window_that_ends_by_itself() {
 
 #[test]
 fn single_phases_keep_the_root_and_go_on_where_the_others_were() {
-    let of = |line: &str, position| {
-        let plan = plimsoll_md::lower(&options(line).unwrap(), 1, position).unwrap();
+    let of = |line: &str, position: Option<u64>| {
+        let position = position.map(Position::Common);
+        let plan = plimsoll_md::lower(&options(line).unwrap(), 1, position.as_ref()).unwrap();
         let p = pattern(&plan).clone();
         assert_eq!(plan.options.keep, p.leaves_objects);
         let names: Vec<String> = p.stages.iter().map(|s| s.name.clone()).collect();
@@ -92,6 +94,29 @@ fn single_phases_keep_the_root_and_go_on_where_the_others_were() {
         s("cleanup", kept, false, 0)
     );
     assert_eq!(of("-1 --start-item=9", None), s("precreate", new, true, 9));
+}
+
+#[test]
+fn ranks_go_on_where_each_of_them_was() {
+    let kept = Position::PerRank(vec![7, 4]);
+    let lower = |line: &str, ranks| {
+        let plan = plimsoll_md::lower(&options(line).unwrap(), ranks, Some(&kept))?;
+        Ok::<_, String>(pattern(&plan).clone())
+    };
+    let p = lower("-2", 2).unwrap();
+    assert_eq!([p.position_of(0), p.position_of(1)], [7, 4]);
+    for line in ["-1", "-2 --start-item=9"] {
+        let p = lower(line, 2).unwrap();
+        assert_eq!(p.position_of(0), p.position_of(1), "{line}");
+    }
+    let refused = lower("-3", 3).unwrap_err();
+    assert!(
+        refused.contains("the positions of 2 ranks, but there are 3"),
+        "{refused}"
+    );
+    let far = Position::PerRank(vec![0, u64::MAX]);
+    let refused = plimsoll_md::lower(&options("-3").unwrap(), 2, Some(&far)).unwrap_err();
+    assert!(refused.contains("more than can be counted"), "{refused}");
 }
 
 #[test]

@@ -33,6 +33,9 @@ pub struct Pattern {
     pub object_size: u64,
     /// Number of the first object, before anything has moved on.
     pub position: u64,
+    /// The same of each rank, where an earlier run left them at different ones; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub positions: Vec<u64>,
     /// Contents depend on the object and the offset, and what is read is compared with them;
     /// otherwise an object of rank r holds the byte r mod 256.
     pub verify: bool,
@@ -415,6 +418,13 @@ impl Pattern {
             }
             self.set_name.push(owner, set, 0, out);
         }
+    }
+
+    /// Number of the first object of a rank, before anything has moved on.
+    #[must_use]
+    pub fn position_of(&self, rank: u32) -> u64 {
+        let own = self.positions.get(rank as usize);
+        own.copied().unwrap_or(self.position)
     }
 
     /// Rows that a stage can record, in no order and possibly twice.

@@ -43,6 +43,7 @@ pub(super) fn pattern(
         // How large a file becomes is for the transfers to say.
         object_size: 0,
         position: 0,
+        positions: vec![],
         verify: false,
         samples: samples(options),
         hold_memory: memory(options.hold_memory_mib),

@@ -67,6 +67,7 @@ pub(super) fn pattern(
         sets: 1,
         object_size: m.size,
         position: 0,
+        positions: vec![],
         verify: options.verify,
         samples: samples(options),
         hold_memory: memory(options.hold_memory_mib),

@@ -7,6 +7,7 @@ mod workbench;
 pub(crate) use workbench::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE};
 
 use crate::options::{Options, PatternOptions};
+use crate::run_info::Position;
 use plimsoll_plan::{
     NamePiece, NameTemplate, Note, OnError, OpKind, Operation, OperationId, Parameter, Pattern,
     Phase, Plan, Program, QuitMode, Samples, Shift, Source, SourceKind, Stage, StageWork, Until,
@@ -33,12 +34,12 @@ const MOST: u128 = i64::MAX as u128;
 
 /// The Plan of these options for so many ranks.
 ///
-/// `position` is the number of the next object, from the run-info file of an earlier run; it is
+/// `position` has the numbers of the next objects, from the run-info file of an earlier run; it is
 /// used when the options say so.
 ///
 /// # Errors
 /// One sentence: what so many ranks cannot do.
-pub fn lower(options: &Options, ranks: u32, position: Option<u64>) -> Result<Plan, String> {
+pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Result<Plan, String> {
     if ranks == 0 {
         return Err("a pattern needs at least one process".into());
     }
@@ -52,6 +53,7 @@ pub fn lower(options: &Options, ranks: u32, position: Option<u64>) -> Result<Pla
                      -P): those that are made meanwhile may not be there yet",
                 ));
             }
+            plan.notes.extend(workbench::warning(w, ranks).map(note));
             plan.title = "each set a queue: the oldest objects are read and removed by one \
                           rank, new ones made by another"
                 .into();

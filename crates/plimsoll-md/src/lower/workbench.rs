@@ -2,6 +2,7 @@
 
 use super::{Rows, by_set, countable, memory, parameter, row, samples, squeeze, stage, template};
 use crate::options::{Options, Workbench};
+use crate::run_info::Position;
 use plimsoll_plan::{
     Advances, NamePiece, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind, Parameter, Pattern,
     RootIs, Rounds, Shift, Stage, StageWork, Stonewall,
@@ -19,16 +20,28 @@ pub(super) fn pattern(
     options: &Options,
     w: &Workbench,
     ranks: u32,
-    position: Option<u64>,
+    position: Option<&Position>,
     rows: &mut Rows,
 ) -> Result<Pattern, String> {
     let position = match (w.start_item, position) {
-        (Some(item), _) => item,
-        (None, Some(position)) if w.reads_position() => position,
-        _ => 0,
+        (Some(item), _) => Position::Common(item),
+        (None, Some(position)) if w.reads_position() => position.clone(),
+        _ => Position::Common(0),
     };
-    check_size(w, ranks, position)?;
-    check_positions(w, ranks)?;
+    let positions = match &position {
+        Position::Common(_) => vec![],
+        Position::PerRank(each) => each.clone(),
+    };
+    if !positions.is_empty() && positions.len() != ranks as usize {
+        return Err(format!(
+            "{} has the positions of {} ranks, but there are {ranks}: --processes, or the \
+             launcher, has to start as many",
+            w.run_info_file.display(),
+            positions.len()
+        ));
+    }
+    let greatest = positions.iter().copied().max();
+    check_size(w, ranks, greatest.unwrap_or(position.of_rank_0()))?;
     let mut stages = Vec::new();
     if w.phases.precreate {
         stages.push(precreate(w, rows));
@@ -58,7 +71,8 @@ pub(super) fn pattern(
         ranks,
         sets: w.sets,
         object_size: w.object_size,
-        position,
+        position: position.of_rank_0(),
+        positions,
         verify: options.verify,
         samples: samples(options),
         hold_memory: memory(options.hold_memory_mib),
@@ -91,17 +105,14 @@ fn check_size(w: &Workbench, ranks: u32, position: u64) -> Result<(), String> {
     )
 }
 
-/// Refuses a run after which the ranks' positions may differ and nobody knows them.
-fn check_positions(w: &Workbench, ranks: u32) -> Result<(), String> {
+/// What is to be known of a run after which the ranks' positions may differ.
+pub(super) fn warning(w: &Workbench, ranks: u32) -> Option<&'static str> {
     let differ = ranks > 1 && w.stonewall.is_some() && !w.wear_out && !w.read_only;
-    if differ && w.phases.benchmark && !w.phases.cleanup {
-        return Err(
-            "a stonewall without -W lets the ranks come to different positions, of which \
-                    the run-info file keeps one: add -W, or run the cleanup phase (-3) with it"
-                .into(),
-        );
-    }
-    Ok(())
+    (differ && w.phases.benchmark && !w.phases.cleanup).then_some(
+        "a stonewall without -W: each rank ends an iteration at a round of its own, so that ranks \
+         differ in what they did; the run-info file keeps the position of each, of which \
+         MD-Workbench itself reads only that of rank 0",
+    )
 }
 
 fn step(op: ObjectOp, rows: &mut Rows, owner: Shift, offset: u64) -> ObjectStep {

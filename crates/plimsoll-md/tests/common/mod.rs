@@ -2,7 +2,7 @@
 #![allow(dead_code, missing_docs)]
 
 use clap::{Args, Command, FromArgMatches};
-use plimsoll_md::{Arguments, Options, lower};
+use plimsoll_md::{Arguments, Options, Position, lower};
 use plimsoll_measure::{OpTotals, RankRow, RankStage};
 use plimsoll_plan::{Pattern, Plan};
 
@@ -24,7 +24,7 @@ pub fn options(line: &str) -> Result<Options, String> {
 #[track_caller]
 pub fn plan(line: &str, ranks: u32) -> Plan {
     let options = options(line).unwrap();
-    let plan = lower(&options, ranks, Some(0)).unwrap();
+    let plan = lower(&options, ranks, Some(&Position::Common(0))).unwrap();
     plan.check().unwrap();
     plan
 }

@@ -19,7 +19,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
         Bytes(p.object_size),
         p.root,
         String::from_utf8_lossy(&object),
-        p.position,
+        first_objects(p),
     )?;
     let root = match p.root_is {
         RootIs::New => "made",
@@ -45,6 +45,14 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
         rest = others;
     }
     Ok(())
+}
+
+/// Number of the first object, or the range of those of the ranks.
+fn first_objects(p: &Pattern) -> String {
+    match (p.positions.iter().min(), p.positions.iter().max()) {
+        (Some(least), Some(greatest)) => format!("{least} to {greatest} by rank"),
+        _ => p.position.to_string(),
+    }
 }
 
 /// Whether two stages differ in nothing but when they come and how long they wait.

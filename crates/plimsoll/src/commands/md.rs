@@ -70,7 +70,7 @@ fn plan(options: &Options, ranks: u32) -> Result<Plan, Stopped> {
         }
         _ => None,
     };
-    let mut plan = plimsoll_md::lower(options, ranks, position).map_err(Stopped::usage)?;
+    let mut plan = plimsoll_md::lower(options, ranks, position.as_ref()).map_err(Stopped::usage)?;
     plan.add_procedures(plimsoll_target::procedures(&options.target));
     Ok(plan)
 }
@@ -236,7 +236,7 @@ fn keep_position(
     match plimsoll_md::position_after(plan, done).filter(|_| ended) {
         Some(position) => {
             let info = RunInfo::at(&w.run_info_file);
-            info.write(position).map_err(Stopped::failed)
+            info.write(&position).map_err(Stopped::failed)
         }
         None => {
             console::err(&format!(

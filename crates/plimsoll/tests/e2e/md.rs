@@ -215,8 +215,10 @@ fn what_cannot_be_is_refused_in_one_line_and_nothing_is_made() {
     std::fs::create_dir(bench.path("full")).unwrap();
     std::fs::write(bench.path("full/mine"), "").unwrap();
     for (arguments, why) in [
-        (&["-2", "-w=1"][..], "-2 with a stonewall needs -W"),
-        (&["-i=mongo"], "the interface `mongo` is not in Plimsoll"),
+        (
+            &["-i=mongo"][..],
+            "the interface `mongo` is not in Plimsoll",
+        ),
         (&["-i=psix"], "did you mean `posix`?"),
         (&["-2"], "cannot read the position from mdtest.status"),
         (
@@ -229,7 +231,6 @@ fn what_cannot_be_is_refused_in_one_line_and_nothing_is_made() {
         ),
         (&["-o", "full"], "full"),
         (&["-o", "missing/too/out"], "missing"),
-        (&["-1", "-2", "-w=1", "--processes=2"], "add -W"),
         (&["--processes=0"], "--processes is 0"),
         (&["-2", "--start-item=5"], "out"),
         (&["--results=out/r"], "--results chooses another place"),

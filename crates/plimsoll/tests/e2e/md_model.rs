@@ -385,6 +385,44 @@ fn after_a_stonewall_without_wear_out_the_cleanup_knows_where_each_rank_was() {
 }
 
 #[test]
+fn phases_of_their_own_go_on_where_each_rank_stopped_at_the_stonewall() {
+    check(4, few_ranks(), |(n, d, o)| {
+        let bench = Bench::on_tmpfs();
+        let numbers = many(n, d, o);
+        let mut model = Model::new(numbers);
+        md(&bench, numbers, &["-1"]).expect_code(0);
+        model.precreate();
+        let alone = [&STONEWALL[..], &["-2"]].concat();
+        for _ in 0..2 {
+            let ended = md(&bench, numbers, &alone);
+            let run = last_run(&bench);
+            let warned = run.notes.iter().any(|n| n.text.contains("without -W"));
+            prop_assert_eq!(warned, n > 1);
+            // A rank may have come past the objects that a slower one has yet to make.
+            let mut missed = 0;
+            for rounds in rounds(&run, "benchmark") {
+                missed += model.benchmark(&rounds).1;
+            }
+            prop_assert!(missed > 0 || ended.code == Some(0), "{}", ended.stderr);
+            prop_assume!(missed == 0);
+        }
+        prop_assert_eq!(&found(&bench.path("out"), numbers), &model.objects);
+        let info = std::fs::read_to_string(bench.path("mdtest.status")).unwrap();
+        let each: Vec<String> = model.at.iter().map(u64::to_string).collect();
+        let ranks = match model.at.iter().all(|at| *at == model.at[0]) {
+            true => String::new(),
+            false => format!("ranks: {}\n", each.join(" ")),
+        };
+        prop_assert_eq!(info, format!("pos: {}\n{ranks}", model.at[0]));
+        let ended = md(&bench, numbers, &["-3"]).expect_code(0);
+        let deleted = numbers_of(&ended.stdout, "cleanup", r" objects:(\d+)");
+        prop_assert_eq!(deleted, vec![model.objects.len() as u64]);
+        prop_assert!(!bench.path("out").exists());
+        Ok(())
+    });
+}
+
+#[test]
 fn one_rank_may_stop_at_a_stonewall_and_go_on_later() {
     let bench = Bench::on_tmpfs();
     let numbers = many(1, 2, 1);

@@ -185,6 +185,7 @@ mod tests {
             sets: 2,
             object_size: size,
             position: 0,
+            positions: vec![],
             verify: true,
             samples: Samples::Off,
             hold_memory: None,

@@ -46,7 +46,9 @@ impl RankStates {
     pub(crate) fn new(pattern: &Pattern) -> Self {
         let ranks = pattern.ranks as usize;
         Self {
-            position: vec![pattern.position; ranks],
+            position: (0..pattern.ranks)
+                .map(|rank| pattern.position_of(rank))
+                .collect(),
             made: vec![0; ranks],
         }
     }
