@@ -8,9 +8,10 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # What tests and benchmarks need of Debian: fio to compare with, two MPI libraries, what building with
 # them takes, a browser with letters to look at pages with, and NFS servers: nfs-ganesha, and the Linux
-# kernel's with a kernel that is a process.
+# kernel's with a kernel that is a process, for which a library is built.
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
-	nfs-ganesha nfs-ganesha-vfs rpcbind iproute2 user-mode-linux nfs-kernel-server kmod quota e2fsprogs
+	nfs-ganesha nfs-ganesha-vfs rpcbind iproute2 user-mode-linux nfs-kernel-server kmod quota e2fsprogs \
+	gcc libc6-dev
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL
@@ -51,7 +52,7 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 			dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
 		[ -z "$$missing" ] || $(SUDO) sh -ec "$$INSTALL" install $$missing; \
 	else \
-		for c in fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
+		for c in cc fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
 			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \
 		done; \
 	fi

@@ -2,39 +2,55 @@
 
 use std::process::ExitStatus;
 
-/// Most lines from the end of a log that an error shows.
+/// Most lines of a log that an error shows.
 const SHOWN: usize = 20;
 
 /// A line with one of these says that what wrote it will never be ready, though it may go on: a
-/// kernel that has panicked, the loader without a library, nfs-ganesha at its usual ports.
-const FATAL: [&str; 3] = ["Kernel panic", "cannot be preloaded", "error: syntax error"];
+/// kernel that has panicked, the loader without a library of [`crate::preload`], nfs-ganesha at its
+/// usual ports.
+const FATAL: [&str; 3] = [
+    "Kernel panic",
+    "ERROR: ld.so: object '/mnt/library.",
+    "error: syntax error",
+];
+
+fn is_fatal(line: &str) -> bool {
+    FATAL.iter().any(|mark| line.contains(mark))
+}
 
 /// Why a program will never be ready, as soon as that is known: first the one line that says most,
-/// then the end of what it wrote. `logs` is what it has written, the most telling first.
+/// then what led to it. `logs` is what it has written, the most telling first.
 pub(crate) fn failure(ended: Option<ExitStatus>, logs: &[&str]) -> Option<String> {
-    let lines = || logs.iter().flat_map(|log| log.lines());
-    let fatal = lines().find(|line| FATAL.iter().any(|mark| line.contains(mark)));
-    let last = || logs.iter().find_map(|log| last_line(log));
+    let logs: Vec<Vec<&str>> = logs.iter().map(|log| told(log)).collect();
+    let fatal = logs.iter().flatten().find(|line| is_fatal(line));
+    let last = || logs.iter().find_map(|log| log.last());
     let first = match (ended, fatal.or_else(last)) {
-        (Some(how), Some(line)) => format!("it ended ({how}): {}", line.trim()),
+        (Some(how), Some(line)) => format!("it ended ({how}): {line}"),
         (Some(how), None) => format!("it ended ({how}) and wrote nothing"),
-        (None, _) => fatal?.trim().to_owned(),
+        (None, _) => (*fatal?).to_owned(),
     };
-    let shown = logs.iter().flat_map(|log| end(log)).collect::<Vec<_>>();
+    let shown = logs
+        .iter()
+        .map(|log| &log[log.len().saturating_sub(SHOWN)..]);
+    let shown: Vec<&str> = shown.flatten().copied().collect();
     match shown.len() {
         0 | 1 => Some(first),
-        _ => Some(format!("{first}\nIts log ends:\n{}", shown.join("\n"))),
+        _ => Some(format!("{first}\nIts log:\n{}", shown.join("\n"))),
     }
 }
 
-fn last_line(log: &str) -> Option<&str> {
-    log.lines().rfind(|line| !line.trim().is_empty())
-}
-
-/// The last lines of a log.
-fn end(log: &str) -> Vec<&str> {
-    let lines: Vec<&str> = log.lines().filter(|l| !l.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(SHOWN)..].to_vec()
+/// The lines of a log as far as the first that is fatal: what led there stands before it, and what
+/// stands behind it is a kernel's stack.
+fn told(log: &str) -> Vec<&str> {
+    let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut told = Vec::new();
+    for line in lines {
+        told.push(line);
+        if is_fatal(line) {
+            break;
+        }
+    }
+    told
 }
 
 #[cfg(test)]
@@ -60,7 +76,7 @@ mod tests {
             said.lines().next(),
             Some("Kernel panic - not syncing: no init")
         );
-        assert!(said.ends_with("Its log ends:\none\nKernel panic - not syncing: no init\nEIP: 0"));
+        assert!(said.ends_with("Its log:\none\nKernel panic - not syncing: no init"));
         let said = of(Some(2), &[log]).unwrap();
         let first = "it ended (exit status: 2): Kernel panic - not syncing: no init";
         assert_eq!(said.lines().next(), Some(first));

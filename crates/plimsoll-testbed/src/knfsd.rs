@@ -2,8 +2,9 @@
 
 use crate::namespace::{Namespace, PLACE, wait_for};
 use crate::process::Process;
-use crate::{BedError, NFS_PORT, PATIENCE, program};
+use crate::{BedError, NFS_PORT, PATIENCE, preload, program};
 use rustix::process::Signal;
+use std::ffi::OsStr;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -44,11 +45,16 @@ impl Knfsd {
     /// # Errors
     /// What is missing, or what was said of the failure.
     pub fn start() -> Result<Self, BedError> {
-        Self::with(init)
+        runs_on(std::env::consts::ARCH)?;
+        Self::with(init, &[preload::library()?])
     }
 
-    /// One whose first process is the script that `init` makes of its address and its gateway's.
-    fn with(init: impl FnOnce(IpAddr, IpAddr) -> String) -> Result<Self, BedError> {
+    /// One whose first process is the script that `init` makes of its address and its gateway's, and
+    /// that is loaded after these libraries.
+    fn with(
+        init: impl FnOnce(IpAddr, IpAddr) -> String,
+        libraries: &[Vec<u8>],
+    ) -> Result<Self, BedError> {
         for (name, package) in NEEDED {
             program(name, package)?;
         }
@@ -62,10 +68,16 @@ impl Knfsd {
             scripts: 0,
         };
         let (own, other) = this.namespace.inner();
-        let init = this.write("init", &init(own, other))?;
+        let init = this.write("init", init(own, other))?;
         std::fs::set_permissions(&init, std::fs::Permissions::from_mode(0o755))
             .map_err(|e| BedError::failed("a script", e))?;
-        this.boot()?;
+        let mut paths = Vec::new();
+        for (number, library) in libraries.iter().enumerate() {
+            let name = format!("library.{number}.so");
+            this.write(&name, library)?;
+            paths.push(Path::new(PLACE).join(name));
+        }
+        this.boot(&preload::variable(&paths))?;
         Ok(this)
     }
 
@@ -73,19 +85,22 @@ impl Knfsd {
         self.namespace.seen(PLACE)
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<PathBuf, BedError> {
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<PathBuf, BedError> {
         let path = self.place().join(name);
         let written = std::fs::write(&path, text);
         written.map_err(|e| BedError::failed(path.display().to_string(), e))?;
         Ok(path)
     }
 
-    fn boot(&mut self) -> Result<(), BedError> {
+    /// Starts the kernel with a variable of its environment, which programs before it do not have.
+    fn boot(&mut self, variable: &OsStr) -> Result<(), BedError> {
         let (_, gateway) = self.namespace.inner();
         // A namespace of processes is the only thing that ends all processes of this kernel.
         let mut command = self.namespace.command(Path::new("unshare"))?;
         command
-            .args(["--pid", "--fork", "--kill-child=KILL", "linux.uml"])
+            .args(["--pid", "--fork", "--kill-child=KILL", "env"])
+            .arg(variable)
+            .arg("linux.uml")
             .args([
                 "mem=256M",
                 "root=/dev/root",
@@ -225,6 +240,17 @@ exportfs -i -o {EXPORT_OPTIONS},fsid=1 '*:{export}/limited'",
     }
 }
 
+/// User-Mode Linux is a kernel for some processors only, and what is loaded before it for one.
+fn runs_on(architecture: &str) -> Result<(), BedError> {
+    match architecture {
+        "x86_64" => Ok(()),
+        other => Err(BedError::failed(
+            "User-Mode Linux",
+            format!("it runs on x86-64 processors, and this one is {other}"),
+        )),
+    }
+}
+
 /// How directories are exported, but for the number of the file system.
 const EXPORT_OPTIONS: &str = "rw,no_root_squash,insecure,no_subtree_check,sync";
 
@@ -271,24 +297,84 @@ rpc.nfsd 0; sync; echo o > /proc/sysrq-trigger; sleep 5
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::preload::tests::{LARGE_STATE, built, page_faults};
 
-    fn fails_to_start(init: &str) -> String {
-        match Knfsd::with(|_, _| init.to_owned()) {
+    /// What is said of one that does not start: the first line, and all.
+    fn said(of: Result<Knfsd, BedError>) -> (String, String) {
+        match of {
             Ok(_) => panic!("it starts"),
-            Err(e) => e.to_string(),
+            Err(e) => {
+                let all = e.to_string();
+                (all.lines().next().unwrap_or_default().to_owned(), all)
+            }
         }
     }
 
     #[test]
     fn a_kernel_that_panics_is_known_by_the_line_that_says_so() {
         for init in ["#!/nowhere\n", "#!/bin/bash\necho bye\nexit 3\n"] {
-            let said = fails_to_start(init);
-            let first = said.lines().next().unwrap();
+            let library = preload::library().unwrap_or_else(|e| panic!("{e}"));
+            let (first, all) = said(Knfsd::with(|_, _| init.to_owned(), &[library]));
             let begin = "starting User-Mode Linux: ";
             assert!(
                 first.starts_with(begin) && first.contains("Kernel panic"),
-                "{said}"
+                "{all}"
             );
         }
+    }
+
+    #[test]
+    fn another_processor_is_refused() {
+        assert!(runs_on("x86_64").is_ok());
+        let refused = runs_on("aarch64").unwrap_err().to_string();
+        let expected = "User-Mode Linux: it runs on x86-64 processors, and this one is aarch64";
+        assert_eq!(refused, expected);
+    }
+
+    #[test]
+    fn a_library_that_cannot_be_loaded_is_named() {
+        let (first, all) = said(Knfsd::with(init, &[b"no library".to_vec()]));
+        assert!(
+            first.contains("/mnt/library.0.so") && first.contains("cannot be preloaded"),
+            "{all}"
+        );
+    }
+
+    /// As on a processor with AMX: that kernel starts with the library, and not without.
+    #[test]
+    fn it_starts_where_the_state_of_the_processor_is_large() {
+        let large = built(LARGE_STATE);
+        let (first, all) = said(Knfsd::with(init, std::slice::from_ref(&large)));
+        assert!(first.contains("Kernel panic"), "{all}");
+        assert!(
+            all.contains("ptrace set fp regs failed, errno = 14"),
+            "{all}"
+        );
+
+        let library = preload::library().unwrap_or_else(|e| panic!("{e}"));
+        let mut server = Knfsd::with(init, &[library, large]).unwrap_or_else(|e| panic!("{e}"));
+        let program = server.write("page_faults", page_faults()).unwrap();
+        std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(server.sh("/mnt/page_faults").unwrap(), "0 of 2000 lost\n");
+        assert!(
+            server
+                .sh("cat /proc/fs/nfsd/versions")
+                .unwrap()
+                .contains("+3 +4")
+        );
+    }
+
+    /// Nothing but that kernel has the library.
+    #[test]
+    fn only_that_kernel_has_the_library() {
+        let server = Knfsd::start().unwrap_or_else(|e| panic!("{e}"));
+        // Other tests' kernels have theirs too.
+        let script = "grep -lF /mnt/library.0.so /proc/[0-9]*/maps 2>/dev/null | while read -r maps; do\n\
+                cat ${maps%maps}comm 2>/dev/null || true; done";
+        let said = server.namespace.sh(script).unwrap();
+        assert!(
+            !said.is_empty() && said.lines().all(|l| l.starts_with("linux")),
+            "{said}"
+        );
     }
 }

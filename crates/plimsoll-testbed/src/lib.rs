@@ -9,6 +9,10 @@
 //! dies, the system kills the server, and with its last process the namespaces go and what is in
 //! them: nothing is left behind.
 //!
+//! User-Mode Linux starts on any x86-64 processor: a library that is loaded before it, which is built
+//! with the C compiler that Rust links with (`cc`, or that of the variable `CC`), copes with a state
+//! of the processor that it does not know.
+//!
 //! [`FaultRelay`] stands before a server and brings about what a server does by chance: statuses,
 //! answers that are lost, and garbage.
 //!
@@ -19,6 +23,7 @@ mod failure;
 mod ganesha;
 mod knfsd;
 mod namespace;
+mod preload;
 mod process;
 mod relay;
 

@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(why("exit 7", ""), format!("{begin} and wrote nothing"));
         assert_eq!(why("exit 7", "one\n"), format!("{begin}: one"));
         let said = why("echo two >&2; exit 7", "one\n");
-        assert_eq!(said, format!("{begin}: one\nIts log ends:\none\ntwo"));
+        assert_eq!(said, format!("{begin}: one\nIts log:\none\ntwo"));
         assert_eq!(why("echo two >&2; exit 7", ""), format!("{begin}: two"));
         let killed = why("kill -KILL $$", "");
         assert!(killed.contains("(signal: 9 (SIGKILL))"), "{killed}");

@@ -1,0 +1,228 @@
+//! The library alone, on any processor; and with the kernel that it is for, on one as if its state were large.
+
+use super::*;
+use std::process::Output;
+
+/// A kernel that is told of a larger state.
+pub(crate) const LARGE_STATE: &str = include_str!("large_state.c");
+
+const TRACED: &str = include_str!("traced.c");
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What the C compiler makes of this text.
+fn compiled(source: &str, flags: &[&str]) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("made");
+    let done = Compiler::of_environment().build(source, flags, &path);
+    done.unwrap_or_else(|e| panic!("{e}"));
+    std::fs::read(path).unwrap()
+}
+
+/// A library built from this text.
+pub(crate) fn built(source: &str) -> Vec<u8> {
+    compiled(source, &LIBRARY)
+}
+
+/// A program that says whether registers survive page faults.
+pub(crate) fn page_faults() -> Vec<u8> {
+    compiled(include_str!("page_faults.c"), &["-std=gnu11", "-O2"])
+}
+
+/// Runs the program that traces another, with these libraries.
+fn trace(libraries: &[&[u8]]) -> Output {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("traced");
+    let compiler = Compiler::of_environment();
+    let done = compiler.build(TRACED, &["-std=gnu11", "-O1"], &program);
+    done.unwrap_or_else(|e| panic!("{e}"));
+    let mut paths = Vec::new();
+    for (number, bytes) in libraries.iter().enumerate() {
+        let path = dir.path().join(format!("{number}.so"));
+        std::fs::write(&path, bytes).unwrap();
+        paths.push(path);
+    }
+    let mut command = Command::new("env");
+    command.arg(variable(&paths)).arg(&program);
+    command.output().unwrap()
+}
+
+#[test]
+fn a_part_of_the_state_is_got_and_set() {
+    let done = trace(&[&library().unwrap_or_else(|e| panic!("{e}"))]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(done.stderr.is_empty(), "{}", text(&done.stderr));
+}
+
+/// Without the library the kernel sets no part: the test above can fail.
+#[test]
+fn the_kernel_sets_the_whole_state_only() {
+    let done = trace(&[]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("setting 512 of "), "{said}");
+}
+
+/// What `large_state.c` does is what a kernel does, and the library copes with it.
+#[test]
+fn a_part_of_a_large_state_is_got_and_set() {
+    let large = built(LARGE_STATE);
+    let done = trace(&[&large]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("setting 512 of "), "{said}");
+    let done = trace(&[&library().unwrap(), &large]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let said = text(&done.stdout);
+    let size: u32 = said.split(' ').next().unwrap().parse().unwrap();
+    assert!(size > 8192, "{said}");
+}
+
+/// The buffer of a thread has its place before the program runs.
+#[test]
+fn the_library_calls_nothing_for_its_buffer() {
+    let bytes = library().unwrap();
+    for name in ["__tls_get_addr", "malloc"] {
+        let mut windows = bytes.windows(name.len());
+        assert!(!windows.any(|w| w == name.as_bytes()), "{name}");
+    }
+}
+
+/// A compiler that notes each call, and what it has noted.
+fn noting(dir: &Path) -> (Compiler, PathBuf) {
+    let (script, calls) = (dir.join("noting"), dir.join("calls"));
+    let text = format!(
+        "#!/bin/sh\necho call >> {}\nexec cc \"$@\"\n",
+        calls.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    // A script that another process of this test just inherited for writing could not be run.
+    let words = format!("sh {}", script.display());
+    (Compiler::chosen(&words), calls)
+}
+
+fn calls(calls: &Path) -> usize {
+    std::fs::read_to_string(calls).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn it_is_built_once_by_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let (compiler, noted) = noting(dir.path());
+    let place = dir.path().join("place");
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| compiler.kept_library(&place).unwrap()))
+            .collect();
+        for one in all {
+            assert!(one.join().unwrap().starts_with(b"\x7fELF"));
+        }
+    });
+    assert_eq!(calls(&noted), 1);
+    // Another compiler's is another.
+    let other = Compiler::chosen("cc -g");
+    assert_ne!(other.name(), compiler.name());
+    let mut names: Vec<_> = std::fs::read_dir(&place)
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["lock".into(), compiler.name().into_os_string()]);
+}
+
+#[test]
+fn what_others_may_have_planted_is_not_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let (compiler, noted) = noting(dir.path());
+    let plant = |place: &Path, mode| {
+        std::fs::create_dir(place).unwrap();
+        std::fs::write(place.join(compiler.name()), "planted").unwrap();
+        std::fs::set_permissions(place, Permissions::from_mode(mode)).unwrap();
+    };
+    let (open, closed, link) = (
+        dir.path().join("a"),
+        dir.path().join("b"),
+        dir.path().join("c"),
+    );
+    plant(&open, 0o777);
+    plant(&closed, 0o700);
+    std::os::unix::fs::symlink(&closed, &link).unwrap();
+    // Neither is written to.
+    for (number, place) in [&open, &link].into_iter().enumerate() {
+        assert!(
+            compiler
+                .kept_library(place)
+                .unwrap()
+                .starts_with(b"\x7fELF")
+        );
+        assert_eq!(calls(&noted), number + 1);
+        let there: Vec<_> = std::fs::read_dir(place).unwrap().collect();
+        assert_eq!(there.len(), 1);
+    }
+    // In a directory of one's own, what others can write to is replaced, and so is a link.
+    let planted = closed.join(compiler.name());
+    std::fs::set_permissions(&planted, Permissions::from_mode(0o666)).unwrap();
+    assert!(
+        compiler
+            .kept_library(&closed)
+            .unwrap()
+            .starts_with(b"\x7fELF")
+    );
+    std::fs::remove_file(&planted).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", &planted).unwrap();
+    assert!(
+        compiler
+            .kept_library(&closed)
+            .unwrap()
+            .starts_with(b"\x7fELF")
+    );
+    assert_eq!(calls(&noted), 4);
+    assert!(
+        compiler
+            .kept_library(&closed)
+            .unwrap()
+            .starts_with(b"\x7fELF")
+    );
+    assert_eq!(calls(&noted), 4);
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&planted, Some(65_534), None).unwrap();
+        assert!(
+            compiler
+                .kept_library(&closed)
+                .unwrap()
+                .starts_with(b"\x7fELF")
+        );
+        assert_eq!(calls(&noted), 5);
+    }
+}
+
+#[test]
+fn a_compiler_that_is_missing_or_fails_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = |cc: &str| {
+        let failed = Compiler::chosen(cc).kept_library(&dir.path().join("place"));
+        failed.unwrap_err().to_string()
+    };
+    let missing = said("no-such-compiler -g");
+    let begin = "`no-such-compiler` of the variable CC is missing: ";
+    assert!(
+        missing.starts_with(begin) && missing.contains("`gcc`"),
+        "{missing}"
+    );
+    let failed = said("cc -no-such-option");
+    let begin = "`cc -no-such-option` cannot build a C library: exit status: 1\n";
+    assert!(
+        failed.starts_with(begin) && failed.len() > begin.len(),
+        "{failed}"
+    );
+    let hint = Compiler::chosen(" ").missing().to_string();
+    let expected = "`cc` is missing: run `make setup`, or install the package `gcc`";
+    assert_eq!(hint, expected);
+    // Nothing of it stays.
+    let left: Vec<_> = std::fs::read_dir(dir.path().join("place"))
+        .unwrap()
+        .collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
