@@ -11,7 +11,8 @@ mod sync;
 mod worker;
 
 pub use outcome::{
-    Drawn, Failure, Outcome, Populated, ProcessFigures, Reason, StageOutcome, VariableStats, Window,
+    Drawn, Failure, Outcome, Populated, ProcessFigures, RanOut, Reason, StageOutcome,
+    VariableStats, Window,
 };
 pub use run::{
     ClockKind, EngineError, Event, Observer, Preflight, Settings, Stop, clean, leave, preflight,

@@ -4,6 +4,7 @@ use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{RankStage, WindowTotals};
 use plimsoll_plan::{OpKind, Place};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 /// Everything measured and noticed in a run.
@@ -21,6 +22,8 @@ pub struct Outcome {
     pub populated: Vec<Populated>,
     /// The operation that ended the run.
     pub failure: Option<Failure>,
+    /// The operation that ended the run because there was nothing left for it to work on.
+    pub ran_out: Option<RanOut>,
     /// Whether the run was stopped from outside.
     pub interrupted: bool,
     /// What makes the result invalid.
@@ -39,6 +42,13 @@ pub struct Outcome {
     pub lanes: usize,
     /// What was left in the work directory because Plimsoll did not make it.
     pub foreign: Vec<String>,
+}
+
+impl Outcome {
+    /// Whether something ended the run before its script did, so that the rest of it is not done.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.failure.is_some() || self.ran_out.is_some() || !self.stuck.is_empty()
+    }
 }
 
 /// What the ranks did in a stage of a pattern.
@@ -131,6 +141,49 @@ impl Failure {
             self.error = format!("rank {rank}: {}", self.error);
         }
         self
+    }
+}
+
+/// An operation that found nothing left to work on, in a run that was to end by time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanOut {
+    /// Name of the operation.
+    pub operation: String,
+    /// Where the operation stands in the workload.
+    pub place: Option<Place>,
+    /// What was used up, such as `existing file`.
+    pub supply: String,
+    /// The fileset that has none left.
+    pub fileset: String,
+    /// When, in nanoseconds: after the window opened if it was open, else after the workers
+    /// started.
+    pub after_ns: u64,
+    /// Whether a window was open.
+    pub measured: bool,
+    /// The latest window had ended before.
+    pub(crate) window_over: bool,
+}
+
+impl fmt::Display for RanOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "no {} of fileset `{}` was left for `{}`",
+            self.supply, self.fileset, self.operation
+        )?;
+        if let Some(place) = &self.place {
+            write!(f, " ({place})")?;
+        }
+        let seconds = self.after_ns as f64 / 1e9;
+        write!(f, " after {seconds:.3} s ")?;
+        f.write_str(if self.measured {
+            "of the measured window"
+        } else {
+            "of work, with no window open"
+        })?;
+        f.write_str(
+            ": give the fileset more entries or the run less time, or end it with --quit alldone",
+        )
     }
 }
 

@@ -1,13 +1,14 @@
 //! What all lanes of a run share.
 
-use crate::outcome::{Failure, ProcessFigures, VariableStats};
+use crate::outcome::{Failure, ProcessFigures, RanOut, VariableStats};
 use crate::run::WorkerId;
 use crate::store::FilesetState;
 use crate::sync::{EventSource, Idle, Semaphore, Tickets, Wakeups, lock};
 use crate::worker::{Compiled, MixFileSizes, RowInfo, StageRun};
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{Clock, LaneProgress, Nanos, WindowState};
-use plimsoll_plan::{OpsLimit, Plan, QuitMode, Sampler, Variable, WorkerGroup};
+use plimsoll_plan::{OpsLimit, Plan, QuitMode, Sampler, Supply, Variable, WorkerGroup};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -43,6 +44,10 @@ pub(crate) struct Shared {
     /// Instant at which workers started.
     pub(crate) started: AtomicU64,
     pub(crate) failure: Mutex<Option<Failure>>,
+    /// The operation that ended the run because its supply was used up.
+    pub(crate) ran_out: Mutex<Option<RanOut>>,
+    /// Supplies whose end is an end of the run that the workload is made for.
+    natural_ends: BTreeSet<Supply>,
     pub(crate) said: Mutex<Vec<String>>,
     pub(crate) drawn: Mutex<Vec<(u32, VariableStats)>>,
     pub(crate) notes: Mutex<Vec<String>>,
@@ -116,6 +121,11 @@ impl Shared {
             live: AtomicUsize::new(workers.len()),
             started: AtomicU64::new(0),
             failure: Mutex::default(),
+            ran_out: Mutex::default(),
+            natural_ends: match plan.ends_by_itself() {
+                true => plan.supplies_used_up(),
+                false => BTreeSet::new(),
+            },
             said: Mutex::default(),
             drawn: Mutex::default(),
             notes: Mutex::default(),
@@ -207,6 +217,41 @@ impl Shared {
     pub(crate) fn fail(&self, failure: Failure, at: Nanos) {
         lock(&self.failure).get_or_insert(failure);
         self.end_run(at);
+    }
+
+    /// The supply of a worker's operation is used up, so that the worker ends. If the Plan ends by
+    /// time and is made of more than work that ends by itself, the run ends with it.
+    pub(crate) fn run_out(&self, row: u32, supply: Supply, now: Nanos) {
+        let plan = &self.plan;
+        // The run was over before the worker noticed.
+        if plan.quit != QuitMode::Timeout || now >= self.deadline.at() {
+            return;
+        }
+        let operation = &plan.operations[row as usize];
+        let fileset = &plan.fileset(supply.fileset).name;
+        if self.natural_ends.contains(&supply) {
+            return self.note(format!(
+                "no {} of fileset `{fileset}` was left for `{}`: its workers ended by themselves",
+                supply.kind, operation.name
+            ));
+        }
+        let (_, start, end) = self.window.bounds();
+        let measured = start <= now && now < end;
+        let since = if measured {
+            start
+        } else {
+            self.started.load(Relaxed)
+        };
+        lock(&self.ran_out).get_or_insert(RanOut {
+            operation: operation.name.clone(),
+            place: operation.place.clone(),
+            supply: supply.kind.to_string(),
+            fileset: fileset.clone(),
+            after_ns: now.saturating_sub(since),
+            measured,
+            window_over: end <= now,
+        });
+        self.end_run(now);
     }
 
     /// A worker has stopped working at `now`: in `firstdone` the run ends with it, and with the

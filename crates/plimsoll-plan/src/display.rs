@@ -270,7 +270,9 @@ fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         f,
         "  {}",
         match plan.quit {
-            QuitMode::Timeout => "a worker that finds no file to work on is an error",
+            QuitMode::Timeout if plan.ends_by_itself() =>
+                "ends early when its filesets are used up",
+            QuitMode::Timeout => "a worker that finds no file to work on makes it invalid",
             QuitMode::AllDone => "ends early when every worker is done",
             QuitMode::FirstDone => "ends early when the first worker is done",
         }

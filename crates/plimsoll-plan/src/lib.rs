@@ -16,6 +16,7 @@ mod plan;
 mod program;
 mod script;
 mod seed;
+mod supply;
 mod units;
 mod variable;
 
@@ -39,6 +40,7 @@ pub use program::{
 };
 pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
+pub use supply::{Supply, SupplyKind};
 pub use units::{Bytes, Count, counted, parse_duration, parse_size, show_duration};
 pub use variable::{Distribution, FilesetId, Row, Sampler, Value, Variable, VariableId};
 

@@ -82,7 +82,9 @@ pub struct Snapshots {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QuitMode {
-    /// By time; a worker that finds no file to work on is an error.
+    /// By time. When a worker finds no file to work on, the run ends early: as a valid one if the
+    /// workload is nothing but work that ends by itself, see `Plan::ends_by_itself`, else as an
+    /// invalid one.
     #[default]
     Timeout,
     /// When every worker has ended; one that finds no file ends.

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct VariableId(pub u32);
 
 /// Index of a fileset in `Plan::filesets`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct FilesetId(pub u32);
 
 /// A number: fixed when the Plan was made, or drawn at every use.

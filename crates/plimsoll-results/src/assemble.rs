@@ -299,7 +299,8 @@ fn judge(m: &Measured, last: &Window) -> Validity {
         say("interrupted", "stopped before its end".into());
     }
     let said = |code: &str| m.reasons.iter().any(|r| r.code == code);
-    if m.windows.is_empty() && m.failure.is_none() && !m.interrupted && !said("no_window") {
+    let explained = said("no_window") || said("ran_out");
+    if m.windows.is_empty() && m.failure.is_none() && !m.interrupted && !explained {
         say("no_window", "no window was measured".into());
     }
     if m.plan.options.on_error == OnError::Count && last.summary.errors > 0 && !said("errors") {

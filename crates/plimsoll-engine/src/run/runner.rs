@@ -194,7 +194,7 @@ impl Runner<'_> {
         let mut filesets: Vec<Option<Arc<FilesetState>>> = vec![None; self.layouts.len()];
         let mut at = 0;
         let script = &self.plan.script;
-        while at < script.len() && outcome.failure.is_none() && outcome.stuck.is_empty() {
+        while at < script.len() && !outcome.is_cut_short() {
             if self.team.any(self.stop.is_requested())? {
                 outcome.interrupted = true;
                 return if outcome.windows.is_empty() {

@@ -80,6 +80,8 @@ pub(crate) struct Segment<'a> {
     open: Option<Open>,
     /// The window of the next [`Phase::OpenWindow`] is open already.
     scheduled: bool,
+    /// The script has a window that was not opened any more.
+    missed_window: bool,
     periodic: Option<Periodic>,
     /// Instant up to which the script has come.
     cursor: Nanos,
@@ -179,6 +181,7 @@ impl<'a> Segment<'a> {
             kind,
             open: None,
             scheduled: false,
+            missed_window: false,
             periodic: None,
             cursor: 0,
             ticked: Instant::now(),
@@ -219,6 +222,10 @@ impl<'a> Segment<'a> {
                 }
                 // Commands of a run that is over are not run any more.
                 Phase::System { .. } | Phase::Echo { .. } if self.is_cut_short() => {}
+                // The result is the window that was open when the run ended, and not an empty one.
+                Phase::OpenWindow if !self.scheduled && self.has_run_out() => {
+                    self.missed_window = true;
+                }
                 phase => {
                     if let Err(e) = self.phase(phase, &script[at + 1..], observer) {
                         // Nothing is removed under workers that still work.
@@ -316,7 +323,12 @@ impl<'a> Segment<'a> {
 
     /// Whether somebody or something ended the run before its script did.
     fn is_cut_short(&self) -> bool {
-        self.outcome.interrupted || lock(&self.shared.failure).is_some()
+        self.outcome.interrupted || lock(&self.shared.failure).is_some() || self.has_run_out()
+    }
+
+    /// Whether a worker of this rank found nothing left to work on, which ended the run.
+    fn has_run_out(&self) -> bool {
+        lock(&self.shared.ran_out).is_some()
     }
 
     /// Whether a worker of this rank is done and the run ends with the first that is.

@@ -3,7 +3,7 @@
 
 use super::host::{self, Hosts};
 use super::{EngineError, Stop};
-use crate::outcome::{Drawn, Failure, Outcome, ProcessFigures, StageOutcome, Window};
+use crate::outcome::{Drawn, Failure, Outcome, ProcessFigures, RanOut, StageOutcome, Window};
 use crate::worker::{RankStates, Sample};
 use plimsoll_measure::{Interval, RankStage, WindowTotals};
 use plimsoll_plan::{Advances, Pattern, Plan, Samples, StageWork};
@@ -41,6 +41,7 @@ struct Report {
     /// One for each window and place in it.
     intervals: BTreeMap<(u32, u64), Interval>,
     failure: Option<(u32, Failure)>,
+    ran_out: Option<RanOut>,
     interrupted: bool,
     stuck: Vec<String>,
     notes: Vec<String>,
@@ -66,6 +67,7 @@ fn weight(trouble: &[u8]) -> u8 {
 #[derive(Serialize, Deserialize)]
 struct Verdict {
     failure: Option<Failure>,
+    ran_out: Option<RanOut>,
     interrupted: bool,
     stuck: Vec<String>,
     states: Option<(Vec<u64>, Vec<u64>)>,
@@ -285,6 +287,7 @@ impl<'a> Team<'a> {
                 .map(|i| ((i.window, i.index), i))
                 .collect(),
             failure: outcome.failure.clone().map(|f| (self.rank(), f)),
+            ran_out: outcome.ran_out.clone(),
             interrupted: outcome.interrupted,
             stuck: outcome.stuck.clone(),
             notes: outcome.notes.clone(),
@@ -339,6 +342,7 @@ impl<'a> Team<'a> {
             window.client_share = host::busiest(&all.hosts, i, window.system.seconds);
         }
         outcome.failure = all.failure.map(|(rank, failure)| failure.at_rank(rank));
+        outcome.ran_out = all.ran_out;
         outcome.interrupted = all.interrupted;
         outcome.stuck = all.stuck;
         outcome.notes = all.notes;
@@ -414,6 +418,7 @@ impl<'a> Team<'a> {
     ) -> Result<(), EngineError> {
         let verdict = Verdict {
             failure: outcome.failure.clone(),
+            ran_out: outcome.ran_out.clone(),
             interrupted: outcome.interrupted,
             stuck: outcome.stuck.clone(),
             states: decided.map(|s| (s.position, s.made)),
@@ -421,6 +426,7 @@ impl<'a> Team<'a> {
         let verdict = self.ranks.broadcast(pack(&verdict)).map_err(lost)?;
         let verdict: Verdict = unpack(&verdict)?;
         outcome.failure = verdict.failure;
+        outcome.ran_out = verdict.ran_out;
         outcome.interrupted = verdict.interrupted;
         outcome.stuck = verdict.stuck;
         if let Some((position, made)) = verdict.states {
@@ -517,6 +523,9 @@ impl Report {
             }
         }
         self.failure = self.failure.take().or(other.failure);
+        // Each rank counts from its own start; the first to run out is the one that ended the run.
+        let both = self.ran_out.take().into_iter().chain(other.ran_out);
+        self.ran_out = both.min_by_key(|r| (r.measured, r.after_ns));
         self.interrupted |= other.interrupted;
         self.stuck.extend(other.stuck);
         for note in other.notes {

@@ -50,11 +50,17 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
                 text,
             });
         }
-    } else if outcome.failure.is_none() {
+    } else if outcome.failure.is_none() && outcome.ran_out.is_none() {
         let text = "the workload measures nothing".into();
         reasons.push(Reason {
             code: "no_window",
             text,
+        });
+    }
+    if let Some(ran_out) = &outcome.ran_out {
+        reasons.push(Reason {
+            code: "ran_out",
+            text: ran_out.to_string(),
         });
     }
     // A closed loop is as fast as client and server together; only when a rate was asked for can

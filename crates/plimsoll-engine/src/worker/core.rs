@@ -8,7 +8,7 @@ use crate::store::{Choice, FilesetState, Hand, Kind};
 use crate::sync::Semaphore;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Nanos, Recorder};
-use plimsoll_plan::{DirId, FileId, Rng, Value};
+use plimsoll_plan::{DirId, FileId, FilesetId, Rng, Supply, SupplyKind, Value};
 use plimsoll_target::OpError;
 use std::num::NonZeroU64;
 use std::rc::Rc;
@@ -24,8 +24,8 @@ pub(crate) enum HaltReason {
     Stopped,
     /// The program says it is done, or the operations asked for are.
     Finished,
-    /// There is nothing of the kind the operation needs.
-    NoResource { row: u32, what: &'static str },
+    /// The operation's supply is used up.
+    RanOut { row: u32, supply: Supply },
     /// The operation was not carried out: no ticket was left, or it failed after the end.
     NotDone,
     /// An operation failed.
@@ -462,14 +462,13 @@ impl Core {
             let set = &shared.filesets[fileset as usize];
             choice = set.released.until(&lane, &shared.idle, free).await?;
         }
-        let what = if kind == Kind::Present {
-            "existing file"
-        } else {
-            "file to create"
+        let supply = match kind {
+            Kind::Present => SupplyKind::Files,
+            Kind::Absent => SupplyKind::MissingFiles,
         };
         match choice {
             Choice::Taken(i) => Ok(FileId(i)),
-            _ => Err(Halt::new(HaltReason::NoResource { row, what })),
+            _ => Err(ran_out(row, fileset, supply)),
         }
     }
 
@@ -490,14 +489,13 @@ impl Core {
         };
         let mut look = look;
         let free = || Some(look()).filter(|c| *c != Choice::AllBusy);
-        let what = if kind == Kind::Present {
-            "leaf directory"
-        } else {
-            "leaf directory to make"
+        let supply = match kind {
+            Kind::Present => SupplyKind::LeafDirs,
+            Kind::Absent => SupplyKind::MissingLeafDirs,
         };
         match set.released.until(&self.lane, &shared.idle, free).await? {
             Choice::Taken(i) => Ok(i),
-            _ => Err(Halt::new(HaltReason::NoResource { row, what })),
+            _ => Err(ran_out(row, fileset, supply)),
         }
     }
 
@@ -519,6 +517,13 @@ impl Core {
     pub(crate) fn retire(&self) {
         self.semaphores.iter().for_each(|s| s.retire());
     }
+}
+
+#[cold]
+fn ran_out(row: u32, fileset: u32, kind: SupplyKind) -> Halt {
+    let fileset = FilesetId(fileset);
+    let supply = Supply { fileset, kind };
+    Halt::new(HaltReason::RanOut { row, supply })
 }
 
 /// A path below the work directory as people read it; nothing if there is none.

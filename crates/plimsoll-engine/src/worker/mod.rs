@@ -16,8 +16,7 @@ pub(crate) use pattern::{RankStates, StageRun};
 pub(crate) use program::{Compiled, RowInfo};
 pub(crate) use sampling::CpuSampling;
 
-use crate::outcome::Failure;
-use plimsoll_plan::{FileId, Op, Plan, QuitMode, Value, WorkerGroup};
+use plimsoll_plan::{FileId, Op, Plan, Value, WorkerGroup};
 use plimsoll_target::Session;
 use program::Instr;
 
@@ -224,21 +223,8 @@ impl<S: Session> Worker<S> {
         let now = self.core.lane.now();
         match *halt.0 {
             HaltReason::Failed(failure) => shared.fail(failure, now),
-            HaltReason::NoResource { row, what } if shared.plan.quit == QuitMode::Timeout => {
-                let error = format!(
-                    "no {what} is left to work on; the workload ends by time only: give it more \
-                     entries or less time, or end it with --quit alldone"
-                );
-                let failure = Failure {
-                    error,
-                    ..self.core.failure(row, String::new())
-                };
-                shared.fail(failure, now);
-            }
-            HaltReason::Stopped
-            | HaltReason::Finished
-            | HaltReason::NotDone
-            | HaltReason::NoResource { .. } => {}
+            HaltReason::RanOut { row, supply } => shared.run_out(row, supply, now),
+            HaltReason::Stopped | HaltReason::Finished | HaltReason::NotDone => {}
         }
         // Closing may take long; the run does not wait for it to end.
         shared.worker_halted(now);

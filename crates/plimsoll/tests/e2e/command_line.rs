@@ -62,6 +62,12 @@ fn json_alone_is_on_standard_output_and_follows_the_schema() {
         echo \"said\"
         psrun 1 1
         run 1";
+    let twice = "\
+        define fileset name=s,path=files,entries=3,dirwidth=20,size=4k,prealloc
+        define process name=p { thread name=t,memsize=1m {
+          flowop openfile name=o,filesetname=s,fd=1
+        } }
+        run 1";
     for (workload, args, code) in [
         (looker.as_str(), &["--time=300ms"][..], 0),
         (
@@ -79,11 +85,13 @@ fn json_alone_is_on_standard_output_and_follows_the_schema() {
             &["--ops=1", "--set=filesize=64k", "--cold"],
             0,
         ),
-        ("deletefiles", &["--set=nfiles=10", "--quit=timeout"], 1),
+        ("deletefiles", &["--set=nfiles=10", "--quit=timeout"], 0),
+        ("twice", &[], 1),
         ("talker", &["--cpus=0", "--content=compressible:2"], 0),
     ] {
         let path = match workload {
             "talker" => bench.workload(talker),
+            "twice" => bench.workload(twice),
             other => other.to_owned(),
         };
         let ended = bench.run(&path, args).expect_code(code);

@@ -28,6 +28,7 @@ mod nfs;
 mod nfs4;
 mod nfs_servers;
 mod profile;
+mod ran_out;
 mod ranks;
 mod run;
 mod serve;

@@ -344,20 +344,29 @@ fn a_run_that_was_written_and_not_listed_is_not_made_again() {
 fn a_run_that_fails_is_shown_and_the_next_one_follows() {
     let text = "DEFAULTS { runtime = 0.1; dir = d; stats = stats; }
 CONFIG wrong { personality = broken; }
+CONFIG short { personality = scarce; }
 CONFIG right { personality = mine; }
 ";
     let bench = bench(text);
     let broken = "set $dir=/tmp
 define fileset name=s,path=$dir,entries=2,size=4k,dirwidth=8,prealloc
 define process name=p { thread name=t,memsize=1m {
-  flowop deletefile name=del1,filesetname=s
+  flowop openfile name=open1,filesetname=s,fd=1
 } }
 ";
     std::fs::write(bench.path("broken.f"), broken).unwrap();
+    let scarce = broken.replace(
+        "openfile name=open1,filesetname=s,fd=1",
+        "deletefile name=del1,filesetname=s } thread name=u,memsize=1m { flowop delay name=d,value=1",
+    );
+    std::fs::write(bench.path("scarce.f"), scarce).unwrap();
     let ended = call(&bench, &["profile", "study.prof"]).expect_code(1);
     let results = read(&only_in(&bench.path("stats")));
     let verdicts: Vec<_> = results.cases.iter().map(|c| c.verdict).collect();
-    assert_eq!(verdicts, [Some(Verdict::Failed), Some(Verdict::Valid)]);
+    assert_eq!(
+        verdicts,
+        [Verdict::Failed, Verdict::Invalid, Verdict::Valid].map(Some)
+    );
     assert!(ended.stdout.contains("local/wrong: "), "{}", ended.stdout);
 }
 

@@ -176,11 +176,24 @@ fn quiet_says_nothing_on_the_way() {
     );
 }
 
-/// Opens, then deletes; with five files it runs out of them.
+/// Deletes five files, beside a worker that would go on.
 const DELETER: &str = "define fileset name=s,path=files,entries=5,dirwidth=20,prealloc
 define process name=p {
   thread name=t,memsize=1m {
     flowop deletefile name=gone,filesetname=s
+  }
+  thread name=u,memsize=1m {
+    flowop delay name=rest,value=1
+  }
+}
+run 5
+";
+
+/// Opens a file into a slot that is open already, the second time.
+const OPENER: &str = "define fileset name=s,path=files,entries=5,dirwidth=20,prealloc
+define process name=p {
+  thread name=t,memsize=1m {
+    flowop openfile name=gone,filesetname=s,fd=1
   }
 }
 run 5
@@ -189,7 +202,7 @@ run 5
 #[test]
 fn a_failed_run_names_the_flowop_and_its_place() {
     let bench = Bench::new();
-    let workload = bench.workload(DELETER);
+    let workload = bench.workload(OPENER);
     let out = bench.run(&workload, &[]);
     assert_eq!(code(&out), 1);
     let report = text(&out.stdout);

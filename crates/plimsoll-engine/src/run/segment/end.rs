@@ -179,6 +179,9 @@ impl Segment<'_> {
         self.outcome.processes = std::mem::take(&mut *lock(&self.shared.processes));
         self.outcome.processes.sort_by_key(|p| (p.group, p.number));
         self.outcome.failure = lock(&self.shared.failure).take();
+        let ran_out = lock(&self.shared.ran_out).take();
+        // After the last window it takes nothing away from what was measured.
+        self.outcome.ran_out = ran_out.filter(|r| !r.window_over || self.missed_window);
         self.outcome.variables = drawn(self.plan, &lock(&self.shared.drawn));
     }
 }

@@ -1,0 +1,165 @@
+//! Entries of filesets that a workload uses up, and work that ends by itself with them.
+
+use crate::plan::Plan;
+use crate::program::{FileRef, Op, Step};
+use crate::variable::{FilesetId, Value};
+use crate::{Program, WorkerGroup};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Entries of one kind in a fileset, which operations choose from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Supply {
+    /// The fileset.
+    pub fileset: FilesetId,
+    /// The kind.
+    pub kind: SupplyKind,
+}
+
+/// Kinds of [`Supply`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum SupplyKind {
+    /// Files that exist.
+    Files,
+    /// Files of the layout that do not exist.
+    MissingFiles,
+    /// Leaf directories that exist.
+    LeafDirs,
+    /// Leaf directories of the layout that do not exist.
+    MissingLeafDirs,
+}
+
+impl SupplyKind {
+    /// What an entry becomes when it is used up: a deleted file is one that can be created.
+    fn opposite(self) -> Self {
+        match self {
+            Self::Files => Self::MissingFiles,
+            Self::MissingFiles => Self::Files,
+            Self::LeafDirs => Self::MissingLeafDirs,
+            Self::MissingLeafDirs => Self::LeafDirs,
+        }
+    }
+}
+
+impl fmt::Display for SupplyKind {
+    /// One entry of the kind, such as `existing file`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Files => "existing file",
+            Self::MissingFiles => "file to create",
+            Self::LeafDirs => "leaf directory",
+            Self::MissingLeafDirs => "leaf directory to make",
+        })
+    }
+}
+
+/// Operations of a group on its supplies.
+#[derive(Default)]
+struct GroupUse {
+    /// Each entry: the supplies that one operation uses up. More than one where it works on a
+    /// slot that files of several filesets are opened into.
+    used: Vec<BTreeSet<Supply>>,
+    /// `finishoncount` or `finishonbytes` ends its workers.
+    finishes: bool,
+}
+
+impl GroupUse {
+    fn of(group: &WorkerGroup) -> Option<Self> {
+        let Program::Sequence(steps) = &group.program else {
+            return None;
+        };
+        let mut ops = Vec::new();
+        for_each_done(steps, &mut |op| ops.push(op));
+        let mut all = Self::default();
+        for op in &ops {
+            let supplies = |kind, filesets: BTreeSet<FilesetId>| {
+                let supply = |fileset| Supply { fileset, kind };
+                filesets.into_iter().map(supply).collect()
+            };
+            let one = |fileset: Option<FilesetId>| fileset.into_iter().collect();
+            match op {
+                Op::Create(file) => {
+                    let used = supplies(SupplyKind::MissingFiles, one(file.fileset));
+                    all.used.push(used);
+                }
+                Op::Delete(file) => {
+                    let used = supplies(SupplyKind::Files, deleted_from(file, &ops));
+                    all.used.push(used);
+                }
+                Op::MakeDir { fileset, .. } => {
+                    let used = supplies(SupplyKind::MissingLeafDirs, one(Some(*fileset)));
+                    all.used.push(used);
+                }
+                Op::RemoveDir { fileset, .. } => {
+                    let used = supplies(SupplyKind::LeafDirs, one(Some(*fileset)));
+                    all.used.push(used);
+                }
+                Op::FinishOnCount { .. } | Op::FinishOnBytes { .. } => all.finishes = true,
+                _ => {}
+            }
+        }
+        all.used.retain(|used| !used.is_empty());
+        Some(all)
+    }
+
+    /// Supplies that the group's operations give entries to.
+    fn given(&self) -> impl Iterator<Item = Supply> {
+        let used = self.used.iter().flatten();
+        used.map(|s| Supply {
+            fileset: s.fileset,
+            kind: s.kind.opposite(),
+        })
+    }
+}
+
+/// Calls `visit` with every operation of the steps that is ever done.
+fn for_each_done<'a>(steps: &'a [Step], visit: &mut dyn FnMut(&'a Op)) {
+    for step in steps {
+        match step {
+            Step::Do { iters, .. } | Step::Block { iters, .. } if *iters == Value::Const(0) => {}
+            Step::Do { op, .. } => visit(op),
+            Step::Block { steps, .. } => for_each_done(steps, visit),
+        }
+    }
+}
+
+/// Filesets that a delete may take a file from: its own, or those whose files its slot may hold.
+fn deleted_from(file: &FileRef, ops: &[&Op]) -> BTreeSet<FilesetId> {
+    let into_slot = |other: &&FileRef| other.slot == file.slot && !other.open_next;
+    let files = ops.iter().filter_map(|op| op.file());
+    let held = files.filter(into_slot).filter_map(|other| other.fileset);
+    match file.slot {
+        0 => file.fileset.into_iter().collect(),
+        _ => file.fileset.into_iter().chain(held).collect(),
+    }
+}
+
+impl Plan {
+    /// Supplies that the workload uses up: some operation takes entries out of them, and none of
+    /// any worker gives entries back. A fileset whose files are deleted and never created is
+    /// one, and so is one whose files are created and never deleted.
+    #[must_use]
+    pub fn supplies_used_up(&self) -> BTreeSet<Supply> {
+        let groups: Vec<_> = self.groups.iter().filter_map(GroupUse::of).collect();
+        let given: BTreeSet<Supply> = groups.iter().flat_map(GroupUse::given).collect();
+        let used = groups.iter().flat_map(|g| g.used.iter().flatten());
+        used.copied().filter(|s| !given.contains(s)).collect()
+    }
+
+    /// Whether the workload is nothing but work that ends by itself: in every round of every
+    /// worker's program there is an operation that takes from a supply which is used up (see
+    /// [`Plan::supplies_used_up`]), or the program says itself when it is done
+    /// (`finishoncount`, `finishonbytes`). Mixes and patterns are no such work: what their
+    /// workers need does not run out.
+    #[must_use]
+    pub fn ends_by_itself(&self) -> bool {
+        let used_up = self.supplies_used_up();
+        let ends = |group: &WorkerGroup| {
+            GroupUse::of(group).is_some_and(|g| {
+                g.finishes || g.used.iter().any(|supplies| supplies.is_subset(&used_up))
+            })
+        };
+        !used_up.is_empty() && self.groups.iter().all(ends)
+    }
+}

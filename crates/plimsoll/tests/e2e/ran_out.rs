@@ -1,0 +1,202 @@
+//! Runs whose filesets are used up, from files of Filebench 1.x that do not say how they end.
+
+use crate::common::{Bench, Ended, PATIENCE, find_row, row};
+use plimsoll_results::{RunDir, Verdict, tag_of, window_histograms};
+
+/// `deletefiles` as releases before 1.5 had it: without `set mode quit`.
+const DELETE_FILES: &str = "\
+set $dir=/tmp
+set $nfiles=200
+define fileset name=bigfileset,path=$dir,size=1k,entries=$nfiles,dirwidth=20,prealloc=100
+define process name=filedelete,instances=1
+{
+  thread name=filedeletethread,memsize=10m,instances=4
+  {
+    flowop deletefile name=deletefile1,filesetname=bigfileset
+  }
+}
+";
+
+/// `createfiles` of the same time.
+const CREATE_FILES: &str = "\
+set $dir=/tmp
+set $nfiles=200
+define fileset name=bigfileset,path=$dir,size=1k,entries=$nfiles,dirwidth=20
+define process name=filecreate,instances=1
+{
+  thread name=filecreatethread,memsize=10m,instances=4
+  {
+    flowop createfile name=createfile1,filesetname=bigfileset,fd=1
+    flowop writewholefile name=writefile1,filesetname=bigfileset,fd=1
+    flowop closefile name=closefile1,fd=1
+  }
+}
+";
+
+/// `copyfiles` of the same time.
+const COPY_FILES: &str = "\
+set $dir=/tmp
+set $nfiles=200
+define fileset name=bigfileset,path=$dir,size=1k,entries=$nfiles,dirwidth=20,prealloc=100
+define fileset name=destfiles,path=$dir,size=1k,entries=$nfiles,dirwidth=20
+define process name=filereader,instances=1
+{
+  thread name=filereaderthread,memsize=10m,instances=4
+  {
+    flowop openfile name=openfile1,filesetname=bigfileset,fd=1
+    flowop readwholefile name=readfile1,fd=1
+    flowop createfile name=createfile2,filesetname=destfiles,fd=2
+    flowop writewholefile name=writefile2,filesetname=destfiles,fd=2,srcfd=1
+    flowop closefile name=closefile1,fd=1
+    flowop closefile name=closefile2,fd=2
+  }
+}
+";
+
+/// Two threads: one deletes until there is nothing left, the other would go on.
+const DELETE_AND_LOOK: &str = "\
+define fileset name=gone,path=/tmp/a,size=1k,entries=20,dirwidth=20,prealloc
+define fileset name=still,path=/tmp/b,size=1k,entries=20,dirwidth=20,prealloc
+define process name=p {
+  thread name=deleter,memsize=1m { flowop deletefile name=delete,filesetname=gone }
+  thread name=looker,memsize=1m { flowop statfile name=look,filesetname=still }
+}
+run 3600
+";
+
+/// Every operation of the last window is in the intervals and in the histograms.
+fn assert_complete(dir: &RunDir, run: &plimsoll_results::Run) {
+    let series = std::fs::read_to_string(dir.intervals_path()).unwrap();
+    let recorded = dir.read_histograms().unwrap();
+    let histograms = window_histograms(&recorded, run.window_number);
+    for op in run.operations.iter().filter(|o| o.ops > 0) {
+        let rows = series.lines().map(|l| l.split(',').collect::<Vec<_>>());
+        let counts = rows
+            .filter(|r| r[4] == op.name)
+            .map(|r| r[6].parse::<u64>());
+        assert_eq!(
+            counts.map(Result::unwrap).sum::<u64>(),
+            op.ops,
+            "{}",
+            op.name
+        );
+        assert_eq!(
+            histograms[&tag_of(&op.name, op.kind)].len(),
+            op.ops,
+            "{}",
+            op.name
+        );
+    }
+}
+
+#[test]
+fn old_files_that_end_by_themselves_are_valid() {
+    for (text, done) in [
+        (DELETE_FILES, "deletefile1"),
+        (CREATE_FILES, "writefile1"),
+        (COPY_FILES, "writefile2"),
+    ] {
+        let bench = Bench::on_tmpfs();
+        let workload = bench.workload(text);
+        let planned = Ended::of(bench.plimsoll(["plan", &workload])).expect_code(0);
+        let end = "ends early when its filesets are used up";
+        assert!(planned.stdout.contains(end), "{}", planned.stdout);
+
+        let run = bench.run(&workload, &["--time=1h"]).result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert_eq!(row(&run, done).ops, 200, "{done}");
+        assert!(run.window_s < PATIENCE.as_secs_f64());
+        let noted = run
+            .notes
+            .iter()
+            .filter(|n| n.text.contains("ended by themselves"));
+        assert_eq!(noted.count(), 1);
+        assert_complete(&bench.results()[0], &run);
+    }
+}
+
+#[test]
+fn other_work_that_runs_out_is_invalid_and_measured_until_then() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(DELETE_AND_LOOK);
+    let planned = Ended::of(bench.plimsoll(["plan", &workload])).expect_code(0);
+    assert!(
+        planned.stdout.contains("makes it invalid"),
+        "{}",
+        planned.stdout
+    );
+
+    let run = bench.run(&workload, &[]).result(3);
+    assert_eq!(
+        (run.validity.verdict, run.failure.is_none()),
+        (Verdict::Invalid, true)
+    );
+    let [reason] = &run.validity.reasons[..] else {
+        panic!("{:?}", run.validity);
+    };
+    assert_eq!(reason.code, "ran_out");
+    let flowop = "no existing file of fileset `gone` was left for `delete` (";
+    assert!(reason.text.starts_with(flowop), "{}", reason.text);
+    let second = format!(
+        "w.f:4:43) after {:.3} s of the measured window",
+        // The window ends a nanosecond later: what completed at that instant counts.
+        run.window_s - 1e-9
+    );
+    assert!(
+        reason.text.contains(&second),
+        "{} {}",
+        run.window_s,
+        reason.text
+    );
+    assert_eq!(row(&run, "delete").ops, 20);
+    let dir = &bench.results()[0];
+    assert_complete(dir, &run);
+    // What reads results says the same.
+    for format in ["text", "markdown", "html"] {
+        let dir = dir.path().to_str().unwrap();
+        let args = ["report", dir, "--format", format];
+        let shown = Ended::of(bench.plimsoll(args)).expect_code(0);
+        let code = if format == "markdown" {
+            "ran\\_out"
+        } else {
+            "ran_out"
+        };
+        assert!(shown.stdout.contains(code), "{format}: {}", shown.stdout);
+    }
+}
+
+#[test]
+fn a_rank_that_runs_out_ends_all() {
+    let bench = Bench::on_tmpfs();
+    // The looker is rank 0's, the deleter, with half of the files, rank 1's.
+    let text = DELETE_AND_LOOK
+        .replace("thread name=deleter", "thread name=x")
+        .replace("thread name=looker", "thread name=deleter")
+        .replace("flowop statfile name=look,filesetname=still", "FIRST")
+        .replace(
+            "flowop deletefile name=delete,filesetname=gone",
+            "flowop statfile name=look,filesetname=still",
+        )
+        .replace("FIRST", "flowop deletefile name=delete,filesetname=gone");
+    let workload = bench.workload(&text);
+    let run = bench.run(&workload, &["--processes=2"]).result(3);
+    let codes: Vec<_> = run
+        .validity
+        .reasons
+        .iter()
+        .map(|r| r.code.as_str())
+        .collect();
+    assert_eq!(codes, ["ran_out"]);
+    assert_eq!(row(&run, "delete").ops, 10, "its half of the files");
+    assert!(find_row(&run, "look").unwrap().ops > 0);
+    assert!(run.window_s < PATIENCE.as_secs_f64());
+    assert_complete(&bench.results()[0], &run);
+
+    // Work that ends by itself does so at each rank in its own time.
+    let workload = bench.workload(DELETE_FILES);
+    let run = bench
+        .run(&workload, &["--processes=2", "--time=1h"])
+        .result(0);
+    assert_eq!(row(&run, "deletefile1").ops, 200);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+}
