@@ -1,31 +1,63 @@
 //! From the blocks of a profile to its runs.
 
-use crate::names::{KEYS, OF_PROFILE, parameter};
-use crate::parse::{Config, Entry, Profile, Value};
+mod keys;
+mod sweeps;
+
+use crate::functions::{Step, WORKING_SET, size};
+use crate::names::{OF_PROFILE, PASSED_APART};
+use crate::parse::{Config, Entry, Keys, Profile, Value, parse_keys};
 use crate::places::{self, Place, at_system, directory_name};
 use crate::values::Chosen;
-use plimsoll_diagnostics::{Diagnostics, MOST_ERRORS, Problem, Span, nearest};
-use plimsoll_plan::parse_duration;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use plimsoll_diagnostics::{Diagnostics, MOST_ERRORS, Problem, Source, Span};
+use plimsoll_plan::Parameter;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
+use sweeps::Function;
 
 /// Most runs of one profile: of a minute each, a week.
 pub const MOST_CASES: usize = 10_000;
 
-/// The functions that a profile may ask for.
-const FUNCTION: &str = "generic";
-
 /// What a profile has to know of workloads.
 pub trait Library {
-    /// Names of the parameters of a personality.
+    /// The parameters of a personality: what it sets, and what it reads and never sets.
     ///
     /// # Errors
-    /// What to say, in one sentence, if there is no such workload or it cannot be read.
-    fn parameters(&self, personality: &str) -> Result<Vec<String>, String>;
+    /// If there is no such workload, or it cannot be read.
+    fn parameters(&self, personality: &str) -> Result<Vec<Parameter>, Unavailable>;
 
     /// Names of the parameters of all workloads that are known. A profile may give such a one to a
     /// workload without it, for profiles outlive workloads.
     fn parameters_of_all(&self) -> Vec<String>;
+
+    /// The file with the keys of a configuration that a profile lists by its name: `name.conf`.
+    /// `None` if there is none.
+    ///
+    /// # Errors
+    /// What to say, in one sentence, if it cannot be read.
+    fn configuration(&self, name: &str) -> Result<Option<Text>, String> {
+        let _ = name;
+        Ok(None)
+    }
+}
+
+/// Why a workload cannot be had, in one sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unavailable {
+    /// There is none of that name; the rest of the profile can be run without it.
+    Nowhere(String),
+    /// It is there, and cannot be read.
+    Unreadable(String),
+}
+
+/// A text and what it is called in messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// A path.
+    pub name: String,
+    /// The text.
+    pub text: String,
 }
 
 /// What a command line changes of a profile.
@@ -37,6 +69,10 @@ pub struct Changes {
     pub dir: Option<String>,
     /// Whether a target was given, instead of the profile's.
     pub has_target: bool,
+    /// Whether the length of the measured window was given, instead of the profile's.
+    pub has_time: bool,
+    /// Whether the length of the warm-up was given, instead of the profile's.
+    pub has_warmup: bool,
     /// Parameters and their values, instead of the profile's.
     pub sets: Vec<(String, String)>,
     /// Configurations that are run; empty: all.
@@ -58,10 +94,21 @@ pub struct Case {
     pub sets: Vec<(String, String)>,
     /// Length of the measured window; `None`: the workload's own.
     pub runtime: Option<Duration>,
-    /// Events a second for the limiters, where that is no parameter of the workload.
+    /// Time that passes before the measured window begins; `None`: the workload's own.
+    pub warmup: Option<Duration>,
+    /// Events per second for the limiters, where that is no parameter of the workload.
     pub event_rate: Option<f64>,
     /// Line of the configuration in the profile.
     pub line: u32,
+}
+
+/// A configuration that cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotRun {
+    /// As [`Case::name`].
+    pub name: String,
+    /// Why, in one sentence.
+    pub reason: String,
 }
 
 /// The runs of a profile.
@@ -69,20 +116,27 @@ pub struct Case {
 pub struct Listed {
     /// In the order they are run in: configuration by configuration, each on every file system.
     pub cases: Vec<Case>,
+    /// Configurations without a workload or a function, which the others are run without.
+    pub not_run: Vec<NotRun>,
     /// What the profile says of itself; may be empty.
     pub description: String,
     /// Directory that results go to, if the profile names one.
     pub stats: Option<String>,
     /// What was left out of the profile or taken to mean something else, in sentences.
     pub notes: Vec<String>,
+    /// Names of [`Changes::sets`] that no run takes.
+    pub unused_sets: Vec<String>,
 }
 
 impl Profile {
     /// The runs that the profile asks for.
     ///
     /// # Errors
-    /// Every error found, at most ten, each with its place in the profile.
+    /// Every error found, at most ten, each with its place in the profile, or in the file of a
+    /// configuration. A profile of which no configuration can be run is refused too.
     pub fn cases(&self, library: &dyn Library, changes: &Changes) -> Result<Listed, Diagnostics> {
+        let mut read = Configs::read(self, library);
+        let configs = std::mem::take(&mut read.configs);
         let mut lister = Lister {
             profile: self,
             library,
@@ -90,57 +144,144 @@ impl Profile {
             parameters: HashMap::new(),
             all: None,
             used: HashSet::new(),
+            used_sets: HashSet::new(),
             taken: HashSet::new(),
-            problems: Vec::new(),
-            notes: Vec::new(),
+            not_run: Vec::new(),
+            reasons: Vec::new(),
+            problems: read.problems,
+            notes: read.notes,
         };
-        let listed = lister.list();
+        let listed = lister.list(&configs);
         match lister.problems.is_empty() {
-            true => Ok(Listed {
-                notes: lister.notes,
-                ..listed
-            }),
-            false => Err(Diagnostics::new(vec![self.source.clone()], lister.problems)),
+            true => Ok(listed),
+            false => Err(Diagnostics::new(read.sources, lister.problems)),
         }
     }
 }
+
+/// The configurations of a profile, with the keys of those that have a file.
+struct Configs {
+    configs: Vec<Config>,
+    sources: Vec<Arc<Source>>,
+    problems: Vec<Problem>,
+    notes: Vec<String>,
+}
+
+impl Configs {
+    fn read(profile: &Profile, library: &dyn Library) -> Self {
+        let mut read = Self {
+            configs: profile.configs.clone(),
+            sources: vec![profile.source.clone()],
+            problems: vec![],
+            notes: profile.notes.clone(),
+        };
+        for number in 0..read.configs.len() {
+            if read.configs[number].is_listed {
+                read.fill(number, library);
+            }
+        }
+        read
+    }
+
+    /// Adds the keys of a configuration's own file, and the personality that its name says.
+    fn fill(&mut self, number: usize, library: &dyn Library) {
+        let config = &self.configs[number];
+        let (name, span) = (config.name.clone(), config.span);
+        match library.configuration(&name) {
+            Ok(Some(text)) => {
+                if let Some(keys) = self.keys(&text, span) {
+                    self.notes.extend(keys.notes);
+                    self.configs[number].entries = keys.entries;
+                }
+            }
+            Ok(None) => {}
+            Err(message) => self.problems.push(Problem::new(span, message, "its keys")),
+        }
+        let entries = &mut self.configs[number].entries;
+        if !entries.iter().any(|e| e.key == "personality") {
+            entries.push(Entry {
+                key: "personality".into(),
+                span,
+                values: vec![Value { text: name, span }],
+            });
+        }
+    }
+
+    fn keys(&mut self, text: &Text, span: Span) -> Option<Keys> {
+        let Ok(file) = u16::try_from(self.sources.len()) else {
+            let message = "the profile has more than 65 535 files of configurations";
+            self.problems.push(Problem::new(span, message, "this one"));
+            return None;
+        };
+        let source = Source::new(&text.name, &text.text);
+        self.sources.push(source.clone());
+        match parse_keys(&source, file) {
+            Ok(keys) => Some(keys),
+            Err(problems) => {
+                self.problems.extend(problems);
+                None
+            }
+        }
+    }
+}
+
+/// The parameters of a workload, once looked up.
+type Looked = Result<Rc<Vec<Parameter>>, Unavailable>;
 
 struct Lister<'a> {
     profile: &'a Profile,
     library: &'a dyn Library,
     changes: &'a Changes,
-    /// Parameters by personality, once asked for.
-    parameters: HashMap<String, Result<Vec<String>, String>>,
-    /// Parameters of all workloads, once asked for.
+    /// Parameters by personality.
+    parameters: HashMap<String, Looked>,
+    /// Parameters of all workloads, once looked up.
     all: Option<Vec<String>>,
-    /// Keys of the defaults that some configuration's workload has.
+    /// Keys of the defaults that some configuration takes.
     used: HashSet<String>,
+    /// Settings of the command line that some run takes.
+    used_sets: HashSet<String>,
     /// Names of runs with those of their file systems.
     taken: HashSet<(String, String)>,
+    not_run: Vec<NotRun>,
+    /// What is said of [`Lister::not_run`] if nothing is left to run.
+    reasons: Vec<Problem>,
     problems: Vec<Problem>,
     notes: Vec<String>,
 }
 
+/// What one run is made of.
+struct Ground<'c, 'a> {
+    config: &'c Config,
+    function: &'c Function,
+    place: &'c Place,
+    chosen: Chosen<'a>,
+}
+
 impl<'a> Lister<'a> {
-    fn list(&mut self) -> Listed {
+    fn list(&mut self, configs: &[Config]) -> Listed {
         let mut listed = Listed {
             description: self.joined("description"),
             stats: self.stats(),
             ..Listed::default()
         };
-        for entry in &self.profile.defaults {
-            self.check_entry(entry, true);
-        }
-        for config in &self.profile.configs {
-            for entry in &config.entries {
-                self.check_entry(entry, false);
-            }
+        for config in configs {
+            self.check_entries(config);
             if self.is_wanted(&config.name) {
                 let cases = self.cases_of(config);
                 listed.cases.extend(cases);
             }
         }
         self.check_defaults();
+        if listed.cases.is_empty() && self.problems.is_empty() {
+            self.problems = std::mem::take(&mut self.reasons);
+        }
+        let unused = self.changes.sets.iter().map(|(name, _)| name);
+        listed.unused_sets = unused
+            .filter(|n| !self.used_sets.contains(*n))
+            .cloned()
+            .collect();
+        listed.not_run = std::mem::take(&mut self.not_run);
+        listed.notes = std::mem::take(&mut self.notes);
         listed
     }
 
@@ -154,6 +295,18 @@ impl<'a> Lister<'a> {
         if !self.notes.contains(&text) {
             self.notes.push(text);
         }
+    }
+
+    /// Leaves out what cannot be run, with the reason.
+    fn leave(&mut self, name: String, reason: String, at: Span, label: &str) {
+        if self.not_run.iter().any(|n| n.name == name) {
+            return;
+        }
+        if self.reasons.len() < MOST_ERRORS {
+            self.reasons
+                .push(Problem::new(at, reason.clone(), label.to_owned()));
+        }
+        self.not_run.push(NotRun { name, reason });
     }
 
     fn is_wanted(&self, config: &str) -> bool {
@@ -197,38 +350,47 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// What is wrong with an entry wherever it stands.
-    fn check_entry(&mut self, entry: &Entry, in_defaults: bool) {
-        if !in_defaults && OF_PROFILE.contains(&entry.key.as_str()) {
-            let message = format!("`{}` is one for the whole profile", entry.key);
-            let problem = Problem::new(entry.span, message, "not of one configuration");
-            self.problem(problem.help("move it to DEFAULTS"));
-        }
-        if entry.key == "function" {
-            for value in entry.values.iter().filter(|v| v.text != FUNCTION) {
-                let message = format!("the function `{}` is not supported", value.text);
-                let problem = Problem::new(value.span, message, "expected `generic`");
-                self.problem(problem.help(
-                    "what other functions do is a list: workingset = 100m, 400m; runs once for \
-                     each value",
-                ));
+    /// Keys of a configuration that only the defaults have.
+    fn check_entries(&mut self, config: &Config) {
+        for entry in &config.entries {
+            match entry.key.as_str() {
+                "filesystem" => {
+                    let message = "`filesystem` is one for the whole profile";
+                    let problem = Problem::new(entry.span, message, "not of one configuration");
+                    self.problem(problem.help("move it to DEFAULTS"));
+                }
+                key if OF_PROFILE.contains(&key) => self.note(format!(
+                    "{}: `{key}` has no effect here: it is one for the whole profile, in DEFAULTS",
+                    config.name
+                )),
+                _ => {}
             }
         }
     }
 
     /// Entries of a configuration: the defaults that it does not override, and its own.
-    fn entries(&self, config: &'a Config) -> Vec<&'a Entry> {
+    fn entries<'c>(&self, config: &'c Config) -> Vec<&'c Entry>
+    where
+        'a: 'c,
+    {
         let own = |key: &str| config.entries.iter().any(|e| e.key == key);
         let defaults = self.profile.defaults.iter().filter(|e| !own(&e.key));
         let all = defaults.chain(&config.entries);
         let set = |key: &str| self.changes.sets.iter().any(|(k, _)| k == key);
-        all.filter(|e| !OF_PROFILE[..].contains(&e.key.as_str()) || e.key == "filesystem")
-            .filter(|e| e.key != "function" && !set(&e.key))
+        all.filter(|e| !PASSED_APART.contains(&e.key.as_str()) && !set(&e.key))
             .collect()
     }
 
-    fn cases_of(&mut self, config: &'a Config) -> Vec<Case> {
+    fn cases_of(&mut self, config: &Config) -> Vec<Case> {
         let entries = self.entries(config);
+        let function = match self.function(config, &entries) {
+            Ok(Some(function)) => function,
+            Ok(None) => return vec![],
+            Err(problem) => {
+                self.problem(problem);
+                return vec![];
+            }
+        };
         let found = match places::places(&entries, config.span, self.changes) {
             Ok(found) => found,
             Err(problem) => {
@@ -236,24 +398,32 @@ impl<'a> Lister<'a> {
                 return vec![];
             }
         };
-        if !entries.iter().any(|e| e.key == "personality") {
+        if function.personality.is_none() && !entries.iter().any(|e| e.key == "personality") {
             let message = format!("the configuration `{}` has no personality", config.name);
             let problem = Problem::new(config.span, message, "which workload?");
             self.problem(problem.help("add `personality = fileserver;`, in DEFAULTS or here"));
             return vec![];
         }
-        let Some(combinations) = self.combinations(&entries, found.len()) else {
+        let most = found.len().saturating_mul(function.most_steps());
+        let Some(combinations) = self.combinations(&entries, most) else {
             return vec![];
         };
         let mut cases = Vec::new();
         for numbers in &combinations {
+            // The runs of each file system; all of them have the same steps.
+            let mut rows: Vec<std::vec::IntoIter<Case>> = Vec::new();
             for (i, place) in found.iter().enumerate() {
-                let number = |(e, n): (&&'a Entry, &usize)| (*e, at_system(e, i).unwrap_or(*n));
-                let chosen = entries.iter().zip(numbers).map(number).collect();
+                let chosen = entries.iter().zip(numbers);
+                let chosen = chosen.map(|(e, n)| (*e, at_system(e, i).unwrap_or(*n)));
                 let before = self.problems.len();
-                let case = self.case(config, Chosen::new(chosen), place);
-                match case {
-                    Ok(case) => cases.push(case),
+                let ground = Ground {
+                    config,
+                    function: &function,
+                    place,
+                    chosen: Chosen::new(chosen.collect()),
+                };
+                match self.steps_of(ground) {
+                    Ok(steps) => rows.push(steps.into_iter()),
                     Err(problem) => self.problem(problem),
                 }
                 // The others would most likely be wrong in the same way.
@@ -261,19 +431,23 @@ impl<'a> Lister<'a> {
                     return cases;
                 }
             }
+            let steps = rows.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+            for _ in 0..steps {
+                cases.extend(rows.iter_mut().filter_map(Iterator::next));
+            }
         }
         cases
     }
 
-    /// Numbers of the values of each run, the first list changing slowest.
-    fn combinations(&mut self, entries: &[&Entry], systems: usize) -> Option<Vec<Vec<usize>>> {
+    /// Numbers of the values of each run, the first list changing slowest; each has `most` runs.
+    fn combinations(&mut self, entries: &[&Entry], most: usize) -> Option<Vec<Vec<usize>>> {
         let mut all: Vec<Vec<usize>> = vec![vec![]];
         for entry in entries {
             let number = match at_system(entry, 0) {
                 Some(_) => 1,
                 None => entry.values.len(),
             };
-            if all.len().saturating_mul(number).saturating_mul(systems) > MOST_CASES {
+            if all.len().saturating_mul(number).saturating_mul(most) > MOST_CASES {
                 let message = format!("the profile has more than {MOST_CASES} runs");
                 let problem = Problem::new(entry.span, message, "with this list");
                 self.problem(problem);
@@ -288,197 +462,111 @@ impl<'a> Lister<'a> {
         Some(all)
     }
 
-    /// One run. What is wrong with the value of one key is a problem; the first one ends it.
-    fn case(
-        &mut self,
-        config: &Config,
-        mut chosen: Chosen<'a>,
-        place: &Place,
-    ) -> Result<Case, Problem> {
+    /// The runs of one combination of values on one file system: one, or those of a sweep.
+    fn steps_of(&mut self, mut ground: Ground<'_, '_>) -> Result<Vec<Case>, Problem> {
+        let config = ground.config;
         let place = match self.changes.places.is_empty() {
-            true => places::place(&mut chosen, self.changes)?,
+            true => places::place(&mut ground.chosen, self.changes)?,
             false => {
-                chosen.fix("filesystem", place.label.clone());
-                place.clone()
+                let label = ground.place.label.clone();
+                ground.chosen.fix("filesystem", label);
+                ground.place.clone()
             }
         };
-        let value = chosen.get("personality");
-        let (personality, at) = match value {
-            Some(v) => (chosen.resolve(v)?, v.span),
-            None => (String::new(), config.span),
+        let name = case_name(config, &ground.chosen)?;
+        let (personality, at) = match ground.chosen.get("personality") {
+            Some(v) => (ground.chosen.resolve(v)?, v.span),
+            None => (
+                ground.function.personality.clone().unwrap_or_default(),
+                ground.function.span,
+            ),
         };
-        let known = self.known(&personality, at)?;
+        let known = match self.known(&personality) {
+            Ok(known) => known,
+            Err(Unavailable::Nowhere(reason)) => {
+                self.leave(name, reason, at, "no workload");
+                return Ok(vec![]);
+            }
+            Err(Unavailable::Unreadable(message)) => {
+                return Err(Problem::new(at, message, "no workload"));
+            }
+        };
         let mut case = Case {
-            name: config.name.clone(),
+            name,
             config: config.name.clone(),
             place,
             personality,
             sets: vec![],
             runtime: None,
+            warmup: None,
             event_rate: None,
             line: self.profile.source.position(config.span.start as usize).0,
         };
-        for (entry, value) in chosen.iter() {
-            let text = chosen.resolve(value)?;
-            if entry.values.len() > 1 && at_system(entry, 0).is_none() {
-                case.name.push_str(&format!(",{}={text}", entry.key));
+        self.take_keys(&mut case, &ground, &known)?;
+        self.take_sets(&mut case, config, &known)?;
+        let steps = self.steps(&ground, &case, &known)?;
+        let cases = match steps {
+            None => vec![case],
+            Some(steps) => {
+                let at_step = |s| at_step(&case, s, &known);
+                steps.into_iter().map(at_step).collect()
             }
-            if let Err(problem) = self.apply(&mut case, entry, value, text, &known) {
-                self.problem(problem);
-            }
-        }
-        for (key, value) in &self.changes.sets {
-            if known.contains(key) {
-                case.sets.push((key.clone(), value.clone()));
-            }
-        }
-        case.name = self.free_name(&directory_name(&case.name), &case.place.label);
-        Ok(case)
+        };
+        Ok(cases.into_iter().map(|c| self.with_free_name(c)).collect())
     }
 
-    /// A name that no other run on the file system has.
-    fn free_name(&mut self, name: &str, label: &str) -> String {
+    /// The run under a name that no other one on its file system has.
+    fn with_free_name(&mut self, mut case: Case) -> Case {
+        let name = directory_name(&case.name);
+        let label = &case.place.label;
         let names = (1..).map(|n| match n {
-            1 => name.to_owned(),
+            1 => name.clone(),
             n => format!("{name}-{n}"),
         });
-        let mut free = names.filter(|n| self.taken.insert((n.clone(), label.to_owned())));
+        let mut free = names.filter(|n| self.taken.insert((n.clone(), label.clone())));
         // There are fewer runs than numbers.
-        free.next().unwrap_or_default()
+        case.name = free.next().unwrap_or_default();
+        case
     }
 
     /// Parameters of a personality.
-    fn known(&mut self, personality: &str, at: Span) -> Result<Vec<String>, Problem> {
+    fn known(&mut self, personality: &str) -> Looked {
         let library = self.library;
         let known = self
             .parameters
             .entry(personality.to_owned())
-            .or_insert_with(|| library.parameters(personality));
-        known
-            .clone()
-            .map_err(|message| Problem::new(at, message, "no workload"))
+            .or_insert_with(|| library.parameters(personality).map(Rc::new));
+        known.clone()
     }
+}
 
-    /// Takes one entry into a run.
-    fn apply(
-        &mut self,
-        case: &mut Case,
-        entry: &Entry,
-        value: &Value,
-        text: String,
-        known: &[String],
-    ) -> Result<(), Problem> {
-        let key = entry.key.as_str();
-        match key {
-            "runtime" => {
-                let time = parse_duration(&text).ok().filter(|t| !t.is_zero());
-                let time = time.ok_or_else(|| {
-                    let message = format!("`{text}` is no time");
-                    Problem::new(value.span, message, "expected seconds, such as 60, or 5m")
-                })?;
-                case.runtime = Some(time);
-            }
-            "eventrate" if !known.iter().any(|k| k == key) => {
-                let rate = text
-                    .parse()
-                    .ok()
-                    .filter(|r: &f64| r.is_finite() && *r >= 0.0);
-                let rate = rate.ok_or_else(|| {
-                    let message = format!("`{text}` is no rate");
-                    Problem::new(value.span, message, "expected events a second, such as 250")
-                })?;
-                case.event_rate = Some(rate);
-            }
-            _ if KEYS.contains(&key) && key != "eventrate" => {}
-            _ => match parameter(key, known) {
-                Some(name) => {
-                    self.used.insert(key.to_owned());
-                    if name != key {
-                        self.note(format!(
-                            "{}: `{key}` is called `{name}` in the workload {} now",
-                            case.config, case.personality
-                        ));
-                    }
-                    case.sets.push((name.to_owned(), text));
-                }
-                // Of the defaults each configuration takes what its workload has.
-                None if self.is_default(entry) => {}
-                None => self.left_out(case, entry, known)?,
-            },
+/// What a run is called: its configuration, and the values of lists.
+fn case_name(config: &Config, chosen: &Chosen<'_>) -> Result<String, Problem> {
+    let mut name = config.name.clone();
+    for (entry, value) in chosen.iter() {
+        if entry.values.len() > 1 && at_system(entry, 0).is_none() {
+            let text = chosen.resolve(value)?;
+            name.push_str(&format!(",{}={text}", entry.key));
         }
-        Ok(())
     }
+    Ok(name)
+}
 
-    fn is_default(&self, entry: &Entry) -> bool {
-        self.profile.defaults.iter().any(|d| std::ptr::eq(d, entry))
-    }
-
-    /// A key that the workload does not have: one of another workload is left out and said so,
-    /// as profiles are older than workloads; any other is a slip of the hand.
-    fn left_out(&mut self, case: &Case, entry: &Entry, known: &[String]) -> Result<(), Problem> {
-        let (key, personality) = (&entry.key, &case.personality);
-        if self.is_known_anywhere(key) {
-            self.note(format!(
-                "{}: the workload {personality} has no parameter `{key}`, which has no effect",
-                case.config
-            ));
-            return Ok(());
-        }
-        let message = format!("`{key}` is no key of a profile and no parameter of {personality}");
-        let problem = Problem::new(entry.span, message, "unknown");
-        let names = known.iter().map(String::as_str).chain(KEYS);
-        Err(problem.suggest(key, names))
-    }
-
-    fn is_known_anywhere(&mut self, key: &str) -> bool {
-        let library = self.library;
-        let all = self.all.get_or_insert_with(|| library.parameters_of_all());
-        parameter(key, all).is_some()
-    }
-
-    /// Keys of the defaults that no workload has.
-    fn check_defaults(&mut self) {
-        if !self.problems.is_empty() {
-            // A workload that could not be looked at may have them.
-            return;
-        }
-        let mut wrong = BTreeMap::new();
-        for entry in &self.profile.defaults {
-            let key = entry.key.as_str();
-            let set = self.changes.sets.iter().any(|(k, _)| k == key);
-            let skipped = !self.changes.only.is_empty() || set;
-            if KEYS.contains(&key) || self.used.contains(key) || skipped {
-                continue;
-            }
-            match self.is_known_anywhere(key) {
-                true => self.note(format!(
-                    "DEFAULTS: no workload of this profile has the parameter `{key}`, which has no \
-                     effect"
-                )),
-                false => _ = wrong.insert(entry.span.start, entry),
+/// One run of a sweep.
+fn at_step(case: &Case, step: Step, known: &[Parameter]) -> Case {
+    let mut case = case.clone();
+    case.name = format!("{},{}", case.name, step.label());
+    match step {
+        Step::EventRate(rate) => case.event_rate = Some(rate),
+        Step::WorkingSet(bytes) => {
+            let name = WORKING_SET;
+            case.sets.retain(|(n, _)| n != name);
+            if known.iter().any(|k| k.name == name) {
+                case.sets.push((name.into(), size(bytes)));
             }
         }
-        for entry in wrong.into_values() {
-            let key = &entry.key;
-            let message =
-                format!("`{key}` is no key of a profile and no parameter of its workloads");
-            let known: Vec<String> = self
-                .parameters
-                .values()
-                .flatten()
-                .flatten()
-                .cloned()
-                .collect();
-            let names = known.iter().map(String::as_str).chain(KEYS);
-            let problem = Problem::new(entry.span, message, "unknown");
-            let near = nearest(key, names);
-            let problem = match near {
-                Some(near) => problem.help(format!("did you mean `{near}`?")),
-                None => problem,
-            };
-            self.problem(problem);
-        }
     }
+    case
 }
 
 #[cfg(test)]

@@ -1,16 +1,22 @@
 //! Filebench's profiles: a text with `DEFAULTS` and `CONFIG` blocks becomes a list of runs.
 //!
 //! [`parse`] reads the text into a [`Profile`]; [`Profile::cases`] makes a [`Case`] of every
-//! configuration, every value of its lists and every file system. What a case's workload is and
+//! configuration, every value of its lists, every load of its function and every file system. What a case's workload is and
 //! which parameters it has is known by a [`Library`], so that this crate knows no workload.
 //!
 //! ```
-//! use plimsoll_profile::{Changes, Library, parse};
+//! use plimsoll_plan::Parameter;
+//! use plimsoll_profile::{Changes, Library, Unavailable, parse};
 //!
 //! struct One;
 //! impl Library for One {
-//!     fn parameters(&self, _: &str) -> Result<Vec<String>, String> {
-//!         Ok(vec!["dir".into(), "nthreads".into()])
+//!     fn parameters(&self, _: &str) -> Result<Vec<Parameter>, Unavailable> {
+//!         Ok(vec![Parameter {
+//!             name: "nthreads".into(),
+//!             value: "1".into(),
+//!             default: "1".into(),
+//!             meaning: String::new(),
+//!         }])
 //!     }
 //!     fn parameters_of_all(&self) -> Vec<String> {
 //!         vec![]
@@ -26,13 +32,14 @@
 //! ```
 
 mod cases;
+mod functions;
 pub mod library;
 mod names;
 mod parse;
 mod places;
 mod values;
 
-pub use cases::{Case, Changes, Library, Listed, MOST_CASES};
+pub use cases::{Case, Changes, Library, Listed, MOST_CASES, NotRun, Text, Unavailable};
 pub use names::renamed_personality;
 pub use parse::{Profile, parse};
 pub use places::{Place, directory_name};

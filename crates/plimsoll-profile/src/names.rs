@@ -1,8 +1,10 @@
 //! Keys of a profile, and names that have changed since profiles were written.
 
 /// Keys that are about the runs and no parameters of a workload.
-pub(crate) const KEYS: [&str; 9] = [
+pub(crate) const KEYS: [&str; 11] = [
     "runtime",
+    "duration",
+    "warmuptime",
     "dir",
     "stats",
     "filesystem",
@@ -16,9 +18,16 @@ pub(crate) const KEYS: [&str; 9] = [
 /// Keys that only the defaults have: there is one of each in a profile.
 pub(crate) const OF_PROFILE: [&str; 3] = ["stats", "filesystem", "description"];
 
+/// Keys that are not looked at one run at a time: their values are of the whole profile, or are
+/// looked at before there are runs.
+pub(crate) const PASSED_APART: [&str; 3] = ["stats", "description", "function"];
+
+/// Keys that are about the runs, and are parameters too where a workload has one of the name.
+pub(crate) const TAKEN_AND_PASSED: [&str; 4] = ["runtime", "duration", "warmuptime", "filesystem"];
+
 /// Parameters under the name that profiles of Filebench 1.x give them, and under that of a later
 /// version of the same workload.
-const PARAMETERS: [(&str, &str); 6] = [
+const PARAMETERS: [(&str, &str); 7] = [
     ("dirwidth", "meandirwidth"),
     ("meandirwidth", "dirwidth"),
     ("filesize", "meanfilesize"),
@@ -26,11 +35,11 @@ const PARAMETERS: [(&str, &str); 6] = [
     // What a file server and a mail server append.
     ("meaniosize", "meanappendsize"),
     ("memperthread", "memsize"),
+    ("memsize", "memperthread"),
 ];
 
 /// Workloads that have another name since Filebench 1.3.
-const PERSONALITIES: [(&str, &str); 3] = [
-    ("filemicro_createfsyncrand", "filemicro_createrand"),
+const PERSONALITIES: [(&str, &str); 2] = [
     ("multistreamreaddirect", "fivestreamreaddirect"),
     ("multistreamwritedirect", "fivestreamwritedirect"),
 ];
@@ -43,8 +52,8 @@ pub fn renamed_personality(name: &str) -> Option<&'static str> {
 }
 
 /// The parameter that a key means: the one of that name, or one of `known` that was renamed.
-pub(crate) fn parameter<'a>(key: &'a str, known: &'a [String]) -> Option<&'a str> {
-    let has = |name: &str| known.iter().any(|k| k == name);
+pub(crate) fn parameter<'a>(key: &'a str, known: &[&str]) -> Option<&'a str> {
+    let has = |name: &str| known.contains(&name);
     if has(key) {
         return Some(key);
     }
@@ -56,17 +65,17 @@ pub(crate) fn parameter<'a>(key: &'a str, known: &'a [String]) -> Option<&'a str
 mod tests {
     use super::*;
 
-    fn known(names: &[&str]) -> Vec<String> {
-        names.iter().map(|n| (*n).to_owned()).collect()
-    }
-
     #[test]
     fn a_key_means_the_parameter_of_its_name_before_a_renamed_one() {
-        let both = known(&["dirwidth", "meandirwidth"]);
+        let both = ["dirwidth", "meandirwidth"];
         assert_eq!(parameter("dirwidth", &both), Some("dirwidth"));
-        let new = known(&["meandirwidth", "nfiles"]);
+        let new = ["meandirwidth", "nfiles"];
         assert_eq!(parameter("dirwidth", &new), Some("meandirwidth"));
         assert_eq!(parameter("sync", &new), None);
+        assert_eq!(
+            parameter("memsize", &["memperthread"]),
+            Some("memperthread")
+        );
     }
 
     #[test]

@@ -9,14 +9,18 @@ pub struct Profile {
     pub(crate) source: Arc<Source>,
     pub(crate) defaults: Vec<Entry>,
     pub(crate) configs: Vec<Config>,
+    /// What was read although it is not quite right, in sentences with their places.
+    pub(crate) notes: Vec<String>,
 }
 
-/// A `CONFIG` block.
+/// A `CONFIG` block, or a name in one that is a list.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Config {
     pub(crate) name: String,
     pub(crate) span: Span,
     pub(crate) entries: Vec<Entry>,
+    /// A name of a `CONFIG` block without one: its keys are in a file of that name.
+    pub(crate) is_listed: bool,
 }
 
 /// `key = value, value;`
@@ -65,13 +69,7 @@ pub fn parse(text: &str, name: &str) -> Result<Profile, Diagnostics> {
         let problem = Problem::of_text(0, "the profile has more than 4 GiB");
         return Err(Diagnostics::new(vec![source], vec![problem]));
     }
-    let mut reader = Reader {
-        text,
-        at: 0,
-        problems: Vec::new(),
-        defaults: None,
-        configs: Vec::new(),
-    };
+    let mut reader = Reader::new(text, 0);
     reader.blocks();
     if reader.problems.is_empty() && reader.configs.is_empty() {
         let problem = Problem::of_text(
@@ -84,6 +82,7 @@ pub fn parse(text: &str, name: &str) -> Result<Profile, Diagnostics> {
     }
     match reader.problems.is_empty() {
         true => Ok(Profile {
+            notes: located(&reader.notes, &source),
             source,
             defaults: reader
                 .defaults
@@ -95,10 +94,48 @@ pub fn parse(text: &str, name: &str) -> Result<Profile, Diagnostics> {
     }
 }
 
+/// The keys of one configuration, from a file that has no blocks.
+pub(crate) struct Keys {
+    pub(crate) entries: Vec<Entry>,
+    /// As [`Profile::notes`].
+    pub(crate) notes: Vec<String>,
+}
+
+/// Reads the file of one configuration; `file` is the number of its source.
+///
+/// # Errors
+/// Every error found, at most ten.
+pub(crate) fn parse_keys(source: &Source, file: u16) -> Result<Keys, Vec<Problem>> {
+    if u32::try_from(source.text.len()).is_err() {
+        return Err(vec![Problem::of_text(file, "it has more than 4 GiB")]);
+    }
+    let mut reader = Reader::new(&source.text, file);
+    let entries = reader.entries(None).unwrap_or_default();
+    match reader.problems.is_empty() {
+        true => Ok(Keys {
+            entries,
+            notes: located(&reader.notes, source),
+        }),
+        false => Err(reader.problems),
+    }
+}
+
+/// Remarks with the lines they are about.
+fn located(notes: &[(Span, String)], source: &Source) -> Vec<String> {
+    let one = |(span, text): &(Span, String)| {
+        let (line, _) = source.position(span.start as usize);
+        format!("{}:{line}: {text}", source.name)
+    };
+    notes.iter().map(one).collect()
+}
+
 struct Reader<'a> {
     text: &'a str,
+    /// Number of its source.
+    file: u16,
     at: usize,
     problems: Vec<Problem>,
+    notes: Vec<(Span, String)>,
     /// Where the block was, and what is in it.
     defaults: Option<(Span, Vec<Entry>)>,
     configs: Vec<Config>,
@@ -110,13 +147,25 @@ struct Reported;
 type Read<T> = Result<T, Reported>;
 
 impl<'a> Reader<'a> {
+    fn new(text: &'a str, file: u16) -> Self {
+        Self {
+            text,
+            file,
+            at: 0,
+            problems: Vec::new(),
+            notes: Vec::new(),
+            defaults: None,
+            configs: Vec::new(),
+        }
+    }
+
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
     fn span(&self, start: usize, end: usize) -> Span {
         Span {
-            file: 0,
+            file: self.file,
             start: start as u32,
             end: end as u32,
         }
@@ -199,6 +248,7 @@ impl<'a> Reader<'a> {
             rest.find('}').map(|i| i + 1),
             line_begins("CONFIG"),
             line_begins("DEFAULTS"),
+            line_begins("MULTICLIENT"),
         ];
         self.at += ends.into_iter().flatten().min().unwrap_or(rest.len());
     }
@@ -213,7 +263,7 @@ impl<'a> Reader<'a> {
         match word {
             "DEFAULTS" => {
                 self.open("DEFAULTS")?;
-                let entries = self.entries(span)?;
+                let entries = self.entries(Some(span))?;
                 if let Some((first, _)) = &self.defaults {
                     let problem = Problem::new(span, "there are two DEFAULTS blocks", "the second")
                         .also(*first, "the first")
@@ -223,14 +273,15 @@ impl<'a> Reader<'a> {
                 }
                 self.defaults = Some((span, entries));
             }
-            "CONFIG" => self.config()?,
+            "CONFIG" => self.config(span)?,
+            "MULTICLIENT" => self.clients(span)?,
             _ => {
                 let problem = Problem::new(
                     span,
                     format!("expected DEFAULTS or CONFIG, found `{word}`"),
                     "no block begins so",
                 );
-                let near = nearest(word, ["DEFAULTS", "CONFIG"].into_iter());
+                let near = nearest(word, ["DEFAULTS", "CONFIG", "MULTICLIENT"].into_iter());
                 let problem = match near {
                     Some(near) => problem.help(format!("did you mean `{near}`?")),
                     None => {
@@ -243,7 +294,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn config(&mut self) -> Read<()> {
+    /// What follows `CONFIG`: a name and keys, or a list of names.
+    fn config(&mut self, head: Span) -> Read<()> {
+        self.skip();
+        if self.rest().starts_with('{') {
+            return self.list(head);
+        }
         let Some((name, span)) = self.word() else {
             return Err(self.unexpected(
                 "expected the name of the configuration",
@@ -251,7 +307,51 @@ impl<'a> Reader<'a> {
             ));
         };
         self.open(&format!("CONFIG {name}"))?;
-        let entries = self.entries(span)?;
+        let entries = self.entries(Some(span))?;
+        self.add(name, span, entries, false);
+        Ok(())
+    }
+
+    /// `{ name name }`: configurations whose keys are in files of their own.
+    fn list(&mut self, head: Span) -> Read<()> {
+        self.open("CONFIG")?;
+        let mut any = false;
+        loop {
+            while self.takes(',') || self.takes(';') {}
+            if self.takes('}') {
+                break;
+            }
+            if self.rest().is_empty() {
+                return Err(self.ends_within(head));
+            }
+            let Some((name, span)) = self.word() else {
+                return Err(self.unexpected("expected the name of a personality", "here"));
+            };
+            any = true;
+            if self.takes('=') {
+                let message = format!("the configuration of the key `{name}` has no name");
+                let problem = Problem::new(head, message, "expected a name behind `CONFIG`");
+                return Err(self.problem(problem.help(
+                    "a block with keys is `CONFIG name { key = value; }`; one without a name lists                      personalities: `CONFIG { fileserver varmail }`",
+                )));
+            }
+            self.add(name, span, vec![], true);
+        }
+        if !any {
+            let problem = Problem::new(
+                head,
+                "a CONFIG block has neither a name nor personalities",
+                "empty",
+            );
+            return Err(self.problem(problem.help(
+                "write `CONFIG name { personality = fileserver; }`, or `CONFIG { fileserver }`",
+            )));
+        }
+        Ok(())
+    }
+
+    /// Adds a configuration; a second one of a name is an error.
+    fn add(&mut self, name: &str, span: Span, entries: Vec<Entry>, is_listed: bool) {
         if let Some(first) = self.configs.iter().find(|c| c.name == name) {
             let problem = Problem::new(
                 span,
@@ -261,13 +361,28 @@ impl<'a> Reader<'a> {
             .also(first.span, "the first")
             .help("their results would have one name");
             self.problem(problem);
-            return Ok(());
+            return;
         }
         self.configs.push(Config {
             name: name.to_owned(),
             span,
             entries,
+            is_listed,
         });
+    }
+
+    /// `MULTICLIENT { targetpath = /p; clients = a, b; }` of Filebench 1.4.
+    fn clients(&mut self, head: Span) -> Read<()> {
+        self.open("MULTICLIENT")?;
+        let entries = self.entries(Some(head))?;
+        let clients = entries.iter().find(|e| e.key == "clients");
+        let label = match clients.map(|e| e.values.len()) {
+            Some(n) if n > 1 => format!("this one names {n} of them"),
+            _ => "this asks for it".to_owned(),
+        };
+        let message = "running one profile on several machines is not supported yet";
+        let problem = Problem::new(head, message, label);
+        self.problem(problem.help("without this block the profile runs on this machine alone"));
         Ok(())
     }
 
@@ -278,19 +393,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is between the braces of a block that began at `head`.
-    fn entries(&mut self, head: Span) -> Read<Vec<Entry>> {
+    /// The text ends in a block that began at `head`.
+    fn ends_within(&mut self, head: Span) -> Reported {
+        let end = self.text.len();
+        let problem = Problem::new(self.span(end, end), "expected `}`", "the profile ends here")
+            .also(head, "the block begins here");
+        self.problem(problem)
+    }
+
+    /// What is between the braces of a block that began at `head`; without one, all of the text.
+    fn entries(&mut self, head: Option<Span>) -> Read<Vec<Entry>> {
         let mut entries: Vec<Entry> = Vec::new();
         loop {
-            if self.takes('}') {
+            // An entry without a key and a value, as in `key = value;;`.
+            while self.takes(';') {}
+            if head.is_some() && self.takes('}') {
                 return Ok(entries);
             }
             if self.rest().is_empty() {
-                let end = self.text.len();
-                let problem =
-                    Problem::new(self.span(end, end), "expected `}`", "the profile ends here")
-                        .also(head, "the block begins here");
-                return Err(self.problem(problem));
+                return match head {
+                    Some(head) => Err(self.ends_within(head)),
+                    None => Ok(entries),
+                };
             }
             match self.entry() {
                 Ok(entry) => {
@@ -304,16 +428,17 @@ impl<'a> Reader<'a> {
                     entries.push(entry);
                 }
                 Err(Reported) if self.problems.len() >= MOST_ERRORS => return Err(Reported),
-                Err(Reported) => self.skip_entry(),
+                Err(Reported) => self.skip_entry(head.is_some()),
             }
         }
     }
 
-    /// Goes behind the next semicolon, or to the end of the line or the block.
-    fn skip_entry(&mut self) {
+    /// Goes behind the next semicolon, or to the end of the line, or of the block if there is one.
+    fn skip_entry(&mut self, in_block: bool) {
         let rest = self.rest();
         let end = rest.find([';', '\n', '}']).unwrap_or(rest.len());
-        self.at += end + usize::from(!rest[end..].starts_with('}') && end < rest.len());
+        let stays = in_block && rest[end..].starts_with('}');
+        self.at += end + usize::from(!stays && end < rest.len());
     }
 
     fn entry(&mut self) -> Read<Entry> {
@@ -339,24 +464,27 @@ impl<'a> Reader<'a> {
                     values,
                 });
             } else {
-                // The place is where the sign is missing, not the line that follows.
                 let end = values.last().map_or(span, |v| v.span).end as usize;
+                // With the line, or the block, an entry ends too.
+                let behind = &self.text[end..self.at];
+                let at_end = self.rest().is_empty() || self.rest().starts_with('}');
+                if behind.contains('\n') || at_end {
+                    let note = format!("`{key}` has no semicolon behind its value");
+                    self.notes.push((span, note));
+                    return Ok(Entry {
+                        key: key.to_owned(),
+                        span,
+                        values,
+                    });
+                }
                 let problem = Problem::new(
                     self.span(end, end),
                     "expected `,` or `;`",
                     "the value ends here",
-                )
-                .help("an entry ends with a semicolon: key = value;");
-                let reported = self.problem(problem);
-                // On a line of its own begins what is most likely the next entry.
-                return match self.text[end..self.at].contains('\n') {
-                    true => Ok(Entry {
-                        key: key.to_owned(),
-                        span,
-                        values,
-                    }),
-                    false => Err(reported),
-                };
+                );
+                return Err(
+                    self.problem(problem.help("an entry ends with a semicolon: key = value;"))
+                );
             }
         }
     }

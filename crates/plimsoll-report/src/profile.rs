@@ -22,6 +22,11 @@ pub fn sets(results: &ProfileResults, dir: &ProfileDir) -> Result<Vec<ProfileSet
             name: filesystem.to_owned(),
             profile: results.profile.clone(),
             cases: cases.collect::<Result<_, ResultsError>>()?,
+            not_run: results
+                .not_run
+                .iter()
+                .map(|n| (n.name.clone(), n.reason.clone()))
+                .collect(),
         })
     };
     results.filesystems().into_iter().map(set).collect()
@@ -45,6 +50,13 @@ pub fn render(
     let measured = sets
         .iter()
         .any(|s| s.cases.iter().any(|(_, r)| !r.is_empty()));
+    // A comparison says it itself.
+    if !(measured && sets.len() > 1) {
+        for left in &results.not_run {
+            let label = format!("  not run: {}: ", left.name);
+            paragraph(&mut out, &label, &left.reason, layout.columns());
+        }
+    }
     if measured {
         out.push('\n');
         match sets {

@@ -53,8 +53,8 @@ pub use intervals::IntervalRow;
 pub use live::{Follower, LIVE_FILE, LIVE_SCHEMA, LiveDir, LiveRun, Whereabouts};
 pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
 pub use profile::{
-    PROFILE_FILE, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileResults, ProfileWriter,
-    profile_schema,
+    PROFILE_FILE, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
+    ProfileWriter, profile_schema,
 };
 pub use removal::Removal;
 pub use repeats::{

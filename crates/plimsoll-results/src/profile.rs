@@ -36,6 +36,9 @@ pub struct ProfileResults {
     pub repeat: u32,
     /// The runs in their order.
     pub cases: Vec<ProfileCase>,
+    /// Configurations that cannot be run, which the others are run without.
+    #[serde(default)]
+    pub not_run: Vec<ProfileNotRun>,
     /// Program that ran them.
     pub program: Program,
     /// Clock of the runs.
@@ -50,6 +53,15 @@ pub struct ProfileResults {
     pub notes: Vec<String>,
     /// The machine.
     pub environment: Environment,
+}
+
+/// A configuration of a profile that cannot be run: its workload or its function is not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileNotRun {
+    /// The configuration, and the values that differ between its runs.
+    pub name: String,
+    /// Why, in one sentence.
+    pub reason: String,
 }
 
 /// A configuration of a profile with one value of each list, on one file system.
@@ -332,6 +344,7 @@ mod tests {
             interrupted: false,
             repeat: 1,
             cases: vec![case("a", "ext4"), case("a", "x/fs"), case("b", "ext4")],
+            not_run: vec![],
             program: Program {
                 name: "plimsoll".into(),
                 version: "0".into(),
@@ -367,6 +380,15 @@ mod tests {
         let dir = resumed.dir();
         assert_eq!(dir.results(&results.cases[0]), Some(path.join("ext4/a")));
         assert_eq!(dir.results(&results.cases[2]), None);
+    }
+
+    #[test]
+    fn a_file_of_before_not_run_is_read() {
+        let text = profile().to_json();
+        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        json.as_object_mut().unwrap().remove("not_run").unwrap();
+        let read: ProfileResults = serde_json::from_value(json).unwrap();
+        assert_eq!(read, profile());
     }
 
     #[test]

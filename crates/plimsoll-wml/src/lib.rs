@@ -35,6 +35,7 @@ mod lexer;
 pub mod library;
 mod lower;
 mod parser;
+mod reads;
 mod summary;
 
 pub use lower::{Context, Loaded, lower};

@@ -51,7 +51,8 @@ fn is_boilerplate(text: &str) -> bool {
 
 /// The workload's parameters in the order of their first `set`: name, default as written, and
 /// the meaning that a comment gives: beside the `set`, right above it, or, as Filebench's own
-/// files have it, in a line `# $name - meaning` anywhere.
+/// files have it, in a line `# $name - meaning` anywhere. Behind them stand the variables that the
+/// workload reads and never sets, which have no default.
 ///
 /// The value is the default; [`crate::lower`] fills in what a Plan uses.
 #[must_use]
@@ -63,7 +64,23 @@ pub fn parameters(workload: &Workload) -> Vec<Parameter> {
         &mut found,
         &mut HashSet::new(),
     );
+    let unset = crate::reads::unset(workload).into_iter();
+    found.extend(unset.map(|name| Parameter {
+        name: name.into(),
+        value: String::new(),
+        default: String::new(),
+        meaning: from_outside(workload, name),
+    }));
     found
+}
+
+/// The meaning of a variable that the workload reads and never sets.
+pub(crate) fn from_outside(workload: &Workload, name: &str) -> String {
+    const NEVER_SET: &str = "never set in the workload";
+    match workload.listed.get(name) {
+        Some(meaning) => format!("{meaning} ({NEVER_SET})"),
+        None => NEVER_SET.into(),
+    }
 }
 
 fn collect<'w>(
@@ -184,6 +201,7 @@ pub fn usage(workload: &Workload) -> Vec<String> {
     let parameters = parameters(workload);
     let default = |name: &str| {
         let known = parameters.iter().find(|p| p.name == name);
+        let known = known.filter(|p| !p.default.is_empty());
         known.map_or_else(|| format!("${name}"), |p| p.default.clone())
     };
     let texts = workload.statements.iter().filter_map(|s| match &s.kind {

@@ -266,6 +266,57 @@ fn a_variable_that_is_only_used_may_be_set_from_outside() {
 }
 
 #[test]
+fn variables_that_are_read_and_never_set_are_parameters_without_a_default() {
+    let text = format!("# $x - bytes of each file\nset $n=4\nusage \"for $whom\"\n{REST}");
+    let workload = parse(&text, "t").unwrap();
+    let shown: Vec<String> = parameters(&workload)
+        .iter()
+        .map(|p| format!("{}={} ({})", p.name, p.default, p.meaning))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "n=4 ()",
+            "whom= (never set in the workload)",
+            "x= (bytes of each file (never set in the workload))"
+        ]
+    );
+}
+
+#[test]
+fn a_setting_is_taken_where_nothing_that_is_carried_out_reads_it() {
+    let composite =
+        "define flowop name=unused { flowop read name=r,filesetname=f,iosize=$io,fd=1 }";
+    let text = format!("set $x=1\n{composite}\n{REST}");
+    let plan = set(&text, &[("io", "8k")]);
+    let names: Vec<&str> = plan.parameters.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["x", "io"]);
+    let overrides = Overrides {
+        sets: vec![("ios".into(), "8k".into())],
+        ..Overrides::default()
+    };
+    let Err(e) = lower_with(&text, &overrides) else {
+        panic!("accepted a setting that the file does not read");
+    };
+    assert_eq!(
+        e.findings()[0].message,
+        "the workload has no parameter `ios`"
+    );
+}
+
+#[test]
+fn a_missing_variable_says_who_may_set_it() {
+    let Err(e) = lower_with(REST, &Overrides::default()) else {
+        panic!("accepted");
+    };
+    let help = e.findings()[0].help.clone().unwrap();
+    assert!(
+        help.contains("a profile (`x = …;`) or --set x=… may set it"),
+        "{help}"
+    );
+}
+
+#[test]
 fn a_setting_may_not_lead_in_a_circle() {
     let overrides = Overrides {
         sets: vec![("x".into(), "$y".into()), ("y".into(), "$x".into())],

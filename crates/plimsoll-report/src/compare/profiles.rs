@@ -14,6 +14,8 @@ pub struct ProfileSet {
     /// Runs by the name of their configuration, in the order of the profile. A configuration that
     /// was not run has none.
     pub cases: Vec<(String, Vec<Run>)>,
+    /// Configurations that cannot be run, and why.
+    pub not_run: Vec<(String, String)>,
 }
 
 impl ProfileSet {
@@ -101,5 +103,28 @@ fn warnings(sets: &[ProfileSet], names: &[String]) -> Vec<String> {
         [one] => format!("{one}: {text}"),
         _ => format!("{} configurations: {text}", of.len()),
     });
-    said.collect()
+    said.chain(not_run(sets)).collect()
+}
+
+/// What was left out because it cannot be run, and where, if not everywhere.
+fn not_run(sets: &[ProfileSet]) -> Vec<String> {
+    let mut left: Vec<&(String, String)> = Vec::new();
+    for one in sets.iter().flat_map(|s| &s.not_run) {
+        if !left.contains(&one) {
+            left.push(one);
+        }
+    }
+    let say = |one: &&(String, String)| {
+        let of: Vec<&str> = sets
+            .iter()
+            .filter(|s| s.not_run.contains(one))
+            .map(|s| s.name.as_str())
+            .collect();
+        let place = match of.len() == sets.len() {
+            true => String::new(),
+            false => format!(" in {}", of.join(", ")),
+        };
+        format!("{} was not run{place}: {}", one.0, one.1)
+    };
+    left.iter().map(say).collect()
 }

@@ -209,7 +209,7 @@ impl<'a> Lowerer<'a> {
     fn run(&mut self, workload: &Workload) -> Lowered<Plan> {
         self.execute(workload)?;
         self.finish_script(workload)?;
-        self.check_overrides();
+        self.check_overrides(workload);
         self.check_unused_randoms();
         if !self.problems.is_empty() {
             return Err(Reported);

@@ -350,12 +350,18 @@ impl Lowerer<'_> {
         std::mem::take(&mut self.parameters)
     }
 
-    /// A setting of the command line for a variable that the workload neither sets nor uses is
+    /// A setting of the command line for a variable that the workload neither sets nor reads is
     /// a slip.
-    pub(super) fn check_overrides(&mut self) {
+    pub(super) fn check_overrides(&mut self, workload: &Workload) {
         let overrides = self.overrides;
+        let read = crate::reads::unset(workload);
         for (name, text) in &overrides.sets {
             if self.parameter_index.contains_key(name) {
+                continue;
+            }
+            if read.contains(&name.as_str()) {
+                // Nothing that was carried out came by it.
+                self.parameter_from_outside(name, text);
                 continue;
             }
             let file = self.sources.len() as u16;

@@ -116,13 +116,13 @@ impl Lowerer<'_> {
             "used here",
         );
         let near = crate::diagnostics::nearest(name, known.iter().map(String::as_str));
-        let problem = match near {
-            Some(near) => problem.help(format!("did you mean `${near}`?")),
-            None => problem.help(format!(
-                "set it before (set ${name}=…) or on the command line (--set {name}=…)"
-            )),
-        };
-        Err(self.problem(problem))
+        let near = near.map_or_else(String::new, |near| {
+            format!("did you mean `${near}`? if not, ")
+        });
+        Err(self.problem(problem.help(format!(
+            "{near}a profile (`{name} = …;`) or --set {name}=… may set it, as profiles did for files \
+             of Filebench 1.x; or set it before: set ${name}=…"
+        ))))
     }
 
     fn interpolate(&mut self, pieces: &[Piece], scope: &Scope) -> Lowered<String> {

@@ -2,6 +2,7 @@
 
 mod begin;
 mod list;
+mod shelf;
 
 use crate::cli::{Format, ProfileArgs};
 use crate::commands::run::Round;

@@ -13,6 +13,9 @@ use std::time::Instant;
 /// place that only the reader has.
 const NOT_RUN: &str = "<!-- not run -->";
 
+/// What the lines begin with that are run: the program, and what makes files for it.
+const RUN: [&str; 3] = ["plimsoll ", "mkdir ", "echo "];
+
 /// Calls of the program that one block of a document shows.
 struct Block {
     /// File and line.
@@ -49,7 +52,9 @@ fn blocks(document: &Path) -> Vec<Block> {
                         call.pop();
                         call.push_str(line);
                     }
-                    _ if line.starts_with("plimsoll ") => block.calls.push(line.to_owned()),
+                    _ if RUN.iter().any(|r| line.starts_with(r)) => {
+                        block.calls.push(line.to_owned())
+                    }
                     _ => {}
                 }
             }

@@ -27,6 +27,7 @@ mod mixes;
 mod nfs;
 mod nfs4;
 mod nfs_servers;
+mod old_profiles;
 mod profile;
 mod ran_out;
 mod ranks;

@@ -1,24 +1,22 @@
 //! What a profile begins with: its runs, from the text and the command line, or from the directory
 //! of one that goes on.
 
+use super::shelf::Shelf;
 use crate::cli::{ClockArg, FileSystem, ProfileArgs};
 use crate::commands::run;
 use crate::company::Company;
-use crate::exit::{Exit, Stopped};
+use crate::exit::Stopped;
 use crate::points;
-use crate::workload::{self, Found, Reading};
+use crate::workload;
 use plimsoll_diagnostics::nearest;
 use plimsoll_engine::Preflight;
 use plimsoll_plan::{Plan, counted, show_duration};
-use plimsoll_profile::{Case, Changes, Library, Listed, Place, Profile, directory_name, library};
+use plimsoll_profile::{Changes, Listed, NotRun, Place, Profile, library};
 use plimsoll_results::{
-    ClockKind, Environment, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileResults, ProfileWriter,
-    Program,
+    ClockKind, Environment, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
+    ProfileWriter, Program,
 };
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 /// Where results go that neither the profile nor the command line has a place for.
@@ -115,10 +113,10 @@ impl Ready {
             return Err(broken);
         }
         let mut listed = listed.map_err(workload::diagnosed)?;
-        check_sets(args, &listed)?;
+        check_sets(&listed)?;
         let cases = listed.cases.iter().map(|c| shelf.plan(c, args, &name));
         let cases = cases.collect::<Result<_, _>>()?;
-        listed.notes.extend(shelf.renamed.take());
+        listed.notes.extend(shelf.notes.take());
         let root = match (&args.results, &listed.stats) {
             (Some(results), _) => results.clone(),
             (None, Some(stats)) => PathBuf::from(stats),
@@ -168,6 +166,7 @@ fn results(
         interrupted: false,
         repeat: args.repeat,
         cases,
+        not_run: listed.not_run.into_iter().map(not_run).collect(),
         program: Program {
             name: "plimsoll".into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -184,6 +183,13 @@ fn results(
     }
 }
 
+fn not_run(left: NotRun) -> ProfileNotRun {
+    ProfileNotRun {
+        name: left.name,
+        reason: left.reason,
+    }
+}
+
 /// What the command line changes of a profile.
 fn changes(args: &ProfileArgs) -> Changes {
     let place = |f: &FileSystem| Place {
@@ -195,6 +201,8 @@ fn changes(args: &ProfileArgs) -> Changes {
         places: args.on.iter().map(place).collect(),
         dir: args.how.dir.as_ref().map(|d| d.display().to_string()),
         has_target: args.how.target != "posix",
+        has_time: args.how.time.is_some(),
+        has_warmup: args.how.warmup.is_some(),
         sets: args.how.set.clone(),
         only: args.only.clone(),
     }
@@ -220,137 +228,12 @@ fn check_only(args: &ProfileArgs, profile: &Profile) -> Result<(), Stopped> {
 }
 
 /// A parameter of `--set` that no workload of the profile has.
-fn check_sets(args: &ProfileArgs, listed: &Listed) -> Result<(), Stopped> {
-    for (name, _) in &args.how.set {
-        let has = |c: &Case| c.sets.iter().any(|(n, _)| n == name);
-        if !listed.cases.iter().any(has) {
-            return Err(Stopped::usage(format!(
-                "--set {name}: no workload of the profile has the parameter `{name}`"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// A workload that was read.
-struct Read {
-    found: Found,
-    reading: Box<dyn Reading>,
-}
-
-/// Workloads that a profile may name: the built-in ones, and those beside it.
-struct Shelf {
-    beside: PathBuf,
-    read: RefCell<HashMap<String, Rc<Read>>>,
-    /// The first workload that was found and could not be read.
-    broken: RefCell<Option<Stopped>>,
-    /// What is said of workloads that have another name now.
-    renamed: RefCell<Vec<String>>,
-}
-
-impl Library for Shelf {
-    fn parameters(&self, personality: &str) -> Result<Vec<String>, String> {
-        let found = self.find(personality).map_err(|s| {
-            let message = s.message.trim();
-            message.trim_start_matches("error: ").to_owned()
-        })?;
-        let reading = workload::parse(&found).map_err(|stopped| {
-            self.broken.borrow_mut().get_or_insert(stopped);
-            format!("the workload `{personality}` cannot be read")
-        })?;
-        let names = reading.parameters().into_iter().map(|p| p.name).collect();
-        let read = Rc::new(Read { found, reading });
-        self.read.borrow_mut().insert(personality.to_owned(), read);
-        Ok(names)
-    }
-
-    fn parameters_of_all(&self) -> Vec<String> {
-        let readings = workload::builtins()
-            .into_iter()
-            .flat_map(|found| workload::parse(&found));
-        let names = readings.flat_map(|r| r.parameters()).map(|p| p.name);
-        names.chain(OLD_PARAMETERS.map(str::to_owned)).collect()
-    }
-}
-
-/// Parameters that workloads of Filebench 1.x had and none has now.
-const OLD_PARAMETERS: [&str; 4] = ["debug", "runmode", "cached", "sync"];
-
-impl Shelf {
-    fn beside(profile: &Path) -> Self {
-        Self {
-            beside: profile.parent().unwrap_or(Path::new("")).to_owned(),
-            read: RefCell::default(),
-            broken: RefCell::default(),
-            renamed: RefCell::default(),
-        }
-    }
-
-    /// Finds a personality: a built-in name, a file beside the profile with or without its ending,
-    /// or a name that a built-in workload had before.
-    fn find(&self, name: &str) -> Result<Found, Stopped> {
-        let builtin = |name: &str| workload::builtins().iter().any(|b| b.name == name);
-        if builtin(name) {
-            return workload::find(name);
-        }
-        for ending in ["", ".f", ".toml"] {
-            let path = self.beside.join(format!("{name}{ending}"));
-            if path.is_file() {
-                // With a slash, so that it is taken for a path.
-                return workload::find(&Path::new(".").join(path).display().to_string());
-            }
-        }
-        match plimsoll_profile::renamed_personality(name) {
-            Some(new) => {
-                let note = format!("the workload {name} is called {new} now");
-                self.renamed.borrow_mut().push(note);
-                workload::find(new)
-            }
-            None => workload::find(name),
-        }
-    }
-
-    /// Everything that one run of a profile does.
-    fn plan(&self, case: &Case, args: &ProfileArgs, profile: &str) -> Result<ProfileCase, Stopped> {
-        let read = self.read.borrow().get(&case.personality).cloned();
-        let read = read.ok_or_else(|| Stopped::usage("a workload was not read"))?;
-        let target = case.place.target.as_ref().unwrap_or(&args.how.target);
-        let dir = case.place.dir.as_deref().map(Path::new);
-        let mut overrides = workload::changes_at(&args.how, &read.found.name, dir, target);
-        overrides.sets = case.sets.clone();
-        overrides.time = args.how.time.or(case.runtime);
-        overrides.rate = case.event_rate;
-        let plan = read.reading.lower(&read.found, &overrides);
-        let mut plan = plan.map_err(|s| of_case(s, case, profile))?;
-        workload::put_on(&mut plan, dir.is_some(), target);
-        // It may go on from another directory.
-        plan.place.dir = plimsoll_target::absolute(target, &plan.place.dir)
-            .map_err(|e| Stopped::usage(format!("there is no current directory: {e}")))?;
-        let system = directory_name(&case.place.label);
-        Ok(ProfileCase {
-            name: case.name.clone(),
-            config: case.config.clone(),
-            filesystem: case.place.label.clone(),
-            target: target.clone(),
-            directory: format!("{system}/{}", case.name),
-            plan,
-            results: None,
-            verdict: None,
-        })
-    }
-}
-
-/// Says which configuration a workload was wrong with.
-fn of_case(stopped: Stopped, case: &Case, profile: &str) -> Stopped {
-    match stopped.exit {
-        Exit::Usage => Stopped {
-            message: format!(
-                "error: {profile}:{}: the configuration {} cannot be run on {}:\n{}",
-                case.line, case.name, case.place.label, stopped.message
-            ),
-            ..stopped
-        },
-        _ => stopped,
+fn check_sets(listed: &Listed) -> Result<(), Stopped> {
+    match listed.unused_sets.first() {
+        Some(name) => Err(Stopped::usage(format!(
+            "--set {name}: no workload of the profile has the parameter `{name}`"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -44,6 +44,9 @@ fn text(ready: &Ready) -> Result<String, Stopped> {
     for note in &results.notes {
         out.push_str(&format!("  note: {note}\n"));
     }
+    for left in &results.not_run {
+        out.push_str(&format!("  not run: {}: {}\n", left.name, left.reason));
+    }
     for (number, case) in (1..).zip(&results.cases) {
         let number: u64 = number;
         out.push_str(&entry(number, case, &ready.look(case)?));

@@ -1,0 +1,224 @@
+//! The functions of Filebench 1.x: Perl programs that ran a workload, most of them once, some of
+//! them at one load after the other.
+
+use plimsoll_diagnostics::{Problem, Span};
+use plimsoll_plan::parse_size;
+
+/// What the runs of a function differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sweep {
+    /// There is one run.
+    None,
+    /// Ten shares of `maxrate`, as the events per second of the limiters.
+    EventRate,
+    /// Ten shares of `filesize`, as the parameter `workingset`.
+    WorkingSet,
+    /// Working sets that are the same for every profile.
+    FixedWorkingSet,
+}
+
+impl Sweep {
+    /// Whether a key says what the runs of the sweep are.
+    pub(crate) fn takes(self, key: &str) -> bool {
+        match self {
+            Self::EventRate => key == "maxrate",
+            Self::WorkingSet => key == "filesize",
+            Self::None | Self::FixedWorkingSet => false,
+        }
+    }
+}
+
+/// A function of Filebench 1.x.
+pub(crate) struct Known {
+    name: &'static str,
+    pub(crate) sweep: Sweep,
+    /// Whether it was written for the workload of its own name.
+    pub(crate) is_workload: bool,
+}
+
+const fn known(name: &'static str, sweep: Sweep, is_workload: bool) -> Known {
+    Known {
+        name,
+        sweep,
+        is_workload,
+    }
+}
+
+/// The functions that are known.
+const FUNCTIONS: [Known; 10] = [
+    known("generic", Sweep::None, false),
+    // `generic`, with the results in XML as well.
+    known("generic_xanadu", Sweep::None, false),
+    known("filesetbench", Sweep::None, false),
+    known("postmark", Sweep::None, true),
+    known("randomread", Sweep::None, true),
+    known("tpcso", Sweep::None, true),
+    known("rateloop", Sweep::EventRate, false),
+    known("memsizeloop", Sweep::WorkingSet, false),
+    known("segkpm", Sweep::WorkingSet, true),
+    known("workingset", Sweep::FixedWorkingSet, true),
+];
+
+/// The function of a configuration that names none.
+pub(crate) const GENERIC: &str = "generic";
+
+/// The function of a name, if it is known.
+pub(crate) fn find(name: &str) -> Option<&'static Known> {
+    FUNCTIONS.iter().find(|f| f.name == name)
+}
+
+/// Why a configuration with a function that is not known cannot be run.
+pub(crate) fn unknown(name: &str) -> String {
+    let known: Vec<&str> = FUNCTIONS.iter().map(|f| f.name).collect();
+    format!(
+        "the function `{name}` is not known: it would need Filebench's {name}.func, a Perl program, which \
+         Plimsoll does not run; known are {}",
+        known.join(", ")
+    )
+}
+
+/// Runs of a sweep over shares of a greatest value.
+const SHARES: u32 = 10;
+
+/// MiB of the smallest of the fixed working sets, of the distance between two, and what all of
+/// them are below.
+const FIXED_MIB: (u64, u64, u64) = (100, 300, 4000);
+
+/// What one run of a sweep sets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Step {
+    /// Events per second for the limiters.
+    EventRate(f64),
+    /// Bytes of the parameter `workingset`.
+    WorkingSet(u64),
+}
+
+/// Parameter that the sweeps over working sets set.
+pub(crate) const WORKING_SET: &str = "workingset";
+
+impl Step {
+    /// What tells the run from the others of its configuration: `eventrate=250`.
+    pub(crate) fn label(self) -> String {
+        match self {
+            Self::EventRate(rate) => format!("eventrate={rate}"),
+            Self::WorkingSet(bytes) => format!("{WORKING_SET}={}", size(bytes)),
+        }
+    }
+}
+
+/// Bytes in the largest unit that they are a whole number of.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [(30, "g"), (20, "m"), (10, "k")];
+    let fits = |shift: u32| bytes > 0 && bytes.trailing_zeros() >= shift;
+    let unit = units.iter().find(|(shift, _)| fits(*shift));
+    match unit {
+        Some((shift, letter)) => format!("{}{letter}", bytes >> shift),
+        None => bytes.to_string(),
+    }
+}
+
+/// Ten event rates, the greatest last.
+pub(crate) fn event_rates(greatest: f64) -> Vec<Step> {
+    let share = |n| Step::EventRate(greatest * f64::from(n) / f64::from(SHARES));
+    (1..=SHARES).map(share).collect()
+}
+
+/// Ten working sets, the greatest last, which is the whole file.
+pub(crate) fn working_sets(file: u64) -> Vec<Step> {
+    let share = |n| {
+        let bytes = u128::from(file) * u128::from(n) / u128::from(SHARES);
+        Step::WorkingSet(u64::try_from(bytes).unwrap_or(u64::MAX))
+    };
+    (1..=SHARES).map(share).collect()
+}
+
+/// The working sets of the function of that name.
+pub(crate) fn fixed_working_sets() -> Vec<Step> {
+    let (first, distance, end) = FIXED_MIB;
+    let sets = (first..end).step_by(distance as usize);
+    sets.map(|mib| Step::WorkingSet(mib << 20)).collect()
+}
+
+/// A value that a function cannot do without, and where it comes from.
+pub(crate) struct Needed<'a> {
+    /// Name of the function.
+    pub(crate) function: &'a str,
+    /// The value as it was given; `None`: it was not.
+    pub(crate) value: Option<String>,
+    /// Where it was given, else where the configuration begins.
+    pub(crate) span: Span,
+}
+
+impl Needed<'_> {
+    /// The problem of a key that is missing.
+    pub(crate) fn missing(&self, key: &str, why: &str, example: &str) -> Problem {
+        let message = format!("the function `{}` needs `{key}`, {why}", self.function);
+        let problem = Problem::new(self.span, message, format!("`{key}` is not set"));
+        problem.help(format!("add `{key} = {example};`, in DEFAULTS or here"))
+    }
+
+    /// The greatest event rate of a sweep.
+    pub(crate) fn rate(&self) -> Result<f64, Problem> {
+        let Some(text) = &self.value else {
+            return Err(self.missing("maxrate", "the greatest event rate of its ten runs", "1000"));
+        };
+        let rate = text.parse().ok();
+        rate.filter(|r: &f64| r.is_finite() && *r > 0.0)
+            .ok_or_else(|| {
+                let message = format!("`{text}` is not a rate above zero");
+                Problem::new(
+                    self.span,
+                    message,
+                    "expected events per second, such as 1000",
+                )
+            })
+    }
+
+    /// The size that working sets are shares of.
+    pub(crate) fn bytes(&self) -> Result<u64, Problem> {
+        let Some(text) = &self.value else {
+            let why = "which the working sets of its ten runs are shares of";
+            return Err(self.missing("filesize", why, "1g"));
+        };
+        let bytes = parse_size(text).ok().filter(|b| *b >= u64::from(SHARES));
+        bytes.ok_or_else(|| {
+            let message = format!(
+                "the function `{}` needs one size of the files, not `{text}`",
+                self.function
+            );
+            Problem::new(self.span, message, "expected a size, such as 1g")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sweeps_have_ten_steps_and_end_at_the_whole() {
+        let labels = |steps: Vec<Step>| steps.iter().map(|s| s.label()).collect::<Vec<_>>();
+        let rates = labels(event_rates(250.0));
+        assert_eq!((rates.len(), rates[0].as_str()), (10, "eventrate=25"));
+        assert_eq!(rates[9], "eventrate=250");
+        assert_eq!(labels(event_rates(1.0))[2], "eventrate=0.3");
+        let sets = labels(working_sets(10 << 20));
+        assert_eq!(
+            (sets[0].as_str(), sets[9].as_str()),
+            ("workingset=1m", "workingset=10m")
+        );
+        let odd = labels(working_sets(1 << 20));
+        assert_eq!(
+            (odd[0].as_str(), odd[4].as_str()),
+            ("workingset=104857", "workingset=512k")
+        );
+        assert_eq!(
+            working_sets(u64::MAX)[9],
+            Step::WorkingSet(u64::MAX),
+            "no overflow"
+        );
+        let fixed = labels(fixed_working_sets());
+        assert_eq!((fixed.len(), fixed[0].as_str()), (13, "workingset=100m"));
+        assert_eq!(fixed[12], "workingset=3700m");
+    }
+}
