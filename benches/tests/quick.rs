@@ -1,6 +1,7 @@
 //! A quick run of the whole suite: every benchmark runs, and what it counts makes sense. Nothing
 //! is asserted on time.
 
+use plimsoll_testbed::needs_root;
 use std::process::Command;
 
 fn suite(arguments: &[&str]) -> (bool, String, String) {
@@ -14,6 +15,7 @@ fn suite(arguments: &[&str]) -> (bool, String, String) {
 
 #[test]
 fn every_benchmark_runs_and_writes_its_rows() {
+    needs_root!();
     let dir = tempfile::tempdir().unwrap();
     let page = dir.path().join("performance.md");
     let (ok, table, said) = suite(&["--quick", "--output", page.to_str().unwrap()]);

@@ -9,7 +9,7 @@ use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::Status;
 use plimsoll_plan::OpKind;
 use plimsoll_target::{OpError, OpenMode, Purpose, Session, Target, TargetError, Visitor, connect};
-use plimsoll_testbed::{Fault, FaultRelay, Ganesha, Knfsd, NFS_PORT};
+use plimsoll_testbed::{Fault, FaultRelay, Ganesha, Knfsd, NFS_PORT, needs_root};
 use rows::*;
 use rustix::io::Errno;
 use std::cell::Cell;
@@ -46,6 +46,7 @@ impl Case for Files {
 /// those of a lane for slots.
 #[test]
 fn owners_and_slots() {
+    needs_root!();
     let server = ganesha();
     std::fs::create_dir(server.seen().join("work")).unwrap();
     let waits = |options: &str| {
@@ -131,6 +132,7 @@ impl Case for Locks {
 
 #[test]
 fn opens_of_one_owner_and_locks() {
+    needs_root!();
     let server = ganesha();
     for minor in [0, 1] {
         let dir = format!("/work{minor}");
@@ -182,6 +184,7 @@ impl Case for Restart<'_> {
 
 #[test]
 fn a_server_that_is_started_anew() {
+    needs_root!();
     let mut server = ganesha();
     for minor in [0, 1] {
         let dir = format!("work{minor}");
@@ -371,6 +374,7 @@ impl Case for Revoked<'_> {
 /// The kernel's server delegates for reading, and asks back what another client wants to write.
 #[test]
 fn delegations_of_the_kernels_server() {
+    needs_root!();
     let mut server = Knfsd::start().unwrap_or_else(|e| panic!("{e}"));
     let last = fresh(3, 0);
     let make = format!(
@@ -415,6 +419,7 @@ impl Visitor for Said {
 
 #[test]
 fn work_directories() {
+    needs_root!();
     let server = ganesha();
     let there = |name: &str| server.seen().join(name).exists();
     for minor in [0, 1] {
@@ -441,6 +446,7 @@ fn work_directories() {
 
 #[test]
 fn servers_that_cannot_be_used() {
+    needs_root!();
     let server = ganesha();
     let at = server.address();
     let says = |url: &str| {
@@ -506,6 +512,7 @@ impl Case for Silence<'_> {
 
 #[test]
 fn a_server_that_is_silent() {
+    needs_root!();
     let server = ganesha();
     for minor in [0, 1] {
         let dir = format!("work{minor}");
@@ -532,6 +539,7 @@ fn a_server_that_is_silent() {
 /// Errors are those of the server, and what it says is named.
 #[test]
 fn errors_are_named() {
+    needs_root!();
     struct Errors;
     impl Case for Errors {
         async fn run<S: Session>(self, mut sessions: Vec<S>, _: &Seen) {

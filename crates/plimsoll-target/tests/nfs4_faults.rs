@@ -10,7 +10,7 @@ use meeting::*;
 use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::Status;
 use plimsoll_target::{OpenMode, Session};
-use plimsoll_testbed::{Fault, Garbage};
+use plimsoll_testbed::{Fault, Garbage, needs_root};
 use rows::*;
 use rustix::io::Errno;
 
@@ -33,6 +33,7 @@ fn before_it_counts(what: Do, status: Status, times: u32, minor: u32) -> Meeting
 /// A server that asks to be asked later is, and each time counts as an error of the row.
 #[test]
 fn delay_and_grace() {
+    needs_root!();
     for m in [0, 1] {
         let bed = Bed::new(&format!("delay{m}"));
         let mut all: Vec<_> = Do::ALL
@@ -62,6 +63,7 @@ fn delay_and_grace() {
 /// open goes on under another name.
 #[test]
 fn refusals_have_their_error_numbers() {
+    needs_root!();
     use Do::{Close, Commit, Cut, List, Make, MakeDir, Open, Read, Remove, Rename, Stat, Write};
     for m in [0, 1] {
         let bed = Bed::new(&format!("refused{m}"));
@@ -84,6 +86,7 @@ fn refusals_have_their_error_numbers() {
 /// An open that the server has lost or taken away is opened again, and what was to be closed is.
 #[test]
 fn opens_that_are_lost() {
+    needs_root!();
     use Status::{AdminRevoked, BadStateId, DelegRevoked, Expired, OldStateId, StaleStateId};
     for m in [0, 1] {
         let bed = Bed::new(&format!("opens{m}"));
@@ -123,6 +126,7 @@ fn opens_that_are_lost() {
 /// What is wrong with a session is mended by another one.
 #[test]
 fn sessions_that_are_lost() {
+    needs_root!();
     let bed = Bed::new("sessions");
     let mut all = Vec::new();
     for status in [
@@ -192,6 +196,7 @@ impl Case for Forgotten<'_> {
 
 #[test]
 fn a_client_that_is_forgotten() {
+    needs_root!();
     let bed = Bed::new("forgotten");
     bed.run(&minor(1), 1, Forgotten(&bed));
 }
@@ -225,6 +230,7 @@ impl Case for Together<'_> {
 
 #[test]
 fn a_session_is_made_anew_once_for_all_calls() {
+    needs_root!();
     let bed = Bed::new("together");
     bed.run("rsize=4k&wsize=4k", 1, Together(&bed));
 }
@@ -272,6 +278,7 @@ impl Case for Endless<'_> {
 
 #[test]
 fn what_does_not_get_better_fails_by_name() {
+    needs_root!();
     use Status::{
         AdminRevoked, BadSession, BadStateId, Expired, OldStateId, SeqMisordered, StaleClientId,
         StaleStateId,
@@ -321,6 +328,7 @@ impl Case for RunEnds<'_> {
 
 #[test]
 fn the_end_of_a_run_ends_the_waiting() {
+    needs_root!();
     for (m, at) in [(0, Op::PutFh), (1, Op::Sequence), (1, Op::CreateSession)] {
         let bed = Bed::new(&format!("end{}", at as u32));
         bed.run(&minor(m), 2, RunEnds(&bed, at));
@@ -360,6 +368,7 @@ impl Case for Answers<'_> {
 
 #[test]
 fn what_is_done_and_not_answered_is_done_once() {
+    needs_root!();
     let lost = [
         Do::Make,
         Do::Open,
@@ -426,6 +435,7 @@ impl Case for Garbled<'_> {
 
 #[test]
 fn answers_that_are_none() {
+    needs_root!();
     for m in [0, 1] {
         let bed = Bed::new(&format!("garbled{m}"));
         bed.run(&minor(m), 1, Garbled(&bed, m));
@@ -471,6 +481,7 @@ impl Case for StaleHandles<'_> {
 
 #[test]
 fn handles_that_stand_for_nothing() {
+    needs_root!();
     for m in [0, 1] {
         let bed = Bed::new(&format!("stale{m}"));
         bed.run(&minor(m), 1, StaleHandles(&bed));
@@ -529,6 +540,7 @@ impl Case for Replaced<'_> {
 
 #[test]
 fn files_that_somebody_else_replaces() {
+    needs_root!();
     let server = server();
     let urls = [
         (server.nfs3_url(""), 3),

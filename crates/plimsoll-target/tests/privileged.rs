@@ -1,5 +1,5 @@
 //! What a target must do on file systems that are full or read-only. Making those takes the
-//! right to mount: these tests run as root.
+//! right to mount.
 
 #[macro_use]
 mod support;
@@ -8,6 +8,7 @@ use plimsoll_target::{
     EntryKind, OpError, OpenHow, OpenMode, Purpose, Session, Space, Target, TargetError, Visitor,
     connect,
 };
+use plimsoll_testbed::needs_root;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CString;
@@ -25,7 +26,7 @@ impl Small {
         let options = CString::new(options).unwrap();
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         rustix::mount::mount("tmpfs", dir.path(), "tmpfs", flags, options.as_c_str())
-            .unwrap_or_else(|e| panic!("{e}: run as root: needs mount(2)"));
+            .unwrap_or_else(|e| panic!("{e}: mount(2)"));
         Self { dir }
     }
 
@@ -79,6 +80,7 @@ impl Case for NoSpace {
 
 #[test]
 fn no_space() {
+    needs_root!();
     let small = Small::new("size=1m");
     check_in("posix", small.path(), None, NoSpace);
 }
@@ -112,6 +114,7 @@ impl Case for NoInodes {
 
 #[test]
 fn no_inodes() {
+    needs_root!();
     let small = Small::new("size=1m,nr_inodes=20");
     check_in("posix", small.path(), None, NoInodes);
 }
@@ -164,6 +167,7 @@ impl Case for ReadOnly {
 
 #[test]
 fn read_only() {
+    needs_root!();
     let small = Small::new("size=1m");
     std::fs::write(small.path().join("f"), b"stays").unwrap();
     std::fs::create_dir(small.path().join("d")).unwrap();
@@ -201,11 +205,12 @@ impl Case for Busy {
 
 #[test]
 fn busy() {
+    needs_root!();
     let outer = tempfile::tempdir().unwrap();
     let inner = outer.path().join("mounted");
     std::fs::create_dir(&inner).unwrap();
     rustix::mount::mount("tmpfs", &inner, "tmpfs", MountFlags::NOSUID, c"size=64k")
-        .unwrap_or_else(|e| panic!("{e}: run as root: needs mount(2)"));
+        .unwrap_or_else(|e| panic!("{e}: mount(2)"));
     let dir = outer.path().to_path_buf();
     let checked = std::panic::catch_unwind(move || check_in("posix", &dir, None, Busy));
     rustix::mount::unmount(&inner, UnmountFlags::DETACH).unwrap();
@@ -231,6 +236,7 @@ fn space(dir: &Path) -> Space {
 
 #[test]
 fn space_is_what_is_left() {
+    needs_root!();
     let small = Small::new("size=8m,nr_inodes=100");
     let before = space(small.path());
     assert_eq!(before.bytes, 8 << 20);
@@ -250,6 +256,7 @@ fn space_is_what_is_left() {
 
 #[test]
 fn space_without_a_limit_of_inodes() {
+    needs_root!();
     let small = Small::new("size=8m,nr_inodes=0");
     assert_eq!(space(small.path()).inodes, None);
 }

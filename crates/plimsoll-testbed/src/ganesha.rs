@@ -2,12 +2,15 @@
 
 use crate::namespace::{Namespace, PLACE};
 use crate::process::Process;
-use crate::{BedError, MOUNT_PORT, NFS_PORT, PATIENCE, program};
+use crate::{BedError, MOUNT_PORT, NFS_PORT, PATIENCE, preload, program};
 use rustix::process::Signal;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+
+/// File of the library that lets it find files in namespaces of an ordinary user.
+const LIBRARY: &str = "handles.so";
 
 /// How nfs-ganesha is to serve.
 #[derive(Debug, Clone)]
@@ -74,13 +77,14 @@ impl Ganesha {
             namespace,
         };
         this.write("ganesha.conf", text)?;
+        this.write(LIBRARY, preload::HANDLES.bytes()?)?;
         std::fs::create_dir(this.namespace.seen(PLACE).join("recovery"))
             .map_err(|e| BedError::failed("a directory for recovery", e))?;
         this.start_again()?;
         Ok(this)
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<(), BedError> {
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<(), BedError> {
         let path = self.namespace.seen(PLACE).join(name);
         std::fs::write(&path, text).map_err(|e| BedError::failed(path.display().to_string(), e))
     }
@@ -168,8 +172,11 @@ impl Ganesha {
     pub fn start_again(&mut self) -> Result<(), BedError> {
         let path = program("ganesha.nfsd", "nfs-ganesha")?;
         let (before, length) = (self.starts(), self.log().len());
-        let mut command = self.namespace.command(&path)?;
+        // Programs before it in the command are not to have the library.
+        let mut command = self.namespace.command(Path::new("env"))?;
         command
+            .arg(preload::variable(&[Path::new(PLACE).join(LIBRARY)]))
+            .arg(path)
             .args(["-F", "-f", "/mnt/ganesha.conf", "-L", "/mnt/ganesha.log"])
             .args(["-p", "/mnt/ganesha.pid"])
             .stdout(Stdio::null());
@@ -236,6 +243,7 @@ fn configuration(options: &GaneshaOptions) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::needs_root;
 
     fn fails_to_start(text: &str) -> String {
         match Ganesha::configured(&GaneshaOptions::default(), text) {
@@ -246,6 +254,7 @@ mod tests {
 
     #[test]
     fn one_with_a_broken_configuration_is_known_by_its_log() {
+        needs_root!();
         let said = fails_to_start("NFS_CORE_PARAM { NFS_Port = banana; }\n");
         let begin = "starting nfs-ganesha: it ended (exit status: 2): ";
         let first = said.lines().next().unwrap();
@@ -262,6 +271,7 @@ mod tests {
     /// It would serve with another configuration.
     #[test]
     fn one_that_cannot_read_its_configuration_is_known_by_its_log() {
+        needs_root!();
         let said = fails_to_start("NFS_CORE_PARAM { Protocols = 3, 4;\n");
         let first = said.lines().next().unwrap();
         assert!(first.starts_with("starting nfs-ganesha: "), "{said}");

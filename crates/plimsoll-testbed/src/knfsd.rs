@@ -46,7 +46,7 @@ impl Knfsd {
     /// What is missing, or what was said of the failure.
     pub fn start() -> Result<Self, BedError> {
         runs_on(std::env::consts::ARCH)?;
-        Self::with(init, &[preload::library()?])
+        Self::with(init, &[preload::PTRACE.bytes()?])
     }
 
     /// One whose first process is the script that `init` makes of its address and its gateway's, and
@@ -60,8 +60,6 @@ impl Knfsd {
         }
         let namespace = Namespace::new()?;
         namespace.route(DEVICE)?;
-        // The kernel's modules are looked for there, and not every system has the directory.
-        std::fs::create_dir_all("/lib/modules").map_err(|e| BedError::failed("/lib/modules", e))?;
         let mut this = Self {
             kernel: None,
             namespace,
@@ -255,10 +253,14 @@ fn runs_on(architecture: &str) -> Result<(), BedError> {
 const EXPORT_OPTIONS: &str = "rw,no_root_squash,insecure,no_subtree_check,sync";
 
 /// The first process of that kernel. Its root is the machine's own file system, so that file
-/// systems in memory are mounted over whatever is written to.
+/// systems in memory are mounted over whatever is written to. Its modules are not where modules are
+/// looked for, and the machine may not even have that directory: `modprobe`, also when that kernel
+/// calls it, is a script that knows where they are. What becomes another user by the owner of its file,
+/// such as `mount`, does not: root's files are of nobody in the namespace of an ordinary user.
 fn init(own: IpAddr, other: IpAddr) -> String {
     format!(
         r#"#!/bin/bash
+[ "$1" = again ] || exec setpriv --no-new-privs "$0" again
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs run /run
 mount -t devtmpfs dev /dev 2>/dev/null
@@ -267,7 +269,10 @@ mkdir -p /var/lib/nfs/v4recovery /var/lib/nfs/nfsdcltrack
 touch /var/lib/nfs/etab /var/lib/nfs/rmtab
 ip link set lo up; ip link set eth0 up; ip addr add {own}/30 dev eth0
 ip route add default via {other}
-mount --bind /usr/lib/uml/modules /lib/modules
+mkdir -p /run/uml/lib /run/bin; ln -s /usr/lib/uml/modules /run/uml/lib/modules
+printf '#!/bin/sh\nexec %s -d /run/uml "$@"\n' $(command -v modprobe) > /run/bin/modprobe
+chmod 755 /run/bin/modprobe; export PATH=/run/bin:$PATH
+echo /run/bin/modprobe > /proc/sys/kernel/modprobe
 modprobe nfsd; mount -t nfsd nfsd /proc/fs/nfsd
 mount -t tmpfs -o size=128m export {export}; chmod 777 {export}
 rpcbind -w; rpc.mountd -p {mount}
@@ -297,6 +302,7 @@ rpc.nfsd 0; sync; echo o > /proc/sysrq-trigger; sleep 5
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::needs_root;
     use crate::preload::tests::{LARGE_STATE, built, page_faults};
 
     /// What is said of one that does not start: the first line, and all.
@@ -312,8 +318,9 @@ mod tests {
 
     #[test]
     fn a_kernel_that_panics_is_known_by_the_line_that_says_so() {
+        needs_root!();
         for init in ["#!/nowhere\n", "#!/bin/bash\necho bye\nexit 3\n"] {
-            let library = preload::library().unwrap_or_else(|e| panic!("{e}"));
+            let library = preload::PTRACE.bytes().unwrap_or_else(|e| panic!("{e}"));
             let (first, all) = said(Knfsd::with(|_, _| init.to_owned(), &[library]));
             let begin = "starting User-Mode Linux: ";
             assert!(
@@ -333,6 +340,7 @@ mod tests {
 
     #[test]
     fn a_library_that_cannot_be_loaded_is_named() {
+        needs_root!();
         let (first, all) = said(Knfsd::with(init, &[b"no library".to_vec()]));
         assert!(
             first.contains("/mnt/library.0.so") && first.contains("cannot be preloaded"),
@@ -343,6 +351,7 @@ mod tests {
     /// As on a processor with AMX: that kernel starts with the library, and not without.
     #[test]
     fn it_starts_where_the_state_of_the_processor_is_large() {
+        needs_root!();
         let large = built(LARGE_STATE);
         let (first, all) = said(Knfsd::with(init, std::slice::from_ref(&large)));
         assert!(first.contains("Kernel panic"), "{all}");
@@ -351,7 +360,7 @@ mod tests {
             "{all}"
         );
 
-        let library = preload::library().unwrap_or_else(|e| panic!("{e}"));
+        let library = preload::PTRACE.bytes().unwrap_or_else(|e| panic!("{e}"));
         let mut server = Knfsd::with(init, &[library, large]).unwrap_or_else(|e| panic!("{e}"));
         let program = server.write("page_faults", page_faults()).unwrap();
         std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -367,6 +376,7 @@ mod tests {
     /// Nothing but that kernel has the library.
     #[test]
     fn only_that_kernel_has_the_library() {
+        needs_root!();
         let server = Knfsd::start().unwrap_or_else(|e| panic!("{e}"));
         // Other tests' kernels have theirs too.
         let script = "grep -lF /mnt/library.0.so /proc/[0-9]*/maps 2>/dev/null | while read -r maps; do\n\

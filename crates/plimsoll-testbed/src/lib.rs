@@ -16,8 +16,8 @@
 //! [`FaultRelay`] stands before a server and brings about what a server does by chance: statuses,
 //! answers that are lost, and garbage.
 //!
-//! It needs root, and the packages that `make setup` installs; what is missing is named
-//! ([`BedError`]).
+//! It needs the rights of root, which a test that begins with [`needs_root!`] has in namespaces of
+//! its own, and the packages that `make setup` installs; what is missing is named ([`BedError`]).
 
 mod failure;
 mod ganesha;
@@ -26,11 +26,15 @@ mod namespace;
 mod preload;
 mod process;
 mod relay;
+mod rights;
 
 pub use ganesha::{Ganesha, GaneshaOptions};
 pub use knfsd::Knfsd;
 pub use relay::{Fault, FaultRelay, Garbage};
+#[doc(hidden)]
+pub use rights::is_run_as_root;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -55,9 +59,9 @@ pub enum BedError {
         /// The Debian package that has it.
         package: &'static str,
     },
-    /// Namespaces are for root.
-    #[error("servers for tests run in network namespaces: run the tests as root")]
-    NotRoot,
+    /// One is not root, and why one cannot be.
+    #[error("this needs the rights of root, run `make setup` or run the tests as root: {0}")]
+    NotRoot(String),
     /// All addresses are taken.
     #[error("{0} servers run at the same time: there are no more addresses")]
     Full(usize),
@@ -82,13 +86,19 @@ impl BedError {
 
 /// Finds a program in `PATH` or where programs of the administrator are.
 fn program(program: &'static str, package: &'static str) -> Result<PathBuf, BedError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let admin = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
-    std::env::split_paths(&path)
-        .chain(admin)
+    std::env::split_paths(&path_of_root())
         .map(|dir| dir.join(program))
         .find(|p| is_program(p))
         .ok_or(BedError::Missing { program, package })
+}
+
+/// `PATH`, and where programs of the administrator are: ordinary users have no way there.
+fn path_of_root() -> OsString {
+    let own = std::env::var_os("PATH").unwrap_or_default();
+    let admin = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
+    let all = std::env::split_paths(&own).chain(admin);
+    // What came out of a list of paths goes into one.
+    std::env::join_paths(all).unwrap_or(own)
 }
 
 fn is_program(path: &Path) -> bool {
@@ -100,6 +110,8 @@ fn is_program(path: &Path) -> bool {
 fn only_root() -> Result<(), BedError> {
     match rustix::process::geteuid().is_root() {
         true => Ok(()),
-        false => Err(BedError::NotRoot),
+        false => Err(BedError::NotRoot(
+            "the test does not begin with `needs_root!`".into(),
+        )),
     }
 }

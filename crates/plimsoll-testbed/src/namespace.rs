@@ -2,9 +2,10 @@
 
 use crate::process::{Process, bound_command, run};
 use crate::{BedError, PATIENCE, only_root, program};
-use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{self as unix, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -44,23 +45,21 @@ pub(crate) struct Namespace {
 /// (RFC 2544, appendix C.2.2).
 struct Slot {
     number: u8,
-    /// Locked while the addresses are in use; the system unlocks it when the process dies.
-    _lock: File,
+    /// Has its name while the addresses are in use; the system frees that when the process dies.
+    /// Names without a file are known in one network namespace, as addresses are.
+    _name: UnixListener,
 }
 
 impl Slot {
     fn take() -> Result<Self, BedError> {
-        let dir = std::env::temp_dir().join("plimsoll-testbed");
-        let failed = |e| BedError::failed(dir.display().to_string(), e);
-        std::fs::create_dir_all(&dir).map_err(failed)?;
         for number in 0..MOST {
-            let lock = File::create(dir.join(number.to_string())).map_err(failed)?;
-            if lock.try_lock().is_ok() {
-                let slot = Self {
-                    number,
-                    _lock: lock,
-                };
-                return Ok(slot);
+            let name = format!("plimsoll-testbed-{number}");
+            let at = unix::SocketAddr::from_abstract_name(&name);
+            // Nobody connects: whoever comes second is told that it is in use.
+            match at.and_then(|at| UnixListener::bind_addr(&at)) {
+                Ok(_name) => return Ok(Self { number, _name }),
+                Err(e) if e.kind() == ErrorKind::AddrInUse => {}
+                Err(e) => return Err(BedError::failed(name, e)),
             }
         }
         Err(BedError::Full(usize::from(MOST)))

@@ -1,6 +1,6 @@
 //! The servers start, serve, and end with their owner.
 
-use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT};
+use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, needs_root};
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
@@ -22,11 +22,16 @@ fn runs(pid: &str) -> bool {
 
 /// The number of a network device, which no other has after it. Names are used again.
 fn device(name: &str) -> Option<String> {
-    std::fs::read_to_string(format!("/sys/class/net/{name}/ifindex")).ok()
+    let link = Command::new("ip")
+        .args(["-o", "link", "show", name])
+        .output();
+    let link = String::from_utf8(link.unwrap().stdout).unwrap();
+    link.split_once(':').map(|(number, _)| number.to_owned())
 }
 
 #[test]
 fn ganesha_is_stopped_killed_and_started_again() {
+    needs_root!();
     let mut server = Ganesha::start().unwrap_or_else(|e| panic!("{e}"));
     let nfs = SocketAddr::new(server.address(), NFS_PORT);
     let mount = SocketAddr::new(server.address(), MOUNT_PORT);
@@ -53,6 +58,7 @@ fn ganesha_is_stopped_killed_and_started_again() {
 
 #[test]
 fn servers_have_addresses_and_files_of_their_own() {
+    needs_root!();
     let small = GaneshaOptions {
         size: Some(1 << 20),
         ..GaneshaOptions::default()
@@ -72,6 +78,7 @@ fn servers_have_addresses_and_files_of_their_own() {
 
 #[test]
 fn the_kernels_server() {
+    needs_root!();
     let mut server = Knfsd::start().unwrap_or_else(|e| panic!("{e}"));
     let nfs = SocketAddr::new(server.address(), NFS_PORT);
     assert!(connects(nfs));
@@ -96,6 +103,7 @@ fn holder() {
 /// When the process of a test is killed, nothing stays.
 #[test]
 fn servers_die_with_their_process() {
+    needs_root!();
     let mut holder = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "holder", "--nocapture"])
         .stdout(Stdio::piped())

@@ -4,6 +4,8 @@ use crate::delay::{Order, Wire};
 use crate::figures::{Counters, Direction, Summary};
 use crate::link::Link;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FsWord, fstatfs};
+use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::collections::{HashSet, VecDeque};
@@ -39,6 +41,9 @@ const ON_THE_WAY: usize = 1 << 16;
 /// Longest time that packets wait for a line of limited rate, as in the buffer of a router; what
 /// comes then is dropped.
 const BACKLOG: Duration = Duration::from_millis(100);
+
+/// The file system that namespaces are files of: `NSFS_MAGIC` of Linux's `magic.h`.
+const NSFS_MAGIC: FsWord = 0x6e73_6673;
 
 /// Time between two looks whether the tunnel is to end.
 const LOOK: Timespec = Timespec {
@@ -78,7 +83,15 @@ impl Namespace {
 
     fn open(&self) -> Result<File, TunnelError> {
         let path = self.path();
-        File::open(&path).map_err(|error| TunnelError::Namespace { path, error })
+        let opened = File::open(&path).and_then(|file| match fstatfs(&file)?.f_type {
+            NSFS_MAGIC => Ok(file),
+            _ => Err(Errno::INVAL.into()),
+        });
+        opened.map_err(|error| match error.kind() {
+            // Those of others' processes, which a tunnel would need root for in any case.
+            ErrorKind::PermissionDenied if !is_root() => TunnelError::NotRoot,
+            _ => TunnelError::Namespace { path, error },
+        })
     }
 }
 
@@ -170,12 +183,12 @@ impl Tunnel {
     /// # Errors
     /// What is missing: the right to, a namespace, a device, `ip`.
     pub fn start(first: &Namespace, second: &Namespace, link: &Link) -> Result<Self, TunnelError> {
-        if !rustix::process::geteuid().is_root() {
-            return Err(TunnelError::NotRoot);
-        }
         let spaces = [first.open()?, second.open()?];
         if is_same(&spaces[0], &spaces[1]) {
             return Err(TunnelError::Same);
+        }
+        if !is_root() {
+            return Err(TunnelError::NotRoot);
         }
         let mut taken = HashSet::new();
         for (space, at) in spaces.iter().zip([first, second]) {
@@ -262,6 +275,10 @@ impl Drop for Tunnel {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 fn is_same(one: &File, other: &File) -> bool {

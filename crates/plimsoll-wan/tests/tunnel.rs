@@ -1,5 +1,6 @@
-//! TCP through a tunnel. These tests run as root: they make network namespaces.
+//! TCP through a tunnel, between network namespaces that the tests make.
 
+use plimsoll_testbed::needs_root;
 use plimsoll_wan::{Link, Namespace, Tunnel, TunnelError};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
@@ -28,7 +29,7 @@ impl Space {
         while std::fs::read_link(space.path()).is_ok_and(|at| at == own) {
             assert!(
                 begun.elapsed() < Duration::from_secs(30),
-                "run as root: needs unshare(2)"
+                "no namespace: unshare(2)"
             );
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -102,6 +103,7 @@ fn pattern(len: u32) -> Vec<u8> {
 
 #[test]
 fn packets_are_delayed() {
+    needs_root!();
     let spaces = [Space::new(), Space::new()];
     let link = Link::of_rtt(Duration::from_millis(40));
     let tunnel = Tunnel::start(&spaces[0].namespace(), &spaces[1].namespace(), &link)
@@ -131,6 +133,7 @@ fn packets_are_delayed() {
 /// TCP sends again what is lost, and every byte comes.
 #[test]
 fn packets_are_lost() {
+    needs_root!();
     let spaces = [Space::new(), Space::new()];
     let link = Link {
         loss: 0.02,
@@ -151,6 +154,7 @@ fn packets_are_lost() {
 /// Tunnels that end in one namespace have addresses of their own.
 #[test]
 fn two_tunnels_side_by_side() {
+    needs_root!();
     let spaces = [Space::new(), Space::new(), Space::new()];
     let [own, near, far] = spaces.each_ref().map(Space::namespace);
     let link = Link::of_rtt(Duration::from_millis(2));

@@ -2,7 +2,6 @@
 
 mod apart;
 mod clean;
-mod cold;
 mod crew;
 mod criteria;
 mod grow;
@@ -180,7 +179,7 @@ pub enum Event<'a> {
         stage: u32,
         /// One entry a rank, in their order.
         ranks: &'a [RankStage],
-        /// All ranks together, one entry a row; empty for a warm-up, which is not measured.
+        /// All ranks together, one entry a row.
         rows: &'a [OpTotals],
     },
     /// The time of every operation of a row that a rank did in a stage, where it is kept.
@@ -246,7 +245,6 @@ pub fn run_ranks(
         team: &team,
         marked_by,
         states: None,
-        past: Vec::new(),
         held: None,
     };
     let connected = plimsoll_target::connect(&settings.target, &plan.place, purpose, visitor);

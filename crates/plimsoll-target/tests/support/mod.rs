@@ -318,16 +318,19 @@ macro_rules! on_files {
 
             #[test]
             fn nfs3_on_ganesha() {
+                plimsoll_testbed::needs_root!();
                 $crate::support::check_nfs3(This);
             }
 
             #[test]
             fn nfs4_0_on_ganesha() {
+                plimsoll_testbed::needs_root!();
                 $crate::support::check_nfs4("minor=0", This);
             }
 
             #[test]
             fn nfs4_1_on_ganesha() {
+                plimsoll_testbed::needs_root!();
                 $crate::support::check_nfs4("minor=1", This);
             }
         }

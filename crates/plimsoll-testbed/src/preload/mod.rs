@@ -1,8 +1,9 @@
-//! A library that is loaded before User-Mode Linux, so that it starts on every processor: `ptrace.c`
-//! says why and how.
+//! Libraries that are loaded before servers: one before User-Mode Linux, so that it starts on every
+//! processor (`ptrace.c` says why and how), and one before nfs-ganesha, so that it serves in the
+//! namespaces of an ordinary user (`handles.c`).
 //!
-//! It is built when it is first needed, and kept in a directory that only this user can write to.
-//! What lies there and may be another user's is not used.
+//! They are built when they are first needed, and kept in a directory that only this user can write
+//! to. What lies there and may be another user's is not used.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -16,7 +17,24 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const SOURCE: &str = include_str!("ptrace.c");
+/// A library, and what it is built from.
+#[derive(Debug, Hash)]
+pub(crate) struct Library {
+    name: &'static str,
+    source: &'static str,
+}
+
+/// For User-Mode Linux.
+pub(crate) const PTRACE: Library = Library {
+    name: "ptrace",
+    source: include_str!("ptrace.c"),
+};
+
+/// For nfs-ganesha.
+pub(crate) const HANDLES: Library = Library {
+    name: "handles",
+    source: include_str!("handles.c"),
+};
 
 /// How libraries are built. Their symbols are resolved when they are loaded: resolving one at its
 /// first call takes some kilobytes of a stack that may be small.
@@ -32,14 +50,34 @@ const LIBRARY: [&str; 6] = [
 /// Bits of a file's mode that let others than its owner write to it.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// The bytes of the library.
-///
-/// # Errors
-/// If there is no C compiler, what it said of a failure, and that of a file.
-pub(crate) fn library() -> Result<Vec<u8>, BedError> {
-    let uid = rustix::process::geteuid().as_raw();
-    let place = std::env::temp_dir().join(format!("plimsoll-testbed-library-{uid}"));
-    Compiler::of_environment().kept_library(&place)
+impl Library {
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// If there is no C compiler, what it said of a failure, and that of a file.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, BedError> {
+        let place = format!("plimsoll-testbed-library-{}", user_outside());
+        let place = std::env::temp_dir().join(place);
+        Compiler::of_environment().kept(self, &place)
+    }
+}
+
+/// Number of this user where no namespace is: root of a namespace is whoever made it.
+fn user_outside() -> u32 {
+    let own = rustix::process::geteuid().as_raw();
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    outside(own, &map).unwrap_or(own)
+}
+
+/// What a user is outside by the map of the namespace: lines of the first number inside, the first
+/// outside, and how many there are.
+fn outside(inside: u32, map: &str) -> Option<u32> {
+    map.lines().find_map(|line| {
+        let mut numbers = line.split_whitespace().flat_map(str::parse::<u32>);
+        let (first, its, count) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        let offset = inside.checked_sub(first).filter(|o| *o < count)?;
+        its.checked_add(offset)
+    })
 }
 
 /// The C compiler that Rust links with too.
@@ -116,42 +154,42 @@ impl Compiler {
 
     /// The library as it lies in a directory, built if it is not there. It is built elsewhere if the
     /// directory may be another user's.
-    fn kept_library(&self, place: &Path) -> Result<Vec<u8>, BedError> {
+    fn kept(&self, library: &Library, place: &Path) -> Result<Vec<u8>, BedError> {
         let failed = |e| BedError::failed(place.display().to_string(), e);
         if !is_own(place).map_err(failed)? {
             let elsewhere = tempfile::tempdir().map_err(failed)?;
-            return self.new_library(&elsewhere.path().join("library"));
+            return self.new_library(library, &elsewhere.path().join("library"));
         }
         // One process builds it, and the others wait for that. The system unlocks the file when
         // its process dies.
         let lock = File::create(place.join("lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
-        let kept = place.join(self.name());
+        let kept = place.join(self.name(library));
         match own_bytes(&kept) {
             Some(bytes) => Ok(bytes),
             // Only what is whole gets the name that is looked for.
             None => {
                 let unfinished = tempfile::tempdir_in(place).map_err(failed)?;
                 let new = unfinished.path().join("library");
-                let bytes = self.new_library(&new)?;
+                let bytes = self.new_library(library, &new)?;
                 std::fs::rename(&new, &kept).map_err(failed)?;
                 Ok(bytes)
             }
         }
     }
 
-    fn new_library(&self, to: &Path) -> Result<Vec<u8>, BedError> {
-        self.build(SOURCE, &LIBRARY, to)?;
+    fn new_library(&self, library: &Library, to: &Path) -> Result<Vec<u8>, BedError> {
+        self.build(library.source, &LIBRARY, to)?;
         std::fs::set_permissions(to, Permissions::from_mode(0o600))
             .and_then(|()| std::fs::read(to))
             .map_err(|e| BedError::failed(to.display().to_string(), e))
     }
 
     /// Name of the library's file: another for another text, and for another compiler.
-    fn name(&self) -> PathBuf {
+    fn name(&self, library: &Library) -> PathBuf {
         let mut hasher = DefaultHasher::new();
-        (SOURCE, LIBRARY, &self.words).hash(&mut hasher);
-        format!("ptrace-{:016x}.so", hasher.finish()).into()
+        (library, LIBRARY, &self.words).hash(&mut hasher);
+        format!("{}-{:016x}.so", library.name, hasher.finish()).into()
     }
 }
 

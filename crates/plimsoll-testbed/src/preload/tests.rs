@@ -1,4 +1,5 @@
-//! The library alone, on any processor; and with the kernel that it is for, on one as if its state were large.
+//! The libraries alone, that for User-Mode Linux on any processor. `knfsd` tries it with the kernel that it is
+//! for, as if the processor's state were large.
 
 use super::*;
 use std::process::Output;
@@ -31,12 +32,12 @@ pub(crate) fn page_faults() -> Vec<u8> {
     compiled(include_str!("page_faults.c"), &["-std=gnu11", "-O2"])
 }
 
-/// Runs the program that traces another, with these libraries.
-fn trace(libraries: &[&[u8]]) -> Output {
+/// Runs a program built from this text, with these libraries, in a directory that it is given too.
+fn ran(source: &str, libraries: &[&[u8]]) -> Output {
     let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("traced");
+    let program = dir.path().join("program");
     let compiler = Compiler::of_environment();
-    let done = compiler.build(TRACED, &["-std=gnu11", "-O1"], &program);
+    let done = compiler.build(source, &["-std=gnu11", "-O1"], &program);
     done.unwrap_or_else(|e| panic!("{e}"));
     let mut paths = Vec::new();
     for (number, bytes) in libraries.iter().enumerate() {
@@ -44,14 +45,48 @@ fn trace(libraries: &[&[u8]]) -> Output {
         std::fs::write(&path, bytes).unwrap();
         paths.push(path);
     }
+    let place = dir.path().join("place");
+    std::fs::create_dir(&place).unwrap();
     let mut command = Command::new("env");
-    command.arg(variable(&paths)).arg(&program);
+    command.arg(variable(&paths)).arg(&program).arg(place);
     command.output().unwrap()
+}
+
+/// Runs the program that traces another, with these libraries.
+fn trace(libraries: &[&[u8]]) -> Output {
+    ran(TRACED, libraries)
+}
+
+#[test]
+fn files_are_found_by_their_handles_without_the_right() {
+    let handled = include_str!("handled.c");
+    let done = ran(
+        handled,
+        &[&HANDLES.bytes().unwrap_or_else(|e| panic!("{e}"))],
+    );
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    // The kernel alone refuses it.
+    let done = ran(handled, &[]);
+    let said = text(&done.stderr);
+    assert!(
+        !done.status.success() && said.contains("not permitted"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_user_of_a_namespace_is_somebody_outside() {
+    let map = "         0       1001          1\n         1     100000      65535\n";
+    assert_eq!(outside(0, map), Some(1001));
+    assert_eq!(outside(1, map), Some(100_000));
+    assert_eq!(outside(65_535, map), Some(165_534));
+    assert_eq!(outside(65_536, map), None);
+    assert_eq!(outside(7, "0 0 4294967295\n"), Some(7));
 }
 
 #[test]
 fn a_part_of_the_state_is_got_and_set() {
-    let done = trace(&[&library().unwrap_or_else(|e| panic!("{e}"))]);
+    let done = trace(&[&PTRACE.bytes().unwrap_or_else(|e| panic!("{e}"))]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     assert!(done.stderr.is_empty(), "{}", text(&done.stderr));
 }
@@ -73,7 +108,7 @@ fn a_part_of_a_large_state_is_got_and_set() {
     let said = text(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{said}");
     assert!(said.starts_with("setting 512 of "), "{said}");
-    let done = trace(&[&library().unwrap(), &large]);
+    let done = trace(&[&PTRACE.bytes().unwrap(), &large]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     let said = text(&done.stdout);
     let size: u32 = said.split(' ').next().unwrap().parse().unwrap();
@@ -83,7 +118,7 @@ fn a_part_of_a_large_state_is_got_and_set() {
 /// The buffer of a thread has its place before the program runs.
 #[test]
 fn the_library_calls_nothing_for_its_buffer() {
-    let bytes = library().unwrap();
+    let bytes = PTRACE.bytes().unwrap();
     for name in ["__tls_get_addr", "malloc"] {
         let mut windows = bytes.windows(name.len());
         assert!(!windows.any(|w| w == name.as_bytes()), "{name}");
@@ -114,7 +149,7 @@ fn it_is_built_once_by_all() {
     let place = dir.path().join("place");
     std::thread::scope(|scope| {
         let all: Vec<_> = (0..8)
-            .map(|_| scope.spawn(|| compiler.kept_library(&place).unwrap()))
+            .map(|_| scope.spawn(|| compiler.kept(&PTRACE, &place).unwrap()))
             .collect();
         for one in all {
             assert!(one.join().unwrap().starts_with(b"\x7fELF"));
@@ -123,13 +158,16 @@ fn it_is_built_once_by_all() {
     assert_eq!(calls(&noted), 1);
     // Another compiler's is another.
     let other = Compiler::chosen("cc -g");
-    assert_ne!(other.name(), compiler.name());
+    assert_ne!(other.name(&PTRACE), compiler.name(&PTRACE));
     let mut names: Vec<_> = std::fs::read_dir(&place)
         .unwrap()
         .map(|e| e.unwrap().file_name())
         .collect();
     names.sort();
-    assert_eq!(names, ["lock".into(), compiler.name().into_os_string()]);
+    assert_eq!(
+        names,
+        ["lock".into(), compiler.name(&PTRACE).into_os_string()]
+    );
 }
 
 #[test]
@@ -138,7 +176,7 @@ fn what_others_may_have_planted_is_not_used() {
     let (compiler, noted) = noting(dir.path());
     let plant = |place: &Path, mode| {
         std::fs::create_dir(place).unwrap();
-        std::fs::write(place.join(compiler.name()), "planted").unwrap();
+        std::fs::write(place.join(compiler.name(&PTRACE)), "planted").unwrap();
         std::fs::set_permissions(place, Permissions::from_mode(mode)).unwrap();
     };
     let (open, closed, link) = (
@@ -153,7 +191,7 @@ fn what_others_may_have_planted_is_not_used() {
     for (number, place) in [&open, &link].into_iter().enumerate() {
         assert!(
             compiler
-                .kept_library(place)
+                .kept(&PTRACE, place)
                 .unwrap()
                 .starts_with(b"\x7fELF")
         );
@@ -162,11 +200,11 @@ fn what_others_may_have_planted_is_not_used() {
         assert_eq!(there.len(), 1);
     }
     // In a directory of one's own, what others can write to is replaced, and so is a link.
-    let planted = closed.join(compiler.name());
+    let planted = closed.join(compiler.name(&PTRACE));
     std::fs::set_permissions(&planted, Permissions::from_mode(0o666)).unwrap();
     assert!(
         compiler
-            .kept_library(&closed)
+            .kept(&PTRACE, &closed)
             .unwrap()
             .starts_with(b"\x7fELF")
     );
@@ -174,14 +212,14 @@ fn what_others_may_have_planted_is_not_used() {
     std::os::unix::fs::symlink("/etc/passwd", &planted).unwrap();
     assert!(
         compiler
-            .kept_library(&closed)
+            .kept(&PTRACE, &closed)
             .unwrap()
             .starts_with(b"\x7fELF")
     );
     assert_eq!(calls(&noted), 4);
     assert!(
         compiler
-            .kept_library(&closed)
+            .kept(&PTRACE, &closed)
             .unwrap()
             .starts_with(b"\x7fELF")
     );
@@ -190,7 +228,7 @@ fn what_others_may_have_planted_is_not_used() {
         std::os::unix::fs::chown(&planted, Some(65_534), None).unwrap();
         assert!(
             compiler
-                .kept_library(&closed)
+                .kept(&PTRACE, &closed)
                 .unwrap()
                 .starts_with(b"\x7fELF")
         );
@@ -202,7 +240,7 @@ fn what_others_may_have_planted_is_not_used() {
 fn a_compiler_that_is_missing_or_fails_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let said = |cc: &str| {
-        let failed = Compiler::chosen(cc).kept_library(&dir.path().join("place"));
+        let failed = Compiler::chosen(cc).kept(&PTRACE, &dir.path().join("place"));
         failed.unwrap_err().to_string()
     };
     let missing = said("no-such-compiler -g");

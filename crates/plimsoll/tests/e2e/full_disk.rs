@@ -1,8 +1,8 @@
-//! File systems that are full or read-only. Making those takes the right to mount: these tests
-//! run as root.
+//! File systems that are full or read-only. Making those takes the right to mount.
 
 use crate::common::{Bench, Ended, row, tree};
 use plimsoll_results::{Run, Verdict};
+use plimsoll_testbed::needs_root;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use std::ffi::CString;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ impl Small {
         let options = CString::new(options).unwrap();
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("tmpfs", &dir, "tmpfs", flags, options.as_c_str())
-            .unwrap_or_else(|e| panic!("{e}: run as root: needs mount(2)"));
+            .unwrap_or_else(|e| panic!("{e}: mount(2)"));
         Self {
             mounted: Mounted(dir),
             bench,
@@ -46,6 +46,7 @@ impl Small {
 
 #[test]
 fn too_little_space_is_refused_before_anything_is_made() {
+    needs_root!();
     let small = Small::new("size=2m");
     let sets = ["--set=nfiles=100", "--set=filesize=64k"];
     for command in ["plan", "run"] {
@@ -61,6 +62,7 @@ fn too_little_space_is_refused_before_anything_is_made() {
 
 #[test]
 fn too_few_inodes_are_refused() {
+    needs_root!();
     let small = Small::new("size=8m,nr_inodes=50");
     let args = ["--set=nfiles=100", "--set=filesize=0"];
     let said = small.bench.run_in_work("webserver", &args).refusal();
@@ -81,6 +83,7 @@ run 3600
 
 #[test]
 fn a_disk_that_fills_up_ends_the_run_with_its_results() {
+    needs_root!();
     let small = Small::new("size=2m");
     let workload = small.bench.workload(GROWS);
     let run = small.bench.run_in_work(&workload, &[]).result(1);
@@ -110,6 +113,7 @@ fn a_disk_that_fills_up_ends_the_run_with_its_results() {
 
 #[test]
 fn a_full_disk_can_be_counted_instead() {
+    needs_root!();
     let small = Small::new("size=1m");
     let workload = small.bench.workload(GROWS);
     let run = small
@@ -125,6 +129,7 @@ fn a_full_disk_can_be_counted_instead() {
 
 #[test]
 fn a_read_only_file_system_is_a_clear_error() {
+    needs_root!();
     let small = Small::new("size=1m");
     mount_remount(&small.mounted.0, MountFlags::RDONLY, c"").unwrap();
     let ended = small.bench.run_in_work("varmail", &["--set=nfiles=10"]);

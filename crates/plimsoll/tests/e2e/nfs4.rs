@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, Ended, row};
 use plimsoll_results::{OperationFigures, Run, Verdict};
-use plimsoll_testbed::Ganesha;
+use plimsoll_testbed::{Ganesha, needs_root};
 
 fn procedure<'a>(run: &'a Run, name: &str) -> &'a OperationFigures {
     let found = run.procedures.iter().find(|p| p.name == name);
@@ -31,6 +31,7 @@ const ALL: &str = "\
 
 #[test]
 fn workloads_over_both_minor_versions() {
+    needs_root!();
     let server = Ganesha::start().unwrap_or_else(|e| panic!("{e}"));
     for minor in ["0", "1"] {
         let bench = Bench::new();

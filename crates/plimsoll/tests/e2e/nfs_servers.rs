@@ -1,11 +1,10 @@
-//! Runs on real NFS servers, what is on them afterwards, and servers that fail. These tests run as
-//! root: the servers live in namespaces.
+//! Runs on real NFS servers, what is on them afterwards, and servers that fail.
 
 use crate::common::{Bench, Ended, MARKER, Started, row, started, tree};
 use crate::full_disk::GROWS;
 use crate::ranks::of_rank;
 use plimsoll_results::{Run, Verdict};
-use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT};
+use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, needs_root};
 use plimsoll_wan::{Link, Relay, Summary};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -40,6 +39,7 @@ fn md(bench: &Bench, url: &str, phase: &str) -> Run {
 /// exported directory. The ports are those that the port mapper says.
 #[test]
 fn md_phase_by_phase() {
+    needs_root!();
     let (bench, server) = (Bench::new(), ganesha());
     let url = server.nfs3_url("");
     md(&bench, &url, "-1");
@@ -65,6 +65,7 @@ fn md_phase_by_phase() {
 /// is left.
 #[test]
 fn ranks_share_a_server() {
+    needs_root!();
     let (bench, server) = (Bench::new(), ganesha());
     for (url, procedure) in [
         (server.nfs3_url(""), "CREATE"),
@@ -93,6 +94,7 @@ fn ranks_share_a_server() {
 
 #[test]
 fn a_fileserver_whose_files_are_kept_and_cleaned() {
+    needs_root!();
     let (bench, server) = (Bench::new(), ganesha());
     let url = server.nfs3_url("nconnect=2&wsize=16k");
     let sets = ["--set=nfiles=60", "--set=nthreads=4", "--set=filesize=32k"];
@@ -116,6 +118,7 @@ fn a_fileserver_whose_files_are_kept_and_cleaned() {
 /// The kernel's own server, which is another than nfs-ganesha.
 #[test]
 fn md_and_a_run_on_the_kernels_server() {
+    needs_root!();
     let (bench, mut server) = (
         Bench::new(),
         Knfsd::start().unwrap_or_else(|e| panic!("{e}")),
@@ -198,6 +201,7 @@ fn wait_for_answers(server: &Ganesha) {
 /// how often a connection was made anew is counted.
 #[test]
 fn a_server_that_is_killed_and_started_again() {
+    needs_root!();
     let (bench, mut server) = (Bench::new(), ganesha());
     let run = reading(&bench, &server, "timeo=1s&retrans=60");
     server.kill().unwrap();
@@ -210,6 +214,7 @@ fn a_server_that_is_killed_and_started_again() {
 /// Connections that are cut with calls under way, again and again: each is made anew.
 #[test]
 fn connections_that_are_cut() {
+    needs_root!();
     let (bench, server) = (Bench::new(), ganesha());
     let relay = |port| {
         let to = SocketAddr::new(server.address(), port);
@@ -246,6 +251,7 @@ fn connections_that_are_cut() {
 /// it goes on.
 #[test]
 fn a_server_that_does_not_answer_for_a_while() {
+    needs_root!();
     let (bench, server) = (Bench::new(), ganesha());
     let run = reading(&bench, &server, "timeo=300ms&retrans=100");
     server.pause();
@@ -259,6 +265,7 @@ fn a_server_that_does_not_answer_for_a_while() {
 /// A server that never comes again ends the run, with the reason.
 #[test]
 fn a_server_that_stays_away() {
+    needs_root!();
     let (bench, mut server) = (Bench::new(), ganesha());
     let run = reading(&bench, &server, "timeo=200ms&retrans=1");
     server.kill().unwrap();
@@ -270,6 +277,7 @@ fn a_server_that_stays_away() {
 
 #[test]
 fn a_read_only_export_is_refused() {
+    needs_root!();
     let options = GaneshaOptions {
         read_only: true,
         ..GaneshaOptions::default()
@@ -292,6 +300,7 @@ fn a_read_only_export_is_refused() {
 /// no room ends by name.
 #[test]
 fn a_full_export() {
+    needs_root!();
     let options = GaneshaOptions {
         size: Some(4 << 20),
         ..GaneshaOptions::default()
@@ -321,6 +330,7 @@ fn a_full_export() {
 /// A user's quota that is used up: what was written until then fits it, and the run ends by name.
 #[test]
 fn a_quota_that_is_used_up() {
+    needs_root!();
     let (bench, mut server) = (
         Bench::new(),
         Knfsd::start().unwrap_or_else(|e| panic!("{e}")),
@@ -358,6 +368,7 @@ fn a_quota_that_is_used_up() {
 
 #[test]
 fn wrong_exports_and_ports_are_said() {
+    needs_root!();
     let (bench, server) = (Bench::new(), ganesha());
     let at = server.address();
     let says = |url: &str| {

@@ -4,6 +4,7 @@
 
 use crate::common::{Bench, Ended, PATIENCE, children_of, rank_of, row, signal, started, tree};
 use plimsoll_results::{OperationFigures, Run, RunDir, Verdict, tag_of, window_histograms};
+use plimsoll_testbed::needs_root;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeMap;
@@ -334,11 +335,12 @@ fn what_several_ranks_cannot_do_is_refused_by_name() {
 
 #[test]
 fn a_disk_that_is_full_at_one_rank_ends_all_with_their_results() {
+    needs_root!();
     let bench = Bench::on_tmpfs();
     std::fs::create_dir(bench.work()).unwrap();
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("tmpfs", bench.work(), "tmpfs", flags, c"size=2m")
-        .unwrap_or_else(|e| panic!("{e}: run as root: needs mount(2)"));
+        .unwrap_or_else(|e| panic!("{e}: mount(2)"));
     let workload = bench.workload(&looks_and(
         "flowop appendfile name=grow,filesetname=log,iosize=16k",
         "define file name=log,path=files,size=0,prealloc",

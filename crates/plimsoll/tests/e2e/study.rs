@@ -3,7 +3,7 @@
 use crate::common::{Bench, Ended, started};
 use plimsoll_nfs::server::{Behaviour, Server, Tree};
 use plimsoll_results::{ProfileDir, ProfileResults, Run, Verdict};
-use plimsoll_testbed::Ganesha;
+use plimsoll_testbed::{Ganesha, needs_root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -42,6 +42,7 @@ fn opens(run: &Run) -> (u64, f64) {
 /// seen, whatever the machine.
 #[test]
 fn opens_by_all_versions_near_and_far() {
+    needs_root!();
     let bench = Bench::new();
     let server = Ganesha::start().unwrap_or_else(|e| panic!("{e}"));
     let (nfs3, nfs4) = (server.nfs3_url(""), server.nfs4_url(""));
