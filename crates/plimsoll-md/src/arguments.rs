@@ -35,6 +35,15 @@ impl PatternName {
     }
 }
 
+/// Values of `--cold`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColdKind {
+    /// The files of the pattern
+    Files,
+    /// Everything the machine caches; needs root
+    System,
+}
+
 /// Arguments of `plimsoll md`: MD-Workbench's own, and those of the other patterns.
 ///
 /// Every option also takes its value as MD-Workbench writes it, `-P=10` and
@@ -124,6 +133,18 @@ pub struct Arguments {
     /// File that keeps the position between runs of single phases [default: mdtest.status]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Phases")]
     pub run_info_file: Option<PathBuf>,
+    /// Run so many iterations of the benchmark phase before those that are measured [default: 0]
+    #[arg(long, value_name = "N", value_parser = small)]
+    #[arg(allow_hyphen_values = true, help_heading = "Phases")]
+    pub warmup: Option<u32>,
+    /// Before each phase, drop from the page cache what the ranks wrote and read, or everything the
+    /// machine caches (system; needs root)
+    #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "files", help_heading = "Phases")]
+    pub cold: Option<ColdKind>,
+    /// Open files past the page cache (O_DIRECT); sizes must be multiples of the disk's blocks
+    #[arg(long, help_heading = "Phases")]
+    pub direct: bool,
     /// Go on when an object cannot be made before the benchmark phase
     #[arg(long, help_heading = "Phases")]
     pub ignore_precreate_errors: bool,

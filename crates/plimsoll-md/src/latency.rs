@@ -59,6 +59,9 @@ impl LatencyFiles {
             .iter()
             .map(|stage| {
                 let mut rows = BTreeMap::new();
+                if stage.warm_up {
+                    return rows;
+                }
                 stage.work.for_each_row(&mut |id| {
                     let name = name(options, stage, plan.operation(id));
                     if let Some(name) = name {

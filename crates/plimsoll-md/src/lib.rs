@@ -15,7 +15,7 @@ mod options;
 mod results;
 mod run_info;
 
-pub use arguments::{Arguments, PatternName};
+pub use arguments::{Arguments, ColdKind, PatternName};
 pub use latency::{LatencyError, LatencyFiles};
 pub use lines::Report;
 pub use lower::lower;

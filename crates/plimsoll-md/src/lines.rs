@@ -7,7 +7,7 @@ use crate::numbers::{MIB, exponential, mean_and_deviation, ratio, seconds};
 use crate::options::{Options, PatternOptions, Workbench};
 use crate::results::{Count, Counts, stonewall_rounds};
 use plimsoll_measure::{OpTotals, RankStage};
-use plimsoll_plan::{Plan, Stage};
+use plimsoll_plan::{Cold, Plan, Stage};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -55,7 +55,8 @@ impl<'a> Report<'a> {
             let _ = writeln!(out, "Using start position {item}");
         }
         let ranks = self.plan.workers();
-        let per_set = u128::from(w.rounds) * u128::from(w.iterations) + u128::from(w.precreate);
+        let iterations = u128::from(w.iterations) + u128::from(w.warmup);
+        let per_set = u128::from(w.rounds) * iterations + u128::from(w.precreate);
         let objects = u128::from(w.sets) * per_set * u128::from(ranks);
         let sets = ranks as f64 * f64::from(w.sets);
         let working_set = sets * w.precreate as f64 * w.object_size as f64 / MIB;
@@ -78,13 +79,16 @@ impl<'a> Report<'a> {
     }
 
     /// The lines of a stage that has ended: `ranks` in their order, `rows` merged over all of
-    /// them. Empty for a stage that is no phase of the benchmark.
+    /// them. Empty for a warm-up, and for a stage that is not a phase of the benchmark.
     #[must_use]
     pub fn stage(&self, stage: u32, ranks: &[RankStage], rows: &[OpTotals]) -> String {
         let pattern = self.plan.groups.first().and_then(|g| g.program.pattern());
         let Some(stage) = pattern.and_then(|p| p.stages.get(stage as usize)) else {
             return String::new();
         };
+        if stage.warm_up {
+            return String::new();
+        }
         let all = Counts::of_all(self.plan, ranks, rows);
         let mut out = match &self.options.pattern {
             PatternOptions::Workbench(w) => self.phase(w, stage, &all, ranks),
@@ -183,6 +187,15 @@ fn option_values(out: &mut String, options: &Options, w: &Workbench) {
     for (name, value) in values {
         let _ = writeln!(out, "\t{name}={value}");
     }
+    // Options that MD-Workbench does not have are told of only where they are given.
+    if w.warmup > 0 {
+        let _ = writeln!(out, "\twarmup={}", w.warmup);
+    }
+    match options.cold {
+        Cold::No => {}
+        Cold::Files => out.push_str("\tcold=files\n"),
+        Cold::System => out.push_str("\tcold=system\n"),
+    }
     let flags = [
         ("latency-all", options.latency_all),
         ("adaptive-waiting", w.adaptive),
@@ -196,6 +209,7 @@ fn option_values(out: &mut String, options: &Options, w: &Workbench) {
         ("ignore-precreate-errors", w.ignore_precreate_errors),
         ("process-reports", options.process_reports),
         ("verbose", options.verbose),
+        ("direct", options.direct),
     ];
     for (name, _) in flags.iter().filter(|(_, set)| *set) {
         let _ = writeln!(out, "\t{name}");

@@ -1,7 +1,7 @@
 //! What the arguments mean: defaults filled in, contradictions refused.
 
-use crate::arguments::{Arguments, PatternName};
-use plimsoll_plan::RelPath;
+use crate::arguments::{Arguments, ColdKind, PatternName};
+use plimsoll_plan::{Cold, RelPath};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -40,6 +40,10 @@ pub struct Options {
     pub hold_memory_mib: u64,
     /// Memory is taken between phases until only so many MiB are free; 0: none.
     pub squeeze_memory_mib: u64,
+    /// What is dropped from caches before each phase.
+    pub cold: Cold,
+    /// Files are opened past the page cache.
+    pub direct: bool,
     /// Prefix of the files with the time of every operation.
     pub latency: Option<String>,
     /// Those files hold the operations of all ranks.
@@ -87,8 +91,10 @@ pub struct Workbench {
     pub sets: u32,
     /// Bytes of an object.
     pub object_size: u64,
-    /// Iterations of the benchmark phase.
+    /// Iterations of the benchmark phase that are measured.
     pub iterations: u32,
+    /// Iterations before those.
+    pub warmup: u32,
     /// Waiting after each operation, in lengths of that operation.
     pub waiting: f64,
     /// Each iteration is run with eight waiting factors.
@@ -163,13 +169,17 @@ impl Options {
         };
         let interface = args.interface.as_deref().or(args.target.as_deref());
         let interface = interface.unwrap_or("posix").to_owned();
+        let target = target(&interface, args.target.is_some())?;
+        check_direct(args, &pattern, &target)?;
         Ok(Self {
+            cold: cold(args, &target)?,
+            direct: args.direct,
             pattern,
             offset: args.offset.unwrap_or(1),
             verify: args.verify_read,
             seed: args.seed,
             place: place(args)?,
-            target: target(&interface, args.target.is_some())?,
+            target,
             interface,
             hold_memory_mib: args.lim_free_mem.unwrap_or(0),
             squeeze_memory_mib: args.lim_free_mem_phase.unwrap_or(0),
@@ -240,7 +250,7 @@ fn refuse_what_is_not_there(args: &Arguments) -> Result<(), String> {
 fn refuse_what_is_anothers(args: &Arguments) -> Result<(), String> {
     use PatternName::{IorEasy, IorHard, MdWorkbench, MdtestEasy, MdtestHard};
     let workbench: &[PatternName] = &[MdWorkbench];
-    let given: [(&str, bool, &[PatternName]); 22] = [
+    let given: [(&str, bool, &[PatternName]); 23] = [
         ("-I", args.obj_per_proc.is_some(), workbench),
         ("-P", args.precreate_per_set.is_some(), workbench),
         ("-D", args.data_sets.is_some(), workbench),
@@ -255,6 +265,7 @@ fn refuse_what_is_anothers(args: &Arguments) -> Result<(), String> {
         ("-3", args.run_cleanup, workbench),
         ("-W", args.stonewall_wear_out, workbench),
         ("--run-info-file", args.run_info_file.is_some(), workbench),
+        ("--warmup", args.warmup.is_some(), workbench),
         (
             "--ignore-precreate-errors",
             args.ignore_precreate_errors,
@@ -324,6 +335,12 @@ fn workbench(args: &Arguments) -> Result<Workbench, String> {
                 .into(),
         );
     }
+    let warmup = args.warmup.unwrap_or(0);
+    if warmup > 0 && (!phases.benchmark || iterations == 0) {
+        return Err(
+            "--warmup prepares the benchmark phase, of which this run has no iteration".into(),
+        );
+    }
     if args.stonewall_wear_out && args.stonewall_timer.is_none() {
         return Err("-W is what happens after the stonewall; set one with -w SECONDS".into());
     }
@@ -337,6 +354,7 @@ fn workbench(args: &Arguments) -> Result<Workbench, String> {
         sets,
         object_size: args.object_size.unwrap_or(3901),
         iterations,
+        warmup,
         waiting: args.waiting_time.unwrap_or(0.0),
         adaptive: args.adaptive_waiting,
         read_only: args.read_only,
@@ -347,6 +365,56 @@ fn workbench(args: &Arguments) -> Result<Workbench, String> {
         ignore_precreate_errors: args.ignore_precreate_errors,
         run_info_file: run_info_file.unwrap_or_else(|| "mdtest.status".into()),
     })
+}
+
+/// Bytes that every disk's blocks are a multiple of.
+const SECTOR_BYTES: u64 = 512;
+
+/// Whether a target is this machine's file system, and so behind its page cache.
+fn has_page_cache(target: &str) -> bool {
+    target.split(':').next() == Some("posix")
+}
+
+/// What is to be dropped from caches.
+fn cold(args: &Arguments, target: &str) -> Result<Cold, String> {
+    match args.cold {
+        Some(_) if !has_page_cache(target) => Err(format!(
+            "--cold drops what this machine's page cache holds; nothing of the target `{target}` \
+             goes through it"
+        )),
+        None => Ok(Cold::No),
+        Some(ColdKind::Files) => Ok(Cold::Files),
+        Some(ColdKind::System) => Ok(Cold::System),
+    }
+}
+
+/// Refuses direct I/O that there is no file system for, or that none can do.
+fn check_direct(args: &Arguments, pattern: &PatternOptions, target: &str) -> Result<(), String> {
+    if !args.direct {
+        return Ok(());
+    }
+    if !has_page_cache(target) {
+        return Err(format!(
+            "--direct opens files past this machine's page cache; nothing of the target `{target}` \
+             goes through it"
+        ));
+    }
+    let (size, instead) = match pattern {
+        PatternOptions::Workbench(w) => (w.object_size, "; -S 4096 would do"),
+        PatternOptions::Mdtest(m) => (m.size, ""),
+        PatternOptions::Ior(i) if i.hard => (i.size, ""),
+        PatternOptions::Ior(i) => (i.size, "; --transfer-size 2m would do"),
+    };
+    if size == 0 {
+        return Err("--direct is for what is read and written, and these files are empty".into());
+    }
+    if size % SECTOR_BYTES != 0 {
+        return Err(format!(
+            "--direct takes sizes that are multiples of a disk's blocks, of {SECTOR_BYTES} bytes at \
+             least, which {size} is not{instead}"
+        ));
+    }
+    Ok(())
 }
 
 fn io500_stonewall(args: &Arguments) -> Option<Duration> {

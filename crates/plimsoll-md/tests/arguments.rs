@@ -157,6 +157,16 @@ fn the_root_lies_below_the_directory_unless_it_is_absolute() {
 fn what_cannot_be_is_refused_by_name() {
     let refused = [
         ("-W", "set one with -w SECONDS"),
+        ("--warmup=1 -1", "--warmup prepares the benchmark phase"),
+        ("--warmup=-1", "expected a whole number"),
+        ("--direct", "which 3901 is not; -S 4096 would do"),
+        ("--direct -S=0", "these files are empty"),
+        ("--direct -S=4096 -i=dummy", "nothing of the target `null`"),
+        ("--cold=all", "possible values: files, system"),
+        (
+            "--cold --target=nfs4://x/y",
+            "nothing of the target `nfs4://x/y`",
+        ),
         ("--latency-all", "--latency <PREFIX>"),
         ("-T -t=1", "leave out -t"),
         ("-D=0", "at least one data set"),

@@ -5,8 +5,8 @@ mod common;
 use common::{options, pattern, plan};
 use plimsoll_md::Position;
 use plimsoll_plan::{
-    Advances, ObjectLoop, ObjectOp, OnError, Phase, RootIs, Rounds, Samples, Stage, StageWork,
-    TransferLoop, Until,
+    Advances, ObjectLoop, ObjectOp, OnError, Phase, Plan, RootIs, Rounds, Samples, Stage,
+    StageWork, TransferLoop, Until,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,6 +94,43 @@ fn single_phases_keep_the_root_and_go_on_where_the_others_were() {
         s("cleanup", kept, false, 0)
     );
     assert_eq!(of("-1 --start-item=9", None), s("precreate", new, true, 9));
+}
+
+#[test]
+fn a_warm_up_is_an_iteration_without_a_window() {
+    let warmed = plan("-R=1 --warmup=2 -T -I=7", 2);
+    let p = pattern(&warmed);
+    let stages: Vec<_> = p
+        .stages
+        .iter()
+        .map(|s| (&s.name[..], s.iteration))
+        .collect();
+    assert_eq!(
+        stages[..4],
+        [
+            ("precreate", 0),
+            ("warm-up", 0),
+            ("warm-up", 1),
+            ("benchmark", 0)
+        ]
+    );
+    let [first, .., measured] = &p.stages[1..4] else {
+        panic!("there are three");
+    };
+    assert!(first.warm_up && !measured.warm_up);
+    assert_eq!(
+        (&first.work, first.stonewall),
+        (&measured.work, measured.stonewall)
+    );
+    // Adaptive waiting is what is measured.
+    assert_eq!(first.waiting_factor, 0.0);
+    let windows = |plan: &Plan| {
+        let opened = plan.script.iter().filter(|p| **p == Phase::OpenWindow);
+        opened.count()
+    };
+    assert_eq!(windows(&warmed), windows(&plan("-R=1 -T -I=7", 2)));
+    let shown = plan("-S=8k -R=2 --warmup=2 --cold --direct", 2).to_string();
+    insta::assert_snapshot!("md_workbench_warm_cold_direct", shown);
 }
 
 #[test]

@@ -346,10 +346,14 @@ fn options(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         say.push(on_error(o.on_error));
         say.push(content(o.content));
     }
+    let when = match plan.pattern() {
+        Some(_) => "before each phase",
+        None => "first",
+    };
     match o.cold {
         Cold::No => {}
-        Cold::Files => say.push("drop the files from the page cache first".into()),
-        Cold::System => say.push("drop all caches of the machine first".into()),
+        Cold::Files => say.push(format!("drop the files from the page cache {when}")),
+        Cold::System => say.push(format!("drop all caches of the machine {when}")),
     }
     if !o.cpus.is_empty() {
         let cpus: Vec<String> = o.cpus.iter().map(u32::to_string).collect();

@@ -39,6 +39,10 @@ pub struct Pattern {
     /// Contents depend on the object and the offset, and what is read is compared with them;
     /// otherwise an object of rank r holds the byte r mod 256.
     pub verify: bool,
+    /// Files are opened past the page cache (`O_DIRECT`), so that every transfer is a multiple of
+    /// the file system's block.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct: bool,
     /// Which ranks keep the time of every operation.
     pub samples: Samples,
     /// Before the first stage memory is taken until only so many bytes are free, and held.
@@ -211,13 +215,17 @@ impl fmt::Display for NameTemplate {
     }
 }
 
-/// A part of a [`Pattern`] that all ranks begin together; it is a measured window.
+/// A part of a [`Pattern`] that all ranks begin together; it is a measured window, unless it is a
+/// warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stage {
     /// Name, such as `precreate`; stages that repeat have the same.
     pub name: String,
     /// Which repetition it is, from 0.
     pub iteration: u32,
+    /// It prepares the stages after it, and nothing of it is measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warm_up: bool,
     /// What is done.
     pub work: StageWork,
     /// What an error of an operation does.
@@ -418,6 +426,19 @@ impl Pattern {
             }
             self.set_name.push(owner, set, 0, out);
         }
+    }
+
+    /// Bytes that are moved at a time, by all stages: whole objects, and transfers within one.
+    #[must_use]
+    pub fn transfer_sizes(&self) -> Vec<u64> {
+        let of_stage = |stage: &Stage| match &stage.work {
+            StageWork::Objects(_) => self.object_size,
+            StageWork::Transfers(t) => t.size,
+        };
+        let mut sizes: Vec<u64> = self.stages.iter().map(of_stage).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
     }
 
     /// Number of the first object of a rank, before anything has moved on.

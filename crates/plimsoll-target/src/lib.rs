@@ -19,6 +19,6 @@ pub use content::ContentPool;
 pub use error::OpError;
 pub use registry::{Purpose, TargetError, Visitor, absolute, connect, keeps_files, procedures};
 pub use session::{
-    AioDone, Attributes, EntryKind, Listed, OpenHow, OpenMode, RpcRows, Session, SessionSpec,
-    Space, Target,
+    AioDone, Attributes, DirectIo, EntryKind, Listed, OpenHow, OpenMode, RpcRows, Session,
+    SessionSpec, Space, Target,
 };

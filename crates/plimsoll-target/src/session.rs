@@ -72,6 +72,11 @@ pub trait Target: Send + Sync + 'static {
         Ok(None)
     }
 
+    /// What the work directory's file system says of direct I/O. Asked before a run.
+    fn direct_io(&self) -> DirectIo {
+        DirectIo::Refused
+    }
+
     /// Why operations of this kind cannot be done; `None` if they can. Asked before a run.
     fn cannot(&self, kind: OpKind) -> Option<&'static str> {
         match kind {
@@ -87,6 +92,20 @@ pub trait Target: Send + Sync + 'static {
     /// # Errors
     /// What the system says.
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<Self::Session, OpError>;
+}
+
+/// What a file system says of direct I/O: transfers past the page cache (`O_DIRECT`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirectIo {
+    /// It takes none, or there is no page cache to go past.
+    Refused,
+    /// It takes transfers whose offsets and sizes are multiples of so many bytes.
+    Aligned {
+        /// Bytes, a power of two.
+        to: u64,
+    },
+    /// It does not say.
+    Unknown,
 }
 
 /// What a session is for.

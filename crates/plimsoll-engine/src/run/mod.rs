@@ -2,6 +2,7 @@
 
 mod apart;
 mod clean;
+mod cold;
 mod crew;
 mod criteria;
 mod grow;
@@ -179,7 +180,7 @@ pub enum Event<'a> {
         stage: u32,
         /// One entry a rank, in their order.
         ranks: &'a [RankStage],
-        /// All ranks together, one entry a row.
+        /// All ranks together, one entry a row; empty for a warm-up, which is not measured.
         rows: &'a [OpTotals],
     },
     /// The time of every operation of a row that a rank did in a stage, where it is kept.
@@ -245,6 +246,7 @@ pub fn run_ranks(
         team: &team,
         marked_by,
         states: None,
+        past: Vec::new(),
         held: None,
     };
     let connected = plimsoll_target::connect(&settings.target, &plan.place, purpose, visitor);

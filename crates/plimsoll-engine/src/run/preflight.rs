@@ -4,7 +4,7 @@ use super::crew::Crew;
 use super::marker::{self, Found, Others, TreeState};
 use super::{EngineError, Settings};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup};
-use plimsoll_target::{Purpose, Space, Target, Visitor};
+use plimsoll_target::{DirectIo, Purpose, Space, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,6 +110,7 @@ pub(crate) fn inspect<T: Target>(
             None => found.sizes(plan),
         }
     }
+    found.direct(crew, plan);
     found.limits(crew, plan, ranks);
     found.settings(crew, plan, settings);
     Ok(found)
@@ -215,6 +216,31 @@ impl Preflight {
         {
             let place = plan.place.dir.display();
             self.refuse(format!("`{place}` cannot be written to: {e}"));
+        }
+    }
+
+    /// Whether a pattern can go past the page cache.
+    fn direct<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan) {
+        let Some(pattern) = plan.pattern().filter(|p| p.direct) else {
+            return;
+        };
+        let place = plan.place.dir.display();
+        match crew.target.direct_io() {
+            DirectIo::Refused => self.refuse(format!(
+                "`{place}` is on a file system that does not take direct I/O (O_DIRECT): tmpfs \
+                 before Linux 6.6 and other file systems in memory do not; without it, --cold \
+                 drops what the page cache holds"
+            )),
+            DirectIo::Aligned { to } => {
+                let sizes = pattern.transfer_sizes();
+                if let Some(size) = sizes.iter().find(|s| *s % to != 0) {
+                    self.refuse(format!(
+                        "direct I/O (O_DIRECT) on `{place}` takes multiples of {to} bytes, which \
+                         {size} is not"
+                    ));
+                }
+            }
+            DirectIo::Unknown => {}
         }
     }
 

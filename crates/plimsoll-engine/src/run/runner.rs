@@ -1,5 +1,6 @@
 //! The script of a run, phase by phase.
 
+use super::cold::{self, PastStage};
 use super::crew::Crew;
 use super::marker::{Others, User};
 use super::segment::{Segment, SegmentSpec};
@@ -8,7 +9,7 @@ use super::team::{Merged, Team};
 use super::verdict::verdict;
 use super::{
     ClockKind, EngineError, Event, Observer, Settings, Stop, apart, crew_error, crew_for, marker,
-    memory, preflight, tree,
+    memory, preflight,
 };
 use crate::outcome::{Failure, Outcome};
 use crate::store::FilesetState;
@@ -33,6 +34,8 @@ pub(super) struct Runner<'a> {
     pub(super) marked_by: Option<User>,
     /// How far the ranks of a pattern are.
     pub(super) states: Option<RankStates>,
+    /// Stages of a pattern that have ended, if what they touched is to be dropped.
+    pub(super) past: Vec<PastStage>,
     /// Memory that a pattern holds while it runs.
     pub(super) held: Option<memory::Held>,
 }
@@ -214,6 +217,7 @@ impl Runner<'_> {
                     continue;
                 }
                 Phase::StartStage { stage } => {
+                    self.team.agree(self.make_stage_cold(crew))?;
                     at = self.segment(crew, &clock, vec![], Some(*stage), at, outcome)?;
                     continue;
                 }
@@ -306,6 +310,15 @@ impl Runner<'_> {
         };
         let ran = segment.run(at + 1, self.observer);
         let (intervals, local) = segment.into_local(self.plan)?;
+        if let (Some(local), Cold::Files, Some(before)) =
+            (&local, self.plan.options.cold, self.states.clone())
+        {
+            self.past.push(PastStage {
+                stage: local.stage,
+                before,
+                rounds: local.done.rounds,
+            });
+        }
         // What this rank did alone is kept for those who ask for each rank's results.
         let merged = self.team.merge(
             self.plan,
@@ -338,13 +351,19 @@ impl Runner<'_> {
                 });
             }
         }
-        if let (Some(done), Some(window)) = (outcome.stages.last(), outcome.windows.last()) {
-            self.observer.event(Event::StageEnd {
-                stage,
-                ranks: &done.ranks,
-                rows: &window.totals.rows,
-            });
-        }
+        let measured = self
+            .plan
+            .pattern()
+            .and_then(|p| p.stages.get(stage as usize));
+        let rows = match outcome.windows.last() {
+            Some(window) if measured.is_some_and(|s| !s.warm_up) => &window.totals.rows[..],
+            _ => &[],
+        };
+        self.observer.event(Event::StageEnd {
+            stage,
+            ranks: &merged.ranks,
+            rows,
+        });
     }
 
     /// States of all filesets; one that was never populated has no files yet.
@@ -370,16 +389,35 @@ impl Runner<'_> {
         for state in states {
             let wanted = self.plan.fileset(state.id).cached == Some(false);
             if self.plan.options.cold == Cold::Files || wanted {
-                tree::drop_cache(crew, &state.layout).map_err(|e| crew_error(self.plan, e))?;
+                cold::drop_tree(crew, &state.layout).map_err(|e| crew_error(self.plan, e))?;
             }
         }
-        if self.plan.options.cold == Cold::System {
-            rustix::fs::sync();
-            std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| {
-                EngineError::Failed(format!("cannot drop the machine's caches: {e}"))
-            })?;
+        match self.plan.options.cold {
+            Cold::System => cold::drop_system(),
+            Cold::No | Cold::Files => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The same before a stage of a pattern.
+    fn make_stage_cold<T: Target>(&self, crew: &Crew<T>) -> Result<(), EngineError> {
+        let Some(pattern) = self.plan.pattern().filter(|_| crew.target.keeps_files()) else {
+            return Ok(());
+        };
+        match self.plan.options.cold {
+            Cold::No => Ok(()),
+            Cold::System => cold::drop_system(),
+            Cold::Files => {
+                let begin = || RankStates::new(pattern);
+                let dropped = cold::OfPattern {
+                    pattern,
+                    rank: self.team.rank(),
+                    past: &self.past,
+                    now: &self.states.clone().unwrap_or_else(begin),
+                }
+                .drop(crew);
+                dropped.map_err(|e| crew_error(self.plan, e))
+            }
+        }
     }
 }
 

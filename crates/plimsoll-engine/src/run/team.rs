@@ -253,6 +253,7 @@ impl<'a> Team<'a> {
         let mut merged = Merged {
             intervals,
             samples: Vec::new(),
+            ranks: Vec::new(),
         };
         if !self.is_alone() {
             self.merge_reports(outcome, windows, &mut merged)?;
@@ -396,9 +397,15 @@ impl<'a> Team<'a> {
         } else if !samples.is_empty() {
             merged.samples.push((self.rank(), samples));
         }
+        let measured = pattern
+            .stages
+            .get(stage as usize)
+            .is_some_and(|s| !s.warm_up);
         if !self.leads() {
             let ranks = vec![done];
-            outcome.stages.push(StageOutcome { stage, ranks });
+            if measured {
+                outcome.stages.push(StageOutcome { stage, ranks });
+            }
             return Ok(None);
         }
         let before = states.clone().unwrap_or_else(|| RankStates::new(pattern));
@@ -406,7 +413,10 @@ impl<'a> Team<'a> {
         if self.is_alone() {
             *states = Some(next.clone());
         }
-        outcome.stages.push(StageOutcome { stage, ranks });
+        merged.ranks.clone_from(&ranks);
+        if measured {
+            outcome.stages.push(StageOutcome { stage, ranks });
+        }
         Ok(Some(next))
     }
 
@@ -439,6 +449,8 @@ impl<'a> Team<'a> {
 /// What came of a part of a run, besides what is in the outcome.
 pub(crate) struct Merged {
     pub(crate) intervals: Vec<Interval>,
+    /// What each rank did in a stage, in their order; only at rank 0.
+    pub(crate) ranks: Vec<RankStage>,
     /// The time of every operation, by rank and row, where it was kept.
     pub(crate) samples: Vec<(u32, Vec<Vec<Sample>>)>,
 }

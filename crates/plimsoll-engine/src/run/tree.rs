@@ -404,41 +404,6 @@ pub(crate) fn remove<T: Target>(
     Ok(left)
 }
 
-struct DropCache<'a> {
-    layout: &'a Layout,
-}
-
-impl<S: Session> Job<S> for DropCache<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
-        let file = FileId(index as u32);
-        if !self.layout.starts_with(file) {
-            return Ok(());
-        }
-        session.locate(|p| self.layout.push_file(file, p));
-        let dropped = async {
-            let handle = match session.open(OpenHow::plain(OpenMode::Read)).await {
-                // An earlier part of the run deleted it.
-                Err(OpError(Errno::NOENT)) => return Ok(()),
-                other => other?,
-            };
-            let dropped = session.drop_cache(&handle).await;
-            session.close(handle).await.and(dropped)
-        };
-        dropped.await.map_err(|e| {
-            CrewError::failed(
-                "drop from cache",
-                &path_of(|p| self.layout.push_file(file, p)),
-                e,
-            )
-        })
-    }
-}
-
-/// Drops every file of the tree from the client's page cache.
-pub(crate) fn drop_cache<T: Target>(crew: &Crew<T>, layout: &Layout) -> Result<(), CrewError> {
-    crew.all(u64::from(layout.files()), &DropCache { layout }, || ())
-}
-
 #[cfg(test)]
 mod tests {
     use super::{is_our_link, is_ours};

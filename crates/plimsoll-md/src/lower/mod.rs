@@ -97,9 +97,10 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
         temporary: false,
     };
     plan.options.keep = pattern.leaves_objects;
+    plan.options.cold = options.cold;
     plan.parameters = parameters;
     plan.operations = rows.0;
-    plan.script = script(pattern.stages.len());
+    plan.script = script(&pattern.stages);
     plan.quit = QuitMode::AllDone;
     plan.groups = vec![group(pattern)];
     Ok(plan)
@@ -113,21 +114,24 @@ fn as_text(parameters: &[Parameter]) -> String {
         .collect()
 }
 
-/// Each stage is started, measured in a window of its own, and ends by itself.
-fn script(stages: usize) -> Vec<Phase> {
-    let stage = |stage: u32| {
-        [
-            Phase::StartStage { stage },
-            Phase::OpenWindow,
-            Phase::Wait {
-                until: Until::Done { at_most: None },
-                snapshots: None,
-            },
-            Phase::CloseWindow,
-            Phase::Stop,
-        ]
+/// Each stage is started and ends by itself; it is measured in a window of its own, unless it is a
+/// warm-up.
+fn script(stages: &[Stage]) -> Vec<Phase> {
+    let phases = |(stage, s): (u32, &Stage)| {
+        let wait = Phase::Wait {
+            until: Until::Done { at_most: None },
+            snapshots: None,
+        };
+        let work = match s.warm_up {
+            true => vec![wait],
+            false => vec![Phase::OpenWindow, wait, Phase::CloseWindow],
+        };
+        let mut phases = vec![Phase::StartStage { stage }];
+        phases.extend(work);
+        phases.push(Phase::Stop);
+        phases
     };
-    (0..stages as u32).flat_map(stage).collect()
+    (0..).zip(stages).flat_map(phases).collect()
 }
 
 fn group(pattern: Pattern) -> WorkerGroup {
@@ -233,6 +237,7 @@ fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
     Stage {
         name: name.into(),
         iteration: 0,
+        warm_up: false,
         work,
         on_error,
         waiting_factor: 0.0,

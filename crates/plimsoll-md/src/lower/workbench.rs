@@ -13,6 +13,9 @@ pub(crate) const PRECREATE: &str = "precreate";
 pub(crate) const BENCHMARK: &str = "benchmark";
 pub(crate) const CLEANUP: &str = "cleanup";
 
+/// Name of the iterations that are not measured.
+const WARM_UP: &str = "warm-up";
+
 /// Waiting factors of an iteration with adaptive waiting: none, then doubled six times.
 pub(crate) const ADAPTIVE: [f64; 8] = [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0];
 
@@ -47,6 +50,14 @@ pub(super) fn pattern(
         stages.push(precreate(w, rows));
     }
     if w.phases.benchmark {
+        for iteration in 0..w.warmup {
+            let factor = if w.adaptive { 0.0 } else { w.waiting };
+            stages.push(Stage {
+                name: WARM_UP.into(),
+                warm_up: true,
+                ..benchmark(options, w, iteration, factor, rows)
+            });
+        }
         for iteration in 0..w.iterations {
             let factors: &[f64] = if w.adaptive { &ADAPTIVE } else { &[w.waiting] };
             for factor in factors {
@@ -74,6 +85,7 @@ pub(super) fn pattern(
         position: position.of_rank_0(),
         positions,
         verify: options.verify,
+        direct: options.direct,
         samples: samples(options),
         hold_memory: memory(options.hold_memory_mib),
         stages,
@@ -88,6 +100,7 @@ fn check_size(w: &Workbench, ranks: u32, position: u64) -> Result<(), String> {
         } else {
             1
         };
+    let runs = runs + u128::from(w.warmup);
     let per_set = u128::from(w.rounds) * runs + u128::from(w.precreate);
     countable(
         "the number of the last object",
@@ -220,6 +233,10 @@ pub(super) fn parameters(options: &Options, w: &Workbench) -> Vec<Parameter> {
         parameter("object-size", w.object_size, 3901, "bytes of an object"),
         parameter("iterations", w.iterations, 3, "runs of the benchmark phase"),
     ];
+    if w.warmup > 0 {
+        let meaning = "runs before those that are measured";
+        all.push(parameter("warmup", w.warmup, 0, meaning));
+    }
     if w.adaptive {
         all.push(parameter(
             "adaptive-waiting",

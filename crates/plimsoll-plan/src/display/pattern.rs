@@ -34,6 +34,9 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
     if p.verify {
         writeln!(f, "    what is read is compared with what was written")?;
     }
+    if p.direct {
+        writeln!(f, "    files are opened past the page cache")?;
+    }
     if let Some(bytes) = p.hold_memory {
         writeln!(f, "    memory is taken until {} are free", Bytes(bytes))?;
     }
@@ -88,6 +91,9 @@ fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage, alike: &[Stage]) -> fmt:
     }
     if s.on_error == OnError::Stop {
         f.write_str("; stops at the first error")?;
+    }
+    if s.warm_up {
+        f.write_str("; not measured")?;
     }
     if let Some(bytes) = s.squeeze_memory {
         write!(

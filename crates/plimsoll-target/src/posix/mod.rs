@@ -1,13 +1,14 @@
 //! Files in a directory, through system calls relative to it.
 
 mod aio;
+mod direct;
 mod more;
 mod names;
 mod session;
 
 use crate::error::OpError;
 use crate::registry::{Options, Purpose, TargetError};
-use crate::session::{SessionSpec, Space, Target};
+use crate::session::{DirectIo, SessionSpec, Space, Target};
 use aio::Pool;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_plan::WorkPlace;
@@ -141,6 +142,10 @@ impl Target for Posix {
             inodes: (s.f_files > 0).then_some(s.f_favail),
             block,
         }))
+    }
+
+    fn direct_io(&self) -> DirectIo {
+        direct::look(&self.root)
     }
 
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<PosixSession, OpError> {

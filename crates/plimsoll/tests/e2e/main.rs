@@ -22,6 +22,7 @@ mod keeping;
 mod kept_files;
 mod make;
 mod md;
+mod md_caches;
 mod md_model;
 mod mixes;
 mod nfs;

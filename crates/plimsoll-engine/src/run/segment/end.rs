@@ -65,6 +65,7 @@ impl Segment<'_> {
         };
         let done = lock(&run.done).take().unwrap_or_default();
         let rows = vec![RankRow::default(); plan.operations.len()];
+        let measured = run.of(plan).is_some_and(|(_, stage)| !stage.warm_up);
         let stage = RankStage {
             rank: self.team.rank(),
             time_ns: (done.ended - done.begun).saturating_sub(done.waited),
@@ -73,8 +74,8 @@ impl Segment<'_> {
             stonewall_rounds: done.stonewall_rounds,
             stonewall_ns: done.stonewall,
             rows: match self.outcome.windows.last() {
-                Some(window) => window.totals.rows.iter().map(RankRow::from).collect(),
-                None => rows,
+                Some(window) if measured => window.totals.rows.iter().map(RankRow::from).collect(),
+                _ => rows,
             },
         };
         let local = LocalStage {

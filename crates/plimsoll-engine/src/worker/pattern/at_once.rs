@@ -112,6 +112,7 @@ impl<S: Session> Rank<'_, S> {
         let how = OpenHow {
             create: true,
             truncate: true,
+            direct: self.pattern.direct,
             planned_size: self.pattern.object_size,
             ..OpenHow::plain(OpenMode::Write)
         };
@@ -131,6 +132,7 @@ impl<S: Session> Rank<'_, S> {
     #[inline(always)]
     fn read_now(&mut self) -> Result<(), OpError> {
         let how = OpenHow {
+            direct: self.pattern.direct,
             planned_size: self.pattern.object_size,
             ..OpenHow::plain(OpenMode::Read)
         };

@@ -1,6 +1,8 @@
 //! What objects hold, and what is wrong with what was found in one.
 
+use memmap2::MmapMut;
 use plimsoll_plan::Pattern;
+use std::ops::{Deref, DerefMut};
 
 /// Bytes that say by themselves which object and place they belong to.
 const BLOCK: usize = 64;
@@ -8,12 +10,44 @@ const BLOCK: usize = 64;
 /// Begins every block of an object whose contents are verified.
 const MAGIC: u32 = 0x504c_494d;
 
+/// Memory that begins with a page, as transfers past the page cache need it.
+pub(super) struct Buffer {
+    memory: MmapMut,
+    /// Bytes in use: objects may have none, mappings may not.
+    len: usize,
+}
+
+impl Buffer {
+    /// Memory full of a byte, all of it there; `None` if there is not so much.
+    fn new(len: usize, byte: u8) -> Option<Self> {
+        let mut memory = MmapMut::map_anon(len.max(1)).ok()?;
+        memory.fill(byte);
+        Some(Self { memory, len })
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.memory[..self.len]
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[..self.len]
+    }
+}
+
 /// Buffers of a rank.
 pub(super) struct Contents {
     /// What the next object that is made will hold; after a read, what it should have held.
-    pub(super) to_write: Vec<u8>,
+    pub(super) to_write: Buffer,
     /// What was read.
-    pub(super) found: Vec<u8>,
+    pub(super) found: Buffer,
     /// Tells runs apart whose objects have the same names.
     seed: u32,
 }
@@ -32,16 +66,9 @@ impl Contents {
     /// Buffers for the pattern's objects; `None` without the memory.
     pub(super) fn new(pattern: &Pattern, rank: u32, seed: u64) -> Option<Self> {
         let size = usize::try_from(pattern.object_size).ok()?;
-        let buffer = |byte: u8| {
-            let mut buffer = Vec::new();
-            buffer.try_reserve_exact(size).ok()?;
-            buffer.resize(size, byte);
-            Some(buffer)
-        };
         Some(Self {
-            to_write: buffer((rank % 256) as u8)?,
-            // Another value than zero, so that the pages are there before the first read.
-            found: buffer(0xa5)?,
+            to_write: Buffer::new(size, (rank % 256) as u8)?,
+            found: Buffer::new(size, 0xa5)?,
             seed: (seed ^ (seed >> 32)) as u32,
         })
     }
@@ -67,7 +94,7 @@ impl Contents {
 
     /// What is wrong with what was found, in words; `None` if it is what should have been there.
     pub(super) fn difference(&self, pattern: &Pattern) -> Option<String> {
-        if self.found == self.to_write {
+        if *self.found == *self.to_write {
             return None;
         }
         let blocks = || self.found.chunks(BLOCK).zip(self.to_write.chunks(BLOCK));
@@ -187,6 +214,7 @@ mod tests {
             position: 0,
             positions: vec![],
             verify: true,
+            direct: false,
             samples: Samples::Off,
             hold_memory: None,
             stages: vec![],
@@ -206,7 +234,18 @@ mod tests {
         move |c, p| {
             let mut other = Contents::new(p, 0, seed).unwrap();
             other.fill(p, owner, set, number);
-            c.found = other.to_write;
+            c.found.copy_from_slice(&other.to_write);
+        }
+    }
+
+    #[test]
+    fn buffers_begin_with_a_page() {
+        for size in [0, 1, 512, 3901, 4096, 100_000] {
+            let contents = Contents::new(&pattern(size), 1, 9).unwrap();
+            for buffer in [&contents.to_write, &contents.found] {
+                assert_eq!(buffer.len() as u64, size);
+                assert_eq!(buffer.as_ptr() as usize % 4096, 0);
+            }
         }
     }
 
@@ -230,7 +269,7 @@ mod tests {
         assert!(alien.contains("did not write"), "{alien}");
         let torn = said(3901, |c, p| {
             holds(9, 1, 0, 7)(c, p);
-            let good = c.found.clone();
+            let good = c.found.to_vec();
             holds(9, 1, 0, 6)(c, p);
             c.found[..640].copy_from_slice(&good[..640]);
         })

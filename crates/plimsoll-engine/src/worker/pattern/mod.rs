@@ -15,6 +15,7 @@ use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{OnError, Pattern, Plan, Samples, Stage, StageWork};
 use plimsoll_target::{OpError, Session};
+use rustix::io::Errno;
 use std::num::NonZeroU64;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
@@ -222,6 +223,7 @@ impl<S: Session> Rank<'_, S> {
     /// Room for the times of all operations, so that none is made while one is timed.
     fn make_room_for_samples(&mut self) -> Result<(), Halt> {
         let wanted = match self.pattern.samples {
+            _ if self.stage.warm_up => false,
             Samples::Off => false,
             Samples::First => self.rank == 0,
             Samples::All => true,
@@ -320,7 +322,18 @@ impl<S: Session> Rank<'_, S> {
         }
         match self.stage.on_error {
             OnError::Count => Ok(()),
-            OnError::Stop => Err(self.halt(row, error.to_string())),
+            OnError::Stop => Err(self.halt(row, self.explained(error))),
+        }
+    }
+
+    /// An error in words, with what it may mean past the page cache.
+    fn explained(&self, error: OpError) -> String {
+        match self.pattern.direct && error == OpError(Errno::INVAL) {
+            true => format!(
+                "{error}: the file system does not take direct I/O (O_DIRECT), or not in \
+                 transfers of this size"
+            ),
+            false => error.to_string(),
         }
     }
 

@@ -231,6 +231,7 @@ impl<S: Session> Rank<'_, S> {
         let how = OpenHow {
             create: true,
             truncate: true,
+            direct: self.pattern.direct,
             planned_size: self.pattern.object_size,
             ..OpenHow::plain(OpenMode::Write)
         };
@@ -250,6 +251,7 @@ impl<S: Session> Rank<'_, S> {
     #[inline]
     async fn read_object(&mut self) -> Result<(), OpError> {
         let how = OpenHow {
+            direct: self.pattern.direct,
             planned_size: self.pattern.object_size,
             ..OpenHow::plain(OpenMode::Read)
         };

@@ -19,6 +19,7 @@ impl<S: Session> Rank<'_, S> {
         self.check_parent(work.open.0).await?;
         let how = OpenHow {
             create: work.write,
+            direct: self.pattern.direct,
             planned_size: self.planned(work, total),
             ..OpenHow::plain(if work.write {
                 OpenMode::Write

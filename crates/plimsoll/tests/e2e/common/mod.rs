@@ -35,6 +35,19 @@ impl Bench {
         Self::below(&std::env::temp_dir())
     }
 
+    /// On a file system that keeps its files on a disk, behind the page cache.
+    pub fn on_disk() -> Self {
+        let in_memory = |dir: &Path| {
+            const TMPFS: i64 = 0x0102_1994;
+            const RAMFS: i64 = 0x8584_58f6;
+            let magic = rustix::fs::statfs(dir).unwrap().f_type as i64;
+            [TMPFS, RAMFS].contains(&magic)
+        };
+        let places = [std::env::temp_dir(), env!("CARGO_TARGET_TMPDIR").into()];
+        let place = places.iter().find(|dir| !in_memory(dir));
+        Self::below(place.expect("a directory on a disk: TMPDIR=/var/tmp names one"))
+    }
+
     pub fn below(root: &Path) -> Self {
         let dir = tempfile::Builder::new()
             .prefix("plimsoll-test-")

@@ -1,0 +1,284 @@
+//! What is dropped from the machine's caches, so that what is read next comes from storage.
+
+use super::EngineError;
+use super::crew::{Crew, CrewError, Job};
+use super::tree::path_of;
+use crate::worker::RankStates;
+use plimsoll_plan::{
+    Advances, FileId, Layout, ObjectLoop, ObjectOp, ObjectStep, Pattern, Rounds, Shift, StageWork,
+};
+use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
+use rustix::io::Errno;
+use std::ops::Range;
+
+/// Drops the caches of the whole machine: pages, names and attributes.
+///
+/// # Errors
+/// If the kernel does not let this process.
+pub(super) fn drop_system() -> Result<(), EngineError> {
+    rustix::fs::sync();
+    std::fs::write("/proc/sys/vm/drop_caches", "3")
+        .map_err(|e| EngineError::Failed(format!("cannot drop the machine's caches: {e}")))
+}
+
+/// Drops the located file from the page cache, if it is there.
+async fn drop_file<S: Session>(session: &mut S) -> Result<(), OpError> {
+    let handle = match session.open(OpenHow::plain(OpenMode::Read)).await {
+        // An earlier part of the run deleted it.
+        Err(OpError(Errno::NOENT)) => return Ok(()),
+        other => other?,
+    };
+    let dropped = session.drop_cache(&handle).await;
+    session.close(handle).await.and(dropped)
+}
+
+/// Files that are dropped, each by its number.
+trait Files: Sync {
+    /// Appends the path of a file; nothing for one that there never was.
+    fn push(&self, index: u64, path: &mut Vec<u8>);
+}
+
+struct Drop<F>(F);
+
+impl<S: Session, F: Files> Job<S> for Drop<F> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let path = path_of(|p| self.0.push(index, p));
+        if path.is_empty() {
+            return Ok(());
+        }
+        session.locate(|p| p.extend_from_slice(&path));
+        let dropped = drop_file(session).await;
+        dropped.map_err(|e| CrewError::failed("drop from cache", &path, e))
+    }
+}
+
+struct OfTree<'a>(&'a Layout);
+
+impl Files for OfTree<'_> {
+    fn push(&self, index: u64, path: &mut Vec<u8>) {
+        let file = FileId(index as u32);
+        if self.0.starts_with(file) {
+            self.0.push_file(file, path);
+        }
+    }
+}
+
+/// Drops every file of a tree from this machine's page cache.
+pub(super) fn drop_tree<T: Target>(crew: &Crew<T>, layout: &Layout) -> Result<(), CrewError> {
+    crew.all(u64::from(layout.files()), &Drop(OfTree(layout)), || ())
+}
+
+/// A stage of a pattern that has ended.
+pub(super) struct PastStage {
+    /// Its number in the pattern.
+    pub(super) stage: u32,
+    /// How far all ranks were before it.
+    pub(super) before: RankStates,
+    /// Rounds that the rank of this process did.
+    pub(super) rounds: u64,
+}
+
+/// Objects of a set, by their numbers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Objects {
+    owner: u32,
+    set: u32,
+    first: u64,
+    end: u64,
+}
+
+/// What a rank of a pattern has touched, to be dropped before the next stage.
+pub(super) struct OfPattern<'a> {
+    pub(super) pattern: &'a Pattern,
+    /// The rank of this process.
+    pub(super) rank: u32,
+    /// The stages so far.
+    pub(super) past: &'a [PastStage],
+    /// How far the ranks are.
+    pub(super) now: &'a RankStates,
+}
+
+impl OfPattern<'_> {
+    /// Drops what this rank wrote or read from its machine's page cache. Before the first stage
+    /// that is what an earlier run left in its sets.
+    ///
+    /// # Errors
+    /// If a file cannot be opened, written out or dropped.
+    pub(super) fn drop<T: Target>(&self, crew: &Crew<T>) -> Result<(), CrewError> {
+        if self.past.is_empty() {
+            let paths = self.left_by_earlier_run(crew)?;
+            return crew.all(paths.len() as u64, &Drop(Paths(paths)), || ());
+        }
+        let ranges = Ranges::new(self.pattern, self.touched());
+        crew.all(ranges.files(), &Drop(ranges), || ())
+    }
+
+    /// Objects that are there in the sets of this rank.
+    fn left_by_earlier_run<T: Target>(&self, crew: &Crew<T>) -> Result<Vec<Vec<u8>>, CrewError> {
+        let mut paths = Vec::new();
+        for set in 0..self.pattern.sets {
+            let dir = path_of(|p| self.pattern.push_set(self.rank, set, p));
+            let found = crew.one(async |session| {
+                session.locate(|p| p.extend_from_slice(&dir));
+                session.entries().await
+            });
+            let entries = match found.and_then(|entries| entries) {
+                Ok(entries) => entries,
+                Err(OpError(Errno::NOENT)) => continue,
+                Err(e) => return Err(CrewError::failed("list", &dir, e)),
+            };
+            let objects = entries.into_iter().filter(|(name, kind)| {
+                *kind == EntryKind::File && self.pattern.object_name.matches(name)
+            });
+            paths.extend(objects.map(|(name, _)| [&dir[..], b"/", &name].concat()));
+        }
+        Ok(paths)
+    }
+
+    /// What this rank wrote or read in the stages so far and nobody has deleted since.
+    fn touched(&self) -> Vec<Objects> {
+        let mut all = Vec::new();
+        for past in self.past {
+            let Some(stage) = self.pattern.stages.get(past.stage as usize) else {
+                continue;
+            };
+            match &stage.work {
+                StageWork::Objects(work) => {
+                    for step in &work.steps {
+                        self.touched_by(past, work, step, &mut all);
+                    }
+                }
+                StageWork::Transfers(t) => {
+                    let owner = match t.strided {
+                        true => 0,
+                        false => t.owner.of(self.rank, 0, self.pattern.ranks),
+                    };
+                    all.push(Objects {
+                        owner,
+                        set: 0,
+                        first: 0,
+                        end: 1,
+                    });
+                }
+            }
+        }
+        merged(all)
+    }
+
+    fn touched_by(
+        &self,
+        past: &PastStage,
+        work: &ObjectLoop,
+        step: &ObjectStep,
+        all: &mut Vec<Objects>,
+    ) {
+        let none = self.rank > 0 && self.pattern.shares_objects();
+        if none || !matches!(step.op, ObjectOp::Create { .. } | ObjectOp::Read) {
+            return;
+        }
+        for set in 0..self.pattern.sets {
+            let owner = step.owner.of(self.rank, set, self.pattern.ranks);
+            let rounds = match work.rounds {
+                Rounds::Made => past.before.made[owner as usize].min(past.rounds),
+                Rounds::Count(_) | Rounds::Left { .. } => past.rounds,
+            };
+            let first = past.before.position[self.rank as usize] + step.offset;
+            let objects = Objects {
+                owner,
+                set,
+                first: first.max(self.deleted_below(owner, set)),
+                end: first + rounds,
+            };
+            if objects.first < objects.end {
+                all.push(objects);
+            }
+        }
+    }
+
+    /// Objects of a set with smaller numbers than this have been deleted.
+    fn deleted_below(&self, owner: u32, set: u32) -> u64 {
+        let mut below = 0;
+        for past in self.past {
+            let stage = self.pattern.stages.get(past.stage as usize);
+            let Some(StageWork::Objects(work)) = stage.map(|s| &s.work) else {
+                continue;
+            };
+            for step in work.steps.iter().filter(|s| s.op == ObjectOp::Delete) {
+                let deleter = Shift {
+                    constant: -step.owner.constant,
+                    per_set: -step.owner.per_set,
+                }
+                .of(owner, set, self.pattern.ranks);
+                below = below.max(match work.advances {
+                    Advances::Position => self.now.position[deleter as usize] + step.offset,
+                    // It deletes all that there is.
+                    Advances::Nothing | Advances::Made => u64::MAX,
+                });
+            }
+        }
+        below
+    }
+}
+
+/// The same objects, each in one range only.
+fn merged(mut all: Vec<Objects>) -> Vec<Objects> {
+    all.sort();
+    let mut out: Vec<Objects> = Vec::new();
+    for next in all {
+        match out.last_mut() {
+            Some(last)
+                if (last.owner, last.set) == (next.owner, next.set) && next.first <= last.end =>
+            {
+                last.end = last.end.max(next.end);
+            }
+            _ => out.push(next),
+        }
+    }
+    out
+}
+
+struct Paths(Vec<Vec<u8>>);
+
+impl Files for Paths {
+    fn push(&self, index: u64, path: &mut Vec<u8>) {
+        path.extend_from_slice(&self.0[index as usize]);
+    }
+}
+
+/// Objects in several sets, numbered one after the other.
+struct Ranges<'a> {
+    pattern: &'a Pattern,
+    objects: Vec<Objects>,
+    /// For each entry of `objects`, the numbers of its files.
+    numbers: Vec<Range<u64>>,
+}
+
+impl<'a> Ranges<'a> {
+    fn new(pattern: &'a Pattern, objects: Vec<Objects>) -> Self {
+        let mut end = 0;
+        let numbers = objects.iter().map(|o| {
+            let first = end;
+            end += o.end - o.first;
+            first..end
+        });
+        Self {
+            pattern,
+            numbers: numbers.collect(),
+            objects,
+        }
+    }
+
+    fn files(&self) -> u64 {
+        self.numbers.last().map_or(0, |n| n.end)
+    }
+}
+
+impl Files for Ranges<'_> {
+    fn push(&self, index: u64, path: &mut Vec<u8>) {
+        let at = self.numbers.partition_point(|n| n.end <= index);
+        let (numbers, objects) = (&self.numbers[at], &self.objects[at]);
+        let number = objects.first + (index - numbers.start);
+        self.pattern
+            .push_object(objects.owner, objects.set, number, path);
+    }
+}

@@ -1,0 +1,32 @@
+//! What a file system says of direct I/O.
+
+use crate::session::DirectIo;
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+
+/// Looks with a file without a name in the directory, of which nothing is left.
+pub(super) fn look(dir: &OwnedFd) -> DirectIo {
+    let open = |more: OFlags| {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | more;
+        rustix::fs::openat(dir, ".", flags, Mode::from_raw_mode(0o600))
+    };
+    match open(OFlags::DIRECT) {
+        Ok(file) => alignment(&file),
+        // It may also be files without a name that it does not have.
+        Err(Errno::INVAL) if open(OFlags::empty()).is_ok() => DirectIo::Refused,
+        Err(_) => DirectIo::Unknown,
+    }
+}
+
+fn alignment(file: &OwnedFd) -> DirectIo {
+    let asked = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
+    match asked {
+        Ok(s) if s.stx_mask & StatxFlags::DIOALIGN.bits() == 0 => DirectIo::Unknown,
+        Ok(s) if s.stx_dio_offset_align == 0 => DirectIo::Refused,
+        Ok(s) => DirectIo::Aligned {
+            to: u64::from(s.stx_dio_offset_align),
+        },
+        Err(_) => DirectIo::Unknown,
+    }
+}
