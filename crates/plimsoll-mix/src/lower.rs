@@ -63,8 +63,9 @@ pub fn lower(
 
 /// How sentences of the Plan's own check begin, and the key of a component that they are about;
 /// of several the first that is written.
-const PLACES: [(&str, &[&str]); 16] = [
+const PLACES: [(&str, &[&str]); 17] = [
     ("a rate must", &["rate"]),
+    ("a delay must", &["delay"]),
     ("direct must", &["transfers", "direct"]),
     ("osync must", &["transfers", "osync"]),
     ("commit must", &["transfers", "commit"]),
@@ -377,6 +378,7 @@ impl Lowerer<'_> {
             table,
             prepare,
             pacing,
+            delay: c.delay.0,
             reads: transfers.read.0.clone(),
             writes: transfers.write.0.clone(),
             files,

@@ -111,6 +111,9 @@ impl Default for Content {
     }
 }
 
+/// Of processes that go on at once.
+pub(crate) const NO_DELAY: Time = Time(std::time::Duration::ZERO);
+
 /// A kind of process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -127,6 +130,10 @@ pub struct Component {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>")]
     pub rate: Option<Spanned<f64>>,
+    /// Time that a process without a rate waits after each operation, such as `"10ms"`; a number
+    /// without a unit is seconds.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub delay: Time,
     /// How operations follow each other: `constant` or `poisson`.
     #[serde(default, skip_serializing_if = "is_constant")]
     pub arrivals: Arrivals,
@@ -143,6 +150,10 @@ pub struct Component {
 
 fn one() -> Spanned<u32> {
     Spanned::new(0..0, 1)
+}
+
+fn is_no_time(time: &Time) -> bool {
+    time.0.is_zero()
 }
 
 fn is_constant(arrivals: &Arrivals) -> bool {

@@ -224,6 +224,38 @@ fn times_are_the_workloads_or_the_command_lines() {
 }
 
 #[test]
+fn a_delay_has_any_unit_of_time_and_no_rate_beside_it() {
+    for (value, millis) in [
+        ("\"10ms\"", 10.0),
+        ("\"250us\"", 0.25),
+        ("\"1.5s\"", 1500.0),
+        ("\"2m\"", 120_000.0),
+        ("3", 3000.0),
+        ("0.5", 500.0),
+    ] {
+        let text = SMALL.replacen("rate = 50", &format!("delay = {value}"), 1);
+        assert_ne!(text, SMALL);
+        let plan = plan(&text, |_| {});
+        assert_eq!(
+            mixes(&plan)[0].2.delay.as_secs_f64() * 1e3,
+            millis,
+            "{value}"
+        );
+    }
+    let both = SMALL.replacen("rate = 50", "rate = 50\ndelay = \"1s\"", 1);
+    let found = &common::refusal(&both).findings()[0];
+    assert!(
+        found
+            .message
+            .contains("a delay must have no rate beside it"),
+        "{}",
+        found.message
+    );
+    let line = both.lines().position(|l| l.starts_with("delay")).unwrap() + 1;
+    assert_eq!(found.line as usize, line);
+}
+
+#[test]
 fn settings_change_keys_and_are_told() {
     let sets = [
         ("looker.rate", "80"),

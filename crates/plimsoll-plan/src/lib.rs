@@ -41,7 +41,7 @@ pub use program::{
 pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
 pub use supply::{Supply, SupplyKind};
-pub use units::{Bytes, Count, counted, parse_duration, parse_size, show_duration};
+pub use units::{Bytes, Count, counted, parse_duration, parse_size, show_duration, show_exactly};
 pub use variable::{Distribution, FilesetId, Row, Sampler, Value, Variable, VariableId};
 
 /// Version of the Plan's JSON form; raised when a field changes meaning or goes.

@@ -460,9 +460,16 @@ impl Plan {
                 self.check_value(*value)?;
                 targets.as_deref().map_or(Ok(()), rows)
             }
-            Op::Hog { value } | Op::Delay { seconds: value } | Op::TestVariable { value } => {
-                self.check_value(*value)
-            }
+            Op::Delay {
+                seconds,
+                nanoseconds,
+            } => match *nanoseconds < 1_000_000_000 {
+                true => self.check_value(*seconds),
+                false => Err(PlanError::Range(format!(
+                    "the nanoseconds of a delay must be below 1 000 000 000, are {nanoseconds}"
+                ))),
+            },
+            Op::Hog { value } | Op::TestVariable { value } => self.check_value(*value),
             _ => Ok(()),
         }
     }

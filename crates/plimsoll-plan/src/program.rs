@@ -7,6 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
 /// Index of an [`Operation`] in `Plan::operations`.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -478,6 +482,9 @@ pub enum Op {
     Delay {
         /// Seconds.
         seconds: Value,
+        /// What is less than a second, in nanoseconds.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        nanoseconds: u32,
     },
     /// Wait for the events that the work since the last call costs.
     Limit {

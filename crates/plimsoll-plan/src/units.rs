@@ -127,6 +127,24 @@ pub fn show_duration(d: Duration) -> String {
     }
 }
 
+/// A duration without rounding, in the largest unit that it is at least one of: `1.25s`, `10ms`,
+/// `250us`. [`parse_duration`] reads it.
+#[must_use]
+pub fn show_exactly(d: Duration) -> String {
+    let (nanos, unit) = match d {
+        _ if d >= Duration::from_secs(1) || d.is_zero() => (1_000_000_000, "s"),
+        _ if d >= Duration::from_millis(1) => (1_000_000, "ms"),
+        _ => (1000, "us"),
+    };
+    let (whole, rest) = (d.as_nanos() / nanos, d.as_nanos() % nanos);
+    let digits = nanos.ilog10() as usize;
+    let fraction = format!("{rest:0digits$}");
+    match fraction.trim_end_matches('0') {
+        "" => format!("{whole}{unit}"),
+        fraction => format!("{whole}.{fraction}{unit}"),
+    }
+}
+
 fn trimmed(x: f64) -> String {
     format!("{x:.1}").trim_end_matches(".0").to_string()
 }
@@ -220,6 +238,15 @@ mod tests {
     }
 
     #[test]
+    fn exact_durations_have_all_their_digits() {
+        let shown = |nanos| show_exactly(Duration::from_nanos(nanos));
+        assert_eq!(
+            [0, 500, 250_000, 10_000_000, 1_250_000_000, 90_000_000_000].map(shown),
+            ["0s", "0.5us", "250us", "10ms", "1.25s", "90s"]
+        );
+    }
+
+    #[test]
     fn sizes_that_overflow_are_refused() {
         assert_eq!(parse_size("16k"), Ok(16384));
         assert_eq!(parse_size("2G"), Ok(2 << 30));
@@ -228,6 +255,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn exact_durations_are_read_as_they_were(nanos in 0u64..1 << 50) {
+            let d = Duration::from_nanos(nanos);
+            let read = parse_duration(&show_exactly(d)).unwrap();
+            // The reader takes a number of 53 bits.
+            let off = read.as_nanos().abs_diff(d.as_nanos());
+            prop_assert!(off <= 1 + (d.as_nanos() >> 52), "{} as {}", show_exactly(d), off);
+        }
+
         #[test]
         fn whole_durations_survive_a_round_trip(s in 1u64..200_000) {
             let d = Duration::from_secs(s);

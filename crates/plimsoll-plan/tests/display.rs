@@ -126,7 +126,14 @@ fn ops() -> Vec<Op> {
             targets: rows.clone(),
         },
         Op::Hog { value: n(2000) },
-        Op::Delay { seconds: n(1) },
+        Op::Delay {
+            seconds: n(1),
+            nanoseconds: 0,
+        },
+        Op::Delay {
+            seconds: n(0),
+            nanoseconds: 250_000,
+        },
         Op::Limit {
             kind: LimitKind::Bandwidth,
             targets: Some(rows),

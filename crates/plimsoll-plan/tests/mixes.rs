@@ -70,6 +70,7 @@ fn plan() -> Plan {
             arrivals: Arrivals::Constant,
             start: add(&mut plan, "start", OpKind::Start),
         }),
+        delay: std::time::Duration::ZERO,
         reads: SizeTable(vec![slot(4096, 4096, 75.0), slot(8192, 65536, 25.0)]),
         writes: SizeTable::fixed(8192),
         files: MixFiles {
@@ -215,6 +216,10 @@ fn numbers_must_be_in_range() {
         let text = refusal(|p| pacing(mix(p), rate));
         assert!(text.contains("a rate must be above 0"), "{text}");
     }
+    says(
+        |m| m.delay = std::time::Duration::from_millis(1),
+        "a delay must have no rate beside it",
+    );
     for scale in [0.0, 1.5, f64::NAN] {
         let text = refusal(|p| p.metric.as_mut().unwrap().scale = scale);
         assert!(text.contains("a scale must be above 0"), "{text}");

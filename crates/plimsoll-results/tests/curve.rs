@@ -43,6 +43,7 @@ fn plan(load: u32) -> Plan {
             arrivals: Default::default(),
             start: OperationId(3),
         }),
+        delay: std::time::Duration::ZERO,
         reads: SizeTable::fixed(4096),
         writes: SizeTable::fixed(4096),
         files: MixFiles {

@@ -68,6 +68,7 @@ fn plan() -> Plan {
                 2,
                 Op::Delay {
                     seconds: Value::Const(1),
+                    nanoseconds: 0,
                 },
             ),
         ]),

@@ -3,6 +3,7 @@
 use crate::attributes::Key;
 use crate::diagnostics::Span;
 use crate::lexer::Piece;
+use std::time::Duration;
 
 /// Something written, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,10 @@ pub(crate) struct Expr {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ExprKind {
     Int(i64),
+    /// A number with `m`, before it is multiplied.
+    Mega(i64),
+    /// A number with a unit of time.
+    Time(Duration),
     Bool(bool),
     Word(String),
     Text(Vec<Piece>),

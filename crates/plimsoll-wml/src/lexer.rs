@@ -1,6 +1,8 @@
 //! Tokens of the language.
 
 use crate::diagnostics::{MOST_ERRORS, Problem, Span};
+use plimsoll_plan::{parse_duration, show_exactly};
+use std::time::Duration;
 
 /// A token and where it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +19,10 @@ pub(crate) enum Kind {
     /// A bare word: keyword, name, path.
     Word(String),
     Int(i64),
+    /// A number with `m`: so many times 2^20, and where a time is expected, so many minutes.
+    Mega(i64),
+    /// A number with a unit of time.
+    Time(Duration),
     /// A quoted string, cut at the variables in it.
     Text(Vec<Piece>),
     /// `$name`, `${name}`, `$(name)`.
@@ -34,6 +40,8 @@ impl Kind {
         match self {
             Kind::Word(w) => format!("`{w}`"),
             Kind::Int(n) => format!("the number {n}"),
+            Kind::Mega(n) => format!("the number {n}m"),
+            Kind::Time(t) => format!("the time {}", show_exactly(*t)),
             Kind::Text(_) => "a quoted text".into(),
             Kind::Var(v) => format!("`${v}`"),
             Kind::Sign(c) => format!("`{c}`"),
@@ -225,7 +233,7 @@ impl Lexer<'_> {
     fn is_division(&self) -> bool {
         let after_operand = matches!(
             self.out.tokens.last().map(|t| &t.kind),
-            Some(Kind::Int(_) | Kind::Var(_))
+            Some(Kind::Int(_) | Kind::Mega(_) | Kind::Var(_))
         );
         let rest = &self.text[self.at + 1..];
         after_operand
@@ -241,18 +249,26 @@ impl Lexer<'_> {
         let shift = match suffix.as_str() {
             "" => 0,
             "k" | "K" => 10,
-            "m" | "M" => 20,
+            "m" | "M" => MEGA,
             "g" | "G" => 30,
             "t" | "T" => 40,
+            _ if TIME_UNITS
+                .iter()
+                .any(|u| is_fraction(suffix.strip_suffix(u))) =>
+            {
+                return self.time(start, &format!("{digits}{suffix}"));
+            }
             _ => {
                 let span = self.span(start);
                 return self.problem(bad_suffix(&digits, &suffix, span));
             }
         };
-        let value = digits.parse::<i64>().ok();
-        let value = value.and_then(|n| n.checked_mul(1 << shift));
-        if let Some(n) = value {
-            return Kind::Int(n);
+        let number = digits.parse::<i64>().ok();
+        let value = number.and_then(|n| n.checked_mul(1 << shift));
+        match (number, value) {
+            (Some(n), Some(_)) if suffix == "m" => return Kind::Mega(n),
+            (_, Some(n)) => return Kind::Int(n),
+            _ => {}
         }
         let span = self.span(start);
         self.problem(
@@ -263,6 +279,18 @@ impl Lexer<'_> {
             )
             .help(format!("the greatest number is {}", i64::MAX)),
         )
+    }
+
+    /// A number with a unit of time.
+    fn time(&mut self, start: usize, text: &str) -> Kind {
+        match parse_duration(text) {
+            Ok(time) => Kind::Time(time),
+            Err(_) => {
+                let span = self.span(start);
+                let message = format!("the time {text} is too long");
+                self.problem(Problem::new(span, message, "does not fit into 64 bits"))
+            }
+        }
     }
 
     fn variable(&mut self) -> Kind {
@@ -382,6 +410,21 @@ fn revision_mark(text: &str) -> Option<usize> {
     (closed && MARKS.contains(&word)).then_some(1 + word.len() + 1 + end + 1)
 }
 
+/// Shift of the suffix `m`.
+pub(crate) const MEGA: u32 = 20;
+
+/// Units of time behind a number. `m` is one only behind a fraction: 1.5m is a minute and a half,
+/// while 2m is a number too.
+const TIME_UNITS: [&str; 6] = ["us", "ms", "s", "min", "h", "m"];
+
+/// Whether a number without its unit goes on as a fraction, if it does at all.
+fn is_fraction(rest: Option<&str>) -> bool {
+    let Some(rest) = rest else { return false };
+    let digits = rest.strip_prefix('.');
+    let all_digits = |d: &str| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit());
+    rest.is_empty() || digits.is_some_and(all_digits)
+}
+
 fn bad_suffix(digits: &str, suffix: &str, span: Span) -> Problem {
     if suffix.starts_with('.') {
         return Problem::new(
@@ -389,7 +432,10 @@ fn bad_suffix(digits: &str, suffix: &str, span: Span) -> Problem {
             format!("{digits}{suffix} is not a whole number"),
             "expected a whole number",
         )
-        .help("numbers are whole; `gamma` and `dirgamma` are given in thousandths (1.5 is 1500)");
+        .help(
+            "numbers are whole; `gamma` and `dirgamma` are given in thousandths (1.5 is 1500), and a \
+             `delay` has a unit (1.5s)",
+        );
     }
     if suffix == "%" {
         return Problem::new(
@@ -406,7 +452,9 @@ fn bad_suffix(digits: &str, suffix: &str, span: Span) -> Problem {
         "kb" | "kib" | "mb" | "mib" | "gb" | "gib" | "tb" | "tib" => {
             format!("did you mean `{digits}{}`? {known}", &suffix[..1])
         }
-        "s" | "sec" => format!("times are in seconds, without a unit: {digits}"),
+        "sec" => format!(
+            "a time is {digits}s; the times of statements are seconds without a unit: {digits}"
+        ),
         _ => format!("{known}; a name that begins with a digit is written in double quotes"),
     };
     Problem::new(
@@ -447,6 +495,27 @@ mod tests {
     fn numbers_take_suffixes_of_either_case() {
         let want = [8, 16 << 10, 1 << 20, 2 << 30, 1 << 40].map(Kind::Int);
         assert_eq!(kinds("08 16k 1M 2g 1T")[..5], want);
+    }
+
+    #[test]
+    fn times_have_units_and_minutes_are_numbers_too() {
+        let times = [10, 500, 1_500_000, 90_000_000, 7_200_000_000].map(Duration::from_micros);
+        assert_eq!(kinds("10us 0.5ms 1.5s 1.5m 2h")[..5], times.map(Kind::Time));
+        assert_eq!(
+            kinds("2m 3min")[..2],
+            [Kind::Mega(2), Kind::Time(Duration::from_secs(180))]
+        );
+        for bad in [
+            "1.s",
+            "1..5s",
+            "1.5",
+            "3sec",
+            "1.5k",
+            "99999999999999999999h",
+        ] {
+            let lexed = lex(bad, 0);
+            assert_eq!(lexed.problems.len(), 1, "{bad}");
+        }
     }
 
     #[test]

@@ -120,7 +120,11 @@ impl<'w> Reads<'w> {
                 rest.iter().for_each(|(_, e)| self.expr(e));
             }
             ExprKind::Random(random) => self.attrs(&random.attrs),
-            ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Word(_) => {}
+            ExprKind::Int(_)
+            | ExprKind::Mega(_)
+            | ExprKind::Time(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Word(_) => {}
         }
     }
 

@@ -359,12 +359,26 @@ fn think_time_and_talk() {
             value: Value::Const(1000)
         }
     );
-    assert_eq!(
-        last("delay name=d,value=2"),
-        Op::Delay {
-            seconds: Value::Const(2)
-        }
-    );
+    for (value, seconds, nanoseconds) in [
+        ("2", 2, 0),
+        ("2k", 2048, 0),
+        ("10ms", 0, 10_000_000),
+        ("250us", 0, 250_000),
+        ("1.5s", 1, 500_000_000),
+        ("2m", 120, 0),
+        ("1.5m", 90, 0),
+        ("1h", 3600, 0),
+    ] {
+        let expected = Op::Delay {
+            seconds: Value::Const(seconds),
+            nanoseconds,
+        };
+        assert_eq!(
+            last(&format!("delay name=d,value={value}")),
+            expected,
+            "{value}"
+        );
+    }
     assert_eq!(
         last("print name=p,value=\"hi\""),
         Op::Print { text: "hi".into() }

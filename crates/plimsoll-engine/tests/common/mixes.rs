@@ -67,6 +67,7 @@ pub fn plan(dir: &Path, workers: u32, ops: &[(MixOp, f64)], change: impl FnOnce(
         table,
         prepare: add(&mut plan, "prepare", OpKind::Prepare),
         pacing: None,
+        delay: Duration::ZERO,
         reads: SizeTable::fixed(8 << 10),
         writes: SizeTable::fixed(4 << 10),
         files: MixFiles {

@@ -235,6 +235,7 @@ impl Reader<'_> {
             name: plain(name),
             processes: plain(1),
             rate: None,
+            delay: model::NO_DELAY,
             arrivals: plimsoll_plan::Arrivals::default(),
             files: plain(self.files(&ops)),
             mix: plain(mix),

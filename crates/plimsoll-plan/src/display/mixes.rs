@@ -3,7 +3,7 @@
 use super::filesets;
 use crate::{
     Arrivals, BusinessMetric, Bytes, Choice, Mix, MixFlags, MixOp, Plan, Pool, Spots, WorkerGroup,
-    counted, show_duration,
+    counted, show_duration, show_exactly,
 };
 use std::fmt::{self, Formatter};
 
@@ -52,7 +52,12 @@ fn criteria(m: &BusinessMetric) -> String {
 /// What each worker of a group does.
 pub(super) fn mix(f: &mut Formatter<'_>, plan: &Plan, g: &WorkerGroup, mix: &Mix) -> fmt::Result {
     match &mix.pacing {
-        None => writeln!(f, "    one operation after the other, unpaced")?,
+        None if mix.delay.is_zero() => writeln!(f, "    one operation after the other, unpaced")?,
+        None => writeln!(
+            f,
+            "    one operation after the other, {} after each",
+            show_exactly(mix.delay)
+        )?,
         Some(pacing) => {
             let arrivals = match pacing.arrivals {
                 Arrivals::Constant => "at equal distances",

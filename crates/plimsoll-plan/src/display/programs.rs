@@ -3,8 +3,10 @@
 use super::{filesets, pattern, value};
 use crate::{
     Bytes, Count, FileRef, Io, LimitKind, Op, OperationId, Plan, Program, Step, Value, counted,
+    show_exactly,
 };
 use std::fmt::{self, Formatter};
+use std::time::Duration;
 
 pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     if plan.groups.is_empty() {
@@ -237,7 +239,14 @@ fn control(plan: &Plan, op: &Op) -> String {
         Op::Block => "wait to be woken".into(),
         Op::Wakeup { targets } => format!("wake {}", row_names(plan, targets)),
         Op::Hog { value } => format!("store {}", things(plan, *value, "time", "times")),
-        Op::Delay { seconds } => format!("sleep {} s", count(plan, *seconds)),
+        Op::Delay {
+            seconds: Value::Const(seconds),
+            nanoseconds,
+        } if *nanoseconds > 0 => {
+            let time = Duration::new(*seconds, *nanoseconds);
+            format!("sleep {}", show_exactly(time))
+        }
+        Op::Delay { seconds, .. } => format!("sleep {} s", count(plan, *seconds)),
         Op::Limit { kind, targets } => {
             let unit = match kind {
                 LimitKind::Calls => "call",

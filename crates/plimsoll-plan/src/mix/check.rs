@@ -25,6 +25,13 @@ impl Mix {
                 return Err(format!("a rate must be above 0 and at most 1e6, is {rate}"));
             }
             self.check_row(plan, pacing.start.0, OpKind::Start)?;
+            if !self.delay.is_zero() {
+                return Err(
+                    "a delay must have no rate beside it: operations at a rate do not wait for \
+                     those before"
+                        .into(),
+                );
+            }
         }
         self.check_row(plan, self.prepare.0, OpKind::Prepare)?;
         let sizes = |what: &str, used: bool, table: &super::SizeTable| match used {

@@ -12,9 +12,11 @@ pub use op::{MixOp, Pool};
 pub use sizes::{SizeSlot, SizeTable};
 
 use crate::program::OperationId;
+use crate::units::seconds;
 use crate::variable::FilesetId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Parts of a whole that a working set is given in.
 pub const MILLION: u32 = 1_000_000;
@@ -29,6 +31,16 @@ pub struct Mix {
     pub prepare: OperationId,
     /// How operations are paced; `None`: each begins when the one before it has ended.
     pub pacing: Option<Pacing>,
+    /// Time that a worker without pacing waits between the end of an operation and the beginning
+    /// of the next one, in seconds.
+    #[serde(
+        with = "seconds",
+        rename = "delay_s",
+        default,
+        skip_serializing_if = "Duration::is_zero"
+    )]
+    #[schemars(with = "f64", rename = "delay_s")]
+    pub delay: Duration,
     /// Bytes of a read; whole files are read in pieces of the greatest size.
     pub reads: SizeTable,
     /// Bytes of a write; whole files are written in pieces of the greatest size.

@@ -199,15 +199,24 @@ impl Lowerer<'_> {
             K::Hog => Op::Hog {
                 value: self.needed_value(u, "the stores to make")?,
             },
-            K::Delay => Op::Delay {
-                seconds: self.needed_value(u, "the seconds to sleep")?,
-            },
+            K::Delay => self.delay(u)?,
             K::Print => self.print(u)?,
             // A test of a random variable draws at every use; everything else draws once.
             K::TestRandVar => match self.value(u.attrs, Key::Value, u.scope)? {
                 Some(value) => Op::TestVariable { value },
                 None => return Err(self.lacks(u, Key::Value, "the variable to draw from")),
             },
+        })
+    }
+
+    fn delay(&mut self, u: &Use<'_>) -> Lowered<Op> {
+        let Some((what, expr)) = self.written(u.attrs, Key::Value) else {
+            return Err(self.lacks(u, Key::Value, "the time to sleep"));
+        };
+        let time = self.time_of(&what, expr, u.scope)?;
+        Ok(Op::Delay {
+            seconds: Value::Const(time.as_secs()),
+            nanoseconds: time.subsec_nanos(),
         })
     }
 

@@ -308,13 +308,16 @@ impl Lowerer<'_> {
         let as_written = written(of.text(), value.span);
         let literal = matches!(
             value.kind,
-            ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Word(_) | ExprKind::Random(_)
+            ExprKind::Int(_)
+                | ExprKind::Mega(_)
+                | ExprKind::Time(_)
+                | ExprKind::Bool(_)
+                | ExprKind::Word(_)
+                | ExprKind::Random(_)
         );
         let value = match (overridden, result) {
             (Some(text), _) => text,
-            (None, Some(Val::Int(n))) if !literal => n.to_string(),
-            (None, Some(Val::Bool(b))) if !literal => b.to_string(),
-            (None, Some(Val::Text(t))) if !literal => t.clone(),
+            (None, Some(value)) if !literal => value.to_text().unwrap_or(as_written.clone()),
             _ => as_written.clone(),
         };
         if let Some(at) = self.parameter_index.get(&name.value) {

@@ -4,16 +4,20 @@ use super::{Lowered, Lowerer};
 use crate::ast::{Attr, AttrValue, Attrs, Expr, ExprKind, Random, Spanned};
 use crate::attributes::Key;
 use crate::diagnostics::{Problem, Span};
-use crate::lexer::Piece;
+use crate::lexer::{MEGA, Piece};
 use crate::parser::Reported;
-use plimsoll_plan::Value;
+use plimsoll_plan::{Value, counted, show_exactly};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// A value of the language.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Val {
     Int(i64),
+    /// A number with `m`, before it is multiplied: as a time, minutes.
+    Mega(i64),
+    Time(Duration),
     Bool(bool),
     Text(String),
     /// A random variable: its number in `Lowerer::randoms`.
@@ -23,10 +27,22 @@ pub(super) enum Val {
 }
 
 impl Val {
+    /// The number that it is, if it is one.
+    fn number(&self) -> Option<i64> {
+        match self {
+            Val::Int(n) => Some(*n),
+            // The lexer saw to it that the product fits.
+            Val::Mega(n) => Some(n << MEGA),
+            _ => None,
+        }
+    }
+
     /// For messages: "the text `x`".
     fn show(&self) -> String {
         match self {
             Val::Int(n) => format!("the number {n}"),
+            Val::Mega(n) => format!("the number {n}m"),
+            Val::Time(t) => format!("the time {}", show_exactly(*t)),
             Val::Bool(b) => format!("`{b}`"),
             Val::Text(t) => format!("the text `{t}`"),
             Val::Random(_) => "a random variable".into(),
@@ -35,9 +51,10 @@ impl Val {
     }
 
     /// As it stands in a text.
-    fn to_text(&self) -> Option<String> {
+    pub(super) fn to_text(&self) -> Option<String> {
         match self {
-            Val::Int(n) => Some(n.to_string()),
+            Val::Int(_) | Val::Mega(_) => self.number().map(|n| n.to_string()),
+            Val::Time(t) => Some(show_exactly(*t)),
             Val::Bool(b) => Some(b.to_string()),
             Val::Text(t) => Some(t.clone()),
             Val::Random(_) | Val::Bad => None,
@@ -56,6 +73,8 @@ impl Lowerer<'_> {
     pub(super) fn eval(&mut self, expr: &Expr, scope: &Scope) -> Lowered<Val> {
         match &expr.kind {
             ExprKind::Int(n) => Ok(Val::Int(*n)),
+            ExprKind::Mega(n) => Ok(Val::Mega(*n)),
+            ExprKind::Time(t) => Ok(Val::Time(*t)),
             ExprKind::Bool(b) => Ok(Val::Bool(*b)),
             ExprKind::Word(w) => Ok(Val::Text(w.clone())),
             ExprKind::Text(pieces) => self.interpolate(pieces, scope).map(Val::Text),
@@ -191,8 +210,11 @@ impl Lowerer<'_> {
     }
 
     fn operand(&mut self, expr: &Expr, scope: &Scope) -> Lowered<i64> {
-        match self.eval(expr, scope)? {
-            Val::Int(n) => Ok(n),
+        let value = self.eval(expr, scope)?;
+        if let Some(n) = value.number() {
+            return Ok(n);
+        }
+        match value {
             Val::Random(_) => {
                 let shown = self.snippet(expr.span);
                 let problem = Problem::new(
@@ -226,6 +248,29 @@ impl Lowerer<'_> {
         match self.eval(expr, scope)? {
             Val::Random(def) => self.draw_once(def),
             other => self.unsigned(what, expr.span, &other),
+        }
+    }
+
+    /// A time: a number of seconds, or a time with its unit.
+    pub(super) fn time_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<Duration> {
+        match self.eval(expr, scope)? {
+            Val::Time(time) => Ok(time),
+            Val::Mega(minutes) => {
+                let shown = format!("{minutes}m");
+                self.note(
+                    expr.span,
+                    format!(
+                        "`{what}` of {shown} is {}",
+                        counted(minutes as u64, "minute", "minutes")
+                    ),
+                );
+                // There are no negative ones: a sign makes a number of it.
+                Ok(Duration::from_secs((minutes as u64).saturating_mul(60)))
+            }
+            Val::Random(def) => self.draw_once(def).map(Duration::from_secs),
+            other => self
+                .unsigned(what, expr.span, &other)
+                .map(Duration::from_secs),
         }
     }
 
@@ -265,8 +310,8 @@ impl Lowerer<'_> {
     }
 
     pub(super) fn signed(&mut self, what: &str, span: Span, value: &Val) -> Lowered<i64> {
-        if let Val::Int(n) = value {
-            return Ok(*n);
+        if let Some(n) = value.number() {
+            return Ok(n);
         }
         let written = self.snippet(span);
         let is = match value {
@@ -278,6 +323,12 @@ impl Lowerer<'_> {
             format!("`{what}` takes a whole number; {is}"),
             "expected a whole number",
         );
+        if let Val::Time(time) = value
+            && ["run", "psrun", "sleep", "warmup"].contains(&what)
+            && time.subsec_nanos() == 0
+        {
+            problem = problem.help(format!("seconds without a unit: {}", time.as_secs()));
+        }
         if matches!(value, Val::Text(_)) && self.vars.contains_key(&written) {
             problem = problem.help(format!("did you mean `${written}`?"));
         }

@@ -38,7 +38,12 @@ impl Parser {
                     && (STATEMENTS.contains(&w.as_str()) || ["flowop", "thread"].contains(&&**w));
                 !next_begins || self.peek_after().kind == Kind::Sign('=')
             }
-            Kind::Sign('=' | ',') | Kind::Int(_) | Kind::Text(_) | Kind::Bad => true,
+            Kind::Sign('=' | ',')
+            | Kind::Int(_)
+            | Kind::Mega(_)
+            | Kind::Time(_)
+            | Kind::Text(_)
+            | Kind::Bad => true,
             _ => false,
         }
     }

@@ -9,7 +9,7 @@ use crate::attributes::{
     DEFINE_RANDVAR, EVENTGEN, FILE, FILESET, Key, MULTI, MULTISYNC, RANDVAR, flowop,
 };
 use crate::diagnostics::{Problem, nearest};
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Kind, MEGA, Token};
 
 impl Parser {
     pub(super) fn statement(&mut self) -> Parsed<Statement> {
@@ -167,6 +167,8 @@ impl Parser {
         let token = self.peek().clone();
         let kind = match token.kind {
             Kind::Int(n) => ExprKind::Int(n),
+            Kind::Mega(n) => ExprKind::Int(n << MEGA),
+            Kind::Time(t) => ExprKind::Time(t),
             Kind::Var(v) => ExprKind::Var(v),
             _ => return Err(self.expected(what)),
         };

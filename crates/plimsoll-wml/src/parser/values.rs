@@ -4,7 +4,7 @@ use super::{Parsed, Parser};
 use crate::ast::{Attrs, Expr, ExprKind, Family, Random, Spanned};
 use crate::attributes::{CVAR, Key, RANDVAR};
 use crate::diagnostics::Problem;
-use crate::lexer::Kind;
+use crate::lexer::{Kind, MEGA};
 
 impl Parser {
     /// A value, worked out from left to right: `operand (sign operand)*`.
@@ -56,6 +56,8 @@ impl Parser {
         let token = self.peek().clone();
         let kind = match token.kind {
             Kind::Int(n) => ExprKind::Int(n),
+            Kind::Mega(n) => ExprKind::Mega(n),
+            Kind::Time(t) => ExprKind::Time(t),
             Kind::Text(pieces) => ExprKind::Text(pieces),
             Kind::Var(name) => ExprKind::Var(name),
             Kind::Word(w) if w == "true" => ExprKind::Bool(true),
@@ -81,8 +83,10 @@ impl Parser {
 
     fn negative(&mut self) -> Parsed<Expr> {
         let sign = self.next().span;
-        let Kind::Int(n) = self.peek().kind else {
-            return Err(self.expected("a number after `-`"));
+        let n = match self.peek().kind {
+            Kind::Int(n) => n,
+            Kind::Mega(n) => n << MEGA,
+            _ => return Err(self.expected("a number after `-`")),
         };
         let span = sign.to(self.next().span);
         Ok(Expr {
@@ -170,7 +174,12 @@ impl Parser {
     pub(super) fn at_number(&self) -> bool {
         matches!(
             self.peek().kind,
-            Kind::Int(_) | Kind::Var(_) | Kind::Sign('-') | Kind::Bad
+            Kind::Int(_)
+                | Kind::Mega(_)
+                | Kind::Time(_)
+                | Kind::Var(_)
+                | Kind::Sign('-')
+                | Kind::Bad
         )
     }
 }

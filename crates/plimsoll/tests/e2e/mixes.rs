@@ -84,6 +84,38 @@ fn a_video_stream_is_ten_operations_a_second_and_4_61_megabytes() {
 }
 
 #[test]
+fn processes_without_a_rate_rest_after_each_operation() {
+    let bench = Bench::on_tmpfs();
+    let text = "title = \"resting\"\n[metric]\nname = \"users\"\n[[component]]\nname = \"looker\"\nprocesses = 3\n\
+                delay = \"18ms\"\n[component.mix]\nstat = 100\n[component.files]\ncount = 4\nsize = \
+                \"4k\"\n";
+    let own = bench.root().join("rest.toml");
+    std::fs::write(&own, text).unwrap();
+    let own = own.to_str().unwrap();
+    for (set, turn_ms) in [
+        ("looker.delay=18ms", 20.0),
+        ("looker.delay=500us", 2.5),
+        ("looker.delay=1", 1002.0),
+    ] {
+        let mut args = vec!["--time=60s", "--warmup=0s", "--set", set];
+        args.extend(VIRTUAL);
+        let run = bench.run(own, &args).result(0);
+        // Each turn of the three is an operation of 2 ms and a delay.
+        let expected = 3.0 * 1000.0 / turn_ms;
+        let off = run.summary.ops_per_s / expected - 1.0;
+        assert!(off.abs() < 0.02, "{set}: {}", run.summary.ops_per_s);
+        assert_eq!(run.summary.mean_ms, 2.0, "the delay is no part of it");
+    }
+    let shown = Ended::of(bench.plimsoll(["plan", own]))
+        .expect_code(0)
+        .stdout;
+    assert!(
+        shown.contains("one operation after the other, 18ms after each"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn achieved_mixes_are_those_asked_for() {
     for (name, component) in [
         ("swbuild", "SWBUILD"),

@@ -48,6 +48,45 @@ fn five_thousand_workers_do_what_arithmetic_says() {
 }
 
 #[test]
+fn delays_take_the_time_that_their_unit_says() {
+    let bench = Bench::on_tmpfs();
+    let text = "set $pause=1s
+define fileset name=s,path=files,entries=4,dirwidth=8,prealloc
+define process name=p { thread name=t,memsize=1k {
+  flowop statfile name=look,filesetname=s
+  flowop delay name=rest,value=$pause
+} }
+";
+    let workload = bench.workload(text);
+    // A turn is a look of 10 ms and a delay.
+    for (value, delay_ms, time, turns) in [
+        ("30ms", 30.0, "40s", 1000),
+        ("250us", 0.25, "41s", 4000),
+        ("1.5s", 1500.0, "151s", 100),
+        ("2m", 120_000.0, "1201s", 10),
+        ("1", 1000.0, "101s", 100),
+    ] {
+        let (set, time) = (format!("--set=pause={value}"), format!("--time={time}"));
+        let mut args = vec![set.as_str(), &time];
+        args.extend(VIRTUAL);
+        let run = bench.run(&workload, &args).result(0);
+        let rest = row(&run, "rest").service;
+        assert_eq!((rest.min_ms, rest.max_ms), (delay_ms, delay_ms), "{value}");
+        let looks = row(&run, "look").ops;
+        assert!((turns..=turns + 1).contains(&looks), "{value}: {looks}");
+        let noted = run.notes.iter().any(|n| n.text.contains("is 2 minutes"));
+        assert_eq!(noted, value == "2m", "{:?}", run.notes);
+    }
+    // Other attributes take no time, and say what they found.
+    let wrong = text.replace("value=$pause", "value=1,iters=10ms");
+    let said = bench.run(&bench.workload(&wrong), &VIRTUAL).refusal();
+    assert!(
+        said.contains("`iters` takes a whole number; `10ms` is the time 10ms"),
+        "{said}"
+    );
+}
+
+#[test]
 fn runs_of_one_seed_are_the_same_to_the_byte() {
     let bench = Bench::on_tmpfs();
     // Draws sizes, positions, files and times of events.

@@ -41,6 +41,8 @@ pub(crate) struct MixProgram {
     writes_data: bool,
     /// Workers of the group.
     workers: u64,
+    /// Wait after each operation.
+    delay: Nanos,
 }
 
 impl MixProgram {
@@ -57,6 +59,7 @@ impl MixProgram {
             prepare: mix.prepare.0,
             writes_data: mix.table.iter().any(|r| writes_data(r.op)),
             workers: group.workers(),
+            delay: Nanos::try_from(mix.delay.as_nanos()).unwrap_or(Nanos::MAX),
             mix: mix.clone(),
         }
     }
@@ -217,6 +220,11 @@ impl<S: Session> Worker<S> {
             let window = self.core.shared.window.bounds();
             state.enter(window);
             state.done(self.core.lane.now(), window);
+        }
+        let delay = state.program.delay;
+        if delay > 0 {
+            let lane = &self.core.lane;
+            lane.sleep_until(lane.now().saturating_add(delay)).await?;
         }
         Ok(())
     }

@@ -59,8 +59,12 @@ impl<S: Session> Worker<S> {
                     .await
                     .map(|_| ())
             }
-            Op::Delay { seconds } => {
+            Op::Delay {
+                seconds,
+                nanoseconds,
+            } => {
                 let time = core.draw(*seconds).saturating_mul(1_000_000_000);
+                let time = time.saturating_add(u64::from(*nanoseconds));
                 let wait = core.lane.sleep_until(core.lane.now().saturating_add(time));
                 core.timed_wait(row, wait).await
             }
