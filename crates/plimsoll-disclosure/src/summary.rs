@@ -13,7 +13,13 @@ impl Disclosure {
     /// what follows from the curve, and the names of the sections.
     #[must_use]
     pub fn summary(&self) -> String {
-        let mut out = format!("{}\n{} : {}\n\n", self.title, self.vendor, self.product);
+        let mut out = format!("{}\n", self.title);
+        match (self.vendor.is_empty(), self.product.is_empty()) {
+            (true, true) => {}
+            (true, false) => _ = writeln!(out, "{}", self.product),
+            (false, _) => _ = writeln!(out, "{} : {}", self.vendor, self.product),
+        }
+        out.push('\n');
         if !self.remark.is_empty() {
             let remark = textwrap::fill(&self.remark, crate::write::at_spaces(WIDTH));
             let _ = writeln!(out, "{remark}\n");

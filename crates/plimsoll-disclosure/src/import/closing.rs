@@ -1,10 +1,9 @@
 //! Where a report ends, and whether it is whole.
 
-use super::GENERATED;
 use super::flow::Flow;
 use super::head::Head;
 use super::sections::Part;
-use plimsoll_diagnostics::Problem;
+use super::{GENERATED, PERFORMANCE};
 
 /// Farthest from its end that a report's last lines begin, in bytes of the flow.
 const LONGEST_END: usize = 1000;
@@ -81,45 +80,117 @@ fn is_month(word: &str) -> bool {
     begins && word.len() >= LEAST_LETTERS && MONTHS.iter().any(|m| m.starts_with(&word))
 }
 
-/// The section that ends the form of a metric's generation.
-fn last_section(metric: &str) -> &'static str {
+/// Sections of the form of 2008, in their order.
+const FORM_2008: [&str; 22] = [
+    "Product and Test Information",
+    "Configuration Bill of Materials",
+    "Server Software",
+    "Server Tuning",
+    "Server Tuning Notes",
+    "Disks and Filesystems",
+    "Network Configuration",
+    "Network Configuration Notes",
+    "Benchmark Network",
+    "Processing Elements",
+    "Processing Element Notes",
+    "Memory",
+    "Memory Notes",
+    "Stable Storage",
+    "System Under Test Configuration Notes",
+    "Other System Notes",
+    "Test Environment Bill of Materials",
+    "Load Generators",
+    "Load Generator Configuration",
+    "Load Generator Configuration Notes",
+    "Uniform Access Rule Compliance",
+    "Other Notes",
+];
+
+/// Sections of the later forms.
+const FORM_2014: [&str; 25] = [
+    "Product and Test Information",
+    "Solution Under Test Bill of Materials",
+    "Configuration Diagrams",
+    "Component Software",
+    "Hardware Configuration and Tuning - Physical",
+    "Hardware Configuration and Tuning Notes",
+    "Software Configuration and Tuning - Physical",
+    "Software Configuration and Tuning Notes",
+    "Service SLA Notes",
+    "Storage and Filesystems",
+    "Filesystem Creation Notes",
+    "Storage and Filesystem Notes",
+    "Transport Configuration - Physical",
+    "Transport Configuration Notes",
+    "Switches - Physical",
+    "Processing Elements - Physical",
+    "Processing Element Notes",
+    "Memory - Physical",
+    "Memory Notes",
+    "Stable Storage",
+    "Solution Under Test Configuration Notes",
+    "Other Solution Notes",
+    "Dataflow",
+    "Other Notes",
+    "Other Report Notes",
+];
+
+/// The sections of the form of a metric's generation.
+fn form(metric: &str) -> &'static [&'static str] {
     match metric.starts_with("SPECsfs2008") {
-        true => "Other Notes",
-        false => "Other Report Notes",
+        true => &FORM_2008,
+        false => &FORM_2014,
     }
 }
 
-/// Whether the report is whole; `end` is where its last lines begin. A warning if they alone are
-/// missing, else an error that says behind which heading it was cut.
-pub(super) fn check(
-    flow: &Flow,
-    parts: &[Part],
-    head: &Head,
-    end: Option<usize>,
-) -> Result<Option<String>, Problem> {
-    let ends = last_section(&head.metric);
-    if end.is_some() && parts.iter().any(|p| p.name == ends) {
-        return Ok(None);
+/// What of a report is there.
+#[derive(Debug, Default)]
+pub(super) struct Completeness {
+    /// Only the last lines are missing.
+    pub(super) warning: Option<String>,
+    /// Sections are missing.
+    pub(super) note: Option<String>,
+}
+
+/// Whether the report is whole; `end` is where its last lines begin.
+pub(super) fn check(flow: &Flow, parts: &[Part], head: &Head, end: Option<usize>) -> Completeness {
+    let form = form(&head.metric);
+    let last = parts.iter().rfind(|p| p.heading.start >= head.end);
+    let is_last = |p: &&Part| form.last() == Some(&p.name.as_str());
+    let has_last = parts.iter().any(|p| is_last(&p));
+    if end.is_some() && has_last {
+        return Completeness::default();
     }
-    let missing = match end {
-        Some(_) => format!("its last section, `{ends}`, is missing"),
-        None => format!("its last lines, `{GENERATED} …`, are missing"),
-    };
-    let Some(last) = parts.last() else {
-        return Err(flow.problem_at_end(format!("the report was cut: {missing}")));
-    };
-    let name = &last.name;
-    if end.is_none() && name == ends && !last.body.is_empty() {
-        return Ok(Some(format!(
-            "{missing}; the section `{name}` may have been cut"
-        )));
+    if let (None, Some(last)) = (end, last.filter(is_last).filter(|l| !l.body.is_empty())) {
+        let name = &last.name;
+        return Completeness {
+            warning: Some(format!(
+                "its last lines, `{GENERATED} …`, are missing; the section `{name}` may have been cut"
+            )),
+            note: None,
+        };
     }
-    let message = format!("the report was cut behind the section `{name}`: {missing}");
-    let problem = match end {
-        Some(at) => flow.problem(&(at..at + GENERATED.len()), message, "the last lines"),
-        None => flow.problem_at_end(message),
+    let there = |name: &&&str| parts.iter().any(|p| p.name == **name);
+    let missing: Vec<&str> = form.iter().filter(|name| !there(name)).copied().collect();
+    let missing = match missing.len() {
+        0 => format!("its last lines, `{GENERATED} …`, are missing"),
+        1 => format!("1 section is missing ({})", missing[0]),
+        n => format!("{n} sections are missing ({})", missing.join(", ")),
     };
-    Err(problem.also(flow.span(&last.heading), "the last section"))
+    // The load points are known to be whole.
+    let cut = last.filter(|l| end.is_none() && l.name != PERFORMANCE && ends_text(flow, l));
+    let cut = cut.map_or(String::new(), |l| {
+        format!("; `{}` may have been cut", l.name)
+    });
+    Completeness {
+        warning: None,
+        note: Some(format!("this is an excerpt: {missing}{cut}")),
+    }
+}
+
+/// Whether nothing follows a section, so that its own end may be missing.
+fn ends_text(flow: &Flow, part: &Part) -> bool {
+    part.body.end == flow.text.len()
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub(super) fn read(flow: &Flow) -> Result<Head, Problem> {
     };
     let (peak, peak_place, unit) = peak(flow, equals + 3..ort_at)?;
     let (metric, identity) = metric(flow, &title, equals)?;
-    let (vendor, product) = identity_of(flow, identity)?;
+    let (vendor, product) = identity_of(flow, identity);
     let (ort, end) = overall_response_time(flow, ort_at + ORT.len())?;
     Ok(Head {
         title: flow.text[title].to_owned(),
@@ -140,6 +140,19 @@ fn metric(
     Ok((without_signs(&before[at..]), identity))
 }
 
+impl Head {
+    /// What the head lacks.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let note = match (self.vendor.is_empty(), self.product.is_empty()) {
+            (false, false) => return vec![],
+            (true, false) => "the vendor is missing, or not told from the product by a ` : `",
+            (false, true) => "the product is missing",
+            (true, true) => "the vendor and the product are missing",
+        };
+        vec![note.into()]
+    }
+}
+
 /// A name without trademark signs.
 fn without_signs(name: &str) -> String {
     let mut plain = name.to_owned();
@@ -149,26 +162,16 @@ fn without_signs(name: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Vendor and product of `VENDOR : PRODUCT`.
-fn identity_of(flow: &Flow, range: Range<usize>) -> Result<(String, String), Problem> {
-    let words = flow.words(range.clone());
+/// Vendor and product of `VENDOR : PRODUCT`; what an excerpt leaves out is empty.
+fn identity_of(flow: &Flow, range: Range<usize>) -> (String, String) {
+    let words = flow.words(range);
     let text: Vec<&str> = words
         .filter(|w| !w.is_run_of('='))
         .map(|w| w.text)
         .collect();
-    let colon = text.iter().position(|w| *w == ":");
-    match colon {
-        Some(colon) if colon > 0 && colon + 1 < text.len() => {
-            Ok((text[..colon].join(" "), text[colon + 1..].join(" ")))
-        }
-        _ => {
-            let place = range.start..range.end.min(range.start + 40);
-            Err(flow.problem(
-                &place,
-                "the report does not say whose product was measured",
-                "expected `VENDOR : PRODUCT` here",
-            ))
-        }
+    match text.iter().position(|w| *w == ":") {
+        Some(colon) => (text[..colon].join(" "), text[colon + 1..].join(" ")),
+        None => (String::new(), text.join(" ")),
     }
 }
 

@@ -17,6 +17,7 @@ use number::Number;
 use plimsoll_diagnostics::{Diagnostics, Problem, Source};
 use plimsoll_measure::curve::{PointVerdict, Rule};
 use std::borrow::Cow;
+use std::ops::Range;
 use table::Table;
 
 /// Largest report that is read, in bytes; published ones have some ten thousand.
@@ -28,6 +29,9 @@ const LEAST_PUBLISHED_POINTS: usize = 10;
 /// The section that holds the load points.
 pub(crate) const PERFORMANCE: &str = "Performance";
 
+/// Characters that are shown of what follows the load points of an excerpt.
+const REST_SHOWN: usize = 40;
+
 /// How the last lines of a report begin.
 pub(crate) const GENERATED: &str = "Generated on";
 
@@ -38,6 +42,8 @@ pub struct Imported {
     pub disclosure: Disclosure,
     /// What does not add up, each a sentence; the report was read all the same.
     pub warnings: Vec<String>,
+    /// What a report has and this text has not, because it is an excerpt; each a sentence.
+    pub notes: Vec<String>,
 }
 
 /// Reads a report of SPECsfs2008, SPEC SFS 2014, SPECstorage 2020 or Plimsoll in its ASCII form,
@@ -48,9 +54,12 @@ pub struct Imported {
 /// the rule of the report's generation; if it differs from the published one by more than the
 /// rounding of both allows, that is a warning.
 ///
+/// An excerpt is read as well, as long as it has the title, the metric and all load points; what else
+/// is missing is noted.
+///
 /// # Errors
-/// One error that says where the text is no report, where it was cut, which cell is no number,
-/// or which load points are missing.
+/// One error that says where the text is no report, where it was cut before or within its load
+/// points, which cell is no number, or which load points are missing.
 pub fn import(bytes: &[u8], name: &str) -> Result<Imported, Diagnostics> {
     let fail = |text: &str, problem| Diagnostics::new(vec![Source::new(name, text)], vec![problem]);
     if bytes.len() > MOST_BYTES {
@@ -84,23 +93,34 @@ fn read(text: &str) -> Result<Imported, Problem> {
     let head = head::read(&flow)?;
     let end = closing::at(&flow, head.end);
     let parts = sections::parts(&flow, end.unwrap_or(flow.text.len()));
-    let Some(performance) = parts.iter().position(|p| p.name == PERFORMANCE) else {
-        return Err(no_performance(&flow, &head, end));
-    };
-    let body = parts[performance].body.clone();
-    let whole = end.is_some() || performance + 1 < parts.len();
-    let table = table::read(&flow, &body, whole)?;
-    let mut warnings = Vec::new();
-    warnings.extend(closing::check(&flow, &parts, &head, end)?);
+    let place = place_of_points(&flow, &head, &parts, end)?;
+    let table = table::read(&flow, &place.body, place.is_followed, head.peak)?;
+    let completeness = closing::check(&flow, &parts, &head, end);
+    let mut warnings = Vec::from_iter(completeness.warning);
+    let mut notes = head.notes();
+    notes.extend(completeness.note);
+    if let (None, Some(cell)) = (end, table.cell_at_end(&flow)) {
+        warnings.push(format!(
+            "the text ends with a figure of its table, `{cell}`, which may have been cut"
+        ));
+    }
+    if let Some(rest) = &table.rest {
+        let first: String = flow.text[rest.clone()].chars().take(REST_SHOWN).collect();
+        notes.push(format!(
+            "what follows the load points is no part of them and was ignored: `{first}`"
+        ));
+    }
     let end = end.unwrap_or(flow.text.len());
     let rule = rule_of(&head.metric);
-    let before_points = head.end..parts[performance].heading.start.max(head.end);
     let remark: Vec<&str> = flow
-        .words(before_points)
+        .words(place.remark)
         .filter(|w| !w.is_run_of('='))
         .map(|w| w.text)
         .collect();
-    let others = parts.iter().enumerate().filter(|(i, _)| *i != performance);
+    let others = parts
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| Some(*i) != place.section);
     let mut disclosure = Disclosure {
         title: head.title.clone(),
         vendor: head.vendor.clone(),
@@ -121,6 +141,53 @@ fn read(text: &str) -> Result<Imported, Problem> {
     Ok(Imported {
         disclosure,
         warnings,
+        notes,
+    })
+}
+
+/// Where the load points are.
+struct PlaceOfPoints {
+    /// The section that holds them, unless its heading is missing.
+    section: Option<usize>,
+    body: Range<usize>,
+    /// What the report says between its claim and its load points.
+    remark: Range<usize>,
+    /// Something follows, so that what is missing was not cut off.
+    is_followed: bool,
+}
+
+/// Finds the load points: below their heading, or, in an excerpt without that, behind the claim.
+fn place_of_points(
+    flow: &Flow,
+    head: &Head,
+    parts: &[sections::Part],
+    end: Option<usize>,
+) -> Result<PlaceOfPoints, Problem> {
+    if let Some(section) = parts.iter().position(|p| p.name == PERFORMANCE) {
+        return Ok(PlaceOfPoints {
+            section: Some(section),
+            body: parts[section].body.clone(),
+            remark: head.end..parts[section].heading.start.max(head.end),
+            is_followed: end.is_some() || section + 1 < parts.len(),
+        });
+    }
+    let following = parts.iter().map(|p| p.heading.start);
+    let next = following.filter(|start| *start >= head.end).min();
+    let until = next.or(end).unwrap_or(flow.text.len());
+    let body = sections::without_rules(&flow.text, head.end..until);
+    let Some(lines) = flow.words(body.clone()).find(|w| w.is_run_of('-')) else {
+        return Err(no_performance(flow, head, end));
+    };
+    // The names of the columns belong to the table, and a published report has no remark.
+    let remark = match head.metric.contains("SPEC") {
+        true => head.end..head.end,
+        false => head.end..lines.range.start,
+    };
+    Ok(PlaceOfPoints {
+        section: None,
+        body,
+        remark,
+        is_followed: until < flow.text.len(),
     })
 }
 

@@ -130,7 +130,7 @@ fn line_above<'a>(flow: &Flow<'a>, underline: &Word) -> Option<&'a str> {
 }
 
 /// A piece of a flow without the lines of `=` at its ends.
-fn without_rules(text: &str, range: Range<usize>) -> Range<usize> {
+pub(super) fn without_rules(text: &str, range: Range<usize>) -> Range<usize> {
     let piece = &text[range.clone()];
     let is_rule = |w: &str| w.len() >= LEAST_RULE && w.bytes().all(|b| b == b'=');
     let mut kept = piece.trim_end();

@@ -19,12 +19,31 @@ pub(super) struct Table {
     pub(super) places: Vec<Range<usize>>,
     /// Most digits behind the point of any latency.
     pub(super) latency_decimals: u32,
+    /// What follows the claimed load point and belongs to no other.
+    pub(super) rest: Option<Range<usize>>,
+}
+
+impl Table {
+    /// The last cell, if it is what the text ends with, down to the last character.
+    pub(super) fn cell_at_end<'a>(&self, flow: &'a Flow) -> Option<&'a str> {
+        let last = self.places.last()?;
+        let ends = last.end == flow.text.len() && !flow.source.ends_with(char::is_whitespace);
+        let cell = flow.text[last.clone()].rsplit(' ').next()?;
+        (ends && cell != INVALID_MARK).then_some(cell)
+    }
 }
 
 /// Reads the table in the body of the section on performance. `whole` says whether anything
-/// follows the section: if not, what is missing was cut off.
-pub(super) fn read(flow: &Flow, body: &Range<usize>, whole: bool) -> Result<Table, Problem> {
-    let words: Vec<Word> = flow.words(body.clone()).collect();
+/// follows the section: if not, what is missing was cut off. `peak` is the load that is claimed.
+pub(super) fn read(
+    flow: &Flow,
+    body: &Range<usize>,
+    whole: bool,
+    peak: f64,
+) -> Result<Table, Problem> {
+    let mut words: Vec<Word> = flow.words(body.clone()).collect();
+    // A rule that was cut.
+    while words.pop_if(|w| w.is_run_of('=')).is_some() {}
     let Some(lines) = words.iter().position(|w| w.is_run_of('-')) else {
         return Err(missing(flow, body, whole));
     };
@@ -54,6 +73,7 @@ pub(super) fn read(flow: &Flow, body: &Range<usize>, whole: bool) -> Result<Tabl
         // Where rows have lines of their own, a missing cell must not borrow the next line's.
         by_line: flow.breaks_between(line.range.start, cells[0].range.start),
         whole,
+        peak,
         fits: cells.iter().filter(|w| !is_mark(w)).count() % columns == 0,
     };
     rows.read(cells)
@@ -75,6 +95,7 @@ struct Rows<'a> {
     columns: usize,
     by_line: bool,
     whole: bool,
+    peak: f64,
     /// Whether the cells are a whole number of rows.
     fits: bool,
 }
@@ -85,8 +106,14 @@ impl Rows<'_> {
             points: vec![],
             places: vec![],
             latency_decimals: 0,
+            rest: None,
         };
         while let Some(first) = cells.first() {
+            if self.ends_before(first, &table) {
+                let last = &cells[cells.len() - 1];
+                table.rest = Some(first.range.start..last.range.end);
+                break;
+            }
             let row = &cells[..self.length(cells)];
             cells = &cells[row.len()..];
             let place = first.range.start..row[row.len() - 1].range.end;
@@ -111,6 +138,15 @@ impl Rows<'_> {
             table.places.push(place);
         }
         Ok(table)
+    }
+
+    /// Whether a word behind the claimed load point is no load: people paste what follows the table
+    /// as well.
+    fn ends_before(&self, first: &Word, table: &Table) -> bool {
+        let last = table.points.last();
+        last.is_some_and(|p| p.load == self.peak)
+            && !is_mark(first)
+            && number::read(first.text).is_err()
     }
 
     /// Number of words that belong to the row that begins here.

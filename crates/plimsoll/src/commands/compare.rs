@@ -1,6 +1,6 @@
 //! `compare`: results side by side.
 
-use super::import::{read as read_report, refused};
+use super::import::{read as read_report, refused, remark};
 use super::report::deliver;
 use crate::cli::{CompareArgs, CompareFormat};
 use crate::console;
@@ -60,9 +60,7 @@ fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
     let bytes =
         read_report(path).map_err(|e| Stopped::usage(format!("cannot read {name}: {e}")))?;
     let imported = plimsoll_disclosure::import(&bytes, name).map_err(|d| refused(&d))?;
-    for warning in &imported.warnings {
-        console::err(&format!("warning: {name}: {warning}\n"));
-    }
+    remark(&imported, name);
     let d = imported.disclosure;
     let ours = d.remark.starts_with("Measured with Plimsoll");
     let scale = scale_of(&d.remark);

@@ -5,18 +5,17 @@ use crate::cli::{Format, ImportArgs};
 use crate::console;
 use crate::exit::{Exit, Stopped};
 use plimsoll_diagnostics::Diagnostics;
+use plimsoll_disclosure::Imported;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads the report, warns of what does not add up, and prints it.
+/// Reads the report, says what does not add up or is missing, and prints it.
 pub fn run(args: &ImportArgs) -> Result<Exit, Stopped> {
     let name = args.file.display().to_string();
     let bytes = read(&args.file).map_err(|e| Stopped::usage(format!("cannot read {name}: {e}")))?;
     let imported = plimsoll_disclosure::import(&bytes, &name).map_err(|d| refused(&d))?;
-    for warning in &imported.warnings {
-        console::err(&format!("warning: {name}: {warning}\n"));
-    }
+    remark(&imported, &name);
     match args.format {
         Format::Text => print(&imported.disclosure.summary()),
         Format::Json => {
@@ -24,6 +23,16 @@ pub fn run(args: &ImportArgs) -> Result<Exit, Stopped> {
                 .map_err(|e| Stopped::failed(format!("cannot print the report: {e}")))?;
             print(&(json + "\n"))
         }
+    }
+}
+
+/// Says what is odd about a report, and what an excerpt lacks.
+pub fn remark(imported: &Imported, name: &str) {
+    for warning in &imported.warnings {
+        console::err(&format!("warning: {name}: {warning}\n"));
+    }
+    for note in &imported.notes {
+        console::err(&format!("note: {name}: {note}\n"));
     }
 }
 

@@ -83,7 +83,8 @@ fn bad_input_is_refused_with_its_place() {
         cell.contains(say) && cell.contains("report.txt:20:34"),
         "{cell}"
     );
-    let cut = import(&vda[..vda.len() / 2], &[]).refusal();
+    let table = vda.find("Product and Test").unwrap();
+    let cut = import(&vda[..table - 300], &[]).refusal();
     assert!(
         cut.contains("the report was cut") && cut.contains("report.txt:"),
         "{cut}"
@@ -104,6 +105,38 @@ fn bad_input_is_refused_with_its_place() {
         "{other}"
     );
     assert!(import("", &[]).refusal().contains("the file is empty"));
+}
+
+/// Title, claim and load points are enough: what is missing is said, and the rest is as it would be of
+/// the whole report, also for other commands.
+#[test]
+fn an_excerpt_is_read() {
+    for name in [
+        "nfs2008",
+        "nfs2008-collapsed",
+        "vda2014",
+        "vda2014-collapsed",
+    ] {
+        let text = sample(name);
+        let table = text.find("Product and Test").unwrap();
+        let excerpt = import(&text[..table], &["--format=json"]).expect_code(0);
+        let note = "note: report.txt: this is an excerpt: 2";
+        assert!(excerpt.stderr.starts_with(note), "{}", excerpt.stderr);
+        let missing = " sections are missing (Product and Test Information, ";
+        assert!(excerpt.stderr.contains(missing), "{}", excerpt.stderr);
+        assert_eq!(excerpt.stderr.lines().count(), 1);
+        let d: Value = serde_json::from_str(&excerpt.stdout).unwrap();
+        let whole = json(&text);
+        for key in [
+            "title", "vendor", "product", "metric", "peak", "points", "ort_ms",
+        ] {
+            assert_eq!(d[key], whole[key], "{name}: {key}");
+        }
+        let bench = Bench::new();
+        std::fs::write(bench.path("report.txt"), &text[..table]).unwrap();
+        let shown = Ended::of(bench.plimsoll(["report", "report.txt"])).expect_code(0);
+        assert!(shown.stderr.starts_with(note), "{}", shown.stderr);
+    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What a report is made of: results of any kind, or a report that was published.
 
 use crate::commands::import;
-use crate::console;
 use crate::exit::Stopped;
 use plimsoll_disclosure::Disclosure;
 use plimsoll_html::Subject;
@@ -108,9 +107,7 @@ fn published(path: &Path) -> Result<Found, Stopped> {
     let bytes =
         import::read(path).map_err(|e| Stopped::usage(format!("cannot read {name}: {e}")))?;
     let imported = plimsoll_disclosure::import(&bytes, &name).map_err(|d| import::refused(&d))?;
-    for warning in &imported.warnings {
-        console::err(&format!("warning: {name}: {warning}\n"));
-    }
+    import::remark(&imported, &name);
     Ok(Found {
         path: path.to_owned(),
         what: What::Published(Box::new(imported.disclosure)),
