@@ -126,7 +126,7 @@ fn calls_for(spec: ChannelSpec, time: Duration) -> Result<(u64, f64, f64), Bench
         Clock::real(),
         Arc::new(Deadline::default()),
     );
-    let client = Client::new(Channel::new(&lane, spec, None), None);
+    let client = Client::new(Channel::new(&lane, spec, None), None, &Arc::default());
     let handle = handle()?;
     let (calls, failed) = (Cell::new(0u64), Cell::new(None));
     let (cpu, begin) = (thread_s(), lane.now());

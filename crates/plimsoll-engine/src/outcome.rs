@@ -3,6 +3,7 @@
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{RankStage, WindowTotals};
 use plimsoll_plan::{OpKind, Place};
+use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -42,6 +43,8 @@ pub struct Outcome {
     pub lanes: usize,
     /// What was left in the work directory because Plimsoll did not make it.
     pub foreign: Vec<String>,
+    /// Replies of a server that had more than its protocol says, by procedure.
+    pub long_replies: Vec<LongReplies>,
 }
 
 impl Outcome {

@@ -8,6 +8,7 @@ use crate::worker::{Compiled, MixFileSizes, RowInfo, StageRun};
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{Clock, LaneProgress, Nanos, WindowState};
 use plimsoll_plan::{OpsLimit, Plan, QuitMode, Sampler, Supply, Variable, WorkerGroup};
+use plimsoll_target::OpError;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -20,6 +21,9 @@ pub(crate) struct Limits {
     /// Operations in all.
     pub(crate) total: Option<u64>,
 }
+
+/// Says what an error means.
+pub(crate) type Explain = Box<dyn Fn(OpError) -> String + Send + Sync>;
 
 /// Everything the workers of a run share.
 pub(crate) struct Shared {
@@ -51,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) said: Mutex<Vec<String>>,
     pub(crate) drawn: Mutex<Vec<(u32, VariableStats)>>,
     pub(crate) notes: Mutex<Vec<String>>,
+    /// What an error means, as the target knows it.
+    pub(crate) explain: Explain,
     /// What each worker of a mix did of what was due.
     pub(crate) processes: Mutex<Vec<ProcessFigures>>,
     /// Lengths of the files that the workers of each group work on, if it is a mix.
@@ -129,6 +135,7 @@ impl Shared {
             said: Mutex::default(),
             drawn: Mutex::default(),
             notes: Mutex::default(),
+            explain: Box::new(|e| e.to_string()),
             processes: Mutex::default(),
             sizes: plan.groups.iter().map(sizes).collect(),
             stage,

@@ -1,9 +1,12 @@
 //! The MOUNT protocol, version 3 (RFC 1813, appendix I): from the path of an export to the handle
 //! of its root.
 
-use crate::rpc::{Blocking, Credentials, Flavor, RpcError, Target, decode_all, result};
-use crate::v3::{Handle, Name};
-use crate::xdr::{Decode, Decoder, Encode, XdrError, choices};
+use crate::rpc::{
+    Blocking, Credentials, Deviations, Flavor, ProcedureName, RpcError, Surplus, Target,
+    decode_reply, result,
+};
+use crate::v3::{Handle, Name, STANDARD};
+use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices};
 use std::fmt;
 
 /// Number of the program (RFC 1813, 5.1).
@@ -101,8 +104,13 @@ impl Encode for Mounted {
 
 impl Decode<'_> for Mounted {
     fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
-        let (root, count): (_, u32) = (from.get()?, from.get()?);
-        let flavors = (0..count).map(|_| from.get());
+        Self::decode_traced(from, &mut FieldPath::default())
+    }
+
+    fn decode_traced(from: &mut Decoder<'_>, path: &mut FieldPath) -> Result<Self, XdrError> {
+        let root = path.field("fhandle", from)?;
+        let count: u32 = path.field("auth_flavors", from)?;
+        let flavors = (0..count).map(|_| path.field("auth_flavors", from));
         Ok(Self {
             root,
             flavors: flavors.collect::<Result<_, _>>()?,
@@ -118,6 +126,52 @@ fn target(procedure: Proc) -> Target {
     }
 }
 
+/// What MNT answers: a union on its status (RFC 1813, 5.2.1).
+enum Reply {
+    Mounted(Mounted),
+    Refused(Status),
+}
+
+impl Decode<'_> for Reply {
+    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+        Self::decode_traced(from, &mut FieldPath::default())
+    }
+
+    fn decode_traced(from: &mut Decoder<'_>, path: &mut FieldPath) -> Result<Self, XdrError> {
+        match path.field("fhs_status", from)? {
+            Status::Ok => path.field("mountinfo", from).map(Self::Mounted),
+            status => Ok(Self::Refused(status)),
+        }
+    }
+}
+
+/// Calls a procedure and reads what it gives; how that deviates from the protocol is added to
+/// `deviations`.
+fn ask<T: for<'a> Decode<'a>>(
+    caller: &mut Blocking,
+    who: &Credentials,
+    (procedure, name): (Proc, &'static str),
+    export: &[u8],
+    deviations: &Deviations,
+) -> Result<T, RpcError> {
+    let message = caller.call(target(procedure), who, &Name(export))?;
+    let name = ProcedureName {
+        name,
+        standard: STANDARD,
+    };
+    match decode_reply(result(&message)?) {
+        Ok((value, 0)) => Ok(value),
+        Ok((value, surplus)) => {
+            deviations.add_surplus(name, Surplus::of_reply(surplus));
+            Ok(value)
+        }
+        Err(malformed) => {
+            deviations.add_malformed(name, &malformed.field, malformed.error);
+            Err(malformed.into())
+        }
+    }
+}
+
 /// Asks for the root of an export (RFC 1813, 5.2.1).
 ///
 /// # Errors
@@ -126,14 +180,12 @@ pub fn mount(
     caller: &mut Blocking,
     who: &Credentials,
     export: &[u8],
+    deviations: &Deviations,
 ) -> Result<Handle, MountError> {
-    let reply = caller.call(target(Proc::Mnt), who, &Name(export))?;
-    let mut from = result(&reply)?;
-    match from.get().map_err(RpcError::BadResult)? {
-        Status::Ok => {}
-        status => return Err(MountError::Refused(status)),
-    }
-    let mounted: Mounted = decode_all(from)?;
+    let mounted = match ask(caller, who, (Proc::Mnt, "MNT"), export, deviations)? {
+        Reply::Mounted(mounted) => mounted,
+        Reply::Refused(status) => return Err(MountError::Refused(status)),
+    };
     // A server that lists none takes any.
     let takes = mounted.flavors.is_empty() || mounted.flavors.contains(&(Flavor::Sys as u32));
     match takes {
@@ -146,7 +198,11 @@ pub fn mount(
 ///
 /// # Errors
 /// What kept the answer from coming.
-pub fn unmount(caller: &mut Blocking, who: &Credentials, export: &[u8]) -> Result<(), RpcError> {
-    let reply = caller.call(target(Proc::Umnt), who, &Name(export))?;
-    decode_all(result(&reply)?)
+pub fn unmount(
+    caller: &mut Blocking,
+    who: &Credentials,
+    export: &[u8],
+    deviations: &Deviations,
+) -> Result<(), RpcError> {
+    ask(caller, who, (Proc::Umnt, "UMNT"), export, deviations)
 }

@@ -1,6 +1,6 @@
 //! The port mapper (RFC 1833, 3): which port a program of a server listens on.
 
-use crate::rpc::{Blocking, Credentials, RpcError, Target, decode_all, result};
+use crate::rpc::{Blocking, Credentials, RpcError, Target, decode_reply, result};
 use crate::xdr::structures;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -57,6 +57,6 @@ pub fn port_of(
         port: 0,
     };
     let reply = caller.call(target, &Credentials::none(), &asked)?;
-    let port: u32 = decode_all(result(&reply)?)?;
+    let (port, _): (u32, _) = decode_reply(result(&reply)?).map_err(RpcError::from)?;
     Ok(u16::try_from(port).ok().filter(|port| *port != 0))
 }

@@ -37,25 +37,105 @@ pub trait Decode<'a>: Sized {
     /// # Errors
     /// See [`XdrError`].
     fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError>;
+
+    /// [`Decode::decode`] for values that could not be decoded before: an error leaves in `path`
+    /// the fields that lead to its place. This is a function of its own so that decoding need not
+    /// keep track of fields.
+    ///
+    /// # Errors
+    /// See [`XdrError`].
+    fn decode_traced(from: &mut Decoder<'a>, _path: &mut FieldPath) -> Result<Self, XdrError> {
+        Self::decode(from)
+    }
+}
+
+/// The fields that lead to a place in a message, as its protocol names them. Displayed as
+/// `obj_attributes.size`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldPath {
+    /// The innermost field first.
+    fields: Vec<&'static str>,
+}
+
+impl FieldPath {
+    /// Where decoding a value of this type from these bytes fails; empty if it does not.
+    #[must_use]
+    pub fn of_failure<'a, T: Decode<'a>>(mut from: Decoder<'a>) -> Self {
+        let mut path = Self::default();
+        let _ = T::decode_traced(&mut from, &mut path);
+        path
+    }
+
+    /// Decodes a field, whose name is added if that fails.
+    ///
+    /// # Errors
+    /// See [`XdrError`].
+    pub fn field<'a, T: Decode<'a>>(
+        &mut self,
+        name: &'static str,
+        from: &mut Decoder<'a>,
+    ) -> Result<T, XdrError> {
+        let decoded = T::decode_traced(from, self);
+        if decoded.is_err() {
+            self.fields.push(name);
+        }
+        decoded
+    }
+
+    /// Whether no field is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+}
+
+impl std::fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, field) in self.fields.iter().rev().enumerate() {
+            let dot = if i > 0 { "." } else { "" };
+            write!(f, "{dot}{field}")?;
+        }
+        Ok(())
+    }
 }
 
 /// Bytes that are being decoded (RFC 4506, 3).
 #[derive(Debug, Clone, Copy)]
 pub struct Decoder<'a> {
     left: &'a [u8],
+    /// Bytes inside values that were passed over because the protocol has nothing there.
+    passed_over: u32,
 }
 
 impl<'a> Decoder<'a> {
     /// Decodes these bytes.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { left: bytes }
+        Self {
+            left: bytes,
+            passed_over: 0,
+        }
     }
 
     /// Bytes that were not decoded yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.left
+    }
+
+    /// Bytes that are left once a message has been decoded, and those that were passed over inside
+    /// it: what the other side sent beyond what the protocol says.
+    #[inline]
+    #[must_use]
+    pub fn surplus(&self) -> u32 {
+        // A record is shorter than 2^31 bytes (RFC 5531, 11).
+        self.passed_over.saturating_add(self.left.len() as u32)
+    }
+
+    /// Counts bytes inside a value that the protocol has nothing for.
+    #[inline]
+    pub fn pass_over(&mut self, bytes: u32) {
+        self.passed_over = self.passed_over.saturating_add(bytes);
     }
 
     /// The next value.
@@ -196,6 +276,13 @@ impl<'a, T: Decode<'a>> Decode<'a> for Option<T> {
             false => Ok(None),
         }
     }
+
+    fn decode_traced(from: &mut Decoder<'a>, path: &mut FieldPath) -> Result<Self, XdrError> {
+        match from.get()? {
+            true => T::decode_traced(from, path).map(Some),
+            false => Ok(None),
+        }
+    }
 }
 
 /// Bytes with their length before them (RFC 4506, 4.10).
@@ -221,10 +308,11 @@ pub fn put_list<T: Encode>(values: impl IntoIterator<Item = T>, out: &mut Vec<u8
     false.encode(out);
 }
 
-/// Makes structures of XDR: their fields one after the other (RFC 4506, 4.14).
+/// Makes structures of XDR: their fields one after the other (RFC 4506, 4.14). `= "name"` gives the
+/// protocol's name of a field where it is another.
 macro_rules! structures {
     ($($(#[$about:meta])* $name:ident $(<$life:lifetime>)? {
-        $($(#[$of:meta])* $field:ident: $type:ty,)*
+        $($(#[$of:meta])* $field:ident: $type:ty $(= $protocol:literal)?,)*
     })*) => {$(
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,24 +326,42 @@ macro_rules! structures {
             }
         }
 
-        structures!(@decode $name $(<$life>)? { $($field)* });
+        structures!(@decode $name $(<$life>)? { $($field $($protocol)?,)* });
     )*};
-    (@decode $name:ident { $($field:ident)* }) => {
+    (@decode $name:ident { $($field:ident $($protocol:literal)?,)* }) => {
         impl $crate::xdr::Decode<'_> for $name {
             fn decode(from: &mut $crate::xdr::Decoder<'_>) -> Result<Self, $crate::xdr::XdrError> {
                 $(let $field = from.get()?;)*
                 Ok(Self { $($field,)* })
             }
+
+            fn decode_traced(
+                from: &mut $crate::xdr::Decoder<'_>,
+                path: &mut $crate::xdr::FieldPath,
+            ) -> Result<Self, $crate::xdr::XdrError> {
+                $(let $field = path.field(structures!(@name $field $($protocol)?), from)?;)*
+                Ok(Self { $($field,)* })
+            }
         }
     };
-    (@decode $name:ident <$life:lifetime> { $($field:ident)* }) => {
+    (@decode $name:ident <$life:lifetime> { $($field:ident $($protocol:literal)?,)* }) => {
         impl<$life> $crate::xdr::Decode<$life> for $name<$life> {
             fn decode(from: &mut $crate::xdr::Decoder<$life>) -> Result<Self, $crate::xdr::XdrError> {
                 $(let $field = from.get()?;)*
                 Ok(Self { $($field,)* })
             }
+
+            fn decode_traced(
+                from: &mut $crate::xdr::Decoder<$life>,
+                path: &mut $crate::xdr::FieldPath,
+            ) -> Result<Self, $crate::xdr::XdrError> {
+                $(let $field = path.field(structures!(@name $field $($protocol)?), from)?;)*
+                Ok(Self { $($field,)* })
+            }
         }
     };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $protocol:literal) => { $protocol };
 }
 
 /// Makes enumerations of XDR (RFC 4506, 4.3).

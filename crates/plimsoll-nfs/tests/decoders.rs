@@ -5,7 +5,7 @@ use plimsoll_nfs::portmap::Mapping;
 use plimsoll_nfs::rpc::{Accepted, Credentials, Target, call, called, reply, result, seal};
 use plimsoll_nfs::server::{Memory, Service, Tree};
 use plimsoll_nfs::v3::*;
-use plimsoll_nfs::xdr::{Decode, Decoder, Encode};
+use plimsoll_nfs::xdr::{Decode, Decoder, Encode, FieldPath};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
@@ -114,6 +114,88 @@ fn comes_back<T: Encode + for<'a> Decode<'a> + PartialEq + std::fmt::Debug>(valu
     for end in 0..out.len() {
         assert!(Decoder::new(&out[..end]).get::<T>().is_err());
     }
+}
+
+/// Of a reply that is cut short the field is known, and what follows a whole one is ignored.
+fn is_named_where_it_ends<P: Procedure>(done: P::Done<'_>) {
+    let mut out = Vec::new();
+    Reply::<P>::Done(done).encode(&mut out);
+    for end in 0..out.len() {
+        let cut = Decoder::new(&out[..end]);
+        let field = FieldPath::of_failure::<Reply<'_, P>>(cut);
+        assert!(!field.is_empty(), "{} bytes of {}", end, P::PROC);
+    }
+    let whole = out.len();
+    out.extend_from_slice(&[1; 8]);
+    let mut from = Decoder::new(&out);
+    assert!(from.get::<Reply<'_, P>>().is_ok());
+    assert_eq!((from.rest().len(), from.surplus()), (8, 8));
+    let path = FieldPath::of_failure::<Reply<'_, P>>(Decoder::new(&out[..whole]));
+    assert!(path.is_empty());
+}
+
+#[test]
+fn fields_have_the_names_of_the_rfc() {
+    let time = Time {
+        seconds: 1,
+        nanoseconds: 2,
+    };
+    let attributes = Attributes {
+        kind: FileType::Regular,
+        mode: 0o644,
+        links: 1,
+        uid: 0,
+        gid: 0,
+        size: 5,
+        used: 4096,
+        device: Device { major: 0, minor: 0 },
+        fsid: 3,
+        fileid: 9,
+        accessed: time,
+        modified: time,
+        changed: time,
+    };
+    is_named_where_it_ends::<GetAttr>(attributes);
+    let before = Before {
+        size: 1,
+        modified: time,
+        changed: time,
+    };
+    let change = Change {
+        before: Some(before),
+        after: Some(attributes),
+    };
+    is_named_where_it_ends::<Rename>(Renamed {
+        from: change,
+        to: change,
+    });
+    let entry = ListEntryPlus {
+        fileid: 7,
+        name: Name(b"file"),
+        cookie: 1,
+        attributes: Some(attributes),
+        handle: Handle::new(b"abc"),
+    };
+    is_named_where_it_ends::<ReadDirPlus>(Listing {
+        dir: Some(attributes),
+        verifier: [0; 8],
+        entries: vec![entry, entry],
+        eof: true,
+    });
+    let mut out = Vec::new();
+    Reply::<Rename>::Done(Renamed {
+        from: change,
+        to: change,
+    })
+    .encode(&mut out);
+    let ends_in = |end| {
+        let cut = Decoder::new(&out[..end]);
+        FieldPath::of_failure::<Reply<'_, Rename>>(cut).to_string()
+    };
+    assert_eq!(ends_in(3), "status");
+    assert_eq!(ends_in(4), "fromdir_wcc.before");
+    assert_eq!(ends_in(12), "fromdir_wcc.before.size");
+    assert_eq!(ends_in(out.len() - 1), "todir_wcc.after.ctime.nseconds");
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use plimsoll_nfs::v4::operations::*;
 use plimsoll_nfs::v4::state::*;
 use plimsoll_nfs::v4::types::*;
 use plimsoll_nfs::v4::{Compound, NfsError, Request, Results};
-use plimsoll_nfs::xdr::{Decode, Decoder, Encode};
+use plimsoll_nfs::xdr::{Decode, Decoder, Encode, FieldPath};
 use proptest::prelude::*;
 
 /// What is a value is encoded to as many bytes as it was decoded from, unless it has a bitmap or
@@ -376,16 +376,26 @@ fn unknown_attributes_are_refused() {
         refused(&[3, 0, 0, 1, 0]).to_string(),
         "64 is none of the protocol's choices"
     );
-    // SIZE, and a word too many.
-    assert_eq!(
-        refused(&[1, 1 << 4, 12, 0, 5, 9]).to_string(),
-        "4 bytes too many"
-    );
     let good = bytes(&[3, 1 << 4, 0, 0, 8, 0, 5]);
     assert_eq!(
         Decoder::new(&good).get::<Attributes>().unwrap().size,
         Some(5)
     );
+}
+
+/// What follows the values that we know of is passed over, and counted.
+#[test]
+fn values_that_are_too_many_are_passed_over() {
+    let words = [1u32, 1 << 4, 12, 0, 5, 9];
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+    let mut from = Decoder::new(&bytes);
+    let size = from.get::<Attributes>().map(|a| a.size);
+    assert_eq!(size, Ok(Some(5)));
+    assert_eq!(from.surplus(), 4);
+    let words = [1u32, 1 << 4, 4, 0];
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+    let field = FieldPath::of_failure::<Attributes>(Decoder::new(&bytes));
+    assert_eq!(field.to_string(), "size");
 }
 
 /// A compound has its operations one after the other, and so have its results.

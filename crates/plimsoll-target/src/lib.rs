@@ -13,11 +13,13 @@ mod nfs4;
 mod null;
 mod posix;
 pub mod registry;
+mod replies;
 mod session;
 
 pub use content::ContentPool;
 pub use error::OpError;
 pub use registry::{Purpose, TargetError, Visitor, absolute, connect, keeps_files, procedures};
+pub use replies::LongReplies;
 pub use session::{
     AioDone, Attributes, DirectIo, EntryKind, Listed, OpenHow, OpenMode, RpcRows, Session,
     SessionSpec, Space, Target,

@@ -57,6 +57,14 @@ pub enum TargetError {
         /// What the system says.
         error: OpError,
     },
+    /// A server's replies about the directory cannot be decoded.
+    #[error("`{}`: {why}", path.display())]
+    Malformed {
+        /// The directory.
+        path: PathBuf,
+        /// Which replies, and where.
+        why: String,
+    },
     /// The directory that is to hold the work directory is missing.
     #[error(
         "`{}` does not exist: the work directory is made by Plimsoll, the directory that holds \

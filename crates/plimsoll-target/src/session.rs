@@ -2,6 +2,7 @@
 
 use crate::content::ContentPool;
 use crate::error::OpError;
+use crate::replies::LongReplies;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos, Recorder};
 use plimsoll_plan::OpKind;
@@ -85,6 +86,17 @@ pub trait Target: Send + Sync + 'static {
             ),
             _ => None,
         }
+    }
+
+    /// What an error of an operation means, with what the target knows of how it came about.
+    fn explain(&self, e: OpError) -> String {
+        e.to_string()
+    }
+
+    /// Replies of a server that had more than its protocol says, since this was last called. Those
+    /// to sessions count once their lane has ended.
+    fn take_long_replies(&self) -> Vec<LongReplies> {
+        vec![]
     }
 
     /// A session for a worker that runs on `lane`.

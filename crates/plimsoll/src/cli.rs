@@ -107,9 +107,10 @@ Examples:
   plimsoll import report.txt --format json > report.json
 
 Reads the ASCII (.txt) form of SPECsfs2008, SPEC SFS 2014 and SPECstorage 2020 reports, and of
-Plimsoll's own, with their line breaks or with all of them collapsed to spaces. The overall
-response time is computed anew; a difference that rounding does not explain is a warning.
-Exits with 2 and the place if the text is no report, or not a whole one.")]
+Plimsoll's own, with their line breaks or with all of them collapsed to spaces, and excerpts with the
+title, the metric and all load points; sections that are missing are named. The overall response
+time is computed again; a difference that rounding does not explain is a warning.
+Exits with 2 and the place if the text is not a report, or its load points are not whole.")]
     Import(ImportArgs),
     /// Print results again, or make a page, tables or pictures of them
     #[command(after_help = "\
@@ -310,7 +311,8 @@ Examples:
 The URL of the target is printed. Files are lost when the server ends, by Ctrl-C. Permissions are
 kept and not enforced.
 A fault is a status of NFS, such as io, stale, nospc or jukebox; swallow: the call is carried out
-and never answered; close: the connection is closed; garbage: something is sent that is no answer.";
+and never answered; close: the connection is closed; garbage: something is sent that is no answer;
+surplus: four bytes follow the answer; short: its last four bytes are missing.";
 
 const WAN_EXAMPLES: &str = "\
 Examples:

@@ -226,7 +226,7 @@ pub(crate) enum GuardError {
     #[error("`{0}/{MARKER}` cannot be read as a marker of this version: {1}")]
     Unreadable(String, String),
     #[error("`{0}`: {1}")]
-    Io(String, OpError),
+    Io(String, String),
 }
 
 /// The path of the marker in a guarded directory.
@@ -246,7 +246,7 @@ pub(crate) fn look<T: Target>(
     others: Others,
 ) -> Result<Found, GuardError> {
     let shown = plan.place.dir.join(guard.as_str()).display().to_string();
-    let io = |e: OpError| GuardError::Io(shown.clone(), e);
+    let io = |e: OpError| GuardError::Io(shown.clone(), crew.target.explain(e));
     if !crew.target.keeps_files() || !crew.target.exists() {
         return Ok(Found::Nothing);
     }
@@ -319,7 +319,7 @@ pub(crate) fn check_vacant<T: Target>(
     });
     match entries.and_then(|r| r) {
         Err(OpError(Errno::NOENT)) => Ok(()),
-        Err(e) => Err(GuardError::Io(shown, e)),
+        Err(e) => Err(GuardError::Io(shown, crew.target.explain(e))),
         Ok(entries) => {
             let ours = |name: &[u8]| name == MARKER.as_bytes() || name == NOBODYS;
             if entries.iter().all(|(name, _)| ours(name)) {

@@ -30,7 +30,7 @@ use crew::{Crew, CrewError};
 use plimsoll_measure::{Interval, OpTotals, RankStage};
 use plimsoll_plan::{Layout, Plan};
 use plimsoll_ranks::{Ranks, Solo};
-use plimsoll_target::{ContentPool, Purpose, Target};
+use plimsoll_target::{ContentPool, LongReplies, Purpose, Target};
 use runner::Runner;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -227,7 +227,7 @@ pub fn run_ranks(
     ranks: &dyn Ranks,
 ) -> Result<Outcome, EngineError> {
     let team = Team::new(ranks);
-    let layouts = team.agree(layouts(plan, settings, &team))?;
+    let (layouts, long_replies) = team.agree(layouts(plan, settings, &team))?;
     // Rank 0 makes the work directory and marks it as its own; the others have not looked for it
     // yet, since NFS would go on telling them that it is missing.
     let (marked_by, purpose) = match team.leads() {
@@ -243,6 +243,7 @@ pub fn run_ranks(
         stop,
         observer,
         layouts,
+        long_replies,
         team: &team,
         marked_by,
         states: None,
@@ -260,22 +261,25 @@ pub fn run_ranks(
     }
 }
 
+/// The trees of a Plan.
+type Layouts = Vec<Arc<Layout>>;
+
 /// The trees of a Plan that may be run, as far as this rank can tell before there is a work
-/// directory.
+/// directory; and what replies of the server had beyond its protocol meanwhile.
 fn layouts(
     plan: &Plan,
     settings: &Settings,
     team: &Team<'_>,
-) -> Result<Vec<Arc<Layout>>, EngineError> {
+) -> Result<(Layouts, Vec<LongReplies>), EngineError> {
     if !team.leads() {
         plan.check().map_err(EngineError::refused)?;
-        return preflight::layouts(plan);
+        return Ok((preflight::layouts(plan)?, vec![]));
     }
     let mut look = preflight::look(plan, settings, team.size())?;
     look.refusals
         .extend(apart::refusals(plan, settings, team.size()));
     match look.refusals.is_empty() {
-        true => Ok(look.layouts),
+        true => Ok((look.layouts, look.long_replies)),
         false => Err(EngineError::Refused(look.refusals.join("\n"))),
     }
 }
@@ -290,7 +294,7 @@ pub(crate) fn crew_for<T: Target>(target: Arc<T>, plan: &Plan) -> Result<Crew<T>
     })
 }
 
-pub(crate) fn crew_error(plan: &Plan, e: CrewError) -> EngineError {
+pub(crate) fn crew_error<T: Target>(crew: &Crew<T>, plan: &Plan, e: CrewError) -> EngineError {
     match e {
         CrewError::Stopped => EngineError::Interrupted,
         CrewError::Failed {
@@ -299,7 +303,8 @@ pub(crate) fn crew_error(plan: &Plan, e: CrewError) -> EngineError {
             error,
         } => {
             let path = plan.place.dir.join(path);
-            EngineError::Failed(format!("cannot {action} `{}`: {error}", path.display()))
+            let why = crew.target.explain(error);
+            EngineError::Failed(format!("cannot {action} `{}`: {why}", path.display()))
         }
     }
 }

@@ -4,7 +4,7 @@ use super::crew::Crew;
 use super::marker::{self, Found, Others, TreeState};
 use super::{EngineError, Settings};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup};
-use plimsoll_target::{DirectIo, Purpose, Space, Target, Visitor};
+use plimsoll_target::{DirectIo, LongReplies, Purpose, Space, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ pub struct Preflight {
     pub target: String,
     /// Why the run would be refused; empty if it would begin.
     pub refusals: Vec<String>,
+    /// Replies of a server that had more than its protocol says.
+    pub long_replies: Vec<LongReplies>,
 }
 
 /// Looks at what a run would need and whether it would begin; makes nothing.
@@ -75,7 +77,9 @@ impl Visitor for Look<'_> {
     fn visit<T: Target>(self, target: T) -> Self::Output {
         let crew = super::crew_for(Arc::new(target), self.plan)?;
         let layouts = layouts(self.plan)?;
-        inspect(&crew, self.plan, self.settings, self.ranks, layouts)
+        let mut found = inspect(&crew, self.plan, self.settings, self.ranks, layouts)?;
+        found.long_replies = crew.target.take_long_replies();
+        Ok(found)
     }
 }
 
@@ -97,10 +101,10 @@ pub(crate) fn inspect<T: Target>(
     ranks: u32,
     layouts: Vec<Arc<Layout>>,
 ) -> Result<Preflight, EngineError> {
-    let space = crew
-        .target
-        .space()
-        .map_err(|e| EngineError::Refused(format!("`{}`: {e}", plan.place.dir.display())))?;
+    let space = crew.target.space().map_err(|e| {
+        let why = crew.target.explain(e);
+        EngineError::Refused(format!("`{}`: {why}", plan.place.dir.display()))
+    })?;
     let mut found = Preflight::of(crew, plan, ranks, layouts);
     found.space = space;
     found.guards(crew, plan);
@@ -160,6 +164,7 @@ impl Preflight {
             buffer_bytes: buffers(crew, plan, ranks),
             target: crew.target.describe(),
             refusals: vec![],
+            long_replies: vec![],
             layouts,
         }
     }
@@ -215,7 +220,8 @@ impl Preflight {
             && let Err(e) = crew.target.writable()
         {
             let place = plan.place.dir.display();
-            self.refuse(format!("`{place}` cannot be written to: {e}"));
+            let why = crew.target.explain(e);
+            self.refuse(format!("`{place}` cannot be written to: {why}"));
         }
     }
 

@@ -16,7 +16,7 @@ use crate::store::FilesetState;
 use crate::worker::RankStates;
 use plimsoll_measure::Clock;
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
-use plimsoll_target::{Target, Visitor};
+use plimsoll_target::{LongReplies, Target, Visitor};
 use rustix::process::{Pid, Signal};
 use std::os::unix::process::CommandExt;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub(super) struct Runner<'a> {
     pub(super) stop: &'a Stop,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) layouts: Vec<Arc<Layout>>,
+    /// What replies of the server had beyond its protocol before the run.
+    pub(super) long_replies: Vec<LongReplies>,
     pub(super) team: &'a Team<'a>,
     /// Who marked the work directory, if not this rank.
     pub(super) marked_by: Option<User>,
@@ -64,6 +66,7 @@ impl Visitor for Runner<'_> {
         };
         let mut outcome = Outcome {
             target: target.describe(),
+            long_replies: std::mem::take(&mut self.long_replies),
             ..Outcome::default()
         };
         if let Err(e) = self.join(&crew) {
@@ -98,6 +101,11 @@ impl Visitor for Runner<'_> {
             other => other?,
         }
         outcome.reasons.extend(verdict(self.plan, &outcome));
+        if team.leads() {
+            LongReplies::add(&mut outcome.long_replies, target.take_long_replies());
+            let notes = outcome.long_replies.iter().map(ToString::to_string);
+            outcome.notes.extend(notes);
+        }
         Ok(outcome)
     }
 }
@@ -319,6 +327,7 @@ impl Runner<'_> {
                 rounds: local.done.rounds,
             });
         }
+        LongReplies::add(&mut outcome.long_replies, crew.target.take_long_replies());
         // What this rank did alone is kept for those who ask for each rank's results.
         let merged = self.team.merge(
             self.plan,
@@ -389,7 +398,7 @@ impl Runner<'_> {
         for state in states {
             let wanted = self.plan.fileset(state.id).cached == Some(false);
             if self.plan.options.cold == Cold::Files || wanted {
-                cold::drop_tree(crew, &state.layout).map_err(|e| crew_error(self.plan, e))?;
+                cold::drop_tree(crew, &state.layout).map_err(|e| crew_error(crew, self.plan, e))?;
             }
         }
         match self.plan.options.cold {
@@ -415,7 +424,7 @@ impl Runner<'_> {
                     now: &self.states.clone().unwrap_or_else(begin),
                 }
                 .drop(crew);
-                dropped.map_err(|e| crew_error(self.plan, e))
+                dropped.map_err(|e| crew_error(crew, self.plan, e))
             }
         }
     }

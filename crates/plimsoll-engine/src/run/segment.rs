@@ -126,7 +126,10 @@ impl<'a> Segment<'a> {
             },
         };
         let shared = Shared::new(plan, clock.clone(), window, filesets, &all, limits, stage);
-        let shared = Arc::new(shared.map_err(EngineError::Refused)?);
+        let mut shared = shared.map_err(EngineError::Refused)?;
+        let target = crew.target.clone();
+        shared.explain = Box::new(move |e| target.explain(e));
+        let shared = Arc::new(shared);
         let lanes: Vec<_> = assign(kind, settings.lanes, &all)
             .into_iter()
             .map(|workers| {

@@ -1,9 +1,9 @@
 //! The work directory through a run: guarded, populated, cleaned.
 
-use super::EngineError;
 use super::crew::{Crew, CrewError};
 use super::marker::{self, Found, Marker, Others, Tree, TreeState, User};
 use super::tree;
+use super::{EngineError, crew_error};
 use plimsoll_plan::{FilesetId, Plan, RelPath};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
@@ -385,16 +385,6 @@ impl<'a, T: Target> Workplace<'a, T> {
     }
 
     pub(crate) fn failed(&self, e: CrewError) -> EngineError {
-        match e {
-            CrewError::Stopped => EngineError::Interrupted,
-            CrewError::Failed {
-                action,
-                path,
-                error,
-            } => {
-                let path = self.plan.place.dir.join(path);
-                EngineError::Failed(format!("cannot {action} `{}`: {error}", path.display()))
-            }
-        }
+        crew_error(self.crew, self.plan, e)
     }
 }

@@ -8,6 +8,7 @@ use crate::worker::{RankStates, Sample};
 use plimsoll_measure::{Interval, RankStage, WindowTotals};
 use plimsoll_plan::{Advances, Pattern, Plan, Samples, StageWork};
 use plimsoll_ranks::{News, RankError, Ranks};
+use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -48,6 +49,7 @@ struct Report {
     lanes: usize,
     variables: Vec<Drawn>,
     processes: Vec<ProcessFigures>,
+    long_replies: Vec<LongReplies>,
 }
 
 /// How long the other ranks may take to end after one was lost: as long as a worker may take to
@@ -295,6 +297,8 @@ impl<'a> Team<'a> {
             lanes: outcome.lanes,
             variables: outcome.variables.clone(),
             processes: outcome.processes.clone(),
+            // Those of rank 0 come back with those of all.
+            long_replies: std::mem::take(&mut outcome.long_replies),
         };
         let mut broken = None;
         let mut combine = |mine: Vec<u8>, theirs: Vec<u8>| match (
@@ -350,6 +354,7 @@ impl<'a> Team<'a> {
         outcome.own_lanes = std::mem::replace(&mut outcome.lanes, all.lanes);
         outcome.variables = all.variables;
         outcome.processes = all.processes;
+        outcome.long_replies = all.long_replies;
         outcome.processes.sort_by_key(|p| (p.group, p.number));
         Ok(())
     }
@@ -553,6 +558,7 @@ impl Report {
             }
         }
         self.processes.extend(other.processes);
+        LongReplies::add(&mut self.long_replies, other.long_replies);
     }
 }
 

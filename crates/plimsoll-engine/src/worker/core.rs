@@ -389,7 +389,7 @@ impl Core {
         let path = self.path_of(subject);
         let failure = Failure {
             path,
-            ..self.failure(row, error.to_string())
+            ..self.failure(row, (self.shared.explain)(error))
         };
         Err(Halt::new(HaltReason::Failed(failure)))
     }

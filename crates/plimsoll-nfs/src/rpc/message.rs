@@ -1,6 +1,6 @@
 //! Calls and replies of ONC RPC version 2 (RFC 5531, 9).
 
-use crate::xdr::{Decode, Decoder, Encode, XdrError, choices, put_opaque, structures};
+use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices, put_opaque, structures};
 use rustix::io::Errno;
 use std::fmt;
 
@@ -324,14 +324,42 @@ fn head(from: &mut Decoder<'_>) -> Result<Option<RpcError>, XdrError> {
     })
 }
 
-/// Reads what a procedure gave, and nothing after it (RFC 5531, 9).
+/// A result that cannot be decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    /// Where that failed.
+    pub(crate) field: FieldPath,
+    /// Why.
+    pub(crate) error: XdrError,
+}
+
+impl From<Box<Malformed>> for RpcError {
+    fn from(e: Box<Malformed>) -> Self {
+        Self::BadResult(e.error)
+    }
+}
+
+/// Reads what a procedure gave (RFC 5531, 9), and how many bytes the reply has besides it: the
+/// protocol has nothing for them, and they are ignored, as other clients do.
 ///
 /// # Errors
-/// [`RpcError::BadResult`].
-pub fn decode_all<'a, T: Decode<'a>>(mut from: Decoder<'a>) -> Result<T, RpcError> {
-    let value = from.get().map_err(RpcError::BadResult)?;
-    from.finish().map_err(RpcError::BadResult)?;
-    Ok(value)
+/// [`Malformed`].
+pub(crate) fn decode_reply<'a, T: Decode<'a>>(
+    reply: Decoder<'a>,
+) -> Result<(T, u32), Box<Malformed>> {
+    let mut from = reply;
+    match from.get() {
+        Ok(value) => Ok((value, from.surplus())),
+        Err(error) => Err(malformed::<T>(reply, error)),
+    }
+}
+
+#[cold]
+fn malformed<'a, T: Decode<'a>>(reply: Decoder<'a>, error: XdrError) -> Box<Malformed> {
+    Box::new(Malformed {
+        field: FieldPath::of_failure::<T>(reply),
+        error,
+    })
 }
 
 #[cfg(test)]
@@ -368,12 +396,12 @@ mod tests {
             |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_be_bytes()).collect() };
         let error = |words: &[u32]| result(&reply_of(words)).err();
         let good = reply_of(&[5, 1, 0, 0, 0, 0, 42]);
-        assert_eq!(decode_all(result(&good).unwrap()), Ok(42u32));
+        assert_eq!(decode_reply(result(&good).unwrap()), Ok((42u32, 0)));
+        // What follows a result is ignored, and counted.
         let long = reply_of(&[5, 1, 0, 0, 0, 0, 42, 43]);
-        assert_eq!(
-            decode_all::<u32>(result(&long).unwrap()),
-            Err(RpcError::BadResult(XdrError::Rest(4)))
-        );
+        assert_eq!(decode_reply(result(&long).unwrap()), Ok((42u32, 4)));
+        let short = decode_reply::<u64>(result(&good).unwrap()).unwrap_err();
+        assert_eq!(short.error, XdrError::Short);
         assert_eq!(error(&[5, 1, 1, 1, 5]), Some(RpcError::Denied(5)));
         assert_eq!(error(&[5, 1, 1, 0, 2, 2]), Some(RpcError::RpcMismatch));
         assert_eq!(

@@ -15,6 +15,17 @@ pub enum Fault {
     Close,
     /// Something is sent that is no answer.
     Garbage,
+    /// Four bytes follow what the protocol says.
+    Surplus,
+    /// The last four bytes are missing.
+    Short,
+}
+
+impl Fault {
+    /// Whether it takes an answer that has something in it.
+    fn needs_result(self) -> bool {
+        matches!(self, Self::Status(_) | Self::Short)
+    }
 }
 
 /// Which calls come to a fault: `PROCEDURE=FAULT:RATE`.
@@ -51,8 +62,8 @@ impl FaultRule {
 
     /// What the next call of a procedure comes to.
     pub fn next(&self, proc: Proc) -> Option<Fault> {
-        let without_status = proc == Proc::Null && matches!(self.fault, Fault::Status(_));
-        if without_status || self.proc.is_some_and(|p| p != proc) {
+        let without_result = proc == Proc::Null && self.fault.needs_result();
+        if without_result || self.proc.is_some_and(|p| p != proc) {
             return None;
         }
         let before = self.calls.fetch_add(1, Relaxed) as f64;
@@ -76,14 +87,16 @@ impl FromStr for FaultRule {
             "swallow" => Fault::Swallow,
             "close" => Fault::Close,
             "garbage" => Fault::Garbage,
+            "surplus" => Fault::Surplus,
+            "short" => Fault::Short,
             name => match Status::named(name) {
                 Some(status) => Fault::Status(status),
                 None => return Err(unknown("fault", name, faults())),
             },
         };
-        if proc == Some(Proc::Null) && matches!(fault, Fault::Status(_)) {
+        if proc == Some(Proc::Null) && fault.needs_result() {
             return Err(
-                "the answer of `null` has no status: expected swallow, close or garbage".into(),
+                "the answer of `null` is empty: expected swallow, close, garbage or surplus".into(),
             );
         }
         let rate: f64 = rate
@@ -102,7 +115,7 @@ fn procs() -> Vec<String> {
 
 fn faults() -> Vec<String> {
     let short = |s: &Status| s.name().trim_start_matches("NFS3ERR_").to_ascii_lowercase();
-    let special = ["swallow", "close", "garbage"].map(str::to_owned);
+    let special = ["swallow", "close", "garbage", "surplus", "short"].map(str::to_owned);
     special
         .into_iter()
         .chain(Status::ALL[1..].iter().map(short))
@@ -149,7 +162,8 @@ mod tests {
         assert!(says("read=stail:1").ends_with("did you mean `stale`?"));
         assert_eq!(says("read=io:2"), "rate `2` is no number from 0 to 1");
         assert_eq!(says("read=io:NaN"), "rate `NaN` is no number from 0 to 1");
-        assert!(says("null=io:1").contains("`null` has no status"));
+        assert!(says("null=io:1").contains("the answer of `null` is empty"));
+        assert!(says("null=short:1").contains("the answer of `null` is empty"));
         let all: FaultRule = "all=io:1".parse().unwrap();
         assert_eq!(all.next(Proc::Null), None);
         assert_eq!(all.next(Proc::GetAttr), Some(Fault::Status(Status::Io)));

@@ -259,6 +259,11 @@ impl Shared {
             }
             _ => self.service.answer(call.target, args, &mut answer),
         };
+        match fault {
+            Some(Fault::Surplus) => answer.extend_from_slice(&[0; 4]),
+            Some(Fault::Short) => answer.truncate((answer.len() - 4).max(head)),
+            _ => {}
+        }
         answer[head - 4..head].copy_from_slice(&(accepted as u32).to_be_bytes());
         seal(&mut answer);
         if fault != Some(Fault::Swallow) {

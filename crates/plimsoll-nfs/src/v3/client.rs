@@ -1,12 +1,16 @@
 //! Calling procedures of version 3.
 
-use super::procedures::{PROGRAM, Proc, Procedure, Reply, VERSION};
+use super::procedures::{PROGRAM, Proc, Procedure, Reply, STANDARD, VERSION};
 use super::types::Status;
-use crate::rpc::{Blocking, Call, Channel, Credentials, RpcError, Target, decode_all, result};
+use crate::rpc::{
+    Blocking, Call, Channel, Credentials, Deviations, LaneDeviations, Malformed, ProcedureName,
+    RpcError, Surplus, Target, decode_reply, result,
+};
 use plimsoll_measure::Nanos;
 use rustix::io::Errno;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// First pause before a call that the server asked to make later, in nanoseconds; each further
 /// one is twice as long.
@@ -93,14 +97,68 @@ fn target(procedure: Proc) -> Target {
     }
 }
 
-/// What a procedure gave, taken out of the message by `take`.
+/// What a reply is found to be besides its result.
+enum Deviation {
+    /// It has so many bytes beyond its result.
+    Surplus(u32),
+    /// It cannot be decoded.
+    Malformed(Box<Malformed>),
+    /// It is no reply, or that of a server which does not understand us.
+    Error(RpcError),
+}
+
+/// What a procedure gave, taken out of the message by `take`; `note` is told how the message
+/// deviates from the protocol.
 fn read<P: Procedure, R>(
     message: &[u8],
     take: impl FnOnce(P::Done<'_>) -> R,
+    note: impl Fn(Deviation),
 ) -> Result<R, NfsError> {
-    match decode_all::<Reply<'_, P>>(result(message)?)? {
+    let decoded = result(message).map(decode_reply::<Reply<'_, P>>);
+    let reply = match decoded {
+        Ok(Ok((reply, 0))) => reply,
+        Ok(Ok((reply, surplus))) => {
+            note(Deviation::Surplus(surplus));
+            reply
+        }
+        Ok(Err(malformed)) => {
+            let e = NfsError::Rpc(RpcError::BadResult(malformed.error));
+            note(Deviation::Malformed(malformed));
+            return Err(e);
+        }
+        Err(e) => {
+            note(Deviation::Error(e));
+            return Err(NfsError::Rpc(e));
+        }
+    };
+    match reply {
         Reply::Done(done) => Ok(take(done)),
         Reply::Failed(status, _) => Err(NfsError::Status(status)),
+    }
+}
+
+/// A procedure as deviations name it.
+fn name_of(procedure: Proc) -> ProcedureName {
+    ProcedureName {
+        name: procedure.name(),
+        standard: STANDARD,
+    }
+}
+
+/// Who is told of what the calls of a lane come to.
+struct Witness {
+    observe: Option<Rc<dyn Observe>>,
+    deviations: LaneDeviations,
+}
+
+impl Witness {
+    fn note(&self, procedure: Proc, deviation: Deviation) {
+        let number = procedure as usize;
+        match deviation {
+            Deviation::Surplus(bytes) => self.deviations.count_surplus(number, bytes),
+            Deviation::Malformed(m) => self.deviations.add_malformed(number, &m.field, m.error),
+            Deviation::Error(e) => self.deviations.add_error(number, e),
+        }
     }
 }
 
@@ -108,14 +166,28 @@ fn read<P: Procedure, R>(
 #[derive(Clone)]
 pub struct Client {
     channel: Channel,
-    observe: Option<Rc<dyn Observe>>,
+    witness: Rc<Witness>,
 }
 
 impl Client {
-    /// Calls through a channel.
+    /// Calls through a channel; how the server's replies deviate from the protocol is added to
+    /// `deviations` when the last clone is dropped.
     #[must_use]
-    pub fn new(channel: Channel, observe: Option<Rc<dyn Observe>>) -> Self {
-        Self { channel, observe }
+    pub fn new(
+        channel: Channel,
+        observe: Option<Rc<dyn Observe>>,
+        deviations: &Arc<Deviations>,
+    ) -> Self {
+        let procedures = Proc::ALL.iter().map(|p| name_of(*p));
+        let deviations = LaneDeviations::new(deviations.clone(), procedures);
+        let witness = Witness {
+            observe,
+            deviations,
+        };
+        Self {
+            channel,
+            witness: Rc::new(witness),
+        }
     }
 
     /// Calls a procedure; `take` is given what it gave if it succeeded. It is called again when the
@@ -165,7 +237,7 @@ impl Client {
     pub fn send<P: Procedure>(&self, args: &P::Args<'_>) -> Sent<P> {
         Sent {
             call: self.channel.call(target(P::PROC), args),
-            observe: self.observe.clone(),
+            witness: self.witness.clone(),
             of: PhantomData,
         }
     }
@@ -174,7 +246,7 @@ impl Client {
 /// A procedure that was called (RFC 1813, 3).
 pub struct Sent<P> {
     call: Call,
-    observe: Option<Rc<dyn Observe>>,
+    witness: Rc<Witness>,
     of: PhantomData<fn(P)>,
 }
 
@@ -195,11 +267,15 @@ impl<P: Procedure> Sent<P> {
         end: Nanos,
         take: impl FnOnce(P::Done<'_>) -> R,
     ) -> Result<R, NfsError> {
+        let note = |deviation| self.witness.note(P::PROC, deviation);
         let outcome = match &reply {
-            Ok(message) => read::<P, R>(message, take),
-            Err(e) => Err(NfsError::Rpc(*e)),
+            Ok(message) => read::<P, R>(message, take, note),
+            Err(e) => {
+                note(Deviation::Error(*e));
+                Err(NfsError::Rpc(*e))
+            }
         };
-        if let Some(observe) = &self.observe {
+        if let Some(observe) = &self.witness.observe {
             let how = outcome.as_ref().map(|_| ()).map_err(|e| *e);
             observe.done(P::PROC, self.call.start, end, how);
         }
@@ -207,7 +283,8 @@ impl<P: Procedure> Sent<P> {
     }
 }
 
-/// Calls a procedure and blocks until its answer has come (RFC 1813, 3).
+/// Calls a procedure and blocks until its answer has come (RFC 1813, 3); how that deviates from the
+/// protocol is added to `deviations`.
 ///
 /// # Errors
 /// See [`NfsError`].
@@ -215,8 +292,20 @@ pub fn call_blocking<P: Procedure, R>(
     caller: &mut Blocking,
     who: &Credentials,
     args: &P::Args<'_>,
+    deviations: &Deviations,
     take: impl FnOnce(P::Done<'_>) -> R,
 ) -> Result<R, NfsError> {
-    let message = caller.call(target(P::PROC), who, args)?;
-    read::<P, R>(&message, take)
+    let name = name_of(P::PROC);
+    let note = |deviation| match deviation {
+        Deviation::Surplus(bytes) => deviations.add_surplus(name, Surplus::of_reply(bytes)),
+        Deviation::Malformed(m) => deviations.add_malformed(name, &m.field, m.error),
+        Deviation::Error(e) => deviations.add_error(name, e),
+    };
+    match caller.call(target(P::PROC), who, args) {
+        Ok(message) => read::<P, R>(&message, take, note),
+        Err(e) => {
+            note(Deviation::Error(e));
+            Err(NfsError::Rpc(e))
+        }
+    }
 }

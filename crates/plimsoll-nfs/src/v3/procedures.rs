@@ -3,7 +3,7 @@
 use super::types::{
     Attributes, Change, Data, Entry, Handle, How, Name, Setting, Special, Stable, Status, Time,
 };
-use crate::xdr::{Decode, Decoder, Encode, XdrError, choices, put_list, structures};
+use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices, put_list, structures};
 use std::fmt;
 
 /// Number of the program (RFC 1813, 2.1).
@@ -11,6 +11,9 @@ pub const PROGRAM: u32 = 100_003;
 
 /// Version of it (RFC 1813, 2.1).
 pub const VERSION: u32 = 3;
+
+/// What describes the protocol.
+pub const STANDARD: &str = "RFC 1813";
 
 choices! {
     /// The procedures (RFC 1813, 3.3).
@@ -148,6 +151,16 @@ impl<'a, P: Procedure> Decode<'a> for Reply<'a, P> {
             status => Ok(Self::Failed(status, from.get()?)),
         }
     }
+
+    fn decode_traced(from: &mut Decoder<'a>, path: &mut FieldPath) -> Result<Self, XdrError> {
+        match path.field("status", from)? {
+            Status::Ok => P::Done::decode_traced(from, path).map(Self::Done),
+            status => {
+                let failed = P::Failed::decode_traced(from, path)?;
+                Ok(Self::Failed(status, failed))
+            }
+        }
+    }
 }
 
 macro_rules! procedures {
@@ -242,9 +255,9 @@ structures! {
         /// Its handle.
         object: Handle,
         /// Its attributes.
-        attributes: Option<Attributes>,
+        attributes: Option<Attributes> = "obj_attributes",
         /// Attributes of the directory.
-        dir: Option<Attributes>,
+        dir: Option<Attributes> = "dir_attributes",
     }
 
     /// Arguments of ACCESS (RFC 1813, 3.3.4).
@@ -258,17 +271,17 @@ structures! {
     /// What ACCESS says (RFC 1813, 3.3.4).
     Accessible {
         /// Attributes of the object.
-        attributes: Option<Attributes>,
+        attributes: Option<Attributes> = "obj_attributes",
         /// What of the bits asked for may be done.
-        granted: u32,
+        granted: u32 = "access",
     }
 
     /// What READLINK says (RFC 1813, 3.3.5).
     LinkText<'a> {
         /// Attributes of the link.
-        attributes: Option<Attributes>,
+        attributes: Option<Attributes> = "symlink_attributes",
         /// The path in it.
-        path: Name<'a>,
+        path: Name<'a> = "data",
     }
 
     /// Arguments of READ (RFC 1813, 3.3.6).
@@ -284,7 +297,7 @@ structures! {
     /// What READ gives (RFC 1813, 3.3.6).
     ReadDone<'a> {
         /// Attributes of the file.
-        attributes: Option<Attributes>,
+        attributes: Option<Attributes> = "file_attributes",
         /// Bytes that were read.
         count: u32,
         /// Whether the file ends after them.
@@ -310,13 +323,13 @@ structures! {
     /// What WRITE says (RFC 1813, 3.3.7).
     Written {
         /// Attributes before and after.
-        file: Change,
+        file: Change = "file_wcc",
         /// Bytes that were written.
         count: u32,
         /// How stable they are.
         committed: Stable,
         /// Changes when the server may have lost unstable data.
-        verifier: [u8; 8],
+        verifier: [u8; 8] = "verf",
     }
 
     /// Arguments of CREATE (RFC 1813, 3.3.8).
@@ -356,11 +369,11 @@ structures! {
     /// What CREATE, MKDIR, SYMLINK and MKNOD say (RFC 1813, 3.3.8).
     Made {
         /// Handle of what was made; a server may leave it out.
-        object: Option<Handle>,
+        object: Option<Handle> = "obj",
         /// Its attributes.
-        attributes: Option<Attributes>,
+        attributes: Option<Attributes> = "obj_attributes",
         /// Attributes of the directory before and after.
-        dir: Change,
+        dir: Change = "dir_wcc",
     }
 
     /// Arguments of RENAME (RFC 1813, 3.3.14).
@@ -374,9 +387,9 @@ structures! {
     /// Attributes of the directories of a RENAME (RFC 1813, 3.3.14).
     Renamed {
         /// Of the old name.
-        from: Change,
+        from: Change = "fromdir_wcc",
         /// Of the new one.
-        to: Change,
+        to: Change = "todir_wcc",
     }
 
     /// Arguments of LINK (RFC 1813, 3.3.15).
@@ -390,9 +403,9 @@ structures! {
     /// What LINK says (RFC 1813, 3.3.15).
     Linked {
         /// Attributes of the file.
-        attributes: Option<Attributes>,
+        attributes: Option<Attributes> = "file_attributes",
         /// Attributes of the directory before and after.
-        dir: Change,
+        dir: Change = "linkdir_wcc",
     }
 
     /// Arguments of READDIR (RFC 1813, 3.3.16).
@@ -440,51 +453,51 @@ structures! {
         /// Where to go on after it.
         cookie: u64,
         /// Its attributes.
-        attributes: Option<Attributes>,
+        attributes: Option<Attributes> = "name_attributes",
         /// Its handle.
-        handle: Option<Handle>,
+        handle: Option<Handle> = "name_handle",
     }
 
     /// What FSSTAT says (RFC 1813, 3.3.18).
     FsStatDone {
         /// Attributes of the object asked for.
-        attributes: Option<Attributes>,
+        attributes: Option<Attributes> = "obj_attributes",
         /// Bytes of the file system.
-        total_bytes: u64,
+        total_bytes: u64 = "tbytes",
         /// Bytes that are free.
-        free_bytes: u64,
+        free_bytes: u64 = "fbytes",
         /// Bytes that are free to this user.
-        available_bytes: u64,
+        available_bytes: u64 = "abytes",
         /// Files of the file system.
-        total_files: u64,
+        total_files: u64 = "tfiles",
         /// Files that are free.
-        free_files: u64,
+        free_files: u64 = "ffiles",
         /// Files that are free to this user.
-        available_files: u64,
+        available_files: u64 = "afiles",
         /// Seconds for which this will not change.
-        invariant_s: u32,
+        invariant_s: u32 = "invarsec",
     }
 
     /// What FSINFO says (RFC 1813, 3.3.19).
     FsInfoDone {
         /// Attributes of the object asked for.
-        attributes: Option<Attributes>,
+        attributes: Option<Attributes> = "obj_attributes",
         /// Most bytes of a READ.
-        read_max: u32,
+        read_max: u32 = "rtmax",
         /// Preferred ones.
-        read_preferred: u32,
+        read_preferred: u32 = "rtpref",
         /// Multiple that they should be of.
-        read_multiple: u32,
+        read_multiple: u32 = "rtmult",
         /// Most bytes of a WRITE.
-        write_max: u32,
+        write_max: u32 = "wtmax",
         /// Preferred ones.
-        write_preferred: u32,
+        write_preferred: u32 = "wtpref",
         /// Multiple that they should be of.
-        write_multiple: u32,
+        write_multiple: u32 = "wtmult",
         /// Preferred bytes of a READDIR.
-        dir_preferred: u32,
+        dir_preferred: u32 = "dtpref",
         /// Most bytes of a file.
-        largest_file: u64,
+        largest_file: u64 = "maxfilesize",
         /// Resolution of times.
         time_delta: Time,
         /// Bits: hard links, symbolic links, homogeneous, times can be set.
@@ -494,11 +507,11 @@ structures! {
     /// What PATHCONF says (RFC 1813, 3.3.20).
     PathConfDone {
         /// Attributes of the object asked for.
-        attributes: Option<Attributes>,
+        attributes: Option<Attributes> = "obj_attributes",
         /// Most hard links of a file.
-        most_links: u32,
+        most_links: u32 = "linkmax",
         /// Longest name, in bytes.
-        longest_name: u32,
+        longest_name: u32 = "name_max",
         /// Longer names are refused instead of cut.
         no_trunc: bool,
         /// Only root may give files away.
@@ -522,9 +535,9 @@ structures! {
     /// What COMMIT says (RFC 1813, 3.3.21).
     Committed {
         /// Attributes before and after.
-        file: Change,
+        file: Change = "file_wcc",
         /// The server's verifier, to be compared with those of the WRITEs.
-        verifier: [u8; 8],
+        verifier: [u8; 8] = "verf",
     }
 }
 
@@ -577,6 +590,22 @@ impl<'a, E: Decode<'a>> Decode<'a> for Listing<E> {
             entries.push(from.get()?);
         }
         let eof = from.get()?;
+        Ok(Self {
+            dir,
+            verifier,
+            entries,
+            eof,
+        })
+    }
+
+    fn decode_traced(from: &mut Decoder<'a>, path: &mut FieldPath) -> Result<Self, XdrError> {
+        let dir = path.field("dir_attributes", from)?;
+        let verifier = path.field("cookieverf", from)?;
+        let mut entries = Vec::new();
+        while let Some(entry) = path.field::<Option<E>>("entries", from)? {
+            entries.push(entry);
+        }
+        let eof = path.field("eof", from)?;
         Ok(Self {
             dir,
             verifier,

@@ -198,17 +198,17 @@ structures! {
         /// Whole seconds.
         seconds: u32,
         /// Nanoseconds above them.
-        nanoseconds: u32,
+        nanoseconds: u32 = "nseconds",
     }
 
     /// Attributes of an object, `fattr3` (RFC 1813, 2.6).
     Attributes {
         /// What it is.
-        kind: FileType,
+        kind: FileType = "type",
         /// Permissions.
         mode: u32,
         /// Hard links.
-        links: u32,
+        links: u32 = "nlink",
         /// Owner.
         uid: u32,
         /// Group.
@@ -218,25 +218,25 @@ structures! {
         /// Bytes that it takes on the disk.
         used: u64,
         /// Numbers of a device.
-        device: Device,
+        device: Device = "rdev",
         /// Number of the file system.
         fsid: u64,
         /// Number of the object in it.
         fileid: u64,
         /// Last access.
-        accessed: Time,
+        accessed: Time = "atime",
         /// Last change of the data.
-        modified: Time,
+        modified: Time = "mtime",
         /// Last change of the attributes.
-        changed: Time,
+        changed: Time = "ctime",
     }
 
     /// Numbers of a device, `specdata3` (RFC 1813, 2.6).
     Device {
         /// The major one.
-        major: u32,
+        major: u32 = "specdata1",
         /// The minor one.
-        minor: u32,
+        minor: u32 = "specdata2",
     }
 
     /// Attributes of an object before an operation, `wcc_attr` (RFC 1813, 2.6).
@@ -244,9 +244,9 @@ structures! {
         /// Bytes.
         size: u64,
         /// Last change of the data.
-        modified: Time,
+        modified: Time = "mtime",
         /// Last change of the attributes.
-        changed: Time,
+        changed: Time = "ctime",
     }
 
     /// Attributes before and after an operation, `wcc_data` (RFC 1813, 2.6).

@@ -1,7 +1,7 @@
 //! Attributes, which are asked for and given by a bitmap (RFC 7530, 5 and RFC 8881, 5).
 
 use super::types::{FileType, FsId, Handle, Time};
-use crate::xdr::{Decode, Decoder, Encode, XdrError, put_opaque};
+use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, put_opaque};
 
 /// Words of a bitmap that are taken at most; attributes we know are in the first two.
 const MOST_WORDS: u32 = 8;
@@ -111,7 +111,20 @@ macro_rules! attributes {
                 $(if given.has($number) {
                     out.$field = Some(values.get()?);
                 })*
-                values.finish()?;
+                from.pass_over(values.surplus());
+                Ok(out)
+            }
+
+            fn decode_traced(
+                from: &mut Decoder<'_>,
+                path: &mut FieldPath,
+            ) -> Result<Self, XdrError> {
+                let given: Bitmap = path.field("attrmask", from)?;
+                let mut values = Decoder::new(from.opaque(u32::MAX)?);
+                let mut out = Self::default();
+                $(if given.has($number) {
+                    out.$field = Some(path.field(stringify!($field), &mut values)?);
+                })*
                 Ok(out)
             }
         }

@@ -1,6 +1,6 @@
 //! A caller that waits for each answer: for questions before a run, and for leaving after it.
 
-use super::compound::{Compound, NfsError, Request, Results, TARGET};
+use super::compound::{Compound, Deviation, NfsError, Request, Results, TARGET, read};
 use super::operations::Operation;
 use super::state::{
     AtMostOne, ChannelAttributes, CreateSession, CreateSessionArgs, DestroyClientId,
@@ -8,8 +8,10 @@ use super::state::{
     SessionMade,
 };
 use super::types::{SessionId, Status, Text};
-use crate::rpc::{Blocking, Credentials, result};
+use crate::rpc::{Blocking, Credentials, Deviations};
+use crate::xdr::Encode;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Number of the program that callbacks call: any of those that nobody else has (RFC 5531, 8.1).
@@ -33,6 +35,7 @@ pub struct Talk {
     minor: u32,
     patience: Duration,
     session: Option<Begun>,
+    deviations: Arc<Deviations>,
 }
 
 /// A session of one slot.
@@ -43,7 +46,8 @@ struct Begun {
 }
 
 impl Talk {
-    /// Connects. `patience`: how long connecting, and each call, may take.
+    /// Connects. `patience`: how long connecting, and each call, may take. How the server's replies
+    /// deviate from the protocol is added to `deviations`.
     ///
     /// # Errors
     /// What keeps the server from being reached.
@@ -52,6 +56,7 @@ impl Talk {
         who: &Credentials,
         minor: u32,
         patience: Duration,
+        deviations: &Arc<Deviations>,
     ) -> Result<Self, NfsError> {
         Ok(Self {
             connection: Blocking::connect(to, patience)?,
@@ -59,6 +64,7 @@ impl Talk {
             minor,
             patience,
             session: None,
+            deviations: deviations.clone(),
         })
     }
 
@@ -70,7 +76,7 @@ impl Talk {
     pub fn alone<O: Operation, R>(
         &mut self,
         args: &O::Args<'_>,
-        take: impl FnOnce(O::Done<'_>) -> R,
+        mut take: impl FnMut(O::Done<'_>) -> R,
     ) -> Result<R, NfsError> {
         let request = Request {
             minor: self.minor,
@@ -80,13 +86,17 @@ impl Talk {
         };
         let end = Instant::now() + self.patience;
         loop {
-            let message = self.connection.call(TARGET, &self.who, &request)?;
-            let mut results = Results::read(result(&message)?)?;
-            match results.get::<O>() {
+            let message = self.message(&request)?;
+            let done = read(
+                &message,
+                |results| results.get::<O>().map(&mut take),
+                |d| d.add_to(&self.deviations, self.minor, O::OP.name()),
+            );
+            match done {
                 Err(NfsError::Status(_, Status::Delay)) if Instant::now() + PAUSE < end => {
                     std::thread::sleep(PAUSE);
                 }
-                done => return done.map(take),
+                done => return done,
             }
         }
     }
@@ -155,13 +165,27 @@ impl Talk {
                 build(c);
             },
         };
-        let message = self.connection.call(TARGET, &self.who, &request)?;
-        let mut results = Results::read(result(&message)?)?;
-        if let Some(begun) = &mut self.session {
-            results.skip::<Sequence>()?;
-            begun.sequence = begun.sequence.wrapping_add(1);
-        }
-        take(&mut results)
+        let message = self.message(&request)?;
+        let session = &mut self.session;
+        let take = |results: &mut Results<'_>| {
+            if let Some(begun) = session {
+                results.skip::<Sequence>()?;
+                begun.sequence = begun.sequence.wrapping_add(1);
+            }
+            take(results)
+        };
+        read(&message, take, |d| {
+            d.add_to(&self.deviations, self.minor, "COMPOUND");
+        })
+    }
+
+    /// The reply to a call.
+    fn message(&mut self, request: &impl Encode) -> Result<Vec<u8>, NfsError> {
+        let called = self.connection.call(TARGET, &self.who, request);
+        called.map_err(|e| {
+            Deviation::Error(e).add_to(&self.deviations, self.minor, "COMPOUND");
+            NfsError::Rpc(e)
+        })
     }
 
     /// Ends the session and has the server forget the client.

@@ -2,8 +2,8 @@
 
 use super::operations::{COMPOUND, Op, Operation, PROGRAM, VERSION, status_of};
 use super::types::{Status, Text};
-use crate::rpc::{RpcError, Target};
-use crate::xdr::{Decoder, Encode, XdrError};
+use crate::rpc::{Deviations, ProcedureName, RpcError, Surplus, Target};
+use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError};
 use rustix::io::Errno;
 
 /// What a compound calls (RFC 7530, 15.2).
@@ -120,12 +120,24 @@ impl<F: Fn(&mut Compound<'_>)> Encode for Request<F> {
     }
 }
 
+/// An operation whose result cannot be decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Malformed {
+    /// The operation; `None` for what stands before the first.
+    pub(super) op: Option<Op>,
+    /// Where that failed.
+    pub(super) field: FieldPath,
+    /// Why.
+    pub(super) error: XdrError,
+}
+
 /// What the operations of a compound gave, one after the other (RFC 7530, 15.2).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Results<'a> {
     from: Decoder<'a>,
     status: Status,
     left: u32,
+    malformed: Option<Box<Malformed>>,
 }
 
 impl<'a> Results<'a> {
@@ -140,7 +152,12 @@ impl<'a> Results<'a> {
         if left > MOST_OPERATIONS {
             return Err(XdrError::TooLong(left));
         }
-        Ok(Self { from, status, left })
+        Ok(Self {
+            from,
+            status,
+            left,
+            malformed: None,
+        })
     }
 
     /// What the next operation gave.
@@ -155,12 +172,19 @@ impl<'a> Results<'a> {
             });
         }
         self.left -= 1;
-        match status_of::<O>(&mut self.from)? {
-            Status::Ok => Ok(self.from.get()?),
-            status => {
+        let before = self.from;
+        match status_of::<O>(&mut self.from) {
+            Ok(Status::Ok) => {}
+            Ok(status) => {
                 self.left = 0;
-                Err(NfsError::Status(Some(O::OP), status))
+                return Err(NfsError::Status(Some(O::OP), status));
             }
+            Err(e) => return Err(self.is_malformed::<O, Head>(before, e)),
+        }
+        let before = self.from;
+        match self.from.get() {
+            Ok(done) => Ok(done),
+            Err(e) => Err(self.is_malformed::<O, O::Done<'a>>(before, e)),
         }
     }
 
@@ -171,4 +195,115 @@ impl<'a> Results<'a> {
     pub fn skip<O: Operation>(&mut self) -> Result<(), NfsError> {
         self.get::<O>().map(|_| ())
     }
+
+    #[cold]
+    fn is_malformed<O: Operation, T: Decode<'a>>(
+        &mut self,
+        before: Decoder<'a>,
+        error: XdrError,
+    ) -> NfsError {
+        self.malformed = Some(Box::new(Malformed {
+            op: Some(O::OP),
+            field: FieldPath::of_failure::<T>(before),
+            error,
+        }));
+        error.into()
+    }
+
+    /// The operation that could not be decoded, if there was one.
+    pub(super) fn malformed(&self) -> Option<&Malformed> {
+        self.malformed.as_deref()
+    }
+
+    /// Bytes that the reply has besides the results, once all of these have been read; 0 before.
+    pub(super) fn surplus(&self) -> u32 {
+        match self.left {
+            0 => self.from.surplus(),
+            _ => 0,
+        }
+    }
+}
+
+/// What stands before the result of an operation: its number and its status.
+struct Head;
+
+impl Decode<'_> for Head {
+    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+        Self::decode_traced(from, &mut FieldPath::default())
+    }
+
+    fn decode_traced(from: &mut Decoder<'_>, path: &mut FieldPath) -> Result<Self, XdrError> {
+        let _: Op = path.field("resop", from)?;
+        let _: Status = path.field("status", from)?;
+        Ok(Self)
+    }
+}
+
+/// How the reply to a compound deviates from the protocol.
+pub(super) enum Deviation<'a> {
+    /// It has so many bytes beyond its results.
+    Surplus(u32),
+    /// It cannot be decoded.
+    Malformed(&'a Malformed),
+    /// It is no reply, or that of a server which does not understand us.
+    Error(RpcError),
+}
+
+impl Deviation<'_> {
+    /// Adds it to those of a server that speaks this minor version. `compound`: what the compound
+    /// is called.
+    pub(super) fn add_to(&self, all: &Deviations, minor: u32, compound: &'static str) {
+        let named = |name| ProcedureName {
+            name,
+            standard: standard(minor),
+        };
+        match self {
+            Self::Surplus(bytes) => all.add_surplus(named(compound), Surplus::of_reply(*bytes)),
+            Self::Malformed(m) => {
+                let name = m.op.map_or(compound, Op::name);
+                all.add_malformed(named(name), &m.field, m.error);
+            }
+            Self::Error(e) => all.add_error(named(compound), *e),
+        }
+    }
+}
+
+/// What describes a minor version.
+pub(super) fn standard(minor: u32) -> &'static str {
+    match minor {
+        0 => "RFC 7530",
+        _ => "RFC 8881",
+    }
+}
+
+/// Reads what a compound gave by `take`; `note` is told how the reply deviates from the protocol.
+pub(super) fn read<R>(
+    message: &[u8],
+    take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
+    note: impl Fn(Deviation<'_>),
+) -> Result<R, NfsError> {
+    let of_rpc = |e: RpcError| {
+        note(Deviation::Error(e));
+        NfsError::Rpc(e)
+    };
+    let from = crate::rpc::result(message).map_err(of_rpc)?;
+    let mut results = Results::read(from).map_err(|error| {
+        note(Deviation::Malformed(&Malformed {
+            op: None,
+            field: FieldPath::default(),
+            error,
+        }));
+        NfsError::from(error)
+    })?;
+    let done = take(&mut results);
+    match &done {
+        Ok(_) if results.surplus() == 0 => {}
+        Ok(_) => note(Deviation::Surplus(results.surplus())),
+        Err(_) => {
+            if let Some(malformed) = results.malformed() {
+                note(Deviation::Malformed(malformed));
+            }
+        }
+    }
+    done
 }

@@ -5,7 +5,7 @@ use super::attributes::{Attributes, Bitmap};
 use super::types::{
     ChangeInfo, Data, FileType, Handle, SessionId, Stable, StateId, Status, Text, named,
 };
-use crate::xdr::{Decode, Decoder, Encode, XdrError, choices, structures};
+use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices, structures};
 use std::fmt;
 
 /// Number of the program (RFC 7530, 3.1).
@@ -197,7 +197,7 @@ structures! {
         /// What the server can tell.
         supported: u32,
         /// Of this, what may be done.
-        granted: u32,
+        granted: u32 = "access",
     }
 
     /// A part of a file (RFC 7530, 16.3).
@@ -221,9 +221,9 @@ structures! {
     /// What CREATE gives (RFC 7530, 16.4).
     Created {
         /// How the directory changed.
-        change: ChangeInfo,
+        change: ChangeInfo = "cinfo",
         /// Attributes that were set.
-        set: Bitmap,
+        set: Bitmap = "attrset",
     }
 
     /// Arguments of READ (RFC 7530, 16.23).
@@ -265,7 +265,7 @@ structures! {
         /// Its name.
         name: Text<'a>,
         /// The attributes that were asked for.
-        attributes: Attributes,
+        attributes: Attributes = "attrs",
     }
 
     /// Arguments of RENAME (RFC 7530, 16.27).
@@ -279,9 +279,9 @@ structures! {
     /// What RENAME gives (RFC 7530, 16.27).
     Renamed {
         /// How the saved directory changed.
-        from: ChangeInfo,
+        from: ChangeInfo = "source_cinfo",
         /// How the current one changed.
-        to: ChangeInfo,
+        to: ChangeInfo = "target_cinfo",
     }
 
     /// Arguments of SETATTR (RFC 7530, 16.32).
@@ -311,17 +311,17 @@ structures! {
         /// How stable they are.
         committed: Stable,
         /// Changes when the server is started anew.
-        verifier: [u8; 8],
+        verifier: [u8; 8] = "writeverf",
     }
 
     /// Arguments of BIND_CONN_TO_SESSION, and what it gives (RFC 8881, 18.34).
     BindArgs {
         /// The session.
-        session: SessionId,
+        session: SessionId = "sessid",
         /// What for: 1 calls, 2 callbacks, 3 both, 7 calls or both.
-        direction: u32,
+        direction: u32 = "dir",
         /// Over RDMA.
-        rdma: bool,
+        rdma: bool = "use_conn_in_rdma_mode",
     }
 }
 
@@ -436,6 +436,22 @@ impl<'a> Decode<'a> for Listing<'a> {
                 return Ok(Self {
                     verifier,
                     eof: from.get()?,
+                    entries: &all[..taken],
+                });
+            }
+        }
+    }
+
+    fn decode_traced(from: &mut Decoder<'a>, path: &mut FieldPath) -> Result<Self, XdrError> {
+        let verifier = path.field("cookieverf", from)?;
+        let all = from.rest();
+        loop {
+            let taken = all.len() - from.rest().len();
+            let entry: Option<ListEntry<'a>> = path.field("entries", from)?;
+            if entry.is_none() {
+                return Ok(Self {
+                    verifier,
+                    eof: path.field("eof", from)?,
                     entries: &all[..taken],
                 });
             }

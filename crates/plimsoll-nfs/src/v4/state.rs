@@ -125,13 +125,13 @@ structures! {
     /// What OPEN gives (RFC 7530, 16.16).
     Opened<'a> {
         /// The open.
-        state: StateId,
+        state: StateId = "stateid",
         /// How the directory changed.
-        change: ChangeInfo,
+        change: ChangeInfo = "cinfo",
         /// Such as [`MUST_CONFIRM`].
-        flags: u32,
+        flags: u32 = "rflags",
         /// Attributes that were set.
-        set: Bitmap,
+        set: Bitmap = "attrset",
         /// What came with it.
         delegation: Delegation<'a>,
     }
@@ -139,11 +139,11 @@ structures! {
     /// Who may do what while a delegation is held, `nfsace4` (RFC 7530, 6.2.1).
     Ace<'a> {
         /// Kind.
-        kind: u32,
+        kind: u32 = "type",
         /// Flags.
-        flags: u32,
+        flags: u32 = "flag",
         /// What.
-        mask: u32,
+        mask: u32 = "access_mask",
         /// Who.
         who: Text<'a>,
     }
@@ -215,9 +215,9 @@ structures! {
     /// A client id and what confirms it (RFC 7530, 16.33 and 16.34).
     ClientSet {
         /// The client id.
-        client: u64,
+        client: u64 = "clientid",
         /// What confirms it.
-        confirm: [u8; 8],
+        confirm: [u8; 8] = "setclientid_confirm",
     }
 
     /// Arguments of EXCHANGE_ID, with nothing but SP4_NONE (RFC 8881, 18.35).
@@ -237,21 +237,21 @@ structures! {
     /// What EXCHANGE_ID gives (RFC 8881, 18.35).
     Exchanged<'a> {
         /// The client id.
-        client: u64,
+        client: u64 = "clientid",
         /// Number of the next CREATE_SESSION.
-        sequence: u32,
+        sequence: u32 = "sequenceid",
         /// Such as [`CONFIRMED`].
         flags: u32,
         /// How state is protected: not at all.
-        protect: NoProtection,
+        protect: NoProtection = "state_protect",
         /// Number of the server's owner.
-        minor: u64,
+        minor: u64 = "so_minor_id",
         /// The server's owner.
-        major: Opaque<'a>,
+        major: Opaque<'a> = "so_major_id",
         /// Where its client ids mean something.
-        scope: Opaque<'a>,
+        scope: Opaque<'a> = "server_scope",
         /// What implements the server.
-        made_by: AtMostOne<MadeBy<'a>>,
+        made_by: AtMostOne<MadeBy<'a>> = "server_impl_id",
     }
 
     /// What implements a side, `nfs_impl_id4` (RFC 8881, 3.3.21).
@@ -285,33 +285,33 @@ structures! {
     /// What CREATE_SESSION gives (RFC 8881, 18.36).
     SessionMade {
         /// The session.
-        session: SessionId,
+        session: SessionId = "sessionid",
         /// The client's number.
         sequence: u32,
         /// Such as [`BACK_CHANNEL`].
         flags: u32,
         /// What calls may be.
-        fore: ChannelAttributes,
+        fore: ChannelAttributes = "fore_chan_attrs",
         /// What callbacks may be.
-        back: ChannelAttributes,
+        back: ChannelAttributes = "back_chan_attrs",
     }
 
     /// What calls of a session may be, `channel_attrs4` (RFC 8881, 18.36).
     ChannelAttributes {
         /// Bytes of padding before data.
-        padding: u32,
+        padding: u32 = "headerpadsize",
         /// Bytes of the longest request.
-        longest_request: u32,
+        longest_request: u32 = "maxrequestsize",
         /// Bytes of the longest reply.
-        longest_reply: u32,
+        longest_reply: u32 = "maxresponsesize",
         /// Bytes of the longest reply that is kept.
-        longest_kept: u32,
+        longest_kept: u32 = "maxresponsesize_cached",
         /// Operations of a compound.
-        operations: u32,
+        operations: u32 = "maxoperations",
         /// Calls under way at once: slots.
-        requests: u32,
+        requests: u32 = "maxrequests",
         /// For RDMA.
-        rdma: AtMostOne<u32>,
+        rdma: AtMostOne<u32> = "rdma_ird",
     }
 
     /// Arguments of SEQUENCE, and the greater part of what it gives (RFC 8881, 18.46).
@@ -331,16 +331,16 @@ structures! {
     /// What SEQUENCE gives (RFC 8881, 18.46).
     Sequenced {
         /// The session.
-        session: SessionId,
+        session: SessionId = "sessionid",
         /// The slot's number.
-        sequence: u32,
+        sequence: u32 = "sequenceid",
         /// The slot.
-        slot: u32,
+        slot: u32 = "slotid",
         /// Highest slot that the server keeps.
-        highest: u32,
+        highest: u32 = "highest_slotid",
         /// Highest slot that it would like to be used.
-        target: u32,
+        target: u32 = "target_highest_slotid",
         /// Bits of [`sequence_status`].
-        status: u32,
+        status: u32 = "status_flags",
     }
 }

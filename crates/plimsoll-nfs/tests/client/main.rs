@@ -7,11 +7,12 @@ use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_nfs::mount;
 use plimsoll_nfs::rpc::{
-    Accepted, Blocking, Channel, ChannelSpec, Credentials, RpcError, Tally, Target,
+    Accepted, Blocking, Channel, ChannelSpec, Credentials, Deviations, RpcError, Surplus, Tally,
+    Target,
 };
 use plimsoll_nfs::server::{Behaviour, FaultRule, Memory, Server, Tree};
 use plimsoll_nfs::v3::*;
-use plimsoll_nfs::xdr::Decoder;
+use plimsoll_nfs::xdr::{Decoder, XdrError};
 use std::cell::{Cell, RefCell};
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
@@ -74,6 +75,7 @@ struct OnLane {
     deadline: Arc<Deadline>,
     client: Client,
     told: Rc<Told>,
+    deviations: Arc<Deviations>,
 }
 
 /// A client on a lane of this thread.
@@ -91,12 +93,14 @@ fn client(address: SocketAddr, timeout: Duration, retries: u32) -> OnLane {
         longest: 2 << 20,
     };
     let told = Rc::new(Told::default());
+    let deviations = Arc::new(Deviations::default());
     let channel = Channel::new(&lane, spec, Some(told.clone()));
     OnLane {
         lane,
         deadline,
-        client: Client::new(channel, Some(told.clone())),
+        client: Client::new(channel, Some(told.clone()), &deviations),
         told,
+        deviations,
     }
 }
 
@@ -131,19 +135,21 @@ fn an_export_is_mounted_and_a_wrong_one_is_not() {
     let tree = tree();
     let server = serve(&tree, &[]);
     let who = Credentials::sys("test", 0, 0);
+    let deviations = Deviations::default();
     let mut caller = Blocking::connect(server.address(), PATIENCE).unwrap();
-    let root = mount::mount(&mut caller, &who, b"/").unwrap();
+    let root = mount::mount(&mut caller, &who, b"/", &deviations).unwrap();
     assert_eq!(root, tree.lock().unwrap().root());
     assert_eq!(
-        mount::mount(&mut caller, &who, b"/elsewhere"),
+        mount::mount(&mut caller, &who, b"/elsewhere", &deviations),
         Err(mount::MountError::Refused(mount::Status::NoEnt))
     );
-    mount::unmount(&mut caller, &who, b"/").unwrap();
+    mount::unmount(&mut caller, &who, b"/", &deviations).unwrap();
     let old = Target {
         program: PROGRAM,
         version: 2,
         procedure: 0,
     };
+    assert_eq!(deviations.take_surplus(), []);
     let reply = caller.call(old, &who, &()).unwrap();
     assert_eq!(
         plimsoll_nfs::rpc::result(&reply).err(),

@@ -307,3 +307,97 @@ fn the_end_of_a_run_ends_calls() {
         assert_eq!(gone, Err(NfsError::Rpc(RpcError::Stopped)));
     });
 }
+
+/// Bytes behind a result are ignored, and counted by procedure.
+#[test]
+fn replies_that_are_too_long_are_taken() {
+    let tree = tree();
+    let faults = [
+        "fsstat=surplus:1",
+        "getattr=surplus:0.5",
+        "lookup=surplus:1",
+    ];
+    let server = serve(&tree, &faults);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), PATIENCE, 0);
+    run(&on, async |c| {
+        for _ in 0..10 {
+            let kind = c.call::<GetAttr, _>(&root, |a| a.kind).await;
+            assert_eq!(kind, Ok(FileType::Directory));
+        }
+        let said = c.call::<FsStat, _>(&root, |s| s.total_bytes).await;
+        assert_eq!(said, Ok(64 << 20));
+        // What fails has a result too.
+        let missing = c.call::<Lookup, _>(&at(root, "none"), |_| ()).await;
+        assert_eq!(missing, Err(NfsError::Status(Status::NoEnt)));
+        let access = AccessArgs {
+            object: root,
+            wanted: access::READ,
+        };
+        c.call::<Access, _>(&access, |_| ()).await.unwrap();
+    });
+    let OnLane {
+        client, deviations, ..
+    } = on;
+    drop(client);
+    let mut long: Vec<_> = deviations.take_surplus();
+    long.sort_by_key(|(p, _)| p.name);
+    let long: Vec<_> = long.iter().map(|(p, s)| (p.name, *s)).collect();
+    let of = |replies| Surplus {
+        replies,
+        min_bytes: 4,
+        max_bytes: 4,
+    };
+    assert_eq!(
+        long,
+        [("FSSTAT", of(1)), ("GETATTR", of(5)), ("LOOKUP", of(1))]
+    );
+    assert_eq!(deviations.malformed(), [""; 0]);
+}
+
+/// A reply that ends too early is an error, and it is known of which procedure and in which field.
+#[test]
+fn replies_that_are_too_short_are_named() {
+    let tree = tree();
+    let server = serve(&tree, &["fsstat=short:1", "getattr=short:1"]);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), PATIENCE, 0);
+    run(&on, async |c| {
+        let short = NfsError::Rpc(RpcError::BadResult(XdrError::Short));
+        let said = c.call::<FsStat, _>(&root, |_| ()).await;
+        assert_eq!(said, Err(short));
+        let said = c.call::<GetAttr, _>(&root, |_| ()).await;
+        assert_eq!(said, Err(short));
+    });
+    assert_eq!(
+        on.deviations.malformed(),
+        [
+            "the server's FSSTAT reply is too short: it ends in `invarsec` (RFC 1813)",
+            "the server's GETATTR reply is too short: it ends in `ctime.nseconds` (RFC 1813)"
+        ]
+    );
+}
+
+/// A blocking caller sees the same.
+#[test]
+fn replies_before_a_run_are_looked_at_too() {
+    let tree = tree();
+    let server = serve(&tree, &["fsstat=surplus:1", "fsinfo=short:1"]);
+    let root = tree.lock().unwrap().root();
+    let who = Credentials::sys("test", 0, 0);
+    let mut caller = Blocking::connect(server.address(), PATIENCE).unwrap();
+    let deviations = Deviations::default();
+    call_blocking::<FsStat, _>(&mut caller, &who, &root, &deviations, |_| ()).unwrap();
+    let info = call_blocking::<FsInfo, _>(&mut caller, &who, &root, &deviations, |_| ());
+    assert_eq!(
+        info,
+        Err(NfsError::Rpc(RpcError::BadResult(XdrError::Short)))
+    );
+    let long = deviations.take_surplus();
+    assert_eq!(long[0].0.name, "FSSTAT");
+    assert_eq!(long[0].1, Surplus::of_reply(4));
+    assert_eq!(
+        deviations.malformed(),
+        ["the server's FSINFO reply is too short: it ends in `properties` (RFC 1813)"]
+    );
+}

@@ -90,6 +90,7 @@ fn run(server: &Scripted, with: With, work: impl AsyncFnOnce(&Client, &Told)) {
         longest: 1 << 16,
         lease: with.lease.as_nanos() as u64,
         delegations: with.delegations,
+        deviations: Arc::default(),
     };
     let told = Rc::new(Told::default());
     let client = Client::new(&lane, spec, Some(told.clone()), None);

@@ -6,6 +6,7 @@ pub(crate) mod listing;
 pub(crate) mod once;
 pub(crate) mod open;
 pub(crate) mod place;
+pub(crate) mod replies;
 pub(crate) mod rows;
 pub(crate) mod session;
 pub(crate) mod source;

@@ -41,7 +41,7 @@ impl Local {
         let channel = Channel::new(lane, config.channel.clone(), tally);
         Rc::new(Self {
             lane: lane.clone(),
-            client: Client::new(channel, observe),
+            client: Client::new(channel, observe, &config.deviations),
             config: config.clone(),
             dirs: Dirs::default(),
             cache: Cache::new(config.cache.0, config.cache.1, spec.rpc.clone()),

@@ -13,9 +13,11 @@ mod wire;
 use crate::error::OpError;
 use crate::nfs::cache::CacheModel;
 use crate::nfs::place::{AROUND_DATA, Asked, DIR_MODE, LEAST_LONGEST, TRANSFER, Work};
+use crate::nfs::replies;
 use crate::nfs::session::NfsSession;
 use crate::nfs::url::CreateMode;
 use crate::registry::{Purpose, TargetError};
+use crate::replies::LongReplies;
 use crate::session::{SessionSpec, Space, Target};
 use local::Local;
 pub(crate) use local::row_names;
@@ -23,7 +25,7 @@ use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_measure::Nanos;
 use plimsoll_nfs::mount;
 use plimsoll_nfs::portmap;
-use plimsoll_nfs::rpc::{Blocking, ChannelSpec, Credentials, RpcError};
+use plimsoll_nfs::rpc::{Blocking, ChannelSpec, Credentials, Deviations, RpcError};
 use plimsoll_nfs::v3::{
     self, Access, AccessArgs, Entry, FileType, FsInfo, FsInfoDone, FsStat, Handle, Lookup, MkDir,
     MkDirArgs, Name, NfsError, RmDir, Setting, access, call_blocking,
@@ -50,6 +52,8 @@ pub(crate) struct Config {
     create: CreateMode,
     /// What is kept, and how long attributes count, in nanoseconds.
     cache: (CacheModel, Nanos),
+    /// How the server's replies deviate from the protocol.
+    deviations: Arc<Deviations>,
 }
 
 /// A work directory below an export.
@@ -71,6 +75,7 @@ struct Caller {
     who: Credentials,
     patience: Duration,
     connection: Option<Blocking>,
+    deviations: Arc<Deviations>,
 }
 
 impl Caller {
@@ -83,7 +88,7 @@ impl Caller {
             Some(connection) => connection,
             None => Blocking::connect(self.address, self.patience)?,
         };
-        let done = call_blocking::<P, R>(&mut connection, &self.who, args, take);
+        let done = call_blocking::<P, R>(&mut connection, &self.who, args, &self.deviations, take);
         // A connection that broke is made anew for the next call.
         if !matches!(done, Err(NfsError::Rpc(_))) {
             self.connection = Some(connection);
@@ -97,15 +102,20 @@ fn of_nfs(e: NfsError) -> OpError {
 }
 
 /// Why there is no connection to a server.
-fn no_connection(what: &str, at: SocketAddr, e: &RpcError) -> TargetError {
+fn no_connection(what: &str, at: SocketAddr, e: &RpcError, deviations: &Deviations) -> TargetError {
     let hint = match e {
         RpcError::Connection(Errno::CONNREFUSED) => ": nothing listens there",
         RpcError::NoReply(_) | RpcError::BadResult(_) => ": is this its port?",
         _ => "",
     };
+    let why = match e {
+        RpcError::BadResult(_) => deviations.malformed().pop(),
+        _ => None,
+    };
+    let why = why.unwrap_or_else(|| e.to_string());
     TargetError::Option {
         target: SCHEME,
-        reason: format!("{what} at {at}: {e}{hint}"),
+        reason: format!("{what} at {at}: {why}{hint}"),
     }
 }
 
@@ -122,22 +132,25 @@ impl Nfs3 {
         let host = url.server.resolve(SCHEME, known.unwrap_or(portmap::PORT))?;
         let who = url.server.credentials();
         let (nfs, mount_at) = ports(&url, host)?;
-        let export = mounted(&url, &who, mount_at)?;
+        let deviations = Arc::new(Deviations::default());
+        let export = mounted(&url, &who, mount_at, &deviations)?;
         let mut caller = Caller {
             address: nfs,
             who: who.clone(),
             patience: url.server.timeout,
             connection: None,
+            deviations: deviations.clone(),
         };
         let info = caller.call::<FsInfo, _>(&export, |i| i);
         let info = info.map_err(|e| match e {
-            NfsError::Rpc(e) => no_connection("NFS version 3", nfs, &e),
+            NfsError::Rpc(e) => no_connection("NFS version 3", nfs, &e, &deviations),
             NfsError::Status(status) => TargetError::Option {
                 target: SCHEME,
                 reason: format!("the export `{}` cannot be used: {status}", url.server.path),
             },
         })?;
-        let found = Work::find(&mut caller, export, &place.dir, purpose)?;
+        let found = Work::find(&mut caller, export, &place.dir, purpose);
+        let found = found.map_err(|e| replies::explain_place(&deviations, e))?;
         let sizes = Sizes::of(&url, &info);
         let far = url.server.far(SCHEME, nfs)?;
         let config = Config {
@@ -157,6 +170,7 @@ impl Nfs3 {
             list_size: sizes.list,
             create: url.server.create,
             cache: url.server.cached(),
+            deviations,
         };
         let said = format!(
             "{SCHEME}, {nfs}, export {}, work directory {}, rsize {}, wsize {}, nconnect {}{}",
@@ -216,10 +230,16 @@ fn at(host: IpAddr, port: u16) -> SocketAddr {
 }
 
 /// The root of the export.
-fn mounted(url: &Url, who: &Credentials, to: SocketAddr) -> Result<Handle, TargetError> {
-    let failed = |e: &RpcError| no_connection("MOUNT version 3", to, e);
+fn mounted(
+    url: &Url,
+    who: &Credentials,
+    to: SocketAddr,
+    deviations: &Deviations,
+) -> Result<Handle, TargetError> {
+    let failed = |e: &RpcError| no_connection("MOUNT version 3", to, e, deviations);
     let mut caller = Blocking::connect(to, url.server.timeout).map_err(|e| failed(&e))?;
-    mount::mount(&mut caller, who, url.server.path.as_bytes()).map_err(|e| match e {
+    let export = url.server.path.as_bytes();
+    mount::mount(&mut caller, who, export, deviations).map_err(|e| match e {
         mount::MountError::Rpc(e) => failed(&e),
         e => TargetError::Option {
             target: SCHEME,
@@ -360,6 +380,14 @@ impl Target for Nfs3 {
             }
             _ => None,
         }
+    }
+
+    fn explain(&self, e: OpError) -> String {
+        replies::explain(&self.config.deviations, e)
+    }
+
+    fn take_long_replies(&self) -> Vec<LongReplies> {
+        replies::take_long(&self.config.deviations)
     }
 
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession<Local>, OpError> {

@@ -14,15 +14,17 @@ mod work;
 use crate::error::OpError;
 use crate::nfs::cache::CacheModel;
 use crate::nfs::place::{AROUND_DATA, LEAST_LONGEST, Work};
+use crate::nfs::replies;
 use crate::nfs::session::NfsSession;
 use crate::nfs::url::CreateMode;
 use crate::registry::{Purpose, TargetError};
+use crate::replies::LongReplies;
 use crate::session::{SessionSpec, Space, Target};
 use local::Local;
 pub(crate) use local::row_names;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_measure::Nanos;
-use plimsoll_nfs::rpc::{ChannelSpec, RpcError};
+use plimsoll_nfs::rpc::{ChannelSpec, Deviations, RpcError};
 use plimsoll_nfs::v4::attributes::{Bitmap, number};
 use plimsoll_nfs::v4::operations::{Access, GetAttr, PutFh, Remove, access};
 use plimsoll_nfs::v4::types::{Handle, Status, Text};
@@ -102,8 +104,17 @@ fn of_nfs(e: NfsError) -> OpError {
     OpError(e.errno())
 }
 
+/// What an error says; of a reply that cannot be decoded, which one and where.
+fn why(e: NfsError, deviations: &Deviations) -> String {
+    let malformed = match e {
+        NfsError::Rpc(RpcError::BadResult(_)) => deviations.malformed().pop(),
+        _ => None,
+    };
+    malformed.unwrap_or_else(|| e.to_string())
+}
+
 /// Why a server cannot be used.
-fn cannot_use(url: &Url, at: SocketAddr, e: NfsError) -> TargetError {
+fn cannot_use(url: &Url, at: SocketAddr, e: NfsError, deviations: &Deviations) -> TargetError {
     let minor = url.minor;
     let hint = match e {
         NfsError::Rpc(RpcError::Connection(Errno::CONNREFUSED)) => ": nothing listens there",
@@ -115,7 +126,10 @@ fn cannot_use(url: &Url, at: SocketAddr, e: NfsError) -> TargetError {
     };
     TargetError::Option {
         target: SCHEME,
-        reason: format!("NFS version 4.{minor} at {at}: {e}{hint}"),
+        reason: format!(
+            "NFS version 4.{minor} at {at}: {}{hint}",
+            why(e, deviations)
+        ),
     }
 }
 
@@ -130,6 +144,7 @@ impl Nfs4 {
         let port = url.server.port.unwrap_or(NFS_PORT);
         let address = SocketAddr::new(url.server.resolve(SCHEME, port)?, port);
         let id = client_id();
+        let deviations = Arc::new(Deviations::default());
         let asker = Asker {
             address,
             who: url.server.credentials(),
@@ -137,10 +152,13 @@ impl Nfs4 {
             patience: url.server.timeout,
             id: format!("{id} asks"),
             longest: Sizes::longest(&url),
+            deviations: deviations.clone(),
         };
-        let mut asking = asker.ask().map_err(|e| cannot_use(&url, address, e))?;
-        let (root, sizes) = work::root(&mut asking, &url, address)?;
-        let found = Work::find(&mut asking, root, &place.dir, purpose)?;
+        let asking = asker.ask();
+        let mut asking = asking.map_err(|e| cannot_use(&url, address, e, &deviations))?;
+        let (root, sizes) = work::root(&mut asking, &url, address, &deviations)?;
+        let found = Work::find(&mut asking, root, &place.dir, purpose);
+        let found = found.map_err(|e| replies::explain_place(&deviations, e))?;
         asking.end();
         let far = url.server.far(SCHEME, address)?;
         let client = ClientSpec {
@@ -160,6 +178,7 @@ impl Nfs4 {
             longest: asker.longest,
             lease: sizes.lease,
             delegations: url.delegations,
+            deviations,
         };
         let said = say(&url, address, place, &sizes) + &url.server.said_of_rtt();
         let config = Config {
@@ -299,6 +318,14 @@ impl Target for Nfs4 {
             }
             _ => None,
         }
+    }
+
+    fn explain(&self, e: OpError) -> String {
+        replies::explain(&self.asker.deviations, e)
+    }
+
+    fn take_long_replies(&self) -> Vec<LongReplies> {
+        replies::take_long(&self.asker.deviations)
     }
 
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession<Local>, OpError> {

@@ -1,11 +1,11 @@
 //! Questions besides the load: the root, its limits, and the work directory.
 
 use super::url::{SCHEME, Url};
-use super::{cannot_use, of_nfs};
+use super::{cannot_use, of_nfs, why};
 use crate::error::OpError;
 use crate::nfs::place::{AROUND_DATA, Asked, DIR_MODE, TRANSFER};
 use crate::registry::TargetError;
-use plimsoll_nfs::rpc::Credentials;
+use plimsoll_nfs::rpc::{Credentials, Deviations};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{
     Create, CreateArgs, GetAttr, GetFh, Lookup, Made, PutFh, PutRootFh,
@@ -14,6 +14,7 @@ use plimsoll_nfs::v4::state::ChannelAttributes;
 use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
 use plimsoll_nfs::v4::{Compound, NfsError, Results, Talk};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of a transfer that every server takes.
@@ -30,6 +31,7 @@ pub(super) struct Asker {
     pub(super) patience: Duration,
     pub(super) id: String,
     pub(super) longest: u32,
+    pub(super) deviations: Arc<Deviations>,
 }
 
 /// A connection for questions.
@@ -41,7 +43,8 @@ pub(super) struct Asking {
 
 impl Asker {
     pub(super) fn ask(&self) -> Result<Asking, NfsError> {
-        let mut talk = Talk::connect(self.address, &self.who, self.minor, self.patience)?;
+        let (patience, deviations) = (self.patience, &self.deviations);
+        let mut talk = Talk::connect(self.address, &self.who, self.minor, patience, deviations)?;
         let limits = talk.begin(&self.id, self.longest)?;
         Ok(Asking { talk, limits })
     }
@@ -129,6 +132,7 @@ pub(super) fn root(
     asking: &mut Asking,
     url: &Url,
     at: SocketAddr,
+    deviations: &Deviations,
 ) -> Result<(Handle, Sizes), TargetError> {
     let path = &url.server.path;
     let names: Vec<&str> = path.split('/').filter(|n| !n.is_empty()).collect();
@@ -147,10 +151,10 @@ pub(super) fn root(
             r.get::<GetFh>()
         },
     );
-    let mut dir = root.map_err(|e| cannot_use(url, at, e))?;
+    let mut dir = root.map_err(|e| cannot_use(url, at, e, deviations))?;
     let refused = |e: NfsError| TargetError::Option {
         target: SCHEME,
-        reason: format!("the path `{path}` cannot be used: {e}"),
+        reason: format!("the path `{path}` cannot be used: {}", why(e, deviations)),
     };
     for name in names {
         let (found, kind) = look_up(asking, dir, name.as_bytes()).map_err(refused)?;

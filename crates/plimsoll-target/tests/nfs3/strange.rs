@@ -142,3 +142,41 @@ fn names_that_are_none() {
         );
     }
 }
+
+/// Bits of a mode that mean nothing to us, as servers written in Go set for directories, are no
+/// concern of ours.
+#[test]
+fn modes_with_more_bits() {
+    let bench = liar(|proc, _, gave| {
+        let mode = match proc {
+            // After the status and the type.
+            Proc::GetAttr => 8,
+            // After the status, the handle, and that there are attributes, with their type.
+            Proc::Lookup if gave.len() > 8 => {
+                let handle = u32::from_be_bytes(gave[4..8].try_into().unwrap());
+                16 + handle.next_multiple_of(4) as usize
+            }
+            _ => return,
+        };
+        if gave.len() > mode {
+            gave[mode] |= 0x80;
+        }
+    });
+    bench.run(
+        "",
+        case!(bench, s, {
+            name(&mut s, "d").make_dir().await.unwrap();
+            let h = name(&mut s, "d/f")
+                .open(how(OpenMode::ReadWrite, true))
+                .await
+                .unwrap();
+            s.write(&h, 0, 10).await.unwrap();
+            assert_eq!(s.stat_handle(&h).await.unwrap().size, 10);
+            s.close(h).await.unwrap();
+            let d = name(&mut s, "d").stat().await.unwrap();
+            assert_eq!(d.kind, plimsoll_target::EntryKind::Dir);
+            assert_eq!(name(&mut s, "d/f").stat().await.unwrap().size, 10);
+            assert_eq!(name(&mut s, "d").list().await.unwrap().entries, 1);
+        }),
+    );
+}

@@ -26,6 +26,8 @@ enum What {
     Lose,
     Swallow,
     Garble(Garbage),
+    Lengthen,
+    Shorten,
 }
 
 /// A fault that calls come to: once, unless said otherwise.
@@ -87,6 +89,18 @@ impl Fault {
     #[must_use]
     pub fn garble(at: Op, garbage: Garbage) -> Self {
         Self::new(at, What::Garble(garbage))
+    }
+
+    /// The compound is carried out, and four bytes follow its answer that do not belong to it.
+    #[must_use]
+    pub fn lengthen(at: Op) -> Self {
+        Self::new(at, What::Lengthen)
+    }
+
+    /// The compound is carried out, and its answer lacks the last four bytes.
+    #[must_use]
+    pub fn shorten(at: Op) -> Self {
+        Self::new(at, What::Shorten)
     }
 
     /// Only compounds are meant that have this operation too.
@@ -159,6 +173,10 @@ pub(super) enum Then {
     Swallow,
     /// Something else is sent.
     Garble(Garbage),
+    /// Four bytes follow it.
+    Lengthen,
+    /// Its last four bytes are missing.
+    Shorten,
 }
 
 /// The faults that calls come to, and what calls there were.
@@ -206,6 +224,8 @@ impl Faults {
             What::Lose => whole(Then::Lose),
             What::Swallow => whole(Then::Swallow),
             What::Garble(garbage) => whole(Then::Garble(garbage)),
+            What::Lengthen => whole(Then::Lengthen),
+            What::Shorten => whole(Then::Shorten),
         }
     }
 }
@@ -255,6 +275,8 @@ pub(super) fn altered(xid: u32, message: &[u8], then: Then) -> Option<Vec<u8>> {
             seal(&mut out);
             Some(out)
         }
+        Then::Lengthen => Some(record(&[message, &[0; 4]].concat())),
+        Then::Shorten => Some(record(&message[..message.len().saturating_sub(4)])),
         Then::Garble(Garbage::Endless) => Some(vec![0xff; 64]),
         Then::Garble(Garbage::Results) => {
             let mut out = reply(xid, Accepted::Success);

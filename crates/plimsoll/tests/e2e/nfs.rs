@@ -379,3 +379,79 @@ fn serving() {
     let refused = Ended::of(bench.plimsoll(["serve-nfs", "--fail", "raed=io:1"])).refusal();
     assert!(refused.contains("did you mean `read`?"), "{refused}");
 }
+
+/// A server may send more than its protocol says: what is too much is ignored, and said once for
+/// each procedure, with how many replies of all ranks had it.
+#[test]
+fn replies_that_are_too_long_are_noted() {
+    let faults = ["fsstat=surplus:1", "write=surplus:0.5", "mkdir=surplus:1"];
+    let (bench, files) = (Bench::new(), Files::with_faults(&faults));
+    let url = files.url();
+    let more = [
+        "--target",
+        &url,
+        "--time=1s",
+        "--set=nfiles=50",
+        "--set=nthreads=4",
+        "--processes=2",
+    ];
+    let run = bench.run("fileserver", &more).result(0);
+    assert_eq!(run.validity.verdict, Verdict::Valid);
+    let notes: Vec<&str> = run.notes.iter().map(|n| n.text.as_str()).collect();
+    let of = |procedure: &str| {
+        let text =
+            format!("the server's {procedure} replies are 4 bytes longer than RFC 1813 says (");
+        let mut found = notes.iter().filter_map(|n| n.strip_prefix(&*text));
+        let count = found
+            .next()
+            .unwrap_or_else(|| panic!("{procedure}: {notes:?}"));
+        assert_eq!(found.next(), None, "{notes:?}");
+        let (count, _) = count.split_once(' ').unwrap();
+        count.parse::<u64>().unwrap()
+    };
+    assert_eq!(of("FSSTAT"), files.server.calls(Proc::FsStat));
+    assert_eq!(of("WRITE"), files.server.calls(Proc::Write) / 2);
+    // Directories are made before the run as well: of the root, of the run and of the fileset.
+    assert_eq!(of("MKDIR"), files.server.calls(Proc::MkDir));
+    assert!(of("WRITE") > 50 && of("MKDIR") >= 2, "{notes:?}");
+    let text = bench.plimsoll(["report", bench.results()[0].path().to_str().unwrap()]);
+    let text = Ended::of(text).stdout;
+    assert!(text.contains("FSSTAT replies are 4 bytes longer"), "{text}");
+}
+
+/// A reply that ends too early is an error that says of which procedure it is and where it ends:
+/// before the run, while files are made, and of a measured operation.
+#[test]
+fn replies_that_are_too_short_are_named() {
+    let bench = Bench::new();
+    let run = |fault: &str| {
+        let files = Files::with_faults(&[fault]);
+        let url = files.url();
+        let more = ["--target", &url, "--time=1s", "--set=nfiles=50"];
+        bench.run("webserver", &more)
+    };
+    let refused = run("fsstat=short:1").refusal();
+    assert!(
+        refused.contains(
+            "Bad message (EBADMSG): the server's FSSTAT reply is too short: it ends in `invarsec` \
+             (RFC 1813)"
+        ),
+        "{refused}"
+    );
+    let refused = run("fsinfo=short:1").refusal();
+    assert!(
+        refused.contains("the server's FSINFO reply is too short: it ends in `properties`"),
+        "{refused}"
+    );
+    let why = |fault: &str| run(fault).result(1).failure.expect("a failure").error;
+    let failed = why("write=short:1");
+    assert!(
+        failed.contains("the server's WRITE reply is too short: it ends in `verf` (RFC 1813)"),
+        "{failed}"
+    );
+    let failed = why("read=short:1");
+    assert!(
+        failed.contains("the server's READ reply is too short: it ends in `data` (RFC 1813)"),
+        "{failed}"
+    );
+}

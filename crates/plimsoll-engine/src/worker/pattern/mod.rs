@@ -333,7 +333,7 @@ impl<S: Session> Rank<'_, S> {
                 "{error}: the file system does not take direct I/O (O_DIRECT), or not in \
                  transfers of this size"
             ),
-            false => error.to_string(),
+            false => (self.core.shared.explain)(error),
         }
     }
 

@@ -21,7 +21,8 @@ impl Inner {
         let channel = &self.spec.channel;
         let patience = Duration::from_nanos(channel.timeout).min(LONGEST);
         let minor = self.spec.minor;
-        let mut talk = Talk::connect(channel.address, &channel.who, minor, patience)?;
+        let deviations = &self.spec.deviations;
+        let mut talk = Talk::connect(channel.address, &channel.who, minor, patience, deviations)?;
         if minor > 0 {
             talk.begin(&self.spec.id, SHORT)?;
             return talk.end();

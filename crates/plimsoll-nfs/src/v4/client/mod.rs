@@ -14,10 +14,12 @@ pub use calls::{Call, Event, Observe};
 pub use opens::{File, OpenOwner};
 pub use turns::{Turn, Turns, Waiting};
 
-use super::compound::{Compound, NfsError, Request, Results, TARGET};
+use super::compound::{Compound, Deviation, NfsError, Request, Results, TARGET, read, standard};
 use super::state::Sequence;
 use super::types::Status;
-use crate::rpc::{self, Channel, ChannelSpec, RpcError, Tally};
+use crate::rpc::{
+    self, Channel, ChannelSpec, Deviations, LaneDeviations, ProcedureName, RpcError, Tally,
+};
 use delegations::Delegations;
 use identity::Identity;
 use listener::Listener;
@@ -27,6 +29,7 @@ use plimsoll_measure::Nanos;
 use slots::{Session, Slot};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// First pause before a call that the server asked to make later, in nanoseconds; each further
 /// one is twice as long.
@@ -55,6 +58,8 @@ pub struct ClientSpec {
     pub lease: Nanos,
     /// Delegations are taken, and callbacks with them.
     pub delegations: bool,
+    /// How the server's replies deviate from the protocol is added to this when the client ends.
+    pub deviations: Arc<Deviations>,
 }
 
 /// A client (RFC 7530, 9.1 and RFC 8881, 2.4). Cheap to clone.
@@ -66,6 +71,7 @@ pub(super) struct Inner {
     channel: Channel,
     spec: ClientSpec,
     observe: Option<Rc<dyn Observe>>,
+    deviations: LaneDeviations,
     identity: Identity,
     session: RefCell<Option<Rc<Session>>>,
     /// Sessions that were left for another one, and that the server may have still.
@@ -121,9 +127,15 @@ impl Client {
             true => Listener::new(spec.channel.address).map(Some),
             false => Ok(None),
         };
+        let standard = standard(spec.minor);
+        let names = Call::ALL.iter().map(|call| ProcedureName {
+            name: call.name(),
+            standard,
+        });
         let client = Self(Rc::new(Inner {
             lane: lane.clone(),
             channel,
+            deviations: LaneDeviations::new(spec.deviations.clone(), names),
             spec,
             observe,
             identity: Identity::new(),
@@ -325,6 +337,15 @@ impl Client {
     }
 }
 
+impl Inner {
+    fn note(&self, call: Call, deviation: &Deviation<'_>) {
+        match deviation {
+            Deviation::Surplus(bytes) => self.deviations.count_surplus(call as usize, *bytes),
+            other => other.add_to(&self.spec.deviations, self.spec.minor, call.name()),
+        }
+    }
+}
+
 /// A call that was made (RFC 7530, 15.2).
 pub struct Sent {
     client: Client,
@@ -352,9 +373,20 @@ impl Sent {
         take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> (Result<R, NfsError>, bool) {
         let (reply, end) = (&mut self.call).await;
+        let note = |deviation: Deviation<'_>| self.client.0.note(self.what, &deviation);
+        let sequenced = self.sequenced;
+        let take = |results: &mut Results<'_>| {
+            if sequenced {
+                results.skip::<Sequence>()?;
+            }
+            take(results)
+        };
         let outcome = match &reply {
-            Ok(message) => read(message, self.sequenced, take),
-            Err(e) => Err(NfsError::Rpc(*e)),
+            Ok(message) => read(message, take, note),
+            Err(e) => {
+                note(Deviation::Error(*e));
+                Err(NfsError::Rpc(*e))
+            }
         };
         if let Some(status) = outcome.as_ref().err().and_then(|e| e.status()) {
             self.client.lost_by(status, self.generation);
@@ -365,17 +397,4 @@ impl Sent {
         }
         (outcome, self.call.was_sent_again())
     }
-}
-
-/// What a compound gave.
-fn read<R>(
-    message: &[u8],
-    sequenced: bool,
-    take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
-) -> Result<R, NfsError> {
-    let mut results = Results::read(rpc::result(message)?)?;
-    if sequenced {
-        results.skip::<Sequence>()?;
-    }
-    take(&mut results)
 }
