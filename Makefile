@@ -3,15 +3,19 @@
 # Version of cargo-deny that deny.toml is written for.
 CARGO_DENY_VERSION := 0.20.2
 
-# Installing packages needs root; elsewhere sudo asks for it.
+# Installing packages needs root. Nothing but `make setup` asks for it.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+# Servers are programs of administrators, which ordinary users have no way to.
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 
 # What tests and benchmarks need of Debian: fio to compare with, two MPI libraries, what building with
 # them takes, a browser with letters to look at pages with, and NFS servers: nfs-ganesha, and the Linux
-# kernel's with a kernel that is a process, for which a library is built.
+# kernel's with a kernel that is a process, for both of which a library is built. An ordinary user's tests
+# are root in namespaces of their own, with users that `uidmap` gives them.
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
 	nfs-ganesha nfs-ganesha-vfs rpcbind iproute2 user-mode-linux nfs-kernel-server kmod quota e2fsprogs \
-	gcc libc6-dev
+	gcc libc6-dev uidmap
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL
@@ -40,23 +44,29 @@ export INSTALL
 # The MPI libraries that `make test` tests with, by the last part of their `mpicc.*`.
 MPI_LIBRARIES ?= openmpi mpich
 
-.PHONY: help setup test test-mpi audit bench install docs
+.PHONY: help setup test test-mpi test-root audit bench install docs
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, NFS servers, cargo-deny
 	@command -v cargo >/dev/null || { echo "Rust is needed first: https://rustup.rs"; exit 1; }
 	@if command -v apt-get >/dev/null; then \
 		missing=$$(for p in $(PACKAGES); do \
 			dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+		[ -z "$$missing" ] || [ -z "$(SUDO)" ] || command -v sudo >/dev/null || { \
+			echo "Packages are installed by root: install sudo, or run this as root. Missing:" $$missing; exit 1; }; \
 		[ -z "$$missing" ] || $(SUDO) sh -ec "$$INSTALL" install $$missing; \
 	else \
-		for c in cc fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
+		for c in cc fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
 			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \
 		done; \
 	fi
+	@scripts/setup-namespaces
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny --version $(CARGO_DENY_VERSION)
+
+# Where an ordinary user may make no namespaces, tests that need root's rights get them by `sudo -n`.
+test test-mpi: export PLIMSOLL_TEST_SUDO := 1
 
 # Every step runs, also after one has failed; what failed is listed in the end.
 test: ## everything that must hold before a commit is merged
@@ -78,6 +88,15 @@ MPI_STEPS = $(foreach l,$(MPI_LIBRARIES),'export MPICC=mpicc.$l; $(TEST_WITH_MPI
 
 test-mpi: ## run processes of mpiexec together, with each MPI library
 	@scripts/steps $(MPI_STEPS)
+
+# Tests that need root's rights, and those of what a file system permits.
+ROOT_TESTS = $(sort $(shell grep -rhB1 --include=*.rs 'needs_root!();' crates benches \
+	| sed -n 's/.*fn \([a-z0-9_]*\)().*/\1/p')) posix_in_memory posix_on_disk
+
+# For root, `make test` includes them.
+test-root: ## run as root the tests that an ordinary user runs in namespaces
+	@[ "$$(id -u)" = 0 ] || { echo "Run this as root."; exit 1; }
+	@scripts/steps 'cargo test --workspace --tests --no-fail-fast -- $(ROOT_TESTS)'
 
 # Advisories appear without any change here, so they are no part of `test`.
 audit: ## look for known vulnerabilities in the dependencies (needs the network)

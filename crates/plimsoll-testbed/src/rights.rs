@@ -55,11 +55,14 @@ pub fn is_run_as_root(here: &str) -> bool {
     let test = path.split_once("::").map_or(path, |(_, test)| test);
     let done = Way::found().and_then(|way| way.run(test));
     let done = done.unwrap_or_else(|e| panic!("{e}"));
-    let said = String::from_utf8_lossy(&done.stdout);
-    // Nothing would be run, and well, by a wrong name.
-    let passed = done.status.success() && said.contains("test result: ok. 1 passed");
-    assert!(passed, "{}", report(&done));
+    assert!(has_passed(&done), "{}", report(&done));
     true
+}
+
+/// Whether one test was run, and passed: by a wrong name none is run, and well.
+fn has_passed(done: &Output) -> bool {
+    let said = String::from_utf8_lossy(&done.stdout);
+    done.status.success() && said.contains("test result: ok. 1 passed")
 }
 
 /// What a test printed that failed elsewhere, set apart from what this program prints.
@@ -166,6 +169,8 @@ fn as_root() -> Result<Command, BedError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
 
     fn forbidden() -> Result<(), BedError> {
         Err(BedError::failed("unshare", "Operation\nnot permitted"))
@@ -175,6 +180,22 @@ mod tests {
     fn namespaces_are_preferred_and_sudo_is_next() {
         assert_eq!(Way::of(|| Ok(()), || true), Ok(Way::Namespaces));
         assert_eq!(Way::of(forbidden, || true), Ok(Way::Sudo));
+    }
+
+    #[test]
+    fn no_test_has_not_passed() {
+        let ended = |code: i32, said: &str| Output {
+            status: ExitStatus::from_raw(code << 8),
+            stdout: format!("\ntest result: {said}; finished in 0.10s\n").into(),
+            stderr: b"one line\nand another\n".into(),
+        };
+        assert!(has_passed(&ended(0, "ok. 1 passed; 0 failed")));
+        assert!(!has_passed(&ended(0, "ok. 0 passed; 0 failed")));
+        let failed = ended(101, "FAILED. 0 passed; 1 failed");
+        assert!(!has_passed(&failed));
+        let report = report(&failed);
+        assert!(report.contains("\n  and another\n"), "{report}");
+        assert!(!report.contains("\ntest result"), "{report}");
     }
 
     #[test]

@@ -93,6 +93,28 @@ fn the_kernels_server() {
 }
 
 #[test]
+#[ignore = "what another test runs"]
+fn fails() {
+    needs_root!();
+    let uid = Command::new("id").arg("-u").output().unwrap().stdout;
+    panic!("on purpose, as {}", String::from_utf8_lossy(&uid));
+}
+
+/// Wherever it runs: an ordinary user's runs elsewhere.
+#[test]
+fn a_test_that_fails_as_root_fails() {
+    let done = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "fails"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(
+        !done.status.success() && said.contains("on purpose, as 0"),
+        "{said}"
+    );
+}
+
+#[test]
 #[ignore = "what another test starts and kills"]
 fn holder() {
     let server = Ganesha::start().unwrap();
