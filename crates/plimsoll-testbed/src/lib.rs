@@ -59,8 +59,11 @@ pub enum BedError {
         /// The Debian package that has it.
         package: &'static str,
     },
-    /// One is not root, and why one cannot be.
-    #[error("this needs the rights of root, run `make setup` or run the tests as root: {0}")]
+    /// One is not root, and why one cannot be in a namespace.
+    #[error(
+        "this needs the rights of root, to be had here neither in a user namespace ({0}) nor by `sudo -n`: \
+         run `make setup`, and then `sudo -v && make test`, or the tests as root"
+    )]
     NotRoot(String),
     /// All addresses are taken.
     #[error("{0} servers run at the same time: there are no more addresses")]
