@@ -90,6 +90,12 @@ pub fn speaks() -> bool {
     !local::is_copy() && launch.and_then(|l| l.rank).is_none_or(|rank| rank == 0)
 }
 
+/// Whether a launcher takes what this process writes, and writes it somewhere itself, so that a
+/// terminal here is one that the launcher has made. `srun --pty` only carries the user's terminal on.
+pub fn is_output_forwarded() -> bool {
+    launcher::forwards_output(|name| std::env::var(name).ok())
+}
+
 /// Name and version of the MPI library this program is built with, as `Open MPI v4.1.4`; `None` if
 /// it is built without.
 pub fn mpi_library() -> Option<String> {

@@ -78,6 +78,18 @@ pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Launch> {
     })
 }
 
+/// Whether a launcher stands between this process and whoever reads what it writes; `variable` reads
+/// the environment.
+///
+/// Open MPI's gives processes a terminal of its own even when its output goes to a file. Below
+/// `srun --pty` the terminal is the user's, unless another launcher was started there: those of Open
+/// MPI and MVAPICH set variables of their own, and those that only set `PMI_RANK` use pipes.
+pub fn forwards_output(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let own_variables = |launch: &Launch| launch.name.starts_with("mpiexec of ");
+    find(&variable)
+        .is_some_and(|launch| own_variables(&launch) || variable("SLURM_PTY_PORT").is_none())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +121,26 @@ mod tests {
             find_in(&[("PMIX_RANK", "3")]),
             Some(("an MPI launcher (PMIx)", None, Some(3)))
         );
+    }
+
+    #[test]
+    fn output_is_forwarded_but_below_srun_with_a_terminal() {
+        let forwards = |environment: &[(&str, &str)]| {
+            forwards_output(|name| {
+                let found = environment.iter().find(|(n, _)| *n == name);
+                found.map(|(_, value)| value.to_string())
+            })
+        };
+        let (step, pmix) = (("SLURM_STEP_NUM_TASKS", "1"), ("PMIX_RANK", "0"));
+        let (pty, open_mpi) = (("SLURM_PTY_PORT", "40001"), ("OMPI_COMM_WORLD_RANK", "0"));
+        assert!(!forwards(&[]));
+        assert!(forwards(&[open_mpi]));
+        assert!(forwards(&[("PMI_RANK", "0")]));
+        assert!(forwards(&[step, pmix]));
+        assert!(forwards(&[step]));
+        assert!(!forwards(&[step, pty]));
+        assert!(!forwards(&[step, pmix, pty]));
+        assert!(forwards(&[step, pmix, pty, open_mpi]));
     }
 
     #[test]

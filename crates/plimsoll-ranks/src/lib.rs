@@ -22,7 +22,7 @@ mod socket;
 mod solo;
 mod tree;
 
-pub use connect::{ConnectError, MAX_PROCESSES, connect, mpi_library, speaks};
+pub use connect::{ConnectError, MAX_PROCESSES, connect, is_output_forwarded, mpi_library, speaks};
 pub use solo::Solo;
 
 use std::fmt;

@@ -1,34 +1,92 @@
-//! The terminal: its width, its colours, and writing that survives a closed pipe.
+//! The terminal: its width, its colours, lines rewritten on it, and writing that survives a closed
+//! pipe. What is decided on these is decided here, for help, errors, reports and the live line.
 
 use std::io::{self, IsTerminal, Write};
 use terminal_size::{Width, terminal_size_of};
 
-/// Columns where nobody says how many there are.
+/// Columns of a report where there is no terminal.
 const DEFAULT_WIDTH: usize = 120;
 
-/// Columns of the terminal that standard output goes to.
-pub fn width() -> usize {
-    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    terminal_size_of(io::stdout())
-        .map(|(Width(w), _)| usize::from(w))
-        .or(columns)
-        .unwrap_or(DEFAULT_WIDTH)
+/// Columns of the help where there is no terminal.
+const DEFAULT_HELP_WIDTH: usize = 100;
+
+/// A standard stream that something is written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
 }
 
-/// Whether standard output takes colours: a terminal, and nobody set `NO_COLOR`.
-pub fn color_out() -> bool {
-    io::stdout().is_terminal() && color_wanted()
+impl Stream {
+    /// Columns of the terminal that the stream goes to, or else of `COLUMNS`, or else 120.
+    pub fn width(self) -> usize {
+        self.width_or(DEFAULT_WIDTH)
+    }
+
+    /// Columns that the help is wrapped to: as for [`Stream::width`], or else 100.
+    pub fn help_width(self) -> usize {
+        self.width_or(DEFAULT_HELP_WIDTH)
+    }
+
+    /// Whether what is written takes colours.
+    pub fn color(self) -> bool {
+        color(self.is_screen(), variable)
+    }
+
+    /// Whether a line can be written again and again in the same place.
+    pub fn rewrites(self) -> bool {
+        rewrites(self.is_screen(), variable)
+    }
+
+    /// Whether a person looks at a terminal there. One that a launcher of ranks gives its processes
+    /// is not such a terminal: what is written to it may well end in a file.
+    fn is_screen(self) -> bool {
+        let terminal = match self {
+            Self::Out => io::stdout().is_terminal(),
+            Self::Err => io::stderr().is_terminal(),
+        };
+        terminal && !plimsoll_ranks::is_output_forwarded()
+    }
+
+    fn width_or(self, default: usize) -> usize {
+        let size = match self {
+            _ if !self.is_screen() => None,
+            Self::Out => terminal_size_of(io::stdout()),
+            Self::Err => terminal_size_of(io::stderr()),
+        };
+        let columns = || variable("COLUMNS")?.trim().parse().ok();
+        size.map(|(Width(w), _)| usize::from(w))
+            .or_else(columns)
+            .filter(|&w| w > 0)
+            .unwrap_or(default)
+    }
 }
 
-/// Whether standard error takes colours.
-pub fn color_err() -> bool {
-    io::stderr().is_terminal() && color_wanted()
+/// A variable of the environment that is set to something.
+fn variable(name: &str) -> Option<String> {
+    let value = std::env::var_os(name).filter(|v| !v.is_empty())?;
+    Some(value.to_string_lossy().into_owned())
 }
 
-/// The convention of no-color.org: any value but the empty one switches colours off.
-fn color_wanted() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-        && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+/// The conventions of no-color.org and bixense.com/clicolors, in the order of their strength:
+/// `NO_COLOR` (any value) switches colours off everywhere, `CLICOLOR_FORCE` (any value but 0) on
+/// everywhere, `CLICOLOR=0` and `TERM=dumb` off on a terminal.
+fn color(screen: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is = |name, value: &str| variable(name).is_some_and(|v| v == value);
+    if variable("NO_COLOR").is_some() {
+        return false;
+    }
+    if variable("CLICOLOR_FORCE").is_some_and(|v| v != "0") {
+        return true;
+    }
+    screen && !is("CLICOLOR", "0") && !is("TERM", "dumb")
+}
+
+/// A terminal that is dumb, or does not say what it is, cannot go back in a line.
+fn rewrites(screen: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    screen && variable("TERM").is_some_and(|t| t != "dumb")
 }
 
 /// Writes to standard output. A reader that has gone (`| head`) is no error.
@@ -46,4 +104,35 @@ pub fn out(text: &str) -> io::Result<()> {
 /// Writes to standard error; there is nowhere left to complain if that fails.
 pub fn err(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What there is with these variables: colours and a line that is rewritten.
+    fn with(screen: bool, environment: &[(&str, &str)]) -> (bool, bool) {
+        let variable = |name: &str| {
+            let found = environment.iter().find(|(n, _)| *n == name);
+            found.map(|(_, value)| value.to_string())
+        };
+        (color(screen, variable), rewrites(screen, variable))
+    }
+
+    #[test]
+    fn the_conventions_of_the_environment_hold() {
+        let term = ("TERM", "xterm");
+        assert_eq!(with(true, &[term]), (true, true));
+        assert_eq!(with(false, &[term]), (false, false));
+        assert_eq!(with(true, &[]), (true, false));
+        assert_eq!(with(true, &[("TERM", "dumb")]), (false, false));
+        assert_eq!(with(true, &[term, ("NO_COLOR", "0")]), (false, true));
+        assert_eq!(with(true, &[term, ("CLICOLOR", "0")]), (false, true));
+        assert_eq!(with(true, &[term, ("CLICOLOR", "1")]), (true, true));
+        assert_eq!(with(true, &[term, ("CLICOLOR_FORCE", "0")]), (true, true));
+        let force = ("CLICOLOR_FORCE", "1");
+        assert_eq!(with(false, &[force]), (true, false));
+        assert_eq!(with(false, &[force, ("CLICOLOR", "0")]), (true, false));
+        assert_eq!(with(true, &[force, ("NO_COLOR", "1")]), (false, false));
+    }
 }

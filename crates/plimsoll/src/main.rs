@@ -13,19 +13,18 @@ mod screen;
 mod signals;
 mod workload;
 
-use clap::Parser;
+use clap::error::Error;
+use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
+use console::Stream;
 use exit::Stopped;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Cli::try_parse().unwrap_or_else(|e| {
-        // Of the processes of a launcher one answers for all.
-        if !plimsoll_ranks::speaks() {
-            std::process::exit(e.exit_code());
-        }
-        e.exit()
-    });
+    let arguments = match arguments() {
+        Ok(arguments) => arguments,
+        Err(e) => return explain(&e),
+    };
     let done = match arguments.command {
         Command::Run(args) => commands::run::run(&args),
         Command::Curve(args) => commands::curve::run(&args),
@@ -59,4 +58,32 @@ fn main() -> ExitCode {
             exit.into()
         }
     }
+}
+
+/// Reads the command line.
+fn arguments() -> Result<Cli, Error> {
+    let mut definition = Cli::command().term_width(Stream::Out.help_width());
+    let mut matches = definition.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
+}
+
+/// Says what is wrong with the arguments, or prints the help that they ask for.
+fn explain(e: &Error) -> ExitCode {
+    // Of the processes of a launcher one answers for all.
+    if plimsoll_ranks::speaks() {
+        let stream = match e.use_stderr() {
+            true => Stream::Err,
+            false => Stream::Out,
+        };
+        let text = match stream.color() {
+            true => e.render().ansi().to_string(),
+            false => e.render().to_string(),
+        };
+        match stream {
+            // A reader that has gone needs no help.
+            Stream::Out => _ = console::out(&text),
+            Stream::Err => console::err(&text),
+        }
+    }
+    ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2))
 }

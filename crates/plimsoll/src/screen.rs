@@ -1,14 +1,13 @@
 //! What is shown while a run goes on, and the series that are written meanwhile.
 
 use crate::cli::Format;
-use crate::console;
+use crate::console::{self, Stream};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_engine::{Event, Observer, Populated, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::{Bytes, OpKind, Plan, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
 use plimsoll_results::{ResultsError, RunWriter, figures};
-use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 /// Time between two lines where there is no terminal to rewrite one on.
@@ -61,7 +60,7 @@ impl<'a> Screen<'a> {
             voice,
             headline: None,
             label: String::new(),
-            rewrites: voice != Voice::Quiet && io::stderr().is_terminal(),
+            rewrites: voice != Voice::Quiet && Stream::Err.rewrites(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             last_line: Instant::now(),
             writer: Ok(writer),
@@ -217,9 +216,13 @@ impl<'a> Screen<'a> {
 
     fn snapshot(&mut self, elapsed: Duration, period: Duration, rows: &[OpTotals]) {
         let (summary, operations) = figures(self.plan, rows, period.as_secs_f64());
+        let stream = match self.voice {
+            Voice::Err => Stream::Err,
+            Voice::Quiet | Voice::Out => Stream::Out,
+        };
         let layout = terminal::Layout {
-            width: console::width(),
-            color: self.voice == Voice::Out && console::color_out(),
+            width: stream.width(),
+            color: stream.color(),
         };
         self.say(&format!(
             "\nat {}, the last {}:\n{}{}",

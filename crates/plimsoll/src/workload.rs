@@ -5,7 +5,7 @@ mod netmist;
 mod wml;
 
 use crate::cli::{ClockArg, HowArgs, WorkloadArgs};
-use crate::console;
+use crate::console::Stream;
 use crate::exit::{Exit, Stopped};
 use plimsoll_diagnostics::{Diagnostics, nearest};
 use plimsoll_engine::{ClockKind, Settings};
@@ -238,7 +238,7 @@ fn plain(path: &Path) -> PathBuf {
 pub fn diagnosed(d: Diagnostics) -> Stopped {
     Stopped {
         exit: Exit::Usage,
-        message: d.render(console::color_err(), console::width()),
+        message: d.render(Stream::Err.color(), Stream::Err.width()),
     }
 }
 

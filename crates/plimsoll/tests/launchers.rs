@@ -222,6 +222,48 @@ fn mpi_the_error_of_one_rank_ends_all_with_its_reason() {
     assert_eq!(bench.left_but(&["results", "w.f"]), [""; 0]);
 }
 
+/// Open MPI's launcher gives its processes a terminal, whatever its own output goes to.
+#[cfg(feature = "mpi")]
+#[test]
+fn mpi_a_file_gets_no_colours_and_no_width_of_a_terminal() {
+    let bench = Bench::on_tmpfs();
+    let into_file = |args: &[&str]| {
+        let file = bench.path("output");
+        let mut command = Launcher::Mpiexec.command(&bench, 2, args);
+        command
+            .env("TERM", "xterm")
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR")
+            .env_remove("COLUMNS")
+            .stdout(std::fs::File::create(&file).unwrap())
+            .stderr(std::process::Stdio::piped());
+        let ended = Ended::wait(command.spawn().unwrap(), Instant::now()).expect_code(0);
+        (std::fs::read_to_string(file).unwrap(), ended.stderr)
+    };
+    let mut piped = bench.plimsoll(["run", "--help"]);
+    piped.env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
+    let (help, _) = into_file(&["run", "--help"]);
+    assert_eq!(help, Ended::of(piped).expect_code(0).stdout);
+
+    let (report, said) = into_file(&[
+        "run",
+        "varmail",
+        "--dir=work",
+        "--results=results",
+        "--time=300ms",
+        "--set=nfiles=20",
+        "--set=nthreads=2",
+    ]);
+    assert!(
+        report.contains("valid") && said.contains("measuring"),
+        "{report}{said}"
+    );
+    assert!(
+        !report.contains('\u{1b}') && !said.contains('\u{1b}'),
+        "{report:?}{said:?}"
+    );
+}
+
 fn wrong_arguments_are_named_once(launcher: Launcher) {
     let bench = Bench::on_tmpfs();
     let cases: [(&[&str], &str); 4] = [

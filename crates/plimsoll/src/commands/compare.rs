@@ -3,7 +3,7 @@
 use super::import::{read as read_report, refused, remark};
 use super::report::deliver;
 use crate::cli::{CompareArgs, CompareFormat};
-use crate::console;
+use crate::console::{self, Stream};
 use crate::exit::{Exit, Stopped};
 use plimsoll_disclosure::{Disclosure, LoadPoint};
 use plimsoll_measure::curve::{Curve, CurveError, Point};
@@ -33,8 +33,8 @@ pub fn run(args: &CompareArgs) -> Result<Exit, Stopped> {
 
 fn shown(comparison: &Comparison, args: &CompareArgs) -> Result<String, Stopped> {
     let layout = Layout {
-        width: console::width(),
-        color: console::color_out() && args.output.is_none(),
+        width: Stream::Out.width(),
+        color: Stream::Out.color() && args.output.is_none(),
     };
     Ok(match args.format {
         CompareFormat::Text => compare::text(comparison, layout),

@@ -3,7 +3,7 @@
 mod begin;
 
 use crate::cli::{CurveArgs, Format};
-use crate::console;
+use crate::console::Stream;
 use crate::exit::{Exit, Stopped};
 use crate::monitor::Monitor;
 use crate::points::{self, Ground, Points};
@@ -187,8 +187,8 @@ fn report(format: Format, curve: &LoadCurve, dir: &Path) -> Result<(), Stopped> 
         Format::Json => curve.to_json(),
         Format::Text => {
             let layout = terminal::Layout {
-                width: console::width(),
-                color: console::color_out(),
+                width: Stream::Out.width(),
+                color: Stream::Out.color(),
             };
             format!(
                 "\n{}",

@@ -3,7 +3,7 @@
 mod begin;
 
 use crate::cli::{FindArgs, Format};
-use crate::console;
+use crate::console::Stream;
 use crate::exit::{Exit, Stopped};
 use crate::points::{self, Points};
 use plimsoll_plan::Note;
@@ -153,8 +153,8 @@ fn report(format: Format, search: &LoadSearch, dir: &Path) -> Result<(), Stopped
         Format::Json => search.to_json(),
         Format::Text => {
             let layout = terminal::Layout {
-                width: console::width(),
-                color: console::color_out(),
+                width: Stream::Out.width(),
+                color: Stream::Out.color(),
             };
             let report = plimsoll_report::find::render(search, Some(dir), layout);
             format!("\n{report}")

@@ -2,7 +2,7 @@
 
 use super::print;
 use crate::cli::{Format, ImportArgs};
-use crate::console;
+use crate::console::{self, Stream};
 use crate::exit::{Exit, Stopped};
 use plimsoll_diagnostics::Diagnostics;
 use plimsoll_disclosure::Imported;
@@ -49,6 +49,6 @@ pub fn read(file: &Path) -> io::Result<Vec<u8>> {
 pub fn refused(d: &Diagnostics) -> Stopped {
     Stopped {
         exit: Exit::Usage,
-        message: d.render(console::color_err(), console::width()),
+        message: d.render(Stream::Err.color(), Stream::Err.width()),
     }
 }

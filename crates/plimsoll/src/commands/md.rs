@@ -3,7 +3,7 @@
 use super::run;
 use crate::cli::{Format, MdArgs};
 use crate::company::Company;
-use crate::console;
+use crate::console::{self, Stream};
 use crate::exit::{Exit, Stopped};
 use crate::screen::Screen;
 use crate::signals;
@@ -208,8 +208,8 @@ fn tell(args: &MdArgs, options: &Options, run: &Run, dir: Option<&Path>) -> Resu
         Format::Text if options.quiet => {
             if run.validity.verdict != Verdict::Valid {
                 let layout = terminal::Layout {
-                    width: console::width(),
-                    color: console::color_err(),
+                    width: Stream::Err.width(),
+                    color: Stream::Err.color(),
                 };
                 console::err(&terminal::render(run, dir, layout));
             }

@@ -7,7 +7,7 @@ mod shelf;
 use crate::cli::{Format, ProfileArgs};
 use crate::commands::run::Round;
 use crate::company::Company;
-use crate::console;
+use crate::console::Stream;
 use crate::exit::{Exit, Stopped};
 use crate::points::{Ground, Manner};
 use crate::signals;
@@ -217,8 +217,8 @@ impl Runs<'_> {
             Format::Json => results.to_json(),
             Format::Text => {
                 let layout = terminal::Layout {
-                    width: console::width(),
-                    color: console::color_out(),
+                    width: Stream::Out.width(),
+                    color: Stream::Out.color(),
                 };
                 let dir = Some(writer.dir().path());
                 format!("\n{}", profile::render(results, &sets, dir, layout))

@@ -5,7 +5,7 @@ mod results;
 
 use super::print;
 use crate::cli::{ReportArgs, ReportFormat};
-use crate::console;
+use crate::console::Stream;
 use crate::exit::{Exit, Stopped};
 use plimsoll_html::Subject;
 use plimsoll_html::chart::{Chart, Theme, WIDE, png, standalone};
@@ -52,8 +52,8 @@ pub fn deliver(text: &str, output: Option<&Path>) -> Result<Exit, Stopped> {
 
 fn text(found: &[Found], args: &ReportArgs) -> String {
     let layout = terminal::Layout {
-        width: console::width(),
-        color: console::color_out() && args.output.is_none(),
+        width: Stream::Out.width(),
+        color: Stream::Out.color() && args.output.is_none(),
     };
     let one = |found: &Found| {
         let path = Some(found.path.as_path());

@@ -4,7 +4,7 @@ mod repeat;
 
 use crate::cli::{Format, RunArgs};
 use crate::company::{Company, Silent};
-use crate::console;
+use crate::console::Stream;
 use crate::convert::{self, Circumstances};
 use crate::exit::{Exit, Stopped};
 use crate::points::Manner;
@@ -319,8 +319,8 @@ pub(super) fn report(format: Format, run: &Run, dir: Option<&Path>) -> Result<()
         Format::Json => run.to_json(),
         Format::Text => {
             let layout = terminal::Layout {
-                width: console::width(),
-                color: console::color_out(),
+                width: Stream::Out.width(),
+                color: Stream::Out.color(),
             };
             format!("\n{}", terminal::render(run, dir, layout))
         }

@@ -37,5 +37,6 @@ mod serve;
 mod signals;
 mod study;
 mod sut;
+mod terminal;
 mod virtual_time;
 mod wan;

@@ -1,6 +1,7 @@
 //! A place to run the program in, and what the tests ask of its results.
 #![allow(dead_code, missing_docs)]
 
+pub mod pty;
 pub mod schema;
 
 use plimsoll_results::{OperationFigures, Run, RunDir};
