@@ -109,15 +109,19 @@ PREFIX ?= $(HOME)/.local
 # Features that the installed program has: `make install FEATURES=mpi`.
 FEATURES ?=
 
+# Cargo's directory, and the program in it as it is shipped (see Cargo.toml).
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+SHIPPED := $(TARGET)/shipping/plimsoll
+
 install: ## put the program, its manual and its completions below PREFIX (~/.local)
-	cargo build --locked --release -p plimsoll --features "$(FEATURES)"
-	install -D target/release/plimsoll $(PREFIX)/bin/plimsoll
+	cargo build --locked --profile shipping -p plimsoll --features "$(FEATURES)"
+	scripts/install-program $(SHIPPED) $(PREFIX)/bin
 	install -d $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions \
 		$(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
-	target/release/plimsoll man --dir $(PREFIX)/share/man/man1
-	target/release/plimsoll completions bash > $(PREFIX)/share/bash-completion/completions/plimsoll
-	target/release/plimsoll completions zsh > $(PREFIX)/share/zsh/site-functions/_plimsoll
-	target/release/plimsoll completions fish > $(PREFIX)/share/fish/vendor_completions.d/plimsoll.fish
+	$(SHIPPED) man --dir $(PREFIX)/share/man/man1
+	$(SHIPPED) completions bash > $(PREFIX)/share/bash-completion/completions/plimsoll
+	$(SHIPPED) completions zsh > $(PREFIX)/share/zsh/site-functions/_plimsoll
+	$(SHIPPED) completions fish > $(PREFIX)/share/fish/vendor_completions.d/plimsoll.fish
 
 docs: ## build the API documentation
 	cargo doc --workspace --no-deps

@@ -18,6 +18,7 @@ mod find;
 mod flowops;
 mod full_disk;
 mod import;
+mod install;
 mod keeping;
 mod kept_files;
 mod make;

@@ -1,0 +1,189 @@
+//! How the program is compiled for a first try, for its users and for its benchmarks, and how it is
+//! installed: looked at without compiling it.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[track_caller]
+fn done(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    output
+}
+
+/// How a package is compiled into a program.
+#[derive(Debug, Clone, PartialEq)]
+struct Compiled {
+    level: String,
+    lto: String,
+    units: u64,
+    debug: String,
+}
+
+/// How the libraries and programs are compiled that `package` consists of, by name and version;
+/// what only runs while others are compiled is left out.
+fn compiled(profile: &str, package: &str) -> BTreeMap<String, Compiled> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root());
+    cargo.args(["build", "--locked", "--offline", "--profile", profile]);
+    cargo.args(["-p", package, "--unit-graph", "-Zunstable-options"]);
+    // The graph is for tools; cargo prints it where it takes itself for a compiler under construction.
+    let output = done(cargo.env("RUSTC_BOOTSTRAP", "1"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("did not match"), "{said}");
+    let graph: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let units = graph["units"].as_array().unwrap();
+    let text = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+    let program = units.iter().filter(|u| {
+        let kind = u["target"]["kind"][0].as_str().unwrap();
+        // What runs on the compiling machine has no units of its own.
+        matches!(kind, "lib" | "bin" | "rlib") && !u["profile"]["codegen_units"].is_null()
+    });
+    program
+        .map(|u| {
+            let profile = &u["profile"];
+            let compiled = Compiled {
+                level: text(&profile["opt_level"]),
+                lto: text(&profile["lto"]),
+                units: profile["codegen_units"].as_u64().unwrap(),
+                debug: text(&profile["debuginfo"]),
+            };
+            let id = u["pkg_id"].as_str().unwrap().rsplit('/').next().unwrap();
+            (id.to_owned(), compiled)
+        })
+        .collect()
+}
+
+/// Packages with code between the two clock readings of an operation, or around them.
+const HOT: [&str; 17] = [
+    "plimsoll-engine",
+    "plimsoll-lane",
+    "plimsoll-measure",
+    "plimsoll-nfs",
+    "plimsoll-plan",
+    "plimsoll-ranks",
+    "plimsoll-target",
+    "plimsoll-wan",
+    "hdrhistogram",
+    "libc",
+    "memmap2",
+    "polling",
+    "quanta",
+    "rand",
+    "rand_distr",
+    "rand_xoshiro",
+    "rustix",
+];
+
+#[test]
+fn what_works_while_a_run_is_measured_is_optimised_in_each_profile() {
+    for profile in ["release", "shipping", "bench"] {
+        let compiled = compiled(profile, "plimsoll");
+        for name in HOT {
+            let of_name = |id: &&String| id.split(['#', '@']).next() == Some(name);
+            let id = compiled.keys().find(of_name);
+            let id = id.unwrap_or_else(|| panic!("no {name} in {:?}", compiled.keys()));
+            assert_eq!(compiled[id].level, "3", "{profile}: {id}");
+        }
+    }
+}
+
+#[test]
+fn what_is_benchmarked_is_compiled_as_what_is_installed() {
+    let shipped = compiled("shipping", "plimsoll");
+    let measured = compiled("bench", "plimsoll-benches");
+    let common = measured.iter().filter(|(id, _)| shipped.contains_key(*id));
+    let mut found = 0;
+    for (id, how) in common {
+        assert_eq!(how, &shipped[id], "{id}");
+        found += usize::from(id.starts_with("plimsoll"));
+    }
+    assert!(found >= 10, "{:?}", measured.keys());
+    for (id, how) in &shipped {
+        assert_eq!(how.lto, "thin", "{id}");
+        assert_eq!(how.debug, "line-tables-only", "{id}");
+        assert_ne!(
+            how.level, "0",
+            "{id}: lowered for the first try, and for good"
+        );
+    }
+    let plan = |target: &str| {
+        let output = done(
+            Command::new("make")
+                .current_dir(root())
+                .args(["-n", target]),
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let install = plan("install");
+    assert!(
+        install.contains("cargo build --locked --profile shipping "),
+        "{install}"
+    );
+    assert!(plan("bench").starts_with("cargo bench "));
+}
+
+#[test]
+fn the_first_try_waits_for_no_optimisation_across_crates() {
+    for (id, how) in compiled("release", "plimsoll") {
+        let Compiled {
+            lto, units, debug, ..
+        } = how;
+        assert_eq!(
+            (lto.as_str(), units, debug.as_str()),
+            ("off", 16, "0"),
+            "{id}"
+        );
+    }
+}
+
+/// It ends with a stack trace.
+const PROGRAM: &str = "\
+#[inline(never)]
+fn deepest(n: usize) -> usize {
+    std::hint::black_box(vec![0; 3])[n]
+}
+
+fn main() {
+    std::process::exit(deepest(std::env::args().count() + 6) as i32);
+}
+";
+
+#[test]
+fn an_installed_program_finds_its_symbols_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name);
+    std::fs::write(place("tried.rs"), PROGRAM).unwrap();
+    let mut rustc = Command::new("rustc");
+    rustc.current_dir(dir.path());
+    done(rustc.args(["-Cdebuginfo=line-tables-only", "-Copt-level=1", "tried.rs"]));
+    let mut install = Command::new(root().join("scripts/install-program"));
+    done(
+        install
+            .current_dir(dir.path())
+            .args(["tried", "prefix/bin"]),
+    );
+
+    let installed = place("prefix/bin/tried");
+    let trace = || {
+        let mut command = Command::new(&installed);
+        let ended = command.env("RUST_BACKTRACE", "1").output().unwrap();
+        String::from_utf8(ended.stderr).unwrap()
+    };
+    let with_symbols = trace();
+    assert!(with_symbols.contains(" deepest"), "{with_symbols}");
+    assert!(with_symbols.contains("tried.rs:7"), "{with_symbols}");
+    std::fs::rename(place("prefix/bin/.debug"), place("away")).unwrap();
+    let without = trace();
+    assert!(without.contains("index out of bounds"), "{without}");
+    assert!(!without.contains("deepest"), "{without}");
+    let size = |path: PathBuf| std::fs::metadata(path).unwrap().len();
+    assert!(size(installed.clone()) < size(place("tried")) / 2);
+}
