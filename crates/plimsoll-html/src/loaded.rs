@@ -3,7 +3,9 @@
 use crate::spread::{MOST_COLUMNS, Spread, Spreads};
 use crate::timeline::{Span, Timeline};
 use plimsoll_plan::OpClass;
-use plimsoll_results::{Annotations, IntervalRow, OperationFigures, ResultsError, Run, RunDir};
+use plimsoll_results::{
+    Annotations, IntervalRow, LatencyKind, OperationFigures, ResultsError, Run, RunDir,
+};
 
 /// A row of the results by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct OpName {
     pub kind: String,
     /// How it is called on a page: the name, and the kind if another row has that name.
     pub label: String,
+    /// What its latency is.
+    pub latency: LatencyKind,
 }
 
 impl OpName {
@@ -99,6 +103,7 @@ fn operations(run: &Run) -> Vec<OpName> {
             name: o.name.clone(),
             kind: o.kind.to_string(),
             label: label(run, o),
+            latency: o.latency_kind(),
         })
         .collect()
 }

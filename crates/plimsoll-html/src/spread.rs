@@ -2,7 +2,7 @@
 
 use crate::OpName;
 use crate::timeline::Span;
-use plimsoll_results::{SparseHistogram, SparseInterval, tag_of_text};
+use plimsoll_results::{Distribution, LatencyKind, SparseHistogram, SparseInterval, tag_of_text};
 use std::collections::BTreeMap;
 
 /// Most columns of a heat map.
@@ -10,79 +10,6 @@ pub const MOST_COLUMNS: usize = 96;
 
 /// Rows of a heat map for latencies ten times as great.
 const ROWS_A_DECADE: f64 = 8.0;
-
-/// Bits of a value that tell a bucket from its neighbours; at least as many as the log keeps.
-const KEPT_BITS: u32 = 10;
-
-/// A latency distribution that is added to quickly. Values keep three significant digits.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Distribution {
-    counts: Vec<u64>,
-    total: u64,
-}
-
-impl Distribution {
-    fn index(value: u64) -> usize {
-        let bucket = value.max(1).ilog2().saturating_sub(KEPT_BITS);
-        ((u64::from(bucket) << KEPT_BITS) + (value >> bucket)) as usize
-    }
-
-    /// Greatest value that is counted at an index.
-    fn greatest(index: usize) -> u64 {
-        let index = index as u64;
-        let bucket = (index >> KEPT_BITS).saturating_sub(1);
-        let within = index - (bucket << KEPT_BITS);
-        ((within + 1) << bucket) - 1
-    }
-
-    /// Adds the samples of a histogram, given in nanoseconds; latencies beyond an hour count as
-    /// an hour.
-    pub fn add(&mut self, histogram: &SparseHistogram) {
-        for (value, n) in &histogram.counts {
-            let index = Self::index((*value).min(plimsoll_measure::GREATEST_LATENCY));
-            if index >= self.counts.len() {
-                self.counts.resize(index + 1, 0);
-            }
-            self.counts[index] = self.counts[index].saturating_add(*n);
-            self.total = self.total.saturating_add(*n);
-        }
-    }
-
-    /// Samples.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.total
-    }
-
-    /// Latencies in milliseconds that shares of the samples, in increasing order and from 0 to 1,
-    /// do not exceed; `None` for shares so great that less than one sample is beyond them.
-    #[must_use]
-    pub fn quantiles_ms(&self, shares: &[f64]) -> Vec<Option<f64>> {
-        let mut counts = self.counts.iter().enumerate();
-        let (mut seen, mut value) = (0u64, 0u64);
-        let mut out = Vec::new();
-        for share in shares {
-            let beyond = (1.0 - share) * self.total as f64;
-            // A little less than one is one that was rounded.
-            if self.total == 0 || beyond < 0.999 {
-                out.push(None);
-                continue;
-            }
-            let rank = ((share * self.total as f64).ceil() as u64).max(1);
-            while seen < rank {
-                let Some((index, n)) = counts.next() else {
-                    break;
-                };
-                if *n > 0 {
-                    value = Self::greatest(index);
-                    seen += n;
-                }
-            }
-            out.push(Some(value as f64 / 1e6));
-        }
-        out
-    }
-}
 
 /// Samples of an operation by time and latency.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -136,11 +63,11 @@ impl Heat {
 /// How the latencies of an operation are spread.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Spread {
-    /// Service times.
+    /// Latencies: response times where the operation was paced, service times where it was not.
+    pub latency: Distribution,
+    /// Service times of an operation that was paced; empty if none was.
     pub service: Distribution,
-    /// Response times; empty if the operation was not paced.
-    pub response: Distribution,
-    /// Service times over time.
+    /// Latencies over time.
     pub heat: Heat,
 }
 
@@ -150,6 +77,7 @@ pub struct Spreads {
     spans: Vec<Span>,
     /// When the first window opened, in seconds since the run's clock began.
     origin_s: f64,
+    /// Operation of each tag, and whether the tag is that of its latencies.
     tags: BTreeMap<String, (usize, bool)>,
     spreads: Vec<Spread>,
 }
@@ -166,8 +94,11 @@ impl Spreads {
         let mut tags = BTreeMap::new();
         for (i, op) in operations.iter().enumerate() {
             let tag = tag_of_text(&op.name, &op.kind);
-            tags.insert(format!("{tag}/response"), (i, true));
-            tags.insert(tag, (i, false));
+            let paced = op.latency != LatencyKind::Service;
+            if paced {
+                tags.insert(format!("{tag}/response"), (i, true));
+            }
+            tags.insert(tag, (i, !paced));
         }
         let spread = Spread {
             heat: Heat::new(columns),
@@ -183,17 +114,17 @@ impl Spreads {
 
     /// Adds a line.
     pub fn add(&mut self, line: &SparseInterval) {
-        let Some((op, response)) = self.tags.get(&line.tag) else {
+        let Some((op, is_latency)) = self.tags.get(&line.tag) else {
             return;
         };
         if !self.spans.iter().any(|s| s.number == line.window) {
             return;
         }
         let spread = &mut self.spreads[*op];
-        if *response {
-            spread.response.add(&line.histogram);
-        } else {
+        if !is_latency {
             spread.service.add(&line.histogram);
+        } else {
+            spread.latency.add(&line.histogram);
             // The log rounds times to milliseconds: the middle lies in the column for sure.
             let middle = line.start.as_secs_f64() + line.length.as_secs_f64() / 2.0;
             spread.heat.add(middle - self.origin_s, &line.histogram);
@@ -210,40 +141,54 @@ impl Spreads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
-    proptest! {
-        #[test]
-        fn quantiles_are_those_of_the_sorted_samples(
-            mut samples in prop::collection::vec(1u64..10_000_000_000, 1..300),
-            at in 0usize..9,
-        ) {
-            let mut d = Distribution::default();
-            for s in &samples {
-                d.add(&SparseHistogram { counts: vec![(*s, 1)] });
-            }
-            samples.sort_unstable();
-            let share = at as f64 / 10.0;
-            let rank = ((share * samples.len() as f64).ceil() as usize).max(1);
-            let exact = samples[rank - 1] as f64 / 1e6;
-            prop_assert_eq!(d.count(), samples.len() as u64);
-            match d.quantiles_ms(&[0.0, share])[1] {
-                Some(got) => prop_assert!((got - exact).abs() <= exact * 1e-3 + 1e-6, "{got} {exact}"),
-                None => prop_assert!((1.0 - share) * (samples.len() as f64) < 1.0),
-            }
+    #[test]
+    fn the_latency_of_a_paced_operation_is_its_response_time() {
+        let op = |name: &str, latency| OpName {
+            name: name.into(),
+            kind: "read".into(),
+            label: name.into(),
+            latency,
+        };
+        let span = Span {
+            number: 1,
+            start_s: 0.0,
+            length_s: 1.0,
+        };
+        let operations = [
+            op("free", LatencyKind::Service),
+            op("due", LatencyKind::Mixed),
+        ];
+        let mut spreads = Spreads::new(&[span], 0.0, &operations, &[(0.0, 1.0)]);
+        for (tag, ns) in [
+            ("free/read", 10),
+            ("free/read/response", 20),
+            ("due/read", 30),
+            ("due/read/response", 40),
+        ] {
+            let second = std::time::Duration::from_secs(1);
+            spreads.add(&SparseInterval {
+                window: 1,
+                tag: tag.into(),
+                start: std::time::Duration::ZERO,
+                length: second,
+                histogram: SparseHistogram {
+                    counts: vec![(ns, 1)],
+                },
+            });
         }
-
-        #[test]
-        fn a_value_is_counted_where_it_is_found_again(value in 0u64..=plimsoll_measure::GREATEST_LATENCY) {
-            let index = Distribution::index(value);
-            let greatest = Distribution::greatest(index);
-            prop_assert!(greatest >= value);
-            prop_assert!((greatest - value) as f64 <= value as f64 * 1e-3);
-            prop_assert_eq!(Distribution::index(greatest), index);
-            if index > 0 {
-                prop_assert!(Distribution::greatest(index - 1) < value);
-            }
-        }
+        let found = spreads.finish();
+        let of = |d: &Distribution| (d.count(), d.quantile(0.5));
+        assert_eq!(
+            (of(&found[0].latency), of(&found[0].service)),
+            ((1, 10), (0, 0))
+        );
+        assert_eq!(
+            (of(&found[1].latency), of(&found[1].service)),
+            ((1, 40), (1, 30))
+        );
+        let seen: u64 = found[1].heat.cells[0].values().sum();
+        assert_eq!(seen, 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Throughput and latency over time, from `intervals.csv`.
 
 use crate::OpName;
-use plimsoll_results::IntervalRow;
+use plimsoll_results::{IntervalRow, LatencyKind};
 
 /// Most points of a series; more intervals than these are taken together.
 pub const MOST_POINTS: u64 = 720;
@@ -41,12 +41,36 @@ pub struct Series {
     pub bytes: Vec<u64>,
     /// Operations that failed.
     pub errors: Vec<u64>,
-    /// Sum of all service times in milliseconds.
+    /// Operations that had an intended start.
+    pub paced: Vec<u64>,
+    /// Latencies: response times of operations that had an intended start, service times of the
+    /// others.
+    pub latency: Times,
+    /// Service times.
+    pub service: Times,
+}
+
+/// Latencies of an operation, point by point.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Times {
+    /// Sum of all in milliseconds.
     pub sum_ms: Vec<f64>,
-    /// 99th percentile of the service time in milliseconds; of several intervals the greatest.
+    /// 99th percentile in milliseconds; of several intervals the greatest.
     pub p99_ms: Vec<f64>,
-    /// Greatest service time in milliseconds.
-    pub max_ms: Vec<f64>,
+}
+
+impl Times {
+    fn new(points: usize) -> Self {
+        Self {
+            sum_ms: vec![0.0; points],
+            p99_ms: vec![0.0; points],
+        }
+    }
+
+    fn add(&mut self, point: usize, ops: u64, mean_ms: f64, p99_ms: f64) {
+        self.sum_ms[point] += mean_ms * ops as f64;
+        self.p99_ms[point] = self.p99_ms[point].max(p99_ms);
+    }
 }
 
 impl Series {
@@ -55,16 +79,22 @@ impl Series {
             ops: vec![0; points],
             bytes: vec![0; points],
             errors: vec![0; points],
-            sum_ms: vec![0.0; points],
-            p99_ms: vec![0.0; points],
-            max_ms: vec![0.0; points],
+            paced: vec![0; points],
+            latency: Times::new(points),
+            service: Times::new(points),
         }
     }
 
-    /// Mean service time of each point in milliseconds; `None` where nothing was done.
+    /// What the latency is.
     #[must_use]
-    pub fn mean_ms(&self) -> Vec<Option<f64>> {
-        let means = self.sum_ms.iter().zip(&self.ops);
+    pub fn latency_kind(&self) -> LatencyKind {
+        LatencyKind::of(self.paced.iter().sum(), self.ops.iter().sum())
+    }
+
+    /// Mean of each point in milliseconds; `None` where nothing was done.
+    #[must_use]
+    pub fn mean_ms(&self, times: &Times) -> Vec<Option<f64>> {
+        let means = times.sum_ms.iter().zip(&self.ops);
         means
             .map(|(sum, n)| (*n > 0).then(|| sum / *n as f64))
             .collect()
@@ -72,8 +102,8 @@ impl Series {
 
     /// 99th percentile of each point in milliseconds; `None` where nothing was done.
     #[must_use]
-    pub fn p99_ms(&self) -> Vec<Option<f64>> {
-        let shown = self.p99_ms.iter().zip(&self.ops);
+    pub fn p99_ms(&self, times: &Times) -> Vec<Option<f64>> {
+        let shown = times.p99_ms.iter().zip(&self.ops);
         shown.map(|(p, n)| (*n > 0).then_some(*p)).collect()
     }
 }
@@ -163,9 +193,11 @@ impl Series {
         self.ops[point] += row.ops;
         self.bytes[point] += row.bytes;
         self.errors[point] += row.errors;
-        self.sum_ms[point] += row.mean_ms * row.ops as f64;
-        self.p99_ms[point] = self.p99_ms[point].max(row.p99_ms);
-        self.max_ms[point] = self.max_ms[point].max(row.max_ms);
+        self.paced[point] += row.paced_ops;
+        self.latency.add(point, row.ops, row.mean_ms, row.p99_ms);
+        let mean_ms = row.service_mean_ms.unwrap_or(row.mean_ms);
+        let p99_ms = row.service_p99_ms.unwrap_or(row.p99_ms);
+        self.service.add(point, row.ops, mean_ms, p99_ms);
     }
 }
 
@@ -188,6 +220,9 @@ mod tests {
             p50_ms: 2.0,
             p99_ms: interval as f64,
             max_ms: 10.0,
+            paced_ops: ops / 2,
+            service_mean_ms: Some(1.0),
+            ..IntervalRow::default()
         }
     }
 
@@ -196,6 +231,7 @@ mod tests {
             name: "read".into(),
             kind: "read".into(),
             label: "read".into(),
+            latency: LatencyKind::Service,
         }]
     }
 
@@ -215,7 +251,8 @@ mod tests {
         assert_eq!(t.length_s, [1.0, 1.0, 0.5, 1.0]);
         assert_eq!(t.operations[0].ops, [10, 0, 5, 7]);
         assert_eq!(t.per_second(&t.operations[0].ops), [10.0, 0.0, 10.0, 7.0]);
-        assert_eq!(t.operations[0].mean_ms()[1], None);
+        let s = &t.operations[0];
+        assert_eq!(s.mean_ms(&s.latency)[1], None);
     }
 
     #[test]
@@ -226,8 +263,10 @@ mod tests {
         let s = &t.operations[0];
         assert_eq!(s.ops.iter().sum::<u64>(), 3600 * 3599 / 2);
         assert_eq!(s.bytes.iter().sum::<u64>(), 100 * 3600 * 3599 / 2);
-        assert_eq!((s.ops[1], s.p99_ms[1], s.errors[1]), (35, 9.0, 5));
-        assert!((s.mean_ms()[7].unwrap() - 2.0).abs() < 1e-12);
+        assert_eq!((s.ops[1], s.latency.p99_ms[1], s.errors[1]), (35, 9.0, 5));
+        assert!((s.mean_ms(&s.latency)[7].unwrap() - 2.0).abs() < 1e-12);
+        assert!((s.mean_ms(&s.service)[7].unwrap() - 1.0).abs() < 1e-12);
+        assert_eq!(s.latency_kind(), LatencyKind::Mixed);
     }
 
     #[test]

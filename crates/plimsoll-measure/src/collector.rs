@@ -192,7 +192,7 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Recorder, RowSpec};
+    use crate::{Latency, Recorder, RowSpec};
 
     const SECOND: Nanos = 1_000_000_000;
 
@@ -339,5 +339,38 @@ mod tests {
         lanes[0].finish();
         let row = &collector.finish().1.rows[0];
         assert_eq!((row.service.max(), row.response.max()), (100, 900));
+        assert_eq!((row.paced, row.latency().max()), (1, 900));
+    }
+
+    #[test]
+    fn each_operation_counts_with_its_response_time_or_else_its_service_time() {
+        let (window, lanes, mut collector) = bench(2);
+        window.open(0, Nanos::MAX);
+        lanes[0].record(0, 900, 1000, Some(100), 0);
+        lanes[0].record(0, 1000, 1200, None, 0);
+        lanes[0].record_past(0, 1000, 1300, 0);
+        lanes[0].record(1, 1000, 1400, Some(0), 0);
+        lanes[1].record(0, 2000, 2050, None, 0);
+        lanes.iter().for_each(Recorder::finish);
+        let rows = collector.finish().1.rows;
+        let expected = Latency::of([900, 200, 300, 50]);
+        assert_eq!((rows[0].paced, rows[0].latency()), (1, &expected));
+        assert_eq!(rows[0].service, Latency::of([100, 200, 300, 50]));
+        // A row that was said never to be paced has service times alone.
+        assert_eq!((rows[1].paced, rows[1].latency()), (0, &rows[1].service));
+    }
+
+    #[test]
+    fn a_buffer_that_is_used_again_has_forgotten_what_was_paced() {
+        let (window, lanes, mut collector) = bench(1);
+        window.open(0, Nanos::MAX);
+        for second in 0..4 {
+            let at = second * SECOND + 500;
+            lanes[0].record(0, at, at + 100, (second < 2).then_some(at - 400), 0);
+            collector.drain();
+        }
+        lanes[0].finish();
+        let (_, totals) = collector.finish();
+        assert_eq!((totals.rows[0].ops, totals.rows[0].paced), (4, 2));
     }
 }

@@ -185,8 +185,11 @@ pub struct OpTotals {
     pub errors: BTreeMap<ErrorCode, u64>,
     /// Call to return.
     pub service: Latency,
-    /// Intended start to return; only of paced operations.
+    /// Intended start to return, or call to return of an operation that has no intended start;
+    /// empty where none may have one.
     pub response: Latency,
+    /// Operations that had an intended start.
+    pub paced: u64,
     /// Processor time of the operations that were sampled, in nanoseconds.
     pub cpu_ns: u64,
     /// Operations whose processor time was sampled.
@@ -200,10 +203,21 @@ impl OpTotals {
         self.bytes += other.bytes;
         self.service.add(&other.service);
         self.response.add(&other.response);
+        self.paced += other.paced;
         self.cpu_ns += other.cpu_ns;
         self.cpu_samples += other.cpu_samples;
         for (code, n) in &other.errors {
             *self.errors.entry(code.clone()).or_default() += n;
+        }
+    }
+
+    /// The latency of its operations: of each the response time where it had an intended start,
+    /// and the service time where it had none.
+    #[must_use]
+    pub fn latency(&self) -> &Latency {
+        match self.paced {
+            0 => &self.service,
+            _ => &self.response,
         }
     }
 

@@ -16,18 +16,45 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct RowSpec {
     /// This lane never does it: nothing is set aside.
     pub unused: bool,
-    /// It may be paced, so response times are kept too.
+    /// It may be paced, so response times are kept too. The same in all lanes that do it.
     pub paced: bool,
 }
 
-/// One operation in one interval. What every operation writes lies in one cache line.
+/// One operation in one interval. What every operation reads and writes lies in one cache line.
 #[repr(C, align(64))]
 struct RowBuffer {
     bytes: AtomicU64,
     service: Counts,
+    response: Option<Box<ResponseBuffer>>,
     cpu_ns: AtomicU64,
     cpu_samples: AtomicU64,
-    response: Option<Counts>,
+}
+
+const _: () = assert!(std::mem::offset_of!(RowBuffer, response) < 64);
+
+/// Response times of an operation that may be paced.
+struct ResponseBuffer {
+    /// From the intended start, or from the call of an operation that has none.
+    times: Counts,
+    /// Operations that had an intended start.
+    paced: AtomicU64,
+}
+
+impl ResponseBuffer {
+    fn new() -> Box<Self> {
+        Box::new(Self {
+            times: Counts::new(),
+            paced: AtomicU64::new(0),
+        })
+    }
+
+    #[inline]
+    fn record(&self, start: Nanos, end: Nanos, intended: Option<Nanos>) {
+        debug_assert!(intended.is_none_or(|i| i <= end), "done before it was due");
+        self.times
+            .record(end.saturating_sub(intended.unwrap_or(start)));
+        bump(&self.paced, u64::from(intended.is_some()));
+    }
 }
 
 /// All operations of a lane in one interval.
@@ -44,7 +71,7 @@ impl IntervalBuffer {
                 cpu_ns: AtomicU64::new(0),
                 cpu_samples: AtomicU64::new(0),
                 service: Counts::new(),
-                response: s.paced.then(Counts::new),
+                response: s.paced.then(ResponseBuffer::new),
             })
         };
         Self {
@@ -63,7 +90,8 @@ impl IntervalBuffer {
             total.cpu_samples += row.cpu_samples.load(Relaxed);
             total.service.add_counts(&row.service);
             if let Some(response) = &row.response {
-                total.response.add_counts(response);
+                total.response.add_counts(&response.times);
+                total.paced += response.paced.load(Relaxed);
             }
         }
         for ((row, code), n) in self
@@ -93,7 +121,8 @@ impl IntervalBuffer {
             row.cpu_samples.store(0, Relaxed);
             row.service.clear();
             if let Some(response) = &row.response {
-                response.clear();
+                response.times.clear();
+                response.paced.store(0, Relaxed);
             }
         }
         self.errors
@@ -284,8 +313,8 @@ impl Recorder {
         if let Some(cells) = &buffer.rows[row as usize] {
             bump(&cells.bytes, bytes);
             cells.service.record(end.saturating_sub(start));
-            if let (Some(intended), Some(response)) = (intended, &cells.response) {
-                response.record(end.saturating_sub(intended));
+            if let Some(response) = &cells.response {
+                response.record(start, end, intended);
             }
         }
     }
@@ -311,6 +340,9 @@ impl Recorder {
         if let Some(cells) = &self.current.borrow().rows[row as usize] {
             bump(&cells.bytes, bytes);
             cells.service.record(end.saturating_sub(start));
+            if let Some(response) = &cells.response {
+                response.record(start, end, None);
+            }
         }
     }
 

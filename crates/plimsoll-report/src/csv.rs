@@ -4,7 +4,7 @@ use crate::markdown::SCALED;
 use plimsoll_results::{LatencyFigures, OperationFigures, Run};
 
 /// Columns before those of latencies.
-const HEAD: [&str; 13] = [
+const HEAD: [&str; 14] = [
     "results",
     "workload",
     "started",
@@ -18,9 +18,10 @@ const HEAD: [&str; 13] = [
     "bytes_per_s",
     "errors",
     "cpu_us_per_op",
+    "paced_ops",
 ];
 
-/// Columns of a latency distribution, after `service_` or `response_`.
+/// Columns of a latency distribution, after `latency_` or `service_`.
 const LATENCIES: [&str; 7] = [
     "mean_ms", "min_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms",
 ];
@@ -30,11 +31,12 @@ const LATENCIES: [&str; 7] = [
 const SCALE: [&str; 2] = ["scale", "remark"];
 
 /// A line an operation of each run, with the figures as `run.json` has them and a first line of
-/// names; what was not measured is empty. `runs` are names of results directories with what is in
+/// names; what was not measured is empty. The latency of an operation that was not paced is its
+/// service time. `runs` are names of results directories with what is in
 /// them.
 #[must_use]
 pub fn render(runs: &[(&str, &Run)]) -> String {
-    let latencies = ["service", "response"].into_iter();
+    let latencies = ["latency", "service"].into_iter();
     let latencies = latencies.flat_map(|k| LATENCIES.map(|l| format!("{k}_{l}")));
     let head: Vec<String> = HEAD
         .map(str::to_owned)
@@ -69,10 +71,10 @@ fn row(name: &str, run: &Run, o: &OperationFigures) -> Vec<String> {
         o.errors.to_string(),
         o.cpu_us_per_op
             .map_or_else(String::new, |us| us.to_string()),
+        o.paced_ops.to_string(),
     ];
-    let service = (o.ops > 0).then_some(&o.service);
-    for figures in [service, o.response.as_ref()] {
-        cells.extend(latency(figures));
+    for figures in [&o.latency, o.service()] {
+        cells.extend(latency((o.ops > 0).then_some(figures)));
     }
     cells.push(scale.map_or_else(String::new, |s| s.to_string()));
     cells.push(remark.to_owned());

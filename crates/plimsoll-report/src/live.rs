@@ -13,8 +13,10 @@ pub struct Moment {
     pub ops_per_s: f64,
     /// Bytes a second.
     pub bytes_per_s: f64,
-    /// Mean and 99th percentile of the service time in milliseconds, once they are known.
+    /// Mean and 99th percentile of the latency in milliseconds, once they are known.
     pub latency_ms: Option<(f64, f64)>,
+    /// The same of the service time, of operations that are paced.
+    pub service_ms: Option<(f64, f64)>,
     /// Errors since the run began.
     pub errors: u64,
 }
@@ -24,13 +26,18 @@ pub struct Moment {
 pub fn line(m: &Moment) -> String {
     let shown = |ms: Option<f64>| ms.map_or("-".into(), latency);
     let whole = Duration::from_secs(m.elapsed.as_secs());
+    let service = m.service_ms.map(|(mean, p99)| {
+        let (mean, p99) = (latency(mean), latency(p99));
+        format!("service mean {mean:>7}  p99 {p99:>7}  ")
+    });
     format!(
-        "{:>6}  {:>9} ops/s  {:>7} MiB/s  mean {:>7}  p99 {:>7}  {}",
+        "{:>6}  {:>9} ops/s  {:>7} MiB/s  mean {:>7}  p99 {:>7}  {}{}",
         show_duration(whole),
         rate(m.ops_per_s),
         mib_per_s(m.bytes_per_s),
         shown(m.latency_ms.map(|l| l.0)),
         shown(m.latency_ms.map(|l| l.1)),
+        service.unwrap_or_default(),
         counted(m.errors, "error", "errors"),
     )
 }

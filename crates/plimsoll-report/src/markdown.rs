@@ -3,7 +3,7 @@
 use crate::filebench;
 use crate::format::{latency, mib_per_s, rate};
 use plimsoll_plan::{Count, counted};
-use plimsoll_results::{OperationFigures, Run};
+use plimsoll_results::{OperationFigures, Run, Summary};
 
 pub use plimsoll_plan::{SCALED, scaled};
 
@@ -58,6 +58,9 @@ pub fn render(name: &str, run: &Run) -> String {
         out.push_str(&table(&head, &rows));
         out.push('\n');
     }
+    if let Some(text) = paced(&run.summary) {
+        out.push_str(&format!("{text}\n\n"));
+    }
     if run.window_number > 0 {
         out.push_str(&format!(
             "`{}`\n",
@@ -71,6 +74,21 @@ pub fn render(name: &str, run: &Run) -> String {
         out.push_str(&format!("- note: {}\n", escaped(&note.text)));
     }
     out
+}
+
+/// The latency of all operations of a run that was paced, and its service time.
+fn paced(s: &Summary) -> Option<String> {
+    let service = s.service.as_ref()?;
+    let three = |mean, p50, p99| {
+        let shown = [mean, p50, p99].map(|ms| latency(ms).replace("  ", " "));
+        format!("mean {}, p50 {}, p99 {}", shown[0], shown[1], shown[2])
+    };
+    Some(format!(
+        "All operations: {} ({}); service time {}.",
+        three(s.mean_ms, s.p50_ms, s.p99_ms),
+        s.latency_kind().words(),
+        three(service.mean_ms, service.p50_ms, service.p99_ms)
+    ))
 }
 
 fn rows(o: &OperationFigures) -> Vec<Vec<String>> {
@@ -88,13 +106,13 @@ fn rows(o: &OperationFigures) -> Vec<Vec<String>> {
         mib_per_s(o.bytes_per_s),
         Count(o.errors).to_string(),
     ];
-    row.extend(times(&o.service));
+    row.extend(times(&o.latency));
     row.push(o.cpu_us_per_op.map_or("–".into(), |us| format!("{us:.1}")));
     let mut rows = vec![row];
-    if let Some(response) = &o.response {
-        let mut row = vec![format!("{}, response time", escaped(&o.name))];
+    if let Some(service) = &o.service {
+        let mut row = vec![format!("{}, service time", escaped(&o.name))];
         row.extend(std::iter::repeat_n(String::new(), 5));
-        row.extend(times(response));
+        row.extend(times(service));
         row.push(String::new());
         rows.push(row);
     }

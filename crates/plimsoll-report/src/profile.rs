@@ -7,7 +7,7 @@ use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
 use plimsoll_plan::counted;
-use plimsoll_results::{ProfileCase, ProfileDir, ProfileResults, ResultsError, Run};
+use plimsoll_results::{ProfileCase, ProfileDir, ProfileResults, ResultsError, Run, Verdict};
 use std::path::Path;
 
 /// The runs of a profile by file system, in the order of the profile; `dir` is where they lie.
@@ -114,53 +114,53 @@ pub(crate) fn headline(out: &mut String, results: &ProfileResults, layout: Layou
 
 /// A row a configuration, with the means of repeated runs.
 fn table(set: &ProfileSet) -> Table {
-    let head = [
-        "configuration",
-        "ops/s",
-        "MiB/s",
-        "mean",
-        "p99",
-        "CPU µs/op",
-        "verdict",
-    ];
+    let mut runs = set.cases.iter().flat_map(|(_, runs)| runs);
+    let paced = runs.any(|r| r.summary.service.is_some());
+    let mut head = vec!["configuration", "ops/s", "MiB/s", "mean", "p99"];
+    if paced {
+        head.extend(["service mean", "service p99"]);
+    }
+    head.extend(["CPU µs/op", "verdict"]);
     let mut table = Table::new(&head);
     for (name, runs) in &set.cases {
-        let (Some(first), Some(_)) = (runs.first(), runs.last()) else {
-            table.row(vec![
-                name.clone(),
-                "-".into(),
-                "-".into(),
-                "-".into(),
-                "-".into(),
-                "-".into(),
-                "not run".into(),
-            ]);
-            continue;
-        };
-        let mean =
-            |pick: &dyn Fn(&Run) -> f64| runs.iter().map(pick).sum::<f64>() / runs.len() as f64;
-        let done = runs.iter().all(|r| r.summary.ops > 0);
-        let time = |pick: &dyn Fn(&Run) -> f64| match done {
-            true => latency(mean(pick)),
-            false => "-".into(),
-        };
-        let cpu: Option<Vec<f64>> = runs.iter().map(|r| r.summary.cpu_us_per_op).collect();
-        let cpu = cpu.map(|all| all.iter().sum::<f64>() / all.len() as f64);
-        let worst = runs.iter().map(|r| r.validity.verdict);
-        let worst = worst
-            .max_by_key(|v| *v as u8)
-            .unwrap_or(first.validity.verdict);
-        table.row(vec![
-            name.clone(),
-            rate(mean(&|r| r.summary.ops_per_s)),
-            mib_per_s(mean(&|r| r.summary.bytes_per_s)),
-            time(&|r| r.summary.mean_ms),
-            time(&|r| r.summary.p99_ms),
-            cpu.map_or("-".into(), |c| Metric::CpuUsPerOp.show(c)),
-            worst.to_string(),
-        ]);
+        let mut row = vec![name.clone()];
+        match runs.is_empty() {
+            true => {
+                row.resize(head.len() - 1, "-".into());
+                row.push("not run".into());
+            }
+            false => row.extend(figures(runs, paced)),
+        }
+        table.row(row);
     }
     table
+}
+
+/// The figures of a configuration's runs.
+fn figures(runs: &[Run], paced: bool) -> Vec<String> {
+    let mean = |pick: fn(&Run) -> f64| runs.iter().map(pick).sum::<f64>() / runs.len() as f64;
+    let done = runs.iter().all(|r| r.summary.ops > 0);
+    let time = |pick: fn(&Run) -> f64| match done {
+        true => latency(mean(pick)),
+        false => "-".into(),
+    };
+    let cpu: Option<Vec<f64>> = runs.iter().map(|r| r.summary.cpu_us_per_op).collect();
+    let cpu = cpu.map(|all| all.iter().sum::<f64>() / all.len() as f64);
+    let worst = runs.iter().map(|r| r.validity.verdict);
+    let worst = worst.max_by_key(|v| *v as u8).unwrap_or(Verdict::Valid);
+    let mut cells = vec![
+        rate(mean(|r| r.summary.ops_per_s)),
+        mib_per_s(mean(|r| r.summary.bytes_per_s)),
+        time(|r| r.summary.mean_ms),
+        time(|r| r.summary.p99_ms),
+    ];
+    if paced {
+        cells.push(time(|r| r.summary.service().mean_ms));
+        cells.push(time(|r| r.summary.service().p99_ms));
+    }
+    cells.push(cpu.map_or("-".into(), |c| Metric::CpuUsPerOp.show(c)));
+    cells.push(worst.to_string());
+    cells
 }
 
 /// Why runs are not valid.

@@ -7,7 +7,9 @@ use crate::stages;
 use crate::table::Table;
 use crate::text::{Paint, paragraph, shorten, whole};
 use plimsoll_plan::{Bytes, Count, counted, show_duration};
-use plimsoll_results::{ClockKind, LatencyFigures, OperationFigures, Run, Verdict};
+use plimsoll_results::{
+    ClockKind, LatencyFigures, LatencyKind, OperationFigures, Run, Summary, Verdict,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -94,13 +96,8 @@ fn calls(procedures: &[OperationFigures], layout: Layout) -> String {
     let latencies = ["mean", "p50", "p99", "max"];
     let mut table = Table::new(&[&head[..], &latencies[..]].concat());
     for p in procedures {
-        let service = &p.service;
-        let times = [
-            service.mean_ms,
-            service.p50_ms,
-            service.p99_ms,
-            service.max_ms,
-        ];
+        let f = &p.latency;
+        let times = [f.mean_ms, f.p50_ms, f.p99_ms, f.max_ms];
         let times = times.map(|ms| match p.ops {
             0 => "-".into(),
             _ => latency(ms),
@@ -164,6 +161,10 @@ fn headline(out: &mut String, run: &Run, layout: Layout) {
     paragraph(out, "  ", &facts, layout.columns());
 }
 
+/// What the latencies of a table are that has rows of service times.
+const PACED: &str = "the latency of a paced operation is its response time, from its intended start; \
+                     its service time, from the call, stands below it";
+
 /// Per operation: counts, throughput and latency. Laid side by side where the terminal is wide
 /// enough, else as two tables, one below the other; no column is left out.
 #[must_use]
@@ -189,14 +190,14 @@ pub fn table(operations: &[OperationFigures], layout: Layout) -> String {
             count_cells.push(Count(op.errors).to_string());
         }
         let cpu = vec![op.cpu_us_per_op.map_or("-".into(), |us| format!("{us:.1}"))];
-        let service = latency_cells(op.ops, &op.service);
-        whole.row([count_cells.clone(), service.clone(), cpu.clone()].concat());
+        let times = latency_cells(op.ops, &op.latency);
+        whole.row([count_cells.clone(), times.clone(), cpu.clone()].concat());
         upper.row([count_cells.clone(), cpu].concat());
-        lower.row([vec![name.clone()], service].concat());
-        if let Some(response) = &op.response {
-            let label = vec!["  response time".to_owned()];
+        lower.row([vec![name.clone()], times].concat());
+        if let Some(service) = &op.service {
+            let label = vec!["  service time".to_owned()];
             let blank = vec![String::new(); count_cells.len() - 1];
-            let cells = latency_cells(op.ops, response);
+            let cells = latency_cells(op.ops, service);
             whole.row([label.clone(), blank, cells.clone()].concat());
             lower.row([label, cells].concat());
         }
@@ -209,6 +210,9 @@ pub fn table(operations: &[OperationFigures], layout: Layout) -> String {
         upper.render(&mut out, layout.columns(), paint);
         out.push('\n');
         lower.render(&mut out, layout.columns(), paint);
+    }
+    if operations.iter().any(|o| o.service.is_some()) {
+        paragraph(&mut out, "  ", PACED, layout.columns());
     }
     out
 }
@@ -247,9 +251,7 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
         format!("{} MiB/s", mib_per_s(s.bytes_per_s)),
     ];
     if s.ops > 0 {
-        parts.push(format!("mean {}", latency(s.mean_ms)));
-        parts.push(format!("p50 {}", latency(s.p50_ms)));
-        parts.push(format!("p99 {}", latency(s.p99_ms)));
+        parts.extend(times(s));
     }
     if let Some(us) = s.cpu_us_per_op {
         parts.push(format!("CPU {us:.1} µs/op"));
@@ -268,6 +270,31 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
         let text = format!("{} ({}): {}", op.name, op.kind, codes.join(", "));
         paragraph(out, "errors of ", &text, layout.columns());
     }
+}
+
+/// Latency of all operations: where some were paced by what it is, with the service time beside it.
+fn times(s: &Summary) -> Vec<String> {
+    let three = |what: &str, figures: [f64; 3]| {
+        // In a table the unit has two columns.
+        let [mean, p50, p99] = figures.map(|ms| latency(ms).replace("  ", " "));
+        vec![
+            format!("{what}mean {mean}"),
+            format!("p50 {p50}"),
+            format!("p99 {p99}"),
+        ]
+    };
+    let figures = [s.mean_ms, s.p50_ms, s.p99_ms];
+    let Some(service) = &s.service else {
+        return three("", figures);
+    };
+    let what = match s.latency_kind() {
+        LatencyKind::Mixed => format!("latency ({} of the ops paced) ", Count(s.paced_ops)),
+        kind => format!("{} ", kind.name()),
+    };
+    let mut parts = three(&what, figures);
+    let figures = [service.mean_ms, service.p50_ms, service.p99_ms];
+    parts.extend(three("service time ", figures));
+    parts
 }
 
 /// What the run cost the client, its page cache, disks and networks.

@@ -181,7 +181,53 @@ fn open_loop_report_says_service_and_response() {
     let mut m = measured();
     let rows = &mut m.windows[0].0.rows;
     rows[2].response = Latency::of((1..=1000).map(|i| i * 5000));
+    rows[2].paced = 1000;
     insta::assert_snapshot!(show(m, 140));
+}
+
+/// A run whose operations are all paced: one in fifty waits a second for its turn.
+fn paced() -> Measured {
+    let mut m = measured();
+    for row in m.windows[0].0.rows.iter_mut().filter(|r| r.ops > 0) {
+        let longest = row.service.max();
+        let wait = |i| if i % 50 == 0 { SECOND } else { 0 };
+        row.response = Latency::of((0..row.ops).map(|i| longest + wait(i)));
+        row.paced = row.ops;
+    }
+    m
+}
+
+#[test]
+fn a_paced_run_says_its_response_time_first() {
+    let shown = show(paced(), 140);
+    assert!(
+        shown.contains("response time mean 27.1 ms, p50 839 µs, p99 1.01 s"),
+        "{shown}"
+    );
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn markdown_of_a_paced_run_says_its_response_time_first() {
+    let run = Run::assemble(paced());
+    insta::assert_snapshot!(plimsoll_report::markdown::render("results", &run));
+}
+
+#[test]
+fn comparisons_of_paced_runs_are_of_response_times() {
+    use plimsoll_report::compare::{Condition, RunSet, of_runs, text};
+    let (free, paced) = ([Run::assemble(measured())], [Run::assemble(paced())]);
+    let set = |name, runs| RunSet { name, runs };
+    let compared = of_runs(&[set("free", &free), set("paced", &paced)]);
+    let condition: Condition = "p99 > +1%".parse().unwrap();
+    assert_eq!(condition.check(&compared).unwrap().len(), 1);
+    let condition: Condition = "service p99 > +1%".parse().unwrap();
+    assert_eq!(condition.check(&compared).unwrap(), []);
+    let layout = Layout {
+        width: 100,
+        color: false,
+    };
+    insta::assert_snapshot!(text(&compared, layout));
 }
 
 #[test]
@@ -245,16 +291,24 @@ fn live_line() {
         ops_per_s: 123_456.7,
         bytes_per_s: 2e8,
         latency_ms: Some((0.0123, 4.56)),
-        errors: 0,
+        ..live::Moment::default()
     });
     insta::assert_snapshot!(line, @"   12s    123 457 ops/s      191 MiB/s  mean 12.3 µs  p99 4.56 ms  0 errors");
+    let line = live::line(&live::Moment {
+        latency_ms: Some((50.5, 902.0)),
+        service_ms: Some((0.43, 0.08)),
+        ..live::Moment::default()
+    });
+    insta::assert_snapshot!(line, @"    0s          0 ops/s        0 MiB/s  mean 50.5 ms  p99  902 ms  service mean  430 µs  p99 80.0 µs  0 errors");
 }
 
 #[test]
 fn csv_of_a_run_that_is_paced() {
     let mut m = measured();
     m.plan.operations[1].name = "write, \"quoted\"".into();
-    m.windows[0].0.rows[1].response = Latency::of((1..=50).map(|i| i * 2_000_000));
+    let row = &mut m.windows[0].0.rows[1];
+    row.response = Latency::of((1..=50).map(|i| i * 2_000_000));
+    row.paced = 50;
     let run = Run::assemble(m);
     insta::assert_snapshot!(plimsoll_report::csv::render(&[("results", &run)]));
 }

@@ -1,9 +1,10 @@
 //! From what was measured to the figures of a [`Run`].
 
+use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::{MixFigures, ProcessCounts};
 use crate::run::{
-    ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Stage,
-    Summary, Target, Validity, VariableFigures, Verdict, Window, ms,
+    ClockKind, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary, Target,
+    Validity, VariableFigures, Verdict, Window,
 };
 use crate::{Environment, SCHEMA};
 use plimsoll_measure::system::SystemUse;
@@ -218,11 +219,12 @@ fn operation(op: &Operation, t: &OpTotals, seconds: f64) -> OperationFigures {
         ops_per_s: per(t.ops, seconds),
         bytes: t.bytes,
         bytes_per_s: per(t.bytes, seconds),
-        service: LatencyFigures::of(&t.service),
+        latency: LatencyFigures::of(t.latency()),
+        paced_ops: t.paced,
+        service: (t.paced > 0).then(|| LatencyFigures::of(&t.service)),
         cpu_us_per_op: t.cpu_us_per_op(),
         errors: t.error_count(),
         error_codes: t.errors.clone(),
-        response: (t.response.count() > 0).then(|| LatencyFigures::of(&t.response)),
     }
 }
 
@@ -248,8 +250,13 @@ fn window(plan: &Plan, totals: &WindowTotals, system: &SystemUse) -> Window {
 fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64) -> Summary {
     let rows = || plan.operations.iter().map(|o| o.kind).zip(rows);
     let counted = || rows().filter(|(kind, _)| kind.counts()).map(|(_, t)| t);
-    let mut latency = Latency::default();
-    counted().for_each(|t| latency.add(&t.service));
+    let paced_ops: u64 = counted().map(|t| t.paced).sum();
+    let sum = |pick: fn(&OpTotals) -> &Latency| {
+        let mut sum = Latency::default();
+        counted().for_each(|t| sum.add(pick(t)));
+        SummaryLatency::of(&sum)
+    };
+    let latency = sum(OpTotals::latency);
     let ops: u64 = counted().map(|t| t.ops).sum();
     let bytes: u64 = counted().map(|t| t.bytes).sum();
     let ops_where = |wanted: fn(OpKind) -> bool| -> u64 {
@@ -261,9 +268,11 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64) -> Summary {
         ops_per_s: per(ops, seconds),
         bytes,
         bytes_per_s: per(bytes, seconds),
-        mean_ms: ms(latency.mean()),
-        p50_ms: ms(latency.quantile(0.5) as f64),
-        p99_ms: ms(latency.quantile(0.99) as f64),
+        mean_ms: latency.mean_ms,
+        p50_ms: latency.p50_ms,
+        p99_ms: latency.p99_ms,
+        paced_ops,
+        service: (paced_ops > 0).then(|| sum(|t| &t.service)),
         // The errors of procedures are those of operations, seen closer.
         errors: rows()
             .filter(|(kind, _)| kind.is_of_workload())

@@ -168,10 +168,14 @@ pub struct Entry {
     pub ops_per_s: Option<f64>,
     /// Bytes a second, likewise.
     pub bytes_per_s: Option<f64>,
-    /// Mean service time in milliseconds, likewise.
+    /// Mean latency in milliseconds: response time of paced operations, service time of the others.
     pub mean_ms: Option<f64>,
-    /// 99th percentile of the service time in milliseconds, likewise.
+    /// 99th percentile of the latency in milliseconds.
     pub p99_ms: Option<f64>,
+    /// Mean service time in milliseconds, of a load that was paced.
+    pub service_mean_ms: Option<f64>,
+    /// 99th percentile of the service time in milliseconds, of a load that was paced.
+    pub service_p99_ms: Option<f64>,
     /// The load line of a curve or a search.
     pub load_line: Option<u64>,
     /// What loads are numbers of, such as `streams`.
@@ -287,6 +291,8 @@ impl Entry {
             bytes_per_s: None,
             mean_ms: None,
             p99_ms: None,
+            service_mean_ms: None,
+            service_p99_ms: None,
             load_line: None,
             metric: None,
             ort_ms: None,
@@ -307,6 +313,8 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
         bytes_per_s: figure(run.summary.bytes_per_s),
         mean_ms: moved(run.summary.mean_ms),
         p99_ms: moved(run.summary.p99_ms),
+        service_mean_ms: run.summary.service.map(|s| s.mean_ms),
+        service_p99_ms: run.summary.service.map(|s| s.p99_ms),
         ..Entry::new(Kind::Run, run.workload, run.validity.verdict.into())
     })
 }
@@ -379,6 +387,8 @@ fn of_repeats(dir: &Path) -> Result<Entry, ResultsError> {
         bytes_per_s: mean(|r| r.bytes_per_s),
         mean_ms: mean(|r| r.mean_ms),
         p99_ms: mean(|r| r.p99_ms),
+        service_mean_ms: mean(|r| r.service_mean_ms),
+        service_p99_ms: mean(|r| r.service_p99_ms),
         ..Entry::new(Kind::Repeats, head.workload, status)
     })
 }

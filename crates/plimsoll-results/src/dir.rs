@@ -7,7 +7,7 @@ use crate::intervals::{self, IntervalRow};
 use crate::series::SeriesWriter;
 use crate::{
     ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA, LiveRun, RUN_FILE,
-    ResultsError, Run, SCHEMA, Verdict,
+    ResultsError, Run, SCHEMA, Verdict, upgrade,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
@@ -250,6 +250,10 @@ impl Document for Run {
     const FILE: &str = RUN_FILE;
     const SCHEMA: u32 = SCHEMA;
     const WHAT: &str = "run";
+
+    fn upgrade(value: &mut serde_json::Value, from: u64, dir: &Path) -> bool {
+        upgrade::run(value, from, dir)
+    }
 }
 
 impl Run {

@@ -20,6 +20,13 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
     const SCHEMA: u32;
     /// What it is the result of, for errors.
     const WHAT: &str;
+
+    /// Gives a document of an older version the form of this one; `false` if that version is not
+    /// read. `dir` is the directory that it is in.
+    fn upgrade(value: &mut serde_json::Value, from: u64, dir: &Path) -> bool {
+        let _ = (value, from, dir);
+        false
+    }
 }
 
 /// The form of a document in its file: pretty-printed, with a newline at the end.
@@ -159,26 +166,12 @@ impl<D: Document> Writer<D> {
     }
 }
 
-/// Reads a file of this version.
+/// Reads a file of this version, or of an older one that is still read.
 fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     let text = std::fs::read_to_string(path).map_err(ResultsError::io("read", path))?;
-    let json = |source| ResultsError::Json {
-        what: D::WHAT,
-        path: path.to_owned(),
-        source,
-    };
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(json)?;
-    match value.get("schema") {
-        Some(n) if *n == D::SCHEMA => {}
-        found => {
-            return Err(ResultsError::Schema {
-                path: path.to_owned(),
-                found: found.map_or("none".into(), ToString::to_string),
-                reads: D::SCHEMA,
-            });
-        }
-    }
-    serde_json::from_value(value).map_err(json)
+    let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
+    let value = current::<D>(value, path)?;
+    serde_json::from_value(value).map_err(not_json::<D>(path))
 }
 
 /// Reads a part of a document, which is quicker than all of it; errors as [`Directory::read`].
@@ -189,20 +182,42 @@ pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<
     }
     let path = &dir.join(D::FILE);
     let text = std::fs::read_to_string(path).map_err(ResultsError::io("read", path))?;
-    let json = |source| ResultsError::Json {
+    let version: Version = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
+    if version.schema.is_some_and(|n| n == D::SCHEMA) {
+        return serde_json::from_str(&text).map_err(not_json::<D>(path));
+    }
+    let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
+    serde_json::from_value(current::<D>(value, path)?).map_err(not_json::<D>(path))
+}
+
+fn not_json<D: Document>(path: &Path) -> impl Fn(serde_json::Error) -> ResultsError {
+    |source| ResultsError::Json {
         what: D::WHAT,
         path: path.to_owned(),
         source,
-    };
-    let version: Version = serde_json::from_str(&text).map_err(json)?;
-    if version.schema.as_ref().is_none_or(|n| *n != D::SCHEMA) {
-        return Err(ResultsError::Schema {
-            path: path.to_owned(),
-            found: version.schema.map_or("none".into(), |n| n.to_string()),
-            reads: D::SCHEMA,
-        });
     }
-    serde_json::from_str(&text).map_err(json)
+}
+
+/// A document in the form of this version.
+fn current<D: Document>(
+    mut value: serde_json::Value,
+    path: &Path,
+) -> Result<serde_json::Value, ResultsError> {
+    let found = value.get("schema").cloned();
+    if found.as_ref().is_some_and(|n| *n == D::SCHEMA) {
+        return Ok(value);
+    }
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let older = found.as_ref().and_then(serde_json::Value::as_u64);
+    let older = older.filter(|n| *n < u64::from(D::SCHEMA));
+    match older {
+        Some(from) if D::upgrade(&mut value, from, dir) => Ok(value),
+        _ => Err(ResultsError::Schema {
+            path: path.to_owned(),
+            found: found.map_or("none".into(), |n| n.to_string()),
+            reads: D::SCHEMA,
+        }),
+    }
 }
 
 /// Writes a file that is not there yet, down to the device.

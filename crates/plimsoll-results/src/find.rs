@@ -275,6 +275,5 @@ fn margin(run: &Run, criteria: &Criteria) -> Option<f64> {
         Some(c.carried.slowest_percent? + under_way)
     });
     let slowest = slowest.reduce(f64::min);
-    let mean = total.response.map_or(run.summary.mean_ms, |r| r.mean_ms);
-    plimsoll_points::margin(criteria, carried, slowest, Some(mean))
+    plimsoll_points::margin(criteria, carried, slowest, Some(run.summary.mean_ms))
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// One line of `intervals.csv`: what one operation did in one interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRow {
     /// Window, from 1.
     pub window: u32,
@@ -25,14 +25,31 @@ pub struct IntervalRow {
     pub bytes: u64,
     /// Operations that failed.
     pub errors: u64,
-    /// Mean service time in milliseconds.
+    /// Mean latency in milliseconds: of operations that had an intended start the response time, of
+    /// the others the service time.
     pub mean_ms: f64,
-    /// Median of the service time in milliseconds.
+    /// Median of the latency in milliseconds.
     pub p50_ms: f64,
-    /// 99th percentile of the service time in milliseconds.
+    /// 99th percentile of the latency in milliseconds.
     pub p99_ms: f64,
-    /// Greatest service time in milliseconds.
+    /// Greatest latency in milliseconds.
     pub max_ms: f64,
+    /// Operations that had an intended start. Files of before version 2 of `run.json` end before
+    /// this column, and all their latencies are service times.
+    #[serde(default)]
+    pub paced_ops: u64,
+    /// Mean service time in milliseconds.
+    #[serde(default)]
+    pub service_mean_ms: Option<f64>,
+    /// Median of the service time in milliseconds.
+    #[serde(default)]
+    pub service_p50_ms: Option<f64>,
+    /// 99th percentile of the service time in milliseconds.
+    #[serde(default)]
+    pub service_p99_ms: Option<f64>,
+    /// Greatest service time in milliseconds.
+    #[serde(default)]
+    pub service_max_ms: Option<f64>,
 }
 
 /// Reads a whole file.
@@ -58,8 +75,16 @@ fn rows<R: std::io::Read>(
     let mut rows = Vec::new();
     for row in reader.deserialize() {
         let row: IntervalRow = row.map_err(wrong)?;
-        let times = [row.start_s, row.length_s, row.mean_ms, row.p99_ms];
-        if times.iter().any(|t| !t.is_finite() || *t < 0.0) {
+        let times = [
+            Some(row.start_s),
+            Some(row.length_s),
+            Some(row.mean_ms),
+            Some(row.p99_ms),
+            row.service_mean_ms,
+            row.service_p99_ms,
+        ];
+        let wrong = |t: &f64| !t.is_finite() || *t < 0.0;
+        if times.iter().flatten().any(wrong) {
             return Err(ResultsError::Intervals {
                 path: path.to_owned(),
                 line: rows.len() as u64 + 2,

@@ -18,6 +18,7 @@ mod assemble;
 mod catalog;
 mod curve;
 mod dir;
+mod distribution;
 mod document;
 mod environment;
 mod error;
@@ -25,6 +26,7 @@ mod find;
 mod hidden;
 mod histograms;
 mod intervals;
+mod latency;
 mod live;
 mod mix;
 mod profile;
@@ -33,6 +35,7 @@ mod repeats;
 mod run;
 mod series;
 mod sparse;
+mod upgrade;
 
 pub use annotations::{ANNOTATIONS_FILE, ANNOTATIONS_SCHEMA, Annotations, Tag};
 pub use assemble::{Measured, figures};
@@ -42,6 +45,7 @@ pub use curve::{
     LoadCurve, StopRules, curve_schema,
 };
 pub use dir::{RunDir, RunWriter};
+pub use distribution::Distribution;
 pub use document::{Directory, Document};
 pub use environment::{Environment, WorkDir};
 pub use error::ResultsError;
@@ -50,6 +54,7 @@ pub use histograms::{
     Histograms, IntervalHistogram, SparseInterval, tag_of, tag_of_text, window_histograms,
 };
 pub use intervals::IntervalRow;
+pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
 pub use live::{Follower, LIVE_FILE, LIVE_SCHEMA, LiveDir, LiveRun, Whereabouts};
 pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
 pub use profile::{
@@ -61,13 +66,13 @@ pub use repeats::{
     REPEATS_FILE, REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs, repeats_schema,
 };
 pub use run::{
-    ClockKind, Failure, LatencyFigures, OperationFigures, Populated, Program, Reason, Run, Stage,
-    Summary, Target, Validity, VariableFigures, Verdict, Window,
+    ClockKind, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary, Target,
+    Validity, VariableFigures, Verdict, Window,
 };
 pub use sparse::SparseHistogram;
 
 /// Version of `run.json`; raised when a field changes meaning or goes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Name of the file that holds the [`Run`].
 pub const RUN_FILE: &str = "run.json";

@@ -1,6 +1,6 @@
 //! Figures of operation mixes: how much of the load was carried.
 
-use crate::run::LatencyFigures;
+use crate::latency::LatencyFigures;
 use plimsoll_measure::{Latency, OpTotals};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
@@ -143,7 +143,9 @@ impl MixFigures {
             }
             let row = |id: plimsoll_plan::OperationId| rows.get(id.0 as usize);
             for totals in mix.table.iter().filter_map(|r| row(r.row)) {
-                sum.response.add(&totals.response);
+                if totals.paced > 0 {
+                    sum.response.add(&totals.response);
+                }
             }
             if let Some(totals) = mix.pacing.and_then(|p| row(p.start)) {
                 sum.late.add(&totals.service);

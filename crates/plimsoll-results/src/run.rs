@@ -1,9 +1,10 @@
 //! What `run.json` holds.
 
 use crate::Environment;
+use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
+use plimsoll_measure::RankStage;
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{Latency, RankStage};
 use plimsoll_plan::{Note, OpClass, OpKind, Place, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,12 +130,17 @@ pub struct Summary {
     pub bytes: u64,
     /// Bytes a second.
     pub bytes_per_s: f64,
-    /// Mean service time in milliseconds; 0 without operations.
+    /// Mean latency in milliseconds; 0 without operations. The latency of an operation is its
+    /// response time where it had an intended start, and its service time where it had none.
     pub mean_ms: f64,
-    /// Median of the service time in milliseconds; 0 without operations.
+    /// Median of the latency in milliseconds; 0 without operations.
     pub p50_ms: f64,
-    /// 99th percentile of the service time in milliseconds; 0 without operations.
+    /// 99th percentile of the latency in milliseconds; 0 without operations.
     pub p99_ms: f64,
+    /// Operations that had an intended start, because the load was paced.
+    pub paced_ops: u64,
+    /// Service time of all operations; null where none was paced, and it is the latency.
+    pub service: Option<SummaryLatency>,
     /// Failed operations, of every class.
     pub errors: u64,
     /// Operations that move data from the target, a second.
@@ -165,58 +171,52 @@ pub struct OperationFigures {
     pub bytes: u64,
     /// Bytes a second.
     pub bytes_per_s: f64,
-    /// Service time: call to return.
+    /// Latency: response time of operations that had an intended start, service time of the others.
     #[serde(flatten)]
-    pub service: LatencyFigures,
+    pub latency: LatencyFigures,
+    /// Operations that had an intended start, because the load was paced.
+    pub paced_ops: u64,
+    /// Service time, call to return, of all of them; null where none was paced, and it is the
+    /// latency.
+    pub service: Option<LatencyFigures>,
     /// Processor time of an operation in microseconds; null if it was not measured.
     pub cpu_us_per_op: Option<f64>,
     /// Failed operations.
     pub errors: u64,
     /// Failed operations by errno or protocol status.
     pub error_codes: BTreeMap<String, u64>,
-    /// Response time: intended start to return; null if the operation was not paced.
-    pub response: Option<LatencyFigures>,
 }
 
-/// A latency distribution in milliseconds; all 0 without samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LatencyFigures {
-    /// Arithmetic mean, exact.
-    pub mean_ms: f64,
-    /// Least, exact.
-    pub min_ms: f64,
-    /// Median, to three significant digits like all percentiles.
-    pub p50_ms: f64,
-    /// 95th percentile.
-    pub p95_ms: f64,
-    /// 99th percentile.
-    pub p99_ms: f64,
-    /// 99.9th percentile.
-    pub p999_ms: f64,
-    /// Greatest, exact.
-    pub max_ms: f64,
-}
-
-impl LatencyFigures {
-    /// The figures of a distribution.
+impl Summary {
+    /// What the latency is.
     #[must_use]
-    pub fn of(latency: &Latency) -> Self {
-        let quantile = |q| ms(latency.quantile(q) as f64);
-        Self {
-            mean_ms: ms(latency.mean()),
-            min_ms: ms(latency.min() as f64),
-            p50_ms: quantile(0.5),
-            p95_ms: quantile(0.95),
-            p99_ms: quantile(0.99),
-            p999_ms: quantile(0.999),
-            max_ms: ms(latency.max() as f64),
-        }
+    pub fn latency_kind(&self) -> LatencyKind {
+        LatencyKind::of(self.paced_ops, self.ops)
+    }
+
+    /// Service time of all operations.
+    #[must_use]
+    pub fn service(&self) -> SummaryLatency {
+        self.service.unwrap_or(SummaryLatency {
+            mean_ms: self.mean_ms,
+            p50_ms: self.p50_ms,
+            p99_ms: self.p99_ms,
+        })
     }
 }
 
-/// Nanoseconds to milliseconds.
-pub(crate) fn ms(ns: f64) -> f64 {
-    ns / 1e6
+impl OperationFigures {
+    /// What the latency is.
+    #[must_use]
+    pub fn latency_kind(&self) -> LatencyKind {
+        LatencyKind::of(self.paced_ops, self.ops)
+    }
+
+    /// Service time of all operations.
+    #[must_use]
+    pub fn service(&self) -> &LatencyFigures {
+        self.service.as_ref().unwrap_or(&self.latency)
+    }
 }
 
 /// The program that ran the workload.

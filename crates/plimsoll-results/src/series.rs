@@ -1,14 +1,14 @@
 //! What is written while the run goes on: `intervals.csv` and `histograms.hlog`.
 
 use crate::histograms::tag_of;
-use crate::run::ms;
+use crate::latency::ms;
 use crate::{HISTOGRAMS_FILE, INTERVALS_FILE, ResultsError};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
 };
-use plimsoll_measure::{Interval, OpTotals};
+use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::Operation;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Columns of `intervals.csv`.
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 18] = [
     "window",
     "interval",
     "start_s",
@@ -30,6 +30,11 @@ const COLUMNS: [&str; 13] = [
     "p50_ms",
     "p99_ms",
     "max_ms",
+    "paced_ops",
+    "service_mean_ms",
+    "service_p50_ms",
+    "service_p99_ms",
+    "service_max_ms",
 ];
 
 /// Line that HdrHistogram's own tools expect before the first histogram.
@@ -108,9 +113,7 @@ impl SeriesWriter {
             if !happened(totals) {
                 continue;
             }
-            let latency = &totals.service;
-            let ms_text = |ns: f64| format!("{:.6}", ms(ns));
-            self.csv.write_record([
+            let mut record = vec![
                 interval.window.to_string(),
                 interval.index.to_string(),
                 seconds(interval.start).to_string(),
@@ -120,11 +123,11 @@ impl SeriesWriter {
                 totals.ops.to_string(),
                 totals.bytes.to_string(),
                 totals.error_count().to_string(),
-                ms_text(latency.mean()),
-                ms_text(latency.quantile(0.5) as f64),
-                ms_text(latency.quantile(0.99) as f64),
-                ms_text(latency.max() as f64),
-            ])?;
+            ];
+            record.extend(times(totals.latency()));
+            record.push(totals.paced.to_string());
+            record.extend(times(&totals.service));
+            self.csv.write_record(record)?;
         }
         Ok(())
     }
@@ -137,6 +140,7 @@ impl SeriesWriter {
         let start = Duration::from_nanos(interval.opened.saturating_add(interval.start));
         let length = Duration::from_nanos(interval.length);
         for (tag, totals) in self.tags.iter().zip(&interval.rows) {
+            // Also of an interval without paced operations, so that the sum over all has every one.
             let histograms = [
                 (tag.clone(), &totals.service),
                 (format!("{tag}/response"), &totals.response),
@@ -174,11 +178,23 @@ fn write_header(log: &mut BufWriter<File>, base: SystemTime) -> io::Result<()> {
     IntervalLogWriterBuilder::new()
         .add_comment("[Histogram log format version 1.3]")
         .add_comment("Latencies of Plimsoll; all values, Interval_Max too, are nanoseconds.")
-        .add_comment("Tag NAME/KIND is service time, NAME/KIND/response is response time.")
+        .add_comment("Tag NAME/KIND is service time, NAME/KIND/response is response time, of")
+        .add_comment("operations without an intended start their service time.")
         .with_start_time(base)
         .with_base_time(base)
         .begin_log_with(log, &mut serializer)?;
     log.write_all(LEGEND.as_bytes())
+}
+
+/// Mean, median, 99th percentile and maximum in milliseconds.
+fn times(latency: &Latency) -> [String; 4] {
+    [
+        latency.mean(),
+        latency.quantile(0.5) as f64,
+        latency.quantile(0.99) as f64,
+        latency.max() as f64,
+    ]
+    .map(|ns| format!("{:.6}", ms(ns)))
 }
 
 fn happened(totals: &OpTotals) -> bool {
@@ -199,7 +215,6 @@ fn csv_error(e: csv::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measure::Latency;
     use plimsoll_plan::OpKind;
 
     #[test]

@@ -88,6 +88,7 @@ fn run(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Run {
         bytes: ops * 4096,
         service: Latency::of((0..ops).map(|_| ms * 500_000)),
         response: Latency::of((0..ops).map(|_| ms * 1_000_000)),
+        paced: ops,
         ..OpTotals::default()
     };
     let late = OpTotals {

@@ -7,8 +7,8 @@ use plimsoll_plan::{
     WorkerGroup,
 };
 use plimsoll_results::{
-    ClockKind, Environment, Failure, LatencyFigures, Measured, ResultsError, Run, RunDir,
-    RunWriter, Target, Verdict, tag_of, window_histograms,
+    ClockKind, Environment, Failure, LatencyFigures, LatencyKind, Measured, ResultsError, Run,
+    RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -78,8 +78,10 @@ fn plan() -> Plan {
     plan
 }
 
+/// Operations, of which as many were paced as there are response times.
 fn row(samples: &[u64], bytes: u64, response: &[u64]) -> OpTotals {
     OpTotals {
+        paced: response.len() as u64,
         ops: samples.len() as u64,
         bytes,
         service: Latency::of(samples.iter().copied()),
@@ -158,7 +160,30 @@ fn the_summary_counts_file_operations_only() {
     // The open on the way never happened and has no row; the delay has one.
     let rows: Vec<_> = run.operations.iter().map(|o| o.kind).collect();
     assert_eq!(rows, [OpKind::ReadWhole, OpKind::Delay]);
-    assert_eq!(run.operations[0].service.max_ms, 3.0);
+    assert_eq!(run.operations[0].latency.max_ms, 3.0);
+    assert_eq!((s.paced_ops, s.service), (0, None));
+}
+
+#[test]
+fn a_paced_operation_counts_with_its_response_time() {
+    let mut m = one_window();
+    m.windows[0].0.rows[0] = row(&[1_000_000, 3_000_000], 8192, &[401_000_000, 3_000_000]);
+    let paced = Run::assemble(m.clone());
+    let s = &paced.summary;
+    assert_eq!((s.mean_ms, s.p99_ms, s.paced_ops), (202.0, 401.0, 2));
+    assert_eq!(s.latency_kind(), LatencyKind::Response);
+    let service = s.service.unwrap();
+    assert_eq!((service.mean_ms, service.p99_ms), (2.0, 3.0));
+    let read = &paced.operations[0];
+    assert_eq!((read.latency.max_ms, read.service().max_ms), (401.0, 3.0));
+    // An open on the way that was not paced counts with its service time.
+    m.windows[0].0.rows[1] = row(&[8_000_000; 2], 0, &[]);
+    let mixed = Run::assemble(m);
+    let s = &mixed.summary;
+    assert_eq!((s.mean_ms, s.paced_ops, s.ops), (105.0, 2, 4));
+    assert_eq!(s.service.unwrap().mean_ms, 5.0);
+    assert_eq!(s.latency_kind(), LatencyKind::Mixed);
+    assert_eq!(mixed.operations[1].latency_kind(), LatencyKind::Service);
 }
 
 #[test]
@@ -304,7 +329,7 @@ fn another_schema_is_refused_by_its_number() {
     };
     let error = read("{\"schema\": 99}").to_string();
     assert!(
-        error.ends_with("has schema 99; this program reads schema 1"),
+        error.ends_with("has schema 99; this program reads schema 2"),
         "{error}"
     );
     assert!(matches!(read("{}"), ResultsError::Schema { .. }));
@@ -346,7 +371,7 @@ fn the_series_has_a_line_for_every_operation_that_happened() {
     let root = tempfile::tempdir().unwrap();
     let mut w = writer(root.path(), ClockKind::Real, SystemTime::now());
     let rows = vec![
-        row(&[1_500_000], 4096, &[]),
+        row(&[1_500_000], 4096, &[2_500_000]),
         row(&[], 0, &[]),
         row(&[], 0, &[]),
     ];
@@ -355,9 +380,14 @@ fn the_series_has_a_line_for_every_operation_that_happened() {
     assert_eq!(
         std::fs::read_to_string(dir.intervals_path()).unwrap(),
         "window,interval,start_s,length_s,operation,kind,ops,bytes,errors,\
-         mean_ms,p50_ms,p99_ms,max_ms\n\
-         1,3,3,1,\"read, all\",read_whole,1,4096,0,1.500000,1.500000,1.500000,1.500000\n"
+         mean_ms,p50_ms,p99_ms,max_ms,paced_ops,\
+         service_mean_ms,service_p50_ms,service_p99_ms,service_max_ms\n\
+         1,3,3,1,\"read, all\",read_whole,1,4096,0,2.500000,2.500000,2.500000,2.500000,1,\
+         1.500000,1.500000,1.500000,1.500000\n"
     );
+    let rows = dir.read_intervals().unwrap();
+    assert_eq!((rows[0].mean_ms, rows[0].service_mean_ms), (2.5, Some(1.5)));
+    assert_eq!(rows[0].paced_ops, 1);
 }
 
 #[test]
@@ -393,8 +423,11 @@ fn samples() -> impl Strategy<Value = Vec<Samples>> {
 
 fn totals(samples: &Samples) -> OpTotals {
     let service: Vec<u64> = samples.iter().map(|s| s.0).collect();
-    let response: Vec<u64> = samples.iter().filter_map(|s| s.1).collect();
-    row(&service, 0, &response)
+    let response: Vec<u64> = samples.iter().map(|s| s.1.unwrap_or(s.0)).collect();
+    OpTotals {
+        paced: samples.iter().filter(|s| s.1.is_some()).count() as u64,
+        ..row(&service, 0, &response)
+    }
 }
 
 /// Quantiles must agree exactly; the mean and the ends, which are exact in `run.json`, to the
@@ -451,9 +484,12 @@ proptest! {
             for op in operations.iter().filter(|o| o.ops > 0) {
                 let tag = tag_of(&op.name, op.kind);
                 prop_assert_eq!(histograms[&tag].len(), op.ops);
-                agrees(&op.service, &histograms[&tag]);
-                if let Some(response) = &op.response {
-                    agrees(response, &histograms[&format!("{tag}/response")]);
+                agrees(op.service(), &histograms[&tag]);
+                prop_assert_eq!(op.service.is_some(), op.paced_ops > 0);
+                if op.paced_ops > 0 {
+                    let response = &histograms[&format!("{tag}/response")];
+                    prop_assert_eq!(response.len(), op.ops);
+                    agrees(&op.latency, response);
                 }
             }
         }

@@ -10,8 +10,8 @@ use plimsoll_html::charts::{OverTime, over_time};
 use plimsoll_html::timeline::{Span, Timeline};
 use plimsoll_html::{OpName, page};
 use plimsoll_plan::{Count, OpClass, OpKind, show_duration};
-use plimsoll_report::{latency, mib_per_s, rate};
-use plimsoll_results::{Follower, IntervalRow, LiveDir, Whereabouts};
+use plimsoll_report::{mib_per_s, rate};
+use plimsoll_results::{Follower, IntervalRow, LatencyKind, LiveDir, Whereabouts};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -58,12 +58,42 @@ pub(crate) struct Latest {
     pub(crate) measured_s: f64,
     pub(crate) ops_per_s: f64,
     pub(crate) bytes_per_s: f64,
-    /// Mean service time; null where nothing was done.
+    /// Mean latency, of paced operations the response time; null where nothing was done.
     pub(crate) mean_ms: Option<f64>,
     /// The greatest of the operations' 99th percentiles; null where nothing was done.
     pub(crate) p99_ms: Option<f64>,
+    /// Operations that had an intended start.
+    pub(crate) paced_ops: u64,
+    /// Mean service time; null where nothing was paced.
+    pub(crate) service_mean_ms: Option<f64>,
+    /// The greatest of the operations' 99th percentiles of the service time; null where nothing was
+    /// paced.
+    pub(crate) service_p99_ms: Option<f64>,
+    /// Operations that succeeded.
+    pub(crate) ops: u64,
     /// Operations that failed, of all intervals.
     pub(crate) errors: u64,
+}
+
+impl Latest {
+    /// What the latency is.
+    fn latency_kind(&self) -> LatencyKind {
+        LatencyKind::of(self.paced_ops, self.ops)
+    }
+}
+
+/// Latencies of several operations.
+#[derive(Default)]
+struct Sum {
+    ms: f64,
+    p99_ms: f64,
+}
+
+impl Sum {
+    fn add(&mut self, ops: u64, mean_ms: f64, p99_ms: f64) {
+        self.ms += mean_ms * ops as f64;
+        self.p99_ms = self.p99_ms.max(p99_ms);
+    }
 }
 
 /// Whether the summary of a run counts operations of this kind, by its name.
@@ -98,23 +128,33 @@ impl Progress {
     pub(crate) fn latest(&self) -> Option<Latest> {
         let end = self.recent.back()?;
         let mut sum = Totals::default();
-        let (mut ms, mut p99) = (0.0, 0.0f64);
+        let mut paced_ops = 0;
+        let (mut latency, mut service) = (Sum::default(), Sum::default());
         for row in self.last().filter(|r| counts(&r.kind)) {
             sum.add(row);
-            ms += row.mean_ms * row.ops as f64;
-            p99 = p99.max(row.p99_ms);
+            paced_ops += row.paced_ops;
+            latency.add(row.ops, row.mean_ms, row.p99_ms);
+            let mean_ms = row.service_mean_ms.unwrap_or(row.mean_ms);
+            let p99_ms = row.service_p99_ms.unwrap_or(row.p99_ms);
+            service.add(row.ops, mean_ms, p99_ms);
         }
         let per_s = |n: u64| match end.length_s > 0.0 {
             true => n as f64 / end.length_s,
             false => 0.0,
         };
+        let done = |ms: f64| (sum.ops > 0).then_some(ms);
+        let paced = |ms: f64| (paced_ops > 0).then_some(ms);
         Some(Latest {
             window: end.window,
             measured_s: end.start_s + end.length_s,
             ops_per_s: per_s(sum.ops),
             bytes_per_s: per_s(sum.bytes),
-            mean_ms: (sum.ops > 0).then(|| ms / sum.ops as f64),
-            p99_ms: (sum.ops > 0).then_some(p99),
+            mean_ms: done(latency.ms / sum.ops as f64),
+            p99_ms: done(latency.p99_ms),
+            paced_ops,
+            service_mean_ms: paced(service.ms / sum.ops as f64),
+            service_p99_ms: paced(service.p99_ms),
+            ops: sum.ops,
             errors: self.operations.values().map(|t| t.errors).sum(),
         })
     }
@@ -124,16 +164,19 @@ impl Progress {
         let Some(latest) = self.latest() else {
             return html! { p { "Nothing has been measured yet: files are made, or the run warms up." } };
         };
-        let time = |ms: Option<f64>| ms.map_or("–".into(), |ms| latency(ms).replace("  ", " "));
         let measured = Duration::try_from_secs_f64(latest.measured_s).unwrap_or_default();
-        let tiles = [
-            ("measured", show_duration(measured)),
-            ("operations a second", rate(latest.ops_per_s)),
-            ("MiB a second", mib_per_s(latest.bytes_per_s)),
-            ("mean", time(latest.mean_ms)),
-            ("99th percentile", time(latest.p99_ms)),
-            ("failed", Count(latest.errors).to_string()),
+        let mut tiles = vec![
+            ("measured".to_owned(), show_duration(measured)),
+            ("operations a second".to_owned(), rate(latest.ops_per_s)),
+            ("MiB a second".to_owned(), mib_per_s(latest.bytes_per_s)),
         ];
+        let (mean, service) = (latest.mean_ms, latest.service_mean_ms);
+        tiles.extend(page::latency_tiles(
+            latest.latency_kind(),
+            mean.zip(latest.p99_ms),
+            service.zip(latest.service_p99_ms),
+        ));
+        tiles.push(("failed".to_owned(), Count(latest.errors).to_string()));
         html! {
             dl.tiles { @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } } }
             (self.charts())
@@ -156,7 +199,12 @@ impl Progress {
                     _ => format!("{name} ({kind})"),
                 };
                 let (name, kind) = (name.clone(), kind.clone());
-                OpName { name, kind, label }
+                OpName {
+                    name,
+                    kind,
+                    label,
+                    latency: LatencyKind::Service,
+                }
             })
             .collect();
         let begin = first.interval;
@@ -325,6 +373,28 @@ mod tests {
             p50_ms: 1.0,
             p99_ms: 2.0 * ops as f64,
             max_ms: 9.0,
+            ..IntervalRow::default()
+        }
+    }
+
+    #[test]
+    fn the_last_interval_of_a_paced_run_has_response_and_service_times() {
+        let mut progress = Progress::default();
+        let paced = IntervalRow {
+            paced_ops: 4,
+            service_mean_ms: Some(0.5),
+            service_p99_ms: Some(1.0),
+            ..row(1, 0, "a", "read", 4)
+        };
+        progress.add(vec![paced, row(1, 0, "b", "write", 1)]);
+        let latest = progress.latest().unwrap();
+        // (4 × 4 ms + 1 × 1 ms) and (4 × 0.5 ms + 1 × 1 ms) of five operations.
+        assert_eq!((latest.mean_ms, latest.p99_ms), (Some(3.4), Some(8.0)));
+        assert_eq!(latest.service_mean_ms, Some(0.6));
+        assert_eq!(latest.service_p99_ms, Some(2.0));
+        let markup = progress.markup().into_string();
+        for text in ["mean latency", "mean service time", "Mean service time"] {
+            assert!(markup.contains(text), "{text}");
         }
     }
 
@@ -343,6 +413,7 @@ mod tests {
         assert_eq!((latest.measured_s, latest.errors), (2.0, 4));
         // (1 × 1 ms + 3 × 3 ms) of four operations.
         assert_eq!((latest.mean_ms, latest.p99_ms), (Some(2.5), Some(6.0)));
+        assert_eq!((latest.paced_ops, latest.service_mean_ms), (0, None));
         let total = progress.operations[&("a".to_owned(), "read".to_owned())];
         assert_eq!((total.ops, total.bytes, total.errors), (6, 60, 2));
     }

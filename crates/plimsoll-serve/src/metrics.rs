@@ -81,6 +81,20 @@ const COUNTERS: [Counter; 3] = [
     ),
 ];
 
+const LATENCY_QUANTILE: Family = Family {
+    name: "plimsoll_latency_quantile_seconds",
+    kind: "gauge",
+    unit: "seconds",
+    help: "Quantiles of the latency in the last interval: response time of paced operations, service time of the others.",
+};
+
+const LATENCY_MEAN: Family = Family {
+    name: "plimsoll_latency_mean_seconds",
+    kind: "gauge",
+    unit: "seconds",
+    help: "Mean latency in the last interval: response time of paced operations, service time of the others.",
+};
+
 const QUANTILE: Family = Family {
     name: "plimsoll_service_quantile_seconds",
     kind: "gauge",
@@ -124,13 +138,33 @@ fn render(runs: &[Watched]) -> String {
         let of = (row.operation.as_str(), row.kind.as_str(), quantile);
         format!("{} {}", labels(id, run, Some(of)), ms / 1e3)
     };
-    let quantiles = rows.iter().flat_map(|r| {
-        let (p50, p99) = (r.2.p50_ms, r.2.p99_ms);
-        [sample(*r, Some("0.5"), p50), sample(*r, Some("0.99"), p99)]
-    });
-    family(&mut out, &QUANTILE, quantiles);
-    let means = rows.iter().map(|r| sample(*r, None, r.2.mean_ms));
-    family(&mut out, &MEAN, means);
+    type Pick = fn(&IntervalRow) -> f64;
+    let mut families = |quantile: &Family, mean: &Family, pick: [Pick; 3]| {
+        let [p50, p99, mean_ms] = pick;
+        let quantiles = rows.iter().flat_map(|r| {
+            [
+                sample(*r, Some("0.5"), p50(r.2)),
+                sample(*r, Some("0.99"), p99(r.2)),
+            ]
+        });
+        family(&mut out, quantile, quantiles);
+        let means = rows.iter().map(|r| sample(*r, None, mean_ms(r.2)));
+        family(&mut out, mean, means);
+    };
+    families(
+        &LATENCY_QUANTILE,
+        &LATENCY_MEAN,
+        [|r| r.p50_ms, |r| r.p99_ms, |r| r.mean_ms],
+    );
+    families(
+        &QUANTILE,
+        &MEAN,
+        [
+            |r| r.service_p50_ms.unwrap_or(r.p50_ms),
+            |r| r.service_p99_ms.unwrap_or(r.p99_ms),
+            |r| r.service_mean_ms.unwrap_or(r.mean_ms),
+        ],
+    );
     out + "# EOF\n"
 }
 
@@ -190,6 +224,11 @@ mod tests {
             p50_ms: 1.0,
             p99_ms: 4.0,
             max_ms: 5.0,
+            paced_ops: ops,
+            service_mean_ms: Some(0.25),
+            service_p50_ms: Some(0.125),
+            service_p99_ms: Some(0.5),
+            service_max_ms: Some(1.0),
         }
     }
 
@@ -217,9 +256,12 @@ mod tests {
             format!("plimsoll_operations_total{read}}} 15"),
             format!("plimsoll_moved_bytes_total{read}}} 120"),
             format!("plimsoll_errors_total{read}}} 2"),
-            format!("plimsoll_service_quantile_seconds{read},quantile=\"0.5\"}} 0.001"),
-            format!("plimsoll_service_quantile_seconds{read},quantile=\"0.99\"}} 0.004"),
-            format!("plimsoll_service_mean_seconds{read}}} 0.0015"),
+            format!("plimsoll_latency_quantile_seconds{read},quantile=\"0.5\"}} 0.001"),
+            format!("plimsoll_latency_quantile_seconds{read},quantile=\"0.99\"}} 0.004"),
+            format!("plimsoll_latency_mean_seconds{read}}} 0.0015"),
+            format!("plimsoll_service_quantile_seconds{read},quantile=\"0.5\"}} 0.000125"),
+            format!("plimsoll_service_quantile_seconds{read},quantile=\"0.99\"}} 0.0005"),
+            format!("plimsoll_service_mean_seconds{read}}} 0.00025"),
         ];
         assert_eq!(samples, expected);
         assert!(text.ends_with("\n# EOF\n"));

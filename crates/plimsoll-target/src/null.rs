@@ -7,21 +7,44 @@ use crate::session::{
 };
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos};
-use plimsoll_plan::OpKind;
+use plimsoll_plan::{OpKind, show_duration};
 use rustix::io::Errno;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Most servers: each takes eight bytes.
 const MOST_SERVERS: u32 = 1 << 20;
 
-/// Answers every operation with success, at once or after a fixed latency.
+/// Answers every operation with success, at once or after a fixed latency; it may stand still for a
+/// time.
 ///
 /// Files have the size the workload planned, so that reading one to its end ends.
 pub(crate) struct Null {
     latency: Nanos,
     servers: Option<Servers>,
+    stall: Option<Stall>,
+}
+
+/// A time during which nothing is served, on the clock of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stall {
+    from: Nanos,
+    until: Nanos,
+}
+
+impl Stall {
+    /// When service that takes `latency` is over, where it may begin at `start`.
+    fn done_at(self, start: Nanos, latency: Nanos) -> Nanos {
+        let done = start + latency;
+        match self {
+            s if done <= s.from || start >= s.until => done,
+            s if start >= s.from => s.until + latency,
+            // What is under way goes on where it was stopped.
+            s => done + (s.until - s.from),
+        }
+    }
 }
 
 /// Servers that take one operation at a time, in the order they come: as many operations as there
@@ -42,13 +65,13 @@ impl Servers {
         }
     }
 
-    /// When an operation that comes `now` and takes `latency` is done: the server that is free
-    /// first takes it.
-    fn done_at(&self, now: Nanos, latency: Nanos) -> Nanos {
+    /// When an operation that comes `now` is done: the server that is free first takes it, and is
+    /// done with one that it begins at some instant when `done_at` says.
+    fn done_at(&self, now: Nanos, done_at: impl FnOnce(Nanos) -> Nanos) -> Nanos {
         // A worker that panicked elsewhere has left whole times here.
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
         let first = free_at.pop().map_or(0, |Reverse(at)| at);
-        let done = first.max(now) + latency;
+        let done = done_at(first.max(now));
         free_at.push(Reverse(done));
         done
     }
@@ -59,18 +82,43 @@ impl Null {
         let mut options = Options::parse("null", rest)?;
         let latency = options.duration("latency")?.unwrap_or_default();
         let servers = options.count("servers", MOST_SERVERS)?;
-        options.finish("latency=DURATION or servers=NUMBER")?;
-        if servers.is_some() && latency.is_zero() {
-            return Err(TargetError::Option {
+        let length = options.duration("stall")?;
+        let after = options.duration("stall_after")?;
+        options
+            .finish("latency=DURATION, servers=NUMBER, stall=DURATION or stall_after=DURATION")?;
+        let refused = |reason: &str| {
+            Err(TargetError::Option {
                 target: "null",
-                reason: "servers that take no time carry any load: give a latency too, such as \
-                         latency=1ms&servers=8"
-                    .into(),
-            });
+                reason: reason.into(),
+            })
+        };
+        if length.is_none() && after.is_some() {
+            return refused(
+                "`stall_after` says when a stall begins: give its length too, stall=1s",
+            );
+        }
+        if length.is_some() && latency.is_zero() {
+            return refused(
+                "what takes no time cannot be stalled: give a latency too, such as \
+                 latency=1ms&stall=1s&stall_after=5s",
+            );
+        }
+        let nanos = |d: Duration| d.as_nanos() as Nanos;
+        let stall = length.map(|length| {
+            let from = nanos(after.unwrap_or_default());
+            let until = from + nanos(length);
+            Stall { from, until }
+        });
+        if servers.is_some() && latency.is_zero() {
+            return refused(
+                "servers that take no time carry any load: give a latency too, such as \
+                 latency=1ms&servers=8",
+            );
         }
         Ok(Self {
-            latency: latency.as_nanos() as Nanos,
+            latency: nanos(latency),
             servers: servers.map(Servers::new),
+            stall,
         })
     }
 }
@@ -80,11 +128,17 @@ impl Target for Null {
 
     fn describe(&self) -> String {
         let latency = self.latency as f64 / 1e3;
-        match (self.latency, &self.servers) {
+        let mut text = match (self.latency, &self.servers) {
             (0, _) => "null".into(),
             (_, None) => format!("null, latency {latency} us"),
             (_, Some(s)) => format!("null, {} servers, latency {latency} us", s.count),
+        };
+        if let Some(stall) = self.stall {
+            let time = |ns| show_duration(Duration::from_nanos(ns));
+            let (length, from) = (time(stall.until - stall.from), time(stall.from));
+            text.push_str(&format!(", stalled for {length} after {from}"));
         }
+        text
     }
 
     fn lane_kind(&self) -> LaneKind {
@@ -114,6 +168,7 @@ impl Target for Null {
             clock: spec.clock.clone(),
             latency: self.latency,
             servers: self.servers.clone(),
+            stall: self.stall,
             queued: Vec::new(),
         })
     }
@@ -124,6 +179,7 @@ pub(crate) struct NullSession {
     clock: Clock,
     latency: Nanos,
     servers: Option<Servers>,
+    stall: Option<Stall>,
     queued: Vec<AioDone>,
 }
 
@@ -138,9 +194,13 @@ impl NullSession {
     /// When an operation that begins at `start` is answered.
     #[inline(always)]
     fn done_at(&self, start: Nanos) -> Nanos {
-        match &self.servers {
+        let done_at = |start| match self.stall {
             None => start + self.latency,
-            Some(servers) => servers.done_at(start, self.latency),
+            Some(stall) => stall.done_at(start, self.latency),
+        };
+        match &self.servers {
+            None => done_at(start),
+            Some(servers) => servers.done_at(start, done_at),
         }
     }
 }
@@ -421,7 +481,7 @@ mod tests {
     #[test]
     fn servers_take_operations_in_the_order_they_come() {
         let servers = Servers::new(2);
-        let done = [0, 0, 0, 1, 25, 100].map(|now| servers.done_at(now, 10));
+        let done = [0, 0, 0, 1, 25, 100].map(|now| servers.done_at(now, |at| at + 10));
         assert_eq!(done, [10, 10, 20, 20, 35, 110]);
     }
 
@@ -441,7 +501,37 @@ mod tests {
         let target = Null::connect("?latency=1ms&servers=8").unwrap_or(Null {
             latency: 0,
             servers: None,
+            stall: None,
         });
         assert_eq!(target.describe(), "null, 8 servers, latency 1000 us");
+    }
+
+    #[test]
+    fn nothing_is_served_during_a_stall() {
+        let stall = Stall {
+            from: 100,
+            until: 150,
+        };
+        let done = [0, 90, 91, 99, 100, 140, 150].map(|start| stall.done_at(start, 10));
+        assert_eq!(done, [10, 100, 151, 159, 160, 160, 160]);
+        let servers = Servers::new(1);
+        let done = [85, 86, 87].map(|now| servers.done_at(now, |at| stall.done_at(at, 10)));
+        assert_eq!(done, [95, 155, 165]);
+    }
+
+    #[test]
+    fn a_stall_needs_a_length_and_a_latency() {
+        let reason = |rest: &str| Null::connect(rest).err().map(|e| e.to_string());
+        let text = reason("?stall=1s").unwrap();
+        assert!(
+            text.contains("cannot be stalled: give a latency too"),
+            "{text}"
+        );
+        let text = reason("?latency=1ms&stall_after=1s").unwrap();
+        assert!(text.contains("give its length too"), "{text}");
+        let target = Null::connect("?latency=1ms&stall=1s&stall_after=5s").ok();
+        let text = target.map(|t| t.describe());
+        let expected = "null, latency 1000 us, stalled for 1s after 5s";
+        assert_eq!(text.as_deref(), Some(expected));
     }
 }

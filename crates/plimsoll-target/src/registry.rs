@@ -114,7 +114,7 @@ pub const SCHEMES: &[Scheme] = &[
     Scheme {
         name: "null",
         about: "nothing at all, to measure Plimsoll itself: null:?latency=10ms answers later, &servers=8 \
-                that many operations at a time",
+                that many operations at a time, &stall=1s&stall_after=5s nothing for a while",
         keeps_files: false,
     },
     Scheme {

@@ -5,7 +5,7 @@ use crate::console::{self, Stream};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_engine::{Event, Observer, Populated, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
-use plimsoll_plan::{Bytes, OpKind, Plan, counted, show_duration};
+use plimsoll_plan::{Bytes, Plan, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
 use plimsoll_results::{ResultsError, RunWriter, figures};
 use std::time::{Duration, Instant};
@@ -199,19 +199,22 @@ impl<'a> Screen<'a> {
             self.writer = Err(e);
             self.stop.request();
         }
-        let mut latency = Latency::default();
-        for (op, totals) in self.plan.operations.iter().zip(&interval.rows) {
-            if OpKind::counts(op.kind) {
-                latency.add(&totals.service);
-            }
+        let rows = || self.plan.operations.iter().zip(&interval.rows);
+        let counted = || rows().filter(|(op, _)| op.kind.counts()).map(|(_, t)| t);
+        let times = |pick: fn(&OpTotals) -> &Latency| {
+            let mut sum = Latency::default();
+            counted().for_each(|t| sum.add(pick(t)));
+            let ms = |ns: f64| ns / 1e6;
+            (sum.count() > 0).then(|| (ms(sum.mean()), ms(sum.quantile(0.99) as f64)))
+        };
+        if let Some(latency) = times(OpTotals::latency) {
+            let paced = counted().any(|t| t.paced > 0);
+            self.moment.latency_ms = Some(latency);
+            self.moment.service_ms = if paced { times(|t| &t.service) } else { None };
         }
         let rows = self.plan.operations.iter().zip(&interval.rows);
         let errors = rows.filter(|(op, _)| op.kind.is_of_workload());
         self.moment.errors += errors.map(|(_, t)| t.error_count()).sum::<u64>();
-        if latency.count() > 0 {
-            let ms = |ns: f64| ns / 1e6;
-            self.moment.latency_ms = Some((ms(latency.mean()), ms(latency.quantile(0.99) as f64)));
-        }
     }
 
     fn snapshot(&mut self, elapsed: Duration, period: Duration, rows: &[OpTotals]) {

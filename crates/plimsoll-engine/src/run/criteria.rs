@@ -20,9 +20,12 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         let group = plan.groups.get(group as usize);
         group.and_then(|g| g.program.mix())
     };
-    let mut response = Latency::default();
-    for (row, operation) in window.totals.rows.iter().zip(&plan.operations) {
-        if operation.kind.counts() {
+    let rows = window.totals.rows.iter().zip(&plan.operations);
+    let counted = rows.filter(|(_, operation)| operation.kind.counts());
+    let (mut latency, mut response) = (Latency::default(), Latency::default());
+    for (row, _) in counted {
+        latency.add(row.latency());
+        if row.paced > 0 {
             response.add(&row.response);
         }
     }
@@ -33,7 +36,7 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             .iter()
             .filter(|p| is_mix(p.group).is_some_and(|m| m.pacing.is_some()));
         let processes: Vec<(u64, u64)> = paced.map(|p| (p.due, p.done)).collect();
-        let mean = (response.count() > 0).then(|| Duration::from_nanos(response.mean() as u64));
+        let mean = (latency.count() > 0).then(|| Duration::from_nanos(latency.mean() as u64));
         let missed = metric.criteria.missed(&processes, mean);
         reasons.extend(missed.into_iter().map(|m| Reason {
             code: m.code,

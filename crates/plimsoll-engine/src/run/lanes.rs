@@ -4,11 +4,12 @@ use super::crew::Crew;
 use crate::outcome::Failure;
 use crate::shared::Shared;
 use crate::sync::lock;
-use crate::worker::{Core, Hands, Uncharged, Worker, worker_name};
+use crate::worker::{Compiled, Core, Hands, Uncharged, Worker, worker_name};
 use plimsoll_lane::{Lane, LaneKind, Task, os};
 use plimsoll_measure::{Recorder, RowSpec};
 use plimsoll_plan::{Cold, OpKind, Plan};
 use plimsoll_target::{ContentPool, OpError, RpcRows, SessionSpec, Target};
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -119,6 +120,7 @@ pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> 
 
 /// What a lane records: the rows its workers' programs have.
 pub(crate) fn specs(shared: &Shared, workers: &[WorkerId]) -> Vec<RowSpec> {
+    let paced = paced_rows(shared);
     let mut specs = vec![
         RowSpec {
             unused: true,
@@ -127,12 +129,10 @@ pub(crate) fn specs(shared: &Shared, workers: &[WorkerId]) -> Vec<RowSpec> {
         shared.rows.len()
     ];
     for worker in workers {
-        let program = &shared.programs[worker.group as usize];
-        let paced = program.paced || shared.events.is_some();
-        for row in &program.rows {
+        for row in &shared.programs[worker.group as usize].rows {
             specs[*row as usize] = RowSpec {
                 unused: false,
-                paced,
+                paced: paced.contains(row),
             };
         }
     }
@@ -140,6 +140,14 @@ pub(crate) fn specs(shared: &Shared, workers: &[WorkerId]) -> Vec<RowSpec> {
         specs[row as usize].unused = false;
     }
     specs
+}
+
+/// Rows whose operations may have an intended start: those of every program that is paced. Programs
+/// may share rows, and a row's response times are those of all its operations.
+fn paced_rows(shared: &Shared) -> BTreeSet<u32> {
+    let limited = |p: &&Compiled| p.paced || (shared.events.is_some() && !p.limiters.is_empty());
+    let programs = shared.programs.iter().map(|p| &**p).filter(limited);
+    programs.flat_map(|p| p.rows.iter().copied()).collect()
 }
 
 /// Rows of the procedures that the target calls on a server, and their names.

@@ -11,6 +11,7 @@ use crate::loaded::{Loaded, OpName};
 use crate::spread::{Heat, Spread};
 use crate::timeline::{Series, Timeline};
 use plimsoll_plan::show_duration;
+use plimsoll_results::LatencyKind;
 use std::time::Duration;
 
 /// Bytes of a MiB.
@@ -84,18 +85,7 @@ pub fn over_time(seen: OverTime<'_>) -> Vec<Chart> {
             mib,
         ));
     }
-    charts.push(latencies(
-        seen,
-        "latency",
-        "Mean service time",
-        Series::mean_ms,
-    ));
-    charts.push(latencies(
-        seen,
-        "latency-p99",
-        "99th percentile of the service time",
-        Series::p99_ms,
-    ));
+    charts.extend(latency_over_time(seen));
     if line
         .operations
         .iter()
@@ -108,6 +98,43 @@ pub fn over_time(seen: OverTime<'_>) -> Vec<Chart> {
             "errors",
             Unit::Count,
             errors,
+        ));
+    }
+    charts
+}
+
+/// Latency over time, and service time where that is something else.
+fn latency_over_time(seen: OverTime<'_>) -> Vec<Chart> {
+    let operations = &seen.timeline.operations;
+    let sum = |counts: fn(&Series) -> &Vec<u64>| operations.iter().flat_map(counts).sum();
+    let kind = LatencyKind::of(sum(|s| &s.paced), sum(|s| &s.ops));
+    let mut charts = vec![
+        latencies(seen, "latency", &format!("Mean {}", kind.name()), |s| {
+            s.mean_ms(&s.latency)
+        }),
+        latencies(
+            seen,
+            "latency-p99",
+            &format!("99th percentile of the {}", kind.name()),
+            |s| s.p99_ms(&s.latency),
+        ),
+    ];
+    if kind == LatencyKind::Mixed {
+        for chart in &mut charts {
+            chart
+                .about
+                .push_str(&format!(" The latency is the {}.", kind.words()));
+        }
+    }
+    if kind != LatencyKind::Service {
+        charts.push(latencies(seen, "service", "Mean service time", |s| {
+            s.mean_ms(&s.service)
+        }));
+        charts.push(latencies(
+            seen,
+            "service-p99",
+            "99th percentile of the service time",
+            |s| s.p99_ms(&s.service),
         ));
     }
     charts
@@ -236,7 +263,7 @@ fn latencies(
             )
         });
     let mut about = point(seen);
-    if id == "latency-p99" && seen.timeline.together > 1 {
+    if id.ends_with("-p99") && seen.timeline.together > 1 {
         about.push_str(" It shows the greatest of its intervals.");
     }
     Chart {
@@ -272,31 +299,26 @@ pub fn percentiles(loaded: &Loaded) -> Option<Chart> {
             .zip(&loaded.operations)
             .take(MOST_SERIES)
     };
-    let most = shown().map(|(s, _)| s.service.count()).max()?;
+    let most = shown().map(|(s, _)| s.latency.count()).max()?;
     if most == 0 {
         return None;
     }
     let at = shares(most);
-    let mut columns = Vec::new();
-    for (i, (spread, op)) in shown().enumerate() {
-        let service = spread.service.quantiles_ms(&at);
-        let paced = spread.response.count() > 0;
-        let name = match paced {
-            true => format!("{}, service", op.label),
-            false => op.label.clone(),
+    let mut columns: Vec<Column> = Vec::new();
+    for (spread, op) in shown() {
+        let name = match op.latency {
+            LatencyKind::Service => op.label.clone(),
+            kind => format!("{}, {}", op.label, kind.name()),
         };
-        columns.push(column(&name, Unit::Milliseconds, service, Ink::Series(i)));
-    }
-    let paced = shown().filter(|(s, _)| s.response.count() > 0);
-    for (spread, op) in paced {
-        let response = spread.response.quantiles_ms(&at);
         let ink = Ink::Series(columns.len());
-        columns.push(column(
-            &format!("{}, response", op.label),
-            Unit::Milliseconds,
-            response,
-            ink,
-        ));
+        let latency = spread.latency.quantiles_ms(&at);
+        columns.push(column(&name, Unit::Milliseconds, latency, ink));
+    }
+    for (spread, op) in shown().filter(|(s, _)| s.service.count() > 0) {
+        let name = format!("{}, service time", op.label);
+        let ink = Ink::Series(columns.len());
+        let service = spread.service.quantiles_ms(&at);
+        columns.push(column(&name, Unit::Milliseconds, service, ink));
     }
     let reached = |i: &usize| columns.iter().any(|c: &Column| c.values[*i].is_some());
     let shown = (0..at.len()).take_while(reached).count();
@@ -326,15 +348,15 @@ pub fn heat_maps(loaded: &Loaded) -> Vec<Chart> {
         .iter()
         .zip(&loaded.operations)
         .take(MOST_SERIES);
-    let enough = |s: &Spread| s.heat.columns.len() > 1 && s.service.count() > 0;
+    let enough = |s: &Spread| s.heat.columns.len() > 1 && s.latency.count() > 0;
     shown
         .enumerate()
         .filter(|(_, (s, _))| enough(s))
-        .map(|(i, (s, op))| heat_map(i, &s.heat, &op.label))
+        .map(|(i, (s, op))| heat_map(i, &s.heat, op))
         .collect()
 }
 
-fn heat_map(number: usize, heat: &Heat, label: &str) -> Chart {
+fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
     let total = |cells: &std::collections::BTreeMap<i32, u64>| cells.values().sum::<u64>();
     let samples = heat.cells.iter().map(|c| Some(total(c) as f64)).collect();
     let row = |pick: fn(&std::collections::BTreeMap<i32, u64>) -> Option<i32>, upper: bool| {
@@ -356,7 +378,7 @@ fn heat_map(number: usize, heat: &Heat, label: &str) -> Chart {
     };
     Chart {
         id: format!("heat-{}", number + 1),
-        title: format!("Service times of {label} over time"),
+        title: heat_title(op),
         about: "The darker a cell, the more operations completed then with that latency.".into(),
         x: time_axis(),
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
@@ -378,6 +400,15 @@ fn heat_map(number: usize, heat: &Heat, label: &str) -> Chart {
         ],
         extra: Extra::Heat(cells(heat)),
     }
+}
+
+fn heat_title(op: &OpName) -> String {
+    let what = match op.latency {
+        LatencyKind::Service => "Service times",
+        LatencyKind::Response => "Response times",
+        LatencyKind::Mixed => "Latencies",
+    };
+    format!("{what} of {} over time", op.label)
 }
 
 /// Cells of a heat map; neighbours in time that are as dark are one.

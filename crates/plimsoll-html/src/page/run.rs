@@ -6,7 +6,7 @@ use crate::{Loaded, charts};
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count, counted, show_duration};
 use plimsoll_report::{filebench, mib_per_s, rate};
-use plimsoll_results::{ClockKind, Run, Verdict};
+use plimsoll_results::{ClockKind, LatencyKind, Run, Verdict};
 use std::time::Duration;
 
 /// The verdict in a word.
@@ -121,22 +121,57 @@ fn asked(run: &Run) -> String {
     format!("Asked for: {}.", parts.join(", "))
 }
 
+/// Mean and 99th percentile of the latency in milliseconds, and of the service time where the load
+/// was paced and that is something else.
+#[must_use]
+pub fn latency_tiles(
+    kind: LatencyKind,
+    latency: Option<(f64, f64)>,
+    service: Option<(f64, f64)>,
+) -> Vec<(String, String)> {
+    let shown = |ms: Option<f64>| ms.map_or("–".into(), tables::time);
+    let both = |mean: String, p99: String, of: Option<(f64, f64)>| {
+        [
+            (mean, shown(of.map(|(mean, _)| mean))),
+            (p99, shown(of.map(|(_, p99)| p99))),
+        ]
+    };
+    let named = |name: &str| {
+        (
+            format!("mean {name}"),
+            format!("99th percentile of the {name}"),
+        )
+    };
+    let (mean, p99) = match kind {
+        LatencyKind::Service => ("mean".to_owned(), "99th percentile".to_owned()),
+        kind => named(kind.name()),
+    };
+    let mut tiles = Vec::from(both(mean, p99, latency));
+    if service.is_some() {
+        let (mean, p99) = named(LatencyKind::Service.name());
+        tiles.extend(both(mean, p99, service));
+    }
+    tiles
+}
+
 /// The figures of all operations together.
 fn achieved(run: &Run) -> Markup {
     let s = &run.summary;
-    let tiles = [
-        ("operations a second", rate(s.ops_per_s)),
-        ("MiB a second", mib_per_s(s.bytes_per_s)),
-        ("mean", tables::time(s.mean_ms)),
-        ("99th percentile", tables::time(s.p99_ms)),
-        ("operations", Count(s.ops).to_string()),
-        ("failed", Count(s.errors).to_string()),
-        (
-            "CPU of an operation",
-            s.cpu_us_per_op
-                .map_or("–".into(), |us| format!("{us:.1} µs")),
-        ),
+    let mut tiles = vec![
+        ("operations a second".to_owned(), rate(s.ops_per_s)),
+        ("MiB a second".to_owned(), mib_per_s(s.bytes_per_s)),
     ];
+    tiles.extend(latency_tiles(
+        s.latency_kind(),
+        Some((s.mean_ms, s.p99_ms)),
+        s.service.map(|s| (s.mean_ms, s.p99_ms)),
+    ));
+    let cpu = s.cpu_us_per_op.map(|us| format!("{us:.1} µs"));
+    tiles.extend([
+        ("operations".to_owned(), Count(s.ops).to_string()),
+        ("failed".to_owned(), Count(s.errors).to_string()),
+        ("CPU of an operation".to_owned(), cpu.unwrap_or("–".into())),
+    ]);
     html! {
         dl.tiles {
             @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } }

@@ -43,11 +43,14 @@ fn times(ops: u64, figures: &LatencyFigures) -> Vec<String> {
 
 /// A table of all operations, also of those that do not count in the summary.
 pub(crate) fn operations(run: &Run) -> Markup {
-    figures(
-        run,
-        "Operations; latencies are service times",
-        &run.operations,
-    )
+    let caption = match run.operations.iter().any(|o| o.service.is_some()) {
+        false => "Operations; latencies are service times",
+        true => {
+            "Operations; the latency of a paced operation is its response time, from its intended \
+             start; its service time, from the call, stands below it"
+        }
+    };
+    figures(run, caption, &run.operations)
 }
 
 /// A table of the calls that the target made to a server; nothing if it made none.
@@ -78,10 +81,10 @@ fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup 
     let mut rows = Vec::new();
     for o in operations {
         rows.push(operation(run, o));
-        if let Some(response) = &o.response {
-            let mut row = vec![format!("{}, response time", label(run, o)), String::new()];
+        if let Some(service) = &o.service {
+            let mut row = vec![format!("{}, service time", label(run, o)), String::new()];
             row.extend(std::iter::repeat_n(String::new(), 4));
-            row.extend(times(o.ops, response));
+            row.extend(times(o.ops, service));
             row.push(String::new());
             rows.push(row);
         }
@@ -98,7 +101,7 @@ fn operation(run: &Run, o: &OperationFigures) -> Vec<String> {
         mib_per_s(o.bytes_per_s),
         Count(o.errors).to_string(),
     ];
-    row.extend(times(o.ops, &o.service));
+    row.extend(times(o.ops, &o.latency));
     row.push(o.cpu_us_per_op.map_or("–".into(), |us| format!("{us:.1}")));
     row
 }
@@ -210,7 +213,7 @@ fn stage(stage: &Stage) -> Vec<Vec<String>> {
     let done = stage.window.operations.iter();
     let done = done.filter(|o| o.ops + o.errors > 0);
     done.map(|o| {
-        let s = &o.service;
+        let f = &o.latency;
         let mut row = vec![
             stage.name.clone(),
             (stage.iteration + 1).to_string(),
@@ -221,7 +224,7 @@ fn stage(stage: &Stage) -> Vec<Vec<String>> {
             mib_per_s(per(o.bytes, seconds)),
             Count(o.errors).to_string(),
         ];
-        row.extend([s.mean_ms, s.p50_ms, s.p99_ms, s.max_ms].map(time));
+        row.extend([f.mean_ms, f.p50_ms, f.p99_ms, f.max_ms].map(time));
         row
     })
     .collect()

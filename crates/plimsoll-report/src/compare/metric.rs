@@ -12,7 +12,7 @@ pub enum Metric {
     OpsPerS,
     /// MiB a second.
     MibPerS,
-    /// Mean latency in milliseconds.
+    /// Mean latency in milliseconds: response time of paced operations, service time of the others.
     MeanMs,
     /// Median latency in milliseconds.
     P50Ms,
@@ -20,6 +20,14 @@ pub enum Metric {
     P99Ms,
     /// 99.9th percentile of the latency in milliseconds.
     P999Ms,
+    /// Mean service time in milliseconds, of results that were paced.
+    ServiceMeanMs,
+    /// Median of the service time in milliseconds, of results that were paced.
+    ServiceP50Ms,
+    /// 99th percentile of the service time in milliseconds, of results that were paced.
+    ServiceP99Ms,
+    /// 99.9th percentile of the service time in milliseconds, of results that were paced.
+    ServiceP999Ms,
     /// Processor time of an operation in microseconds.
     CpuUsPerOp,
     /// Failed operations.
@@ -34,13 +42,17 @@ pub enum Metric {
 
 impl Metric {
     /// All of them, in the order they are shown in.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::OpsPerS,
         Self::MibPerS,
         Self::MeanMs,
         Self::P50Ms,
         Self::P99Ms,
         Self::P999Ms,
+        Self::ServiceMeanMs,
+        Self::ServiceP50Ms,
+        Self::ServiceP99Ms,
+        Self::ServiceP999Ms,
         Self::CpuUsPerOp,
         Self::Errors,
         Self::Peak,
@@ -58,6 +70,10 @@ impl Metric {
             Self::P50Ms => "p50",
             Self::P99Ms => "p99",
             Self::P999Ms => "p99.9",
+            Self::ServiceMeanMs => "service mean",
+            Self::ServiceP50Ms => "service p50",
+            Self::ServiceP99Ms => "service p99",
+            Self::ServiceP999Ms => "service p99.9",
             Self::CpuUsPerOp => "cpu",
             Self::Errors => "errors",
             Self::OrtMs => "ort",
@@ -76,6 +92,10 @@ impl Metric {
             Self::P50Ms => "median latency",
             Self::P99Ms => "p99 latency",
             Self::P999Ms => "p99.9 latency",
+            Self::ServiceMeanMs => "mean service time",
+            Self::ServiceP50Ms => "median service time",
+            Self::ServiceP99Ms => "p99 service time",
+            Self::ServiceP999Ms => "p99.9 service time",
             Self::CpuUsPerOp => "CPU µs/op",
             Self::Errors => "errors",
             Self::OrtMs => "overall response time",
@@ -95,6 +115,14 @@ impl Metric {
             Self::Peak => rate(value),
             _ => latency(value),
         }
+    }
+
+    /// Whether it is of the service time, which is the latency itself where nothing was paced.
+    pub(super) fn is_service(self) -> bool {
+        matches!(
+            self,
+            Self::ServiceMeanMs | Self::ServiceP50Ms | Self::ServiceP99Ms | Self::ServiceP999Ms
+        )
     }
 
     /// Whether more of it is better.

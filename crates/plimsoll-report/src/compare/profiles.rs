@@ -35,7 +35,9 @@ impl ProfileSet {
 pub fn of_profiles(sets: &[ProfileSet]) -> Comparison {
     let names = names(sets);
     let mut rows: Vec<Row> = Vec::new();
-    for metric in OF_ALL {
+    let mut runs = sets.iter().flat_map(|s| &s.cases).flat_map(|(_, r)| r);
+    let paced = runs.any(|r| r.summary.service.is_some());
+    for metric in OF_ALL.into_iter().filter(|m| paced || !m.is_service()) {
         for name in &names {
             let of_set = |s: &ProfileSet| -> Vec<f64> {
                 let runs = s.runs(name).iter();

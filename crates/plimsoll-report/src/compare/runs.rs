@@ -18,33 +18,42 @@ pub struct RunSet<'a> {
 }
 
 /// Figures of all operations together.
-pub(super) const OF_ALL: [Metric; 7] = [
+pub(super) const OF_ALL: [Metric; 10] = [
     Metric::OpsPerS,
     Metric::MibPerS,
     Metric::MeanMs,
     Metric::P50Ms,
     Metric::P99Ms,
+    Metric::ServiceMeanMs,
+    Metric::ServiceP50Ms,
+    Metric::ServiceP99Ms,
     Metric::CpuUsPerOp,
     Metric::Errors,
 ];
 
 /// Figures of an operation.
-const OF_ONE: [Metric; 8] = [
+const OF_ONE: [Metric; 12] = [
     Metric::OpsPerS,
     Metric::MibPerS,
     Metric::MeanMs,
     Metric::P50Ms,
     Metric::P99Ms,
     Metric::P999Ms,
+    Metric::ServiceMeanMs,
+    Metric::ServiceP50Ms,
+    Metric::ServiceP99Ms,
+    Metric::ServiceP999Ms,
     Metric::CpuUsPerOp,
     Metric::Errors,
 ];
 
 /// Compares runs operation by operation; changes are from the first set.
 #[must_use]
-pub fn of_runs(sets: &[RunSet<'_>]) -> Comparison {
+pub fn of_runs<'a>(sets: &[RunSet<'a>]) -> Comparison {
     let mut rows: Vec<Row> = Vec::new();
-    for metric in OF_ALL {
+    let runs = || sets.iter().flat_map(|s| s.runs);
+    let paced = runs().any(|r| r.summary.service.is_some());
+    for metric in OF_ALL.into_iter().filter(|m| paced || !m.is_service()) {
         let of_set = |s: &RunSet<'_>| s.runs.iter().filter_map(|r| of_all(r, metric)).collect();
         rows.extend(row(ALL, metric, sets.iter().map(of_set).collect()));
     }
@@ -56,13 +65,14 @@ pub fn of_runs(sets: &[RunSet<'_>]) -> Comparison {
             true => format!("{} ({})", key.0, key.1),
             false => key.0.clone(),
         };
-        for metric in OF_ONE {
-            let of_run = |r: &Run| {
-                let mut found = r.operations.iter();
-                let found = found.find(|o| o.name == key.0 && o.kind.to_string() == key.1)?;
-                of_one(found, metric)
-            };
-            let of_set = |s: &RunSet<'_>| s.runs.iter().filter_map(of_run).collect();
+        let row_of = |r: &'a Run| {
+            let mut found = r.operations.iter();
+            found.find(|o| o.name == key.0 && o.kind.to_string() == key.1)
+        };
+        let paced = runs().filter_map(row_of).any(|o| o.service.is_some());
+        for metric in OF_ONE.into_iter().filter(|m| paced || !m.is_service()) {
+            let of_run = |r: &'a Run| of_one(row_of(r)?, metric);
+            let of_set = |s: &RunSet<'a>| s.runs.iter().filter_map(of_run).collect();
             rows.extend(row(&name, metric, sets.iter().map(of_set).collect()));
         }
     }
@@ -102,6 +112,9 @@ pub(super) fn of_all(run: &Run, metric: Metric) -> Option<f64> {
         Metric::MeanMs => latency(s.mean_ms),
         Metric::P50Ms => latency(s.p50_ms),
         Metric::P99Ms => latency(s.p99_ms),
+        Metric::ServiceMeanMs => latency(s.service().mean_ms),
+        Metric::ServiceP50Ms => latency(s.service().p50_ms),
+        Metric::ServiceP99Ms => latency(s.service().p99_ms),
         Metric::CpuUsPerOp => s.cpu_us_per_op,
         Metric::Errors => measured.then_some(s.errors as f64),
         _ => None,
@@ -113,10 +126,14 @@ fn of_one(o: &OperationFigures, metric: Metric) -> Option<f64> {
     match metric {
         Metric::OpsPerS => Some(o.ops_per_s),
         Metric::MibPerS => Some(o.bytes_per_s / MIB),
-        Metric::MeanMs => latency(o.service.mean_ms),
-        Metric::P50Ms => latency(o.service.p50_ms),
-        Metric::P99Ms => latency(o.service.p99_ms),
-        Metric::P999Ms => latency(o.service.p999_ms),
+        Metric::MeanMs => latency(o.latency.mean_ms),
+        Metric::P50Ms => latency(o.latency.p50_ms),
+        Metric::P99Ms => latency(o.latency.p99_ms),
+        Metric::P999Ms => latency(o.latency.p999_ms),
+        Metric::ServiceMeanMs => latency(o.service().mean_ms),
+        Metric::ServiceP50Ms => latency(o.service().p50_ms),
+        Metric::ServiceP99Ms => latency(o.service().p99_ms),
+        Metric::ServiceP999Ms => latency(o.service().p999_ms),
         Metric::CpuUsPerOp => o.cpu_us_per_op,
         Metric::Errors => Some(o.errors as f64),
         _ => None,
@@ -161,6 +178,9 @@ pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
         Some(format!("{what} differs: {first}, but {value} of {other}"))
     };
     warnings.extend(differ("the workload", &|r| r.workload.clone()));
+    warnings.extend(differ("what the latency is", &|r| {
+        r.summary.latency_kind().words().to_owned()
+    }));
     warnings.extend(differ("the number of workers", &|r| r.workers.to_string()));
     warnings.extend(differ("the number of ranks", &|r| r.ranks.to_string()));
     warnings.extend(differ("the clock", &|r| {

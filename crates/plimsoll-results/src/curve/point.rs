@@ -12,8 +12,8 @@ pub struct CurvePoint {
     pub load: u64,
     /// Throughput achieved, in operations a second.
     pub achieved: f64,
-    /// Mean response time in milliseconds: from when operations were due to their return. Without
-    /// pacing it is the service time. Null where no operation was done.
+    /// Mean response time in milliseconds: from when operations were due to their return. Of
+    /// operations that are not paced it is the service time. Null where no operation was done.
     pub latency_ms: Option<f64>,
     /// Judgement of the point; `valid` if it met every criterion.
     pub verdict: Verdict,
@@ -92,17 +92,17 @@ impl CurvePoint {
         Self {
             load,
             achieved: summary.ops_per_s,
-            latency_ms: of_done(response.map_or(summary.mean_ms, |r| r.mean_ms)),
+            latency_ms: of_done(summary.mean_ms),
             verdict: run.validity.verdict,
             reasons,
             criteria,
             asked_ops_per_s: total.and_then(|t| t.asked_ops_per_s),
             slowest_percent: total.and_then(|t| t.slowest_percent),
-            p50_ms: of_done(response.map_or(summary.p50_ms, |r| r.p50_ms)),
+            p50_ms: of_done(summary.p50_ms),
             p95_ms: response.and_then(|r| of_done(r.p95_ms)),
-            p99_ms: of_done(response.map_or(summary.p99_ms, |r| r.p99_ms)),
+            p99_ms: of_done(summary.p99_ms),
             max_ms: response.and_then(|r| of_done(r.max_ms)),
-            service_ms: of_done(summary.mean_ms),
+            service_ms: of_done(summary.service().mean_ms),
             read_bytes_per_s: moved(OpKind::reads),
             write_bytes_per_s: moved(OpKind::writes),
             bytes_per_s: summary.bytes_per_s,
@@ -134,8 +134,7 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     }
     met.push(("errors", "no operation failed".to_owned()));
     if let Some(limit) = criteria.latency {
-        let mean = mix.and_then(|m| m.total.response);
-        let mean = mean.map_or(run.summary.mean_ms, |r| r.mean_ms);
+        let mean = run.summary.mean_ms;
         let limit = limit.as_secs_f64() * 1e3;
         let text = format!("the mean response time was {mean:.3} ms; the limit is {limit} ms");
         met.push(("latency", text));

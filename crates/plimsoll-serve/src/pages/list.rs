@@ -128,12 +128,17 @@ fn row(e: &Entry) -> Markup {
             td data-head="status" { (status(e.status)) }
             td data-head="ops/s" { (e.ops_per_s.map_or(String::new(), rate)) }
             td data-head="MiB/s" { (e.bytes_per_s.map_or(String::new(), mib_per_s)) }
-            td data-head="mean" { (time_of(e.mean_ms)) }
-            td data-head="p99" { (time_of(e.p99_ms)) }
+            td data-head="mean" { (time_of(e.mean_ms)) (service(e.service_mean_ms)) }
+            td data-head="p99" { (time_of(e.p99_ms)) (service(e.service_p99_ms)) }
             td data-head="load line" { (load.unwrap_or_default()) }
             td.word data-head="target" { (e.target) }
         }
     }
+}
+
+/// The service time of a load that was paced, below its latency.
+fn service(ms: Option<f64>) -> Markup {
+    html! { @if let Some(ms) = ms { div.about { "service " (latency(ms)) } } }
 }
 
 /// The first line of a note, for a list.

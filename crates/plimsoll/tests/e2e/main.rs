@@ -30,6 +30,7 @@ mod nfs;
 mod nfs4;
 mod nfs_servers;
 mod old_profiles;
+mod paced;
 mod profile;
 mod ran_out;
 mod ranks;

@@ -86,7 +86,7 @@ fn a_fileserver_over_nfs() {
     let created = row(&run, "createfile1").ops;
     assert!(created.abs_diff(procedure(&run, "CREATE").ops) <= workers);
     for p in &run.procedures {
-        assert!(p.service.mean_ms > 0.0 && p.errors == 0, "{}", p.name);
+        assert!(p.latency.mean_ms > 0.0 && p.errors == 0, "{}", p.name);
         let called = files.server.calls(Proc::named(&p.name).unwrap());
         assert!(p.ops <= called, "{}: {} of {called}", p.name, p.ops);
     }

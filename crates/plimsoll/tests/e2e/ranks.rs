@@ -93,7 +93,7 @@ fn whatever_the_ranks_every_operation_is_counted_once() {
             assert_eq!(intervals[name], [all.ops, all.bytes, 0], "{name}");
             let histogram = &histograms[&tag_of(name, all.kind)];
             assert_eq!(histogram.len(), all.ops, "{name}");
-            let slowest = |o: &OperationFigures| o.service.max_ms;
+            let slowest = |o: &OperationFigures| o.latency.max_ms;
             let of_all = each
                 .iter()
                 .map(|r| slowest(row(r, name)))

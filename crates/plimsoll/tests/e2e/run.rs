@@ -143,8 +143,8 @@ fn every_latency_of_a_real_run_is_in_its_histograms() {
     for op in &run.operations {
         let histogram = &histograms[&tag_of(&op.name, op.kind)];
         assert_eq!(histogram.len(), op.ops, "{}", op.name);
-        let max = (op.service.max_ms * 1e6).round() as u64;
-        for (q, ms) in [(0.5, op.service.p50_ms), (0.99, op.service.p99_ms)] {
+        let max = (op.latency.max_ms * 1e6).round() as u64;
+        for (q, ms) in [(0.5, op.latency.p50_ms), (0.99, op.latency.p99_ms)] {
             let found = histogram.value_at_quantile(q).min(max) as f64 / 1e6;
             assert!((found - ms).abs() < 1e-9, "{} {q}: {found} {ms}", op.name);
         }

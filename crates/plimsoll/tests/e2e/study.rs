@@ -34,7 +34,7 @@ fn opens(run: &Run) -> (u64, f64) {
         .filter(|o| o.kind.to_string() == "open");
     let opens: Vec<_> = opens.filter(|o| o.ops > 0).collect();
     let ops: u64 = opens.iter().map(|o| o.ops).sum();
-    let least = opens.iter().map(|o| o.service.min_ms);
+    let least = opens.iter().map(|o| o.latency.min_ms);
     (ops, least.fold(f64::INFINITY, f64::min))
 }
 

@@ -71,7 +71,7 @@ fn a_run_over_a_relay() {
     let run = bench.run("randomread", &more).result(0);
     assert_eq!(run.validity.verdict, Verdict::Valid);
     let read = run.procedures.iter().find(|p| p.name == "READ").unwrap();
-    assert!(read.ops > 0 && read.service.min_ms >= 20.0, "{read:?}");
+    assert!(read.ops > 0 && read.latency.min_ms >= 20.0, "{read:?}");
     let said = line.end();
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], "TCP relay: no slow start seen");

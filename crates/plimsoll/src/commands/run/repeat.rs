@@ -71,8 +71,16 @@ fn conclude(round: &Round<'_>, writer: &RepeatsWriter) -> Result<(), Stopped> {
             show(most).trim()
         )
     };
+    let service = match runs.iter().any(|r| r.summary.service.is_some()) {
+        true => format!(
+            "; service time mean {}, p99 {}",
+            range(|r| r.summary.service().mean_ms, latency),
+            range(|r| r.summary.service().p99_ms, latency)
+        ),
+        false => String::new(),
+    };
     let text = format!(
-        "\n{} runs: {} ops/s, mean {}, p99 {}\nresults in {}\n",
+        "\n{} runs: {} ops/s, mean {}, p99 {}{service}\nresults in {}\n",
         runs.len(),
         range(|r| r.summary.ops_per_s, rate),
         range(|r| r.summary.mean_ms, latency),

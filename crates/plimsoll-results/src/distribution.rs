@@ -1,0 +1,154 @@
+//! Latency distributions that are added up from `histograms.hlog`.
+
+use crate::SparseHistogram;
+use plimsoll_measure::GREATEST_LATENCY;
+
+/// Bits of a value that tell a bucket from its neighbours; at least as many as the log keeps.
+const KEPT_BITS: u32 = 10;
+
+/// A latency distribution that is added to quickly. Values keep three significant digits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Distribution {
+    counts: Vec<u64>,
+    total: u64,
+}
+
+impl Distribution {
+    fn index(value: u64) -> usize {
+        let bucket = value.max(1).ilog2().saturating_sub(KEPT_BITS);
+        ((u64::from(bucket) << KEPT_BITS) + (value >> bucket)) as usize
+    }
+
+    /// Greatest value that is counted at an index.
+    fn greatest(index: usize) -> u64 {
+        let index = index as u64;
+        let bucket = (index >> KEPT_BITS).saturating_sub(1);
+        let within = index - (bucket << KEPT_BITS);
+        ((within + 1) << bucket) - 1
+    }
+
+    /// Adds the samples of a histogram, given in nanoseconds; latencies beyond an hour count as
+    /// an hour.
+    pub fn add(&mut self, histogram: &SparseHistogram) {
+        for (value, n) in &histogram.counts {
+            let index = Self::index((*value).min(GREATEST_LATENCY));
+            if index >= self.counts.len() {
+                self.counts.resize(index + 1, 0);
+            }
+            self.counts[index] = self.counts[index].saturating_add(*n);
+            self.total = self.total.saturating_add(*n);
+        }
+    }
+
+    /// Adds another distribution.
+    pub fn merge(&mut self, other: &Self) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (sum, n) in self.counts.iter_mut().zip(&other.counts) {
+            *sum = sum.saturating_add(*n);
+        }
+        self.total = self.total.saturating_add(other.total);
+    }
+
+    /// Samples.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// Latency in nanoseconds that a share of the samples, from 0 to 1, does not exceed, to three
+    /// significant digits; 0 without samples.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> u64 {
+        let rank = self.rank(share);
+        let mut seen = 0;
+        let mut counts = self.counts.iter().enumerate();
+        let reached = counts.find(|(_, n)| {
+            seen += **n;
+            seen >= rank
+        });
+        reached.map_or(0, |(index, _)| Self::greatest(index))
+    }
+
+    /// Place of the sample that a share of all samples ends with, from 1.
+    fn rank(&self, share: f64) -> u64 {
+        ((share * self.total as f64).ceil() as u64).max(1)
+    }
+
+    /// Latencies in milliseconds that shares of the samples, in increasing order and from 0 to 1,
+    /// do not exceed; `None` for shares so great that less than one sample is beyond them.
+    #[must_use]
+    pub fn quantiles_ms(&self, shares: &[f64]) -> Vec<Option<f64>> {
+        let mut counts = self.counts.iter().enumerate();
+        let (mut seen, mut value) = (0u64, 0u64);
+        let mut out = Vec::new();
+        for share in shares {
+            let beyond = (1.0 - share) * self.total as f64;
+            // A little less than one is one that was rounded.
+            if self.total == 0 || beyond < 0.999 {
+                out.push(None);
+                continue;
+            }
+            let rank = self.rank(*share);
+            while seen < rank {
+                let Some((index, n)) = counts.next() else {
+                    break;
+                };
+                if *n > 0 {
+                    value = Self::greatest(index);
+                    seen += n;
+                }
+            }
+            out.push(Some(value as f64 / 1e6));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn quantiles_are_those_of_the_sorted_samples(
+            mut samples in prop::collection::vec(1u64..10_000_000_000, 1..300),
+            at in 0usize..9,
+        ) {
+            let mut d = Distribution::default();
+            for s in &samples {
+                d.add(&SparseHistogram { counts: vec![(*s, 1)] });
+            }
+            samples.sort_unstable();
+            let share = at as f64 / 10.0;
+            let rank = ((share * samples.len() as f64).ceil() as usize).max(1);
+            let exact = samples[rank - 1] as f64 / 1e6;
+            prop_assert_eq!(d.count(), samples.len() as u64);
+            let one = d.quantile(share) as f64 / 1e6;
+            prop_assert!((one - exact).abs() <= exact * 1e-3 + 1e-6, "{one} {exact}");
+            match d.quantiles_ms(&[0.0, share])[1] {
+                Some(got) => prop_assert!((got - exact).abs() <= exact * 1e-3 + 1e-6, "{got} {exact}"),
+                None => prop_assert!((1.0 - share) * (samples.len() as f64) < 1.0),
+            }
+        }
+
+        #[test]
+        fn a_value_is_counted_where_it_is_found_again(value in 0u64..=GREATEST_LATENCY) {
+            let index = Distribution::index(value);
+            let greatest = Distribution::greatest(index);
+            prop_assert!(greatest >= value);
+            prop_assert!((greatest - value) as f64 <= value as f64 * 1e-3);
+            prop_assert_eq!(Distribution::index(greatest), index);
+            if index > 0 {
+                prop_assert!(Distribution::greatest(index - 1) < value);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_has_no_latency() {
+        assert_eq!(Distribution::default().quantile(0.99), 0);
+    }
+}

@@ -1,0 +1,113 @@
+//! Figures of latencies, and what they are latencies of.
+
+use plimsoll_measure::Latency;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the latency of operations is: each counts with its response time where it had an intended
+/// start, and with its service time where it had none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LatencyKind {
+    /// None was paced: the service time, from call to return.
+    Service,
+    /// All were paced: the response time, from intended start to return.
+    Response,
+    /// Some were paced.
+    Mixed,
+}
+
+impl LatencyKind {
+    /// What the latency of `ops` operations is, of which `paced` had an intended start.
+    #[must_use]
+    pub fn of(paced: u64, ops: u64) -> Self {
+        match paced {
+            0 => Self::Service,
+            n if n < ops => Self::Mixed,
+            _ => Self::Response,
+        }
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Service => "service time",
+            Self::Response => "response time",
+            Self::Mixed => "latency",
+        }
+    }
+
+    /// What it is, in a few words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Service => "service time",
+            Self::Response => "response time",
+            Self::Mixed => "response time of what was paced, service time of the rest",
+        }
+    }
+}
+
+/// A latency distribution in milliseconds; all 0 without samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyFigures {
+    /// Arithmetic mean, exact.
+    pub mean_ms: f64,
+    /// Least, exact.
+    pub min_ms: f64,
+    /// Median, to three significant digits like all percentiles.
+    pub p50_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+    /// 99.9th percentile.
+    pub p999_ms: f64,
+    /// Greatest, exact.
+    pub max_ms: f64,
+}
+
+impl LatencyFigures {
+    /// The figures of a distribution.
+    #[must_use]
+    pub fn of(latency: &Latency) -> Self {
+        let quantile = |q| ms(latency.quantile(q) as f64);
+        Self {
+            mean_ms: ms(latency.mean()),
+            min_ms: ms(latency.min() as f64),
+            p50_ms: quantile(0.5),
+            p95_ms: quantile(0.95),
+            p99_ms: quantile(0.99),
+            p999_ms: quantile(0.999),
+            max_ms: ms(latency.max() as f64),
+        }
+    }
+}
+
+/// A latency distribution of all operations together, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SummaryLatency {
+    /// Arithmetic mean, exact.
+    pub mean_ms: f64,
+    /// Median.
+    pub p50_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+}
+
+impl SummaryLatency {
+    /// The figures of a distribution.
+    #[must_use]
+    pub fn of(latency: &Latency) -> Self {
+        Self {
+            mean_ms: ms(latency.mean()),
+            p50_ms: ms(latency.quantile(0.5) as f64),
+            p99_ms: ms(latency.quantile(0.99) as f64),
+        }
+    }
+}
+
+/// Nanoseconds to milliseconds.
+pub(crate) fn ms(ns: f64) -> f64 {
+    ns / 1e6
+}
