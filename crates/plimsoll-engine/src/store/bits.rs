@@ -146,13 +146,9 @@ impl Bits {
         self.levels[0].word(i as usize / 64).load(Acquire) >> (i % 64) & 1 == 1
     }
 
-    /// Numbers in the set; looks at every word.
-    pub(crate) fn count(&self) -> u32 {
-        let lines = self.levels[0].0.iter();
-        lines
-            .flat_map(|l| &l.0)
-            .map(|w| w.load(Acquire).count_ones())
-            .sum()
+    /// The numbers from `64 · at` on that are in the set, as bits.
+    pub(crate) fn word(&self, at: usize) -> u64 {
+        self.levels[0].word(at).load(Acquire)
     }
 
     /// The least number in the set that is at least `from` and below `to`.

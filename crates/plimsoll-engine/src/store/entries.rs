@@ -1,6 +1,9 @@
 //! Choosing entries: the next one round, of those that exist or of those that do not.
 
 use super::bits::{Bits, LINE_BITS};
+use super::waits::{self, Waits, Want};
+use crate::sync::Idle;
+use plimsoll_lane::{Lane, Stopped};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -14,6 +17,15 @@ pub(crate) enum Kind {
     Present,
     /// It does not exist yet, or no more.
     Absent,
+}
+
+impl Kind {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Present => Self::Absent,
+            Self::Absent => Self::Present,
+        }
+    }
 }
 
 /// What choosing came to.
@@ -68,11 +80,6 @@ impl Part {
     fn has(self, i: u32) -> bool {
         i % self.ranks == self.rank
     }
-
-    /// Entries of the part among the first `len`.
-    fn count(self, len: u32) -> u32 {
-        len / self.ranks + u32::from(self.rank < len % self.ranks)
-    }
 }
 
 /// Entries of a fileset: its files, or its leaf directories.
@@ -89,6 +96,9 @@ pub(crate) struct Entries {
     hands: [Shared; 2],
     block: u32,
     part: Part,
+    /// A word of entries that had one somebody works on.
+    busy: AtomicU32,
+    pub(super) waits: Waits,
 }
 
 impl Entries {
@@ -117,6 +127,8 @@ impl Entries {
             hands: Default::default(),
             block,
             part,
+            busy: AtomicU32::new(0),
+            waits: Waits::default(),
         }
     }
 
@@ -132,6 +144,12 @@ impl Entries {
     /// Whether the entry exists and nobody works on it.
     pub(crate) fn is_present(&self, i: u32) -> bool {
         self.present.contains(i)
+    }
+
+    /// Whether the entry does not exist and nobody works on it.
+    #[cfg(test)]
+    pub(super) fn is_absent(&self, i: u32) -> bool {
+        self.absent.contains(i)
     }
 
     #[inline]
@@ -232,22 +250,64 @@ impl Entries {
     fn nothing(&self, kind: Kind) -> Choice {
         loop {
             let before = self.changes.load(Acquire);
-            let idle = self.present.count() + self.absent.count();
-            // Only while no entry changes its kind is each counted at most once.
-            if self.changes.load(Acquire) != before {
-                continue;
+            // Looked at again afterwards: what was busy may have been released meanwhile.
+            if self.is_one_busy() || self.set(kind).next(0, self.len()).is_some() {
+                return Choice::AllBusy;
             }
-            // Looked at again after counting: what was busy may have been released meanwhile.
-            let ours = self.part.count(self.len());
-            let some = idle < ours || self.set(kind).next(0, self.len()).is_some();
-            return if some { Choice::AllBusy } else { Choice::None };
+            // Only if no entry changed its kind was none of those that seemed idle on its way to
+            // this kind when the search began.
+            if self.changes.load(Acquire) == before {
+                return Choice::None;
+            }
         }
     }
 
-    /// Ends the work on an entry that was taken.
+    /// Whether anybody works on an entry of the part. Looks first where one was found before, and
+    /// at every word only if nobody does.
+    fn is_one_busy(&self) -> bool {
+        let words = self.len().div_ceil(64);
+        let hint = self.busy.load(Relaxed).min(words);
+        let at = (hint..words).chain(0..hint).find(|at| {
+            let at = *at as usize;
+            let idle = self.present.word(at) | self.absent.word(at);
+            !idle & self.ours(at) != 0
+        });
+        if let Some(at) = at {
+            self.busy.store(at, Relaxed);
+        }
+        at.is_some()
+    }
+
+    /// Bits of the entries of the part in a word.
+    fn ours(&self, at: usize) -> u64 {
+        let left = self.len() as usize - at * 64;
+        let whole = if left >= 64 {
+            u64::MAX
+        } else {
+            (1 << left) - 1
+        };
+        whole & self.part.word(at)
+    }
+
+    /// Ends the work on an entry that was taken; the first worker that waits for it has it then.
     #[inline]
     pub(crate) fn release(&self, i: u32, now: Kind) {
         self.set(now).insert(i);
+        if self.waits.any() {
+            self.waits.hand_on(self, i, now);
+        }
+    }
+
+    /// Waits for an entry while others work on all of those that could be meant. `look` says once
+    /// more whether they do.
+    pub(crate) async fn wait(
+        &self,
+        want: Want,
+        lane: &Lane,
+        idle: &Idle,
+        look: impl FnOnce() -> Choice,
+    ) -> Result<Choice, Stopped> {
+        waits::wait((self, &self.waits), want, lane, idle, look).await
     }
 
     /// An entry that was taken came to exist, or went.

@@ -3,11 +3,12 @@
 
 pub(crate) mod bits;
 mod entries;
+mod waits;
 
 pub use entries::Hand;
 pub(crate) use entries::{Choice, Entries, Kind, Part};
+pub(crate) use waits::Want;
 
-use crate::sync::WaitList;
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout};
 use plimsoll_target::Session;
 use std::sync::Arc;
@@ -28,7 +29,6 @@ pub struct FilesetState {
     pub(crate) leaf_dirs: Entries,
     open: Box<[AtomicU16]>,
     next_dir: AtomicU32,
-    pub(crate) released: WaitList,
 }
 
 impl FilesetState {
@@ -48,7 +48,6 @@ impl FilesetState {
             layout,
             open,
             next_dir: AtomicU32::new(0),
-            released: WaitList::default(),
         }
     }
 
@@ -114,11 +113,9 @@ impl FilesetState {
     #[inline]
     pub(crate) fn release(&self, file: FileId, now: Kind) {
         self.files.release(file.0, now);
-        self.released.wake_all_after_seq_cst();
     }
 
     pub(crate) fn release_leaf_dir(&self, dir: u32, now: Kind) {
         self.leaf_dirs.release(dir, now);
-        self.released.wake_all_after_seq_cst();
     }
 }

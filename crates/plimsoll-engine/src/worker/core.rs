@@ -4,7 +4,7 @@ use super::program::Compiled;
 use super::sampling::CpuSampling;
 use crate::outcome::Failure;
 use crate::shared::Shared;
-use crate::store::{Choice, FilesetState, Hand, Kind};
+use crate::store::{Choice, FilesetState, Hand, Kind, Want};
 use crate::sync::Semaphore;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Nanos, Recorder};
@@ -455,12 +455,10 @@ impl Core {
         let mut choice = self.choose_now(fileset, kind, number);
         if choice == Choice::AllBusy {
             let (shared, lane) = (self.shared.clone(), self.lane.clone());
-            let free = || {
-                let choice = self.choose_now(fileset, kind, number);
-                (choice != Choice::AllBusy).then_some(choice)
-            };
-            let set = &shared.filesets[fileset as usize];
-            choice = set.released.until(&lane, &shared.idle, free).await?;
+            let files = &shared.filesets[fileset as usize].files;
+            let look = || self.choose_now(fileset, kind, number);
+            let want = Want::Any(kind, number);
+            choice = files.wait(want, &lane, &shared.idle, look).await?;
         }
         let supply = match kind {
             Kind::Present => SupplyKind::Files,
@@ -483,17 +481,21 @@ impl Core {
         let shared = &self.shared;
         let set = &shared.filesets[fileset as usize];
         let hand = &mut self.hands[fileset as usize].leaf_dirs[kind as usize];
-        let look = || match number {
+        let mut look = || match number {
             Some(n) => set.leaf_dirs.choose_at(kind, n),
             None => set.leaf_dirs.choose(kind, hand),
         };
-        let mut look = look;
-        let free = || Some(look()).filter(|c| *c != Choice::AllBusy);
+        let mut choice = look();
+        if choice == Choice::AllBusy {
+            let want = Want::Any(kind, number);
+            let wait = set.leaf_dirs.wait(want, &self.lane, &shared.idle, look);
+            choice = wait.await?;
+        }
         let supply = match kind {
             Kind::Present => SupplyKind::LeafDirs,
             Kind::Absent => SupplyKind::MissingLeafDirs,
         };
-        match set.released.until(&self.lane, &shared.idle, free).await? {
+        match choice {
             Choice::Taken(i) => Ok(i),
             _ => Err(ran_out(row, fileset, supply)),
         }
@@ -502,15 +504,14 @@ impl Core {
     /// Takes this file if it exists; waits while another worker has it.
     pub(crate) async fn claim(&self, fileset: u32, file: FileId) -> Result<bool, Halt> {
         let set: &FilesetState = &self.shared.filesets[fileset as usize];
-        let look = || match set.files.claim(file.0) {
-            Choice::Taken(_) => Some(true),
-            Choice::None => Some(false),
-            Choice::AllBusy => None,
-        };
-        Ok(set
-            .released
-            .until(&self.lane, &self.shared.idle, look)
-            .await?)
+        let look = || set.files.claim(file.0);
+        let mut choice = look();
+        if choice == Choice::AllBusy {
+            let want = Want::This(file.0);
+            let wait = set.files.wait(want, &self.lane, &self.shared.idle, look);
+            choice = wait.await?;
+        }
+        Ok(choice != Choice::None)
     }
 
     /// The worker has ended: nobody needs to wait for it any more.

@@ -9,7 +9,7 @@ use super::core::{Halt, HaltReason, path_in};
 use super::{Core, Worker};
 use crate::run::Bell;
 use crate::shared::Shared;
-use crate::sync::{Idle, WaitList, lock};
+use crate::sync::{Broadcast, Idle, lock};
 use content::Contents;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::Nanos;
@@ -64,7 +64,7 @@ pub(crate) struct StageRun {
     /// Rounds done when the stonewall came or all were done, for the ranks to agree on.
     proposed: AtomicU64,
     agreed: AtomicU64,
-    changed: WaitList,
+    changed: Broadcast,
     bell: Arc<Bell>,
     pub(crate) done: Mutex<Option<StageDone>>,
 }
@@ -92,7 +92,7 @@ impl StageRun {
             others,
             proposed: AtomicU64::new(NONE),
             agreed: AtomicU64::new(NONE),
-            changed: WaitList::default(),
+            changed: Broadcast::default(),
             bell,
             done: Mutex::default(),
         }

@@ -1,0 +1,280 @@
+//! Waiters in the order of their arrival.
+
+use std::task::Waker;
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// Waiters in the order of their arrival, each of which leaves with what it was given. Joining,
+/// giving to the first and leaving from anywhere cost the same however many wait.
+pub(crate) struct Fifo<R, G> {
+    places: Vec<Place<R, G>>,
+    /// First of the vacant places, which are linked by their `next`.
+    vacant: u32,
+    first: u32,
+    last: u32,
+    /// Places that are not vacant.
+    used: usize,
+}
+
+enum Place<R, G> {
+    Vacant { next: u32 },
+    Waiting(Waiter<R>),
+    Given(G),
+}
+
+struct Waiter<R> {
+    request: R,
+    /// Set when the waiter first looks whether it was given something.
+    waker: Option<Waker>,
+    before: u32,
+    behind: u32,
+}
+
+impl<R, G> Default for Fifo<R, G> {
+    fn default() -> Self {
+        Self {
+            places: Vec::new(),
+            vacant: NONE,
+            first: NONE,
+            last: NONE,
+            used: 0,
+        }
+    }
+}
+
+impl<R, G> Fifo<R, G> {
+    /// Joins the end of the queue; the number of the place, which is the waiter's until it takes
+    /// what it is given or leaves.
+    pub(crate) fn join(&mut self, request: R) -> u32 {
+        let waiter = Place::Waiting(Waiter {
+            request,
+            waker: None,
+            before: self.last,
+            behind: NONE,
+        });
+        let at = match self.places.get(self.vacant as usize) {
+            Some(Place::Vacant { next }) => {
+                let at = std::mem::replace(&mut self.vacant, *next);
+                self.places[at as usize] = waiter;
+                at
+            }
+            _ => {
+                debug_assert_eq!(self.vacant, NONE, "vacant places are linked to vacant ones");
+                self.places.push(waiter);
+                self.places.len() as u32 - 1
+            }
+        };
+        match self.waiter(self.last) {
+            Some(last) => last.behind = at,
+            None => self.first = at,
+        }
+        self.last = at;
+        self.used += 1;
+        at
+    }
+
+    /// What the first of those who wait wants.
+    pub(crate) fn first(&self) -> Option<&R> {
+        match self.places.get(self.first as usize)? {
+            Place::Waiting(waiter) => Some(&waiter.request),
+            Place::Vacant { .. } | Place::Given(_) => None,
+        }
+    }
+
+    /// Whether no place is in use, not even by a waiter that has yet to take what it was given.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.used == 0
+    }
+
+    /// Gives something to the first of those who wait, which waits no longer. Returns what wakes
+    /// it; nothing if it has yet to look.
+    ///
+    /// # Panics
+    /// When nobody waits.
+    pub(crate) fn give(&mut self, given: G) -> Option<Waker> {
+        let at = self.first;
+        let waker = self.unlink(at).and_then(|waiter| waiter.waker.take());
+        self.places[at as usize] = Place::Given(given);
+        waker
+    }
+
+    /// Takes what the waiter was given; without it, `waker` is woken when there is something.
+    pub(crate) fn take(&mut self, at: u32, waker: &Waker) -> Option<G> {
+        match &mut self.places[at as usize] {
+            Place::Waiting(waiter) => {
+                if !waiter.waker.as_ref().is_some_and(|w| w.will_wake(waker)) {
+                    waiter.waker = Some(waker.clone());
+                }
+                None
+            }
+            Place::Given(_) | Place::Vacant { .. } => self.leave(at),
+        }
+    }
+
+    /// The waiter leaves; what it was given and did not take, if there is such a thing.
+    pub(crate) fn leave(&mut self, at: u32) -> Option<G> {
+        self.unlink(at);
+        let vacant = Place::Vacant { next: self.vacant };
+        match std::mem::replace(&mut self.places[at as usize], vacant) {
+            Place::Vacant { next } => {
+                debug_assert!(false, "a waiter leaves once");
+                self.places[at as usize] = Place::Vacant { next };
+                None
+            }
+            left => {
+                self.vacant = at;
+                self.used -= 1;
+                match left {
+                    Place::Given(given) => Some(given),
+                    Place::Waiting(_) | Place::Vacant { .. } => None,
+                }
+            }
+        }
+    }
+
+    fn waiter(&mut self, at: u32) -> Option<&mut Waiter<R>> {
+        match self.places.get_mut(at as usize)? {
+            Place::Waiting(waiter) => Some(waiter),
+            Place::Vacant { .. } | Place::Given(_) => None,
+        }
+    }
+
+    /// Takes a waiter out of the queue, if it is still in it.
+    fn unlink(&mut self, at: u32) -> Option<&mut Waiter<R>> {
+        let waiter = self.waiter(at)?;
+        let (before, behind) = (waiter.before, waiter.behind);
+        match self.waiter(before) {
+            Some(before) => before.behind = behind,
+            None => self.first = behind,
+        }
+        match self.waiter(behind) {
+            Some(behind) => behind.before = before,
+            None => self.last = before,
+        }
+        self.waiter(at)
+    }
+}
+
+/// Wakers that are woken once a lock is given up.
+#[derive(Default)]
+pub(crate) struct Woken {
+    first: Option<Waker>,
+    /// Most often there are none.
+    more: Vec<Waker>,
+}
+
+impl Woken {
+    pub(crate) fn add(&mut self, waker: Option<Waker>) {
+        match (&self.first, waker) {
+            (_, None) => {}
+            (None, waker) => self.first = waker,
+            (Some(_), Some(waker)) => self.more.push(waker),
+        }
+    }
+
+    pub(crate) fn wake(self) {
+        self.first.into_iter().for_each(Waker::wake);
+        self.more.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, VecDeque};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+    #[derive(Default)]
+    struct Count(AtomicU64);
+
+    impl std::task::Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Join,
+        Give,
+        /// The waiter that joined as this one of those that are there.
+        Take(usize),
+        Leave(usize),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            3 => Just(Step::Join),
+            2 => Just(Step::Give),
+            2 => (0..100usize).prop_map(Step::Take),
+            1 => (0..100usize).prop_map(Step::Leave),
+        ];
+        prop::collection::vec(step, 0..300)
+    }
+
+    proptest! {
+        /// Against a model that is slow and plain.
+        #[test]
+        fn the_first_to_come_is_the_first_to_be_given(steps in steps()) {
+            let mut fifo = Fifo::<u32, u32>::default();
+            let (mut queue, mut given) = (VecDeque::new(), BTreeMap::new());
+            let mut there: Vec<(u32, u32)> = Vec::new();
+            let waker = Waker::noop();
+            for (number, step) in (0u32..).zip(steps) {
+                match step {
+                    Step::Join => {
+                        let at = fifo.join(number);
+                        prop_assert!(there.iter().all(|(_, place)| *place != at));
+                        there.push((number, at));
+                        queue.push_back(number);
+                    }
+                    Step::Give => {
+                        prop_assert_eq!(fifo.first(), queue.front());
+                        if let Some(first) = queue.pop_front() {
+                            fifo.give(number);
+                            given.insert(first, number);
+                        }
+                    }
+                    Step::Take(i) if !there.is_empty() => {
+                        let i = i % there.len();
+                        let (who, at) = there[i];
+                        let taken = fifo.take(at, waker);
+                        prop_assert_eq!(taken, given.remove(&who));
+                        if taken.is_some() {
+                            there.remove(i);
+                        }
+                    }
+                    Step::Leave(i) if !there.is_empty() => {
+                        let (who, at) = there.remove(i % there.len());
+                        queue.retain(|q| *q != who);
+                        prop_assert_eq!(fifo.leave(at), given.remove(&who));
+                    }
+                    Step::Take(_) | Step::Leave(_) => {}
+                }
+                prop_assert_eq!(fifo.is_unused(), there.is_empty());
+                prop_assert_eq!(fifo.first(), queue.front());
+            }
+            prop_assert!(fifo.places.len() <= 300);
+        }
+    }
+
+    #[test]
+    fn a_waiter_that_has_looked_is_woken_once() {
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(count.clone());
+        let mut fifo = Fifo::<(), u8>::default();
+        let (a, b) = (fifo.join(()), fifo.join(()));
+        assert_eq!((fifo.take(a, &waker), fifo.take(a, &waker)), (None, None));
+        let mut woken = Woken::default();
+        woken.add(fifo.give(1));
+        // This one has yet to look: it finds what it was given when it does.
+        woken.add(fifo.give(2));
+        woken.wake();
+        assert_eq!(count.0.load(SeqCst), 1);
+        assert_eq!((fifo.take(b, &waker), fifo.leave(a)), (Some(2), Some(1)));
+        assert!(fifo.is_unused());
+    }
+}
