@@ -1,20 +1,21 @@
 //! Parts of the suite that measure the memory of a process, each in a fresh one.
 
 use crate::error::BenchError;
-use crate::suite::{Bench, md, md_loop, nfs, planning, reactor};
+use crate::suite::{Bench, md, md_loop, nfs, planning, reactor, waiting};
 use std::process::Command;
 
 /// Does something with a count and reports figures by name.
 type Job = fn(u64) -> Result<serde_json::Value, BenchError>;
 
 /// Jobs for a fresh process, by name.
-const JOBS: [(&str, Job); 6] = [
+const JOBS: [(&str, Job); 7] = [
     (md::NULL, md::null_in_child),
     (md::FILES, md::files_in_child),
     (md_loop::JOB, md_loop::in_child),
     (nfs::JOB, nfs::in_child),
     (planning::JOB, planning::in_child),
     (reactor::JOB, reactor::in_child),
+    (waiting::JOB, waiting::in_child),
 ];
 
 /// Does a job and prints what it came to.

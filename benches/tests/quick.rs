@@ -38,6 +38,7 @@ fn every_benchmark_runs_and_writes_its_rows() {
         "workers on 2 lanes, null target of 10 ms latency: operations",
         "memory of a worker",
         "in virtual time take",
+        "1000 workers wait for one file: processor time of an operation",
         "relay of 5 ms, 256 under way: round trip, median",
         "tunnel of 5 ms, 256 under way: round trip, 99th percentile",
         "constant arrivals, 1 000 a second on 1 worker: done of due",

@@ -37,13 +37,14 @@ pub(crate) struct Size {
     pub(crate) iterations: u64,
 }
 
+/// Whether this process does its part of a quick run.
+pub(crate) fn is_quick() -> bool {
+    std::env::var_os(QUICK).is_some()
+}
+
 /// How much a rank does on files in this process.
 pub(crate) fn size() -> Size {
-    let each = if std::env::var_os(QUICK).is_some() {
-        20
-    } else {
-        3000
-    };
+    let each = if is_quick() { 20 } else { 3000 };
     Size {
         precreated: each,
         rounds: each,

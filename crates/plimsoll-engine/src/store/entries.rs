@@ -247,11 +247,11 @@ impl Entries {
     /// Nothing of the kind is idle. Entries that others work on may become of the kind: only when
     /// there is no such entry either, there is none of the kind.
     #[cold]
-    fn nothing(&self, kind: Kind) -> Choice {
+    pub(super) fn nothing(&self, kind: Kind) -> Choice {
         loop {
             let before = self.changes.load(Acquire);
             // Looked at again afterwards: what was busy may have been released meanwhile.
-            if self.is_one_busy() || self.set(kind).next(0, self.len()).is_some() {
+            if self.is_one_busy() || self.has_idle(kind) {
                 return Choice::AllBusy;
             }
             // Only if no entry changed its kind was none of those that seemed idle on its way to
@@ -260,6 +260,11 @@ impl Entries {
                 return Choice::None;
             }
         }
+    }
+
+    /// Whether there is an idle entry of the kind.
+    pub(super) fn has_idle(&self, kind: Kind) -> bool {
+        self.set(kind).next(0, self.len()).is_some()
     }
 
     /// Whether anybody works on an entry of the part. Looks first where one was found before, and

@@ -2,7 +2,7 @@
 
 use super::entries::{Choice, Entries, Kind};
 use crate::sync::{Fifo, Idle, Queue, Wait, Woken, lock};
-use plimsoll_lane::{Lane, Stopped};
+use plimsoll_lane::{Lane, LaneKind, Stopped};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Mutex;
@@ -10,10 +10,20 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicUsize, fence};
 use std::task::Waker;
 
+/// Times that a worker with a thread of its own is woken and finds the entry gone again, before
+/// one is kept for it.
+const TRIES: u32 = 32;
+
 /// Workers that wait for entries of a set, in the order of their arrival.
 ///
-/// Whoever releases an entry takes it out again for the first that waits for it, so that it goes
-/// from hand to hand: the worker that is woken has it.
+/// Among workers that share threads, whoever releases an entry takes it out again for the first
+/// that waits for it: an entry goes from one to the next, and the worker that is woken has it.
+///
+/// Where each worker has a thread of its own that would cost every operation the time that a
+/// thread takes to wake up. There the first that waits is woken and the entry left where it is:
+/// workers that run may take it meanwhile, and the one that was woken tries again. Only one is
+/// woken at a time, and wakes the next when it got an entry and there is another. After
+/// [`TRIES`] in vain it is handed one.
 #[derive(Default)]
 pub(super) struct Waits {
     waiting: Waiting,
@@ -29,6 +39,8 @@ struct Waiting(AtomicUsize);
 struct Queues {
     /// Those who wait for any entry of a kind.
     kinds: [Fifo<Request, Choice>; 2],
+    /// Whether the first of them was woken to try, and has not tried yet.
+    trying: [bool; 2],
     /// Those who wait for one entry in particular, by its number.
     claims: HashMap<u32, Fifo<Request, Choice>>,
     /// Requests so far.
@@ -40,6 +52,8 @@ struct Request {
     arrival: u64,
     /// Entry to begin the search with.
     from: Option<u64>,
+    /// Times that the worker may be woken to try before it is handed an entry.
+    tries_left: u32,
 }
 
 /// What a worker waits for.
@@ -59,7 +73,7 @@ pub(super) struct Place {
 }
 
 impl Queues {
-    fn join(&mut self, want: Want) -> Place {
+    fn join(&mut self, want: Want, tries: u32) -> Place {
         let arrival = self.arrivals;
         self.arrivals += 1;
         let from = match want {
@@ -70,7 +84,11 @@ impl Queues {
             Want::Any(kind, _) => &mut self.kinds[kind as usize],
             Want::This(i) => self.claims.entry(i).or_default(),
         };
-        let at = queue.join(Request { arrival, from });
+        let at = queue.join(Request {
+            arrival,
+            from,
+            tries_left: tries,
+        });
         Place { want, at }
     }
 
@@ -130,7 +148,7 @@ impl Handover<'_> {
         if of_this.is_some() && !claim_first {
             has_gone |= self.serve_claims(i);
         }
-        // While somebody works on an entry, it may become one of the other kind.
+        // While somebody works on an entry, or is about to, it may become one of the other kind.
         if !has_gone && self.queues.kinds[now as usize].first().is_none() {
             self.serve_kind(now.other(), i);
         }
@@ -154,24 +172,73 @@ impl Handover<'_> {
         taken
     }
 
-    /// Serves those who wait for an entry of this kind: the first gets one, or all hear that there
-    /// is none. Whether one got an entry. No more than one does, since whoever released another
-    /// entry hands that on.
+    /// Serves those who wait for an entry of this kind: the first gets one or is woken to try, or
+    /// all hear that there is none. Whether one got an entry. No more than one does, since whoever
+    /// released another entry hands that on.
     fn serve_kind(&mut self, kind: Kind, i: u32) -> bool {
-        let queue = &mut self.queues.kinds[kind as usize];
-        while let Some(first) = queue.first() {
-            let from = first.from.unwrap_or(i.into());
-            let choice = self.entries.choose_at(kind, from);
+        let (entries, at) = (self.entries, kind as usize);
+        while let Some(first) = self.queues.kinds[at].first() {
+            let choice = match first.tries_left {
+                0 => entries.choose_at(kind, first.from.unwrap_or(i.into())),
+                _ if entries.has_idle(kind) => {
+                    self.let_first_try(kind);
+                    return false;
+                }
+                _ => entries.nothing(kind),
+            };
             if choice == Choice::AllBusy {
                 return false;
             }
-            self.woken.add(queue.give(choice));
-            self.waiting.fetch_sub(1, SeqCst);
+            self.give(kind, choice);
             if choice != Choice::None {
                 return true;
             }
         }
         false
+    }
+
+    fn give(&mut self, kind: Kind, choice: Choice) {
+        self.woken
+            .add(self.queues.kinds[kind as usize].give(choice));
+        self.queues.trying[kind as usize] = false;
+        self.waiting.fetch_sub(1, SeqCst);
+    }
+
+    /// Wakes the first that waits for an entry of this kind, unless it was woken and is yet to
+    /// try.
+    fn let_first_try(&mut self, kind: Kind) {
+        let queue = &mut self.queues.kinds[kind as usize];
+        if queue.first().is_some() && !self.queues.trying[kind as usize] {
+            self.queues.trying[kind as usize] = true;
+            self.woken.add(queue.waker_of_first());
+        }
+    }
+
+    /// The worker that was woken to try does: what it got, if that is anything.
+    fn retry(&mut self, kind: Kind, at: u32) -> Option<Choice> {
+        let (queue, trying) = (
+            &mut self.queues.kinds[kind as usize],
+            &mut self.queues.trying[kind as usize],
+        );
+        if !queue.is_first(at) || !std::mem::take(trying) {
+            return None;
+        }
+        let first = queue.first_mut()?;
+        let choice = self.entries.choose_at(kind, first.from.unwrap_or(0));
+        if choice == Choice::AllBusy {
+            first.tries_left -= 1;
+            return None;
+        }
+        queue.leave(at);
+        self.waiting.fetch_sub(1, SeqCst);
+        match choice {
+            // There may be another for the next.
+            Choice::Taken(_) if self.entries.has_idle(kind) => self.let_first_try(kind),
+            Choice::Taken(_) | Choice::AllBusy => {}
+            // It is the same for all.
+            Choice::None => drop(self.serve_kind(kind, 0)),
+        }
+        Some(choice)
     }
 }
 
@@ -187,6 +254,11 @@ impl Waits {
     #[cold]
     #[inline(never)]
     pub(super) fn hand_on(&self, entries: &Entries, i: u32, now: Kind) {
+        self.change(entries, |handover| handover.hand_on(i, now));
+    }
+
+    /// Changes the queues, and wakes whom that lets go on.
+    fn change<T>(&self, entries: &Entries, change: impl FnOnce(&mut Handover<'_>) -> T) -> T {
         let mut queues = lock(&self.queues);
         let mut handover = Handover {
             entries,
@@ -194,14 +266,15 @@ impl Waits {
             queues: &mut queues,
             woken: Woken::default(),
         };
-        handover.hand_on(i, now);
+        let result = change(&mut handover);
         let woken = handover.woken;
         drop(queues);
         woken.wake();
+        result
     }
 
     /// Joins those who wait, unless nobody does and `look` finds that there is nothing to wait for.
-    fn join(&self, want: Want, look: impl FnOnce() -> Choice) -> Result<Place, Choice> {
+    fn join(&self, want: Want, tries: u32, look: impl FnOnce() -> Choice) -> Result<Place, Choice> {
         let mut queues = lock(&self.queues);
         // Whoever releases an entry from now on hands it on; what was released before is seen by
         // the look, or handed on to who came first.
@@ -214,7 +287,7 @@ impl Waits {
                 return Err(choice);
             }
         }
-        Ok(queues.join(want))
+        Ok(queues.join(want, tries))
     }
 }
 
@@ -229,26 +302,46 @@ impl Queue for Line<'_> {
     type Given = Choice;
 
     fn take(&self, place: Place, waker: &Waker) -> Option<Choice> {
-        let mut queues = lock(&self.waits.queues);
-        queues.with(place, |queue, at| queue.take(at, waker))
+        self.waits.change(self.entries, |handover| {
+            let given = handover
+                .queues
+                .with(place, |queue, at| queue.take(at, waker));
+            match (given, place.want) {
+                (None, Want::Any(kind, _)) => handover.retry(kind, place.at),
+                (given, _) => given,
+            }
+        })
     }
 
     fn leave(&self, place: Place) {
-        let mut queues = lock(&self.waits.queues);
-        let given = queues.with(place, |queue, at| Some(queue.leave(at)));
-        drop(queues);
-        match given.flatten() {
-            // It was still waiting.
-            None => drop(self.waits.waiting.0.fetch_sub(1, SeqCst)),
-            Some(Choice::Taken(i)) => {
-                let kind = match place.want {
-                    Want::Any(kind, _) => kind,
-                    // Only entries that exist are claimed.
-                    Want::This(_) => Kind::Present,
-                };
-                self.entries.release(i, kind);
+        let given = self.waits.change(self.entries, |handover| {
+            let was_first = match place.want {
+                Want::Any(kind, _) => Some(kind)
+                    .filter(|kind| handover.queues.kinds[*kind as usize].is_first(place.at)),
+                Want::This(_) => None,
+            };
+            let given = handover
+                .queues
+                .with(place, |queue, at| Some(queue.leave(at)))
+                .flatten();
+            if given.is_none() {
+                handover.waiting.fetch_sub(1, SeqCst);
             }
-            Some(Choice::None | Choice::AllBusy) => {}
+            // It was woken to try: the next does instead.
+            if let Some(kind) = was_first
+                && std::mem::take(&mut handover.queues.trying[kind as usize])
+            {
+                handover.let_first_try(kind);
+            }
+            given
+        });
+        if let Some(Choice::Taken(i)) = given {
+            let kind = match place.want {
+                Want::Any(kind, _) => kind,
+                // Only entries that exist are claimed.
+                Want::This(_) => Kind::Present,
+            };
+            self.entries.release(i, kind);
         }
     }
 }
@@ -261,7 +354,11 @@ pub(super) async fn wait(
     idle: &Idle,
     look: impl FnOnce() -> Choice,
 ) -> Result<Choice, Stopped> {
-    match waits.join(want, look) {
+    let tries = match lane.kind() {
+        LaneKind::Blocking => TRIES,
+        LaneKind::Reactor | LaneKind::Virtual => 0,
+    };
+    match waits.join(want, tries, look) {
         Err(choice) => Ok(choice),
         Ok(place) => {
             let line = Line { entries, waits };

@@ -82,6 +82,24 @@ impl<R, G> Fifo<R, G> {
         }
     }
 
+    /// The same, to be changed.
+    pub(crate) fn first_mut(&mut self) -> Option<&mut R> {
+        let first = self.first;
+        self.waiter(first).map(|waiter| &mut waiter.request)
+    }
+
+    /// Whether this waiter is the first of those who wait.
+    pub(crate) fn is_first(&self, at: u32) -> bool {
+        self.first == at
+    }
+
+    /// What wakes the first of those who wait, which goes on waiting; nothing if it has yet to
+    /// look.
+    pub(crate) fn waker_of_first(&mut self) -> Option<Waker> {
+        let first = self.first;
+        self.waiter(first)?.waker.clone()
+    }
+
     /// Whether no place is in use, not even by a waiter that has yet to take what it was given.
     pub(crate) fn is_unused(&self) -> bool {
         self.used == 0

@@ -182,6 +182,110 @@ fn who_is_dropped_or_stopped_passes_on_what_it_was_given() {
     assert_eq!(idle.waiting(), 0);
 }
 
+/// A lane of a worker that has a thread of its own.
+fn lane_of_one() -> Lane {
+    let deadline = Arc::new(Deadline::default());
+    Lane::new(LaneKind::Blocking, Clock::real(), deadline)
+}
+
+#[test]
+fn a_worker_with_a_thread_of_its_own_tries_and_is_handed_one_in_the_end() {
+    let (set, lane, idle) = (entries(1, 1), lane_of_one(), Idle::default());
+    let counts: [Arc<Count>; 2] = Default::default();
+    let wakers = counts.clone().map(Waker::from);
+    let woken = || [0, 1].map(|i: usize| counts[i].0.load(SeqCst));
+    assert_eq!(set.claim(0), Choice::Taken(0));
+    let mut waiters: Vec<_> = (0..2)
+        .map(|_| waiter(&set, PRESENT, &lane, &idle))
+        .collect();
+    let mut poll = |i: usize| {
+        let context = &mut Context::from_waker(&wakers[i]);
+        waiters[i].as_mut().poll(context)
+    };
+    assert!(poll(0).is_pending() && poll(1).is_pending());
+    for tried in 1..=u64::from(TRIES) {
+        // The worker that has it goes on and on before the first of the others is awake.
+        for _ in 0..5 {
+            set.release(0, Kind::Present);
+            assert_eq!(woken(), [tried, 0], "one, and once until it has tried");
+            assert_eq!(set.claim(0), Choice::Taken(0));
+        }
+        assert!(poll(0).is_pending());
+    }
+    set.release(0, Kind::Present);
+    assert_eq!(set.claim(0), Choice::AllBusy, "it is kept for the first");
+    assert_eq!(poll(0), Poll::Ready(Ok(Choice::Taken(0))));
+    // The second begins to try.
+    set.release(0, Kind::Present);
+    assert_eq!(woken(), [u64::from(TRIES) + 1, 1]);
+    assert_eq!(poll(1), Poll::Ready(Ok(Choice::Taken(0))));
+    set.release(0, Kind::Present);
+    assert!(set.is_present(0) && !set.waits.any());
+}
+
+#[test]
+fn who_got_one_wakes_the_next_if_there_is_another() {
+    let (set, lane, idle) = (entries(3, 0b111), lane_of_one(), Idle::default());
+    let counts: [Arc<Count>; 4] = Default::default();
+    let wakers = counts.clone().map(Waker::from);
+    let woken = || [0, 1, 2, 3].map(|i: usize| counts[i].0.load(SeqCst));
+    (0..3).for_each(|i| assert_eq!(set.claim(i), Choice::Taken(i)));
+    let wait = |_| Some(waiter(&set, PRESENT, &lane, &idle));
+    let mut waiters: Vec<Option<Waiter<'_>>> = (0..4).map(wait).collect();
+    let poll = |waiters: &mut Vec<Option<Waiter<'_>>>, i: usize| {
+        let context = &mut Context::from_waker(&wakers[i]);
+        waiters[i].as_mut().unwrap().as_mut().poll(context)
+    };
+    assert!((0..4).all(|i| poll(&mut waiters, i).is_pending()));
+    (0..3).for_each(|i| set.release(i, Kind::Present));
+    assert_eq!(woken(), [1, 0, 0, 0]);
+    assert!(matches!(
+        poll(&mut waiters, 0),
+        Poll::Ready(Ok(Choice::Taken(_)))
+    ));
+    assert_eq!(woken(), [1, 1, 0, 0]);
+    // One that leaves instead has the next try.
+    waiters[1] = None;
+    assert_eq!(woken(), [1, 1, 1, 0]);
+    assert!(matches!(
+        poll(&mut waiters, 2),
+        Poll::Ready(Ok(Choice::Taken(_)))
+    ));
+    assert!(matches!(
+        poll(&mut waiters, 3),
+        Poll::Ready(Ok(Choice::Taken(_)))
+    ));
+    assert_eq!(woken(), [1, 1, 1, 1]);
+}
+
+#[test]
+fn workers_with_threads_of_their_own_hear_that_there_is_none() {
+    let (set, lane, idle) = (entries(2, 0b11), lane_of_one(), Idle::default());
+    let context = &mut Context::from_waker(Waker::noop());
+    (0..2).for_each(|i| assert_eq!(set.claim(i), Choice::Taken(i)));
+    let mut waiters: Vec<_> = (0..3)
+        .map(|_| waiter(&set, PRESENT, &lane, &idle))
+        .collect();
+    assert!(
+        waiters
+            .iter_mut()
+            .all(|w| w.as_mut().poll(context).is_pending())
+    );
+    for i in 0..2 {
+        assert!(
+            waiters
+                .iter_mut()
+                .all(|w| w.as_mut().poll(context).is_pending())
+        );
+        set.changed(Kind::Absent);
+        set.release(i, Kind::Absent);
+    }
+    for w in &mut waiters {
+        assert_eq!(w.as_mut().poll(context), Poll::Ready(Ok(Choice::None)));
+    }
+    assert!(!set.waits.any());
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     /// A worker wants an entry.
@@ -288,17 +392,19 @@ proptest! {
 /// every worker comes to its end; once by themselves, once stopped in the middle.
 #[test]
 fn entries_go_from_lane_to_lane() {
-    for stopped in [false, true] {
+    let kinds = [(LaneKind::Reactor, 50), (LaneKind::Blocking, 1)];
+    for ((kind, tasks), stopped) in kinds.into_iter().flat_map(|k| [(k, false), (k, true)]) {
         let (set, idle) = (entries(3, 0b111), Idle::default());
         let holders: [AtomicU64; 3] = Default::default();
         let (done, deadline) = (AtomicU64::new(0), Arc::new(Deadline::default()));
         let clock = Clock::real();
         std::thread::scope(|scope| {
-            for t in 0..4u64 {
+            let lanes = if tasks == 1 { 16 } else { 4 };
+            for t in 0..lanes {
                 let (clock, deadline) = (clock.clone(), deadline.clone());
                 let (set, idle, holders, done) = (&set, &idle, &holders, &done);
                 scope.spawn(move || {
-                    let lane = Lane::new(LaneKind::Reactor, clock, deadline.clone());
+                    let lane = Lane::new(kind, clock, deadline.clone());
                     let (lane, deadline) = (&lane, &deadline);
                     let work = |n: u64| -> Task<'_> {
                         Box::pin(async move {
@@ -327,19 +433,20 @@ fn entries_go_from_lane_to_lane() {
                                 holders[i as usize].fetch_sub(1, SeqCst);
                                 set.release(i, Kind::Present);
                                 let all = done.fetch_add(1, Relaxed);
-                                if stopped && all == 5000 {
+                                if stopped && all == 500 {
                                     deadline.bring_forward(lane.now());
                                 }
                             }
                         })
                     };
-                    lane.run((0..50).map(|n| work(t * 50 + n)).collect())
+                    lane.run((0..tasks).map(|n| work(t * tasks + n)).collect())
                         .unwrap();
                 });
             }
         });
         if !stopped {
-            assert_eq!(done.load(Relaxed), 4 * 50 * 200);
+            let workers = if tasks == 1 { 16 } else { 4 * tasks };
+            assert_eq!(done.load(Relaxed), workers * 200);
         }
         assert!((0..3).all(|i| set.is_present(i)), "none is lost");
         assert!(!set.waits.any() && idle.waiting() == 0);
