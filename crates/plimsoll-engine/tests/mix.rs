@@ -71,7 +71,7 @@ fn every_operation_is_done_and_the_data_set_stays_what_it_is() {
     let dir = tmpfs();
     let plan = counted(kept(plan(dir.path(), 4, &everything(), |_| ())), 3000);
     let (outcome, _) = run_ok(&plan);
-    assert_eq!(outcome.reasons, []);
+    assert!(outcome.reasons.is_empty(), "{:?}", outcome.reasons);
     let total: u64 = everything()
         .iter()
         .map(|(op, _)| ops(&plan, &outcome, op.name()))
@@ -110,7 +110,7 @@ fn every_operation_is_done_on_shared_files_too() {
     });
     let plan = counted(plan, 1500);
     let (outcome, _) = run_ok(&plan);
-    assert_eq!(outcome.reasons, []);
+    assert!(outcome.reasons.is_empty(), "{:?}", outcome.reasons);
     for (op, _) in ops {
         assert!(row(&plan, &outcome, op.name()).ops > 20, "{op}");
     }
@@ -372,7 +372,7 @@ fn constant_arrivals_are_exactly_as_many() {
         Duration::from_secs(100),
     );
     let outcome = run_virtually(&plan, "10ms");
-    assert_eq!(outcome.reasons, []);
+    assert!(outcome.reasons.is_empty(), "{:?}", outcome.reasons);
     assert_eq!(outcome.processes.len(), 20);
     for p in &outcome.processes {
         assert_eq!(p.due, 2500, "{p:?}");
@@ -412,7 +412,7 @@ fn random_arrivals_are_as_many_as_asked_for_and_queue() {
         Duration::from_secs(200),
     );
     let outcome = run_virtually(&plan, "10ms");
-    assert_eq!(outcome.reasons, []);
+    assert!(outcome.reasons.is_empty(), "{:?}", outcome.reasons);
     let due: u64 = outcome.processes.iter().map(|p| p.due).sum();
     // Four deviations of a count of 100 000.
     assert!((98_735..101_265).contains(&due), "{due}");
@@ -496,11 +496,32 @@ fn runs_of_one_seed_are_the_same_and_of_another_are_not() {
 #[test]
 fn an_unpaced_mix_goes_on_at_once() {
     let dir = tmpfs();
-    let plan = plan(dir.path(), 5, &[(MixOp::Stat, 100.0)], |_| ());
+    let mut plan = plan(dir.path(), 5, &[(MixOp::Stat, 100.0)], |_| ());
+    let limited = |limit| {
+        Some(BusinessMetric {
+            name: "users".into(),
+            load: 5,
+            scale: 1.0,
+            data: 1,
+            rate: None,
+            criteria: Criteria {
+                latency: Some(Duration::from_millis(limit)),
+                ..Criteria::default()
+            },
+        })
+    };
+    plan.metric = limited(10);
     let outcome = run_virtually(&lasting(plan.clone(), Duration::from_secs(10)), "10ms");
     let stat = row(&plan, &outcome, "stat");
     assert!((4995..=5000).contains(&stat.ops), "{}", stat.ops);
-    assert_eq!(stat.response.count(), 0);
+    assert_eq!((stat.response.count(), stat.paced), (0, 0));
+    assert_eq!(stat.latency(), &stat.service);
+    assert!(outcome.reasons.is_empty(), "{:?}", outcome.reasons);
+    // Its latency is the service time, and a limit holds for that.
+    plan.metric = limited(9);
+    let late = run_virtually(&lasting(plan.clone(), Duration::from_secs(10)), "10ms");
+    let codes: Vec<_> = late.reasons.iter().map(|r| r.code).collect();
+    assert_eq!(codes, ["latency"]);
     assert!(
         outcome
             .processes

@@ -141,6 +141,35 @@ fn an_open_loop_charges_the_queue_to_the_response() {
     assert!((max - exact(look.ops)).abs() < 12e6, "{max}");
 }
 
+/// Threads share the row of a flowop by its name: one of them has a limiter and one has not.
+#[test]
+fn every_operation_of_a_row_that_is_paced_in_part_has_a_latency() {
+    let text = "\
+define fileset name=s,path=/tmp,entries=9,dirwidth=20,prealloc
+define process name=p {
+  thread name=due,memsize=1m {
+    flowop eventlimit name=pace
+    flowop statfile name=look,filesetname=s
+  }
+  thread name=free,memsize=1m {
+    flowop statfile name=look,filesetname=s
+  }
+}
+eventgen rate=200
+run 4
+";
+    let plan = plan(text, Path::new("/nowhere"), |_| ());
+    let outcome = run_virtually(&plan, "10ms");
+    let look = row(&plan, &outcome, "look");
+    assert!((798..=800).contains(&look.ops), "{}", look.ops);
+    assert!((399..=400).contains(&look.paced), "{}", look.paced);
+    assert_eq!(look.latency().count(), look.ops);
+    // Half of them wait for a queue that grows to 2 s, the others take 10 ms.
+    let mean = look.latency().mean() / 1e6;
+    assert!((mean - (1000.0 + 10.0) / 2.0).abs() < 15.0, "{mean}");
+    assert_eq!(look.latency().min(), 10_000_000);
+}
+
 #[test]
 fn an_unpaced_operation_has_no_response_time() {
     let plan = plan(STEADY, Path::new("/nowhere"), |_| ());

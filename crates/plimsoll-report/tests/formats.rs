@@ -201,7 +201,7 @@ fn paced() -> Measured {
 fn a_paced_run_says_its_response_time_first() {
     let shown = show(paced(), 140);
     assert!(
-        shown.contains("response time mean 27.1 ms, p50 839 µs, p99 1.01 s"),
+        shown.contains("response time mean 27.4 ms, p50 840 µs, p99 1.00 s"),
         "{shown}"
     );
     insta::assert_snapshot!(shown);

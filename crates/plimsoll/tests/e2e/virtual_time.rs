@@ -70,7 +70,7 @@ define process name=p { thread name=t,memsize=1k {
         let mut args = vec![set.as_str(), &time];
         args.extend(VIRTUAL);
         let run = bench.run(&workload, &args).result(0);
-        let rest = row(&run, "rest").service;
+        let rest = row(&run, "rest").latency;
         assert_eq!((rest.min_ms, rest.max_ms), (delay_ms, delay_ms), "{value}");
         let looks = row(&run, "look").ops;
         assert!((turns..=turns + 1).contains(&looks), "{value}: {looks}");
