@@ -64,6 +64,13 @@ define process name=p {
 run 3600
 ";
 
+/// What `plan` says of a workload in the work directory.
+fn planned(bench: &Bench, workload: &str) -> Ended {
+    let mut command = bench.plimsoll(["plan", workload, "--dir"]);
+    command.arg(bench.work());
+    Ended::of(command).expect_code(0)
+}
+
 /// Every operation of the last window is in the intervals and in the histograms.
 fn assert_complete(dir: &RunDir, run: &plimsoll_results::Run) {
     let series = std::fs::read_to_string(dir.intervals_path()).unwrap();
@@ -98,11 +105,11 @@ fn old_files_that_end_by_themselves_are_valid() {
     ] {
         let bench = Bench::on_tmpfs();
         let workload = bench.workload(text);
-        let planned = Ended::of(bench.plimsoll(["plan", &workload])).expect_code(0);
+        let planned = planned(&bench, &workload);
         let end = "ends early when its filesets are used up";
         assert!(planned.stdout.contains(end), "{}", planned.stdout);
 
-        let run = bench.run(&workload, &["--time=1h"]).result(0);
+        let run = bench.run_in_work(&workload, &["--time=1h"]).result(0);
         assert_eq!(run.validity.verdict, Verdict::Valid);
         assert_eq!(row(&run, done).ops, 200, "{done}");
         assert!(run.window_s < PATIENCE.as_secs_f64());
@@ -119,14 +126,14 @@ fn old_files_that_end_by_themselves_are_valid() {
 fn other_work_that_runs_out_is_invalid_and_measured_until_then() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(DELETE_AND_LOOK);
-    let planned = Ended::of(bench.plimsoll(["plan", &workload])).expect_code(0);
+    let planned = planned(&bench, &workload);
     assert!(
         planned.stdout.contains("makes it invalid"),
         "{}",
         planned.stdout
     );
 
-    let run = bench.run(&workload, &[]).result(3);
+    let run = bench.run_in_work(&workload, &[]).result(3);
     assert_eq!(
         (run.validity.verdict, run.failure.is_none()),
         (Verdict::Invalid, true)
@@ -179,7 +186,7 @@ fn a_rank_that_runs_out_ends_all() {
         )
         .replace("FIRST", "flowop deletefile name=delete,filesetname=gone");
     let workload = bench.workload(&text);
-    let run = bench.run(&workload, &["--processes=2"]).result(3);
+    let run = bench.run_in_work(&workload, &["--processes=2"]).result(3);
     let codes: Vec<_> = run
         .validity
         .reasons
