@@ -111,11 +111,11 @@ fn unknown_options() {
     );
     says(
         "null:?latncy=1ms",
-        "target `null`: unknown option `latncy`: expected latency=DURATION or servers=NUMBER",
+        "target `null`: unknown option `latncy`: expected latency=DURATION, servers=NUMBER, stall=DURATION or stall_after=DURATION",
     );
     says(
         "null:?latency=1ms&x=y",
-        "target `null`: unknown option `x`: expected latency=DURATION or servers=NUMBER",
+        "target `null`: unknown option `x`: expected latency=DURATION, servers=NUMBER, stall=DURATION or stall_after=DURATION",
     );
     says(
         "null:latency=1ms",
