@@ -117,6 +117,7 @@ fn plan(dir: &Path, stages: &str) -> Plan {
         position: 0,
         positions: vec![],
         verify: true,
+        content: None,
         direct: false,
         samples: Samples::First,
         hold_memory: None,

@@ -1,7 +1,7 @@
 //! The arguments of `plimsoll md`, as they are written on the command line.
 
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
-use plimsoll_plan::{parse_duration, parse_size};
+use plimsoll_plan::{Content, parse_duration, parse_size};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -108,6 +108,11 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
     pub transfer_size: Option<u64>,
+    /// What is written, instead of the number of the rank: random, zero, or parts with commas
+    /// between them, compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
+    /// [default of IOR: random]
+    #[arg(long, value_name = "KIND", help_heading = "Pattern")]
+    pub content: Option<Content>,
     /// Root of the contents that are compared
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole)]
     #[arg(allow_hyphen_values = true, help_heading = "Pattern")]

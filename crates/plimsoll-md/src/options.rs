@@ -1,7 +1,7 @@
 //! What the arguments mean: defaults filled in, contradictions refused.
 
 use crate::arguments::{Arguments, ColdKind, PatternName};
-use plimsoll_plan::{Cold, RelPath};
+use plimsoll_plan::{Cold, Content, RelPath};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub struct Options {
     pub offset: i64,
     /// Contents depend on the object, and what is read is compared.
     pub verify: bool,
+    /// What is written; `None`: what the pattern writes by itself.
+    pub content: Option<Content>,
     /// Root of the contents that are compared.
     pub seed: u64,
     /// Where files go.
@@ -177,6 +179,7 @@ impl Options {
             pattern,
             offset: args.offset.unwrap_or(1),
             verify: args.verify_read,
+            content: args.content,
             seed: args.seed,
             place: place(args)?,
             target,
@@ -228,7 +231,8 @@ fn refuse_what_is_not_there(args: &Arguments) -> Result<(), String> {
         ),
         (
             args.incompressible_data,
-            "--incompressible-data is not supported: the contents of -X are incompressible",
+            "--incompressible-data is not supported: the contents of -X are incompressible, and those \
+             of --content random",
         ),
         (
             args.gpu_buffers.is_some(),
@@ -250,7 +254,7 @@ fn refuse_what_is_not_there(args: &Arguments) -> Result<(), String> {
 fn refuse_what_is_anothers(args: &Arguments) -> Result<(), String> {
     use PatternName::{IorEasy, IorHard, MdWorkbench, MdtestEasy, MdtestHard};
     let workbench: &[PatternName] = &[MdWorkbench];
-    let given: [(&str, bool, &[PatternName]); 23] = [
+    let given: [(&str, bool, &[PatternName]); 24] = [
         ("-I", args.obj_per_proc.is_some(), workbench),
         ("-P", args.precreate_per_set.is_some(), workbench),
         ("-D", args.data_sets.is_some(), workbench),
@@ -279,6 +283,12 @@ fn refuse_what_is_anothers(args: &Arguments) -> Result<(), String> {
         ("--process-reports", args.process_reports, workbench),
         ("what follows --", !args.plugin.is_empty(), workbench),
         ("-X", args.verify_read, &[MdWorkbench, MdtestHard]),
+        // The others write nothing.
+        (
+            "--content",
+            args.content.is_some(),
+            &[MdWorkbench, MdtestHard, IorEasy, IorHard],
+        ),
         ("-n", args.files.is_some(), &[MdtestEasy, MdtestHard]),
         ("--transfers", args.transfers.is_some(), &[IorEasy, IorHard]),
         ("--transfer-size", args.transfer_size.is_some(), &[IorEasy]),

@@ -248,7 +248,7 @@ impl Lowerer<'_> {
             ));
         }
         let block = content.block.0;
-        if !block.is_power_of_two() || !(512..=64 << 10).contains(&block) {
+        if !plimsoll_plan::is_block(block) {
             wrong.push(format!(
                 "content.block must be a power of two from 512 to 64k, is {block}"
             ));

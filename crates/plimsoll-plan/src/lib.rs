@@ -5,6 +5,7 @@
 //! threads or of clocks: it is data, and the same seed always gives the same Plan and the same
 //! [`Layout`] of files.
 
+mod content;
 mod display;
 mod fileset;
 mod layout;
@@ -20,6 +21,7 @@ mod supply;
 mod units;
 mod variable;
 
+pub use content::{Content, DEDUPED_BLOCKS, is_block};
 pub use display::PlanView;
 pub use fileset::{Access, Fileset, Letters, MOST_LETTERS, RelPath, RelPathError, Width};
 pub use layout::{DirId, FileId, Layout, LayoutError, SizeSummary};
@@ -28,7 +30,7 @@ pub use mix::{
     MixFlags, MixOp, MixRow, Pacing, Pool, SCALED, SizeSlot, SizeTable, Spots, WorkingSet, scaled,
 };
 pub use needs::PatternNeeds;
-pub use options::{Cold, Content, DEDUPED_BLOCKS, OnError, OpsLimit, Overrides, RunOptions};
+pub use options::{Cold, OnError, OpsLimit, Overrides, RunOptions};
 pub use pattern::{
     Advances, NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RootIs, Rounds,
     Samples, Shift, Stage, StageWork, Stonewall, TransferLoop,

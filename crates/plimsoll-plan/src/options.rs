@@ -1,5 +1,6 @@
 //! What the command line may change of a workload, and how a run behaves.
 
+use crate::content::Content;
 use crate::script::QuitMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,37 +77,6 @@ pub enum OnError {
     /// It is counted, the run goes on, and its result is invalid.
     Count,
 }
-
-/// Contents of what is written.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Content {
-    /// Random bytes from the Plan's seed: neither compressible nor dedupable within 8 MiB.
-    #[default]
-    Random,
-    /// Zeros.
-    Zero,
-    /// Of every 4 KiB, one part in `ratio` random and the rest zeros.
-    Compressible {
-        /// Size before over size after an ideal compressor; at least 1.
-        ratio: f64,
-    },
-    /// Blocks that are compressible in part, and some of them copies of each other.
-    Blocks {
-        /// Part of each block that an ideal compressor removes, 0 to 100 percent.
-        compressible_percent: f64,
-        /// Part of the blocks that are one of a few that come again and again, 0 to
-        /// 100 percent; the others come once.
-        dedupable_percent: f64,
-        /// Bytes of a block: a power of two from 512 to 64 KiB.
-        block: u64,
-        /// Different blocks that come again and again, 1 to [`DEDUPED_BLOCKS`].
-        groups: u32,
-    },
-}
-
-/// Most different blocks that come again and again, of [`Content::Blocks`].
-pub const DEDUPED_BLOCKS: u64 = 64;
 
 /// What is dropped from the page cache before workers start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! Patterns: programs that are generated from a few numbers instead of written out. Every worker
 //! is a rank, and all ranks meet before each stage.
 
+use crate::content::Content;
 use crate::fileset::RelPath;
 use crate::options::OnError;
 use crate::program::OperationId;
@@ -37,8 +38,12 @@ pub struct Pattern {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub positions: Vec<u64>,
     /// Contents depend on the object and the offset, and what is read is compared with them;
-    /// otherwise an object of rank r holds the byte r mod 256.
+    /// otherwise an object of rank r holds the byte r mod 256, unless `content` says more.
     pub verify: bool,
+    /// What objects hold, each its own; transfers of the other stages hold it too, as the options of
+    /// the Plan say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
     /// Files are opened past the page cache (`O_DIRECT`), so that every transfer is a multiple of
     /// the file system's block.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -475,10 +480,13 @@ impl Pattern {
             self.object_size,
             self.verify
         );
+        let content = self.content.map_or_else(String::new, |c| format!(" {c}"));
         // FNV-1a.
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
-        })
+        text.bytes()
+            .chain(content.bytes())
+            .fold(0xcbf2_9ce4_8422_2325, |h, b| {
+                (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+            })
     }
 }
 

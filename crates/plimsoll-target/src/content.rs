@@ -82,7 +82,8 @@ impl ContentPool {
     }
 
     /// Bytes of a block.
-    pub(crate) fn block(&self) -> usize {
+    #[must_use]
+    pub fn block(&self) -> usize {
         self.blocks.map_or(BLOCK, |(block, ..)| block)
     }
 
@@ -106,6 +107,22 @@ impl ContentPool {
     pub(crate) fn own_block(&self, step: usize) -> &[u8] {
         let begin = POOL / 2 + step % (POOL / 2 / self.block()) * self.block();
         &self.bytes[begin..begin + self.block()]
+    }
+
+    /// The block that a number whose bits are all random stands for, and whether it comes only
+    /// once: its beginning is then to be made unlike all others. It is always the same one, in every
+    /// process with a pool of the same content and stream.
+    #[must_use]
+    pub fn block_of(&self, number: u64) -> (&[u8], bool) {
+        // The share takes the high bits, the choice the low ones.
+        let share = (number >> 11) as f64 / (1_u64 << 53) as f64;
+        let Some((_, percent, groups)) = self.blocks else {
+            return (self.piece(number as usize, BLOCK), true);
+        };
+        match share * 100.0 < percent {
+            true => (self.common_block((number % groups) as usize), false),
+            false => (self.own_block(number as usize), true),
+        }
     }
 
     /// Longest piece the pool gives.

@@ -276,7 +276,7 @@ impl<T: Target> LanePlan<T> {
             .map(|w| -> Task<'_> {
                 match shared.stage {
                     None => Box::pin(w.run()),
-                    Some(_) => Box::pin(w.run_stage()),
+                    Some(_) => Box::pin(w.run_stage(self.content.clone())),
                 }
             })
             .collect();

@@ -45,6 +45,7 @@ pub(super) fn pattern(
         position: 0,
         positions: vec![],
         verify: false,
+        content: options.content,
         direct: options.direct,
         samples: samples(options),
         hold_memory: memory(options.hold_memory_mib),

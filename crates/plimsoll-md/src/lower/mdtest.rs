@@ -69,6 +69,7 @@ pub(super) fn pattern(
         position: 0,
         positions: vec![],
         verify: options.verify,
+        content: options.content,
         direct: options.direct,
         samples: samples(options),
         hold_memory: memory(options.hold_memory_mib),

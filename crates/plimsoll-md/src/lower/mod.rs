@@ -98,7 +98,12 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
     };
     plan.options.keep = pattern.leaves_objects;
     plan.options.cold = options.cold;
+    plan.options.content = options.content.unwrap_or_default();
     plan.parameters = parameters;
+    if let Some(content) = options.content {
+        let content = parameter("content", content, "", "what is written");
+        plan.parameters.push(content);
+    }
     plan.operations = rows.0;
     plan.script = script(&pattern.stages);
     plan.quit = QuitMode::AllDone;

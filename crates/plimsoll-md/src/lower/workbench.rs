@@ -85,6 +85,7 @@ pub(super) fn pattern(
         position: position.of_rank_0(),
         positions,
         verify: options.verify,
+        content: options.content,
         direct: options.direct,
         samples: samples(options),
         hold_memory: memory(options.hold_memory_mib),

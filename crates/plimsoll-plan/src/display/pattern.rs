@@ -31,6 +31,9 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
         "everything is removed at the end"
     };
     writeln!(f, "    {} is {root}; {after}", p.root)?;
+    if let Some(content) = p.content {
+        writeln!(f, "    {}", super::content(content))?;
+    }
     if p.verify {
         writeln!(f, "    what is read is compared with what was written")?;
     }

@@ -1,5 +1,6 @@
 //! Asynchronous writes by a pool of threads that all workers of a target share.
 
+use crate::compose::Composer;
 use crate::content::ContentPool;
 use crate::error::OpError;
 use crate::session::AioDone;
@@ -105,11 +106,13 @@ impl Drop for Pool {
 
 impl PoolShared {
     fn work(&self) {
+        // Of this thread, for contents that are made for each write.
+        let mut composer = None;
         let mut guard = lock(&self.jobs);
         loop {
             if let Some(job) = guard.0.queue.pop_front() {
                 drop(guard);
-                job.run();
+                job.run(&mut composer);
                 guard = lock(&self.jobs);
             } else if guard.1 {
                 return;
@@ -126,8 +129,8 @@ impl PoolShared {
 }
 
 impl Job {
-    fn run(self) {
-        let result = self.write();
+    fn run(self, composer: &mut Option<Composer>) {
+        let result = self.write(composer);
         let end = self.clock.now();
         let fd = self.file.as_raw_fd();
         // Before the write is reported, so that a file is not open any more when its close
@@ -149,12 +152,18 @@ impl Job {
         }
     }
 
-    fn write(&self) -> Result<u64, OpError> {
+    fn write(&self, composer: &mut Option<Composer>) -> Result<u64, OpError> {
+        if self.content.is_composed() && composer.is_none() {
+            *composer = Some(Composer::new(&self.content, self.step as u64)?);
+        }
         let mut done = 0;
         while done < self.len {
             let want = (self.len - done).min(self.content.longest() as u64) as usize;
             let step = self.step.wrapping_add(ContentPool::steps(done as usize));
-            let piece = self.content.piece(step, want);
+            let piece = match composer {
+                None => self.content.piece(step, want),
+                Some(composer) => composer.take(&self.content, want)?,
+            };
             match rustix::io::pwrite(&self.file, piece, self.offset + done) {
                 Ok(0) => return Err(Errno::IO.into()),
                 Ok(n) => done += n as u64,

@@ -158,6 +158,15 @@ impl PosixSession {
         Ok(())
     }
 
+    #[cold]
+    fn compose_now(&mut self, len: u64) -> Result<(), OpError> {
+        if let Some(composer) = &mut self.composer {
+            let len = len.min(self.content.longest() as u64) as usize;
+            composer.make(&self.content, len)?;
+        }
+        Ok(())
+    }
+
     fn read_dir(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -228,12 +237,12 @@ impl Session for PosixSession {
         Ok(())
     }
 
+    #[inline(always)]
     fn compose(&mut self, len: u64) -> Result<(), OpError> {
-        if let Some(composer) = &mut self.composer {
-            let len = len.min(self.content.longest() as u64) as usize;
-            composer.make(&self.content, len)?;
+        match self.composer {
+            None => Ok(()),
+            Some(_) => self.compose_now(len),
         }
-        Ok(())
     }
 
     #[inline]

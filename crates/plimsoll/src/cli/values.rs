@@ -1,7 +1,7 @@
 //! Values of options: how they are read, and what they mean.
 
 use clap::ValueEnum;
-use plimsoll_plan::{Cold, Content, OnError, OpsLimit, QuitMode, parse_duration};
+use plimsoll_plan::{Cold, OnError, OpsLimit, QuitMode, parse_duration};
 use std::time::Duration;
 
 /// Shortest interval of the series: at the end of each every worker hands its figures over, and
@@ -187,20 +187,6 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(super) fn content(text: &str) -> Result<Content, String> {
-    match text.split_once(':') {
-        None if text == "random" => Ok(Content::Random),
-        None if text == "zero" => Ok(Content::Zero),
-        Some(("compressible", ratio)) => match ratio.parse::<f64>() {
-            Ok(ratio) if ratio.is_finite() && ratio >= 1.0 => Ok(Content::Compressible { ratio }),
-            _ => Err(format!(
-                "the ratio must be a number of at least 1, is `{ratio}`"
-            )),
-        },
-        _ => Err("expected random, zero, or compressible:RATIO such as compressible:2.5".into()),
-    }
-}
-
 pub(super) fn cpu_list(text: &str) -> Result<CpuList, String> {
     /// More processors than any machine has; keeps `0-4294967295` from filling memory.
     const MOST_CPUS: u32 = 65_536;
@@ -260,23 +246,6 @@ mod tests {
                 limit(nothing).is_err_and(|e| e.contains("above 0")),
                 "{nothing}"
             );
-        }
-    }
-
-    #[test]
-    fn contents_are_three_kinds() {
-        assert_eq!(
-            content("compressible:2.5"),
-            Ok(Content::Compressible { ratio: 2.5 })
-        );
-        for bad in [
-            "compressible",
-            "compressible:0.5",
-            "compressible:x",
-            "zeros",
-            "zero:1",
-        ] {
-            assert!(content(bad).is_err(), "{bad}");
         }
     }
 

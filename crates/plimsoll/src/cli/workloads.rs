@@ -2,8 +2,8 @@
 
 use super::Format;
 use super::values::{
-    ColdKind, CpuList, ErrorPolicy, Quit, content, cpu_list, duration, interval, lanes, load,
-    ops_limit, rate, scale, seed, setting,
+    ColdKind, CpuList, ErrorPolicy, Quit, cpu_list, duration, interval, lanes, load, ops_limit,
+    rate, scale, seed, setting,
 };
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_plan::{Content, OpsLimit};
@@ -84,10 +84,10 @@ pub struct HowArgs {
     /// [default: stop; of load points, count]
     #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
     pub on_error: Option<ErrorPolicy>,
-    /// What is written, instead of what the workload says: random, zero, or compressible:RATIO
+    /// What is written, instead of what the workload says: random, zero, or parts with commas
+    /// between them, compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
     /// [default: random]
-    #[arg(long, value_name = "KIND", value_parser = content)]
-    #[arg(help_heading = "Behaviour")]
+    #[arg(long, value_name = "KIND", help_heading = "Behaviour")]
     pub content: Option<Content>,
     /// Drop the page cache before the run: of the files, or of the whole system (needs root)
     #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]

@@ -10,6 +10,7 @@ mod cli;
 mod command_line;
 mod common;
 mod compare;
+mod contents;
 mod curve;
 mod curve_nfs;
 mod disclosure;

@@ -297,14 +297,6 @@ impl<S: Session> Worker<S> {
         let done = self.core.timed(row, state.subject(member), |()| 0, flush);
         Ok(done.await?.is_some())
     }
-
-    /// Has the bytes of the next write made, so that they need not be while it is timed.
-    pub(super) fn prepare_write(&mut self, row: u32, len: u64) -> Result<(), Halt> {
-        self.session.compose(len).map_err(|e| {
-            let error = format!("no memory for a write of {len} bytes: {e}");
-            self.core.refuse(row, super::Subject::NOTHING, error)
-        })
-    }
 }
 
 /// Flushes a file if that is to be.

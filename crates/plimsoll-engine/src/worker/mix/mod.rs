@@ -8,7 +8,7 @@ mod pacer;
 mod places;
 mod turnover;
 
-use super::core::{HaltReason, Subject};
+use super::core::HaltReason;
 use super::{Halt, Worker};
 use crate::outcome::ProcessFigures;
 use crate::store::FilesetState;

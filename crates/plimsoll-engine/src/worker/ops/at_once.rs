@@ -72,6 +72,7 @@ impl<S: Session> Worker<S> {
     #[inline(always)]
     fn write_now(&mut self, row: u32, io: &Io, slot: usize) -> Result<(), Halt> {
         let (size, offset) = self.extent(row, io, slot)?;
+        self.prepare_write(row, size)?;
         let slot = &mut self.slots[slot];
         let Some(handle) = &slot.handle else {
             return Ok(());

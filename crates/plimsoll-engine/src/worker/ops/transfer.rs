@@ -67,11 +67,27 @@ impl<S: Session> Worker<S> {
         Ok(())
     }
 
+    /// Has the bytes of the next write made, so that they need not be while it is timed.
+    #[inline(always)]
+    pub(in crate::worker) fn prepare_write(&mut self, row: u32, len: u64) -> Result<(), Halt> {
+        match self.session.compose(len) {
+            Ok(()) => Ok(()),
+            Err(e) => Err(self.not_composed(row, len, &e)),
+        }
+    }
+
+    #[cold]
+    fn not_composed(&self, row: u32, len: u64, error: &OpError) -> Halt {
+        let error = format!("no memory for a write of {len} bytes: {error}");
+        self.core.refuse(row, Subject::NOTHING, error)
+    }
+
     pub(super) async fn write(&mut self, row: u32, io: &Io) -> Result<(), Halt> {
         let Some(slot) = self.ready_slot(row, &io.file).await? else {
             return Ok(());
         };
         let (size, offset) = self.extent(row, io, slot)?;
+        self.prepare_write(row, size)?;
         let slot = &mut self.slots[slot];
         let Some(handle) = &slot.handle else {
             return Ok(());
@@ -150,6 +166,12 @@ impl<S: Session> Worker<S> {
             return Err(self.misuse(row, error));
         };
         let total = self.core.shared.filesets[f as usize].layout.size(id);
+        let piece = if size == 0 {
+            total.clamp(1, WHOLE)
+        } else {
+            size
+        };
+        self.prepare_write(row, piece.min(total))?;
         let Slot {
             handle: Some(handle),
             file: Some((f, id)),
@@ -157,11 +179,6 @@ impl<S: Session> Worker<S> {
         } = &self.slots[slot]
         else {
             return Ok(());
-        };
-        let piece = if size == 0 {
-            total.clamp(1, WHOLE)
-        } else {
-            size
         };
         let (session, lane) = (&mut self.session, self.core.lane.clone());
         let write = async {
@@ -194,6 +211,7 @@ impl<S: Session> Worker<S> {
         if random {
             size = self.core.rng.random_range(0..=size);
         }
+        self.prepare_write(row, size)?;
         let Slot {
             handle: Some(handle),
             file: Some((f, id)),
@@ -259,6 +277,7 @@ impl<S: Session> Worker<S> {
         };
         let size = self.core.draw(io.size);
         let offset = self.offset(row, io, slot, size)?;
+        self.prepare_write(row, size)?;
         let Slot {
             handle: Some(handle),
             file,

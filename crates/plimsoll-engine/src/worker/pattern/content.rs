@@ -1,7 +1,8 @@
 //! What objects hold, and what is wrong with what was found in one.
 
 use memmap2::MmapMut;
-use plimsoll_plan::Pattern;
+use plimsoll_plan::{Content, Pattern};
+use plimsoll_target::ContentPool;
 use std::ops::{Deref, DerefMut};
 
 /// Bytes that say by themselves which object and place they belong to.
@@ -50,6 +51,8 @@ pub(super) struct Contents {
     pub(super) found: Buffer,
     /// Tells runs apart whose objects have the same names.
     seed: u32,
+    /// What blocks are made of, if the pattern says what objects hold.
+    pool: ContentPool,
 }
 
 /// Which object a block belongs to, and where in it.
@@ -64,18 +67,23 @@ struct Identity {
 
 impl Contents {
     /// Buffers for the pattern's objects; `None` without the memory.
-    pub(super) fn new(pattern: &Pattern, rank: u32, seed: u64) -> Option<Self> {
+    pub(super) fn new(pattern: &Pattern, rank: u32, seed: u64, pool: ContentPool) -> Option<Self> {
         let size = usize::try_from(pattern.object_size).ok()?;
         Some(Self {
             to_write: Buffer::new(size, (rank % 256) as u8)?,
             found: Buffer::new(size, 0xa5)?,
             seed: (seed ^ (seed >> 32)) as u32,
+            pool,
         })
     }
 
-    /// Sets what an object holds. Without verification every object of a rank holds the same.
+    /// Sets what an object holds. Without verification and a content of its own every object of a
+    /// rank holds the same.
     #[inline]
     pub(super) fn fill(&mut self, pattern: &Pattern, owner: u32, set: u32, number: u64) {
+        if let Some(content) = pattern.content {
+            return self.compose(content, owner, set, number);
+        }
         if !pattern.verify {
             return;
         }
@@ -89,6 +97,31 @@ impl Contents {
             };
             let whole = identity.block();
             block.copy_from_slice(&whole[..block.len()]);
+        }
+    }
+
+    /// Sets what an object holds to blocks of a kind of content, which follow from the object. A
+    /// block that comes only once begins with who it belongs to.
+    fn compose(&mut self, content: Content, owner: u32, set: u32, number: u64) {
+        if content == Content::Zero {
+            return self.to_write.fill(0);
+        }
+        let size = self.pool.block();
+        for (i, into) in self.to_write.chunks_mut(size).enumerate() {
+            let identity = Identity {
+                seed: self.seed,
+                owner,
+                set,
+                number,
+                offset: (i * size) as u64,
+            };
+            let (block, is_own) = self.pool.block_of(identity.hash());
+            into.copy_from_slice(&block[..into.len()]);
+            if is_own {
+                let stamp = identity.block();
+                let len = into.len().min(BLOCK);
+                into[..len].copy_from_slice(&stamp[..len]);
+            }
         }
     }
 
@@ -118,7 +151,11 @@ impl Contents {
             return "nothing but zeros".into();
         }
         let (Some(is), Some(should)) = (Identity::of(found), Identity::of(wanted)) else {
-            return "data that Plimsoll did not write".into();
+            // Blocks of a content do not say everywhere whose they are.
+            return match pattern.content {
+                Some(_) => "other data".into(),
+                None => "data that Plimsoll did not write".into(),
+            };
         };
         let name = |i: Identity| {
             let mut path = Vec::new();
@@ -199,7 +236,8 @@ fn mix(mut z: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_plan::{NameTemplate, RelPath, RootIs, Samples};
+    use plimsoll_plan::{NameTemplate, RelPath, RootIs, Samples, Stream};
+    use std::collections::{HashMap, HashSet};
 
     fn pattern(size: u64) -> Pattern {
         Pattern {
@@ -214,6 +252,7 @@ mod tests {
             position: 0,
             positions: vec![],
             verify: true,
+            content: None,
             direct: false,
             samples: Samples::Off,
             hold_memory: None,
@@ -221,10 +260,15 @@ mod tests {
         }
     }
 
+    fn pool(pattern: &Pattern) -> ContentPool {
+        let content = pattern.content.unwrap_or_default();
+        ContentPool::new(content, Stream::new(1)).unwrap()
+    }
+
     /// What is said of `found` where object (1, 0, 7) of seed 9 should be.
     fn said(size: u64, found: impl FnOnce(&mut Contents, &Pattern)) -> Option<String> {
         let pattern = pattern(size);
-        let mut contents = Contents::new(&pattern, 1, 9).unwrap();
+        let mut contents = Contents::new(&pattern, 1, 9, pool(&pattern)).unwrap();
         found(&mut contents, &pattern);
         contents.fill(&pattern, 1, 0, 7);
         contents.difference(&pattern)
@@ -232,7 +276,7 @@ mod tests {
 
     fn holds(seed: u64, owner: u32, set: u32, number: u64) -> impl Fn(&mut Contents, &Pattern) {
         move |c, p| {
-            let mut other = Contents::new(p, 0, seed).unwrap();
+            let mut other = Contents::new(p, 0, seed, pool(p)).unwrap();
             other.fill(p, owner, set, number);
             c.found.copy_from_slice(&other.to_write);
         }
@@ -241,7 +285,8 @@ mod tests {
     #[test]
     fn buffers_begin_with_a_page() {
         for size in [0, 1, 512, 3901, 4096, 100_000] {
-            let contents = Contents::new(&pattern(size), 1, 9).unwrap();
+            let pattern = pattern(size);
+            let contents = Contents::new(&pattern, 1, 9, pool(&pattern)).unwrap();
             for buffer in [&contents.to_write, &contents.found] {
                 assert_eq!(buffer.len() as u64, size);
                 assert_eq!(buffer.as_ptr() as usize % 4096, 0);
@@ -294,5 +339,89 @@ mod tests {
         .unwrap();
         assert!(flipped.starts_with("from byte 120 on"), "{flipped}");
         assert!(flipped.contains("some of its bytes changed"), "{flipped}");
+    }
+
+    /// What an object of a pattern with a content holds.
+    fn object(contents: &mut Contents, pattern: &Pattern, number: u64) -> Vec<u8> {
+        contents.fill(pattern, 1, 0, number);
+        contents.to_write.to_vec()
+    }
+
+    #[test]
+    fn contents_are_in_their_shares_and_the_same_in_every_process() {
+        let content: Content = "compressible:50%,duplicate:30%,block:1k,groups:5"
+            .parse()
+            .unwrap();
+        let pattern = Pattern {
+            content: Some(content),
+            ..pattern(64 << 10)
+        };
+        let new = || Contents::new(&pattern, 1, 9, pool(&pattern)).unwrap();
+        let mut contents = new();
+        let mut times: HashMap<Vec<u8>, u32> = HashMap::new();
+        let mut zeros = 0;
+        for number in 0..100 {
+            let bytes = object(&mut contents, &pattern, number);
+            assert_eq!(bytes, object(&mut new(), &pattern, number));
+            zeros += bytes.iter().filter(|b| **b == 0).count();
+            for block in bytes.chunks(1024) {
+                *times.entry(block.to_vec()).or_default() += 1;
+            }
+        }
+        let again: Vec<u32> = times.into_values().filter(|n| *n > 1).collect();
+        assert_eq!(again.len(), 5);
+        // Four deviations of a binomial of 6400.
+        let share = f64::from(again.iter().sum::<u32>()) / 6400.0;
+        assert!(
+            (share - 0.3).abs() < 4.0 * (0.21_f64 / 6400.0).sqrt(),
+            "{share}"
+        );
+        // Random bytes and the marks of blocks have zeros too.
+        let zeros = zeros as f64 / f64::from(100 << 16);
+        assert!((0.5..0.53).contains(&zeros), "{zeros}");
+    }
+
+    #[test]
+    fn random_objects_have_no_block_twice_and_zeros_are_zeros() {
+        let of = |text: &str, size| Pattern {
+            content: Some(text.parse().unwrap()),
+            ..pattern(size)
+        };
+        let random = of("random", 3901);
+        let mut contents = Contents::new(&random, 1, 9, pool(&random)).unwrap();
+        let mut seen = HashSet::new();
+        for number in 0..5000 {
+            assert!(
+                seen.insert(object(&mut contents, &random, number)),
+                "{number}"
+            );
+        }
+        let zero = of("zero", 3901);
+        let mut contents = Contents::new(&zero, 1, 9, pool(&zero)).unwrap();
+        assert!(object(&mut contents, &zero, 3).iter().all(|b| *b == 0));
+    }
+
+    #[test]
+    fn contents_are_verified_and_those_of_another_object_are_named() {
+        let mut pattern = pattern(8192);
+        pattern.content = Some("compressible:2,duplicate:0".parse().unwrap());
+        let mut contents = Contents::new(&pattern, 1, 9, pool(&pattern)).unwrap();
+        let other = object(&mut contents, &pattern, 6);
+        contents.fill(&pattern, 1, 0, 7);
+        contents.found.copy_from_slice(&other);
+        let said = contents.difference(&pattern).unwrap();
+        assert!(
+            said.contains("misdirected or stale data") && said.contains("file-6"),
+            "{said}"
+        );
+        let own = contents.to_write.to_vec();
+        contents.found.copy_from_slice(&own);
+        assert_eq!(contents.difference(&pattern), None);
+        contents.found[5000] ^= 1;
+        let said = contents.difference(&pattern).unwrap();
+        assert!(
+            said.contains("from byte 5000 on") && said.contains("other data"),
+            "{said}"
+        );
     }
 }

@@ -14,7 +14,7 @@ use content::Contents;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{OnError, Pattern, Plan, Samples, Stage, StageWork};
-use plimsoll_target::{OpError, Session};
+use plimsoll_target::{ContentPool, OpError, Session};
 use rustix::io::Errno;
 use std::num::NonZeroU64;
 use std::sync::atomic::AtomicU64;
@@ -151,10 +151,10 @@ struct Rank<'a, S: Session> {
 
 impl<S: Session> Worker<S> {
     /// Runs a stage of the pattern to its end.
-    pub(crate) async fn run_stage(mut self) {
+    pub(crate) async fn run_stage(mut self, content: ContentPool) {
         let shared = self.core.shared.clone();
         let halt = match shared.stage.as_ref() {
-            Some(run) => match self.stage(&shared, run).await {
+            Some(run) => match self.stage(&shared, run, content).await {
                 Ok(()) => Halt::new(HaltReason::Finished),
                 Err(halt) => halt,
             },
@@ -163,12 +163,17 @@ impl<S: Session> Worker<S> {
         self.end(halt).await;
     }
 
-    async fn stage(&mut self, shared: &Shared, run: &StageRun) -> Result<(), Halt> {
+    async fn stage(
+        &mut self,
+        shared: &Shared,
+        run: &StageRun,
+        content: ContentPool,
+    ) -> Result<(), Halt> {
         let Some((pattern, stage)) = run.of(&shared.plan) else {
             return Ok(());
         };
         let rank = self.core.index;
-        let contents = Contents::new(pattern, rank, shared.plan.seed);
+        let contents = Contents::new(pattern, rank, shared.plan.seed, content);
         let no_memory = || self.misuse_of_run("there is no memory for the objects' contents");
         let contents = contents.ok_or_else(no_memory)?;
         let mut worker = Rank {

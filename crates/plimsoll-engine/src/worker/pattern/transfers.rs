@@ -87,6 +87,11 @@ impl<S: Session> Rank<'_, S> {
             }
             self.core.lane.breathe().await;
             let offset = (k * stride + first) * work.size;
+            if work.write
+                && let Err(e) = self.session.compose(work.size)
+            {
+                return Err(self.halt(row, e.to_string()));
+            }
             let begun = self.begin(row);
             let (moved, result) = if work.write {
                 let result = self.session.write(handle, offset, work.size).await;

@@ -88,6 +88,48 @@ fn eight_workers_miss_no_write_and_no_wake() {
 }
 
 #[test]
+fn contents_that_are_made_for_each_write_are_made_by_the_pool() {
+    in_time(|| {
+        let content = Content::Blocks {
+            compressible_percent: 0.0,
+            dedupable_percent: 50.0,
+            block: 4096,
+            groups: 3,
+        };
+        let content = ContentPool::new(content, Stream::new(1)).unwrap();
+        let mut queue = Queue::new(Arc::new(Pool::default()), Clock::real());
+        let file = file();
+        for tag in 0..256_u32 {
+            queue
+                .push(
+                    file.clone(),
+                    u64::from(tag) << 14,
+                    1 << 14,
+                    tag,
+                    &content,
+                    0,
+                )
+                .unwrap();
+        }
+        queue.drain(file.as_raw_fd());
+        let mut bytes = vec![0; 256 << 14];
+        rustix::io::pread(&*file, &mut bytes, 0).unwrap();
+        let mut times = std::collections::HashMap::new();
+        for block in bytes.chunks(4096) {
+            *times.entry(block).or_insert(0) += 1;
+        }
+        let again: Vec<u32> = times.into_values().filter(|n| *n > 1).collect();
+        assert_eq!(again.len(), 3);
+        // Four deviations of a binomial of 1024.
+        let share = f64::from(again.iter().sum::<u32>()) / 1024.0;
+        assert!(
+            (share - 0.5).abs() < 4.0 * (0.25_f64 / 1024.0).sqrt(),
+            "{share}"
+        );
+    });
+}
+
+#[test]
 fn never_more_threads_than_the_most() {
     in_time(|| {
         let (pool, clock, content) = (Arc::new(Pool::default()), Clock::real(), content());
