@@ -144,6 +144,7 @@ fn run(plan: Plan, window: WindowTotals) -> Run {
         stages: vec![],
         processes: vec![],
         populated: vec![],
+        commands: vec![],
         failure: None,
         interrupted: false,
         reasons: vec![],

@@ -15,8 +15,8 @@ pub use outcome::{
     VariableStats, Window,
 };
 pub use run::{
-    ClockKind, EngineError, Event, Observer, Preflight, Settings, Stop, clean, leave, preflight,
-    run, run_ranks,
+    ClockKind, CommandEnd, EngineError, Event, Limits, Observer, PhaseInfo, Preflight, Settings,
+    Stop, clean, leave, preflight, run, run_command, run_ranks,
 };
 pub use store::{FilesetState, Hand};
 pub use worker::Sample;

@@ -136,6 +136,7 @@ fn measured() -> Measured {
         stages: vec![],
         processes: vec![],
         populated: vec![],
+        commands: vec![],
         failure: None,
         interrupted: false,
         reasons: vec![],

@@ -1,5 +1,6 @@
 //! From what was measured to the figures of a [`Run`].
 
+use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::{MixFigures, ProcessCounts};
 use crate::run::{
@@ -37,6 +38,8 @@ pub struct Measured {
     pub processes: Vec<ProcessCounts>,
     /// Trees made or found before the run.
     pub populated: Vec<Populated>,
+    /// Commands of the user that ran before and after its phases, in order.
+    pub commands: Vec<CommandRun>,
     /// The error that ended the run.
     pub failure: Option<Failure>,
     /// Somebody ended the run.
@@ -106,6 +109,7 @@ impl Run {
             stages,
             mix,
             populated: m.populated,
+            commands: m.commands,
             failure: m.failure,
             stuck: m.stuck,
             variables: m.variables,

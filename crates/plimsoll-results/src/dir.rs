@@ -6,11 +6,12 @@ use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
 use crate::series::SeriesWriter;
 use crate::{
-    ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA, LiveRun, RUN_FILE,
-    ResultsError, Run, SCHEMA, Verdict, upgrade,
+    COMMANDS_FILE, ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA, LiveRun,
+    RUN_FILE, ResultsError, Run, SCHEMA, Verdict, upgrade,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -113,6 +114,22 @@ impl RunWriter {
     /// [`ResultsError::Io`] if the file system refuses, for instance because it is full.
     pub fn interval(&mut self, interval: &Interval) -> Result<(), ResultsError> {
         self.series.write(interval)
+    }
+
+    /// Where the results are while they are written.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Opens `commands.log`, to append what a command of the user prints.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn commands_log(&self) -> Result<File, ResultsError> {
+        let path = self.dir.path().join(COMMANDS_FILE);
+        let opened = File::options().create(true).append(true).open(&path);
+        opened.map_err(ResultsError::io("open", &path))
     }
 
     /// Writes another file of the results; `name` may have one directory in it.

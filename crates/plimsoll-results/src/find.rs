@@ -2,8 +2,8 @@
 
 use crate::document::{self, Directory, Document, Writer};
 use crate::{
-    ClockKind, CurvePoint, Environment, Program, Reason, ResultsError, Run, RunDir, RunWriter,
-    Target,
+    ClockKind, CurvePoint, Environment, Hooks, Program, Reason, ResultsError, Run, RunDir,
+    RunWriter, Target,
 };
 use plimsoll_plan::{Criteria, Note, Plan};
 use plimsoll_points::{Ended, LoadLine, Purpose, Search, Trial};
@@ -64,6 +64,9 @@ pub struct LoadSearch {
     pub interval_s: f64,
     /// Processes that ran each load together.
     pub ranks: u32,
+    /// Commands of the user around the phases of each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Hooks>,
     /// Remarks.
     pub notes: Vec<Note>,
     /// The machine and the place of the files.

@@ -1,8 +1,8 @@
 //! Results that are being written: a hidden directory with a file that says whose it is.
 
 use crate::{
-    CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, PROFILE_FILE, REPEATS_FILE,
-    RUN_FILE, ResultsError,
+    COMMANDS_FILE, CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, PROFILE_FILE,
+    REPEATS_FILE, RUN_FILE, ResultsError,
 };
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ const RANDOM_CHARACTERS: usize = 6;
 pub(crate) const OWNER_FILE: &str = ".owner";
 
 /// What else a run writes into its hidden directory.
-pub(crate) const FILES: [&str; 8] = [
+pub(crate) const FILES: [&str; 9] = [
     RUN_FILE,
     CURVE_FILE,
     FIND_FILE,
@@ -29,6 +29,7 @@ pub(crate) const FILES: [&str; 8] = [
     HISTOGRAMS_FILE,
     INTERVALS_FILE,
     LIVE_FILE,
+    COMMANDS_FILE,
 ];
 
 /// The owner file until it is locked.

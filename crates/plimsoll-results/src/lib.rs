@@ -25,6 +25,7 @@ mod error;
 mod find;
 mod hidden;
 mod histograms;
+mod hooks;
 mod intervals;
 mod latency;
 mod live;
@@ -53,6 +54,7 @@ pub use find::{FIND_FILE, FIND_SCHEMA, FindDir, FindWriter, LoadSearch, SearchRu
 pub use histograms::{
     Histograms, IntervalHistogram, SparseInterval, tag_of, tag_of_text, window_histograms,
 };
+pub use hooks::{COMMANDS_FILE, CommandRun, HookTime, Hooks};
 pub use intervals::IntervalRow;
 pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
 pub use live::{Follower, LIVE_FILE, LIVE_SCHEMA, LiveDir, LiveRun, Whereabouts};

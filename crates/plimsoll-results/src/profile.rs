@@ -2,7 +2,9 @@
 
 use crate::document::{self, Directory, Document, Writer};
 use crate::repeats::{RepeatsWriter, read_runs};
-use crate::{ClockKind, Environment, Program, ResultsError, Run, RunDir, RunWriter, Verdict};
+use crate::{
+    ClockKind, Environment, Hooks, Program, ResultsError, Run, RunDir, RunWriter, Verdict,
+};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,9 @@ pub struct ProfileResults {
     pub interval_s: f64,
     /// Processes that make each run together.
     pub ranks: u32,
+    /// Commands of the user around the phases of each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Hooks>,
     /// What was left out of the profile or taken to mean something else.
     pub notes: Vec<String>,
     /// The machine.
@@ -353,6 +358,7 @@ mod tests {
             lanes: None,
             interval_s: 1.0,
             ranks: 1,
+            hooks: None,
             notes: vec![],
             environment: Environment::default(),
         }

@@ -2,8 +2,8 @@
 
 use crate::hidden::{self, lock};
 use crate::{
-    ANNOTATIONS_FILE, CurveDir, Entry, FindDir, HISTOGRAMS_FILE, INTERVALS_FILE, Kind, ProfileDir,
-    RUN_FILE, RepeatsDir, ResultsError,
+    ANNOTATIONS_FILE, COMMANDS_FILE, CurveDir, Entry, FindDir, HISTOGRAMS_FILE, INTERVALS_FILE,
+    Kind, ProfileDir, RUN_FILE, RepeatsDir, ResultsError,
 };
 use std::ffi::OsStr;
 use std::fs::File;
@@ -116,7 +116,9 @@ impl Removal {
             match (kind, name, is_dir) {
                 _ if path == head && !is_dir => {}
                 (_, ANNOTATIONS_FILE, false)
-                | (Kind::Run, HISTOGRAMS_FILE | INTERVALS_FILE, false) => files.push(path),
+                | (Kind::Run, HISTOGRAMS_FILE | INTERVALS_FILE | COMMANDS_FILE, false) => {
+                    files.push(path)
+                }
                 (Kind::Run, RANKS_DIR, true) => self.ranks(&path)?,
                 (Kind::Profile, COMPARISON_FILE, false) => files.push(path),
                 (Kind::Profile, _, true) => self.of_profile(&path)?,

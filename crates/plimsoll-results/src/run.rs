@@ -1,6 +1,7 @@
 //! What `run.json` holds.
 
 use crate::Environment;
+use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use plimsoll_measure::RankStage;
@@ -62,6 +63,9 @@ pub struct Run {
     pub mix: Option<MixFigures>,
     /// Trees of files made or found before the run.
     pub populated: Vec<Populated>,
+    /// Commands of the user that ran before and after its phases, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandRun>,
     /// The error that ended the run.
     pub failure: Option<Failure>,
     /// Workers that were still in a system call long after the end.

@@ -85,6 +85,7 @@ fn run() -> Run {
         stages: vec![],
         processes: vec![],
         populated: vec![],
+        commands: vec![],
         failure: None,
         interrupted: false,
         reasons: vec![],

@@ -115,6 +115,7 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
         stages: vec![],
         processes: vec![],
         populated: vec![],
+        commands: vec![],
         failure: None,
         interrupted: false,
         reasons: vec![],

@@ -1,5 +1,6 @@
 //! The command line: its types and nothing else.
 
+mod hooks;
 mod keeping;
 mod load_points;
 mod nfs;
@@ -9,6 +10,7 @@ mod study;
 mod values;
 mod workloads;
 
+pub use hooks::HookArgs;
 pub use keeping::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs};
 pub use nfs::{ServeNfsArgs, WanArgs};
@@ -362,6 +364,12 @@ pub struct MdArgs {
     /// Processes of this machine that are the ranks.
     #[command(flatten)]
     pub ranks: RankArgs,
+    /// Commands around the phases.
+    #[command(flatten)]
+    pub hooks: HookArgs,
+    /// Let --before and --after run shell commands
+    #[arg(long, help_heading = "Commands")]
+    pub allow_system: bool,
 }
 
 /// Arguments of `run`.
@@ -396,6 +404,9 @@ pub struct MannerArgs {
     /// Processes of this machine that make each run together.
     #[command(flatten)]
     pub ranks: RankArgs,
+    /// Commands around the phases of each run.
+    #[command(flatten)]
+    pub hooks: HookArgs,
 }
 
 /// Processes that run something together.

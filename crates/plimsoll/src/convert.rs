@@ -72,6 +72,7 @@ pub fn measured(outcome: Outcome, c: Circumstances) -> Measured {
                 reused: p.reused,
             })
             .collect(),
+        commands: vec![],
         failure: outcome.failure.map(|f| Failure {
             operation: f.operation,
             kind: f.kind,

@@ -7,6 +7,7 @@ mod company;
 mod console;
 mod convert;
 mod exit;
+mod hook;
 mod monitor;
 mod points;
 mod screen;

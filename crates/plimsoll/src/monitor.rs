@@ -1,24 +1,19 @@
 //! Programs of the user that are told of the phases of each load point, to start and stop what
 //! watches the system under test.
 
-use plimsoll_engine::{Event, Observer, Stop};
-use rustix::process::{Pid, Signal};
+use plimsoll_engine::{CommandEnd, Event, Limits, Observer, PhaseInfo, Stop, run_command};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longest that a call may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// The same once the user has asked for the end.
 const LIMIT_AT_THE_END: Duration = Duration::from_secs(2);
-
-/// How often a call is looked at.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// Phases of a load point that a monitor is told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,37 +147,25 @@ impl Caller {
     }
 
     fn run(&self, load: u64, phase: Phase) -> Result<(), String> {
-        let mut child = Command::new(&self.program)
+        let mut command = Command::new(&self.program);
+        command
             .arg(&self.workload)
             .arg(load.to_string())
             .arg(phase.name())
             .stdin(Stdio::null())
             // Standard output belongs to the report.
-            .stdout(std::io::stderr())
-            .process_group(0)
-            .spawn()
-            .map_err(|e| format!("could not be called ({e})"))?;
-        let begun = Instant::now();
-        loop {
-            match child.try_wait() {
-                Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) => return Err(format!("ended with {status}")),
-                Ok(None) => {}
-                Err(e) => return Err(format!("could not be waited for ({e})")),
+            .stdout(std::io::stderr());
+        let limits = Limits {
+            time: Some(self.limit),
+            time_once_stopped: LIMIT_AT_THE_END,
+        };
+        match run_command(&mut command, limits, &|| self.stop.is_requested()) {
+            Ok(CommandEnd::Ended(status)) if status.success() => Ok(()),
+            Ok(CommandEnd::Ended(status)) => Err(format!("ended with {status}")),
+            Ok(CommandEnd::TimedOut(limit)) => {
+                Err(format!("was ended after {} s", limit.as_secs()))
             }
-            let limit = match self.stop.is_requested() {
-                true => LIMIT_AT_THE_END,
-                false => self.limit,
-            };
-            if begun.elapsed() >= limit {
-                if let Some(group) = Pid::from_raw(child.id() as i32) {
-                    // What it started ends with it.
-                    let _ = rustix::process::kill_process_group(group, Signal::KILL);
-                }
-                let _ = child.wait();
-                return Err(format!("was ended after {} s", limit.as_secs()));
-            }
-            std::thread::sleep(LOOK);
+            Err(e) => Err(format!("could not be called ({e})")),
         }
     }
 }
@@ -198,6 +181,14 @@ pub struct Watched<'a, O> {
 }
 
 impl<O: Observer> Observer for Watched<'_, O> {
+    fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+        self.observer.before(phase, stopped)
+    }
+
+    fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
+        self.observer.after(phase, stopped);
+    }
+
     fn event(&mut self, event: Event<'_>) {
         let phase = match &event {
             Event::Started { .. } => Some(Phase::Warm),
@@ -252,7 +243,7 @@ mod tests {
             stat.map_or(true, |s| s.contains(") Z "))
         };
         while !gone(&pid) {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(Duration::from_millis(10));
         }
         // At the end of a curve it has less time.
         caller.limit = Duration::from_secs(3600);

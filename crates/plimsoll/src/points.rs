@@ -5,13 +5,14 @@ use crate::company::{Company, Silent};
 use crate::console;
 use crate::convert::{self, Circumstances};
 use crate::exit::{Exit, Stopped};
+use crate::hook::{HookRunner, RunFacts};
 use crate::monitor::{Monitor, Phase, Watched};
 use crate::screen::Screen;
 use crate::signals;
 use crate::{commands::run, workload};
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan, counted};
-use plimsoll_results::{ResultsError, Run, RunDir, RunWriter};
+use plimsoll_results::{Hooks, ResultsError, Run, RunDir, RunWriter};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -189,6 +190,8 @@ pub fn together<W>(
         stop: &stop,
         manner: how.into(),
         monitor: None,
+        hooks: None,
+        runs: 0,
         used: false,
     };
     let Some(open) = open else {
@@ -218,6 +221,10 @@ pub struct Points<'a> {
     pub manner: Manner,
     /// Is told of the phases; only at rank 0.
     pub monitor: Option<Monitor>,
+    /// Commands of the user around the phases of each run; only at rank 0.
+    pub hooks: Option<Hooks>,
+    /// Runs that were begun, by this process and before it.
+    pub runs: u64,
     /// Whether a run has used the directory of the files.
     pub used: bool,
 }
@@ -256,6 +263,15 @@ impl Points<'_> {
         let Manner { format, quiet, .. } = self.manner;
         let mut screen = Screen::new(format, quiet, &plan, writer, self.stop.clone());
         screen.label(format!("load {load}  "));
+        self.runs += 1;
+        let facts = RunFacts {
+            load: Some(load),
+            number: Some(self.runs),
+            configuration: None,
+        };
+        let size = self.company.size();
+        let runner = |hooks| HookRunner::new(hooks, &plan, &settings.target, size, &facts);
+        screen.hook(self.hooks.as_ref().map(runner));
         let mut watched = Watched {
             observer: &mut screen,
             monitor: self.monitor.as_mut(),

@@ -2,12 +2,13 @@
 
 use crate::cli::Format;
 use crate::console::{self, Stream};
+use crate::hook::HookRunner;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plimsoll_engine::{Event, Observer, Populated, Stop};
+use plimsoll_engine::{Event, Observer, PhaseInfo, Populated, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::{Bytes, Plan, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
-use plimsoll_results::{ResultsError, RunWriter, figures};
+use plimsoll_results::{CommandRun, HookTime, ResultsError, RunWriter, figures};
 use std::time::{Duration, Instant};
 
 /// Time between two lines where there is no terminal to rewrite one on.
@@ -40,6 +41,10 @@ pub struct Screen<'a> {
     last_line: Instant,
     writer: Result<RunWriter, ResultsError>,
     stop: Stop,
+    /// Commands of the user around the phases.
+    hooks: Option<HookRunner>,
+    /// What went wrong with those after a phase.
+    notes: Vec<String>,
     moment: live::Moment,
     /// Time, operations and bytes that the latest rates were taken at.
     mark: (Duration, u64, u64),
@@ -65,6 +70,8 @@ impl<'a> Screen<'a> {
             last_line: Instant::now(),
             writer: Ok(writer),
             stop,
+            hooks: None,
+            notes: vec![],
             moment: live::Moment::default(),
             mark: (Duration::ZERO, 0, 0),
         }
@@ -78,6 +85,41 @@ impl<'a> Screen<'a> {
     /// Sets what the live line begins with, such as the load of a point.
     pub fn label(&mut self, label: String) {
         self.label = label;
+    }
+
+    /// Runs these commands around the phases.
+    pub fn hook(&mut self, hooks: Option<HookRunner>) {
+        self.hooks = hooks;
+    }
+
+    /// The commands that ran, and what went wrong with those after a phase.
+    pub fn take_commands(&mut self) -> (Vec<CommandRun>, Vec<String>) {
+        let done = self.hooks.take().map(HookRunner::into_done);
+        (done.unwrap_or_default(), std::mem::take(&mut self.notes))
+    }
+
+    /// Runs the command of the user for this time.
+    fn command(
+        &mut self,
+        when: HookTime,
+        phase: PhaseInfo<'_>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), String> {
+        let Some(mut hooks) = self.hooks.take_if(|hooks| hooks.has(when)) else {
+            return Ok(());
+        };
+        self.bar("running the command {wide_msg}", None);
+        self.bar.set_message(format!("{when} {}", phase.name()));
+        self.bar.tick();
+        self.tell(&format!("running the command {when} {}", phase.name()));
+        let ran = match &self.writer {
+            Ok(writer) => hooks.run(when, phase, writer, stopped),
+            // The run stops because of it.
+            Err(_) => Ok(()),
+        };
+        self.hooks = Some(hooks);
+        self.bar.finish_and_clear();
+        ran
     }
 
     /// Ends the display; gives the writer back, or why it could not go on.
@@ -238,6 +280,18 @@ impl<'a> Screen<'a> {
 }
 
 impl Observer for Screen<'_> {
+    fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+        if let Some(line) = self.headline.take() {
+            self.say(&line);
+        }
+        self.command(HookTime::Before, phase, stopped)
+    }
+
+    fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
+        let ran = self.command(HookTime::After, phase, stopped);
+        self.notes.extend(ran.err());
+    }
+
     fn event(&mut self, event: Event<'_>) {
         if let Some(line) = self.headline.take() {
             self.say(&line);

@@ -132,6 +132,7 @@ mod tests {
             bytes_per_s: 0.0,
             errors: 0,
             window_s: 4.0,
+            commands: vec![],
             started: String::new(),
             run: String::new(),
         };

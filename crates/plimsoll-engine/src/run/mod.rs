@@ -3,6 +3,7 @@
 mod apart;
 mod clean;
 mod cold;
+mod command;
 mod crew;
 mod criteria;
 mod grow;
@@ -20,6 +21,7 @@ mod tree;
 mod verdict;
 
 pub use clean::{clean, leave};
+pub use command::{CommandEnd, Limits, run_command};
 pub(crate) use lanes::{Bell, WorkerId};
 pub use preflight::{Preflight, preflight};
 pub(crate) use tree::LINK;
@@ -117,6 +119,55 @@ impl EngineError {
 pub trait Observer {
     /// Something happened.
     fn event(&mut self, event: Event<'_>);
+
+    /// A phase is about to begin; only at rank 0, while no worker works. The run waits for this to
+    /// return, and `stopped` says when it is to end instead.
+    ///
+    /// # Errors
+    /// A sentence why the phase must not begin: the run fails.
+    fn before(&mut self, _phase: PhaseInfo<'_>, _stopped: &dyn Fn() -> bool) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// A phase that [`before`](Self::before) let begin has ended, however it did.
+    fn after(&mut self, _phase: PhaseInfo<'_>, _stopped: &dyn Fn() -> bool) {}
+}
+
+/// A phase of a run, as [`Observer::before`] and [`Observer::after`] are told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PhaseInfo<'a> {
+    /// Files are made, or looked at.
+    Populate,
+    /// The workers work: warm-up, and what is measured.
+    Load,
+    /// The ranks of a pattern do one of its stages.
+    Stage {
+        /// Name of the stage.
+        name: &'a str,
+        /// Which repetition it is, from 0.
+        iteration: u32,
+    },
+}
+
+impl<'a> PhaseInfo<'a> {
+    /// `populate`, `load`, or the name of the stage.
+    #[must_use]
+    pub fn name(self) -> &'a str {
+        match self {
+            Self::Populate => "populate",
+            Self::Load => "load",
+            Self::Stage { name, .. } => name,
+        }
+    }
+
+    /// Which repetition of a stage it is, from 0.
+    #[must_use]
+    pub fn iteration(self) -> Option<u32> {
+        match self {
+            Self::Populate | Self::Load => None,
+            Self::Stage { iteration, .. } => Some(iteration),
+        }
+    }
 }
 
 /// What happens while a run goes on.

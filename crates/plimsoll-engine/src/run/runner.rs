@@ -1,6 +1,7 @@
 //! The script of a run, phase by phase.
 
 use super::cold::{self, PastStage};
+use super::command::{CommandEnd, Limits, run_command};
 use super::crew::Crew;
 use super::marker::{Others, User};
 use super::segment::{Segment, SegmentSpec};
@@ -8,8 +9,8 @@ use super::store::Workplace;
 use super::team::{Merged, Team};
 use super::verdict::verdict;
 use super::{
-    ClockKind, EngineError, Event, Observer, Settings, Stop, apart, crew_error, crew_for, marker,
-    memory, preflight,
+    ClockKind, EngineError, Event, Observer, PhaseInfo, Settings, Stop, apart, crew_error,
+    crew_for, marker, memory, preflight,
 };
 use crate::outcome::{Failure, Outcome};
 use crate::store::FilesetState;
@@ -17,8 +18,6 @@ use crate::worker::RankStates;
 use plimsoll_measure::Clock;
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
 use plimsoll_target::{LongReplies, Target, Visitor};
-use rustix::process::{Pid, Signal};
-use std::os::unix::process::CommandExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -98,6 +97,7 @@ impl Visitor for Runner<'_> {
                 Some(_) => outcome.notes.push(error),
                 None => outcome.failure = Some(Failure::of_run(error)),
             },
+            Err(EngineError::Interrupted) if measured => outcome.interrupted = true,
             other => other?,
         }
         outcome.reasons.extend(verdict(self.plan, &outcome));
@@ -204,7 +204,7 @@ impl Runner<'_> {
         };
         let mut filesets: Vec<Option<Arc<FilesetState>>> = vec![None; self.layouts.len()];
         let mut at = 0;
-        let script = &self.plan.script;
+        let (script, keeps_files) = (&self.plan.script, crew.target.keeps_files());
         while at < script.len() && !outcome.is_cut_short() {
             if self.team.any(self.stop.is_requested())? {
                 outcome.interrupted = true;
@@ -216,18 +216,32 @@ impl Runner<'_> {
             }
             match &script[at] {
                 Phase::Start => {
+                    self.before(PhaseInfo::Load)?;
                     let states = self.all_states(&filesets);
                     let ready = self
                         .make_cold(crew, &states)
                         .and_then(|()| place.about_to_use());
                     self.team.agree(ready)?;
-                    at = self.segment(crew, &clock, states, None, at, outcome)?;
+                    let ran = self.segment(crew, &clock, states, None, at, outcome);
+                    self.after(PhaseInfo::Load);
+                    at = ran?;
                     continue;
                 }
                 Phase::StartStage { stage } => {
+                    let info = Self::stage_info(self.plan, *stage);
+                    self.before(info)?;
                     self.team.agree(self.make_stage_cold(crew))?;
-                    at = self.segment(crew, &clock, vec![], Some(*stage), at, outcome)?;
+                    let ran = self.segment(crew, &clock, vec![], Some(*stage), at, outcome);
+                    self.after(info);
+                    at = ran?;
                     continue;
+                }
+                Phase::Populate { filesets: ids } if keeps_files && !ids.is_empty() => {
+                    self.before(PhaseInfo::Populate)?;
+                    let done = self.between(&script[at], place, &mut filesets, outcome);
+                    let done = self.team.agree(done);
+                    self.after(PhaseInfo::Populate);
+                    done?;
                 }
                 phase => {
                     let done = self.between(phase, place, &mut filesets, outcome);
@@ -237,6 +251,40 @@ impl Runner<'_> {
             at += 1;
         }
         Ok(())
+    }
+
+    /// Tells the observer that a phase begins; no rank begins it before the observer is done.
+    fn before(&mut self, phase: PhaseInfo<'_>) -> Result<(), EngineError> {
+        let (team, stop) = (self.team, self.stop);
+        let stopped = || team.is_stopped(stop);
+        let mut ready = Ok(());
+        if team.leads() {
+            ready = match self.observer.before(phase, &stopped) {
+                Err(_) if stopped() => Err(EngineError::Interrupted),
+                other => other.map_err(EngineError::Failed),
+            };
+        }
+        team.agree(ready)
+    }
+
+    /// Tells it that a phase has ended.
+    fn after(&mut self, phase: PhaseInfo<'_>) {
+        let (team, stop) = (self.team, self.stop);
+        if team.leads() {
+            self.observer.after(phase, &|| team.is_stopped(stop));
+        }
+    }
+
+    /// A stage of the Plan's pattern, as the observer is told of it.
+    fn stage_info(plan: &Plan, stage: u32) -> PhaseInfo<'_> {
+        let stage = plan.pattern().and_then(|p| p.stages.get(stage as usize));
+        match stage {
+            Some(stage) => PhaseInfo::Stage {
+                name: &stage.name,
+                iteration: stage.iteration,
+            },
+            None => PhaseInfo::Load,
+        }
     }
 
     /// A phase while no workers work.
@@ -440,31 +488,24 @@ pub(super) fn shell(
     stopped: &dyn Fn() -> bool,
     outcome: &mut Outcome,
 ) -> Result<(), EngineError> {
-    let failed = |e| EngineError::Failed(format!("cannot run `{command}`: {e}"));
-    let mut shell = std::process::Command::new("sh");
-    let mut child = shell
-        .arg("-c")
-        .arg(command)
-        .process_group(0)
-        .spawn()
-        .map_err(failed)?;
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(failed)? {
-            break status;
-        }
-        if stopped() {
-            if let Some(group) = Pid::from_raw(child.id() as i32) {
-                // It may have ended by itself meanwhile.
-                let _ = rustix::process::kill_process_group(group, Signal::TERM);
-            }
-            break child.wait().map_err(failed)?;
-        }
-        std::thread::sleep(LOOK);
+    let limits = Limits {
+        time: None,
+        time_once_stopped: Duration::ZERO,
     };
-    if !status.success() {
-        outcome
-            .notes
-            .push(format!("`{command}` ended with {status}"));
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(command);
+    let ended = run_command(&mut shell, limits, stopped)
+        .map_err(|e| EngineError::Failed(format!("cannot run `{command}`: {e}")))?;
+    match ended {
+        CommandEnd::Ended(status) if status.success() => {}
+        CommandEnd::Ended(status) => {
+            let note = format!("`{command}` ended with {status}");
+            outcome.notes.push(note);
+        }
+        CommandEnd::TimedOut(_) => {
+            let note = format!("`{command}` was ended with the run");
+            outcome.notes.push(note);
+        }
     }
     Ok(())
 }

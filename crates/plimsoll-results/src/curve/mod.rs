@@ -8,7 +8,7 @@ pub use plimsoll_points::StopRules;
 pub use point::{CriterionResult, CurvePoint};
 
 use crate::document::{self, Document};
-use crate::{ClockKind, Environment, Program, Reason, Target, Verdict};
+use crate::{ClockKind, Environment, Hooks, Program, Reason, Target, Verdict};
 use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict, Rule, UslFit};
 use plimsoll_plan::{Criteria, Note, Plan};
 use schemars::JsonSchema;
@@ -86,6 +86,9 @@ pub struct LoadCurve {
     pub monitor: Option<PathBuf>,
     /// Whether the files stay at the end.
     pub keep: bool,
+    /// Commands of the user around the phases of each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Hooks>,
     /// Remarks.
     pub notes: Vec<Note>,
     /// The machine and the place of the files.

@@ -1,6 +1,6 @@
 //! A load point, from the run that measured it.
 
-use crate::{MixFigures, Reason, Run, Verdict};
+use crate::{CommandRun, MixFigures, Reason, Run, Verdict};
 use plimsoll_plan::{Criteria, OpKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,9 @@ pub struct CurvePoint {
     pub errors: u64,
     /// Seconds measured.
     pub window_s: f64,
+    /// Commands of the user that ran before and after the phases of the point's run, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandRun>,
     /// When the run of the point began: RFC 3339, in UTC.
     pub started: String,
     /// Results directory of the run, relative to the curve's.
@@ -108,6 +111,7 @@ impl CurvePoint {
             bytes_per_s: summary.bytes_per_s,
             errors: summary.errors,
             window_s: run.window_s,
+            commands: run.commands.clone(),
             started: run.started.clone(),
             run: name.to_owned(),
         }

@@ -48,7 +48,7 @@ pub struct CurveArgs {
     #[arg(conflicts_with_all = ["workload", "load", "points", "max", "latency_limit", "rate_share",
         "process_share", "after_invalid", "past_peak", "monitor", "results", "dir", "target", "keep",
         "scale", "time", "warmup", "set", "seed", "on_error", "content", "cold", "cpus",
-        "allow_system", "clock", "lanes", "interval"])]
+        "allow_system", "clock", "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
     /// Directory that the results directory is made in
@@ -122,7 +122,7 @@ pub struct FindArgs {
     #[arg(conflicts_with_all = ["workload", "max", "start", "resolution", "confirm", "runs",
         "latency_limit", "rate_share", "process_share", "results", "dir", "target", "keep", "scale",
         "time", "warmup", "set", "seed", "on_error", "content", "cold", "cpus", "allow_system", "clock",
-        "lanes", "interval"])]
+        "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
     /// Directory that the results directory is made in

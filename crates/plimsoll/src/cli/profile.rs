@@ -40,7 +40,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
     #[arg(conflicts_with_all = ["file", "on", "only", "repeat", "results", "dir", "target", "keep",
         "scale", "time", "warmup", "set", "seed", "on_error", "content", "cold", "cpus",
-        "allow_system", "clock", "lanes", "interval"])]
+        "allow_system", "clock", "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
     /// Directory that the results directory is made in, instead of the profile's `stats`

@@ -96,7 +96,7 @@ pub struct HowArgs {
     /// Processors that workers are bound to in turn, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Behaviour")]
     pub cpus: Option<CpuList>,
-    /// Let the workload's `system` statements run shell commands, and load points call a --monitor
+    /// Let the workload's `system` statements, --before, --after and --monitor run commands
     #[arg(long, help_heading = "Behaviour")]
     pub allow_system: bool,
 

@@ -32,6 +32,8 @@ fn lead(points: &mut Points<'_>, mut writer: CurveWriter) -> Result<Exit, Stoppe
             }
         }
     }
+    points.hooks = writer.curve().hooks.clone();
+    points.runs = writer.curve().points.len() as u64;
     points.manner.say(&begin::headline(
         writer.curve(),
         points.ground,

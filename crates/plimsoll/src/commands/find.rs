@@ -35,6 +35,8 @@ enum Broken {
 
 /// What rank 0 does.
 fn lead(points: &mut Points<'_>, mut writer: FindWriter) -> Result<Exit, Stopped> {
+    points.hooks = writer.search().hooks.clone();
+    points.runs = writer.search().runs.len() as u64;
     let ranks = points.company.size();
     let headline = begin::headline(writer.search(), points.ground, ranks);
     points.manner.say(&headline);

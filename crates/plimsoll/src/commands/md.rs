@@ -5,9 +5,10 @@ use crate::cli::{Format, MdArgs};
 use crate::company::Company;
 use crate::console::{self, Stream};
 use crate::exit::{Exit, Stopped};
+use crate::hook::{HookRunner, RunFacts};
 use crate::screen::Screen;
 use crate::signals;
-use plimsoll_engine::{Event, Observer, Settings, Stop};
+use plimsoll_engine::{Event, Observer, PhaseInfo, Settings, Stop};
 use plimsoll_md::{LatencyError, LatencyFiles, Options, PatternOptions, Report, RunInfo};
 use plimsoll_measure::RankStage;
 use plimsoll_plan::Plan;
@@ -36,6 +37,7 @@ pub fn run(args: &MdArgs) -> Result<Exit, Stopped> {
     let plan = company.share(|| {
         let options = Options::new(&args.md).map_err(Stopped::usage)?;
         let plan = plan(&options, company.size())?;
+        args.hooks.hooks(args.allow_system)?;
         tools = Some(Tools::ready(args, options, &plan)?);
         Ok(plan)
     })?;
@@ -156,7 +158,12 @@ fn lead(
     let mut c = run::circumstances(plan, &settings, company);
     c.started = tools.started;
     let report = Report::new(options, plan);
-    let screen = Screen::new(args.format, options.quiet, plan, tools.writer, stop.clone());
+    let quiet = options.quiet;
+    let mut screen = Screen::new(args.format, quiet, plan, tools.writer, stop.clone());
+    let hooks = args.hooks.hooks(args.allow_system)?;
+    let (facts, size) = (RunFacts::default(), company.size());
+    let runner = |hooks| HookRunner::new(hooks, plan, &settings.target, size, &facts);
+    screen.hook(hooks.as_ref().map(runner));
     let mut head = report.begin(&arguments(), env!("CARGO_PKG_VERSION"), &local_time());
     if tools.uses_empty_root && !options.quiet {
         head.push_str("WARN: Will use the existing (empty) directory\n");
@@ -273,6 +280,13 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
+    /// Prints what comes first, once.
+    fn say_head(&mut self) {
+        if !self.head.is_empty() {
+            self.screen.print(&std::mem::take(&mut self.head));
+        }
+    }
+
     fn latency(&mut self, add: impl FnOnce(&mut LatencyFiles) -> Result<(), LatencyError>) {
         if let (Some(files), None) = (&mut self.latency, &self.broken)
             && let Err(e) = add(files)
@@ -284,10 +298,17 @@ impl Watch<'_> {
 }
 
 impl Observer for Watch<'_> {
+    fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+        self.say_head();
+        self.screen.before(phase, stopped)
+    }
+
+    fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
+        self.screen.after(phase, stopped);
+    }
+
     fn event(&mut self, event: Event<'_>) {
-        if !self.head.is_empty() {
-            self.screen.print(&std::mem::take(&mut self.head));
-        }
+        self.say_head();
         match event {
             Event::Samples {
                 stage,

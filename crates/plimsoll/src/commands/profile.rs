@@ -9,13 +9,14 @@ use crate::commands::run::Round;
 use crate::company::Company;
 use crate::console::Stream;
 use crate::exit::{Exit, Stopped};
+use crate::hook::RunFacts;
 use crate::points::{Ground, Manner};
 use crate::signals;
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::Plan;
 use plimsoll_report::compare::of_profiles;
 use plimsoll_report::{profile, terminal};
-use plimsoll_results::{ProfileCase, ProfileResults, ProfileWriter, Verdict};
+use plimsoll_results::{Hooks, ProfileCase, ProfileResults, ProfileWriter, Verdict};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -80,17 +81,18 @@ impl Runs<'_> {
     fn follow(&self) -> Result<Exit, Stopped> {
         while let Some(ground) = self.company.share(|| Ok(None::<Ground>))? {
             let settings = settings(&ground);
-            self.round(&settings).follow(&ground.plan)?;
+            self.round(&settings, None).follow(&ground.plan)?;
         }
         Ok(Exit::Valid)
     }
 
-    fn round<'a>(&'a self, settings: &'a Settings) -> Round<'a> {
+    fn round<'a>(&'a self, settings: &'a Settings, hooks: Option<Hooks>) -> Round<'a> {
         Round {
             company: self.company,
             settings,
             stop: self.stop,
             manner: self.manner,
+            hooks,
         }
     }
 
@@ -188,12 +190,22 @@ impl Runs<'_> {
         let ground = ground(results, case, plan);
         self.company.share(|| Ok(Some(ground.clone())))?;
         let settings = settings(&ground);
-        let round = self.round(&settings);
+        let round = self.round(&settings, results.hooks.clone());
+        let facts = RunFacts {
+            load: None,
+            number: Some(number as u64 + 1),
+            configuration: Some(format!("{} on {}", case.name, case.filesystem)),
+        };
         let label = format!("{} on {}  ", case.name, case.filesystem);
-        let (run, dir) = round.lead(&ground.plan, &label, |started, clock| match &repeats {
-            Some(repeats) => repeats.next(&ground.plan, started, clock),
-            None => writer.run(number, &ground.plan, started, clock),
-        })?;
+        let (run, dir) = round.lead(
+            &ground.plan,
+            &label,
+            &facts,
+            |started, clock| match &repeats {
+                Some(repeats) => repeats.next(&ground.plan, started, clock),
+                None => writer.run(number, &ground.plan, started, clock),
+            },
+        )?;
         let line = profile::line(number + 1, results.cases.len(), case, &run);
         self.manner.say(&line);
         let dir = dir.map_err(Stopped::failed)?;

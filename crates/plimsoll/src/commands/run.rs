@@ -7,6 +7,7 @@ use crate::company::{Company, Silent};
 use crate::console::Stream;
 use crate::convert::{self, Circumstances};
 use crate::exit::{Exit, Stopped};
+use crate::hook::{HookRunner, RunFacts};
 use crate::points::Manner;
 use crate::screen::Screen;
 use crate::{signals, workload};
@@ -14,7 +15,7 @@ use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::{Note, Plan, show_duration};
 use plimsoll_report::terminal;
 use plimsoll_results::{
-    ClockKind, Environment, RepeatsWriter, ResultsError, Run, RunDir, RunWriter,
+    ClockKind, Environment, Hooks, Measured, RepeatsWriter, ResultsError, Run, RunDir, RunWriter,
 };
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -22,7 +23,11 @@ use std::time::SystemTime;
 /// Runs the workload, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
     let company = Company::join(args.manner.ranks.processes)?;
-    let plan = company.share(|| workload::plan(&args.workload))?;
+    let hooks = || args.manner.hooks.hooks(args.workload.how.allow_system);
+    let plan = company.share(|| {
+        hooks()?;
+        workload::plan(&args.workload)
+    })?;
     let settings = workload::settings(&args.workload.how);
     let stop = Stop::default();
     signals::stop_on_interrupt(&stop, company.leads())
@@ -32,9 +37,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
         settings: &settings,
         stop: &stop,
         manner: (&args.manner).into(),
+        hooks: hooks()?,
     };
     match args.repeat {
-        None => round.run(&plan, &args.results, None),
+        None => round.run(&plan, &args.results, None, 1),
         Some(times) => repeat::run(&round, &plan, &args.results, times),
     }
 }
@@ -49,6 +55,8 @@ pub(crate) struct Round<'a> {
     pub(crate) stop: &'a Stop,
     /// How much is said.
     pub(crate) manner: Manner,
+    /// Commands of the user around the phases.
+    pub(crate) hooks: Option<Hooks>,
 }
 
 impl Round<'_> {
@@ -58,13 +66,18 @@ impl Round<'_> {
         plan: &Plan,
         root: &Path,
         repeats: Option<&mut RepeatsWriter>,
+        number: u64,
     ) -> Result<Exit, Stopped> {
         let format = self.manner.format;
         if !self.company.leads() {
             return self.follow(plan);
         }
         refuse_results_among_files(root, plan, self.settings)?;
-        let (run, dir) = self.lead(plan, "", |started, clock| match &repeats {
+        let facts = RunFacts {
+            number: Some(number),
+            ..RunFacts::default()
+        };
+        let (run, dir) = self.lead(plan, "", &facts, |started, clock| match &repeats {
             Some(repeats) => repeats.next(plan, started, clock),
             None => RunWriter::create(root, plan, started, clock),
         })?;
@@ -97,6 +110,7 @@ impl Round<'_> {
         &self,
         plan: &Plan,
         label: &str,
+        facts: &RunFacts,
         writer: impl FnOnce(SystemTime, ClockKind) -> Result<RunWriter, ResultsError>,
     ) -> Result<(Run, Result<RunDir, ResultsError>), Stopped> {
         let (company, settings) = (self.company, self.settings);
@@ -109,6 +123,9 @@ impl Round<'_> {
             headline(plan, settings, company.size())
         ));
         screen.label(label.to_owned());
+        let hooks = self.hooks.as_ref();
+        let runner = |hooks| HookRunner::new(hooks, plan, &settings.target, company.size(), facts);
+        screen.hook(hooks.map(runner));
         let ran =
             plimsoll_engine::run_ranks(plan, settings, self.stop, &mut screen, company.ranks());
         let outcome = match settled(ran) {
@@ -268,15 +285,20 @@ fn headline(plan: &Plan, settings: &Settings, ranks: u32) -> String {
 /// Writes the results, with those of each rank if a company is given. A run whose results cannot
 /// be written has failed.
 pub(crate) fn write(
-    screen: Screen,
+    mut screen: Screen,
     mut outcome: Outcome,
     c: Circumstances,
     each: Option<&Company>,
 ) -> (Run, Result<RunDir, ResultsError>) {
     let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
+    let (commands, notes) = screen.take_commands();
+    outcome.notes.extend(notes);
     match screen.finish() {
         Ok(mut writer) => {
-            let measured = convert::measured(outcome, c);
+            let measured = Measured {
+                commands,
+                ..convert::measured(outcome, c)
+            };
             let ranks = each.map(|company| {
                 let mine = Run::assemble(convert::own(&measured, own, lanes)).to_json();
                 write_ranks(&mut writer, company, mine)

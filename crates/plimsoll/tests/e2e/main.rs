@@ -18,6 +18,7 @@ mod docs;
 mod find;
 mod flowops;
 mod full_disk;
+mod hooks;
 mod import;
 mod install;
 mod keeping;

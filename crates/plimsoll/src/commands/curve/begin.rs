@@ -36,9 +36,13 @@ fn new(args: &CurveArgs, company: &Company) -> Result<Ready<CurveWriter>, Stoppe
     if let Some(program) = &args.monitor {
         Monitor::check(program).map_err(Stopped::usage)?;
     }
+    let hooks = args.manner.hooks.hooks(args.how.allow_system)?;
     let target = ground.check(&args.results)?;
     let started = SystemTime::now();
-    let curve = curve(args, &ground, &loads, target, company.size(), started);
+    let curve = LoadCurve {
+        hooks,
+        ..curve(args, &ground, &loads, target, company.size(), started)
+    };
     let root = args.results.clone();
     Ok(Ready::new(ground, move || {
         CurveWriter::create(&root, curve, started)
@@ -112,6 +116,7 @@ fn curve(
         interval_s: ground.interval.as_secs_f64(),
         ranks,
         monitor: args.monitor.as_deref().map(absolute),
+        hooks: None,
         keep: plan.options.keep,
         notes: plan.notes.clone(),
         environment: environment(plan, &ground.settings()),

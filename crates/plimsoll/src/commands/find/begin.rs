@@ -23,9 +23,13 @@ pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<Ready<FindWriter>, St
     let rules = rules(args, max)?;
     let name = name.unwrap_or_default();
     let ground = Ground::new(name, &args.how, &args.criteria, max)?;
+    let hooks = args.manner.hooks.hooks(args.how.allow_system)?;
     let target = ground.check(&args.results)?;
     let started = SystemTime::now();
-    let search = begun(&ground, rules, target, ranks, started);
+    let search = LoadSearch {
+        hooks,
+        ..begun(&ground, rules, target, ranks, started)
+    };
     let root = args.results.clone();
     Ok(Ready::new(ground, move || {
         FindWriter::create(&root, search, started)
@@ -114,6 +118,7 @@ fn begun(
         lanes: ground.lanes,
         interval_s: ground.interval.as_secs_f64(),
         ranks,
+        hooks: None,
         notes: plan.notes.clone(),
         environment: run::environment(plan, &ground.settings()),
         plan: plan.clone(),

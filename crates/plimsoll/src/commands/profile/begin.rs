@@ -39,6 +39,7 @@ pub(super) fn open(args: &ProfileArgs, company: &Company) -> Result<ProfileWrite
         return Ok(writer);
     }
     let started = SystemTime::now();
+    let hooks = args.manner.hooks.hooks(args.how.allow_system)?;
     let ready = Ready::read(args)?;
     let refused = ready.refusals()?;
     if !refused.is_empty() {
@@ -49,6 +50,7 @@ pub(super) fn open(args: &ProfileArgs, company: &Company) -> Result<ProfileWrite
     })?;
     let results = ProfileResults {
         ranks: company.size(),
+        hooks,
         ..ready.results
     };
     ProfileWriter::create(&ready.root, results, started).map_err(|e| run::elsewhere(&e))
@@ -178,6 +180,7 @@ fn results(
         lanes: args.how.lanes.map(u64::from),
         interval_s: args.how.interval.as_secs_f64(),
         ranks: 1,
+        hooks: None,
         notes: listed.notes,
         environment: Environment::look(None),
     }

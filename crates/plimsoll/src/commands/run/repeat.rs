@@ -29,7 +29,7 @@ pub fn run(round: &Round<'_>, plan: &Plan, root: &Path, times: u32) -> Result<Ex
             seed,
             ..plan.clone()
         };
-        let exit = match round.run(&plan, root, writer.as_mut()) {
+        let exit = match round.run(&plan, root, writer.as_mut(), u64::from(i) + 1) {
             Ok(exit) => exit,
             Err(stopped) => {
                 if let Some(writer) = writer {

@@ -1,0 +1,145 @@
+//! Commands of the user that run beside a run: to their end, or until their time is up.
+
+use rustix::process::{Pid, Signal};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// How often a command is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How long a command that was asked to end may take for it.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long a command may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// At most, from its start; `None` for no limit.
+    pub time: Option<Duration>,
+    /// The same once the run is to stop.
+    pub time_once_stopped: Duration,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub enum CommandEnd {
+    /// By itself.
+    Ended(ExitStatus),
+    /// It was ended, after this long.
+    TimedOut(Duration),
+}
+
+/// Runs a command to its end. When its time is up, it and what it started are asked to end, and
+/// killed a little later.
+///
+/// # Errors
+/// When it cannot be started or waited for.
+pub fn run_command(
+    command: &mut Command,
+    limits: Limits,
+    stopped: &dyn Fn() -> bool,
+) -> io::Result<CommandEnd> {
+    // A group of its own: Ctrl-C on the terminal is for the run, which then ends the command.
+    let mut child = command.process_group(0).spawn()?;
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(CommandEnd::Ended(status));
+        }
+        let limit = match stopped() {
+            true => {
+                let least = limits.time.unwrap_or(Duration::MAX);
+                Some(limits.time_once_stopped.min(least))
+            }
+            false => limits.time,
+        };
+        if limit.is_some_and(|limit| begun.elapsed() >= limit) {
+            end(&mut child)?;
+            return Ok(CommandEnd::TimedOut(limit.unwrap_or_default()));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Ends a command with all that it started.
+fn end(child: &mut Child) -> io::Result<()> {
+    let group = Pid::from_raw(child.id() as i32);
+    let signal = |signal| {
+        if let Some(group) = group {
+            // It may have ended by itself meanwhile.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    };
+    signal(Signal::TERM);
+    let begun = Instant::now();
+    while begun.elapsed() < GRACE && child.try_wait()?.is_none() {
+        std::thread::sleep(LOOK);
+    }
+    // What it started may still be there when it is not.
+    signal(Signal::KILL);
+    child.wait().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn limits(time: Option<u64>, once_stopped_ms: u64) -> Limits {
+        Limits {
+            time: time.map(Duration::from_millis),
+            time_once_stopped: Duration::from_millis(once_stopped_ms),
+        }
+    }
+
+    #[test]
+    fn a_command_ends_by_itself() {
+        let ended = run_command(&mut shell("exit 3"), limits(None, 0), &|| false).unwrap();
+        assert!(matches!(ended, CommandEnd::Ended(s) if s.code() == Some(3)));
+        assert!(run_command(&mut Command::new("/nowhere/x"), limits(None, 0), &|| false).is_err());
+    }
+
+    /// Whether a process is gone, or only waits for somebody to take note of its end.
+    fn is_gone(pid: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        stat.map_or(true, |s| s.contains(") Z "))
+    }
+
+    #[test]
+    fn a_command_is_ended_with_what_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid = dir.path().join("pid");
+        let named = dir.path().join("named");
+        // Neither heeds the signal that asks it to end.
+        let script = format!(
+            "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > {0}; mv {0} {1}; sleep 1000' & \
+             while true; do sleep 1; done",
+            named.display(),
+            pid.display(),
+        );
+        let begun = || pid.exists();
+        let ended = run_command(&mut shell(&script), limits(None, 0), &begun).unwrap();
+        assert!(matches!(ended, CommandEnd::TimedOut(t) if t == Duration::ZERO));
+        let pid = std::fs::read_to_string(pid).unwrap();
+        while !is_gone(&pid) {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    #[test]
+    fn time_that_is_up_ends_a_command() {
+        let ended = run_command(&mut shell("sleep 1000"), limits(Some(50), 0), &|| false).unwrap();
+        assert!(matches!(ended, CommandEnd::TimedOut(t) if t == Duration::from_millis(50)));
+        // A stop never lengthens it.
+        let ended = run_command(&mut shell("sleep 1000"), limits(Some(50), 60_000), &|| true);
+        assert!(
+            matches!(ended.unwrap(), CommandEnd::TimedOut(t) if t == Duration::from_millis(50))
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! Commands of the user that ran around the phases of a run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Name of the file in a results directory that holds what such commands printed.
+pub const COMMANDS_FILE: &str = "commands.log";
+
+/// Commands of the user around the phases of each run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Hooks {
+    /// Shell command before each phase; the run fails if it does.
+    pub before: Option<String>,
+    /// Shell command after each phase.
+    pub after: Option<String>,
+    /// Seconds that a command may take.
+    pub timeout_s: f64,
+}
+
+/// When a command of [`Hooks`] runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HookTime {
+    /// Before a phase.
+    Before,
+    /// After it.
+    After,
+}
+
+impl fmt::Display for HookTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Before => "before",
+            Self::After => "after",
+        })
+    }
+}
+
+/// A command of [`Hooks`] that ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandRun {
+    /// When it ran.
+    pub when: HookTime,
+    /// The phase: `populate`, `load`, or the name of a stage of a pattern.
+    pub phase: String,
+    /// Which repetition of a stage, from 0; null for other phases.
+    pub iteration: Option<u32>,
+    /// The command.
+    pub command: String,
+    /// Its exit status; null if it was ended by a signal, or could not be started.
+    pub exit_status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Its time was up, or the run was interrupted, so that it was ended.
+    pub timed_out: bool,
+    /// Why it could not be run; null if it was.
+    pub error: Option<String>,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+impl CommandRun {
+    /// Whether it ended by itself with the status 0.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        self.exit_status == Some(0) && !self.timed_out
+    }
+
+    /// The phase in words, such as `benchmark 2`.
+    #[must_use]
+    pub fn phase_name(&self) -> String {
+        match self.iteration {
+            Some(n) if n > 0 => format!("{} {}", self.phase, n + 1),
+            _ => self.phase.clone(),
+        }
+    }
+
+    /// How it ended, such as `ended with exit status 1`.
+    #[must_use]
+    pub fn outcome(&self) -> String {
+        if let Some(error) = &self.error {
+            return format!("could not be run: {error}");
+        }
+        if self.timed_out {
+            return format!("was ended after {:.1} s", self.seconds);
+        }
+        match (self.exit_status, self.signal) {
+            (Some(status), _) => format!("ended with exit status {status}"),
+            (None, Some(signal)) => format!("was ended by signal {signal}"),
+            (None, None) => "ended without a status".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_command_ended_is_said() {
+        let run = |exit_status, signal, timed_out, error: Option<&str>| CommandRun {
+            when: HookTime::Before,
+            phase: "benchmark".into(),
+            iteration: Some(1),
+            command: "x".into(),
+            exit_status,
+            signal,
+            timed_out,
+            error: error.map(str::to_owned),
+            seconds: 2.04,
+        };
+        let said = [
+            run(Some(0), None, false, None),
+            run(Some(3), None, false, None),
+            run(None, Some(9), false, None),
+            run(None, Some(15), true, None),
+            run(None, None, false, Some("no shell")),
+        ];
+        let outcomes: Vec<String> = said.iter().map(CommandRun::outcome).collect();
+        assert_eq!(
+            outcomes,
+            [
+                "ended with exit status 0",
+                "ended with exit status 3",
+                "was ended by signal 9",
+                "was ended after 2.0 s",
+                "could not be run: no shell"
+            ]
+        );
+        let succeeded: Vec<bool> = said.iter().map(CommandRun::succeeded).collect();
+        assert_eq!(succeeded, [true, false, false, false, false]);
+        assert_eq!(said[0].phase_name(), "benchmark 2");
+    }
+}

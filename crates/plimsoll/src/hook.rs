@@ -1,0 +1,171 @@
+//! Commands of the user before and after each phase of a run (`--before`, `--after`).
+
+use plimsoll_engine::{CommandEnd, Limits, PhaseInfo, run_command};
+use plimsoll_plan::Plan;
+use plimsoll_results::{CommandRun, HookTime, Hooks, ResultsError, RunWriter};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a command after a phase may take once the user has asked for the end.
+const LIMIT_ONCE_STOPPED: Duration = Duration::from_secs(10);
+
+/// Commands around the phases of one run, and what has come of them.
+pub struct HookRunner {
+    hooks: Hooks,
+    /// What every command finds in its environment.
+    facts: Vec<(&'static str, OsString)>,
+    done: Vec<CommandRun>,
+}
+
+/// Which of several runs a run is.
+#[derive(Debug, Clone, Default)]
+pub struct RunFacts {
+    /// Load of a load point.
+    pub load: Option<u64>,
+    /// Number of the run among those of one result, from 1.
+    pub number: Option<u64>,
+    /// Configuration of a profile.
+    pub configuration: Option<String>,
+}
+
+impl HookRunner {
+    /// For a run of this Plan on a target by so many ranks.
+    pub fn new(hooks: &Hooks, plan: &Plan, target: &str, ranks: u32, run: &RunFacts) -> Self {
+        let dir = plimsoll_target::absolute(target, &plan.place.dir);
+        let dir = dir.unwrap_or_else(|_| plan.place.dir.clone());
+        let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default().into();
+        Self {
+            hooks: hooks.clone(),
+            facts: vec![
+                ("PLIMSOLL_WORKLOAD", plan.name.clone().into()),
+                ("PLIMSOLL_TARGET", target.into()),
+                ("PLIMSOLL_DIR", dir.into()),
+                ("PLIMSOLL_RANKS", ranks.to_string().into()),
+                ("PLIMSOLL_LOAD", number(run.load)),
+                ("PLIMSOLL_RUN", number(run.number)),
+                (
+                    "PLIMSOLL_CONFIGURATION",
+                    run.configuration.clone().unwrap_or_default().into(),
+                ),
+            ],
+            done: vec![],
+        }
+    }
+
+    /// Whether there is a command for this time.
+    pub fn has(&self, when: HookTime) -> bool {
+        self.command(when).is_some()
+    }
+
+    fn command(&self, when: HookTime) -> Option<&String> {
+        match when {
+            HookTime::Before => self.hooks.before.as_ref(),
+            HookTime::After => self.hooks.after.as_ref(),
+        }
+    }
+
+    /// Runs the command for a phase to its end; what it prints is kept with the results.
+    ///
+    /// # Errors
+    /// A sentence if it fails.
+    pub fn run(
+        &mut self,
+        when: HookTime,
+        phase: PhaseInfo<'_>,
+        writer: &RunWriter,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), String> {
+        let Some(command) = self.command(when).cloned() else {
+            return Ok(());
+        };
+        let mut run = CommandRun {
+            when,
+            phase: phase.name().into(),
+            iteration: phase.iteration(),
+            command,
+            exit_status: None,
+            signal: None,
+            timed_out: false,
+            error: None,
+            seconds: 0.0,
+        };
+        let begun = Instant::now();
+        let log = self.call(&mut run, writer, stopped);
+        run.seconds = begun.elapsed().as_secs_f64();
+        let kept = log.and_then(|mut log| {
+            let (end, seconds) = (run.outcome(), run.seconds);
+            writeln!(log, "== it {end} ({seconds:.2} s)\n").map_err(|e| e.to_string())
+        });
+        let said = match run.succeeded() {
+            true => kept,
+            false => Err(format!("it {}", run.outcome())),
+        };
+        let what = format!("`{}` {when} {}", run.command, run.phase_name());
+        self.done.push(run);
+        said.map_err(|e| format!("the command {what}: {e}; commands.log has what it printed"))
+    }
+
+    /// Calls the command; gives the log back.
+    fn call(
+        &self,
+        run: &mut CommandRun,
+        writer: &RunWriter,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<File, String> {
+        let mut log = writer.commands_log().map_err(|e: ResultsError| {
+            run.error = Some(e.to_string());
+            e.to_string()
+        })?;
+        let mut called = || -> io::Result<CommandEnd> {
+            let (when, phase) = (run.when, run.phase_name());
+            writeln!(log, "== {when} {phase}: {}", run.command)?;
+            let mut shell = Command::new("sh");
+            shell
+                .arg("-c")
+                .arg(&run.command)
+                .envs(self.facts.iter().map(|(name, value)| (name, value)))
+                .env("PLIMSOLL_WHEN", when.to_string())
+                .env("PLIMSOLL_PHASE", &run.phase)
+                .env(
+                    "PLIMSOLL_ITERATION",
+                    run.iteration
+                        .map(|n| (n + 1).to_string())
+                        .unwrap_or_default(),
+                )
+                .env("PLIMSOLL_RESULTS", writer.path())
+                .stdin(Stdio::null())
+                .stdout(log.try_clone()?)
+                .stderr(log.try_clone()?);
+            run_command(&mut shell, self.limits(when), stopped)
+        };
+        match called() {
+            Ok(CommandEnd::Ended(status)) => {
+                run.exit_status = status.code();
+                run.signal = status.signal();
+            }
+            Ok(CommandEnd::TimedOut(_)) => run.timed_out = true,
+            Err(e) => run.error = Some(e.to_string()),
+        }
+        Ok(log)
+    }
+
+    fn limits(&self, when: HookTime) -> Limits {
+        Limits {
+            time: Duration::try_from_secs_f64(self.hooks.timeout_s).ok(),
+            time_once_stopped: match when {
+                // What it prepares will not be.
+                HookTime::Before => Duration::ZERO,
+                HookTime::After => LIMIT_ONCE_STOPPED,
+            },
+        }
+    }
+
+    /// The commands that ran.
+    pub fn into_done(self) -> Vec<CommandRun> {
+        self.done
+    }
+}

@@ -1,0 +1,322 @@
+//! Commands of the user before and after phases: `--before` and `--after`.
+
+use crate::common::{Bench, Ended, started};
+use plimsoll_results::{
+    CurveDir, FindDir, HookTime, LoadCurve, LoadSearch, ProfileDir, Run, RunDir, Verdict,
+};
+use std::path::Path;
+
+/// A worker whose thread has a name of its own, on ten files.
+const WORKLOAD: &str = "\
+define fileset name=s,path=files,entries=10,dirwidth=20,size=4k,prealloc
+define process name=p {
+  thread name=busybee,memsize=1m {
+    flowop statfile name=look,filesetname=s
+  }
+}
+run 1
+";
+
+/// Prints what a command is told, and the threads of the program that calls it.
+const TELL: &str = "echo \"$PLIMSOLL_WHEN/$PLIMSOLL_PHASE/$PLIMSOLL_ITERATION\"; \
+    echo threads $(cat /proc/$PPID/task/*/comm)";
+
+fn short(bench: &Bench, more: &[&str]) -> Ended {
+    let workload = bench.workload(WORKLOAD);
+    let short = ["--time=50ms", "--interval=10ms", "--allow-system"];
+    bench.run_in_work(&workload, &[&short[..], more].concat())
+}
+
+fn log(dir: &RunDir) -> String {
+    std::fs::read_to_string(dir.path().join("commands.log")).unwrap()
+}
+
+/// Commands of a run in short: when, phase and status.
+fn commands(run: &Run) -> Vec<String> {
+    let commands = run.commands.iter();
+    let status = |s: Option<i32>| s.map_or("-".to_owned(), |s| s.to_string());
+    commands
+        .map(|c| format!("{} {} {}", c.when, c.phase_name(), status(c.exit_status)))
+        .collect()
+}
+
+#[test]
+fn commands_run_around_the_phases_and_never_while_workers_work() {
+    let bench = Bench::on_tmpfs();
+    let before = format!("{TELL}; ls $PLIMSOLL_DIR; env | grep ^PLIMSOLL_ | sort");
+    let after = format!("{TELL}; ls -R $PLIMSOLL_DIR | grep -q 00000001");
+    let ended = short(&bench, &["--before", &before, "--after", &after]);
+    let run = ended.result(0);
+    assert_eq!(
+        commands(&run),
+        [
+            "before populate 0",
+            "after populate 0",
+            "before load 0",
+            "after load 0"
+        ]
+    );
+    let dir = &bench.results()[0];
+    assert_eq!(dir.read().unwrap(), run);
+    let log = log(dir);
+    let told: Vec<&str> = log.lines().filter(|l| l.ends_with('/')).collect();
+    assert_eq!(
+        told,
+        [
+            "before/populate/",
+            "after/populate/",
+            "before/load/",
+            "after/load/"
+        ]
+    );
+    let threads: Vec<&str> = log.lines().filter(|l| l.starts_with("threads ")).collect();
+    assert_eq!(threads.len(), 4, "{log}");
+    assert!(threads.iter().all(|t| t.contains("plimsoll")), "{log}");
+    assert!(!threads.iter().any(|t| t.contains("busybee")), "{log}");
+    for said in [
+        format!("PLIMSOLL_DIR={}", bench.work().display()),
+        "PLIMSOLL_TARGET=posix".into(),
+        "PLIMSOLL_WORKLOAD=w".into(),
+        "PLIMSOLL_RANKS=1".into(),
+        "PLIMSOLL_RUN=1".into(),
+        "PLIMSOLL_LOAD=".into(),
+        "PLIMSOLL_CONFIGURATION=".into(),
+        "PLIMSOLL_WHEN=before".into(),
+    ] {
+        assert!(log.lines().any(|l| l == said), "{said}\n{log}");
+    }
+    // The directory has a name of its own only at the end.
+    let results = format!(
+        "PLIMSOLL_RESULTS={}/.plimsoll-",
+        bench.path("results").display()
+    );
+    assert!(log.lines().any(|l| l.starts_with(&results)), "{log}");
+    assert_eq!(log.matches("== it ended with exit status 0").count(), 4);
+    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
+}
+
+#[test]
+fn a_command_before_a_phase_that_fails_ends_the_run() {
+    let bench = Bench::on_tmpfs();
+    let before = "echo it is broken; [ $PLIMSOLL_PHASE = populate ] || exit 7";
+    let run = short(&bench, &["--before", before, "--after", "true"]).result(1);
+    assert_eq!(run.validity.verdict, Verdict::Failed);
+    let failure = run.failure.as_ref().unwrap().to_string();
+    assert!(
+        failure.contains("before load: it ended with exit status 7; commands.log has"),
+        "{failure}"
+    );
+    assert_eq!(
+        commands(&run),
+        ["before populate 0", "after populate 0", "before load 7"]
+    );
+    assert_eq!((run.window_number, run.summary.ops), (0, 0));
+    let log = log(&bench.results()[0]);
+    let said = log.lines().filter(|l| *l == "it is broken");
+    assert_eq!(said.count(), 2, "{log}");
+    assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
+}
+
+#[test]
+fn a_command_after_a_phase_that_fails_is_noted() {
+    let bench = Bench::on_tmpfs();
+    let run = short(&bench, &["--after", "kill -9 $$"]).result(0);
+    assert_eq!(commands(&run), ["after populate -", "after load -"]);
+    assert!(run.commands.iter().all(|c| c.signal == Some(9)));
+    let noted = run.notes.iter().filter(|n| {
+        let text = &n.text;
+        text.contains("the command `kill -9 $$` after") && text.contains("was ended by signal 9")
+    });
+    assert_eq!(noted.count(), 2, "{:?}", run.notes);
+    assert!(run.summary.ops > 0);
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_ended() {
+    let bench = Bench::on_tmpfs();
+    let hangs = ["--before", "sleep 1000", "--command-timeout=100ms"];
+    let run = short(&bench, &hangs).result(1);
+    assert!(run.commands[0].timed_out && run.commands[0].when == HookTime::Before);
+    let failure = run.failure.unwrap().to_string();
+    assert!(failure.contains("it was ended after 0."), "{failure}");
+}
+
+#[test]
+fn an_interrupt_ends_the_command_and_what_it_started() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    let before = "[ $PLIMSOLL_PHASE = load ] || exit 0; echo $$ > pid; mv pid running; sleep 1000";
+    let args = ["--allow-system", "--time=1h", "--before", before];
+    let going = started(
+        bench.command_in_work(&workload, &args),
+        "running the command before load",
+    );
+    while !bench.path("running").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    going.interrupt();
+    let run = going.end().result(130);
+    assert_eq!(run.validity.verdict, Verdict::Interrupted);
+    assert_eq!(commands(&run), ["before populate 0", "before load -"]);
+    let pid = std::fs::read_to_string(bench.path("running")).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists());
+    assert_eq!(bench.left_but(&["w.f", "results", "running"]), [""; 0]);
+}
+
+#[test]
+fn commands_are_the_users_to_allow() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    std::fs::write(
+        bench.path("p.prof"),
+        "CONFIG c { personality = varmail; }\n",
+    )
+    .unwrap();
+    for call in [
+        &["run", &workload][..],
+        &["curve", "vda", "--load=1"],
+        &["find", "vda", "--max=2"],
+        &["profile", "p.prof"],
+        &["md", "-P=1", "-I=1"],
+    ] {
+        for (option, value, why) in [
+            ("--before", "true", "allow it with --allow-system"),
+            ("--after", "true", "allow it with --allow-system"),
+            ("--after", " ", "--after needs a command"),
+        ] {
+            let refused = Ended::of(bench.plimsoll([call, &[option, value]].concat())).refusal();
+            assert!(refused.contains(why), "{call:?}: {refused}");
+        }
+    }
+    assert_eq!(bench.left_but(&["w.f", "p.prof"]), [""; 0]);
+}
+
+/// Load points in virtual time on a target that keeps no files.
+fn points(bench: &Bench, call: &[&str], more: &[&str]) -> Ended {
+    let quick = [
+        "--target=null:?latency=10ms",
+        "--clock=virtual",
+        "--time=5s",
+        "--warmup=1s",
+        "--format=json",
+        "--allow-system",
+        "--results",
+    ];
+    let mut command = bench.plimsoll([call, &quick[..]].concat());
+    command.arg(bench.path("results")).args(more);
+    Ended::of(command)
+}
+
+#[test]
+fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
+    let bench = Bench::on_tmpfs();
+    let before = "echo $PLIMSOLL_LOAD $PLIMSOLL_RUN >> told; \
+                  [ $PLIMSOLL_LOAD != 2 ] || [ -e mended ]";
+    let first = points(
+        &bench,
+        &["curve", "vda", "--load=1,2,3"],
+        &["--before", before],
+    );
+    let curve: LoadCurve = serde_json::from_str(&first.expect_code(1).stdout).unwrap();
+    assert_eq!(curve.points.len(), 1);
+    let failed = curve.stopped.unwrap().text;
+    assert!(failed.starts_with("load 2: the command `"), "{failed}");
+    std::fs::write(bench.path("mended"), "").unwrap();
+    let dir = bench.results()[0].path().to_owned();
+    let mut again = bench.plimsoll(["curve", "--resume"]);
+    again.arg(&dir);
+    Ended::of(again).expect_code(0);
+    let curve = CurveDir::at(&dir).read().unwrap();
+    assert_eq!(curve.hooks.unwrap().before.as_deref(), Some(before));
+    assert_eq!(curve.points.len(), 3);
+    for point in &curve.points {
+        let [command] = &point.commands[..] else {
+            panic!("{:?}", point.commands);
+        };
+        assert!(command.succeeded() && command.phase == "load");
+        assert!(dir.join(&point.run).join("commands.log").exists());
+    }
+    let told = std::fs::read_to_string(bench.path("told")).unwrap();
+    assert_eq!(told, "1 1\n2 2\n2 2\n3 3\n");
+}
+
+#[test]
+fn searches_and_profiles_have_commands_too() {
+    let bench = Bench::on_tmpfs();
+    let after = "echo $PLIMSOLL_LOAD/$PLIMSOLL_RUN/$PLIMSOLL_CONFIGURATION >> told";
+    let search = ["find", "vda", "--max=2", "--confirm=1"];
+    let ended = points(&bench, &search, &["--after", after]).expect_code(0);
+    let search: LoadSearch = serde_json::from_str(&ended.stdout).unwrap();
+    let told = std::fs::read_to_string(bench.path("told")).unwrap();
+    let runs = (1..).zip(&search.runs);
+    let expected: String = runs
+        .map(|(n, r)| format!("{}/{n}/\n", r.point.load))
+        .collect();
+    assert_eq!(told, expected);
+    let dir = bench.results()[0].path().to_owned();
+    assert_eq!(FindDir::at(&dir).read().unwrap().hooks, search.hooks);
+
+    let profile = "DEFAULTS { runtime = 0.1; }\nCONFIG c {\n  function = generic;\n  \
+                   personality = varmail;\n  nfiles = 10;\n  nthreads = 1, 2;\n}\n";
+    std::fs::write(bench.path("p.prof"), profile).unwrap();
+    std::fs::remove_file(bench.path("told")).unwrap();
+    let mut command = bench.plimsoll(["profile", "p.prof", "--allow-system", "--results=others"]);
+    command.args(["--on", "here=work"]).args(["--after", after]);
+    Ended::of(command).expect_code(0);
+    let told = std::fs::read_to_string(bench.path("told")).unwrap();
+    let each = |n: u32| format!("/{n}/c,nthreads={n} on here\n").repeat(2);
+    assert_eq!(told, format!("{}{}", each(1), each(2)));
+    let results = std::fs::read_dir(bench.path("others")).unwrap();
+    let dir = results.map(|e| e.unwrap().path()).next().unwrap();
+    assert!(ProfileDir::at(&dir).read().unwrap().hooks.is_some());
+}
+
+#[test]
+fn phases_of_md_have_commands_at_rank_0_alone() {
+    let bench = Bench::on_tmpfs();
+    let mut command = bench.plimsoll(["md", "--processes=2", "--allow-system", "--results"]);
+    command
+        .arg(bench.path("results"))
+        .args(["-P=10", "-I=5", "-D=1", "-R=2", "--warmup=1"])
+        .args(["--before", TELL, "--after", "true"]);
+    let ended = Ended::of(command).expect_code(0);
+    assert!(
+        ended.stdout.contains("\nbenchmark process "),
+        "{}",
+        ended.stdout
+    );
+    let dir = &bench.results()[0];
+    let run = dir.read().unwrap();
+    let phases = [
+        "precreate",
+        "warm-up",
+        "benchmark",
+        "benchmark 2",
+        "cleanup",
+    ];
+    let expected = phases.map(|p| [format!("before {p} 0"), format!("after {p} 0")]);
+    assert_eq!(commands(&run), expected.concat());
+    let log = log(dir);
+    let told: Vec<&str> = log.lines().filter(|l| l.starts_with("before/")).collect();
+    assert_eq!(
+        told,
+        [
+            "before/precreate/1",
+            "before/warm-up/1",
+            "before/benchmark/1",
+            "before/benchmark/2",
+            "before/cleanup/1"
+        ]
+    );
+}
+
+#[test]
+fn results_with_a_log_of_commands_can_be_pruned() {
+    let bench = Bench::on_tmpfs();
+    short(&bench, &["--before", "true"]).expect_code(0);
+    assert!(bench.results()[0].path().join("commands.log").exists());
+    let prune = ["prune", "--older-than=0m", "--root=results", "--yes"];
+    let pruned = Ended::of(bench.plimsoll(prune));
+    assert_eq!(pruned.code, Some(0), "{}", pruned.stderr);
+    assert_eq!(bench.results().len(), 0);
+}
