@@ -4,7 +4,7 @@ use crate::spread::{MOST_COLUMNS, Spread, Spreads};
 use crate::timeline::{Span, Timeline};
 use plimsoll_plan::OpClass;
 use plimsoll_results::{
-    Annotations, IntervalRow, LatencyKind, OperationFigures, ResultsError, Run, RunDir,
+    Annotations, IntervalRow, LatencyKind, OperationFigures, Percentiles, ResultsError, Run, RunDir,
 };
 
 /// A row of the results by its name.
@@ -46,12 +46,12 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads a results directory.
+    /// Reads a results directory, with the percentiles asked for.
     ///
     /// # Errors
     /// [`ResultsError`] if a file of it cannot be read or is damaged.
-    pub fn read(dir: &RunDir) -> Result<Self, ResultsError> {
-        let run = dir.read()?;
+    pub fn read(dir: &RunDir, percentiles: Option<&Percentiles>) -> Result<Self, ResultsError> {
+        let run = dir.read_with(percentiles)?;
         let rows = dir.read_intervals()?;
         let (spans, origin_s) = spans(&run);
         let operations = operations(&run);

@@ -4,7 +4,7 @@ use crate::chart::Chart;
 use crate::{Loaded, charts};
 use plimsoll_report::markdown;
 use plimsoll_results::{
-    Annotations, CurveDir, FindDir, LoadCurve, LoadSearch, ResultsError, RunDir,
+    Annotations, CurveDir, FindDir, LoadCurve, LoadSearch, Percentiles, ResultsError, RunDir,
 };
 use std::path::Path;
 
@@ -34,16 +34,16 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Reads a results directory, of which kind it may be.
+    /// Reads a results directory, of which kind it may be, with the percentiles asked for.
     ///
     /// # Errors
     /// [`ResultsError`] if it is none, or if a file of it cannot be read or is damaged.
-    pub fn read(path: &Path) -> Result<Self, ResultsError> {
+    pub fn read(path: &Path, percentiles: Option<&Percentiles>) -> Result<Self, ResultsError> {
         let dir = CurveDir::at(path);
         if dir.exists() {
             return Ok(Self::Curve {
                 name: name_of(path),
-                curve: Box::new(dir.read()?),
+                curve: Box::new(dir.read_with(percentiles)?),
                 annotations: Box::new(Annotations::read(path)?),
             });
         }
@@ -51,11 +51,14 @@ impl Subject {
         if dir.exists() {
             return Ok(Self::Search {
                 name: name_of(path),
-                search: Box::new(dir.read()?),
+                search: Box::new(dir.read_with(percentiles)?),
                 annotations: Box::new(Annotations::read(path)?),
             });
         }
-        Ok(Self::Run(Box::new(Loaded::read(&RunDir::at(path))?)))
+        Ok(Self::Run(Box::new(Loaded::read(
+            &RunDir::at(path),
+            percentiles,
+        )?)))
     }
 
     /// Name of the results directory.

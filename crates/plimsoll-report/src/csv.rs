@@ -1,7 +1,8 @@
 //! The figures of runs as comma-separated values, for spreadsheets and scripts.
 
 use crate::markdown::SCALED;
-use plimsoll_results::{LatencyFigures, OperationFigures, Run};
+use crate::percentiles::Of;
+use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, Percentiles, Run};
 
 /// Columns before those of latencies.
 const HEAD: [&str; 14] = [
@@ -32,12 +33,16 @@ const SCALE: [&str; 2] = ["scale", "remark"];
 
 /// A line an operation of each run, with the figures as `run.json` has them and a first line of
 /// names; what was not measured is empty. The latency of an operation that was not paced is its
-/// service time. `runs` are names of results directories with what is in
+/// service time. Percentiles that were asked for besides the usual ones have columns of their own, which
+/// are empty where there are too few operations. `runs` are names of results directories with what is in
 /// them.
 #[must_use]
 pub fn render(runs: &[(&str, &Run)]) -> String {
-    let latencies = ["latency", "service"].into_iter();
-    let latencies = latencies.flat_map(|k| LATENCIES.map(|l| format!("{k}_{l}")));
+    let more = more(runs);
+    let latencies = ["latency", "service"].into_iter().flat_map(|kind| {
+        let fixed = LATENCIES.iter().map(move |l| format!("{kind}_{l}"));
+        fixed.chain(more.iter().map(move |p| format!("{kind}_{p}_ms")))
+    });
     let head: Vec<String> = HEAD
         .map(str::to_owned)
         .into_iter()
@@ -47,13 +52,23 @@ pub fn render(runs: &[(&str, &Run)]) -> String {
     let mut out = line(&head);
     for (name, run) in runs {
         for operation in &run.operations {
-            out.push_str(&line(&row(name, run, operation)));
+            out.push_str(&line(&row(name, run, operation, &more)));
         }
     }
     out
 }
 
-fn row(name: &str, run: &Run, o: &OperationFigures) -> Vec<String> {
+/// Percentiles that were asked for and have no column of their own.
+fn more(runs: &[(&str, &Run)]) -> Vec<Percentile> {
+    let asked = runs
+        .iter()
+        .filter_map(|(_, r)| r.percentiles_shown.as_ref());
+    let asked = asked.flat_map(|p| p.as_slice().iter().copied());
+    let all = Percentiles::new(asked.filter(|p| !Percentile::SHOWN.contains(p)));
+    all.as_slice().to_vec()
+}
+
+fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<String> {
     let scale = run.mix.as_ref().map(|m| m.scale);
     let remark = scale.filter(|s| *s != 1.0).map_or("", |_| SCALED);
     let mut cells = vec![
@@ -73,8 +88,13 @@ fn row(name: &str, run: &Run, o: &OperationFigures) -> Vec<String> {
             .map_or_else(String::new, |us| us.to_string()),
         o.paced_ops.to_string(),
     ];
-    for figures in [&o.latency, o.service()] {
+    for (figures, of) in [(&o.latency, Of::Latency), (o.service(), Of::Service)] {
         cells.extend(latency((o.ops > 0).then_some(figures)));
+        let enough = |p: &Percentile| o.percentile(*p).filter(|f| f.enough);
+        let ms = more
+            .iter()
+            .map(|p| enough(p).map(|f| of.ms(&f).to_string()));
+        cells.extend(ms.map(Option::unwrap_or_default));
     }
     cells.push(scale.map_or_else(String::new, |s| s.to_string()));
     cells.push(remark.to_owned());

@@ -1,11 +1,12 @@
 //! A load curve in a terminal or a text file.
 
 use crate::format::{latency, mib_per_s, rate};
+use crate::percentiles::{self, DOUBTFUL, Of, any_doubtful, line_up, told};
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
 use plimsoll_plan::{Count, counted, scaled, show_duration};
-use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Verdict};
+use plimsoll_results::{ClockKind, CurvePoint, CurveState, LoadCurve, Percentile, Verdict};
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ pub fn render(curve: &LoadCurve, results: Option<&Path>, layout: Layout) -> Stri
     if !curve.points.is_empty() {
         out.push('\n');
         table(curve).render(&mut out, layout.columns(), paint);
+        let shown = curve.shown(&[Percentile::P99]);
+        doubt(&mut out, curve.points.iter(), shown, layout);
         reasons(&mut out, curve, layout);
         out.push('\n');
         figures(&mut out, curve, layout);
@@ -50,7 +53,7 @@ pub fn line(point: &CurvePoint) -> String {
         Count(point.load),
         rate(point.achieved),
         time(point.latency_ms),
-        time(point.p99_ms),
+        told(point.percentile(Percentile::P99), Of::Latency, "-"),
         point.verdict
     )
 }
@@ -105,29 +108,49 @@ fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
 }
 
 fn table(curve: &LoadCurve) -> Table {
-    let mut table = Table::new(&[
-        "load",
-        "asked/s",
-        "ops/s",
-        "mean",
-        "p99",
-        "read MiB/s",
-        "write MiB/s",
-        "verdict",
-    ]);
-    for p in &curve.points {
-        table.row(vec![
+    let shown = curve.shown(&[Percentile::P99]);
+    let mut head = ["load", "asked/s", "ops/s", "mean"]
+        .map(str::to_owned)
+        .to_vec();
+    head.extend(shown.iter().map(Percentile::to_string));
+    head.extend(["read MiB/s", "write MiB/s", "verdict"].map(str::to_owned));
+    let mut table = Table::new(&head);
+    let mut times: Vec<Vec<String>> = curve.points.iter().map(|p| times(p, shown)).collect();
+    line_up(&mut times.iter_mut().collect::<Vec<_>>());
+    for (p, times) in curve.points.iter().zip(times) {
+        let mut row = vec![
             Count(p.load).to_string(),
             p.asked_ops_per_s.map_or("-".into(), rate),
             rate(p.achieved),
-            latency_of(p.latency_ms),
-            latency_of(p.p99_ms),
+        ];
+        row.extend(times);
+        row.extend([
             mib_per_s(p.read_bytes_per_s),
             mib_per_s(p.write_bytes_per_s),
             p.verdict.to_string(),
         ]);
+        table.row(row);
     }
     table
+}
+
+/// Mean and percentiles of a point, as cells.
+pub(crate) fn times(p: &CurvePoint, shown: &[Percentile]) -> Vec<String> {
+    let percentile = |at: &Percentile| percentiles::shown(p.percentile(*at), Of::Latency, "-");
+    let mean = std::iter::once(latency_of(p.latency_ms));
+    mean.chain(shown.iter().map(percentile)).collect()
+}
+
+/// What is said of a table of points in which percentiles have too few operations.
+pub(crate) fn doubt<'a>(
+    out: &mut String,
+    mut points: impl Iterator<Item = &'a CurvePoint>,
+    shown: &[Percentile],
+    layout: Layout,
+) {
+    if points.any(|p| any_doubtful(shown.iter().map(|at| p.percentile(*at)))) {
+        paragraph(out, "  ", DOUBTFUL, layout.columns());
+    }
 }
 
 /// Why points are not valid.

@@ -1,13 +1,14 @@
 //! A search for the load line in a terminal or a text file.
 
-use crate::curve::latency_of;
+use crate::curve::{doubt, latency_of, times};
 use crate::format::rate;
+use crate::percentiles::line_up;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
 use plimsoll_plan::{Count, counted, scaled, show_duration};
 use plimsoll_points::{Ended, Support};
-use plimsoll_results::{ClockKind, LoadSearch, SearchRun};
+use plimsoll_results::{ClockKind, LoadSearch, Percentile, SearchRun};
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ pub fn render(search: &LoadSearch, results: Option<&Path>, layout: Layout) -> St
     if !search.runs.is_empty() {
         out.push('\n');
         table(search).render(&mut out, layout.columns(), paint);
+        let points = search.runs.iter().map(|r| &r.point);
+        doubt(&mut out, points, search.shown(&[Percentile::P99]), layout);
         out.push('\n');
         line_found(&mut out, search, layout);
     }
@@ -103,27 +106,32 @@ fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
 }
 
 fn table(search: &LoadSearch) -> Table {
-    let mut table = Table::new(&[
-        "run", "load", "asked/s", "ops/s", "mean", "p99", "margin", "for", "verdict",
-    ]);
-    for (number, run) in (1..).zip(&search.runs) {
+    let shown = search.shown(&[Percentile::P99]);
+    let mut head = ["run", "load", "asked/s", "ops/s", "mean"]
+        .map(str::to_owned)
+        .to_vec();
+    head.extend(shown.iter().map(Percentile::to_string));
+    head.extend(["margin", "for", "verdict"].map(str::to_owned));
+    let mut table = Table::new(&head);
+    let mut all: Vec<Vec<String>> = search.runs.iter().map(|r| times(&r.point, shown)).collect();
+    line_up(&mut all.iter_mut().collect::<Vec<_>>());
+    for ((number, run), times) in (1..).zip(&search.runs).zip(all) {
         let p = &run.point;
         let number: u64 = number;
-        table.row(vec![
+        let mut row = vec![
             number.to_string(),
             Count(p.load).to_string(),
             p.asked_ops_per_s.map_or("-".into(), rate),
             rate(p.achieved),
-            latency_of(p.latency_ms),
-            latency_of(p.p99_ms),
-            run.margin
-                .map_or("-".into(), |m| format!("{:+.1} %", 100.0 * m)),
+        ];
+        row.extend(times);
+        let margin = run.margin.map(|m| format!("{:+.1} %", 100.0 * m));
+        row.extend([
+            margin.unwrap_or("-".into()),
             run.purpose.to_string(),
-            match run.held {
-                true => "held".into(),
-                false => "not held".into(),
-            },
+            if run.held { "held" } else { "not held" }.into(),
         ]);
+        table.row(row);
     }
     table
 }

@@ -8,6 +8,7 @@ pub mod filebench;
 pub mod find;
 pub mod live;
 pub mod markdown;
+pub mod percentiles;
 pub mod points;
 pub mod profile;
 pub mod study;

@@ -2,8 +2,9 @@
 
 use crate::filebench;
 use crate::format::{latency, mib_per_s, rate};
+use crate::percentiles::{DOUBTFUL, FEW, Of, any_doubtful, told};
 use plimsoll_plan::{Count, counted};
-use plimsoll_results::{OperationFigures, Run, Summary};
+use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, Run};
 
 pub use plimsoll_plan::{SCALED, scaled};
 
@@ -39,6 +40,7 @@ pub fn render(name: &str, run: &Run) -> String {
         run.started,
     ));
     if !run.operations.is_empty() {
+        let shown = run.shown(&Percentile::SHOWN);
         let head = [
             "operation",
             "kind",
@@ -47,18 +49,22 @@ pub fn render(name: &str, run: &Run) -> String {
             "MiB/s",
             "errors",
             "mean",
-            "p50",
-            "p95",
-            "p99",
-            "p99.9",
-            "max",
-            "CPU µs/op",
         ];
-        let rows: Vec<Vec<String>> = run.operations.iter().flat_map(rows).collect();
+        let mut head = head.map(str::to_owned).to_vec();
+        head.extend(shown.iter().map(Percentile::to_string));
+        head.extend(["max", "CPU µs/op"].map(str::to_owned));
+        let head: Vec<&str> = head.iter().map(String::as_str).collect();
+        let rows = run.operations.iter().flat_map(|o| rows(o, shown));
+        let rows: Vec<Vec<String>> = rows.collect();
         out.push_str(&table(&head, &rows));
         out.push('\n');
     }
-    if let Some(text) = paced(&run.summary) {
+    let operations = run.operations.iter();
+    let shown = run.shown(&Percentile::SHOWN);
+    if any_doubtful(operations.flat_map(|o| shown.iter().map(|p| o.percentile(*p)))) {
+        out.push_str(&format!("{DOUBTFUL}\n\n"));
+    }
+    if let Some(text) = paced(run) {
         out.push_str(&format!("{text}\n\n"));
     }
     if run.window_number > 0 {
@@ -77,26 +83,34 @@ pub fn render(name: &str, run: &Run) -> String {
 }
 
 /// The latency of all operations of a run that was paced, and its service time.
-fn paced(s: &Summary) -> Option<String> {
+fn paced(run: &Run) -> Option<String> {
+    let s = &run.summary;
     let service = s.service.as_ref()?;
-    let three = |mean, p50, p99| {
-        let shown = [mean, p50, p99].map(|ms| latency(ms).replace("  ", " "));
-        format!("mean {}, p50 {}, p99 {}", shown[0], shown[1], shown[2])
+    let times = |mean: f64, of: Of| {
+        let mean = format!("mean {}", latency(mean).replace("  ", " "));
+        let percentile = |p: &Percentile| format!("{p} {}", told(s.percentile(*p), of, "–"));
+        let percentiles = run.shown(&FEW).iter().map(percentile);
+        let parts: Vec<String> = std::iter::once(mean).chain(percentiles).collect();
+        parts.join(", ")
     };
     Some(format!(
         "All operations: {} ({}); service time {}.",
-        three(s.mean_ms, s.p50_ms, s.p99_ms),
+        times(s.mean_ms, Of::Latency),
         s.latency_kind().words(),
-        three(service.mean_ms, service.p50_ms, service.p99_ms)
+        times(service.mean_ms, Of::Service)
     ))
 }
 
-fn rows(o: &OperationFigures) -> Vec<Vec<String>> {
-    let times = |f: &plimsoll_results::LatencyFigures| {
-        [f.mean_ms, f.p50_ms, f.p95_ms, f.p99_ms, f.p999_ms, f.max_ms].map(|ms| match o.ops {
-            0 => "–".to_owned(),
-            _ => latency(ms).replace("  ", " "),
-        })
+fn rows(o: &OperationFigures, shown: &[Percentile]) -> Vec<Vec<String>> {
+    let times = |f: &LatencyFigures, of: Of| {
+        if o.ops == 0 {
+            return vec!["–".to_owned(); shown.len() + 2];
+        }
+        let plain = |ms| latency(ms).replace("  ", " ");
+        let mut cells = vec![plain(f.mean_ms)];
+        cells.extend(shown.iter().map(|p| told(o.percentile(*p), of, "–")));
+        cells.push(plain(f.max_ms));
+        cells
     };
     let mut row = vec![
         escaped(&o.name),
@@ -106,13 +120,13 @@ fn rows(o: &OperationFigures) -> Vec<Vec<String>> {
         mib_per_s(o.bytes_per_s),
         Count(o.errors).to_string(),
     ];
-    row.extend(times(&o.latency));
+    row.extend(times(&o.latency, Of::Latency));
     row.push(o.cpu_us_per_op.map_or("–".into(), |us| format!("{us:.1}")));
     let mut rows = vec![row];
     if let Some(service) = &o.service {
         let mut row = vec![format!("{}, service time", escaped(&o.name))];
         row.extend(std::iter::repeat_n(String::new(), 5));
-        row.extend(times(service));
+        row.extend(times(service, Of::Service));
         row.push(String::new());
         rows.push(row);
     }

@@ -4,9 +4,16 @@ use crate::csv::line;
 use crate::find::interval;
 use crate::format::{latency, mib_per_s, rate};
 use crate::markdown::{escaped, scaled, table};
+use crate::percentiles::{DOUBTFUL, Of, any_doubtful, told};
 use plimsoll_plan::{Count, counted};
 use plimsoll_points::Support;
-use plimsoll_results::{CurvePoint, LoadCurve, LoadSearch, SearchRun};
+use plimsoll_results::{CurvePoint, LoadCurve, LoadSearch, Percentile, Percentiles, SearchRun};
+
+/// Percentiles of the tables of points, where no others were asked for.
+const OF_POINTS: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
+
+/// Percentiles of the tables of a search's runs, where no others were asked for.
+const OF_RUNS: [Percentile; 1] = [Percentile::P99];
 
 /// Columns of the values.
 const HEAD: [&str; 19] = [
@@ -31,11 +38,26 @@ const HEAD: [&str; 19] = [
     "run",
 ];
 
+/// Columns of percentiles that were asked for and have none of their own.
+fn more<'a>(asked: impl Iterator<Item = &'a Option<Percentiles>>) -> Vec<Percentile> {
+    let asked = asked.flatten().flat_map(|p| p.as_slice().iter().copied());
+    let all = Percentiles::new(asked.filter(|p| !OF_POINTS.contains(p)));
+    all.as_slice().to_vec()
+}
+
+/// Names of the columns, with those of more percentiles.
+fn names(more: &[Percentile]) -> Vec<String> {
+    let more = more.iter().map(|p| format!("response_{p}_ms"));
+    HEAD.map(str::to_owned).into_iter().chain(more).collect()
+}
+
 /// A line a load point of each curve, with the figures as `curve.json` has them and a first line
-/// of names; what was not measured is empty.
+/// of names; what was not measured is empty, and so are percentiles of too few operations that were
+/// asked for besides the usual ones.
 #[must_use]
 pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
-    let mut out = line(&HEAD.map(str::to_owned));
+    let more = more(curves.iter().map(|(_, c)| &c.percentiles_shown));
+    let mut out = line(&names(&more));
     for (name, curve) in curves {
         for point in &curve.points {
             let of = [
@@ -44,7 +66,7 @@ pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
                 curve.metric.clone(),
                 curve.scale.to_string(),
             ];
-            out.push_str(&line(&[&of[..], &values(point)].concat()));
+            out.push_str(&line(&[&of[..], &values(point, &more)].concat()));
         }
     }
     out
@@ -54,13 +76,10 @@ pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
 #[must_use]
 pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
     let own = ["number", "purpose", "held", "margin"];
-    let mut out = line(
-        &[&HEAD[..], &own]
-            .concat()
-            .iter()
-            .map(|h| (*h).to_owned())
-            .collect::<Vec<_>>(),
-    );
+    let more = more(searches.iter().map(|(_, s)| &s.percentiles_shown));
+    let mut head = names(&more);
+    head.extend(own.map(str::to_owned));
+    let mut out = line(&head);
     for (name, search) in searches {
         for (number, run) in (1..).zip(&search.runs) {
             let number: u64 = number;
@@ -76,15 +95,17 @@ pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
                 run.held.to_string(),
                 run.margin.map_or_else(String::new, |m| m.to_string()),
             ];
-            out.push_str(&line(&[&of[..], &values(&run.point), &own].concat()));
+            out.push_str(&line(&[&of[..], &values(&run.point, &more), &own].concat()));
         }
     }
     out
 }
 
-fn values(p: &CurvePoint) -> Vec<String> {
+fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
     let number = |n: Option<f64>| n.map_or_else(String::new, |n| n.to_string());
-    vec![
+    let enough = |at: &Percentile| p.percentile(*at).filter(|f| f.enough);
+    let more = more.iter().map(|at| number(enough(at).map(|f| f.ms)));
+    let mut values = vec![
         p.load.to_string(),
         p.verdict.to_string(),
         number(p.asked_ops_per_s),
@@ -100,7 +121,9 @@ fn values(p: &CurvePoint) -> Vec<String> {
         p.errors.to_string(),
         p.window_s.to_string(),
         p.run.clone(),
-    ]
+    ];
+    values.extend(more);
+    values
 }
 
 /// Heading, figures of the curve and the table of its points. `name` is that of the results
@@ -122,15 +145,26 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         name.replace('`', "'"),
         curve.started,
     ));
-    let mut head = POINT_HEAD.to_vec();
-    head.push("errors");
+    let mut head = point_head(curve);
+    head.push("errors".into());
     let row = |p: &CurvePoint| {
-        let mut cells = point_cells(p);
+        let mut cells = point_cells(curve, p);
         cells.push(Count(p.errors).to_string());
         cells
     };
     let rows: Vec<Vec<String>> = curve.points.iter().map(row).collect();
-    out + &table(&head, &rows)
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let shown = curve.shown(&OF_POINTS);
+    out + &table(&head, &rows) + &doubt(curve.points.iter(), shown)
+}
+
+/// What is said below a table in which percentiles have too few operations.
+fn doubt<'a>(mut points: impl Iterator<Item = &'a CurvePoint>, shown: &[Percentile]) -> String {
+    let doubtful = |p: &CurvePoint| any_doubtful(shown.iter().map(|at| p.percentile(*at)));
+    match points.any(doubtful) {
+        true => format!("\n{DOUBTFUL}\n"),
+        false => String::new(),
+    }
 }
 
 /// Heading, the load line with what supports it, and the table of the runs. `name` is that of the
@@ -171,37 +205,43 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     if let Some(text) = interval(search) {
         out.push_str(&format!("Not found: {}.\n\n", escaped(&text)));
     }
-    let rows = (1..).zip(&search.runs).map(|(n, run)| run_cells(n, run));
-    out + &table(&RUN_HEAD, &rows.collect::<Vec<_>>())
+    let rows = (1..).zip(&search.runs);
+    let rows: Vec<_> = rows.map(|(n, run)| run_cells(search, n, run)).collect();
+    let head = run_head(search);
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let points = search.runs.iter().map(|r| &r.point);
+    out + &table(&head, &rows) + &doubt(points, search.shown(&OF_RUNS))
 }
 
 /// What the columns of [`point_cells`] are.
-pub const POINT_HEAD: [&str; 9] = [
-    "load",
-    "verdict",
-    "asked ops/s",
-    "ops/s",
-    "MiB/s",
-    "response mean",
-    "p50",
-    "p95",
-    "p99",
-];
+#[must_use]
+pub fn point_head(curve: &LoadCurve) -> Vec<String> {
+    let head = [
+        "load",
+        "verdict",
+        "asked ops/s",
+        "ops/s",
+        "MiB/s",
+        "response mean",
+    ];
+    let shown = curve.shown(&OF_POINTS).iter().map(Percentile::to_string);
+    head.map(str::to_owned).into_iter().chain(shown).collect()
+}
 
 /// A load point in a table: what was asked for, done, and how long it took.
 #[must_use]
-pub fn point_cells(p: &CurvePoint) -> Vec<String> {
-    vec![
+pub fn point_cells(curve: &LoadCurve, p: &CurvePoint) -> Vec<String> {
+    let mut cells = vec![
         Count(p.load).to_string(),
         p.verdict.to_string(),
         p.asked_ops_per_s.map_or("–".into(), rate),
         rate(p.achieved),
         mib_per_s(p.bytes_per_s),
         time_cell(p.latency_ms),
-        time_cell(p.p50_ms),
-        time_cell(p.p95_ms),
-        time_cell(p.p99_ms),
-    ]
+    ];
+    let shown = curve.shown(&OF_POINTS).iter();
+    cells.extend(shown.map(|at| told(p.percentile(*at), Of::Latency, "–")));
+    cells
 }
 
 /// A time in milliseconds in a cell of a table, which lines nothing up.
@@ -211,25 +251,30 @@ pub fn time_cell(ms: Option<f64>) -> String {
 }
 
 /// What the columns of [`run_cells`] are.
-pub const RUN_HEAD: [&str; 11] = [
-    "run",
-    "load",
-    "for",
-    "verdict",
-    "margin",
-    "asked ops/s",
-    "ops/s",
-    "MiB/s",
-    "response mean",
-    "p99",
-    "errors",
-];
+#[must_use]
+pub fn run_head(search: &LoadSearch) -> Vec<String> {
+    let head = [
+        "run",
+        "load",
+        "for",
+        "verdict",
+        "margin",
+        "asked ops/s",
+        "ops/s",
+        "MiB/s",
+        "response mean",
+    ];
+    let mut head = head.map(str::to_owned).to_vec();
+    head.extend(search.shown(&OF_RUNS).iter().map(Percentile::to_string));
+    head.push("errors".into());
+    head
+}
 
 /// A run of a search in a table; runs are counted from 1.
 #[must_use]
-pub fn run_cells(number: usize, run: &SearchRun) -> Vec<String> {
+pub fn run_cells(search: &LoadSearch, number: usize, run: &SearchRun) -> Vec<String> {
     let p = &run.point;
-    vec![
+    let mut cells = vec![
         number.to_string(),
         Count(p.load).to_string(),
         run.purpose.to_string(),
@@ -240,7 +285,9 @@ pub fn run_cells(number: usize, run: &SearchRun) -> Vec<String> {
         rate(p.achieved),
         mib_per_s(p.bytes_per_s),
         time_cell(p.latency_ms),
-        time_cell(p.p99_ms),
-        Count(p.errors).to_string(),
-    ]
+    ];
+    let shown = search.shown(&OF_RUNS).iter();
+    cells.extend(shown.map(|at| told(p.percentile(*at), Of::Latency, "–")));
+    cells.push(Count(p.errors).to_string());
+    cells
 }

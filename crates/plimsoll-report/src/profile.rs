@@ -2,22 +2,34 @@
 
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
 use crate::format::{latency, mib_per_s, rate};
+use crate::percentiles::{DOUBT, DOUBTFUL, Of, any_doubtful};
 use crate::study;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
 use plimsoll_plan::counted;
-use plimsoll_results::{ProfileCase, ProfileDir, ProfileResults, ResultsError, Run, Verdict};
+use plimsoll_results::{
+    Percentile, PercentileFigure, Percentiles, ProfileCase, ProfileDir, ProfileResults,
+    ResultsError, Run, Verdict,
+};
 use std::path::Path;
 
-/// The runs of a profile by file system, in the order of the profile; `dir` is where they lie.
+/// Percentiles of the table, where no others were asked for.
+const USUAL: [Percentile; 1] = [Percentile::P99];
+
+/// The runs of a profile by file system, in the order of the profile, with the percentiles asked for;
+/// `dir` is where they lie.
 ///
 /// # Errors
 /// If a run that is listed cannot be read.
-pub fn sets(results: &ProfileResults, dir: &ProfileDir) -> Result<Vec<ProfileSet>, ResultsError> {
+pub fn sets(
+    results: &ProfileResults,
+    dir: &ProfileDir,
+    percentiles: Option<&Percentiles>,
+) -> Result<Vec<ProfileSet>, ResultsError> {
     let set = |filesystem: &str| {
         let cases = results.cases.iter().filter(|c| c.filesystem == filesystem);
-        let cases = cases.map(|c| Ok((c.name.clone(), dir.runs(c)?)));
+        let cases = cases.map(|c| Ok((c.name.clone(), dir.runs(c, percentiles)?)));
         Ok(ProfileSet {
             name: filesystem.to_owned(),
             profile: results.profile.clone(),
@@ -60,8 +72,22 @@ pub fn render(
     if measured {
         out.push('\n');
         match sets {
-            [one] => table(one).render(&mut out, layout.columns(), paint),
-            several => out.push_str(&compare::text(&of_profiles(several), layout)),
+            [one] => {
+                table(one).render(&mut out, layout.columns(), paint);
+                let mut runs = one.cases.iter().flat_map(|(_, runs)| runs);
+                let doubtful = |r: &Run| {
+                    let shown = r.shown(&USUAL).iter();
+                    any_doubtful(shown.map(|p| r.summary.percentile(*p)))
+                };
+                if runs.any(doubtful) {
+                    paragraph(&mut out, "  ", DOUBTFUL, layout.columns());
+                }
+            }
+            several => {
+                let mut runs = several.iter().flat_map(|s| &s.cases).flat_map(|(_, r)| r);
+                let asked = runs.find_map(|r| r.percentiles_shown.as_ref());
+                out.push_str(&compare::text(&of_profiles(several, asked), layout));
+            }
         }
         reasons(&mut out, sets, layout);
     }
@@ -114,13 +140,22 @@ pub(crate) fn headline(out: &mut String, results: &ProfileResults, layout: Layou
 
 /// A row a configuration, with the means of repeated runs.
 fn table(set: &ProfileSet) -> Table {
-    let mut runs = set.cases.iter().flat_map(|(_, runs)| runs);
-    let paced = runs.any(|r| r.summary.service.is_some());
-    let mut head = vec!["configuration", "ops/s", "MiB/s", "mean", "p99"];
+    let runs = || set.cases.iter().flat_map(|(_, runs)| runs);
+    let paced = runs().any(|r| r.summary.service.is_some());
+    let shown = runs().next().map_or(&USUAL[..], |r| r.shown(&USUAL));
+    let named = |what: &str| {
+        let percentiles = shown.iter().map(|p| format!("{what}{p}"));
+        let all = std::iter::once(format!("{what}mean")).chain(percentiles);
+        all.collect::<Vec<_>>()
+    };
+    let mut head = ["configuration", "ops/s", "MiB/s"]
+        .map(str::to_owned)
+        .to_vec();
+    head.extend(named(""));
     if paced {
-        head.extend(["service mean", "service p99"]);
+        head.extend(named("service "));
     }
-    head.extend(["CPU µs/op", "verdict"]);
+    head.extend(["CPU µs/op", "verdict"].map(str::to_owned));
     let mut table = Table::new(&head);
     for (name, runs) in &set.cases {
         let mut row = vec![name.clone()];
@@ -129,7 +164,7 @@ fn table(set: &ProfileSet) -> Table {
                 row.resize(head.len() - 1, "-".into());
                 row.push("not run".into());
             }
-            false => row.extend(figures(runs, paced)),
+            false => row.extend(figures(runs, shown, paced)),
         }
         table.row(row);
     }
@@ -137,26 +172,34 @@ fn table(set: &ProfileSet) -> Table {
 }
 
 /// The figures of a configuration's runs.
-fn figures(runs: &[Run], paced: bool) -> Vec<String> {
-    let mean = |pick: fn(&Run) -> f64| runs.iter().map(pick).sum::<f64>() / runs.len() as f64;
+fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
+    let mean = |pick: &dyn Fn(&Run) -> f64| runs.iter().map(pick).sum::<f64>() / runs.len() as f64;
     let done = runs.iter().all(|r| r.summary.ops > 0);
-    let time = |pick: fn(&Run) -> f64| match done {
-        true => latency(mean(pick)),
-        false => "-".into(),
+    let time = |ms: f64| if done { latency(ms) } else { "-".into() };
+    // The mean of a percentile over runs, in doubt if it is in one of them.
+    let percentile = |at: Percentile, of: Of| {
+        let figures: Option<Vec<PercentileFigure>> =
+            runs.iter().map(|r| r.summary.percentile(at)).collect();
+        let Some(figures) = figures else {
+            return "-".to_owned();
+        };
+        let ms = figures.iter().map(|f| of.ms(f)).sum::<f64>() / figures.len() as f64;
+        let doubt = any_doubtful(figures.into_iter().map(Some));
+        latency(ms) + if doubt { DOUBT } else { "" }
     };
     let cpu: Option<Vec<f64>> = runs.iter().map(|r| r.summary.cpu_us_per_op).collect();
     let cpu = cpu.map(|all| all.iter().sum::<f64>() / all.len() as f64);
     let worst = runs.iter().map(|r| r.validity.verdict);
     let worst = worst.max_by_key(|v| *v as u8).unwrap_or(Verdict::Valid);
     let mut cells = vec![
-        rate(mean(|r| r.summary.ops_per_s)),
-        mib_per_s(mean(|r| r.summary.bytes_per_s)),
-        time(|r| r.summary.mean_ms),
-        time(|r| r.summary.p99_ms),
+        rate(mean(&|r| r.summary.ops_per_s)),
+        mib_per_s(mean(&|r| r.summary.bytes_per_s)),
+        time(mean(&|r| r.summary.mean_ms)),
     ];
+    cells.extend(shown.iter().map(|p| percentile(*p, Of::Latency)));
     if paced {
-        cells.push(time(|r| r.summary.service().mean_ms));
-        cells.push(time(|r| r.summary.service().p99_ms));
+        cells.push(time(mean(&|r| r.summary.service().mean_ms)));
+        cells.extend(shown.iter().map(|p| percentile(*p, Of::Service)));
     }
     cells.push(cpu.map_or("-".into(), |c| Metric::CpuUsPerOp.show(c)));
     cells.push(worst.to_string());

@@ -73,7 +73,7 @@ pub fn comparisons(sets: &[ProfileSet]) -> Vec<(String, Comparison)> {
             if runs.is_empty() {
                 continue;
             }
-            let mut comparison = of_runs(&runs);
+            let mut comparison = of_runs(&runs, None);
             comparison.rows.retain(|r| METRICS.contains(&r.metric));
             all.push((format!("{name}{BETWEEN}{trip}"), comparison));
         }

@@ -3,13 +3,12 @@
 use crate::filebench;
 use crate::format::{latency, mib_per_s, percent, rate};
 use crate::mix;
+use crate::percentiles::{self, DOUBTFUL, FEW, Of, any_doubtful, line_up, told};
 use crate::stages;
 use crate::table::Table;
 use crate::text::{Paint, paragraph, shorten, whole};
 use plimsoll_plan::{Bytes, Count, counted, show_duration};
-use plimsoll_results::{
-    ClockKind, LatencyFigures, LatencyKind, OperationFigures, Run, Summary, Verdict,
-};
+use plimsoll_results::{ClockKind, LatencyKind, OperationFigures, Percentile, Run, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -49,7 +48,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     };
     if !operations.is_empty() {
         out.push('\n');
-        out.push_str(&table(operations, layout));
+        out.push_str(&table(operations, run.shown(&Percentile::SHOWN), layout));
     }
     procedures(&mut out, run, layout);
     out.push('\n');
@@ -78,8 +77,7 @@ fn procedures(out: &mut String, run: &Run, layout: Layout) {
         return;
     }
     out.push('\n');
-    let table = calls(&run.procedures, layout);
-    out.push_str(&table);
+    out.push_str(&calls(run, layout));
     for p in run.procedures.iter().filter(|p| p.errors > 0) {
         let codes = p.error_codes.iter();
         let codes: Vec<String> = codes
@@ -91,24 +89,29 @@ fn procedures(out: &mut String, run: &Run, layout: Layout) {
 }
 
 /// Per procedure: calls and their latency, from when they were made to when the answer came.
-fn calls(procedures: &[OperationFigures], layout: Layout) -> String {
-    let head = ["procedure", "calls", "calls/s", "errors"];
-    let latencies = ["mean", "p50", "p99", "max"];
-    let mut table = Table::new(&[&head[..], &latencies[..]].concat());
-    for p in procedures {
-        let f = &p.latency;
-        let times = [f.mean_ms, f.p50_ms, f.p99_ms, f.max_ms];
-        let times = times.map(|ms| match p.ops {
-            0 => "-".into(),
-            _ => latency(ms),
-        });
-        let head = [
+fn calls(run: &Run, layout: Layout) -> String {
+    let shown = run.shown(&FEW);
+    let mut head = ["procedure", "calls", "calls/s", "errors", "mean"]
+        .map(str::to_owned)
+        .to_vec();
+    head.extend(shown.iter().map(Percentile::to_string));
+    head.push("max".into());
+    let mut table = Table::new(&head);
+    let mut times: Vec<Vec<String>> = run
+        .procedures
+        .iter()
+        .map(|p| latency_cells(p, shown, Of::Latency))
+        .collect();
+    line_up(&mut times.iter_mut().collect::<Vec<_>>());
+    for (p, times) in run.procedures.iter().zip(times) {
+        let mut row = vec![
             p.name.clone(),
             Count(p.ops).to_string(),
             rate(p.ops_per_s),
             Count(p.errors).to_string(),
         ];
-        table.row([&head[..], &times[..]].concat());
+        row.extend(times);
+        table.row(row);
     }
     let mut out = String::new();
     table.render(&mut out, layout.columns(), Paint(layout.color));
@@ -165,21 +168,29 @@ fn headline(out: &mut String, run: &Run, layout: Layout) {
 const PACED: &str = "the latency of a paced operation is its response time, from its intended start; \
                      its service time, from the call, stands below it";
 
-/// Per operation: counts, throughput and latency. Laid side by side where the terminal is wide
-/// enough, else as two tables, one below the other; no column is left out.
+/// Per operation: counts, throughput and latency, with these percentiles. Laid side by side where the
+/// terminal is wide enough, else as two tables, one below the other; no column is left out.
 #[must_use]
-pub fn table(operations: &[OperationFigures], layout: Layout) -> String {
+pub fn table(operations: &[OperationFigures], shown: &[Percentile], layout: Layout) -> String {
     let errors = operations.iter().any(|o| o.errors > 0);
     let mut counts = vec!["operation", "ops", "ops/s", "MiB/s"];
     if errors {
         counts.push("errors");
     }
-    let latencies = ["mean", "p50", "p95", "p99", "p99.9", "max"];
+    let percentiles: Vec<String> = shown.iter().map(Percentile::to_string).collect();
+    let mut latencies = vec!["mean"];
+    latencies.extend(percentiles.iter().map(String::as_str));
+    latencies.push("max");
     let mut whole = Table::new(&[&counts[..], &latencies[..], &["CPU µs/op"]].concat());
     let mut upper = Table::new(&[&counts[..], &["CPU µs/op"]].concat());
     let mut lower = Table::new(&[&["latency"][..], &latencies[..]].concat());
+    let mut rows: Vec<Row> = operations.iter().map(|o| Row::of(o, shown)).collect();
+    let times = rows
+        .iter_mut()
+        .flat_map(|r| [Some(&mut r.latency), r.service.as_mut()]);
+    line_up(&mut times.flatten().collect::<Vec<_>>());
     let names = names(operations);
-    for (op, name) in operations.iter().zip(&names) {
+    for ((op, name), row) in operations.iter().zip(&names).zip(rows) {
         let mut count_cells = vec![
             name.clone(),
             Count(op.ops).to_string(),
@@ -190,16 +201,14 @@ pub fn table(operations: &[OperationFigures], layout: Layout) -> String {
             count_cells.push(Count(op.errors).to_string());
         }
         let cpu = vec![op.cpu_us_per_op.map_or("-".into(), |us| format!("{us:.1}"))];
-        let times = latency_cells(op.ops, &op.latency);
-        whole.row([count_cells.clone(), times.clone(), cpu.clone()].concat());
+        whole.row([count_cells.clone(), row.latency.clone(), cpu.clone()].concat());
         upper.row([count_cells.clone(), cpu].concat());
-        lower.row([vec![name.clone()], times].concat());
-        if let Some(service) = &op.service {
+        lower.row([vec![name.clone()], row.latency].concat());
+        if let Some(service) = row.service {
             let label = vec!["  service time".to_owned()];
             let blank = vec![String::new(); count_cells.len() - 1];
-            let cells = latency_cells(op.ops, service);
-            whole.row([label.clone(), blank, cells.clone()].concat());
-            lower.row([label, cells].concat());
+            whole.row([label.clone(), blank, service.clone()].concat());
+            lower.row([label, service].concat());
         }
     }
     let mut out = String::new();
@@ -214,16 +223,45 @@ pub fn table(operations: &[OperationFigures], layout: Layout) -> String {
     if operations.iter().any(|o| o.service.is_some()) {
         paragraph(&mut out, "  ", PACED, layout.columns());
     }
+    let figures = operations
+        .iter()
+        .flat_map(|o| shown.iter().map(|p| o.percentile(*p)));
+    if any_doubtful(figures) {
+        paragraph(&mut out, "  ", DOUBTFUL, layout.columns());
+    }
     out
 }
 
-fn latency_cells(ops: u64, f: &LatencyFigures) -> Vec<String> {
-    if ops == 0 {
-        return vec!["-".into(); 6];
+/// Latencies of an operation, as cells.
+struct Row {
+    latency: Vec<String>,
+    service: Option<Vec<String>>,
+}
+
+impl Row {
+    fn of(o: &OperationFigures, shown: &[Percentile]) -> Self {
+        let service = o.service.map(|_| latency_cells(o, shown, Of::Service));
+        Self {
+            latency: latency_cells(o, shown, Of::Latency),
+            service,
+        }
     }
-    [f.mean_ms, f.p50_ms, f.p95_ms, f.p99_ms, f.p999_ms, f.max_ms]
-        .map(latency)
-        .into()
+}
+
+/// Mean, percentiles and maximum of an operation.
+fn latency_cells(o: &OperationFigures, shown: &[Percentile], of: Of) -> Vec<String> {
+    if o.ops == 0 {
+        return vec!["-".into(); shown.len() + 2];
+    }
+    let figures = match of {
+        Of::Latency => &o.latency,
+        Of::Service => o.service(),
+    };
+    let mut cells = vec![latency(figures.mean_ms)];
+    let percentile = |p: &Percentile| percentiles::shown(o.percentile(*p), of, "-");
+    cells.extend(shown.iter().map(percentile));
+    cells.push(latency(figures.max_ms));
+    cells
 }
 
 /// Names of the rows; one that several kinds share is told apart by its kind.
@@ -251,7 +289,7 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
         format!("{} MiB/s", mib_per_s(s.bytes_per_s)),
     ];
     if s.ops > 0 {
-        parts.extend(times(s));
+        parts.extend(times(run));
     }
     if let Some(us) = s.cpu_us_per_op {
         parts.push(format!("CPU {us:.1} µs/op"));
@@ -273,27 +311,24 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
 }
 
 /// Latency of all operations: where some were paced by what it is, with the service time beside it.
-fn times(s: &Summary) -> Vec<String> {
-    let three = |what: &str, figures: [f64; 3]| {
+fn times(run: &Run) -> Vec<String> {
+    let s = &run.summary;
+    let shown = run.shown(&FEW);
+    let list = |what: &str, mean: f64, of: Of| {
         // In a table the unit has two columns.
-        let [mean, p50, p99] = figures.map(|ms| latency(ms).replace("  ", " "));
-        vec![
-            format!("{what}mean {mean}"),
-            format!("p50 {p50}"),
-            format!("p99 {p99}"),
-        ]
+        let mean = latency(mean).replace("  ", " ");
+        let mut parts = vec![format!("{what}mean {mean}")];
+        let percentile = |p: &Percentile| format!("{p} {}", told(s.percentile(*p), of, "-"));
+        parts.extend(shown.iter().map(percentile));
+        parts
     };
-    let figures = [s.mean_ms, s.p50_ms, s.p99_ms];
-    let Some(service) = &s.service else {
-        return three("", figures);
+    let what = match (s.latency_kind(), s.service) {
+        (LatencyKind::Service, _) | (_, None) => return list("", s.mean_ms, Of::Latency),
+        (LatencyKind::Mixed, _) => format!("latency ({} of the ops paced) ", Count(s.paced_ops)),
+        (kind, _) => format!("{} ", kind.name()),
     };
-    let what = match s.latency_kind() {
-        LatencyKind::Mixed => format!("latency ({} of the ops paced) ", Count(s.paced_ops)),
-        kind => format!("{} ", kind.name()),
-    };
-    let mut parts = three(&what, figures);
-    let figures = [service.mean_ms, service.p50_ms, service.p99_ms];
-    parts.extend(three("service time ", figures));
+    let mut parts = list(&what, s.mean_ms, Of::Latency);
+    parts.extend(list("service time ", s.service().mean_ms, Of::Service));
     parts
 }
 

@@ -134,6 +134,7 @@ fn measured() -> Measured {
         windows: vec![(totals, system())],
         ranks: 1,
         stages: vec![],
+        percentiles: None,
         processes: vec![],
         populated: vec![],
         commands: vec![],
@@ -219,7 +220,7 @@ fn comparisons_of_paced_runs_are_of_response_times() {
     use plimsoll_report::compare::{Condition, RunSet, of_runs, text};
     let (free, paced) = ([Run::assemble(measured())], [Run::assemble(paced())]);
     let set = |name, runs| RunSet { name, runs };
-    let compared = of_runs(&[set("free", &free), set("paced", &paced)]);
+    let compared = of_runs(&[set("free", &free), set("paced", &paced)], None);
     let condition: Condition = "p99 > +1%".parse().unwrap();
     assert_eq!(condition.check(&compared).unwrap().len(), 1);
     let condition: Condition = "service p99 > +1%".parse().unwrap();
@@ -229,6 +230,54 @@ fn comparisons_of_paced_runs_are_of_response_times() {
         color: false,
     };
     insta::assert_snapshot!(text(&compared, layout));
+}
+
+#[test]
+fn tables_show_the_percentiles_asked_for_and_mark_what_is_not_known() {
+    use plimsoll_report::compare::{RunSet, of_runs, text};
+    let mut m = paced();
+    m.percentiles = Some("99.999,50,99.9".parse().unwrap());
+    let run = Run::assemble(m.clone());
+    assert_eq!(
+        run.summary.percentiles.len(),
+        7,
+        "the usual ones are kept too"
+    );
+    let shown = show(m, 140);
+    assert!(shown.contains("p50    p99.9  p99.999"), "{shown}");
+    assert!(
+        shown.contains("fewer operations than the percentile needs"),
+        "{shown}"
+    );
+    insta::assert_snapshot!(shown);
+    let csv = plimsoll_report::csv::render(&[("results", &run)]);
+    let rows: Vec<Vec<&str>> = csv.lines().map(|l| l.split(',').collect()).collect();
+    let at = rows[0]
+        .iter()
+        .position(|h| *h == "latency_p99.999_ms")
+        .unwrap();
+    assert_eq!(rows[1][at], "", "there are too few operations");
+    assert!(
+        !rows[0].contains(&"latency_p99.9_ms"),
+        "that has its column"
+    );
+    let markdown = plimsoll_report::markdown::render("results", &run);
+    assert!(
+        markdown.contains("| mean | p50 | p99.9 | p99.999 | max |"),
+        "{markdown}"
+    );
+    let runs = [run];
+    let set = RunSet {
+        name: "r",
+        runs: &runs,
+    };
+    let layout = Layout {
+        width: 100,
+        color: false,
+    };
+    let list = "99.99".parse().unwrap();
+    let compared = text(&of_runs(&[set, set], Some(&list)), layout);
+    assert!(compared.contains("p99.99 service time") && !compared.contains("p99 latency"));
 }
 
 #[test]
@@ -341,7 +390,7 @@ fn comparison_of_repeated_runs() {
     use plimsoll_report::compare::{RunSet, markdown, of_runs, text};
     let (before, after) = (repeated(1_000_000), repeated(2_000_000));
     let sets = [("before", &before), ("after", &after)];
-    let compared = of_runs(&sets.map(|(name, runs)| RunSet { name, runs }));
+    let compared = of_runs(&sets.map(|(name, runs)| RunSet { name, runs }), None);
     let layout = Layout {
         width: 100,
         color: false,

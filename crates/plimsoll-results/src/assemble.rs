@@ -3,6 +3,7 @@
 use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::{MixFigures, ProcessCounts};
+use crate::percentile::{PercentileFigure, Percentiles};
 use crate::run::{
     ClockKind, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary, Target,
     Validity, VariableFigures, Verdict, Window,
@@ -34,6 +35,8 @@ pub struct Measured {
     /// Stages of a pattern that have ended, each with the window of the same place: its number
     /// and what each rank did.
     pub stages: Vec<(u32, Vec<RankStage>)>,
+    /// Percentiles asked for, that tables are to show.
+    pub percentiles: Option<Percentiles>,
     /// What each process of an operation mix did in the last window.
     pub processes: Vec<ProcessCounts>,
     /// Trees made or found before the run.
@@ -64,14 +67,15 @@ impl Run {
     #[must_use]
     pub fn assemble(measured: Measured) -> Run {
         let m = measured;
+        let kept = Percentiles::kept(m.percentiles.as_ref());
         let mut windows: Vec<Window> = m
             .windows
             .iter()
-            .map(|(totals, system)| window(&m.plan, totals, system))
+            .map(|(totals, system)| window(&m.plan, totals, system, &kept))
             .collect();
         let (last, stages) = match m.plan.pattern() {
             Some(pattern) => {
-                let whole = whole(&m);
+                let whole = whole(&m, &kept);
                 let windows = std::mem::take(&mut windows);
                 (whole, stages(pattern, windows, &m.stages))
             }
@@ -93,6 +97,7 @@ impl Run {
             summary: last.summary,
             operations: last.operations,
             procedures: last.procedures,
+            percentiles_shown: m.percentiles,
             program: Program {
                 name: "plimsoll".into(),
                 version: env!("CARGO_PKG_VERSION").into(),
@@ -134,7 +139,7 @@ fn no_window() -> Window {
 }
 
 /// All windows of a run as one that is as long as all of them.
-fn whole(m: &Measured) -> Window {
+fn whole(m: &Measured, kept: &Percentiles) -> Window {
     let Some(((first, _), others)) = m.windows.split_first() else {
         return no_window();
     };
@@ -147,7 +152,7 @@ fn whole(m: &Measured) -> Window {
             sum.add(row);
         }
     }
-    window(&m.plan, &all, &SystemUse::default())
+    window(&m.plan, &all, &SystemUse::default(), kept)
 }
 
 fn stages(pattern: &Pattern, windows: Vec<Window>, ended: &[(u32, Vec<RankStage>)]) -> Vec<Stage> {
@@ -182,11 +187,17 @@ fn unused_implicit_opens(plan: &Plan) -> BTreeSet<OperationId> {
     implicit.difference(&explicit).copied().collect()
 }
 
-/// Figures of what the operations of a Plan did in a time: the summary, and a row each.
+/// Figures of what the operations of a Plan did in a time: the summary, and a row each, with these
+/// percentiles.
 ///
 /// Processor time and operations in flight are not known here and are left out.
 #[must_use]
-pub fn figures(plan: &Plan, rows: &[OpTotals], seconds: f64) -> (Summary, Vec<OperationFigures>) {
+pub fn figures(
+    plan: &Plan,
+    rows: &[OpTotals],
+    seconds: f64,
+    kept: &Percentiles,
+) -> (Summary, Vec<OperationFigures>) {
     let hidden_if_unused = unused_implicit_opens(plan);
     let operations = plan
         .operations
@@ -200,21 +211,27 @@ pub fn figures(plan: &Plan, rows: &[OpTotals], seconds: f64) -> (Summary, Vec<Op
             let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
             t.ops + t.error_count() > 0 || !hidden
         })
-        .map(|(_, (op, t))| operation(op, t, seconds))
+        .map(|(_, (op, t))| operation(op, t, seconds, kept))
         .collect();
-    (summary(plan, rows, seconds), operations)
+    (summary(plan, rows, seconds, kept), operations)
 }
 
 /// Figures of the procedures that the target called on a server; those that it called.
 #[must_use]
-pub fn procedures(plan: &Plan, rows: &[OpTotals], seconds: f64) -> Vec<OperationFigures> {
+pub fn procedures(
+    plan: &Plan,
+    rows: &[OpTotals],
+    seconds: f64,
+    kept: &Percentiles,
+) -> Vec<OperationFigures> {
     let rows = plan.operations.iter().zip(rows);
     rows.filter(|(op, t)| op.kind == OpKind::Rpc && t.ops + t.error_count() > 0)
-        .map(|(op, t)| operation(op, t, seconds))
+        .map(|(op, t)| operation(op, t, seconds, kept))
         .collect()
 }
 
-fn operation(op: &Operation, t: &OpTotals, seconds: f64) -> OperationFigures {
+fn operation(op: &Operation, t: &OpTotals, seconds: f64, kept: &Percentiles) -> OperationFigures {
+    let service = (t.paced > 0).then_some(&t.service);
     OperationFigures {
         name: op.name.clone(),
         kind: op.kind,
@@ -225,16 +242,17 @@ fn operation(op: &Operation, t: &OpTotals, seconds: f64) -> OperationFigures {
         bytes_per_s: per(t.bytes, seconds),
         latency: LatencyFigures::of(t.latency()),
         paced_ops: t.paced,
-        service: (t.paced > 0).then(|| LatencyFigures::of(&t.service)),
+        service: service.map(LatencyFigures::of),
+        percentiles: PercentileFigure::all(kept, t.latency(), service),
         cpu_us_per_op: t.cpu_us_per_op(),
         errors: t.error_count(),
         error_codes: t.errors.clone(),
     }
 }
 
-fn window(plan: &Plan, totals: &WindowTotals, system: &SystemUse) -> Window {
+fn window(plan: &Plan, totals: &WindowTotals, system: &SystemUse, kept: &Percentiles) -> Window {
     let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
-    let (mut summary, operations) = figures(plan, &totals.rows, seconds);
+    let (mut summary, operations) = figures(plan, &totals.rows, seconds, kept);
     summary.in_flight = totals.in_flight;
     if summary.ops > 0 && plan.cpu_accounting {
         let cpu_s = system.process.as_ref().map(|p| p.cpu_s());
@@ -246,21 +264,23 @@ fn window(plan: &Plan, totals: &WindowTotals, system: &SystemUse) -> Window {
         window_s: seconds,
         summary,
         operations,
-        procedures: procedures(plan, &totals.rows, seconds),
+        procedures: procedures(plan, &totals.rows, seconds, kept),
         system: system.clone(),
     }
 }
 
-fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64) -> Summary {
+fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> Summary {
     let rows = || plan.operations.iter().map(|o| o.kind).zip(rows);
     let counted = || rows().filter(|(kind, _)| kind.counts()).map(|(_, t)| t);
     let paced_ops: u64 = counted().map(|t| t.paced).sum();
     let sum = |pick: fn(&OpTotals) -> &Latency| {
         let mut sum = Latency::default();
         counted().for_each(|t| sum.add(pick(t)));
-        SummaryLatency::of(&sum)
+        sum
     };
-    let latency = sum(OpTotals::latency);
+    let all = sum(OpTotals::latency);
+    let service = (paced_ops > 0).then(|| sum(|t| &t.service));
+    let latency = SummaryLatency::of(&all);
     let ops: u64 = counted().map(|t| t.ops).sum();
     let bytes: u64 = counted().map(|t| t.bytes).sum();
     let ops_where = |wanted: fn(OpKind) -> bool| -> u64 {
@@ -276,7 +296,8 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64) -> Summary {
         p50_ms: latency.p50_ms,
         p99_ms: latency.p99_ms,
         paced_ops,
-        service: (paced_ops > 0).then(|| sum(|t| &t.service)),
+        service: service.as_ref().map(SummaryLatency::of),
+        percentiles: PercentileFigure::all(kept, &all, service.as_ref()),
         // The errors of procedures are those of operations, seen closer.
         errors: rows()
             .filter(|(kind, _)| kind.is_of_workload())

@@ -7,7 +7,7 @@ use crate::intervals::{self, IntervalRow};
 use crate::series::SeriesWriter;
 use crate::{
     COMMANDS_FILE, ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA, LiveRun,
-    RUN_FILE, ResultsError, Run, SCHEMA, Verdict, upgrade,
+    Percentiles, RUN_FILE, ResultsError, Run, SCHEMA, Verdict, recompute, upgrade,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
@@ -226,6 +226,20 @@ pub(crate) fn name_of(workload: &str, started: SystemTime) -> String {
 }
 
 impl Directory<Run> {
+    /// Reads the run, for tables that show these percentiles: what the run did not keep of them is
+    /// computed from `histograms.hlog`. With none it is [`read`](Self::read).
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and as [`read_histograms`](Self::read_histograms).
+    pub fn read_with(&self, percentiles: Option<&Percentiles>) -> Result<Run, ResultsError> {
+        let mut run = self.read()?;
+        if let Some(wanted) = percentiles {
+            recompute::complete(&mut run, self.path(), wanted)?;
+            run.percentiles_shown = Some(wanted.clone());
+        }
+        Ok(run)
+    }
+
     /// Path of the throughput and latency over time.
     #[must_use]
     pub fn intervals_path(&self) -> PathBuf {

@@ -2,8 +2,8 @@
 
 use crate::document::{self, Directory, Document, Writer};
 use crate::{
-    ClockKind, CurvePoint, Environment, Hooks, Program, Reason, ResultsError, Run, RunDir,
-    RunWriter, Target,
+    ClockKind, CurvePoint, Environment, Hooks, Percentile, Percentiles, Program, Reason,
+    ResultsError, Run, RunDir, RunWriter, Target,
 };
 use plimsoll_plan::{Criteria, Note, Plan};
 use plimsoll_points::{Ended, LoadLine, Purpose, Search, Trial};
@@ -52,6 +52,9 @@ pub struct LoadSearch {
     pub criteria: Criteria,
     /// Every run, in the order they were made.
     pub runs: Vec<SearchRun>,
+    /// Percentiles that tables show; null where no others were asked for than the usual ones.
+    #[serde(default)]
+    pub percentiles_shown: Option<Percentiles>,
     /// Program that measured it.
     pub program: Program,
     /// What the load was put on.
@@ -111,6 +114,13 @@ impl SearchRun {
 }
 
 impl LoadSearch {
+    /// Percentiles that a table shows, which has `usual` where no others were asked for.
+    #[must_use]
+    pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
+        let asked = self.percentiles_shown.as_ref();
+        asked.map_or(usual, Percentiles::as_slice)
+    }
+
     /// The runs as the search takes them.
     #[must_use]
     pub fn trials(&self) -> Vec<Trial> {
@@ -147,6 +157,23 @@ pub fn find_schema() -> String {
 pub type FindDir = Directory<LoadSearch>;
 
 impl Directory<LoadSearch> {
+    /// Reads the search, for tables that show these percentiles; with none it is
+    /// [`read`](Self::read).
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and as [`RunDir::read_with`] of its runs.
+    pub fn read_with(&self, percentiles: Option<&Percentiles>) -> Result<LoadSearch, ResultsError> {
+        let mut search = self.read()?;
+        if let Some(wanted) = percentiles {
+            for run in &mut search.runs {
+                let dir = self.run(run);
+                run.point.complete(&dir, wanted)?;
+            }
+            search.percentiles_shown = Some(wanted.clone());
+        }
+        Ok(search)
+    }
+
     /// The results of one of its runs.
     #[must_use]
     pub fn run(&self, run: &SearchRun) -> RunDir {

@@ -30,7 +30,9 @@ mod intervals;
 mod latency;
 mod live;
 mod mix;
+mod percentile;
 mod profile;
+mod recompute;
 mod removal;
 mod repeats;
 mod run;
@@ -59,6 +61,9 @@ pub use intervals::IntervalRow;
 pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
 pub use live::{Follower, LIVE_FILE, LIVE_SCHEMA, LiveDir, LiveRun, Whereabouts};
 pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
+pub use percentile::{
+    MOST_PERCENTILES, NotAPercentile, NotPercentiles, Percentile, PercentileFigure, Percentiles,
+};
 pub use profile::{
     PROFILE_FILE, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
     ProfileWriter, profile_schema,

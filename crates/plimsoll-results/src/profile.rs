@@ -3,7 +3,8 @@
 use crate::document::{self, Directory, Document, Writer};
 use crate::repeats::{RepeatsWriter, read_runs};
 use crate::{
-    ClockKind, Environment, Hooks, Program, ResultsError, Run, RunDir, RunWriter, Verdict,
+    ClockKind, Environment, Hooks, Percentiles, Program, ResultsError, Run, RunDir, RunWriter,
+    Verdict,
 };
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
@@ -153,10 +154,14 @@ impl Directory<ProfileResults> {
     /// The runs of a case; none if it has not ended.
     ///
     /// # Errors
-    /// As [`RunDir::read`].
-    pub fn runs(&self, case: &ProfileCase) -> Result<Vec<Run>, ResultsError> {
+    /// As [`RunDir::read_with`].
+    pub fn runs(
+        &self,
+        case: &ProfileCase,
+        percentiles: Option<&Percentiles>,
+    ) -> Result<Vec<Run>, ResultsError> {
         match self.results(case) {
-            Some(path) => read_runs(&path),
+            Some(path) => read_runs(&path, percentiles),
             None => Ok(vec![]),
         }
     }

@@ -1,7 +1,7 @@
 //! Repeated runs as one result: a directory with `repeats.json` and a results directory a run.
 
 use crate::document::{self, Directory, Document, Writer};
-use crate::{ClockKind, ResultsError, Run, RunDir, RunWriter};
+use crate::{ClockKind, Percentiles, ResultsError, Run, RunDir, RunWriter};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -146,16 +146,19 @@ impl RepeatsWriter {
     }
 }
 
-/// Reads the runs of a results directory, be it of one run or of repeated ones.
+/// Reads the runs of a results directory, be it of one run or of repeated ones, with the percentiles
+/// asked for.
 ///
 /// # Errors
-/// As [`RunDir::read`].
-pub fn read_runs(path: &Path) -> Result<Vec<Run>, ResultsError> {
+/// As [`RunDir::read_with`].
+pub fn read_runs(path: &Path, percentiles: Option<&Percentiles>) -> Result<Vec<Run>, ResultsError> {
     let repeats = RepeatsDir::at(path);
-    if !repeats.exists() {
-        return Ok(vec![RunDir::at(path).read()?]);
-    }
-    repeats.runs()?.iter().map(RunDir::read).collect()
+    let dirs = match repeats.exists() {
+        true => repeats.runs()?,
+        false => vec![RunDir::at(path)],
+    };
+    let runs = dirs.iter().map(|d| d.read_with(percentiles));
+    runs.collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::Environment;
 use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
+use crate::percentile::{Percentile, PercentileFigure, Percentiles};
 use plimsoll_measure::RankStage;
 use plimsoll_measure::system::SystemUse;
 use plimsoll_plan::{Note, OpClass, OpKind, Place, Plan};
@@ -35,6 +36,9 @@ pub struct Run {
     /// operation and, on NFS, three procedures. Errors are by the server's own names.
     #[serde(default)]
     pub procedures: Vec<OperationFigures>,
+    /// Percentiles that tables show; null where no others were asked for than the usual ones.
+    #[serde(default)]
+    pub percentiles_shown: Option<Percentiles>,
     /// Program that ran it.
     pub program: Program,
     /// What the load was put on.
@@ -145,6 +149,9 @@ pub struct Summary {
     pub paced_ops: u64,
     /// Service time of all operations; null where none was paced, and it is the latency.
     pub service: Option<SummaryLatency>,
+    /// More percentiles, in increasing order: those that every run keeps and those asked for.
+    #[serde(default)]
+    pub percentiles: Vec<PercentileFigure>,
     /// Failed operations, of every class.
     pub errors: u64,
     /// Operations that move data from the target, a second.
@@ -183,6 +190,9 @@ pub struct OperationFigures {
     /// Service time, call to return, of all of them; null where none was paced, and it is the
     /// latency.
     pub service: Option<LatencyFigures>,
+    /// More percentiles, in increasing order: those that every run keeps and those asked for.
+    #[serde(default)]
+    pub percentiles: Vec<PercentileFigure>,
     /// Processor time of an operation in microseconds; null if it was not measured.
     pub cpu_us_per_op: Option<f64>,
     /// Failed operations.
@@ -191,7 +201,28 @@ pub struct OperationFigures {
     pub error_codes: BTreeMap<String, u64>,
 }
 
+impl Run {
+    /// Percentiles that a table shows, which has `usual` where no others were asked for.
+    #[must_use]
+    pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
+        let asked = self.percentiles_shown.as_ref();
+        asked.map_or(usual, Percentiles::as_slice)
+    }
+}
+
 impl Summary {
+    /// A percentile of all operations; none where it is not known.
+    #[must_use]
+    pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
+        let service = self.service.as_ref();
+        let fixed = match percentile {
+            Percentile::P50 => Some((self.p50_ms, service.map(|s| s.p50_ms))),
+            Percentile::P99 => Some((self.p99_ms, service.map(|s| s.p99_ms))),
+            _ => None,
+        };
+        percentile.find(&self.percentiles, self.ops, fixed)
+    }
+
     /// What the latency is.
     #[must_use]
     pub fn latency_kind(&self) -> LatencyKind {
@@ -210,6 +241,20 @@ impl Summary {
 }
 
 impl OperationFigures {
+    /// A percentile; none where it is not known.
+    #[must_use]
+    pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
+        let pick: fn(&LatencyFigures) -> f64 = match percentile {
+            Percentile::P50 => |f| f.p50_ms,
+            Percentile::P95 => |f| f.p95_ms,
+            Percentile::P99 => |f| f.p99_ms,
+            Percentile::P999 => |f| f.p999_ms,
+            _ => return percentile.find(&self.percentiles, self.ops, None),
+        };
+        let fixed = (pick(&self.latency), self.service.as_ref().map(pick));
+        percentile.find(&self.percentiles, self.ops, Some(fixed))
+    }
+
     /// What the latency is.
     #[must_use]
     pub fn latency_kind(&self) -> LatencyKind {

@@ -5,10 +5,10 @@
 //! been is in `histograms.hlog`. Of an operation of which only some were paced, that log has the
 //! response times of these and no others.
 
-use crate::histograms::{self, tag_of_text};
-use crate::{Distribution, HISTOGRAMS_FILE};
+use crate::Distribution;
+use crate::histograms::tag_of_text;
+use crate::recompute::Log;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Fields of a latency distribution.
@@ -22,9 +22,6 @@ const SUMMARY: [&str; 3] = ["mean_ms", "p50_ms", "p99_ms"];
 /// What is said where response times cannot be told from what is there.
 const NO_LOG: &str = "the summary of this older result has service times, not response times: \
                       histograms.hlog cannot be read";
-
-/// Distributions by window and tag.
-type Log = BTreeMap<(u64, String), Distribution>;
 
 /// Gives a `run.json` of version 1 the form of version 2.
 pub(crate) fn run(value: &mut Value, from: u64, dir: &Path) -> bool {
@@ -50,7 +47,7 @@ pub(crate) fn run(value: &mut Value, from: u64, dir: &Path) -> bool {
         .chain(earlier.iter().flat_map(|(_, rows)| rows));
     let paced = rows.any(|r| r.paced);
     let log = match paced {
-        true => read_log(dir).ok(),
+        true => Log::read(dir).ok(),
         false => None,
     };
     let mut told = summary(run, &last, log.as_ref());
@@ -144,14 +141,15 @@ fn summary(
         return true;
     }
     let Some(log) = log else { return false };
-    let of = |tag: String| log.get(&(*number, tag));
-    let response = |row: &Row| of(format!("{}/response", row.tag)).filter(|_| row.paced);
+    let window_number = u32::try_from(*number).unwrap_or(u32::MAX);
+    let of = |tag: &str| log.of(window_number, tag);
+    let response = |row: &Row| of(&format!("{}/response", row.tag)).filter(|_| row.paced);
     let (mut latency, mut paced_ops) = (Distribution::default(), 0);
     let (mut sum_ms, mut ops, mut max_ms) = (0.0, 0.0, 0.0f64);
     for row in rows {
         let response = response(row);
         paced_ops += response.map_or(0, Distribution::count);
-        if let Some(times) = response.or_else(|| of(row.tag.clone())) {
+        if let Some(times) = response.or_else(|| of(&row.tag)) {
             latency.merge(times);
         }
         sum_ms += row.mean_ms * row.ops;
@@ -161,7 +159,7 @@ fn summary(
     for (operation, count) in objects(window.get_mut("operations")).filter_map(|o| {
         let text = |name: &str| o.get(name).and_then(Value::as_str).unwrap_or_default();
         let tag = format!("{}/response", tag_of_text(text("name"), text("kind")));
-        let count = of(tag)?.count();
+        let count = of(&tag)?.count();
         Some((o, count))
     }) {
         operation.insert("paced_ops".into(), json!(count));
@@ -182,14 +180,4 @@ fn summary(
     summary.insert("paced_ops".into(), json!(paced_ops));
     summary.insert("service".into(), service);
     true
-}
-
-/// Adds up the log of a run by window and tag.
-fn read_log(dir: &Path) -> Result<Log, crate::ResultsError> {
-    let mut log = Log::new();
-    histograms::read_each(&dir.join(HISTOGRAMS_FILE), &mut |line| {
-        let sum = log.entry((u64::from(line.window), line.tag)).or_default();
-        sum.add(&line.histogram);
-    })?;
-    Ok(log)
 }

@@ -83,6 +83,7 @@ fn run() -> Run {
         windows: vec![(window, SystemUse::default())],
         ranks: 1,
         stages: vec![],
+        percentiles: None,
         processes: vec![],
         populated: vec![],
         commands: vec![],

@@ -7,8 +7,8 @@ use plimsoll_plan::{
     WorkerGroup,
 };
 use plimsoll_results::{
-    ClockKind, Environment, Failure, LatencyFigures, LatencyKind, Measured, ResultsError, Run,
-    RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
+    ClockKind, Environment, Failure, LatencyFigures, LatencyKind, Measured, Percentiles,
+    ResultsError, Run, RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -113,6 +113,7 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
         windows: windows.collect(),
         ranks: 1,
         stages: vec![],
+        percentiles: None,
         processes: vec![],
         populated: vec![],
         commands: vec![],
@@ -474,10 +475,19 @@ proptest! {
             }
             sums.push(sum);
         }
-        let written = Run::assemble(measured(plan(), sums));
+        let written = Run::assemble(measured(plan(), sums.clone()));
         let dir = w.finish(&written).unwrap();
         let run = dir.read().unwrap();
         prop_assert_eq!(&run, &written, "every digit survives");
+        // Percentiles that were not kept are those of a run that kept them.
+        let list: Percentiles = "12.5,99.95,100".parse().unwrap();
+        let mut kept = measured(plan(), sums);
+        kept.percentiles = Some(list.clone());
+        let kept = Run::assemble(kept);
+        let read = dir.read_with(Some(&list)).unwrap();
+        prop_assert_eq!(&read.summary, &kept.summary);
+        prop_assert_eq!(&read.operations, &kept.operations);
+        prop_assert_eq!(&read.percentiles_shown, &kept.percentiles_shown);
         let log = dir.read_histograms().unwrap();
         let earlier = run.earlier_windows.iter().map(|w| (w.number, &w.operations));
         for (number, operations) in earlier.chain([(run.window_number, &run.operations)]) {
@@ -486,6 +496,7 @@ proptest! {
                 let tag = tag_of(&op.name, op.kind);
                 prop_assert_eq!(histograms[&tag].len(), op.ops);
                 agrees(op.service(), &histograms[&tag]);
+                prop_assert!(op.percentiles.len() == 7);
                 prop_assert_eq!(op.service.is_some(), op.paced_ops > 0);
                 if op.paced_ops > 0 {
                     let response = &histograms[&format!("{tag}/response")];

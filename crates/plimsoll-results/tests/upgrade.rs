@@ -1,6 +1,6 @@
 //! Results of older versions, as they were written, read by this one.
 
-use plimsoll_results::{CurveDir, Entry, LatencyKind, Run, RunDir, SCHEMA};
+use plimsoll_results::{CurveDir, Entry, LatencyKind, Percentiles, Run, RunDir, SCHEMA};
 use std::path::{Path, PathBuf};
 
 /// Where results are that a program of version 1 wrote.
@@ -82,9 +82,32 @@ fn a_limited_workload_too() {
 }
 
 #[test]
+fn percentiles_of_older_results_are_computed_from_their_histograms() {
+    let list: Percentiles = "50,99,99.9,100".parse().unwrap();
+    let run = RunDir::at(&stored("steady"))
+        .read_with(Some(&list))
+        .unwrap();
+    let s = &run.summary;
+    let at = |text: &str| s.percentile(text.parse().unwrap()).unwrap();
+    assert_eq!(at("99").ms, s.p99_ms);
+    assert!(at("99").enough && !at("99.9").enough);
+    assert_eq!((at("100").ms, at("100").service_ms), (540.0, Some(10.0)));
+    let curve = CurveDir::at(&stored("steady-curve"));
+    assert!(curve.read().unwrap().points[0].percentiles.is_empty());
+    let curve = curve.read_with(Some(&list)).unwrap();
+    for point in &curve.points {
+        let shown = point.percentiles.iter().map(|f| f.percentile);
+        assert!(shown.eq(list.as_slice().iter().copied()));
+    }
+}
+
+#[test]
 fn without_histograms_the_summary_says_what_it_is_of() {
     let dir = copy("limited");
     std::fs::remove_file(dir.path().join("histograms.hlog")).unwrap();
+    let list: Percentiles = "99.99".parse().unwrap();
+    let error = RunDir::at(dir.path()).read_with(Some(&list)).unwrap_err();
+    assert!(error.to_string().contains("histograms.hlog"), "{error}");
     let run = read(dir.path());
     assert_eq!(run.summary.mean_ms, 10.0);
     assert_eq!(run.summary.latency_kind(), LatencyKind::Service);

@@ -24,6 +24,7 @@ pub use workloads::{
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use plimsoll_results::Percentiles;
 use std::path::PathBuf;
 
 const STYLES: Styles = Styles::styled()
@@ -358,6 +359,15 @@ pub struct MdArgs {
     /// standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
+    /// Percentiles that tables show instead of the usual ones: up to 16 above 0 and at most 100, such as
+    /// 50,90,99,99.9,99.99,99.999
+    #[arg(
+        long,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
+    pub percentiles: Option<Percentiles>,
     /// Print the Plan, and run nothing
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
@@ -401,6 +411,15 @@ pub struct MannerArgs {
     /// Print nothing but the report and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+    /// Percentiles that tables show instead of the usual ones: up to 16 above 0 and at most 100, such as
+    /// 50,90,99,99.9,99.99,99.999
+    #[arg(
+        long,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
+    pub percentiles: Option<Percentiles>,
     /// Processes of this machine that make each run together.
     #[command(flatten)]
     pub ranks: RankArgs,

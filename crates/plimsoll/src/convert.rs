@@ -4,8 +4,8 @@ use plimsoll_engine::Outcome;
 use plimsoll_measure::WindowTotals;
 use plimsoll_plan::{Note, Plan};
 use plimsoll_results::{
-    ClockKind, Environment, Failure, Measured, Populated, ProcessCounts, Reason, Target,
-    VariableFigures,
+    ClockKind, Environment, Failure, Measured, Percentiles, Populated, ProcessCounts, Reason,
+    Target, VariableFigures,
 };
 use std::time::SystemTime;
 
@@ -23,6 +23,8 @@ pub struct Circumstances {
     pub environment: Environment,
     /// Processes that run together.
     pub ranks: u32,
+    /// Percentiles asked for.
+    pub percentiles: Option<Percentiles>,
 }
 
 /// Puts an outcome into the form that figures are computed from.
@@ -45,6 +47,7 @@ pub fn measured(outcome: Outcome, c: Circumstances) -> Measured {
             .map(|w| (w.totals, w.system))
             .collect(),
         ranks: c.ranks,
+        percentiles: c.percentiles,
         stages: outcome
             .stages
             .into_iter()

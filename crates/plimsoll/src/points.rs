@@ -12,7 +12,7 @@ use crate::signals;
 use crate::{commands::run, workload};
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan, counted};
-use plimsoll_results::{Hooks, ResultsError, Run, RunDir, RunWriter};
+use plimsoll_results::{Hooks, Percentiles, ResultsError, Run, RunDir, RunWriter};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -117,7 +117,7 @@ impl Ground {
 }
 
 /// How much is said, and in which form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manner {
     /// What is printed at the end.
     pub format: Format,
@@ -125,6 +125,8 @@ pub struct Manner {
     pub quiet: bool,
     /// Whether the results of each rank are kept too.
     pub per_rank: bool,
+    /// Percentiles that tables show instead of the usual ones.
+    pub percentiles: Option<Percentiles>,
 }
 
 impl From<&MannerArgs> for Manner {
@@ -133,6 +135,7 @@ impl From<&MannerArgs> for Manner {
             format: args.format,
             quiet: args.quiet,
             per_rank: args.ranks.per_rank,
+            percentiles: args.percentiles.clone(),
         }
     }
 }
@@ -240,6 +243,14 @@ pub struct MeasuredLoad {
 }
 
 impl Points<'_> {
+    /// What is known of a run before it begins.
+    fn circumstances(&self, plan: &Plan, settings: &Settings) -> Circumstances {
+        Circumstances {
+            percentiles: self.manner.percentiles.clone(),
+            ..run::circumstances(plan, settings, self.company)
+        }
+    }
+
     /// Measures a load; rank 0 calls this. `writer` makes the place for the results of a Plan.
     ///
     /// # Errors
@@ -258,7 +269,7 @@ impl Points<'_> {
         if let Some(monitor) = &mut self.monitor {
             monitor.tell_and_wait(load, Phase::Init);
         }
-        let c = run::circumstances(&plan, &settings, self.company);
+        let c = self.circumstances(&plan, &settings);
         let writer = writer(&plan, c.started, c.clock).map_err(Stopped::failed)?;
         let Manner { format, quiet, .. } = self.manner;
         let mut screen = Screen::new(format, quiet, &plan, writer, self.stop.clone());
@@ -272,6 +283,7 @@ impl Points<'_> {
         let size = self.company.size();
         let runner = |hooks| HookRunner::new(hooks, &plan, &settings.target, size, &facts);
         screen.hook(self.hooks.as_ref().map(runner));
+        screen.show(self.manner.percentiles.as_ref());
         let mut watched = Watched {
             observer: &mut screen,
             monitor: self.monitor.as_mut(),
@@ -304,7 +316,7 @@ impl Points<'_> {
         // Rank 0 says what there is to say, also of errors.
         while let Some(load) = self.company.share(|| Ok(None::<u64>))? {
             let plan = self.ground.at(load)?;
-            let c = run::circumstances(&plan, &settings, self.company);
+            let c = self.circumstances(&plan, &settings);
             let ranks = self.company.ranks();
             let ran = plimsoll_engine::run_ranks(&plan, &settings, self.stop, &mut Silent, ranks);
             let Ok(outcome) = ran else {

@@ -8,7 +8,7 @@ use plimsoll_engine::{Event, Observer, PhaseInfo, Populated, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::{Bytes, Plan, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
-use plimsoll_results::{CommandRun, HookTime, ResultsError, RunWriter, figures};
+use plimsoll_results::{CommandRun, HookTime, Percentile, Percentiles, ResultsError, RunWriter, figures};
 use std::time::{Duration, Instant};
 
 /// Time between two lines where there is no terminal to rewrite one on.
@@ -35,6 +35,8 @@ pub struct Screen<'a> {
     headline: Option<String>,
     /// What the live line begins with; may be empty.
     label: String,
+    /// Percentiles asked for.
+    percentiles: Option<Percentiles>,
     /// Whether there is a terminal to rewrite a line on.
     rewrites: bool,
     bar: ProgressBar,
@@ -65,6 +67,7 @@ impl<'a> Screen<'a> {
             voice,
             headline: None,
             label: String::new(),
+            percentiles: None,
             rewrites: voice != Voice::Quiet && Stream::Err.rewrites(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             last_line: Instant::now(),
@@ -120,6 +123,9 @@ impl<'a> Screen<'a> {
         self.hooks = Some(hooks);
         self.bar.finish_and_clear();
         ran
+    /// Sets the percentiles of tables, if others than the usual ones were asked for.
+    pub fn show(&mut self, percentiles: Option<&Percentiles>) {
+        self.percentiles = percentiles.cloned();
     }
 
     /// Ends the display; gives the writer back, or why it could not go on.
@@ -260,7 +266,10 @@ impl<'a> Screen<'a> {
     }
 
     fn snapshot(&mut self, elapsed: Duration, period: Duration, rows: &[OpTotals]) {
-        let (summary, operations) = figures(self.plan, rows, period.as_secs_f64());
+        let kept = Percentiles::kept(self.percentiles.as_ref());
+        let (summary, operations) = figures(self.plan, rows, period.as_secs_f64(), &kept);
+        let asked = self.percentiles.as_ref();
+        let shown = asked.map_or(&Percentile::SHOWN[..], Percentiles::as_slice);
         let stream = match self.voice {
             Voice::Err => Stream::Err,
             Voice::Quiet | Voice::Out => Stream::Out,
@@ -273,7 +282,7 @@ impl<'a> Screen<'a> {
             "\nat {}, the last {}:\n{}{}",
             show_duration(elapsed),
             show_duration(period),
-            terminal::table(&operations, layout),
+            terminal::table(&operations, shown, layout),
             filebench::io_summary(&summary)
         ));
     }

@@ -126,6 +126,7 @@ mod tests {
             p95_ms: None,
             p99_ms: None,
             max_ms: None,
+            percentiles: vec![],
             service_ms: None,
             read_bytes_per_s: 0.0,
             write_bytes_per_s: 0.0,

@@ -130,16 +130,18 @@ fn achieved(curve: &LoadCurve) -> Markup {
 }
 
 fn points(curve: &LoadCurve) -> Markup {
-    let mut head = points::POINT_HEAD.to_vec();
-    head.extend([
+    let mut head = points::point_head(curve);
+    let more = [
         "greatest",
         "service mean",
         "slowest process",
         "errors",
         "results",
-    ]);
+    ];
+    head.extend(more.map(str::to_owned));
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let row = |p: &CurvePoint| {
-        let mut cells = points::point_cells(p);
+        let mut cells = points::point_cells(curve, p);
         let slowest = p.slowest_percent.map(|s| format!("{s:.1} %"));
         cells.extend([
             points::time_cell(p.max_ms),
@@ -154,6 +156,7 @@ fn points(curve: &LoadCurve) -> Markup {
     let failed = || curve.points.iter().filter(|p| p.verdict != Verdict::Valid);
     html! {
         (tables::table("Load points", &head, &rows))
+        (tables::doubt(&rows))
         @if failed().next().is_some() {
             ul { @for p in failed() { @for r in &p.reasons {
                 li { "load " (Count(p.load)) ", " (p.verdict) ": " strong { (r.code) } ": " (r.text) }

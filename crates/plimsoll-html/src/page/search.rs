@@ -122,10 +122,11 @@ fn achieved(search: &LoadSearch) -> Markup {
 }
 
 fn runs(search: &LoadSearch) -> Markup {
-    let mut head = points::RUN_HEAD.to_vec();
-    head.push("results");
+    let mut head = points::run_head(search);
+    head.push("results".into());
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let row = |(number, r): (usize, &SearchRun)| {
-        let mut cells = points::run_cells(number, r);
+        let mut cells = points::run_cells(search, number, r);
         cells.push(r.point.run.clone());
         cells
     };
@@ -133,6 +134,7 @@ fn runs(search: &LoadSearch) -> Markup {
     let failed = || search.runs.iter().enumerate().filter(|(_, r)| !r.held);
     html! {
         (tables::table("Runs, in their order", &head, &rows))
+        (tables::doubt(&rows))
         @if failed().next().is_some() {
             ul { @for (i, r) in failed() { @for reason in &r.point.reasons {
                 li { "run " (i + 1) ", load " (Count(r.point.load)) ": " strong { (reason.code) } ": " (reason.text) }

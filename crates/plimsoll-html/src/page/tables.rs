@@ -3,8 +3,11 @@
 use crate::label;
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count};
+use plimsoll_report::percentiles::{DOUBT, DOUBTFUL, FEW, Of, told};
 use plimsoll_report::{mib_per_s, points, rate};
-use plimsoll_results::{CarriedFigures, LatencyFigures, MixFigures, OperationFigures, Run, Stage};
+use plimsoll_results::{
+    CarriedFigures, LatencyFigures, MixFigures, OperationFigures, Percentile, Run, Stage,
+};
 
 /// A table of a heading row and rows whose first cell is their name.
 pub(crate) fn table(caption: &str, head: &[&str], rows: &[Vec<String>]) -> Markup {
@@ -32,13 +35,28 @@ pub(crate) fn time(ms: f64) -> String {
     points::time_cell(Some(ms))
 }
 
-fn times(ops: u64, figures: &LatencyFigures) -> Vec<String> {
-    let f = figures;
-    let all = [
-        f.mean_ms, f.min_ms, f.p50_ms, f.p95_ms, f.p99_ms, f.p999_ms, f.max_ms,
-    ];
-    all.map(|ms| if ops > 0 { time(ms) } else { "–".into() })
-        .into()
+/// Mean, least, percentiles and greatest of an operation.
+fn times(o: &OperationFigures, shown: &[Percentile], of: Of) -> Vec<String> {
+    if o.ops == 0 {
+        return vec!["–".to_owned(); shown.len() + 3];
+    }
+    let figures = match of {
+        Of::Latency => &o.latency,
+        Of::Service => o.service(),
+    };
+    let mut cells = vec![time(figures.mean_ms), time(figures.min_ms)];
+    cells.extend(shown.iter().map(|p| told(o.percentile(*p), of, "–")));
+    cells.push(time(figures.max_ms));
+    cells
+}
+
+/// What is said below a table in which percentiles have too few operations.
+pub(crate) fn doubt(rows: &[Vec<String>]) -> Markup {
+    // A name may end so too, but it stands in the first column.
+    let mut cells = rows.iter().flat_map(|row| row.iter().skip(1));
+    html! {
+        @if cells.any(|c| c.ends_with(DOUBT)) { p.about { (DOUBTFUL) } }
+    }
 }
 
 /// A table of all operations, also of those that do not count in the summary.
@@ -62,6 +80,7 @@ pub(crate) fn procedures(run: &Run) -> Markup {
 }
 
 fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup {
+    let shown = run.shown(&Percentile::SHOWN);
     let head = [
         "operation",
         "kind",
@@ -71,28 +90,29 @@ fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup 
         "errors",
         "mean",
         "least",
-        "p50",
-        "p95",
-        "p99",
-        "p99.9",
-        "greatest",
-        "CPU µs/op",
     ];
+    let mut head = head.map(str::to_owned).to_vec();
+    head.extend(shown.iter().map(Percentile::to_string));
+    head.extend(["greatest", "CPU µs/op"].map(str::to_owned));
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let mut rows = Vec::new();
     for o in operations {
-        rows.push(operation(run, o));
-        if let Some(service) = &o.service {
+        rows.push(operation(run, o, shown));
+        if o.service.is_some() {
             let mut row = vec![format!("{}, service time", label(run, o)), String::new()];
             row.extend(std::iter::repeat_n(String::new(), 4));
-            row.extend(times(o.ops, service));
+            row.extend(times(o, shown, Of::Service));
             row.push(String::new());
             rows.push(row);
         }
     }
-    table(caption, &head, &rows)
+    html! {
+        (table(caption, &head, &rows))
+        (doubt(&rows))
+    }
 }
 
-fn operation(run: &Run, o: &OperationFigures) -> Vec<String> {
+fn operation(run: &Run, o: &OperationFigures, shown: &[Percentile]) -> Vec<String> {
     let mut row = vec![
         label(run, o),
         o.kind.to_string(),
@@ -101,7 +121,7 @@ fn operation(run: &Run, o: &OperationFigures) -> Vec<String> {
         mib_per_s(o.bytes_per_s),
         Count(o.errors).to_string(),
     ];
-    row.extend(times(o.ops, &o.latency));
+    row.extend(times(o, shown, Of::Latency));
     row.push(o.cpu_us_per_op.map_or("–".into(), |us| format!("{us:.1}")));
     row
 }
@@ -171,6 +191,7 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
 
 /// Stages of a pattern, and what each rank did in them.
 pub(crate) fn stages(run: &Run) -> Markup {
+    let shown = run.shown(&FEW);
     let head = [
         "stage",
         "repetition",
@@ -181,13 +202,15 @@ pub(crate) fn stages(run: &Run) -> Markup {
         "MiB/s",
         "errors",
         "mean",
-        "p50",
-        "p99",
-        "greatest",
     ];
-    let rows: Vec<Vec<String>> = run.stages.iter().flat_map(stage).collect();
+    let mut head = head.map(str::to_owned).to_vec();
+    head.extend(shown.iter().map(Percentile::to_string));
+    head.push("greatest".into());
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let rows: Vec<Vec<String>> = run.stages.iter().flat_map(|s| stage(s, shown)).collect();
     html! {
         (table("Stages; rates are over the time of the longest rank", &head, &rows))
+        (doubt(&rows))
         details {
             summary { "What each rank did" }
             (ranks(run))
@@ -208,7 +231,7 @@ fn per(n: u64, seconds: f64) -> f64 {
     }
 }
 
-fn stage(stage: &Stage) -> Vec<Vec<String>> {
+fn stage(stage: &Stage, shown: &[Percentile]) -> Vec<Vec<String>> {
     let seconds = longest_s(stage);
     let done = stage.window.operations.iter();
     let done = done.filter(|o| o.ops + o.errors > 0);
@@ -224,7 +247,13 @@ fn stage(stage: &Stage) -> Vec<Vec<String>> {
             mib_per_s(per(o.bytes, seconds)),
             Count(o.errors).to_string(),
         ];
-        row.extend([f.mean_ms, f.p50_ms, f.p99_ms, f.max_ms].map(time));
+        row.push(time(f.mean_ms));
+        row.extend(
+            shown
+                .iter()
+                .map(|p| told(o.percentile(*p), Of::Latency, "–")),
+        );
+        row.push(time(f.max_ms));
         row
     })
     .collect()

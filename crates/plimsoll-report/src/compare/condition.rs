@@ -1,6 +1,9 @@
 //! Conditions under which a comparison fails, for use in scripts.
 
+use super::metric::KNOWN;
 use super::{ALL, Comparison, Metric, Row, Statement};
+use plimsoll_plan::Count;
+use plimsoll_results::Percentile;
 use std::fmt;
 use std::str::FromStr;
 
@@ -44,11 +47,8 @@ impl FromStr for Condition {
             Some((operation, name)) => (Some(operation.trim().to_owned()), name.trim()),
             None => (None, what),
         };
-        let metric = Metric::ALL.into_iter().find(|m| m.name() == name);
-        let metric = metric.ok_or_else(|| {
-            let names = Metric::ALL.map(Metric::name).join(", ");
-            wrong(&format!("`{name}` is no figure: expected one of {names}"))
-        })?;
+        let metric = Metric::of_name(name)
+            .ok_or_else(|| wrong(&format!("`{name}` is no figure: expected one of {KNOWN}")))?;
         let percent = rest[1..].trim();
         let number = percent
             .strip_suffix('%')
@@ -87,6 +87,12 @@ impl fmt::Display for Condition {
 }
 
 impl Condition {
+    /// The percentile that it is about.
+    #[must_use]
+    pub fn percentile(&self) -> Option<Percentile> {
+        self.metric.percentile()
+    }
+
     /// Every result that meets the condition.
     ///
     /// # Errors
@@ -107,10 +113,29 @@ impl Condition {
                 ),
             });
         }
+        for row in &rows {
+            self.has_enough(comparison, row)?;
+        }
         Ok(rows
             .into_iter()
             .flat_map(|r| self.broken(comparison, r))
             .collect())
+    }
+
+    /// A percentile of too few operations is not known, and must not pass for a good result.
+    fn has_enough(&self, comparison: &Comparison, row: &Row) -> Result<(), String> {
+        let mut sides = comparison.sets.iter().zip(&row.values);
+        let lacking = sides.find(|(_, v)| v.as_ref().is_some_and(|v| !v.enough));
+        match (lacking, self.percentile()) {
+            (Some((side, _)), Some(percentile)) => Err(format!(
+                "{} of {} in {} is not known: it needs {} operations",
+                self.metric,
+                row.operation,
+                side.name,
+                Count(percentile.needs())
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The rows that the condition is about. Profiles have no row of all together: without a name

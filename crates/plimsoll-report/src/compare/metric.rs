@@ -2,11 +2,13 @@
 
 use crate::format::{latency, rate};
 use plimsoll_plan::Count;
+use plimsoll_results::Percentile;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// A figure that is compared.
+/// A figure that is compared. In JSON it is a name such as `ops_per_s` or `p99_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(into = "String", try_from = "String")]
 pub enum Metric {
     /// Operations a second.
     OpsPerS,
@@ -14,20 +16,12 @@ pub enum Metric {
     MibPerS,
     /// Mean latency in milliseconds: response time of paced operations, service time of the others.
     MeanMs,
-    /// Median latency in milliseconds.
-    P50Ms,
-    /// 99th percentile of the latency in milliseconds.
-    P99Ms,
-    /// 99.9th percentile of the latency in milliseconds.
-    P999Ms,
+    /// Percentile of the latency in milliseconds.
+    PercentileMs(Percentile),
     /// Mean service time in milliseconds, of results that were paced.
     ServiceMeanMs,
-    /// Median of the service time in milliseconds, of results that were paced.
-    ServiceP50Ms,
-    /// 99th percentile of the service time in milliseconds, of results that were paced.
-    ServiceP99Ms,
-    /// 99.9th percentile of the service time in milliseconds, of results that were paced.
-    ServiceP999Ms,
+    /// Percentile of the service time in milliseconds, of results that were paced.
+    ServicePercentileMs(Percentile),
     /// Processor time of an operation in microseconds.
     CpuUsPerOp,
     /// Failed operations.
@@ -40,67 +34,79 @@ pub enum Metric {
     Peak,
 }
 
-impl Metric {
-    /// All of them, in the order they are shown in.
-    pub const ALL: [Self; 15] = [
-        Self::OpsPerS,
-        Self::MibPerS,
-        Self::MeanMs,
-        Self::P50Ms,
-        Self::P99Ms,
-        Self::P999Ms,
-        Self::ServiceMeanMs,
-        Self::ServiceP50Ms,
-        Self::ServiceP99Ms,
-        Self::ServiceP999Ms,
-        Self::CpuUsPerOp,
-        Self::Errors,
-        Self::Peak,
-        Self::OrtMs,
-        Self::Ort2008Ms,
-    ];
+/// Figures without a percentile, by their names in conditions and in JSON.
+const NAMED: [(Metric, &str, &str); 9] = [
+    (Metric::OpsPerS, "ops/s", "ops_per_s"),
+    (Metric::MibPerS, "MiB/s", "mib_per_s"),
+    (Metric::MeanMs, "mean", "mean_ms"),
+    (Metric::ServiceMeanMs, "service mean", "service_mean_ms"),
+    (Metric::CpuUsPerOp, "cpu", "cpu_us_per_op"),
+    (Metric::Errors, "errors", "errors"),
+    (Metric::Peak, "peak", "peak"),
+    (Metric::OrtMs, "ort", "ort_ms"),
+    (Metric::Ort2008Ms, "ort2008", "ort2008_ms"),
+];
 
+/// The names that conditions know.
+pub(super) const KNOWN: &str = "ops/s, MiB/s, mean, a percentile such as p50 or p99.99, service mean, service p99 and \
+                                other percentiles of the service time, cpu, errors, peak, ort, ort2008";
+
+impl Metric {
     /// Name in conditions.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn name(self) -> String {
         match self {
-            Self::OpsPerS => "ops/s",
-            Self::MibPerS => "MiB/s",
-            Self::MeanMs => "mean",
-            Self::P50Ms => "p50",
-            Self::P99Ms => "p99",
-            Self::P999Ms => "p99.9",
-            Self::ServiceMeanMs => "service mean",
-            Self::ServiceP50Ms => "service p50",
-            Self::ServiceP99Ms => "service p99",
-            Self::ServiceP999Ms => "service p99.9",
-            Self::CpuUsPerOp => "cpu",
-            Self::Errors => "errors",
-            Self::OrtMs => "ort",
-            Self::Ort2008Ms => "ort2008",
-            Self::Peak => "peak",
+            Self::PercentileMs(p) => p.to_string(),
+            Self::ServicePercentileMs(p) => format!("service {p}"),
+            _ => self
+                .named()
+                .map_or_else(String::new, |(name, _)| name.to_owned()),
         }
+    }
+
+    /// The figure of a name in a condition.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        let percentile = |text: &str| -> Option<Percentile> {
+            let number = text.strip_prefix('p')?;
+            number
+                .parse()
+                .ok()
+                .filter(|_| !number.starts_with(['p', 'P']))
+        };
+        let named = NAMED.iter().find(|(_, n, _)| *n == name);
+        if let Some((metric, ..)) = named {
+            return Some(*metric);
+        }
+        match name.strip_prefix("service ") {
+            Some(rest) => percentile(rest.trim()).map(Self::ServicePercentileMs),
+            None => percentile(name).map(Self::PercentileMs),
+        }
+    }
+
+    /// Name in conditions and in JSON of a figure that is not a percentile.
+    fn named(self) -> Option<(&'static str, &'static str)> {
+        let found = NAMED.iter().find(|(m, ..)| *m == self);
+        found.map(|(_, name, json)| (*name, *json))
     }
 
     /// Heading of a table of it.
     #[must_use]
-    pub fn title(self) -> &'static str {
+    pub fn title(self) -> String {
+        let of = |p: Percentile, what: &str| match p {
+            Percentile::P50 => format!("median {what}"),
+            p => format!("{p} {what}"),
+        };
         match self {
-            Self::OpsPerS => "ops/s",
-            Self::MibPerS => "MiB/s",
-            Self::MeanMs => "mean latency",
-            Self::P50Ms => "median latency",
-            Self::P99Ms => "p99 latency",
-            Self::P999Ms => "p99.9 latency",
-            Self::ServiceMeanMs => "mean service time",
-            Self::ServiceP50Ms => "median service time",
-            Self::ServiceP99Ms => "p99 service time",
-            Self::ServiceP999Ms => "p99.9 service time",
-            Self::CpuUsPerOp => "CPU µs/op",
-            Self::Errors => "errors",
-            Self::OrtMs => "overall response time",
-            Self::Ort2008Ms => "overall response time by the rule of 2008",
-            Self::Peak => "highest valid load",
+            Self::PercentileMs(p) => of(p, "latency"),
+            Self::ServicePercentileMs(p) => of(p, "service time"),
+            Self::MeanMs => "mean latency".into(),
+            Self::ServiceMeanMs => "mean service time".into(),
+            Self::CpuUsPerOp => "CPU µs/op".into(),
+            Self::OrtMs => "overall response time".into(),
+            Self::Ort2008Ms => "overall response time by the rule of 2008".into(),
+            Self::Peak => "highest valid load".into(),
+            Self::OpsPerS | Self::MibPerS | Self::Errors => self.name(),
         }
     }
 
@@ -117,17 +123,72 @@ impl Metric {
         }
     }
 
+    /// The percentile that it is one of.
+    #[must_use]
+    pub fn percentile(self) -> Option<Percentile> {
+        match self {
+            Self::PercentileMs(p) | Self::ServicePercentileMs(p) => Some(p),
+            _ => None,
+        }
+    }
+
     /// Whether it is of the service time, which is the latency itself where nothing was paced.
     pub(super) fn is_service(self) -> bool {
-        matches!(
-            self,
-            Self::ServiceMeanMs | Self::ServiceP50Ms | Self::ServiceP99Ms | Self::ServiceP999Ms
-        )
+        matches!(self, Self::ServiceMeanMs | Self::ServicePercentileMs(_))
     }
 
     /// Whether more of it is better.
     #[must_use]
     pub fn more_is_better(self) -> bool {
         matches!(self, Self::OpsPerS | Self::MibPerS | Self::Peak)
+    }
+}
+
+/// The name in JSON of a percentile: `p99_ms`, `p99.99_ms`; that of 99.9 has no dot.
+fn json_name(percentile: Percentile) -> String {
+    match percentile {
+        Percentile::P999 => "p999_ms".into(),
+        p => format!("{p}_ms"),
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name())
+    }
+}
+
+impl From<Metric> for String {
+    fn from(metric: Metric) -> Self {
+        match metric {
+            Metric::PercentileMs(p) => json_name(p),
+            Metric::ServicePercentileMs(p) => format!("service_{}", json_name(p)),
+            _ => metric
+                .named()
+                .map_or_else(String::new, |(_, json)| json.to_owned()),
+        }
+    }
+}
+
+impl TryFrom<String> for Metric {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if let Some((metric, ..)) = NAMED.iter().find(|(_, _, json)| *json == text) {
+            return Ok(*metric);
+        }
+        let (name, service) = match text.strip_prefix("service_") {
+            Some(rest) => (rest, true),
+            None => (text.as_str(), false),
+        };
+        let percentile = match name {
+            "p999_ms" => Some(Percentile::P999),
+            _ => name.strip_suffix("_ms").and_then(|p| p.parse().ok()),
+        };
+        match (percentile, service) {
+            (Some(p), true) => Ok(Self::ServicePercentileMs(p)),
+            (Some(p), false) => Ok(Self::PercentileMs(p)),
+            (None, _) => Err(format!("`{text}` is not a figure")),
+        }
     }
 }

@@ -16,6 +16,7 @@ pub use results::{Results, side_by_side};
 pub use runs::{RunSet, of_runs};
 pub use show::{Block, Cell, blocks, letter, markdown, text};
 
+use crate::percentiles::DOUBTFUL;
 use plimsoll_measure::compare::{Difference, can_tell};
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,8 @@ pub struct Value {
     pub difference: Option<Difference>,
     /// What may be said of the change.
     pub statement: Statement,
+    /// Whether every run has as many operations as a percentile needs; true of other figures.
+    pub enough: bool,
 }
 
 /// What may be said of a change.
@@ -150,6 +153,7 @@ impl Value {
             change: base.map(|b| (own - b) / b.abs()),
             difference,
             statement,
+            enough: true,
         }
     }
 
@@ -210,11 +214,9 @@ impl Comparison {
                 "! the load point is invalid: no change is counted to or from it",
             ),
         ];
-        sentences
-            .into_iter()
-            .filter(|(s, _)| any(*s))
-            .map(|(_, text)| text)
-            .collect()
+        let said = sentences.into_iter().filter(|(s, _)| any(*s));
+        let doubtful = values().any(|v| !v.enough).then_some(DOUBTFUL);
+        said.map(|(_, text)| text).chain(doubtful).collect()
     }
 }
 

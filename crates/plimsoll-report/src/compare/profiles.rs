@@ -1,8 +1,8 @@
 //! Profiles side by side: the configurations are the rows.
 
-use super::runs::{OF_ALL, of_all, side, warnings_of};
+use super::runs::{mark_doubtful, of_all, of_all_metrics, side, warnings_of};
 use super::{Comparison, Metric, Row, RunSet, Side, row};
-use plimsoll_results::Run;
+use plimsoll_results::{Percentiles, Run};
 
 /// The runs of a profile on one file system.
 #[derive(Debug, Clone)]
@@ -29,21 +29,26 @@ impl ProfileSet {
     }
 }
 
-/// Compares profiles configuration by configuration, by the figures of all operations together;
-/// changes are from the first set.
+/// Compares profiles configuration by configuration, by the figures of all operations together, with the
+/// percentiles asked for, which the runs must have; changes are from the first set.
 #[must_use]
-pub fn of_profiles(sets: &[ProfileSet]) -> Comparison {
+pub fn of_profiles(sets: &[ProfileSet], percentiles: Option<&Percentiles>) -> Comparison {
     let names = names(sets);
     let mut rows: Vec<Row> = Vec::new();
     let mut runs = sets.iter().flat_map(|s| &s.cases).flat_map(|(_, r)| r);
     let paced = runs.any(|r| r.summary.service.is_some());
-    for metric in OF_ALL.into_iter().filter(|m| paced || !m.is_service()) {
+    for metric in of_all_metrics(percentiles, paced) {
         for name in &names {
             let of_set = |s: &ProfileSet| -> Vec<f64> {
                 let runs = s.runs(name).iter();
                 runs.filter_map(|r| of_all(r, metric)).collect()
             };
-            rows.extend(row(name, metric, sets.iter().map(of_set).collect()));
+            let mut row = row(name, metric, sets.iter().map(of_set).collect());
+            for row in &mut row {
+                let sets = sets.iter().map(|s| s.runs(name));
+                mark_doubtful(row, sets, |r, p| r.summary.percentile(p));
+            }
+            rows.extend(row);
         }
     }
     // What nobody has is no row of the comparison.

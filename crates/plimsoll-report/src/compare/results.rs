@@ -2,7 +2,9 @@
 
 use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
 use crate::profile;
-use plimsoll_results::{CurveDir, FindDir, LoadCurve, ProfileDir, Run, Verdict, read_runs};
+use plimsoll_results::{
+    CurveDir, FindDir, LoadCurve, Percentiles, ProfileDir, Run, Verdict, read_runs,
+};
 use std::path::Path;
 
 /// One of the results that are compared, by its kind.
@@ -17,11 +19,16 @@ pub enum Results {
 }
 
 impl Results {
-    /// Reads a results directory of any kind; `name` is what it is called in the comparison.
+    /// Reads a results directory of any kind, with the percentiles asked for; `name` is what it is
+    /// called in the comparison.
     ///
     /// # Errors
     /// A sentence, if it holds no results, damaged ones, or a search, which is no one result.
-    pub fn read(path: &Path, name: &str) -> Result<Self, String> {
+    pub fn read(
+        path: &Path,
+        name: &str,
+        percentiles: Option<&Percentiles>,
+    ) -> Result<Self, String> {
         let dir = CurveDir::at(path);
         if dir.exists() {
             return measured(name, &dir.read().map_err(|e| e.to_string())?);
@@ -33,9 +40,9 @@ impl Results {
         }
         let profile = ProfileDir::at(path);
         if profile.exists() {
-            return of_profile(name, &profile);
+            return of_profile(name, &profile, percentiles);
         }
-        let runs = read_runs(path).map_err(|e| e.to_string())?;
+        let runs = read_runs(path, percentiles).map_err(|e| e.to_string())?;
         match runs.is_empty() {
             true => Err(format!("{name} has no run in it")),
             false => Ok(Self::Runs(name.to_owned(), runs)),
@@ -69,9 +76,13 @@ fn measured(name: &str, curve: &LoadCurve) -> Result<Results, String> {
 }
 
 /// The runs of a profile; of several file systems each is compared on its own.
-fn of_profile(name: &str, dir: &ProfileDir) -> Result<Results, String> {
+fn of_profile(
+    name: &str,
+    dir: &ProfileDir,
+    percentiles: Option<&Percentiles>,
+) -> Result<Results, String> {
     let results = dir.read().map_err(|e| e.to_string())?;
-    let mut sets = profile::sets(&results, dir).map_err(|e| e.to_string())?;
+    let mut sets = profile::sets(&results, dir, percentiles).map_err(|e| e.to_string())?;
     let none = |s: &ProfileSet| s.cases.iter().all(|(_, r)| r.is_empty());
     if sets.iter().all(none) {
         return Err(format!("{name} has no run in it"));
@@ -86,11 +97,14 @@ fn of_profile(name: &str, dir: &ProfileDir) -> Result<Results, String> {
     Ok(Results::Profile(sets))
 }
 
-/// Compares results of one kind.
+/// Compares results of one kind, with the percentiles asked for.
 ///
 /// # Errors
 /// A sentence, if they are of several kinds.
-pub fn side_by_side(results: Vec<Results>) -> Result<Comparison, String> {
+pub fn side_by_side(
+    results: Vec<Results>,
+    percentiles: Option<&Percentiles>,
+) -> Result<Comparison, String> {
     let (mut runs, mut curves, mut profiles) = (vec![], vec![], vec![]);
     let mut kinds: Vec<(&str, String)> = Vec::new();
     for r in results {
@@ -118,11 +132,11 @@ pub fn side_by_side(results: Vec<Results>) -> Result<Comparison, String> {
         kinds.push((kind, name));
     }
     if !profiles.is_empty() {
-        return Ok(of_profiles(&profiles));
+        return Ok(of_profiles(&profiles, percentiles));
     }
     if !curves.is_empty() {
         return Ok(of_curves(&curves));
     }
     let sets = runs.iter().map(|(name, runs)| RunSet { name, runs });
-    Ok(of_runs(&sets.collect::<Vec<_>>()))
+    Ok(of_runs(&sets.collect::<Vec<_>>(), percentiles))
 }

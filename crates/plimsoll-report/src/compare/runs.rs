@@ -1,8 +1,9 @@
 //! Runs side by side, each alone or repeated.
 
 use super::{ALL, Comparison, Metric, Row, Side, row};
+use crate::percentiles::Of;
 use plimsoll_plan::OpClass;
-use plimsoll_results::{OperationFigures, Run};
+use plimsoll_results::{OperationFigures, Percentile, PercentileFigure, Percentiles, Run};
 use std::collections::BTreeSet;
 
 /// Bytes of a MiB.
@@ -17,45 +18,61 @@ pub struct RunSet<'a> {
     pub runs: &'a [Run],
 }
 
+/// Percentiles of all operations together, where no others were asked for.
+const OF_ALL: [Percentile; 2] = [Percentile::P50, Percentile::P99];
+
+/// Percentiles of an operation, where no others were asked for.
+const OF_ONE: [Percentile; 3] = [Percentile::P50, Percentile::P99, Percentile::P999];
+
+/// Figures of operations, with these percentiles; of the service time too where a load was paced.
+fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
+    let mut metrics = vec![Metric::OpsPerS, Metric::MibPerS, Metric::MeanMs];
+    let all = || percentiles.iter().copied();
+    metrics.extend(all().map(Metric::PercentileMs));
+    metrics.push(Metric::ServiceMeanMs);
+    metrics.extend(all().map(Metric::ServicePercentileMs));
+    metrics.extend([Metric::CpuUsPerOp, Metric::Errors]);
+    metrics.retain(|m| paced || !m.is_service());
+    metrics
+}
+
 /// Figures of all operations together.
-pub(super) const OF_ALL: [Metric; 10] = [
-    Metric::OpsPerS,
-    Metric::MibPerS,
-    Metric::MeanMs,
-    Metric::P50Ms,
-    Metric::P99Ms,
-    Metric::ServiceMeanMs,
-    Metric::ServiceP50Ms,
-    Metric::ServiceP99Ms,
-    Metric::CpuUsPerOp,
-    Metric::Errors,
-];
+pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> Vec<Metric> {
+    metrics(percentiles.map_or(&OF_ALL, Percentiles::as_slice), paced)
+}
 
-/// Figures of an operation.
-const OF_ONE: [Metric; 12] = [
-    Metric::OpsPerS,
-    Metric::MibPerS,
-    Metric::MeanMs,
-    Metric::P50Ms,
-    Metric::P99Ms,
-    Metric::P999Ms,
-    Metric::ServiceMeanMs,
-    Metric::ServiceP50Ms,
-    Metric::ServiceP99Ms,
-    Metric::ServiceP999Ms,
-    Metric::CpuUsPerOp,
-    Metric::Errors,
-];
+/// Marks figures of runs that have too few operations for them.
+pub(super) fn mark_doubtful<'a>(
+    row: &mut Row,
+    sets: impl Iterator<Item = &'a [Run]>,
+    figure: impl Fn(&'a Run, Percentile) -> Option<PercentileFigure>,
+) {
+    let Some(percentile) = row.metric.percentile() else {
+        return;
+    };
+    for (value, runs) in row.values.iter_mut().zip(sets) {
+        if let Some(value) = value {
+            let mut figures = runs.iter().filter_map(|r| figure(r, percentile));
+            value.enough = figures.all(|f| f.enough);
+        }
+    }
+}
 
-/// Compares runs operation by operation; changes are from the first set.
+/// Compares runs operation by operation, with the percentiles asked for, which the runs must have;
+/// changes are from the first set.
 #[must_use]
-pub fn of_runs<'a>(sets: &[RunSet<'a>]) -> Comparison {
+pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Comparison {
     let mut rows: Vec<Row> = Vec::new();
     let runs = || sets.iter().flat_map(|s| s.runs);
     let paced = runs().any(|r| r.summary.service.is_some());
-    for metric in OF_ALL.into_iter().filter(|m| paced || !m.is_service()) {
+    for metric in of_all_metrics(percentiles, paced) {
         let of_set = |s: &RunSet<'_>| s.runs.iter().filter_map(|r| of_all(r, metric)).collect();
-        rows.extend(row(ALL, metric, sets.iter().map(of_set).collect()));
+        let mut row = row(ALL, metric, sets.iter().map(of_set).collect());
+        for row in &mut row {
+            let sets = sets.iter().map(|s| s.runs);
+            mark_doubtful(row, sets, |r, p| r.summary.percentile(p));
+        }
+        rows.extend(row);
     }
     for key in operations(sets) {
         let name = match sets
@@ -70,10 +87,16 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>]) -> Comparison {
             found.find(|o| o.name == key.0 && o.kind.to_string() == key.1)
         };
         let paced = runs().filter_map(row_of).any(|o| o.service.is_some());
-        for metric in OF_ONE.into_iter().filter(|m| paced || !m.is_service()) {
+        let shown = percentiles.map_or(&OF_ONE[..], Percentiles::as_slice);
+        for metric in metrics(shown, paced) {
             let of_run = |r: &'a Run| of_one(row_of(r)?, metric);
             let of_set = |s: &RunSet<'a>| s.runs.iter().filter_map(of_run).collect();
-            rows.extend(row(&name, metric, sets.iter().map(of_set).collect()));
+            let mut row = row(&name, metric, sets.iter().map(of_set).collect());
+            for row in &mut row {
+                let sets = sets.iter().map(|s| s.runs);
+                mark_doubtful(row, sets, |r, p| row_of(r)?.percentile(p));
+            }
+            rows.extend(row);
         }
     }
     // What nobody has is no row of the comparison.
@@ -110,14 +133,12 @@ pub(super) fn of_all(run: &Run, metric: Metric) -> Option<f64> {
         Metric::OpsPerS => measured.then_some(s.ops_per_s),
         Metric::MibPerS => measured.then_some(s.bytes_per_s / MIB),
         Metric::MeanMs => latency(s.mean_ms),
-        Metric::P50Ms => latency(s.p50_ms),
-        Metric::P99Ms => latency(s.p99_ms),
+        Metric::PercentileMs(p) => Some(Of::Latency.ms(&s.percentile(p)?)),
         Metric::ServiceMeanMs => latency(s.service().mean_ms),
-        Metric::ServiceP50Ms => latency(s.service().p50_ms),
-        Metric::ServiceP99Ms => latency(s.service().p99_ms),
+        Metric::ServicePercentileMs(p) => Some(Of::Service.ms(&s.percentile(p)?)),
         Metric::CpuUsPerOp => s.cpu_us_per_op,
         Metric::Errors => measured.then_some(s.errors as f64),
-        _ => None,
+        Metric::OrtMs | Metric::Ort2008Ms | Metric::Peak => None,
     }
 }
 
@@ -127,16 +148,12 @@ fn of_one(o: &OperationFigures, metric: Metric) -> Option<f64> {
         Metric::OpsPerS => Some(o.ops_per_s),
         Metric::MibPerS => Some(o.bytes_per_s / MIB),
         Metric::MeanMs => latency(o.latency.mean_ms),
-        Metric::P50Ms => latency(o.latency.p50_ms),
-        Metric::P99Ms => latency(o.latency.p99_ms),
-        Metric::P999Ms => latency(o.latency.p999_ms),
+        Metric::PercentileMs(p) => Some(Of::Latency.ms(&o.percentile(p)?)),
         Metric::ServiceMeanMs => latency(o.service().mean_ms),
-        Metric::ServiceP50Ms => latency(o.service().p50_ms),
-        Metric::ServiceP99Ms => latency(o.service().p99_ms),
-        Metric::ServiceP999Ms => latency(o.service().p999_ms),
+        Metric::ServicePercentileMs(p) => Some(Of::Service.ms(&o.percentile(p)?)),
         Metric::CpuUsPerOp => o.cpu_us_per_op,
         Metric::Errors => Some(o.errors as f64),
-        _ => None,
+        Metric::OrtMs | Metric::Ort2008Ms | Metric::Peak => None,
     }
 }
 

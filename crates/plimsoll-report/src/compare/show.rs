@@ -2,6 +2,7 @@
 
 use super::{Comparison, Metric, Row, Statement, Value};
 use crate::markdown::{escaped, table};
+use crate::percentiles::DOUBT;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
@@ -83,7 +84,8 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
             let mut cells = Vec::new();
             for (i, value) in row.values.iter().enumerate() {
                 let shown = value.as_ref().map_or("-".into(), |v| {
-                    metric.show(v.mean) + v.statement.figure_mark()
+                    let doubt = if v.enough { "" } else { DOUBT };
+                    metric.show(v.mean) + doubt + v.statement.figure_mark()
                 });
                 cells.push(Cell {
                     text: shown,
@@ -129,7 +131,7 @@ pub fn text(comparison: &Comparison, layout: Layout) -> String {
         paragraph(&mut out, "warning: ", warning, width);
     }
     for block in blocks(comparison) {
-        let mut head = vec![block.metric.title().to_owned()];
+        let mut head = vec![block.metric.title()];
         head.extend(block.head);
         let mut table = Table::new(&head);
         for (operation, cells) in block.rows {
@@ -157,7 +159,8 @@ pub fn markdown(comparison: &Comparison) -> String {
         out.push_str(&format!("- warning: {}\n", escaped(warning)));
     }
     for block in blocks(comparison) {
-        let mut head = vec![block.metric.title()];
+        let title = block.metric.title();
+        let mut head = vec![title.as_str()];
         head.extend(block.head.iter().map(String::as_str));
         let rows: Vec<Vec<String>> = block
             .rows

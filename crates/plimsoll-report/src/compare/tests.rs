@@ -1,5 +1,6 @@
 use super::*;
 use plimsoll_measure::curve::{Curve, Point, PointVerdict};
+use plimsoll_results::Percentile;
 use proptest::prelude::*;
 
 fn sets(names: &[&str]) -> Vec<Side> {
@@ -21,7 +22,11 @@ fn comparison(rows: Vec<Row>) -> Comparison {
 }
 
 fn p99(a: Vec<f64>, b: Vec<f64>) -> Comparison {
-    comparison(row(ALL, Metric::P99Ms, vec![a, b]).into_iter().collect())
+    comparison(
+        row(ALL, Metric::PercentileMs(Percentile::P99), vec![a, b])
+            .into_iter()
+            .collect(),
+    )
 }
 
 fn second(c: &Comparison) -> &Value {
@@ -90,7 +95,13 @@ fn a_condition_on_what_is_not_there_is_an_error() {
     for bad in [
         "",
         "p99",
-        "p98 > 1%",
+        "p > 1%",
+        "p0 > 1%",
+        "p100.1 > 1%",
+        "99 > 1%",
+        "pp99 > 1%",
+        "service p > 1%",
+        "service 99 > 1%",
         "p99 > 1",
         "p99 > x%",
         ":p99 > 1%",
@@ -99,6 +110,51 @@ fn a_condition_on_what_is_not_there_is_an_error() {
         let error = bad.parse::<Condition>().unwrap_err();
         assert!(error.contains("a condition is like"), "{error}");
     }
+}
+
+#[test]
+fn any_percentile_is_a_figure() {
+    for name in ["p98", "p99.999", "service p99.99", "p100", "service mean"] {
+        let condition: Condition = format!("{name} > +1%").parse().unwrap();
+        assert_eq!(condition.to_string(), format!("{name} > +1%"));
+        let metric = Metric::of_name(name).unwrap();
+        let json = serde_json::to_string(&metric).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Metric>(&json).unwrap(),
+            metric,
+            "{json}"
+        );
+    }
+    let json = |name| serde_json::to_string(&Metric::of_name(name).unwrap()).unwrap();
+    assert_eq!(
+        ["p99", "p99.9", "p99.99", "service p50", "mean", "ops/s"].map(json),
+        [
+            r#""p99_ms""#,
+            r#""p999_ms""#,
+            r#""p99.99_ms""#,
+            r#""service_p50_ms""#,
+            r#""mean_ms""#,
+            r#""ops_per_s""#
+        ]
+    );
+    assert!(serde_json::from_str::<Metric>(r#""px_ms""#).is_err());
+}
+
+#[test]
+fn a_percentile_of_too_few_operations_is_marked_and_meets_no_condition() {
+    let mut c = p99(vec![2.0], vec![9.0]);
+    c.rows[0].values[1].as_mut().unwrap().enough = false;
+    let condition: Condition = "p99 > +10%".parse().unwrap();
+    assert_eq!(
+        condition.check(&c).unwrap_err(),
+        "p99 of all in b is not known: it needs 100 operations"
+    );
+    let text = markdown(&c);
+    assert!(text.contains("| all | 2.00 ms | 9.00 ms? |"), "{text}");
+    assert!(
+        text.contains("fewer operations than the percentile needs"),
+        "{text}"
+    );
 }
 
 fn curve(points: &[(f64, f64)]) -> CurveSet {

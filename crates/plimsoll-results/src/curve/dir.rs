@@ -2,7 +2,7 @@
 
 use super::{CurvePoint, LoadCurve};
 use crate::document::{Directory, Writer};
-use crate::{ClockKind, ResultsError, RunDir, RunWriter, Verdict};
+use crate::{ClockKind, Percentiles, ResultsError, RunDir, RunWriter, Verdict};
 use plimsoll_plan::Plan;
 use std::path::Path;
 use std::time::SystemTime;
@@ -11,6 +11,23 @@ use std::time::SystemTime;
 pub type CurveDir = Directory<LoadCurve>;
 
 impl Directory<LoadCurve> {
+    /// Reads the curve, for tables that show these percentiles; with none it is
+    /// [`read`](Self::read).
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and as [`RunDir::read_with`] of its points.
+    pub fn read_with(&self, percentiles: Option<&Percentiles>) -> Result<LoadCurve, ResultsError> {
+        let mut curve = self.read()?;
+        if let Some(wanted) = percentiles {
+            for point in &mut curve.points {
+                let dir = self.run(point);
+                point.complete(&dir, wanted)?;
+            }
+            curve.percentiles_shown = Some(wanted.clone());
+        }
+        Ok(curve)
+    }
+
     /// The results of a point's run.
     #[must_use]
     pub fn run(&self, point: &CurvePoint) -> RunDir {

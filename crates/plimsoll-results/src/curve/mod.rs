@@ -8,7 +8,9 @@ pub use plimsoll_points::StopRules;
 pub use point::{CriterionResult, CurvePoint};
 
 use crate::document::{self, Document};
-use crate::{ClockKind, Environment, Hooks, Program, Reason, Target, Verdict};
+use crate::{
+    ClockKind, Environment, Hooks, Percentile, Percentiles, Program, Reason, Target, Verdict,
+};
 use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict, Rule, UslFit};
 use plimsoll_plan::{Criteria, Note, Plan};
 use schemars::JsonSchema;
@@ -70,6 +72,9 @@ pub struct LoadCurve {
     pub knee: Option<f64>,
     /// The Universal Scalability Law fitted to throughput over load; null without a fit.
     pub usl: Option<UslFit>,
+    /// Percentiles that tables show; null where no others were asked for than the usual ones.
+    #[serde(default)]
+    pub percentiles_shown: Option<Percentiles>,
     /// Program that measured it.
     pub program: Program,
     /// What the load was put on.
@@ -122,6 +127,13 @@ impl CurveState {
 }
 
 impl LoadCurve {
+    /// Percentiles that a table shows, which has `usual` where no others were asked for.
+    #[must_use]
+    pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
+        let asked = self.percentiles_shown.as_ref();
+        asked.map_or(usual, Percentiles::as_slice)
+    }
+
     /// The points as a curve that figures are computed of; points that failed or were
     /// interrupted are none.
     ///

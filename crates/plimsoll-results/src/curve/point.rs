@@ -1,6 +1,9 @@
 //! A load point, from the run that measured it.
 
-use crate::{CommandRun, MixFigures, Reason, Run, Verdict};
+use crate::{
+    CommandRun, MixFigures, Percentile, PercentileFigure, Percentiles, Reason, ResultsError, Run,
+    RunDir, Verdict,
+};
 use plimsoll_plan::{Criteria, OpKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +37,9 @@ pub struct CurvePoint {
     pub p99_ms: Option<f64>,
     /// Greatest response time in milliseconds; null without pacing, and where no operation was done.
     pub max_ms: Option<f64>,
+    /// More percentiles of the response time, in increasing order.
+    #[serde(default)]
+    pub percentiles: Vec<PercentileFigure>,
     /// Mean service time in milliseconds: from call to return; null where no operation was done.
     pub service_ms: Option<f64>,
     /// Bytes a second read from the target; operations that read and write count in both.
@@ -92,6 +98,8 @@ impl CurvePoint {
         };
         // Without operations there is nothing that took time.
         let of_done = |ms: f64| (summary.ops > 0).then_some(ms);
+        let counted = run.operations.iter().filter(|o| o.kind.counts());
+        let max_ms = counted.map(|o| o.latency.max_ms).fold(0.0, f64::max);
         Self {
             load,
             achieved: summary.ops_per_s,
@@ -102,9 +110,10 @@ impl CurvePoint {
             asked_ops_per_s: total.and_then(|t| t.asked_ops_per_s),
             slowest_percent: total.and_then(|t| t.slowest_percent),
             p50_ms: of_done(summary.p50_ms),
-            p95_ms: response.and_then(|r| of_done(r.p95_ms)),
+            p95_ms: response.and_then(|_| of_done(summary.percentile(Percentile::P95)?.ms)),
             p99_ms: of_done(summary.p99_ms),
-            max_ms: response.and_then(|r| of_done(r.max_ms)),
+            max_ms: response.and_then(|_| of_done(max_ms)),
+            percentiles: summary.percentiles.clone(),
             service_ms: of_done(summary.service().mean_ms),
             read_bytes_per_s: moved(OpKind::reads),
             write_bytes_per_s: moved(OpKind::writes),
@@ -115,6 +124,41 @@ impl CurvePoint {
             started: run.started.clone(),
             run: name.to_owned(),
         }
+    }
+}
+
+impl CurvePoint {
+    /// Adds percentiles that were not kept, from the results of its run.
+    pub(crate) fn complete(
+        &mut self,
+        run: &RunDir,
+        wanted: &Percentiles,
+    ) -> Result<(), ResultsError> {
+        let kept = |p: &Percentile| self.percentiles.iter().any(|f| f.percentile == *p);
+        if !wanted.as_slice().iter().all(kept) {
+            self.percentiles = run.read_with(Some(wanted))?.summary.percentiles;
+        }
+        Ok(())
+    }
+
+    /// A percentile of the response time; none where it is not known, or no operation was done.
+    #[must_use]
+    pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
+        let known = self.percentiles.iter().find(|f| f.percentile == percentile);
+        let ms = match percentile {
+            Percentile::P50 => self.p50_ms,
+            Percentile::P95 => self.p95_ms,
+            Percentile::P99 => self.p99_ms,
+            _ => None,
+        };
+        let fixed = ms.map(|ms| PercentileFigure {
+            percentile,
+            ms,
+            service_ms: None,
+            enough: true,
+        });
+        let done = self.latency_ms.is_some();
+        known.copied().or(fixed).filter(|_| done)
     }
 }
 

@@ -71,10 +71,10 @@ pub(crate) fn compared(app: &Shared, names: &[String]) -> Result<Comparison, Pro
             Some(run) => below(&path, run)
                 .ok_or_else(|| Problem::missing(format!("{results} has no run of that name.")))?,
         };
-        Results::read(&path, name).map_err(Problem::conflict)
+        Results::read(&path, name, None).map_err(Problem::conflict)
     };
     let results = names.iter().map(read).collect::<Result<_, _>>()?;
-    side_by_side(results).map_err(Problem::conflict)
+    side_by_side(results, None).map_err(Problem::conflict)
 }
 
 fn parts(name: &str) -> (&str, Option<&str>) {

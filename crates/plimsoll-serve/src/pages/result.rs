@@ -145,13 +145,13 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
     match kind {
         // What is said of them stands above the report already.
         Kind::Run => {
-            let subject = Subject::Run(Box::new(Loaded::read(&RunDir::at(path))?));
+            let subject = Subject::Run(Box::new(Loaded::read(&RunDir::at(path), None)?));
             Ok(plimsoll_html::page::body(&[
                 subject.with(Annotations::default())
             ]))
         }
         Kind::Curve | Kind::Search => {
-            let subject = Subject::read(path)?.with(Annotations::default());
+            let subject = Subject::read(path, None)?.with(Annotations::default());
             Ok(plimsoll_html::page::body(&[subject]))
         }
         Kind::Profile => {
@@ -161,7 +161,7 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
             };
             let dir = ProfileDir::at(path);
             let results = dir.read()?;
-            let sets = profile::sets(&results, &dir)?;
+            let sets = profile::sets(&results, &dir, None)?;
             let text = profile::render(&results, &sets, Some(path), layout);
             Ok(html! {
                 h1 { (results.profile) ", profile" }
@@ -170,7 +170,7 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
         }
         Kind::Repeats => {
             let runs = RepeatsDir::at(path).runs()?;
-            let read = |r: &RunDir| Ok(Subject::Run(Box::new(Loaded::read(r)?)));
+            let read = |r: &RunDir| Ok(Subject::Run(Box::new(Loaded::read(r, None)?)));
             let subjects: Vec<Subject> = runs.iter().map(read).collect::<Result<_, Problem>>()?;
             Ok(plimsoll_html::page::body(&subjects))
         }

@@ -3,6 +3,7 @@
 use super::Format;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use plimsoll_report::compare::Condition;
+use plimsoll_results::Percentiles;
 use std::path::PathBuf;
 
 /// Arguments of `import`.
@@ -25,6 +26,10 @@ pub struct ReportArgs {
     /// What is made of them
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
+    /// Percentiles that tables show instead of the usual ones: up to 16 above 0 and at most 100, such as
+    /// 50,90,99,99.9,99.99,99.999
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub percentiles: Option<Percentiles>,
     /// Description of the system under test, for --format disclosure and html; `plimsoll sut init` begins
     /// one
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -46,6 +51,10 @@ pub struct CompareArgs {
     /// File to write instead of standard output
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+    /// Percentiles that runs are compared by instead of the usual ones: up to 16 above 0 and at most 100, such as
+    /// 50,90,99,99.9,99.99,99.999
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub percentiles: Option<Percentiles>,
     /// End with code 3 if a figure changed by more; may be given again
     #[arg(long, value_name = "[OPERATION:]FIGURE<|>PERCENT")]
     pub fail_if: Vec<Condition>,

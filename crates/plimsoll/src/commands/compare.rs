@@ -9,13 +9,21 @@ use plimsoll_disclosure::{Disclosure, LoadPoint};
 use plimsoll_measure::curve::{Curve, CurveError, Point};
 use plimsoll_report::compare::{self, Comparison, CurveSet, Results, side_by_side};
 use plimsoll_report::terminal::Layout;
+use plimsoll_results::{Percentile, Percentiles};
 use std::path::Path;
 
 /// Compares the results and prints what differs.
 pub fn run(args: &CompareArgs) -> Result<Exit, Stopped> {
-    let results = args.results.iter().map(|p| read(p));
-    let results = results.collect::<Result<_, _>>()?;
-    let comparison = side_by_side(results).map_err(Stopped::usage)?;
+    let percentiles = percentiles(args);
+    let results = args.results.iter().map(|p| read(p, percentiles.as_ref()));
+    let results: Vec<Results> = results.collect::<Result<_, _>>()?;
+    if args.percentiles.is_some() && results.iter().any(|r| matches!(r, Results::Curve(_))) {
+        return Err(Stopped::usage(
+            "load curves are compared by their mean response times: --percentiles is for runs and \
+             profiles",
+        ));
+    }
+    let comparison = side_by_side(results, percentiles.as_ref()).map_err(Stopped::usage)?;
     let mut broken = Vec::new();
     for condition in &args.fail_if {
         let met = condition.check(&comparison);
@@ -29,6 +37,22 @@ pub fn run(args: &CompareArgs) -> Result<Exit, Stopped> {
         true => Exit::Valid,
         false => Exit::Invalid,
     })
+}
+
+/// Percentiles that runs are compared by, if others than the usual ones were asked for, by themselves or
+/// in a condition.
+fn percentiles(args: &CompareArgs) -> Option<Percentiles> {
+    const USUAL: [Percentile; 3] = [Percentile::P50, Percentile::P99, Percentile::P999];
+    let conditions: Vec<Percentile> = args.fail_if.iter().filter_map(|c| c.percentile()).collect();
+    let asked = args.percentiles.as_ref();
+    let more = conditions.iter().any(|p| !USUAL.contains(p));
+    let listed = match asked {
+        Some(list) => list.as_slice(),
+        None if more => &USUAL,
+        None => return None,
+    };
+    let all = listed.iter().copied().chain(conditions);
+    Some(Percentiles::new(all))
 }
 
 fn shown(comparison: &Comparison, args: &CompareArgs) -> Result<String, Stopped> {
@@ -48,12 +72,12 @@ fn shown(comparison: &Comparison, args: &CompareArgs) -> Result<String, Stopped>
 }
 
 /// Reads a results directory of any kind, or a published report.
-fn read(path: &Path) -> Result<Results, Stopped> {
+fn read(path: &Path, percentiles: Option<&Percentiles>) -> Result<Results, Stopped> {
     let name = path.display().to_string();
     if path.is_file() {
         return published(path, &name);
     }
-    Results::read(path, &name).map_err(Stopped::usage)
+    Results::read(path, &name, percentiles).map_err(Stopped::usage)
 }
 
 fn published(path: &Path, name: &str) -> Result<Results, Stopped> {

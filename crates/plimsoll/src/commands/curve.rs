@@ -34,6 +34,7 @@ fn lead(points: &mut Points<'_>, mut writer: CurveWriter) -> Result<Exit, Stoppe
     }
     points.hooks = writer.curve().hooks.clone();
     points.runs = writer.curve().points.len() as u64;
+    keep_percentiles(points, &mut writer).map_err(Stopped::failed)?;
     points.manner.say(&begin::headline(
         writer.curve(),
         points.ground,
@@ -62,6 +63,19 @@ fn lead(points: &mut Points<'_>, mut writer: CurveWriter) -> Result<Exit, Stoppe
     };
     report(points.manner.format, writer.curve(), writer.dir().path())?;
     ended.map(|()| exit_of(writer.curve()))
+}
+
+/// Percentiles that were asked for are those of the curve; one that goes on has its own where none were.
+fn keep_percentiles(points: &mut Points<'_>, writer: &mut CurveWriter) -> Result<(), ResultsError> {
+    let Some(asked) = points.manner.percentiles.clone() else {
+        points.manner.percentiles = writer.curve().percentiles_shown.clone();
+        return Ok(());
+    };
+    let measured = writer.dir().read_with(Some(&asked))?;
+    writer.change(|curve| {
+        curve.points = measured.points;
+        curve.percentiles_shown = Some(asked);
+    })
 }
 
 /// Why points were not measured to the end.

@@ -37,6 +37,7 @@ enum Broken {
 fn lead(points: &mut Points<'_>, mut writer: FindWriter) -> Result<Exit, Stopped> {
     points.hooks = writer.search().hooks.clone();
     points.runs = writer.search().runs.len() as u64;
+    keep_percentiles(points, &mut writer).map_err(Stopped::failed)?;
     let ranks = points.company.size();
     let headline = begin::headline(writer.search(), points.ground, ranks);
     points.manner.say(&headline);
@@ -72,6 +73,20 @@ fn lead(points: &mut Points<'_>, mut writer: FindWriter) -> Result<Exit, Stopped
     }
     report(points.manner.format, writer.search(), writer.dir().path())?;
     Ok(exit_of(writer.search()))
+}
+
+/// Percentiles that were asked for are those of the search; one that goes on has its own where none
+/// were.
+fn keep_percentiles(points: &mut Points<'_>, writer: &mut FindWriter) -> Result<(), ResultsError> {
+    let Some(asked) = points.manner.percentiles.clone() else {
+        points.manner.percentiles = writer.search().percentiles_shown.clone();
+        return Ok(());
+    };
+    let made = writer.dir().read_with(Some(&asked))?;
+    writer.change(|search| {
+        search.runs = made.runs;
+        search.percentiles_shown = Some(asked);
+    })
 }
 
 /// Runs one load after the other, as the search asks for them.

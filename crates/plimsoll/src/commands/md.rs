@@ -4,6 +4,7 @@ use super::run;
 use crate::cli::{Format, MdArgs};
 use crate::company::Company;
 use crate::console::{self, Stream};
+use crate::convert::Circumstances;
 use crate::exit::{Exit, Stopped};
 use crate::hook::{HookRunner, RunFacts};
 use crate::screen::Screen;
@@ -50,7 +51,10 @@ pub fn run(args: &MdArgs) -> Result<Exit, Stopped> {
             // The same arguments as those of rank 0, which have been found right.
             let options = Options::new(&args.md).map_err(Stopped::usage)?;
             let settings = settings(&options);
-            let c = run::circumstances(&plan, &settings, &company);
+            let c = Circumstances {
+                percentiles: args.percentiles.clone(),
+                ..run::circumstances(&plan, &settings, &company)
+            };
             run::follow(&company, c, &settings, &stop, args.ranks.per_rank)
         }
     }
@@ -157,6 +161,7 @@ fn lead(
     let settings = settings(options);
     let mut c = run::circumstances(plan, &settings, company);
     c.started = tools.started;
+    c.percentiles = args.percentiles.clone();
     let report = Report::new(options, plan);
     let quiet = options.quiet;
     let mut screen = Screen::new(args.format, quiet, plan, tools.writer, stop.clone());

@@ -91,7 +91,7 @@ impl Runs<'_> {
             company: self.company,
             settings,
             stop: self.stop,
-            manner: self.manner,
+            manner: self.manner.clone(),
             hooks,
         }
     }
@@ -218,9 +218,10 @@ impl Runs<'_> {
     /// Prints the report, and writes the page that compares file systems.
     fn report(&self, writer: &ProfileWriter) -> Result<(), Stopped> {
         let results = writer.results();
-        let sets = profile::sets(results, writer.dir()).map_err(Stopped::failed)?;
+        let asked = self.manner.percentiles.as_ref();
+        let sets = profile::sets(results, writer.dir(), asked).map_err(Stopped::failed)?;
         if sets.len() > 1 {
-            let page = plimsoll_html::page::comparison(&of_profiles(&sets));
+            let page = plimsoll_html::page::comparison(&of_profiles(&sets, asked));
             writer
                 .write(COMPARISON_FILE, &page)
                 .map_err(Stopped::failed)?;

@@ -22,7 +22,20 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
              --format html",
         ));
     }
-    let found = args.results.iter().map(|p| Found::read(p));
+    let tables = [
+        ReportFormat::Text,
+        ReportFormat::Json,
+        ReportFormat::Csv,
+        ReportFormat::Markdown,
+        ReportFormat::Html,
+    ];
+    if args.percentiles.is_some() && !tables.contains(&args.format) {
+        return Err(Stopped::usage(
+            "--percentiles is for tables: it needs --format text, json, csv, markdown or html",
+        ));
+    }
+    let percentiles = args.percentiles.as_ref();
+    let found = args.results.iter().map(|p| Found::read(p, percentiles));
     let found: Vec<Vec<Found>> = found.collect::<Result<_, _>>()?;
     let found: Vec<Found> = found.into_iter().flatten().collect();
     let output = args.output.as_deref();
@@ -30,12 +43,16 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
         ReportFormat::Text => text(&found, args),
         ReportFormat::Json => json(&found)?,
         ReportFormat::Disclosure => disclosure::disclosure(&found, args.sut.as_deref())?,
-        ReportFormat::Csv => csv(&subjects(found, "csv")?)?,
-        ReportFormat::Markdown => markdown(&subjects(found, "markdown")?),
+        ReportFormat::Csv => csv(&subjects(found, "csv", percentiles)?)?,
+        ReportFormat::Markdown => markdown(&subjects(found, "markdown", percentiles)?),
         ReportFormat::Html if args.sut.is_some() => disclosure::page(&found, args.sut.as_deref())?,
-        ReportFormat::Html => plimsoll_html::page::report(&subjects(found, "html")?),
-        ReportFormat::Svg => return pictures(&subjects(found, "svg")?, output, Picture::Svg),
-        ReportFormat::Png => return pictures(&subjects(found, "png")?, output, Picture::Png),
+        ReportFormat::Html => plimsoll_html::page::report(&subjects(found, "html", percentiles)?),
+        ReportFormat::Svg => {
+            return pictures(&subjects(found, "svg", percentiles)?, output, Picture::Svg);
+        }
+        ReportFormat::Png => {
+            return pictures(&subjects(found, "png", percentiles)?, output, Picture::Png);
+        }
     };
     deliver(&text, output)
 }

@@ -60,6 +60,14 @@ pub(crate) struct Round<'a> {
 }
 
 impl Round<'_> {
+    /// What is known of a run before it begins.
+    fn circumstances(&self, plan: &Plan) -> Circumstances {
+        Circumstances {
+            percentiles: self.manner.percentiles.clone(),
+            ..circumstances(plan, self.settings, self.company)
+        }
+    }
+
     /// Runs the Plan once and reports it. Its results go below `root`, or to repeated runs.
     pub(super) fn run(
         &self,
@@ -91,7 +99,7 @@ impl Round<'_> {
 
     /// What the ranks but rank 0 do: they work, and leave the talking to it.
     pub(crate) fn follow(&self, plan: &Plan) -> Result<Exit, Stopped> {
-        let c = circumstances(plan, self.settings, self.company);
+        let c = self.circumstances(plan);
         follow(
             self.company,
             c,
@@ -114,7 +122,7 @@ impl Round<'_> {
         writer: impl FnOnce(SystemTime, ClockKind) -> Result<RunWriter, ResultsError>,
     ) -> Result<(Run, Result<RunDir, ResultsError>), Stopped> {
         let (company, settings) = (self.company, self.settings);
-        let c = circumstances(plan, settings, company);
+        let c = self.circumstances(plan);
         let writer = writer(c.started, c.clock).map_err(|e| elsewhere(&e))?;
         let Manner { format, quiet, .. } = self.manner;
         let mut screen = Screen::new(format, quiet, plan, writer, self.stop.clone());
@@ -126,6 +134,7 @@ impl Round<'_> {
         let hooks = self.hooks.as_ref();
         let runner = |hooks| HookRunner::new(hooks, plan, &settings.target, company.size(), facts);
         screen.hook(hooks.map(runner));
+        screen.show(self.manner.percentiles.as_ref());
         let ran =
             plimsoll_engine::run_ranks(plan, settings, self.stop, &mut screen, company.ranks());
         let outcome = match settled(ran) {
@@ -248,6 +257,7 @@ pub(crate) fn circumstances(plan: &Plan, settings: &Settings, company: &Company)
             false => Environment::look(None),
         },
         ranks: company.size(),
+        percentiles: None,
     }
 }
 

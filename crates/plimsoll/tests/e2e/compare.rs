@@ -97,9 +97,9 @@ fn a_condition_that_is_met_ends_with_three_and_says_which() {
         wrong.contains("there is no p99 of `rad1`; there is of all, "),
         "{wrong}"
     );
-    let wrong = call(&bench, &args("p98 > 1%"), &[&fast, &slow]).refusal();
+    let wrong = call(&bench, &args("p101 > 1%"), &[&fast, &slow]).refusal();
     assert!(
-        wrong.contains("`p98` is no figure: expected one of ops/s"),
+        wrong.contains("`p101` is no figure: expected one of ops/s"),
         "{wrong}"
     );
 }

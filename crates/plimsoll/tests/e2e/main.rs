@@ -33,6 +33,7 @@ mod nfs4;
 mod nfs_servers;
 mod old_profiles;
 mod paced;
+mod percentiles;
 mod profile;
 mod ran_out;
 mod ranks;

@@ -100,6 +100,7 @@ fn curve(
         load_line: None,
         knee: None,
         usl: None,
+        percentiles_shown: None,
         program: Program {
             name: "plimsoll".into(),
             version: env!("CARGO_PKG_VERSION").into(),

@@ -103,6 +103,7 @@ fn begun(
         time_s: time.as_secs_f64(),
         criteria: metric.map(|m| m.criteria.clone()).unwrap_or_default(),
         runs: vec![],
+        percentiles_shown: None,
         program: Program {
             name: "plimsoll".into(),
             version: env!("CARGO_PKG_VERSION").into(),

@@ -7,8 +7,8 @@ use plimsoll_html::Subject;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::profile;
 use plimsoll_results::{
-    Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, ProfileDir, ProfileResults, REPEATS_FILE,
-    RUN_FILE, RepeatsDir,
+    Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, Percentiles, ProfileDir, ProfileResults,
+    REPEATS_FILE, RUN_FILE, RepeatsDir,
 };
 use std::path::{Path, PathBuf};
 
@@ -38,12 +38,21 @@ pub(super) enum What {
 impl Found {
     /// Reads a results directory, a file of one by its name, or a published report. Repeated runs
     /// are several results.
-    pub(super) fn read(path: &Path) -> Result<Vec<Self>, Stopped> {
+    pub(super) fn read(
+        path: &Path,
+        percentiles: Option<&Percentiles>,
+    ) -> Result<Vec<Self>, Stopped> {
         let name = path.file_name().and_then(|n| n.to_str());
         let is_file = path.is_file();
         let dir = match name {
             Some(RUN_FILE | CURVE_FILE | FIND_FILE | REPEATS_FILE | PROFILE_FILE) if is_file => {
                 path.parent().filter(|p| !p.as_os_str().is_empty())
+            }
+            _ if is_file && percentiles.is_some() => {
+                return Err(Stopped::usage(format!(
+                    "{}: a published report has no percentiles",
+                    path.display()
+                )));
             }
             _ if is_file => return published(path).map(|found| vec![found]),
             _ => Some(path),
@@ -55,19 +64,23 @@ impl Found {
             let runs = repeats.runs().map_err(Stopped::usage)?;
             return runs
                 .iter()
-                .map(|r| Self::measured(r.path(), said.clone()))
+                .map(|r| Self::measured(r.path(), said.clone(), percentiles))
                 .collect();
         }
         let profile = ProfileDir::at(dir);
         if profile.exists() {
-            return Ok(vec![Self::profile(&profile, said)?]);
+            return Ok(vec![Self::profile(&profile, said, percentiles)?]);
         }
-        Ok(vec![Self::measured(dir, said)?])
+        Ok(vec![Self::measured(dir, said, percentiles)?])
     }
 
-    fn profile(dir: &ProfileDir, annotations: Annotations) -> Result<Self, Stopped> {
+    fn profile(
+        dir: &ProfileDir,
+        annotations: Annotations,
+        percentiles: Option<&Percentiles>,
+    ) -> Result<Self, Stopped> {
         let results = dir.read().map_err(Stopped::usage)?;
-        let sets = profile::sets(&results, dir).map_err(Stopped::usage)?;
+        let sets = profile::sets(&results, dir, percentiles).map_err(Stopped::usage)?;
         Ok(Self {
             path: dir.path().to_owned(),
             what: What::Profile {
@@ -80,8 +93,12 @@ impl Found {
 
     /// Reads a results directory that holds no repeated runs. What is said of repeated runs is said
     /// of each.
-    fn measured(dir: &Path, annotations: Annotations) -> Result<Self, Stopped> {
-        let subject = Subject::read(dir).map_err(Stopped::usage)?;
+    fn measured(
+        dir: &Path,
+        annotations: Annotations,
+        percentiles: Option<&Percentiles>,
+    ) -> Result<Self, Stopped> {
+        let subject = Subject::read(dir, percentiles).map_err(Stopped::usage)?;
         Ok(Self {
             path: dir.to_owned(),
             what: What::Measured(subject.with(annotations.clone())),
@@ -117,12 +134,18 @@ fn published(path: &Path) -> Result<Found, Stopped> {
 
 /// The runs, curves and searches of what was found, also those of a profile; a format that is made of these
 /// alone refuses the rest.
-pub(super) fn subjects(found: Vec<Found>, format: &str) -> Result<Vec<Subject>, Stopped> {
+pub(super) fn subjects(
+    found: Vec<Found>,
+    format: &str,
+    percentiles: Option<&Percentiles>,
+) -> Result<Vec<Subject>, Stopped> {
     let mut all = Vec::new();
     for f in found {
         match f.what {
             What::Measured(subject) => all.push(subject),
-            What::Profile { results, .. } => all.extend(of_profile(&f.path, &results)?),
+            What::Profile { results, .. } => {
+                all.extend(of_profile(&f.path, &results, percentiles)?);
+            }
             What::Published(_) => {
                 return Err(Stopped::usage(format!(
                     "{}, and --format {format} is made of what was measured; text and json are \
@@ -137,11 +160,15 @@ pub(super) fn subjects(found: Vec<Found>, format: &str) -> Result<Vec<Subject>, 
 
 /// The runs of a profile, in its order, those that were repeated too. Each is called by its place in
 /// the profile's directory: on every file system they have the same names.
-fn of_profile(path: &Path, results: &ProfileResults) -> Result<Vec<Subject>, Stopped> {
+fn of_profile(
+    path: &Path,
+    results: &ProfileResults,
+    percentiles: Option<&Percentiles>,
+) -> Result<Vec<Subject>, Stopped> {
     let dir = ProfileDir::at(path);
     let mut all = Vec::new();
     for case in results.cases.iter().filter_map(|c| dir.results(c)) {
-        for found in Found::read(&case)? {
+        for found in Found::read(&case, percentiles)? {
             if let What::Measured(mut subject) = found.what {
                 if let (Subject::Run(run), Ok(name)) = (&mut subject, found.path.strip_prefix(path))
                 {

@@ -5,8 +5,9 @@ use crate::cli::Format;
 use crate::console;
 use crate::exit::{Exit, Stopped};
 use plimsoll_plan::Plan;
+use plimsoll_report::percentiles::{DOUBT, Of};
 use plimsoll_report::{latency, rate};
-use plimsoll_results::{RepeatsWriter, Run, read_runs};
+use plimsoll_results::{Percentile, Percentiles, RepeatsWriter, Run, read_runs};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -59,32 +60,39 @@ fn conclude(round: &Round<'_>, writer: &RepeatsWriter) -> Result<(), Stopped> {
         return Ok(());
     }
     let path = writer.dir().path();
-    let runs = read_runs(path).map_err(Stopped::failed)?;
-    let range = |pick: fn(&Run) -> f64, show: fn(f64) -> String| {
+    let runs = read_runs(path, None).map_err(Stopped::failed)?;
+    let range = |pick: &dyn Fn(&Run) -> f64, show: fn(f64) -> String| {
         let values = || runs.iter().map(pick);
         let mean = values().sum::<f64>() / runs.len() as f64;
         let (least, most) = values().fold((f64::MAX, f64::MIN), |(l, m), v| (l.min(v), m.max(v)));
-        format!(
-            "{} ({} to {})",
-            show(mean),
-            show(least).trim(),
-            show(most).trim()
-        )
+        let shown = [mean, least, most].map(|v| show(v).replace("  ", " "));
+        format!("{} ({} to {})", shown[0], shown[1], shown[2])
+    };
+    let asked = round.manner.percentiles.as_ref();
+    let percentiles = asked.map_or(&[Percentile::P99][..], Percentiles::as_slice);
+    let times = |mean: fn(&Run) -> f64, of: Of| {
+        let mut parts = vec![format!("mean {}", range(&mean, latency))];
+        for p in percentiles {
+            let figure = |r: &Run| r.summary.percentile(*p);
+            let ms = |r: &Run| figure(r).map_or(0.0, |f| of.ms(&f));
+            let doubtful = runs.iter().filter_map(figure).any(|f| !f.enough);
+            let doubt = if doubtful { DOUBT } else { "" };
+            parts.push(format!("{p} {}{doubt}", range(&ms, latency)));
+        }
+        parts.join(", ")
     };
     let service = match runs.iter().any(|r| r.summary.service.is_some()) {
-        true => format!(
-            "; service time mean {}, p99 {}",
-            range(|r| r.summary.service().mean_ms, latency),
-            range(|r| r.summary.service().p99_ms, latency)
-        ),
+        true => {
+            let times = times(|r| r.summary.service().mean_ms, Of::Service);
+            format!("; service time {times}")
+        }
         false => String::new(),
     };
     let text = format!(
-        "\n{} runs: {} ops/s, mean {}, p99 {}{service}\nresults in {}\n",
+        "\n{} runs: {} ops/s, {}{service}\nresults in {}\n",
         runs.len(),
-        range(|r| r.summary.ops_per_s, rate),
-        range(|r| r.summary.mean_ms, latency),
-        range(|r| r.summary.p99_ms, latency),
+        range(&|r| r.summary.ops_per_s, rate),
+        times(|r| r.summary.mean_ms, Of::Latency),
         path.display()
     );
     console::out(&text)

@@ -1,0 +1,365 @@
+//! Percentiles: which are asked for, and what a distribution says of them.
+
+use crate::latency::ms;
+use plimsoll_measure::Latency;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+/// Millionths of a percent in a percent: how finely percentiles are told apart.
+const MILLIONTHS: u32 = 1_000_000;
+
+/// Most decimals of a percentile.
+const MOST_DECIMALS: usize = 6;
+
+/// Most percentiles of a list: a table must still fit a page.
+pub const MOST_PERCENTILES: usize = 16;
+
+/// A percentile: above 0 and at most 100, in millionths of a percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Percentile(u32);
+
+impl Percentile {
+    /// The median.
+    pub const P50: Self = Self(50 * MILLIONTHS);
+    /// The 95th percentile.
+    pub const P95: Self = Self(95 * MILLIONTHS);
+    /// The 99th percentile.
+    pub const P99: Self = Self(99 * MILLIONTHS);
+    /// The 99.9th percentile.
+    pub const P999: Self = Self(99_900_000);
+
+    /// Percentiles that tables of operations show where no others were asked for.
+    pub const SHOWN: [Self; 4] = [Self::P50, Self::P95, Self::P99, Self::P999];
+
+    /// Percentiles that every run keeps.
+    pub const KEPT: [Self; 7] = [
+        Self::P50,
+        Self(90 * MILLIONTHS),
+        Self::P95,
+        Self::P99,
+        Self::P999,
+        Self(99_990_000),
+        Self(99_999_000),
+    ];
+
+    /// The percentile as a share of the operations, above 0 and at most 1.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / f64::from(100 * MILLIONTHS)
+    }
+
+    /// Operations it takes to tell the percentile from the greatest latency: one of them lies beyond
+    /// it.
+    #[must_use]
+    pub fn needs(self) -> u64 {
+        let all = 100 * MILLIONTHS;
+        match all - self.0 {
+            0 => 1,
+            beyond => u64::from(all.div_ceil(beyond)),
+        }
+    }
+
+    /// What is known of the percentile: in a list of figures, or else the latency and the service time
+    /// that stand elsewhere, of `ops` operations.
+    pub(crate) fn find(
+        self,
+        figures: &[PercentileFigure],
+        ops: u64,
+        fixed: Option<(f64, Option<f64>)>,
+    ) -> Option<PercentileFigure> {
+        let known = figures.iter().find(|f| f.percentile == self).copied();
+        let figure = |(ms, service_ms)| PercentileFigure {
+            percentile: self,
+            ms,
+            service_ms,
+            enough: ops >= self.needs(),
+        };
+        known.or(fixed.map(figure)).filter(|_| ops > 0)
+    }
+
+    /// The text of the number, such as `99.99`.
+    fn number(self) -> String {
+        let (whole, rest) = (self.0 / MILLIONTHS, self.0 % MILLIONTHS);
+        match rest {
+            0 => whole.to_string(),
+            _ => {
+                let decimals = format!("{rest:06}");
+                format!("{whole}.{}", decimals.trim_end_matches('0'))
+            }
+        }
+    }
+}
+
+/// `p99.99`.
+impl fmt::Display for Percentile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("p{}", self.number()))
+    }
+}
+
+/// Why a text is not a percentile.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotAPercentile(&'static str);
+
+impl FromStr for Percentile {
+    type Err = NotAPercentile;
+
+    /// Reads `99.99`, or `p99.99`.
+    fn from_str(text: &str) -> Result<Self, NotAPercentile> {
+        let number = text.strip_prefix(['p', 'P']).unwrap_or(text);
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+        let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+        let wanted = NotAPercentile("expected a number above 0 and at most 100, such as 99.9");
+        if whole.is_empty() || !digits(whole) || !digits(decimals) || number.ends_with('.') {
+            return Err(wanted);
+        }
+        let decimals = decimals.trim_end_matches('0');
+        if decimals.len() > MOST_DECIMALS {
+            return Err(NotAPercentile("a percentile has at most six decimals"));
+        }
+        let millionths = format!("{decimals:0<MOST_DECIMALS$}").parse().unwrap_or(0);
+        let whole: u32 = whole
+            .parse()
+            .ok()
+            .filter(|w| *w <= 100)
+            .ok_or(wanted.clone())?;
+        match whole * MILLIONTHS + millionths {
+            n if n > 0 && n <= 100 * MILLIONTHS => Ok(Self(n)),
+            _ => Err(wanted),
+        }
+    }
+}
+
+impl Serialize for Percentile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(f64::from(self.0) / f64::from(MILLIONTHS))
+    }
+}
+
+impl<'de> Deserialize<'de> for Percentile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let percent = f64::deserialize(deserializer)?;
+        let millionths = (percent * f64::from(MILLIONTHS)).round();
+        if millionths >= 1.0 && millionths <= f64::from(100 * MILLIONTHS) {
+            return Ok(Self(millionths as u32));
+        }
+        let text =
+            format!("{percent} is not a percentile: expected a number above 0 and at most 100");
+        Err(serde::de::Error::custom(text))
+    }
+}
+
+impl JsonSchema for Percentile {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Percentile".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A percentile, such as 99.99.",
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 100
+        })
+    }
+}
+
+/// Percentiles in increasing order, each once; never empty.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Percentiles(Vec<Percentile>);
+
+impl Percentiles {
+    /// Puts percentiles in order.
+    #[must_use]
+    pub fn new(list: impl IntoIterator<Item = Percentile>) -> Self {
+        let mut list: Vec<Percentile> = list.into_iter().collect();
+        list.sort_unstable();
+        list.dedup();
+        Self(list)
+    }
+
+    /// Puts percentiles in order that were asked for and those that every run keeps.
+    #[must_use]
+    pub fn kept(asked: Option<&Self>) -> Self {
+        let asked = asked.map_or(&[][..], Self::as_slice);
+        Self::new(asked.iter().copied().chain(Percentile::KEPT))
+    }
+
+    /// The percentiles, in increasing order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Percentile] {
+        &self.0
+    }
+}
+
+/// A list of percentiles that cannot be read: what is wrong, the list, and the place in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}\n  {text}\n  {}", mark(.text, .at, .label))]
+pub struct NotPercentiles {
+    message: String,
+    label: String,
+    text: String,
+    at: Range<usize>,
+}
+
+/// A part of a text underlined, and what is said of it.
+fn mark(text: &str, at: &Range<usize>, label: &str) -> String {
+    let columns = |part: Option<&str>| part.unwrap_or_default().chars().count();
+    let before = " ".repeat(columns(text.get(..at.start)));
+    let under = "^".repeat(columns(text.get(at.clone())).max(1));
+    format!("{before}{under} {label}")
+}
+
+/// Reads a list such as `50,99,99.99`; the order does not matter.
+impl FromStr for Percentiles {
+    type Err = NotPercentiles;
+
+    fn from_str(text: &str) -> Result<Self, NotPercentiles> {
+        let mut list = Vec::new();
+        let mut end = 0;
+        for item in text.split(',') {
+            let (name, begin) = (item.trim(), end + item.len() - item.trim_start().len());
+            end += item.len() + 1;
+            let fail = |message: String, label: &str| NotPercentiles {
+                message,
+                label: label.to_owned(),
+                text: text.to_owned(),
+                at: begin..begin + name.len(),
+            };
+            let read = name.parse::<Percentile>().map_err(|e| match name {
+                "" => fail("a percentile is missing".into(), e.0),
+                _ => fail(format!("`{name}` is not a percentile"), e.0),
+            })?;
+            list.push(read);
+            if list.len() > MOST_PERCENTILES {
+                let message = format!("there are more than {MOST_PERCENTILES} percentiles");
+                return Err(fail(message, "one too many"));
+            }
+        }
+        Ok(Self::new(list))
+    }
+}
+
+/// What a distribution says of a percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PercentileFigure {
+    /// Which.
+    pub percentile: Percentile,
+    /// Latency in milliseconds; 0 without operations.
+    pub ms: f64,
+    /// Service time in milliseconds; null where nothing was paced, and it is the latency.
+    pub service_ms: Option<f64>,
+    /// Whether there are as many operations as it takes to tell the percentile from the greatest
+    /// latency, which stands for it otherwise: 100 for the 99th, 100 000 for the 99.999th.
+    pub enough: bool,
+}
+
+impl PercentileFigure {
+    /// What a distribution says of percentiles. `service` is that of the service time, of a load that
+    /// was paced.
+    #[must_use]
+    pub fn all(list: &Percentiles, latency: &Latency, service: Option<&Latency>) -> Vec<Self> {
+        let figure = |percentile: &Percentile| {
+            let at = |l: &Latency| ms(l.quantile(percentile.share()) as f64);
+            Self {
+                percentile: *percentile,
+                ms: at(latency),
+                service_ms: service.map(at),
+                enough: latency.count() >= percentile.needs(),
+            }
+        };
+        list.as_slice().iter().map(figure).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Vec<String> {
+        let list: Percentiles = text.parse().unwrap();
+        list.as_slice().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn lists_are_put_in_order() {
+        assert_eq!(
+            read("99.999, 50,p99,99.0,100,0.000001"),
+            ["p0.000001", "p50", "p99", "p99.999", "p100"]
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_percentile_is_shown_in_its_place() {
+        let error = |text: &str| text.parse::<Percentiles>().unwrap_err().to_string();
+        assert_eq!(
+            error("50,x99 ,99"),
+            "`x99` is not a percentile\n  50,x99 ,99\n     ^^^ expected a number above 0 and at most \
+             100, such as 99.9"
+        );
+        assert_eq!(
+            error("50,,99"),
+            "a percentile is missing\n  50,,99\n     ^ expected a number above 0 and at most 100, \
+             such as 99.9"
+        );
+        for bad in [
+            "0",
+            "100.1",
+            "-1",
+            "1e1",
+            "99.",
+            ".5",
+            "p",
+            "99,9%",
+            "NaN",
+            "5000000000",
+        ] {
+            assert!(error(bad).contains("is not a percentile\n"), "{bad}");
+        }
+        assert!(error("99.1234567").contains("at most six decimals"));
+        let many: Vec<String> = (1..=17).map(|n| n.to_string()).collect();
+        let text = error(&many.join(","));
+        assert!(
+            text.starts_with("there are more than 16 percentiles\n"),
+            "{text}"
+        );
+        assert!(text.ends_with("^^ one too many"), "{text}");
+    }
+
+    #[test]
+    fn a_percentile_needs_one_operation_beyond_it() {
+        let needs = |text: &str| text.parse::<Percentile>().unwrap().needs();
+        let all = ["50", "90", "99", "99.9", "99.99", "99.999", "100", "33"].map(needs);
+        assert_eq!(all, [2, 10, 100, 1000, 10_000, 100_000, 1, 2]);
+        let latency = Latency::of(1..=999);
+        let list: Percentiles = "99,99.9".parse().unwrap();
+        let figures = PercentileFigure::all(&list, &latency, None);
+        assert_eq!(
+            figures.iter().map(|f| f.enough).collect::<Vec<_>>(),
+            [true, false]
+        );
+        let latency = Latency::of(1..=1000);
+        assert!(PercentileFigure::all(&list, &latency, None)[1].enough);
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_survive_text_and_json(millionths in 1u32..=100 * MILLIONTHS) {
+            let p = Percentile(millionths);
+            prop_assert_eq!(p.to_string().parse::<Percentile>().unwrap(), p);
+            let json = serde_json::to_string(&p).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Percentile>(&json).unwrap(), p);
+        }
+
+        #[test]
+        fn any_text_is_a_list_or_an_error(text in "\\PC{0,30}") {
+            let _ = text.parse::<Percentiles>().map_err(|e| e.to_string());
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Percentiles that a run did not keep, computed from its `histograms.hlog`.
+
+use crate::histograms::{self, tag_of};
+use crate::percentile::{Percentile, PercentileFigure, Percentiles};
+use crate::{Distribution, HISTOGRAMS_FILE, OperationFigures, ResultsError, Run, Summary};
+use plimsoll_plan::OpClass;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The distributions of a log, added up by window and tag.
+pub(crate) struct Log(BTreeMap<(u32, String), Distribution>);
+
+impl Log {
+    /// Reads the log in a results directory.
+    pub(crate) fn read(dir: &Path) -> Result<Self, ResultsError> {
+        let mut sums = BTreeMap::<(u32, String), Distribution>::new();
+        histograms::read_each(&dir.join(HISTOGRAMS_FILE), &mut |line| {
+            let sum = sums.entry((line.window, line.tag)).or_default();
+            sum.add(&line.histogram);
+        })?;
+        Ok(Self(sums))
+    }
+
+    /// The distribution of a tag in a window; none if nothing was done.
+    pub(crate) fn of(&self, window: u32, tag: &str) -> Option<&Distribution> {
+        self.0.get(&(window, tag.to_owned()))
+    }
+
+    /// The distribution of a tag in some windows.
+    fn sum(&self, windows: &[u32], tag: &str) -> Distribution {
+        let mut sum = Distribution::default();
+        let found = windows.iter().filter_map(|w| self.of(*w, tag));
+        found.for_each(|d| sum.merge(d));
+        sum
+    }
+}
+
+/// Latencies of an operation or of several, as the log has them, with the greatest, which is exact.
+#[derive(Default)]
+struct Times {
+    latency: Distribution,
+    service: Distribution,
+    ops: u64,
+    paced_ops: u64,
+    max_ms: f64,
+    service_max_ms: f64,
+}
+
+impl Times {
+    fn of(log: &Log, windows: &[u32], o: &OperationFigures) -> Self {
+        let tag = tag_of(&o.name, o.kind);
+        let service = log.sum(windows, &tag);
+        let latency = match o.paced_ops {
+            0 => service.clone(),
+            _ => log.sum(windows, &format!("{tag}/response")),
+        };
+        Self {
+            latency,
+            service,
+            ops: o.ops,
+            paced_ops: o.paced_ops,
+            max_ms: o.latency.max_ms,
+            service_max_ms: o.service().max_ms,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.latency.merge(&other.latency);
+        self.service.merge(&other.service);
+        self.ops += other.ops;
+        self.paced_ops += other.paced_ops;
+        self.max_ms = self.max_ms.max(other.max_ms);
+        self.service_max_ms = self.service_max_ms.max(other.service_max_ms);
+    }
+
+    fn figure(&self, percentile: Percentile) -> PercentileFigure {
+        let at = |d: &Distribution, max_ms: f64| {
+            (d.quantile(percentile.share()) as f64 / 1e6).min(max_ms)
+        };
+        let service_ms = at(&self.service, self.service_max_ms);
+        PercentileFigure {
+            percentile,
+            ms: at(&self.latency, self.max_ms),
+            service_ms: (self.paced_ops > 0).then_some(service_ms),
+            enough: self.ops >= percentile.needs(),
+        }
+    }
+
+    /// Adds the percentiles that are missing in a list of figures.
+    fn complete(&self, figures: &mut Vec<PercentileFigure>, wanted: &Percentiles) {
+        let known: Vec<Percentile> = figures.iter().map(|f| f.percentile).collect();
+        let missing = wanted.as_slice().iter().filter(|p| !known.contains(p));
+        figures.extend(missing.map(|p| self.figure(*p)));
+        figures.sort_by_key(|f| f.percentile);
+    }
+}
+
+/// Computes percentiles of a run and of its stages that are not among its figures; the log is read only
+/// if there are any.
+pub(crate) fn complete(
+    run: &mut Run,
+    dir: &Path,
+    wanted: &Percentiles,
+) -> Result<(), ResultsError> {
+    let kept = |figures: &[PercentileFigure]| {
+        let kept = |p: &Percentile| figures.iter().any(|f| f.percentile == *p);
+        wanted.as_slice().iter().all(kept)
+    };
+    if run.window_number == 0 || kept(&run.summary.percentiles) {
+        return Ok(());
+    }
+    let log = Log::read(dir)?;
+    let mut windows: Vec<u32> = run.stages.iter().map(|s| s.window.number).collect();
+    if windows.is_empty() {
+        windows.push(run.window_number);
+    }
+    let of_window = |windows: &[u32],
+                     operations: &mut [OperationFigures],
+                     procedures: &mut [OperationFigures],
+                     summary: &mut Summary| {
+        let mut all = Times::default();
+        for o in operations {
+            let times = Times::of(&log, windows, o);
+            times.complete(&mut o.percentiles, wanted);
+            if matches!(o.class, OpClass::Io | OpClass::Aio) {
+                all.add(&times);
+            }
+        }
+        for p in procedures {
+            Times::of(&log, windows, p).complete(&mut p.percentiles, wanted);
+        }
+        all.complete(&mut summary.percentiles, wanted);
+    };
+    of_window(
+        &windows,
+        &mut run.operations,
+        &mut run.procedures,
+        &mut run.summary,
+    );
+    for w in run.stages.iter_mut().map(|s| &mut s.window) {
+        let number = [w.number];
+        of_window(
+            &number,
+            &mut w.operations,
+            &mut w.procedures,
+            &mut w.summary,
+        );
+    }
+    Ok(())
+}
