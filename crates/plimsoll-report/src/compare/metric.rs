@@ -132,6 +132,24 @@ impl Metric {
         }
     }
 
+    /// Where its table stands among those of other figures.
+    pub(super) fn place(self) -> (u8, Option<Percentile>) {
+        let kind = match self {
+            Self::OpsPerS => 0,
+            Self::MibPerS => 1,
+            Self::MeanMs => 2,
+            Self::PercentileMs(_) => 3,
+            Self::ServiceMeanMs => 4,
+            Self::ServicePercentileMs(_) => 5,
+            Self::CpuUsPerOp => 6,
+            Self::Errors => 7,
+            Self::Peak => 8,
+            Self::OrtMs => 9,
+            Self::Ort2008Ms => 10,
+        };
+        (kind, self.percentile())
+    }
+
     /// Whether it is of the service time, which is the latency itself where nothing was paced.
     pub(super) fn is_service(self) -> bool {
         matches!(self, Self::ServiceMeanMs | Self::ServicePercentileMs(_))

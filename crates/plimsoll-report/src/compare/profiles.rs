@@ -44,7 +44,7 @@ pub fn of_profiles(sets: &[ProfileSet], percentiles: Option<&Percentiles>) -> Co
                 runs.filter_map(|r| of_all(r, metric)).collect()
             };
             let mut row = row(name, metric, sets.iter().map(of_set).collect());
-            for row in &mut row {
+            if let Some(row) = &mut row {
                 let sets = sets.iter().map(|s| s.runs(name));
                 mark_doubtful(row, sets, |r, p| r.summary.percentile(p));
             }

@@ -68,7 +68,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
     for metric in of_all_metrics(percentiles, paced) {
         let of_set = |s: &RunSet<'_>| s.runs.iter().filter_map(|r| of_all(r, metric)).collect();
         let mut row = row(ALL, metric, sets.iter().map(of_set).collect());
-        for row in &mut row {
+        if let Some(row) = &mut row {
             let sets = sets.iter().map(|s| s.runs);
             mark_doubtful(row, sets, |r, p| r.summary.percentile(p));
         }
@@ -92,7 +92,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
             let of_run = |r: &'a Run| of_one(row_of(r)?, metric);
             let of_set = |s: &RunSet<'a>| s.runs.iter().filter_map(of_run).collect();
             let mut row = row(&name, metric, sets.iter().map(of_set).collect());
-            for row in &mut row {
+            if let Some(row) = &mut row {
                 let sets = sets.iter().map(|s| s.runs);
                 mark_doubtful(row, sets, |r, p| row_of(r)?.percentile(p));
             }

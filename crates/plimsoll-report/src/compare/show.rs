@@ -64,7 +64,10 @@ fn change(metric: Metric, value: Option<&Value>) -> Cell {
 #[must_use]
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let mut blocks = Vec::new();
-    for metric in Metric::ALL {
+    let mut metrics: Vec<Metric> = comparison.rows.iter().map(|r| r.metric).collect();
+    metrics.sort_by_key(|m| m.place());
+    metrics.dedup();
+    for metric in metrics {
         let rows: Vec<&Row> = comparison
             .rows
             .iter()
