@@ -11,7 +11,7 @@ mod sync;
 mod worker;
 
 pub use outcome::{
-    Drawn, Failure, Outcome, Populated, ProcessFigures, RanOut, Reason, StageOutcome,
+    Cleanup, Drawn, Failure, Outcome, Populated, ProcessFigures, RanOut, Reason, StageOutcome,
     VariableStats, Window,
 };
 pub use run::{

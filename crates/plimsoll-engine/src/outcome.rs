@@ -41,8 +41,8 @@ pub struct Outcome {
     pub target: String,
     /// Lanes that drove the workers.
     pub lanes: usize,
-    /// What was left in the work directory because Plimsoll did not make it.
-    pub foreign: Vec<String>,
+    /// What was left in the work directory.
+    pub cleanup: Cleanup,
     /// Replies of a server that had more than its protocol says, by procedure.
     pub long_replies: Vec<LongReplies>,
 }
@@ -52,6 +52,16 @@ impl Outcome {
     pub(crate) fn is_cut_short(&self) -> bool {
         self.failure.is_some() || self.ran_out.is_some() || !self.stuck.is_empty()
     }
+}
+
+/// What was left in the work directory when its files had been removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cleanup {
+    /// Paths of what Plimsoll did not make, relative to the work directory.
+    pub foreign: Vec<String>,
+    /// What of Plimsoll's could not be removed, and why: sentences, the last of which says how to
+    /// remove it later. Empty if everything is gone that was to go.
+    pub unremoved: Vec<String>,
 }
 
 /// What the ranks did in a stage of a pattern.

@@ -168,6 +168,6 @@ fn nothing_is_left_after_a_churn_that_keeps_nothing() {
         o.quit = Some(QuitMode::AllDone);
     });
     let (outcome, _) = run_ok(&plan);
-    assert_eq!(outcome.foreign, [""; 0]);
+    assert_eq!(outcome.cleanup.foreign, [""; 0]);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

@@ -380,6 +380,9 @@ pub struct MdArgs {
     /// Let --before and --after run shell commands
     #[arg(long, help_heading = "Commands")]
     pub allow_system: bool,
+    /// What becomes of the exit code.
+    #[command(flatten)]
+    pub cleanup: CleanupArgs,
 }
 
 /// Arguments of `run`.
@@ -426,6 +429,18 @@ pub struct MannerArgs {
     /// Commands around the phases of each run.
     #[command(flatten)]
     pub hooks: HookArgs,
+    /// What becomes of the exit code.
+    #[command(flatten)]
+    pub cleanup: CleanupArgs,
+}
+
+/// What a clean-up that is not complete comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
+pub struct CleanupArgs {
+    /// End with 1 if files of a run could not be removed afterwards; without it they are named, and
+    /// the exit code is that of the result
+    #[arg(long = "strict-cleanup", help_heading = "Behaviour")]
+    pub strict: bool,
 }
 
 /// Processes that run something together.

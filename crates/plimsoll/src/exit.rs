@@ -1,5 +1,6 @@
 //! How the program ends.
 
+use crate::cli::CleanupArgs;
 use plimsoll_results::Verdict;
 use std::process::ExitCode;
 
@@ -31,6 +32,17 @@ impl From<Verdict> for Exit {
             Verdict::Invalid => Self::Invalid,
             Verdict::Failed => Self::Failed,
             Verdict::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+impl CleanupArgs {
+    /// The code to end with, after a clean-up that was complete or not. What was interrupted or
+    /// failed says so in any case.
+    pub fn exit(self, exit: Exit, is_clean: bool) -> Exit {
+        match exit {
+            Exit::Valid | Exit::Invalid if self.strict && !is_clean => Exit::Failed,
+            exit => exit,
         }
     }
 }

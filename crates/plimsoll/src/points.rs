@@ -1,6 +1,7 @@
 //! Load points: loads of one workload, measured one after the other on one data set.
 
-use crate::cli::{ClockArg, CriteriaArgs, Format, HowArgs, MannerArgs};
+use crate::cli::{CleanupArgs, ClockArg, CriteriaArgs, Format, HowArgs, MannerArgs};
+use crate::commands::run::{self, Written};
 use crate::company::{Company, Silent};
 use crate::console;
 use crate::convert::{self, Circumstances};
@@ -9,7 +10,7 @@ use crate::hook::{HookRunner, RunFacts};
 use crate::monitor::{Monitor, Phase, Watched};
 use crate::screen::Screen;
 use crate::signals;
-use crate::{commands::run, workload};
+use crate::workload;
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan, counted};
 use plimsoll_results::{Hooks, Percentiles, ResultsError, Run, RunDir, RunWriter};
@@ -95,19 +96,45 @@ impl Ground {
         Ok(plan)
     }
 
-    /// Removes the files of all loads; a sentence if that fails.
-    pub fn clean(&self) -> Result<(), String> {
+    /// Removes the files of all loads; gives what of them could not be removed, in sentences.
+    ///
+    /// # Errors
+    /// A sentence if that could not be begun: there may be no directory.
+    pub fn clean(&self) -> Result<Vec<String>, String> {
         if !plimsoll_target::keeps_files(&self.target) {
-            return Ok(());
+            return Ok(vec![]);
         }
         match plimsoll_engine::clean(&self.plan.place.dir, &self.settings(), false) {
-            Ok(_) => Ok(()),
+            Ok(left) => Ok(left.unremoved),
             Err(e) => Err(format!("the files could not be removed: {e}")),
         }
     }
 
+    /// Removes the files after a refusal, which then says too what could not be removed.
+    pub fn clean_after(&self, mut refusal: Stopped) -> Stopped {
+        // There may be no directory.
+        for text in self.clean().unwrap_or_default() {
+            refusal.message.push_str(&format!("warning: {text}\n"));
+        }
+        refusal
+    }
+
+    /// Ends the use of the files: they are removed, or stay for others to use. Gives what went wrong,
+    /// in sentences. `used`: a run has used the directory, which may not be there otherwise.
+    pub fn end(&self, stays: bool, used: bool) -> Vec<String> {
+        let ended = match stays {
+            true => self.leave().map(|()| vec![]),
+            false => self.clean(),
+        };
+        match ended {
+            Ok(unremoved) => unremoved,
+            Err(text) if used => vec![text],
+            Err(_) => vec![],
+        }
+    }
+
     /// Gives up the directory, whose files stay, for others to use; a sentence if that fails.
-    pub fn leave(&self) -> Result<(), String> {
+    fn leave(&self) -> Result<(), String> {
         if !plimsoll_target::keeps_files(&self.target) {
             return Ok(());
         }
@@ -127,6 +154,8 @@ pub struct Manner {
     pub per_rank: bool,
     /// Percentiles that tables show instead of the usual ones.
     pub percentiles: Option<Percentiles>,
+    /// What files that cannot be removed come to.
+    pub cleanup: CleanupArgs,
 }
 
 impl From<&MannerArgs> for Manner {
@@ -136,11 +165,17 @@ impl From<&MannerArgs> for Manner {
             quiet: args.quiet,
             per_rank: args.ranks.per_rank,
             percentiles: args.percentiles.clone(),
+            cleanup: args.cleanup,
         }
     }
 }
 
 impl Manner {
+    /// The code to end with, after a clean-up that was complete or not.
+    pub fn exit(&self, exit: Exit, is_clean: bool) -> Exit {
+        self.cleanup.exit(exit, is_clean)
+    }
+
     /// Says a line, where it does not disturb what is printed at the end.
     pub fn say(&self, line: &str) {
         match (self.quiet, self.format) {
@@ -300,7 +335,7 @@ impl Points<'_> {
         let each = self.manner.per_rank.then_some(self.company);
         let outcome = outcome?;
         self.used = true;
-        let (run, dir) = run::write(screen, outcome, c, each);
+        let Written { run, dir, .. } = run::write(screen, outcome, c, each);
         Ok(MeasuredLoad { run, dir, notes })
     }
 

@@ -8,7 +8,9 @@ use plimsoll_engine::{Event, Observer, PhaseInfo, Populated, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::{Bytes, Plan, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
-use plimsoll_results::{CommandRun, HookTime, Percentile, Percentiles, ResultsError, RunWriter, figures};
+use plimsoll_results::{
+    CommandRun, HookTime, Percentile, Percentiles, ResultsError, RunWriter, figures,
+};
 use std::time::{Duration, Instant};
 
 /// Time between two lines where there is no terminal to rewrite one on.
@@ -123,6 +125,8 @@ impl<'a> Screen<'a> {
         self.hooks = Some(hooks);
         self.bar.finish_and_clear();
         ran
+    }
+
     /// Sets the percentiles of tables, if others than the usual ones were asked for.
     pub fn show(&mut self, percentiles: Option<&Percentiles>) {
         self.percentiles = percentiles.cloned();

@@ -3,20 +3,20 @@
 use super::marker::{self, Found, GuardError, Marker, Others};
 use super::store::Workplace;
 use super::{EngineError, Settings, crew_for};
+use crate::outcome::Cleanup;
 use plimsoll_plan::{Plan, RelPath};
 use plimsoll_target::{Purpose, Target, Visitor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Removes what runs left in a directory that carries Plimsoll's marker: the trees that the
-/// marker lists, the marker, and the directory itself if Plimsoll made it. Returns the paths of
-/// what was left because Plimsoll did not make it, relative to the work directory of the run.
-/// `force`: so too if the marker names a process of another machine, which may be alive.
+/// marker lists, the marker, and the directory itself if Plimsoll made it. Returns what was left;
+/// while anything of a tree is, the marker stays. `force`: so too if the marker names a process of
+/// another machine, which may be alive.
 ///
 /// # Errors
-/// [`EngineError::Refused`] if the directory carries no marker or a run is using it,
-/// [`EngineError::Failed`] if something could not be removed.
-pub fn clean(dir: &Path, settings: &Settings, force: bool) -> Result<Vec<String>, EngineError> {
+/// [`EngineError::Refused`] if the directory carries no marker or a run is using it.
+pub fn clean(dir: &Path, settings: &Settings, force: bool) -> Result<Cleanup, EngineError> {
     let others = match force {
         true => Others::Ended,
         false => Others::Respect,
@@ -27,9 +27,13 @@ pub fn clean(dir: &Path, settings: &Settings, force: bool) -> Result<Vec<String>
 /// Gives up a directory that runs of this process held ([`Settings::holds`]); its files stay.
 ///
 /// # Errors
-/// As [`clean`].
+/// As [`clean`], and if that cannot be noted in the marker.
 pub fn leave(dir: &Path, settings: &Settings) -> Result<(), EngineError> {
-    end(dir, settings, Others::Respect, End::Leave).map(|_| ())
+    let left = end(dir, settings, Others::Respect, End::Leave)?;
+    match left.unremoved.into_iter().next() {
+        None => Ok(()),
+        Some(why) => Err(EngineError::Failed(why)),
+    }
 }
 
 /// What becomes of the files of a directory.
@@ -39,12 +43,7 @@ enum End {
     Leave,
 }
 
-fn end(
-    dir: &Path,
-    settings: &Settings,
-    others: Others,
-    end: End,
-) -> Result<Vec<String>, EngineError> {
+fn end(dir: &Path, settings: &Settings, others: Others, end: End) -> Result<Cleanup, EngineError> {
     let dir = plimsoll_target::absolute(&settings.target, dir).map_err(EngineError::refused)?;
     let mut plan = Plan::empty("clean");
     plan.place.dir = dir;
@@ -59,6 +58,7 @@ fn end(
     plan.place.guards = vec![marker.guard];
     let ending = Ending {
         plan: &plan,
+        settings,
         others,
         end,
     };
@@ -116,12 +116,13 @@ impl Visitor for Look<'_> {
 
 struct Ending<'a> {
     plan: &'a Plan,
+    settings: &'a Settings,
     others: Others,
     end: End,
 }
 
 impl Visitor for Ending<'_> {
-    type Output = Result<Vec<String>, EngineError>;
+    type Output = Result<Cleanup, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
         let crew = crew_for(Arc::new(target), self.plan)?;
@@ -130,6 +131,7 @@ impl Visitor for Ending<'_> {
             End::Clean => place.clean_listed(),
             End::Leave => place.release(true),
         };
-        left.map_err(|e| place.failed(e))
+        let settings = Some(self.settings).filter(|_| self.end == End::Clean);
+        Ok(place.cleanup(left, settings))
     }
 }

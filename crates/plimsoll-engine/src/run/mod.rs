@@ -13,6 +13,7 @@ mod marker;
 mod memory;
 mod populate;
 mod preflight;
+mod removal;
 mod runner;
 mod segment;
 mod store;
@@ -110,6 +111,16 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// The same, with what could not be removed afterwards.
+    pub(crate) fn and_unremoved(self, unremoved: &[String]) -> Self {
+        let with = |e: String| [&[e], unremoved].concat().join("\n");
+        match self {
+            Self::Refused(e) => Self::Refused(with(e)),
+            Self::Failed(e) => Self::Failed(with(e)),
+            Self::Interrupted => Self::Interrupted,
+        }
+    }
+
     pub(crate) fn refused(e: impl Display) -> Self {
         Self::Refused(e.to_string())
     }
@@ -345,6 +356,16 @@ pub(crate) fn crew_for<T: Target>(target: Arc<T>, plan: &Plan) -> Result<Crew<T>
     })
 }
 
+/// A path below the work directory as it is shown; `""` is the work directory.
+pub(crate) fn path_in(plan: &Plan, path: &str) -> String {
+    let dir = &plan.place.dir;
+    let path = match path {
+        "" => dir.clone(),
+        path => dir.join(path),
+    };
+    path.display().to_string()
+}
+
 pub(crate) fn crew_error<T: Target>(crew: &Crew<T>, plan: &Plan, e: CrewError) -> EngineError {
     match e {
         CrewError::Stopped => EngineError::Interrupted,
@@ -353,9 +374,9 @@ pub(crate) fn crew_error<T: Target>(crew: &Crew<T>, plan: &Plan, e: CrewError) -
             path,
             error,
         } => {
-            let path = plan.place.dir.join(path);
+            let path = path_in(plan, &path);
             let why = crew.target.explain(error);
-            EngineError::Failed(format!("cannot {action} `{}`: {why}", path.display()))
+            EngineError::Failed(format!("cannot {action} `{path}`: {why}"))
         }
     }
 }

@@ -71,8 +71,9 @@ impl Visitor for Runner<'_> {
         if let Err(e) = self.join(&crew) {
             // Nobody has begun to work.
             place.work_with(&cleaner);
-            let _ = place.release(false);
-            return Err(e);
+            let left = place.release(false);
+            let cleanup = place.cleanup(left, Some(self.settings));
+            return Err(e.and_unremoved(&cleanup.unremoved));
         }
         let ran = self.script(&crew, &mut place, &mut outcome);
         // Nothing is removed while another rank may work in it.
@@ -81,24 +82,29 @@ impl Visitor for Runner<'_> {
             // Rank 0 cleans; the others only have to be out of its way.
             Err(_) => team.leads() && team.wait_for_ends(),
         };
-        let cleaned = finish(
+        finish(
             &cleaner,
             place,
             self.plan,
-            (quiet, self.settings.holds),
+            (quiet, self.settings),
             &mut outcome,
             self.observer,
         );
         // What was measured is kept, whatever went wrong afterwards; and the first thing that
         // went wrong is the one to name.
         let measured = !outcome.windows.is_empty() || outcome.failure.is_some();
-        match ran.and(cleaned) {
+        match ran {
             Err(EngineError::Failed(error)) if measured => match &outcome.failure {
                 Some(_) => outcome.notes.push(error),
                 None => outcome.failure = Some(Failure::of_run(error)),
             },
             Err(EngineError::Interrupted) if measured => outcome.interrupted = true,
-            other => other?,
+            // An outcome that says what was left, instead of an error that cannot.
+            Err(EngineError::Interrupted) if !outcome.cleanup.unremoved.is_empty() => {
+                outcome.interrupted = true;
+                return Ok(outcome);
+            }
+            other => other.map_err(|e| e.and_unremoved(&outcome.cleanup.unremoved))?,
         }
         outcome.reasons.extend(verdict(self.plan, &outcome));
         if team.leads() {
@@ -110,53 +116,55 @@ impl Visitor for Runner<'_> {
     }
 }
 
-/// Removes what the run made, or keeps it. `quiet`: no other rank works any more; `holds`: what is
-/// kept stays claimed by this process.
+/// Removes what the run made, or keeps it; what could not be removed is noted, and changes nothing
+/// of what was measured. `quiet`: no other rank works any more.
 fn finish<'a, T: Target>(
     cleaner: &'a Crew<T>,
     mut place: Workplace<'a, T>,
     plan: &Plan,
-    (quiet, holds): (bool, bool),
+    (quiet, settings): (bool, &Settings),
     outcome: &mut Outcome,
     observer: &mut dyn Observer,
-) -> Result<(), EngineError> {
+) {
     if !place.is_ours() {
-        return Ok(());
+        return;
     }
-    if !quiet && cleaner.target.keeps_files() {
-        outcome.notes.push(
+    let why = match (quiet, outcome.stuck.is_empty()) {
+        _ if !cleaner.target.keeps_files() => None,
+        (false, _) => Some(
             "files were left in place because other ranks may still work on them; `plimsoll clean` \
-             removes them"
-                .into(),
-        );
-        return Ok(());
-    }
-    if !outcome.stuck.is_empty() && cleaner.target.keeps_files() {
-        outcome.notes.push(
+             removes them",
+        ),
+        (true, false) => Some(
             "files were left in place because workers are stuck in a system call; the next run \
-             in the same directory removes them"
-                .into(),
-        );
-        return Ok(());
+             in the same directory removes them",
+        ),
+        (true, true) => None,
+    };
+    if let Some(why) = why {
+        outcome.notes.push(why.into());
+        outcome.cleanup.unremoved.push(why.into());
+        return;
     }
     place.work_with(cleaner);
     let keep = plan.options.keep || plan.pattern().is_some_and(|p| p.leaves_objects);
     if cleaner.target.keeps_files() && !keep {
         observer.event(Event::Cleaning);
     }
-    if keep && holds {
-        return Ok(());
+    if keep && settings.holds {
+        return;
     }
-    let left = place.release(keep).map_err(|e| place.failed(e))?;
-    for path in &left {
+    let left = place.release(keep);
+    let cleanup = place.cleanup(left, Some(settings).filter(|_| !keep));
+    for path in &cleanup.foreign {
         let path = plan.place.dir.join(path);
         outcome.notes.push(format!(
             "`{}` was left: Plimsoll did not make it",
             path.display()
         ));
     }
-    outcome.foreign = left;
-    Ok(())
+    outcome.notes.extend(cleanup.unremoved.iter().cloned());
+    outcome.cleanup = cleanup;
 }
 
 impl Runner<'_> {

@@ -2,8 +2,9 @@
 
 use super::crew::{Crew, CrewError};
 use super::marker::{self, Found, Marker, Others, Tree, TreeState, User};
-use super::tree;
-use super::{EngineError, crew_error};
+use super::removal::{self, Leftovers, Patience};
+use super::{EngineError, Settings, crew_error, path_in};
+use crate::outcome::Cleanup;
 use plimsoll_plan::{FilesetId, Plan, RelPath};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
@@ -73,7 +74,7 @@ impl<'a, T: Target> Workplace<'a, T> {
         for (guard, found) in found {
             if let Err(e) = place.take(guard, found) {
                 // What was made so far goes again.
-                let _ = place.clean();
+                place.clean();
                 return Err(place.failed(e));
             }
         }
@@ -179,9 +180,11 @@ impl<'a, T: Target> Workplace<'a, T> {
         root: &RelPath,
         tell: &mut dyn FnMut(),
     ) -> Result<(), CrewError> {
-        let left = tree::remove(self.crew, root.as_str(), None, &mut *tell)?;
+        let mut patience = Patience::default();
+        let left = removal::remove(self.crew, root.as_str(), None, &mut patience, &mut *tell);
         let marker = marker::marker_path(root);
         let foreign = left
+            .foreign
             .iter()
             .find(|p| **p != marker.as_bytes() && !p.ends_with(b"/lost+found"));
         match foreign {
@@ -190,7 +193,7 @@ impl<'a, T: Target> Workplace<'a, T> {
                 path,
                 OpError(Errno::EXIST),
             )),
-            None => Ok(()),
+            None => left.into_refused().0.into_iter().next().map_or(Ok(()), Err),
         }
     }
 
@@ -234,20 +237,21 @@ impl<'a, T: Target> Workplace<'a, T> {
     }
 
     /// Ends the use of the directory. Unless the run keeps its files, removes what it made and
-    /// nothing else; returns the paths of what was left because Plimsoll did not make it.
-    pub(crate) fn release(&mut self, keep: bool) -> Result<Vec<String>, CrewError> {
-        if keep {
-            for guarded in &mut self.guarded {
-                guarded.marker.used_by = None;
-                marker::write(self.crew, &guarded.guard, &guarded.marker)?;
-            }
-            return Ok(vec![]);
+    /// nothing else; returns what was left.
+    pub(crate) fn release(&mut self, keep: bool) -> Leftovers {
+        if !keep {
+            return self.clean();
         }
-        self.clean()
+        let mut left = Leftovers::default();
+        for guarded in &mut self.guarded {
+            guarded.marker.used_by = None;
+            left.note(marker::write(self.crew, &guarded.guard, &guarded.marker));
+        }
+        left
     }
 
-    /// Removes everything that can be removed; an error is given once all was tried.
-    fn clean(&mut self) -> Result<Vec<String>, CrewError> {
+    /// Removes everything that can be removed.
+    fn clean(&mut self) -> Leftovers {
         let populated = std::mem::take(&mut self.populated);
         let root = |id: FilesetId| self.plan.fileset(id).root().unwrap_or_default();
         let mut roots: Vec<RelPath> = populated.into_iter().map(root).collect();
@@ -256,58 +260,67 @@ impl<'a, T: Target> Workplace<'a, T> {
     }
 
     /// Removes every tree that the markers list.
-    pub(crate) fn clean_listed(&mut self) -> Result<Vec<String>, CrewError> {
+    pub(crate) fn clean_listed(&mut self) -> Leftovers {
         let trees = self.guarded.iter().flat_map(|g| &g.marker.trees);
         let roots = trees.map(|t| t.root.clone()).collect();
         self.clean_roots(roots)
     }
 
-    fn clean_roots(&mut self, roots: Vec<RelPath>) -> Result<Vec<String>, CrewError> {
-        let (mut foreign, mut first) = (Vec::new(), None);
+    fn clean_roots(&mut self, roots: Vec<RelPath>) -> Leftovers {
+        let (mut left, mut patience) = (Leftovers::default(), Patience::default());
         for root in roots {
-            match self.remove_tree(&root) {
-                Ok(left) => foreign.extend(left),
-                Err(e) => drop(first.get_or_insert(e)),
+            if !left.is_gone {
+                left.add(self.remove_tree(&root, &mut patience));
             }
         }
-        for guarded in std::mem::take(&mut self.guarded).into_iter().rev() {
-            match self.leave(&guarded) {
-                Ok(left) => foreign.extend(left),
-                Err(e) => drop(first.get_or_insert(e)),
+        let guarded = std::mem::take(&mut self.guarded);
+        let holds_root = guarded.iter().any(|g| g.guard.as_str().is_empty());
+        for guarded in guarded.into_iter().rev() {
+            if !left.is_gone {
+                let done = self.leave(&guarded, &mut patience, &mut left);
+                left.note(done);
             }
         }
-        for above in std::mem::take(&mut self.made_above).into_iter().rev() {
-            if let Err(e) = self.remove(&above, EntryKind::Dir) {
-                first.get_or_insert(e);
+        // What was made above the guarded directories; whatever else came to lie in it keeps it
+        // there.
+        let mut above = std::mem::take(&mut self.made_above);
+        if self.crew.target.made_work_dir() && !holds_root {
+            above.insert(0, String::new());
+        }
+        for dir in above.into_iter().rev() {
+            if left.is_clean() {
+                left.note(self.remove_if_empty(&dir, || Ok(()), &mut patience));
+            } else if !left.is_gone {
+                let stays = OpError(Errno::NOTEMPTY);
+                let path = dir.as_bytes();
+                left.refused(CrewError::failed("remove directory", path, stays));
             }
         }
-        // A work directory above the guarded ones that was made for them; whatever else came to
-        // lie in it keeps it there.
-        if self.crew.target.made_work_dir()
-            && let Err(e) = self.remove_work_dir()
-        {
-            first.get_or_insert(e);
-        }
-        let text = |p: Vec<u8>| String::from_utf8_lossy(&p).into_owned();
-        first.map_or_else(|| Ok(foreign.into_iter().map(text).collect()), Err)
+        left
     }
 
-    /// Removes a tree; returns what was left because it is not Plimsoll's.
-    fn remove_tree(&mut self, root: &RelPath) -> Result<Vec<Vec<u8>>, CrewError> {
+    /// Removes a tree. While anything of it is left, the marker lists it.
+    fn remove_tree(&mut self, root: &RelPath, patience: &mut Patience) -> Leftovers {
         let names = self.guard_of(root).and_then(|g| {
             let tree = g.marker.trees.iter().find(|t| t.root == *root)?;
             tree.names.clone()
         });
         let marker = marker::marker_path(root).into_bytes();
-        let mut left = tree::remove(self.crew, root.as_str(), names.as_ref(), || ())?;
-        left.retain(|p| *p != marker);
-        self.note_tree(root, None)?;
-        self.remove_empty_above(root)?;
-        Ok(left)
+        let mut left = removal::remove(self.crew, root.as_str(), names.as_ref(), patience, || ());
+        left.foreign.retain(|p| *p != marker);
+        if left.is_clean() {
+            let forgotten = self.note_tree(root, None);
+            left.note(forgotten.and_then(|()| self.remove_empty_above(root, patience)));
+        }
+        left
     }
 
     /// Removes the directories between a guarded one and a tree's root, which Plimsoll made.
-    fn remove_empty_above(&mut self, root: &RelPath) -> Result<(), CrewError> {
+    fn remove_empty_above(
+        &mut self,
+        root: &RelPath,
+        patience: &mut Patience,
+    ) -> Result<(), CrewError> {
         let Some(guard) = self.guard_of(root).map(|g| g.guard.as_str().len()) else {
             return Ok(());
         };
@@ -316,72 +329,146 @@ impl<'a, T: Target> Workplace<'a, T> {
             if above.len() <= guard {
                 break;
             }
-            self.remove(above, EntryKind::Dir)?;
+            self.remove_if_empty(above, || Ok(()), patience)?;
             path = above;
         }
         Ok(())
     }
 
     /// Takes the marker away, and the directory if Plimsoll made it, once no tree is left in it.
-    /// Returns what else lies in it.
-    fn leave(&self, guarded: &Guarded) -> Result<Vec<Vec<u8>>, CrewError> {
-        if !guarded.marker.trees.is_empty() {
-            let marker = Marker {
-                used_by: None,
-                ..guarded.marker.clone()
-            };
-            marker::write(self.crew, &guarded.guard, &marker)?;
-            return Ok(vec![]);
+    /// What else lies in it is noted in `left`.
+    fn leave(
+        &self,
+        guarded: &Guarded,
+        patience: &mut Patience,
+        left: &mut Leftovers,
+    ) -> Result<(), CrewError> {
+        let unused = Marker {
+            used_by: None,
+            ..guarded.marker.clone()
+        };
+        if !unused.trees.is_empty() {
+            return marker::write(self.crew, &guarded.guard, &unused);
         }
-        self.remove(&marker::marker_path(&guarded.guard), EntryKind::File)?;
-        let left = self.strangers(&guarded.guard)?;
-        match guarded.guard.as_str() {
-            _ if !guarded.marker.made_dir => {}
-            "" => self.remove_work_dir()?,
-            guard => self.remove(guard, EntryKind::Dir)?,
+        self.remove_marker(&guarded.guard)?;
+        left.foreign.extend(self.strangers(&guarded.guard)?);
+        if !unused.made_dir {
+            return Ok(());
         }
-        Ok(left)
+        // A server that writes behind a cache may bring the marker back.
+        let again = || self.remove_marker(&guarded.guard);
+        let removed = self.remove_if_empty(guarded.guard.as_str(), again, patience);
+        if removed.is_err() {
+            // Without it, nothing would tell that the directory is ours to remove.
+            left.note(marker::write(self.crew, &guarded.guard, &unused));
+        }
+        removed
     }
 
     /// What lies in a guarded directory although no fileset accounts for it.
     fn strangers(&self, guard: &RelPath) -> Result<Vec<Vec<u8>>, CrewError> {
-        let entries = self.crew.one(async |session| {
-            session.locate(|p| p.extend_from_slice(guard.as_str().as_bytes()));
-            session.entries().await
-        });
-        let entries = match entries.and_then(|r| r) {
-            Err(OpError(Errno::NOENT)) => vec![],
-            other => other.map_err(|e| CrewError::failed("list", guard.as_str().as_bytes(), e))?,
-        };
         // What the file system keeps in its root is nobody's.
-        let files = entries
-            .into_iter()
-            .filter(|(name, _)| name != marker::NOBODYS);
+        let files = self.entries(guard.as_str())?.into_iter();
+        let files = files.filter(|name| name != marker::NOBODYS);
         let path = |name: Vec<u8>| match guard.as_str() {
             "" => name,
             guard => [guard.as_bytes(), b"/", &name].concat(),
         };
-        Ok(files.map(|(name, _)| path(name)).collect())
+        Ok(files.map(path).collect())
     }
 
-    fn remove_work_dir(&self) -> Result<(), CrewError> {
-        match self.crew.target.remove_work_dir() {
-            // Something that is not ours lies in it, or it is gone already.
-            Ok(()) | Err(OpError(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT)) => Ok(()),
-            Err(e) => Err(CrewError::failed("remove directory", b"", e)),
+    /// Names in a directory, apart from that of the marker, which a server may list for a moment
+    /// after it was removed; none if the directory is missing.
+    fn entries(&self, dir: &str) -> Result<Vec<Vec<u8>>, CrewError> {
+        let entries = self.crew.one(async |session| {
+            session.locate(|p| p.extend_from_slice(dir.as_bytes()));
+            session.entries().await
+        });
+        let entries = match entries.and_then(|r| r) {
+            Err(OpError(Errno::NOENT)) => vec![],
+            other => other.map_err(|e| CrewError::failed("list", dir.as_bytes(), e))?,
+        };
+        let names = entries.into_iter().map(|(name, _)| name);
+        Ok(names
+            .filter(|name| name != marker::MARKER.as_bytes())
+            .collect())
+    }
+
+    /// Removes a directory that Plimsoll made, unless something lies in it; `""` is the work
+    /// directory. `empty` is called before each further attempt.
+    fn remove_if_empty(
+        &self,
+        dir: &str,
+        empty: impl Fn() -> Result<(), CrewError>,
+        patience: &mut Patience,
+    ) -> Result<(), CrewError> {
+        let remove = || match dir {
+            "" => self.crew.target.remove_work_dir(),
+            dir => self.remove_dir(dir),
+        };
+        match remove() {
+            Ok(()) | Err(OpError(Errno::NOENT)) => return Ok(()),
+            Err(OpError(Errno::NOTEMPTY | Errno::EXIST)) if !self.entries(dir)?.is_empty() => {
+                return Ok(());
+            }
+            Err(_) => {}
         }
+        let removed = patience.remove_empty(|| {
+            // What keeps the directory says more than what keeps its entry.
+            let _ = empty();
+            remove()
+        });
+        removed.map_err(|e| CrewError::failed("remove directory", dir.as_bytes(), e))
     }
 
-    /// Removes an entry; a directory only if nothing is in it.
-    fn remove(&self, path: &str, kind: EntryKind) -> Result<(), CrewError> {
+    fn remove_dir(&self, path: &str) -> Result<(), OpError> {
         let removed = self.crew.one(async |session| {
             session.locate(|p| p.extend_from_slice(path.as_bytes()));
-            session.remove(kind).await
+            session.remove(EntryKind::Dir).await
+        });
+        removed.and_then(|r| r)
+    }
+
+    fn remove_marker(&self, guard: &RelPath) -> Result<(), CrewError> {
+        let path = marker::marker_path(guard);
+        let removed = self.crew.one(async |session| {
+            session.locate(|p| p.extend_from_slice(path.as_bytes()));
+            session.remove(EntryKind::File).await
         });
         match removed.and_then(|r| r) {
-            Ok(()) | Err(OpError(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT)) => Ok(()),
+            Ok(()) | Err(OpError(Errno::NOENT)) => Ok(()),
             Err(e) => Err(CrewError::failed("remove", path.as_bytes(), e)),
         }
+    }
+
+    /// What was left, as sentences. `settings`: of a clean-up, whose rest can be removed later.
+    pub(crate) fn cleanup(&self, left: Leftovers, settings: Option<&Settings>) -> Cleanup {
+        let text = |p: Vec<u8>| String::from_utf8_lossy(&p).into_owned();
+        let foreign = left.foreign.clone().into_iter().map(text).collect();
+        let (refused, more) = left.into_refused();
+        let mut unremoved: Vec<String> = refused
+            .into_iter()
+            .map(|e| crew_error(self.crew, self.plan, e).to_string())
+            .collect();
+        if more > 0 {
+            unremoved.push(format!("{more} more could not be removed"));
+        }
+        if let Some(settings) = settings.filter(|_| !unremoved.is_empty()) {
+            let target = match settings.target.as_str() {
+                "posix" => String::new(),
+                url => format!(" --target '{url}'"),
+            };
+            let guards = self.plan.place.guards.iter();
+            let commands: Vec<String> = guards
+                .map(|guard| path_in(self.plan, guard.as_str()))
+                .map(|dir| format!("`plimsoll clean{target} {dir}`"))
+                .collect();
+            unremoved.push(format!(
+                "the clean-up is not complete: {} removes what is left",
+                commands.join(" and ")
+            ));
+        }
+        Cleanup { foreign, unremoved }
     }
 
     pub(crate) fn failed(&self, e: CrewError) -> EngineError {

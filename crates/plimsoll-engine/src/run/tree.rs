@@ -2,12 +2,10 @@
 
 use super::crew::{Crew, CrewError, Job};
 use super::marker::{MARKER, PatternNames};
-use crate::sync::lock;
 use plimsoll_plan::{DirId, FileId, Layout};
 use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -307,7 +305,12 @@ fn is_our_link(name: &[u8]) -> bool {
 }
 
 /// Whether an entry so deep below the root is one that Plimsoll makes.
-fn is_named(names: Option<&PatternNames>, depth: usize, name: &[u8], kind: EntryKind) -> bool {
+pub(super) fn is_named(
+    names: Option<&PatternNames>,
+    depth: usize,
+    name: &[u8],
+    kind: EntryKind,
+) -> bool {
     let Some(PatternNames { set, object }) = names else {
         return match kind {
             EntryKind::Link => is_our_link(name),
@@ -319,89 +322,6 @@ fn is_named(names: Option<&PatternNames>, depth: usize, name: &[u8], kind: Entry
         (EntryKind::File, false, 1) | (EntryKind::File, true, 0) => object.matches(name),
         _ => false,
     }
-}
-
-/// One level of a tree that is being removed.
-struct Remove<'a> {
-    dirs: &'a [Vec<u8>],
-    names: Option<&'a PatternNames>,
-    depth: usize,
-    below: Mutex<Vec<Vec<u8>>>,
-    foreign: &'a Mutex<Vec<Vec<u8>>>,
-}
-
-impl<S: Session> Job<S> for Remove<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
-        let dir = &self.dirs[index as usize];
-        session.locate(|p| p.extend_from_slice(dir));
-        let entries = match session.entries().await {
-            Err(OpError(Errno::NOENT)) => return Ok(()),
-            other => other.map_err(|e| CrewError::failed("list", dir, e))?,
-        };
-        for (name, kind) in entries {
-            let ours = is_named(self.names, self.depth, &name, kind);
-            let path = match dir.is_empty() {
-                true => name,
-                false => [dir, &b"/"[..], &name].concat(),
-            };
-            match kind {
-                // Of a link only the link itself goes.
-                EntryKind::File | EntryKind::Link if ours => {
-                    session.locate(|p| p.extend_from_slice(&path));
-                    let removed = session.remove(EntryKind::File).await;
-                    removed.map_err(|e| CrewError::failed("remove", &path, e))?;
-                }
-                EntryKind::Dir if ours => lock(&self.below).push(path),
-                _ => lock(self.foreign).push(path),
-            }
-        }
-        Ok(())
-    }
-}
-
-struct RemoveDirs<'a> {
-    dirs: &'a [Vec<u8>],
-}
-
-impl<S: Session> Job<S> for RemoveDirs<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
-        let dir = &self.dirs[index as usize];
-        session.locate(|p| p.extend_from_slice(dir));
-        match session.remove(EntryKind::Dir).await {
-            // Something that is not ours lies in it, or it was never there.
-            Ok(()) | Err(OpError(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT)) => Ok(()),
-            Err(e) => Err(CrewError::failed("remove directory", dir, e)),
-        }
-    }
-}
-
-/// Removes a tree: every entry whose name and kind are Plimsoll's, whatever layout it had; with
-/// `names`, those of a pattern. Returns the paths of entries that were left because they are not.
-pub(crate) fn remove<T: Target>(
-    crew: &Crew<T>,
-    root: &str,
-    names: Option<&PatternNames>,
-    mut tell: impl FnMut(),
-) -> Result<Vec<Vec<u8>>, CrewError> {
-    let foreign = Mutex::new(Vec::new());
-    let mut levels = vec![vec![root.as_bytes().to_vec()]];
-    while let Some(dirs) = levels.last().filter(|l| !l.is_empty()) {
-        let level = Remove {
-            dirs,
-            names,
-            depth: levels.len() - 1,
-            below: Mutex::default(),
-            foreign: &foreign,
-        };
-        crew.all(dirs.len() as u64, &level, &mut tell)?;
-        let below = std::mem::take(&mut *lock(&level.below));
-        levels.push(below);
-    }
-    for dirs in levels.iter().rev() {
-        crew.all(dirs.len() as u64, &RemoveDirs { dirs }, &mut tell)?;
-    }
-    let left = std::mem::take(&mut *lock(&foreign));
-    Ok(left)
 }
 
 #[cfg(test)]

@@ -46,10 +46,23 @@ fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, Stopped> {
     for place in marked {
         let shown = place.display();
         match plimsoll_engine::clean(&place, &settings, args.force) {
-            Ok(left) if left.is_empty() => _ = writeln!(said, "cleaned {shown}"),
             Ok(left) => {
-                _ = writeln!(said, "cleaned {shown}; Plimsoll did not make, and left:");
-                left.iter().for_each(|path| _ = writeln!(said, "  {path}"));
+                if left.unremoved.is_empty() {
+                    _ = write!(said, "cleaned {shown}");
+                } else {
+                    exit = Exit::Failed;
+                    for error in &left.unremoved {
+                        crate::console::err(&format!("error: {error}\n"));
+                    }
+                    _ = write!(said, "cleaned a part of {shown}");
+                }
+                match left.foreign.is_empty() {
+                    true => said.push('\n'),
+                    false => said.push_str("; Plimsoll did not make, and left:\n"),
+                }
+                for path in &left.foreign {
+                    _ = writeln!(said, "  {path}");
+                }
             }
             // The others are cleaned all the same.
             Err(e) => {

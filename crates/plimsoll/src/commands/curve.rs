@@ -50,8 +50,7 @@ fn lead(points: &mut Points<'_>, mut writer: CurveWriter) -> Result<Exit, Stoppe
     let ended = match measured {
         Ok(()) => clean(points.ground, &mut writer, points.used),
         Err(Ended::Refused(stopped)) if writer.curve().points.is_empty() => {
-            let _ = points.ground.clean();
-            return refused(writer, stopped);
+            return refused(writer, points.ground.clean_after(stopped));
         }
         Err(Ended::Refused(stopped)) => {
             let text = stopped.message.trim().trim_start_matches("error: ").into();
@@ -62,7 +61,8 @@ fn lead(points: &mut Points<'_>, mut writer: CurveWriter) -> Result<Exit, Stoppe
         Err(Ended::Lost(e)) => return Err(Stopped::failed(e)),
     };
     report(points.manner.format, writer.curve(), writer.dir().path())?;
-    ended.map(|()| exit_of(writer.curve()))
+    let exit = exit_of(writer.curve());
+    ended.map(|is_clean| points.manner.exit(exit, is_clean))
 }
 
 /// Percentiles that were asked for are those of the curve; one that goes on has its own where none were.
@@ -168,23 +168,19 @@ fn stopped_by_rule(curve: &LoadCurve) -> Option<CurveEnd> {
 }
 
 /// Removes the files, or leaves them if they are to stay: because the user said so, or because a
-/// curve that did not come to its end goes on with them. `used`: a point used them.
-fn clean(ground: &Ground, writer: &mut CurveWriter, used: bool) -> Result<(), Stopped> {
+/// curve that did not come to its end goes on with them. `used`: a point used them. Gives whether
+/// everything went that was to go; the rest is noted.
+fn clean(ground: &Ground, writer: &mut CurveWriter, used: bool) -> Result<bool, Stopped> {
     let stays = writer.curve().state.can_resume() && !ground.plan.place.temporary;
-    let ended = match ground.plan.options.keep || stays {
-        true => ground.leave(),
-        false => ground.clean(),
-    };
-    match ended {
-        Err(text) if used => {
-            let note = Note { text, place: None };
-            writer
-                .change(|c| c.notes.push(note))
-                .map_err(Stopped::failed)
-        }
-        // There may be no directory.
-        _ => Ok(()),
+    let wrong = ground.end(ground.plan.options.keep || stays, used);
+    if wrong.is_empty() {
+        return Ok(true);
     }
+    let notes = wrong.into_iter().map(|text| Note { text, place: None });
+    writer
+        .change(|c| c.notes.extend(notes))
+        .map_err(Stopped::failed)?;
+    Ok(false)
 }
 
 fn exit_of(curve: &LoadCurve) -> Exit {

@@ -51,10 +51,9 @@ fn lead(points: &mut Points<'_>, mut writer: FindWriter) -> Result<Exit, Stopped
         Err(Broken::Interrupted) => None,
         Err(Broken::Failed(reason)) => Some(reason),
         Err(Broken::Refused(stopped)) if writer.search().runs.is_empty() => {
-            let _ = points.ground.clean();
             // What is left of it is named by what refused it.
             let _ = writer.withdraw();
-            return Err(stopped);
+            return Err(points.ground.clean_after(stopped));
         }
         Err(Broken::Refused(stopped)) => Some(Reason {
             code: "refused".into(),
@@ -67,12 +66,14 @@ fn lead(points: &mut Points<'_>, mut writer: FindWriter) -> Result<Exit, Stopped
         s.failure = failure;
     };
     writer.change(change).map_err(Stopped::failed)?;
-    if let Some(note) = clean(points, writer.search()) {
-        let add = |s: &mut LoadSearch| s.notes.push(note);
+    let wrong = clean(points, writer.search());
+    let is_clean = wrong.is_empty();
+    if !is_clean {
+        let add = |s: &mut LoadSearch| s.notes.extend(wrong);
         writer.change(add).map_err(Stopped::failed)?;
     }
     report(points.manner.format, writer.search(), writer.dir().path())?;
-    Ok(exit_of(writer.search()))
+    Ok(points.manner.exit(exit_of(writer.search()), is_clean))
 }
 
 /// Percentiles that were asked for are those of the search; one that goes on has its own where none
@@ -143,17 +144,13 @@ fn why(run: &Run, load: u64) -> Reason {
 }
 
 /// Removes the files, or leaves them if they are to stay: because the user said so, or because a
-/// search that did not come to its end goes on with them. A note if that fails.
-fn clean(points: &Points<'_>, search: &LoadSearch) -> Option<Note> {
+/// search that did not come to its end goes on with them. Notes of what went wrong.
+fn clean(points: &Points<'_>, search: &LoadSearch) -> Vec<Note> {
     let ground = points.ground;
     let stays = search.can_resume() && !ground.plan.place.temporary;
-    let ended = match ground.plan.options.keep || stays {
-        true => ground.leave(),
-        false => ground.clean(),
-    };
-    // There may be no directory if no run used it.
-    let text = ended.err().filter(|_| points.used)?;
-    Some(Note { text, place: None })
+    let wrong = ground.end(ground.plan.options.keep || stays, points.used);
+    let notes = wrong.into_iter().map(|text| Note { text, place: None });
+    notes.collect()
 }
 
 fn exit_of(search: &LoadSearch) -> Exit {

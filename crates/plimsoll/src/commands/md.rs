@@ -1,6 +1,6 @@
 //! `md`: metadata and small objects under many processes.
 
-use super::run;
+use super::run::{self, Written};
 use crate::cli::{Format, MdArgs};
 use crate::company::Company;
 use crate::console::{self, Stream};
@@ -205,11 +205,16 @@ fn lead(
     }
     screen.print(&report.end(begun.elapsed(), &local_time()));
     let each = args.ranks.per_rank.then_some(company);
-    let (run, dir) = run::write(screen, outcome, c, each);
+    let written = run::write(screen, outcome, c, each);
+    if args.format == Format::Json || options.quiet {
+        written.warn_of_unremoved();
+    }
+    let is_clean = written.is_clean();
+    let Written { run, dir, .. } = written;
     keep_position(options, plan, &run, &done)?;
     tell(args, options, &run, dir.as_ref().ok().map(RunDir::path))?;
     match dir {
-        Ok(_) => Ok(run.validity.verdict.into()),
+        Ok(_) => Ok(args.cleanup.exit(run.validity.verdict.into(), is_clean)),
         Err(e) => Err(Stopped::failed(e)),
     }
 }

@@ -5,7 +5,7 @@ mod list;
 mod shelf;
 
 use crate::cli::{Format, ProfileArgs};
-use crate::commands::run::Round;
+use crate::commands::run::{Round, Written};
 use crate::company::Company;
 use crate::console::Stream;
 use crate::exit::{Exit, Stopped};
@@ -17,6 +17,7 @@ use plimsoll_plan::Plan;
 use plimsoll_report::compare::of_profiles;
 use plimsoll_report::{profile, terminal};
 use plimsoll_results::{Hooks, ProfileCase, ProfileResults, ProfileWriter, Verdict};
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ pub fn run(args: &ProfileArgs) -> Result<Exit, Stopped> {
         company: &company,
         stop: &stop,
         manner: (&args.manner).into(),
+        unclean: Cell::new(false),
     };
     if !company.leads() {
         return runs.follow();
@@ -74,6 +76,8 @@ struct Runs<'a> {
     company: &'a Company,
     stop: &'a Stop,
     manner: Manner,
+    /// Files of a run could not be removed.
+    unclean: Cell<bool>,
 }
 
 impl Runs<'_> {
@@ -132,7 +136,8 @@ impl Runs<'_> {
             }
         }
         self.report(&writer)?;
-        Ok(exit_of(writer.results()))
+        let exit = exit_of(writer.results());
+        Ok(self.manner.exit(exit, !self.unclean.get()))
     }
 
     /// Makes the runs of one case: one, or as many as were asked for.
@@ -176,7 +181,7 @@ impl Runs<'_> {
     /// Makes one run; how it ended, and where its results are.
     fn once(
         &self,
-        writer: &ProfileWriter,
+        writer: &mut ProfileWriter,
         number: usize,
         repeat: u32,
         repeats: Option<&mut plimsoll_results::RepeatsWriter>,
@@ -197,7 +202,7 @@ impl Runs<'_> {
             configuration: Some(format!("{} on {}", case.name, case.filesystem)),
         };
         let label = format!("{} on {}  ", case.name, case.filesystem);
-        let (run, dir) = round.lead(
+        let written = round.lead(
             &ground.plan,
             &label,
             &facts,
@@ -206,8 +211,21 @@ impl Runs<'_> {
                 None => writer.run(number, &ground.plan, started, clock),
             },
         )?;
+        let Written {
+            run,
+            dir,
+            unremoved,
+        } = written;
         let line = profile::line(number + 1, results.cases.len(), case, &run);
         self.manner.say(&line);
+        if !unremoved.is_empty() {
+            self.unclean.set(true);
+            let named = |text: String| format!("{}: {text}", label.trim_end());
+            let notes: Vec<String> = unremoved.into_iter().map(named).collect();
+            writer
+                .change(|p| p.notes.extend(notes))
+                .map_err(Stopped::failed)?;
+        }
         let dir = dir.map_err(Stopped::failed)?;
         if let Some(repeats) = repeats {
             repeats.add(&dir).map_err(Stopped::failed)?;

@@ -4,7 +4,7 @@ mod repeat;
 
 use crate::cli::{Format, RunArgs};
 use crate::company::{Company, Silent};
-use crate::console::Stream;
+use crate::console::{self, Stream};
 use crate::convert::{self, Circumstances};
 use crate::exit::{Exit, Stopped};
 use crate::hook::{HookRunner, RunFacts};
@@ -85,16 +85,21 @@ impl Round<'_> {
             number: Some(number),
             ..RunFacts::default()
         };
-        let (run, dir) = self.lead(plan, "", &facts, |started, clock| match &repeats {
+        let written = self.lead(plan, "", &facts, |started, clock| match &repeats {
             Some(repeats) => repeats.next(plan, started, clock),
             None => RunWriter::create(root, plan, started, clock),
         })?;
+        if format == Format::Json {
+            written.warn_of_unremoved();
+        }
+        let is_clean = written.is_clean();
+        let Written { run, dir, .. } = written;
         report(format, &run, dir.as_ref().ok().map(RunDir::path))?;
         let dir = dir.map_err(Stopped::failed)?;
         if let Some(repeats) = repeats {
             repeats.add(&dir).map_err(Stopped::failed)?;
         }
-        Ok(run.validity.verdict.into())
+        Ok(self.manner.exit(run.validity.verdict.into(), is_clean))
     }
 
     /// What the ranks but rank 0 do: they work, and leave the talking to it.
@@ -120,7 +125,7 @@ impl Round<'_> {
         label: &str,
         facts: &RunFacts,
         writer: impl FnOnce(SystemTime, ClockKind) -> Result<RunWriter, ResultsError>,
-    ) -> Result<(Run, Result<RunDir, ResultsError>), Stopped> {
+    ) -> Result<Written, Stopped> {
         let (company, settings) = (self.company, self.settings);
         let c = self.circumstances(plan);
         let writer = writer(c.started, c.clock).map_err(|e| elsewhere(&e))?;
@@ -292,6 +297,30 @@ fn headline(plan: &Plan, settings: &Settings, ranks: u32) -> String {
     )
 }
 
+/// A run and its results.
+pub(crate) struct Written {
+    /// The run.
+    pub(crate) run: Run,
+    /// Its results, or why they could not be written.
+    pub(crate) dir: Result<RunDir, ResultsError>,
+    /// What of its files could not be removed, in sentences.
+    pub(crate) unremoved: Vec<String>,
+}
+
+impl Written {
+    /// Whether its files are gone, as far as they were to go.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.unremoved.is_empty()
+    }
+
+    /// Names what could not be removed, where no report does that.
+    pub(crate) fn warn_of_unremoved(&self) {
+        for text in &self.unremoved {
+            console::err(&format!("warning: {text}\n"));
+        }
+    }
+}
+
 /// Writes the results, with those of each rank if a company is given. A run whose results cannot
 /// be written has failed.
 pub(crate) fn write(
@@ -299,7 +328,8 @@ pub(crate) fn write(
     mut outcome: Outcome,
     c: Circumstances,
     each: Option<&Company>,
-) -> (Run, Result<RunDir, ResultsError>) {
+) -> Written {
+    let unremoved = std::mem::take(&mut outcome.cleanup.unremoved);
     let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
     let (commands, notes) = screen.take_commands();
     outcome.notes.extend(notes);
@@ -322,13 +352,21 @@ pub(crate) fn write(
                 });
             }
             let dir = writer.finish(&run);
-            (run, dir)
+            Written {
+                run,
+                dir,
+                unremoved,
+            }
         }
         Err(error) => {
             // It was this error that stopped the run, not a person.
             outcome.interrupted = false;
             outcome.failure = convert::failed("write the results", error.to_string()).failure;
-            (Run::assemble(convert::measured(outcome, c)), Err(error))
+            Written {
+                run: Run::assemble(convert::measured(outcome, c)),
+                dir: Err(error),
+                unremoved,
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 mod browser;
 mod builtins;
 mod clean;
+mod cleanup;
 mod cli;
 mod command_line;
 mod common;

@@ -57,7 +57,7 @@ fn made(bench: &Bench) -> (PathBuf, ProfileResults) {
 
 fn runs(dir: &Path, results: &ProfileResults) -> Vec<Run> {
     let dir = ProfileDir::at(dir);
-    let of_case = |c| dir.runs(c).unwrap().remove(0);
+    let of_case = |c| dir.runs(c, None).unwrap().remove(0);
     results.cases.iter().map(of_case).collect()
 }
 

@@ -111,7 +111,7 @@ fn profiles_of_filebench_run_as_they_stand() {
         );
         let dir = ProfileDir::at(&only_in(&bench.path("r")));
         for case in &results.cases {
-            let run = &dir.runs(case).unwrap()[0];
+            let run = &dir.runs(case, None).unwrap()[0];
             assert!(run.summary.ops > 0, "{name}, {}", case.name);
             assert_eq!(run.workload, case.plan.name);
         }
@@ -188,7 +188,7 @@ fn several_file_systems_are_measured_and_compared() {
     let place = ProfileDir::at(&dir);
     for case in &results.cases {
         assert_eq!(case.verdict, Some(Verdict::Valid));
-        let run = &place.runs(case).unwrap()[0];
+        let run = &place.runs(case, None).unwrap()[0];
         assert_eq!(run.workers, 2, "a default of the profile");
         assert!((run.window_s - 0.3).abs() < 0.25, "{}", run.window_s);
         let work = run.environment.work_dir.as_ref().unwrap();
@@ -196,7 +196,7 @@ fn several_file_systems_are_measured_and_compared() {
         assert!(work.path.ends_with(&expected), "{}", work.path.display());
     }
     assert_eq!(
-        place.runs(&results.cases[4]).unwrap()[0].populated[0].files,
+        place.runs(&results.cases[4], None).unwrap()[0].populated[0].files,
         12
     );
     assert!(ended.stdout.contains("A  ext4: profile study") && ended.stdout.contains("B  xfs"));
@@ -231,7 +231,7 @@ fn the_figures_of_a_comparison_are_those_of_the_runs() {
                 row["operation"] == c.name.as_str() && c.filesystem == system
             };
             let case = results.cases.iter().find(is_it).unwrap();
-            let measured = place.runs(case).unwrap()[0].summary.ops_per_s;
+            let measured = place.runs(case, None).unwrap()[0].summary.ops_per_s;
             assert_eq!(row["values"][side]["mean"].as_f64(), Some(measured));
             seen += 1;
         }
@@ -281,7 +281,14 @@ fn repeated_runs_say_whether_a_difference_is_real() {
     let schema: Value = serde_json::from_str(&schema).unwrap();
     assert_eq!(faults(&schema, &repeats), [""; 0]);
     let place = ProfileDir::at(&dir);
-    let seeds = |case| -> Vec<u64> { place.runs(case).unwrap().iter().map(|r| r.seed).collect() };
+    let seeds = |case| -> Vec<u64> {
+        place
+            .runs(case, None)
+            .unwrap()
+            .iter()
+            .map(|r| r.seed)
+            .collect()
+    };
     assert_eq!(
         results.cases.iter().map(seeds).collect::<Vec<_>>(),
         [[1, 2, 3, 4], [1, 2, 3, 4]]
@@ -503,7 +510,7 @@ fn ranks_make_the_runs_of_a_profile_together() {
     let results = read(&dir);
     assert_eq!(results.ranks, 2);
     for case in &results.cases {
-        let runs = ProfileDir::at(&dir).runs(case).unwrap();
+        let runs = ProfileDir::at(&dir).runs(case, None).unwrap();
         assert_eq!(runs.iter().map(|r| r.ranks).collect::<Vec<_>>(), [2, 2]);
     }
 }

@@ -19,7 +19,7 @@ fn results(root: &Path) -> (ProfileResults, BTreeMap<String, Run>) {
     let dir = ProfileDir::at(&path);
     let results = dir.read().unwrap();
     let runs = results.cases.iter().map(|case| {
-        let mut runs = dir.runs(case).unwrap();
+        let mut runs = dir.runs(case, None).unwrap();
         assert_eq!(runs.len(), 1);
         (case.filesystem.clone(), runs.remove(0))
     });

@@ -1,0 +1,444 @@
+//! Removing trees: what is Plimsoll's goes, what is not stays, and what does not go is named.
+
+use super::crew::{Crew, CrewError, Job};
+use super::marker::PatternNames;
+use super::tree::is_named;
+use crate::sync::lock;
+use plimsoll_target::{EntryKind, OpError, Session, Target};
+use rustix::io::Errno;
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How long directories that ought to be empty are tried again, in all of a clean-up. Servers that
+/// remove files behind a cache say for a moment that such a directory is not empty, or fail.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// First pause before they are tried again; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// Longest pause.
+const MAX_PAUSE: Duration = Duration::from_millis(500);
+
+/// Entries that could not be removed of which each is named.
+const MAX_NAMED: usize = 8;
+
+/// What was left of trees that were removed, and of the directories around them.
+#[derive(Debug, Default)]
+pub(crate) struct Leftovers {
+    /// Paths of entries that Plimsoll did not make.
+    pub(crate) foreign: Vec<Vec<u8>>,
+    /// The first of what could not be removed, and why.
+    named: Vec<CrewError>,
+    /// What else could not be.
+    more: u64,
+    /// The target does not answer any more: nothing further was tried.
+    pub(crate) is_gone: bool,
+}
+
+impl Leftovers {
+    /// Notes something that could not be removed, or changed.
+    pub(crate) fn refused(&mut self, e: CrewError) {
+        self.is_gone |= matches!(&e, CrewError::Stopped) || is_of_connection(&e);
+        match self.named.len() < MAX_NAMED {
+            true => self.named.push(e),
+            false => self.more += 1,
+        }
+    }
+
+    /// Notes it, if it could not be done.
+    pub(crate) fn note(&mut self, done: Result<(), CrewError>) {
+        if let Err(e) = done {
+            self.refused(e);
+        }
+    }
+
+    /// Whether everything that is Plimsoll's is gone.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.named.is_empty()
+    }
+
+    /// What could not be removed, and how many entries besides.
+    pub(crate) fn into_refused(self) -> (Vec<CrewError>, u64) {
+        (self.named, self.more)
+    }
+
+    /// Paths of what could not be removed, as far as they are named.
+    fn refused_paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.named.iter().filter_map(|e| match e {
+            CrewError::Failed { path, .. } => Some(path.as_bytes()),
+            CrewError::Stopped => None,
+        })
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.foreign.extend(other.foreign);
+        self.is_gone |= other.is_gone;
+        self.more += other.more;
+        for e in other.named {
+            self.refused(e);
+        }
+    }
+}
+
+/// Whether an error is that of a connection: whatever is tried next fails as well, and may take long.
+fn is_of_connection(e: &CrewError) -> bool {
+    let CrewError::Failed { error, .. } = e else {
+        return false;
+    };
+    matches!(
+        error.0,
+        Errno::TIMEDOUT
+            | Errno::CANCELED
+            | Errno::CONNREFUSED
+            | Errno::CONNRESET
+            | Errno::PIPE
+            | Errno::HOSTDOWN
+            | Errno::HOSTUNREACH
+            | Errno::NETUNREACH
+    )
+}
+
+/// Whether a directory that is known to be empty may be removed a moment later.
+fn may_pass(error: OpError) -> bool {
+    matches!(error.0, Errno::NOTEMPTY | Errno::EXIST | Errno::IO)
+}
+
+/// How long there is to try again.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    /// When there is no more; set when something is first tried again.
+    end: Option<Instant>,
+    longest: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            end: None,
+            longest: PATIENCE,
+        }
+    }
+}
+
+impl Patience {
+    /// Waits before the next attempt; `false` if there is none.
+    fn wait(&mut self, attempt: u32) -> bool {
+        let end = *self
+            .end
+            .get_or_insert_with(|| Instant::now() + self.longest);
+        let left = end.saturating_duration_since(Instant::now());
+        let pause = (FIRST_PAUSE * (1 << attempt.min(8))).min(MAX_PAUSE);
+        if left.is_zero() {
+            return false;
+        }
+        std::thread::sleep(pause.min(left));
+        true
+    }
+
+    /// Removes a directory that is known to be empty by `remove`, if need be in several attempts.
+    pub(crate) fn remove_empty(
+        &mut self,
+        mut remove: impl FnMut() -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        let mut attempt = 0;
+        loop {
+            match remove() {
+                Err(e) if may_pass(e) && self.wait(attempt) => attempt += 1,
+                Err(OpError(Errno::NOENT)) => return Ok(()),
+                done => return done,
+            }
+        }
+    }
+}
+
+/// One level of a tree that is being removed.
+struct Remove<'a> {
+    dirs: &'a [Vec<u8>],
+    names: Option<&'a PatternNames>,
+    depth: usize,
+    below: Mutex<Vec<Vec<u8>>>,
+    left: &'a Mutex<Leftovers>,
+}
+
+impl Remove<'_> {
+    /// An entry that cannot be removed does not keep others from it, unless nothing can.
+    fn refused(&self, e: CrewError) -> Result<(), CrewError> {
+        let mut left = lock(self.left);
+        if is_of_connection(&e) {
+            return Err(e);
+        }
+        left.refused(e);
+        Ok(())
+    }
+}
+
+impl<S: Session> Job<S> for Remove<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let dir = &self.dirs[index as usize];
+        session.locate(|p| p.extend_from_slice(dir));
+        let entries = match session.entries().await {
+            Err(OpError(Errno::NOENT)) => return Ok(()),
+            Err(e) => return self.refused(CrewError::failed("list", dir, e)),
+            Ok(entries) => entries,
+        };
+        for (name, kind) in entries {
+            let ours = is_named(self.names, self.depth, &name, kind);
+            let path = match dir.is_empty() {
+                true => name,
+                false => [dir, &b"/"[..], &name].concat(),
+            };
+            match kind {
+                // Of a link only the link itself goes.
+                EntryKind::File | EntryKind::Link if ours => {
+                    session.locate(|p| p.extend_from_slice(&path));
+                    match session.remove(EntryKind::File).await {
+                        // A server that removes behind a cache may list what is gone.
+                        Ok(()) | Err(OpError(Errno::NOENT)) => {}
+                        Err(e) => self.refused(CrewError::failed("remove", &path, e))?,
+                    }
+                }
+                EntryKind::Dir if ours => lock(&self.below).push(path),
+                _ => lock(self.left).foreign.push(path),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Directories of one level, once what was in them is gone.
+struct RemoveDirs<'a> {
+    dirs: &'a [Vec<u8>],
+    refused: Mutex<Vec<(Vec<u8>, OpError)>>,
+}
+
+impl<S: Session> Job<S> for RemoveDirs<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+        let dir = &self.dirs[index as usize];
+        session.locate(|p| p.extend_from_slice(dir));
+        match session.remove(EntryKind::Dir).await {
+            Ok(()) | Err(OpError(Errno::NOENT)) => Ok(()),
+            Err(e) => {
+                let failed = CrewError::failed("remove directory", dir, e);
+                if is_of_connection(&failed) {
+                    return Err(failed);
+                }
+                lock(&self.refused).push((dir.clone(), e));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The directories above these paths, up to the work directory.
+fn holders<'a>(paths: impl Iterator<Item = &'a [u8]>) -> HashSet<Vec<u8>> {
+    let mut all = HashSet::new();
+    for path in paths {
+        let mut at = path;
+        while let Some(slash) = at.iter().rposition(|b| *b == b'/') {
+            at = &at[..slash];
+            if !all.insert(at.to_vec()) {
+                break;
+            }
+        }
+        all.insert(Vec::new());
+    }
+    all
+}
+
+/// Removes a tree: every entry whose name and kind are Plimsoll's, whatever layout it had; with
+/// `names`, those of a pattern.
+pub(crate) fn remove<T: Target>(
+    crew: &Crew<T>,
+    root: &str,
+    names: Option<&PatternNames>,
+    patience: &mut Patience,
+    mut tell: impl FnMut(),
+) -> Leftovers {
+    let left = Mutex::new(Leftovers::default());
+    let mut levels = vec![vec![root.as_bytes().to_vec()]];
+    while let Some(dirs) = levels.last().filter(|l| !l.is_empty()) {
+        let level = Remove {
+            dirs,
+            names,
+            depth: levels.len() - 1,
+            below: Mutex::default(),
+            left: &left,
+        };
+        if let Err(e) = crew.all(dirs.len() as u64, &level, &mut tell) {
+            lock(&left).refused(e);
+            break;
+        }
+        let below = std::mem::take(&mut *lock(&level.below));
+        levels.push(below);
+    }
+    let mut left = std::mem::take(&mut *lock(&left));
+    // What could not even be listed.
+    let closed: HashSet<Vec<u8>> = left.refused_paths().map(<[u8]>::to_vec).collect();
+    for (depth, mut dirs) in levels.into_iter().enumerate().rev() {
+        if left.is_gone {
+            break;
+        }
+        // The work directory is no part of a tree.
+        dirs.retain(|dir| !dir.is_empty() && !closed.contains(dir));
+        // What holds something that stays is not empty, and stays as well.
+        let foreign = left.foreign.iter().map(Vec::as_slice);
+        let holders = holders(foreign.chain(left.refused_paths()));
+        let all_named = left.more == 0;
+        let level = Level {
+            crew,
+            names,
+            depth,
+            is_empty: |dir: &[u8]| all_named && !holders.contains(dir),
+        };
+        let of_level = level.remove(dirs, patience, &mut tell);
+        left.add(of_level);
+    }
+    left
+}
+
+/// Directories of one level of a tree, whose entries have been removed.
+struct Level<'a, T: Target, F> {
+    crew: &'a Crew<T>,
+    names: Option<&'a PatternNames>,
+    depth: usize,
+    /// Whether nothing is known to be left in a directory.
+    is_empty: F,
+}
+
+impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
+    /// Removes the directories; those that are known to be empty are tried again for a while.
+    fn remove(
+        &self,
+        mut dirs: Vec<Vec<u8>>,
+        patience: &mut Patience,
+        tell: &mut impl FnMut(),
+    ) -> Leftovers {
+        let mut left = Leftovers::default();
+        for attempt in 0.. {
+            let job = RemoveDirs {
+                dirs: &dirs,
+                refused: Mutex::default(),
+            };
+            if let Err(e) = self.crew.all(dirs.len() as u64, &job, &mut *tell) {
+                left.refused(e);
+                break;
+            }
+            let again = self.judge(std::mem::take(&mut *lock(&job.refused)), &mut left);
+            if again.is_empty() {
+                break;
+            }
+            tell();
+            if !patience.wait(attempt) {
+                for (dir, e) in again {
+                    left.refused(CrewError::failed("remove directory", &dir, e));
+                }
+                break;
+            }
+            dirs = again.into_iter().map(|(dir, _)| dir).collect();
+            self.sweep(&mut dirs, &mut left, tell);
+        }
+        left
+    }
+
+    /// Of directories that could not be removed, those that may be in a moment.
+    fn judge(
+        &self,
+        refused: Vec<(Vec<u8>, OpError)>,
+        left: &mut Leftovers,
+    ) -> Vec<(Vec<u8>, OpError)> {
+        let mut again = Vec::new();
+        for (dir, e) in refused {
+            let is_empty = (self.is_empty)(&dir);
+            match e.0 {
+                _ if is_empty && may_pass(e) => again.push((dir, e)),
+                Errno::NOTEMPTY | Errno::EXIST if !is_empty => {}
+                _ => left.refused(CrewError::failed("remove directory", &dir, e)),
+            }
+        }
+        again
+    }
+
+    /// Looks into directories again that ought to be empty: a server that writes and removes behind a
+    /// cache may have brought back what was removed. Those with something foreign in them stay.
+    fn sweep(&self, dirs: &mut Vec<Vec<u8>>, left: &mut Leftovers, tell: &mut impl FnMut()) {
+        let found = Mutex::new(Leftovers::default());
+        let job = Remove {
+            dirs,
+            names: self.names,
+            depth: self.depth,
+            below: Mutex::default(),
+            left: &found,
+        };
+        let swept = self.crew.all(dirs.len() as u64, &job, &mut *tell);
+        let mut found = std::mem::take(&mut *lock(&found));
+        found.note(swept);
+        let holders = holders(found.foreign.iter().map(Vec::as_slice));
+        dirs.retain(|dir| !holders.contains(dir));
+        left.add(found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_above_what_stays_are_not_empty() {
+        let paths = [&b"a/b/c"[..], b"a/d"];
+        let holders = holders(paths.into_iter());
+        for dir in [&b""[..], b"a", b"a/b"] {
+            assert!(holders.contains(dir));
+        }
+        assert!(!holders.contains(&b"a/b/c"[..]) && !holders.contains(&b"a/d"[..]));
+    }
+
+    #[test]
+    fn an_empty_directory_is_tried_again_for_a_while() {
+        let mut left = 3;
+        let mut patience = Patience::default();
+        let removed = patience.remove_empty(|| {
+            left -= 1;
+            match left {
+                0 => Ok(()),
+                1 => Err(OpError(Errno::IO)),
+                _ => Err(OpError(Errno::NOTEMPTY)),
+            }
+        });
+        assert_eq!((removed, left), (Ok(()), 0));
+        // What does not pass is not waited for.
+        let denied = patience.remove_empty(|| Err(OpError(Errno::ACCESS)));
+        assert_eq!(denied, Err(OpError(Errno::ACCESS)));
+        let gone = patience.remove_empty(|| Err(OpError(Errno::NOENT)));
+        assert_eq!(gone, Ok(()));
+        let mut tried = 0;
+        let mut none = Patience {
+            end: None,
+            longest: Duration::ZERO,
+        };
+        let stays = none.remove_empty(|| {
+            tried += 1;
+            Err(OpError(Errno::NOTEMPTY))
+        });
+        assert_eq!((stays, tried), (Err(OpError(Errno::NOTEMPTY)), 1));
+    }
+
+    #[test]
+    fn the_first_of_many_are_named() {
+        let mut left = Leftovers::default();
+        for i in 0..20 {
+            let path = format!("f{i}");
+            left.refused(CrewError::failed(
+                "remove",
+                path.as_bytes(),
+                OpError(Errno::ACCESS),
+            ));
+        }
+        assert!(!left.is_clean() && !left.is_gone);
+        left.refused(CrewError::failed("remove", b"x", OpError(Errno::TIMEDOUT)));
+        assert!(left.is_gone);
+        let (named, more) = left.into_refused();
+        assert_eq!((named.len(), more), (MAX_NAMED, 13));
+        assert!(matches!(&named[7], CrewError::Failed { path, .. } if path == "f7"));
+    }
+}
