@@ -44,7 +44,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let (mut times, mut bytes) = (Vec::new(), 0);
     for _ in 0..bench.pick(3, 1) {
         let before = processor_time();
-        let subject = Subject::read(results.path())?;
+        let subject = Subject::read(results.path(), None)?;
         let text = page::report(&[subject]);
         times.push(processor_time() - before);
         bytes = text.len();
@@ -104,6 +104,7 @@ fn write(dir: &Path, seconds: u64) -> Result<RunDir, BenchError> {
         end: (seconds + 1) * SECOND,
         rows: sums,
         in_flight: 0,
+        done: None,
     };
     Ok(writer.finish(&run(plan, window))?)
 }
@@ -145,6 +146,7 @@ fn run(plan: Plan, window: WindowTotals) -> Run {
         processes: vec![],
         populated: vec![],
         commands: vec![],
+        percentiles: None,
         failure: None,
         interrupted: false,
         reasons: vec![],

@@ -3,6 +3,7 @@
 //! [`preflight`] says what a run would need and whether it would begin; [`run`] runs. What
 //! happens meanwhile is told to an [`Observer`].
 
+mod ends;
 mod outcome;
 mod run;
 mod shared;

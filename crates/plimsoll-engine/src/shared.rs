@@ -1,5 +1,6 @@
 //! What all lanes of a run share.
 
+use crate::ends::Ends;
 use crate::outcome::{Failure, ProcessFigures, RanOut, VariableStats};
 use crate::run::WorkerId;
 use crate::store::FilesetState;
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
     sizes: Vec<Option<Arc<MixFileSizes>>>,
     /// The stage, when the workers are ranks of a pattern.
     pub(crate) stage: Option<StageRun>,
+    /// Workers that have come to the end of their work by themselves.
+    pub(crate) ends: Ends,
     /// Latest instant at which a worker stopped working.
     latest_halt: AtomicU64,
     /// Workers that have ended.
@@ -139,6 +142,7 @@ impl Shared {
             processes: Mutex::default(),
             sizes: plan.groups.iter().map(sizes).collect(),
             stage,
+            ends: Ends::default(),
             latest_halt: AtomicU64::new(0),
             ended: (0..plan.workers())
                 .map(|_| AtomicBool::new(false))
@@ -259,6 +263,13 @@ impl Shared {
             window_over: end <= now,
         });
         self.end_run(now);
+    }
+
+    /// A worker has come to the end of its work at `now`, by itself if the run was not over yet.
+    pub(crate) fn worker_done(&self, now: Nanos) {
+        if now < self.deadline.at() {
+            self.ends.note(&self.window, now, || self.done(None));
+        }
     }
 
     /// A worker has stopped working at `now`: in `firstdone` the run ends with it, and with the

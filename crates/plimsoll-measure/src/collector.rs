@@ -1,7 +1,7 @@
 //! Merges what the lanes deliver into intervals and totals.
 
 use crate::recorder::{Delivery, LaneProgress};
-use crate::{Nanos, OpTotals, WindowState};
+use crate::{Nanos, OpTotals, WindowState, WorkersDone};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub struct WindowTotals {
     pub rows: Vec<OpTotals>,
     /// Operations under way when the window ended; in no other figure.
     pub in_flight: u64,
+    /// How the workers came to the end of their work, if each of them did by itself.
+    pub done: Option<WorkersDone>,
 }
 
 /// Merges the lanes of a run.

@@ -10,6 +10,7 @@ mod collector;
 pub mod compare;
 mod counts;
 pub mod curve;
+mod done;
 mod latency;
 mod ranks;
 mod recorder;
@@ -18,6 +19,7 @@ mod window;
 
 pub use clock::{Clock, Nanos};
 pub use collector::{Collector, Interval, WindowTotals};
+pub use done::WorkersDone;
 pub use latency::{ErrorCode, Latency, OpTotals};
 pub use ranks::{RankRow, RankStage, seven};
 pub use recorder::{LaneProgress, Recorder, RowSpec};

@@ -8,23 +8,24 @@ const MOST_STAGES: usize = 12;
 /// A row for each stage and kind of operation that it did, with rates over the time that the
 /// longest rank took. Empty for a run without stages, or with more than anybody reads.
 pub(crate) fn operations(run: &Run) -> Vec<OperationFigures> {
-    if run.stages.len() > MOST_STAGES {
-        return vec![];
-    }
-    let repeated = |s: &Stage| run.stages.iter().filter(|o| o.name == s.name).count() > 1;
-    let mut rows = Vec::new();
-    for (at, stage) in run.stages.iter().enumerate() {
-        let before = &run.stages[..at];
-        let name = match repeated(stage) {
-            true => {
-                let number = before.iter().filter(|o| o.name == stage.name).count() + 1;
-                format!("{} {number}", stage.name)
-            }
-            false => stage.name.clone(),
+    let stages = named(run);
+    let rows = stages.map(|(name, stage)| of_stage(&name, stage).collect::<Vec<_>>());
+    rows.flatten().collect()
+}
+
+/// The stages of a run, with a number behind names that several have; none if there are more than
+/// anybody reads.
+pub(crate) fn named(run: &Run) -> impl Iterator<Item = (String, &Stage)> {
+    let few = run.stages.len() <= MOST_STAGES;
+    let stages = run.stages.iter().enumerate().filter(move |_| few);
+    stages.map(|(at, stage)| {
+        let same = |stages: &[Stage]| stages.iter().filter(|o| o.name == stage.name).count();
+        let name = match same(&run.stages) {
+            1 => stage.name.clone(),
+            _ => format!("{} {}", stage.name, same(&run.stages[..at]) + 1),
         };
-        rows.extend(of_stage(&name, stage));
-    }
-    rows
+        (name, stage)
+    })
 }
 
 fn of_stage<'a>(

@@ -54,6 +54,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     out.push('\n');
     if run.window_number > 0 {
         summary(&mut out, run, layout);
+        ends(&mut out, run, layout);
         if let Some(mix) = &run.mix {
             mix::carried(&mut out, mix, layout.columns());
         }
@@ -277,6 +278,34 @@ fn names(operations: &[OperationFigures]) -> Vec<String> {
             _ => shorten(&format!("{} ({})", op.name, op.kind), MOST_NAME),
         })
         .collect()
+}
+
+/// When the first and the last worker came to their ends, and how far all were then; of a pattern,
+/// stage by stage.
+fn ends(out: &mut String, run: &Run, layout: Layout) {
+    let of_run = run.first_done.zip(run.last_done);
+    let of_run = of_run.map(|(first, last)| ("worker", String::new(), first, last));
+    let of_stages = stages::named(run).filter_map(|(name, stage)| {
+        let (first, last) = stage.window.first_done.zip(stage.window.last_done)?;
+        Some(("rank", format!(" of {name}"), first, last))
+    });
+    for (who, stage, first, last) in of_run.into_iter().chain(of_stages) {
+        let parts = [("first", first), ("last", last)].map(|(which, done)| {
+            whole(&format!(
+                "{which} {who} after {}: {}, {} ops/s, {} MiB/s",
+                latency(done.after_s * 1e3).replace("  ", " "),
+                counted(done.ops, "op", "ops"),
+                rate(done.ops_per_s),
+                mib_per_s(done.bytes_per_s)
+            ))
+        });
+        paragraph(
+            out,
+            &format!("ends{stage}: "),
+            &parts.join("; "),
+            layout.columns(),
+        );
+    }
 }
 
 fn summary(out: &mut String, run: &Run, layout: Layout) {

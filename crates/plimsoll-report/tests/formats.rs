@@ -121,6 +121,7 @@ fn measured() -> Measured {
         end: 11 * SECOND,
         rows,
         in_flight: 3,
+        done: None,
     };
     Measured {
         plan: plan(),

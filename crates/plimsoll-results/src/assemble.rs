@@ -5,12 +5,12 @@ use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::{MixFigures, ProcessCounts};
 use crate::percentile::{PercentileFigure, Percentiles};
 use crate::run::{
-    ClockKind, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary, Target,
-    Validity, VariableFigures, Verdict, Window,
+    ClockKind, Done, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary,
+    Target, Validity, VariableFigures, Verdict, Window,
 };
 use crate::{Environment, SCHEMA};
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{Latency, OpTotals, RankStage, WindowTotals};
+use plimsoll_measure::{Latency, OpTotals, RankStage, WindowTotals, WorkersDone};
 use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan};
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -108,6 +108,8 @@ impl Run {
             lanes: m.lanes,
             window_start_s: last.start_s,
             window_number: last.number,
+            first_done: last.first_done,
+            last_done: last.last_done,
             system: last.system,
             earlier_windows: windows,
             ranks: m.ranks,
@@ -134,6 +136,8 @@ fn no_window() -> Window {
         summary: Summary::default(),
         operations: vec![],
         procedures: vec![],
+        first_done: None,
+        last_done: None,
         system: SystemUse::default(),
     }
 }
@@ -143,7 +147,11 @@ fn whole(m: &Measured, kept: &Percentiles) -> Window {
     let Some(((first, _), others)) = m.windows.split_first() else {
         return no_window();
     };
-    let mut all = first.clone();
+    // Workers come to their ends stage by stage.
+    let mut all = WindowTotals {
+        done: None,
+        ..first.clone()
+    };
     for (totals, _) in others {
         all.number = totals.number;
         all.end += totals.end.saturating_sub(totals.start);
@@ -258,6 +266,7 @@ fn window(plan: &Plan, totals: &WindowTotals, system: &SystemUse, kept: &Percent
         let cpu_s = system.process.as_ref().map(|p| p.cpu_s());
         summary.cpu_us_per_op = cpu_s.map(|s| s * 1e6 / summary.ops as f64);
     }
+    let (first_done, last_done) = done(plan, totals, &summary).unzip();
     Window {
         number: totals.number,
         start_s: totals.start as f64 / 1e9,
@@ -265,8 +274,30 @@ fn window(plan: &Plan, totals: &WindowTotals, system: &SystemUse, kept: &Percent
         summary,
         operations,
         procedures: procedures(plan, &totals.rows, seconds, kept),
+        first_done,
+        last_done,
         system: system.clone(),
     }
+}
+
+/// How far the workers were when the first and the last of them came to their ends.
+fn done(plan: &Plan, totals: &WindowTotals, all: &Summary) -> Option<(Done, Done)> {
+    let several = |d: &WorkersDone| d.workers > 1 && d.workers == plan.workers();
+    let d = totals.done.filter(several)?;
+    let at = |after, ops, bytes| {
+        let after_s = after as f64 / 1e9;
+        Done {
+            after_s,
+            ops,
+            ops_per_s: per(ops, after_s),
+            bytes,
+            bytes_per_s: per(bytes, after_s),
+        }
+    };
+    Some((
+        at(d.first, d.first_ops, d.first_bytes),
+        at(d.last, all.ops, all.bytes),
+    ))
 }
 
 fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> Summary {

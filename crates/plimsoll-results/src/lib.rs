@@ -73,8 +73,8 @@ pub use repeats::{
     REPEATS_FILE, REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs, repeats_schema,
 };
 pub use run::{
-    ClockKind, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary, Target,
-    Validity, VariableFigures, Verdict, Window,
+    ClockKind, Done, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary,
+    Target, Validity, VariableFigures, Verdict, Window,
 };
 pub use sparse::SparseHistogram;
 

@@ -53,6 +53,13 @@ pub struct Run {
     pub window_start_s: f64,
     /// Number of the measured window, from 1; 0 if nothing was measured.
     pub window_number: u32,
+    /// When the first worker came to the end of its work; null unless there are several workers
+    /// and each came to its end by itself, and for a pattern, whose stages say it.
+    #[serde(default)]
+    pub first_done: Option<Done>,
+    /// When the last worker did; null where `first_done` is.
+    #[serde(default)]
+    pub last_done: Option<Done>,
     /// Use of the machine during the measured window.
     pub system: SystemUse,
     /// Windows measured before the last one, in order; empty for a pattern.
@@ -313,8 +320,32 @@ pub struct Window {
     /// operation and, on NFS, three procedures. Errors are by the server's own names.
     #[serde(default)]
     pub procedures: Vec<OperationFigures>,
+    /// When the first worker came to the end of its work; null unless there are several workers
+    /// and each came to its end by itself.
+    #[serde(default)]
+    pub first_done: Option<Done>,
+    /// When the last worker did; null where `first_done` is.
+    #[serde(default)]
+    pub last_done: Option<Done>,
     /// Use of the machine.
     pub system: SystemUse,
+}
+
+/// How far all workers had come at an instant, such as the one at which the first of them came to
+/// the end of its work.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {
+    /// The instant, in seconds since the window opened.
+    pub after_s: f64,
+    /// Operations of the summary up to it. At the first end of several ranks they are taken from
+    /// the intervals, the one that it lies in by its share.
+    pub ops: u64,
+    /// Operations per second up to it.
+    pub ops_per_s: f64,
+    /// Bytes moved up to it.
+    pub bytes: u64,
+    /// Bytes per second up to it.
+    pub bytes_per_s: f64,
 }
 
 /// A stage of a pattern: a phase, or a repetition of one.

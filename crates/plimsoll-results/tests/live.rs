@@ -70,6 +70,7 @@ fn run() -> Run {
         end: 2 * SECOND,
         rows: [5, 1].map(totals).into(),
         in_flight: 0,
+        done: None,
     };
     Run::assemble(Measured {
         plan: plan(),

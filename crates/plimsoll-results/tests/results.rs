@@ -98,6 +98,7 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
             end: (u64::from(number) * 10 + 4) * SECOND,
             rows,
             in_flight: 2,
+            done: None,
         };
         (totals, SystemUse::default())
     });

@@ -258,7 +258,7 @@ impl<'a> Team<'a> {
             ranks: Vec::new(),
         };
         if !self.is_alone() {
-            self.merge_reports(outcome, windows, &mut merged)?;
+            self.merge_reports(plan, outcome, windows, &mut merged)?;
         }
         let decided = match stage {
             Some(stage) => self.merge_stage(plan, outcome, stage, states, &mut merged)?,
@@ -272,6 +272,7 @@ impl<'a> Team<'a> {
 
     fn merge_reports(
         &self,
+        plan: &Plan,
         outcome: &mut Outcome,
         windows: usize,
         merged: &mut Merged,
@@ -334,6 +335,11 @@ impl<'a> Team<'a> {
             let merged = WindowTotals {
                 start: window.totals.start,
                 end: window.totals.start + (totals.end - totals.start),
+                done: totals.done.map(|done| {
+                    let of_window = |i: &&Interval| i.window == totals.number;
+                    let counts = |row: usize| plan.operations[row].kind.counts();
+                    done.counted(merged.intervals.iter().filter(of_window), counts)
+                }),
                 ..totals
             };
             outcome
@@ -515,6 +521,7 @@ impl Report {
                     let length = (mine.end - mine.start).max(theirs.end - theirs.start);
                     mine.end = mine.start + length;
                     mine.in_flight += theirs.in_flight;
+                    mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.and(t));
                     for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
                         mine.add(theirs);
                     }

@@ -221,6 +221,9 @@ impl<S: Session> Worker<S> {
     async fn end(mut self, halt: Halt) {
         let shared = self.core.shared.clone();
         let now = self.core.lane.now();
+        if !matches!(*halt.0, HaltReason::Stopped | HaltReason::Failed(_)) {
+            shared.worker_done(now);
+        }
         match *halt.0 {
             HaltReason::Failed(failure) => shared.fail(failure, now),
             HaltReason::RanOut { row, supply } => shared.run_out(row, supply, now),

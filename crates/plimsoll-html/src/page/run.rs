@@ -177,6 +177,7 @@ fn achieved(run: &Run) -> Markup {
             @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } }
         }
         p.mono { (filebench::io_summary(s).trim_end()) }
+        (tables::ends(run))
         @if !run.earlier_windows.is_empty() {
             h3 { "Earlier windows" }
             ul { @for w in &run.earlier_windows {

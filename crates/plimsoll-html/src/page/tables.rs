@@ -6,7 +6,7 @@ use plimsoll_plan::{Bytes, Count};
 use plimsoll_report::percentiles::{DOUBT, DOUBTFUL, FEW, Of, told};
 use plimsoll_report::{mib_per_s, points, rate};
 use plimsoll_results::{
-    CarriedFigures, LatencyFigures, MixFigures, OperationFigures, Percentile, Run, Stage,
+    CarriedFigures, Done, LatencyFigures, MixFigures, OperationFigures, Percentile, Run, Stage,
 };
 
 /// A table of a heading row and rows whose first cell is their name.
@@ -187,6 +187,40 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
     let all: u64 = mix.components.iter().map(|c| c.processes).sum();
     rows.push(row("all", Count(all).to_string(), &mix.total));
     table("What was asked for, and what was done", &head, &rows)
+}
+
+/// When the first and the last worker came to their ends, and how far all were then; nothing where
+/// they ended with the run.
+pub(crate) fn ends(run: &Run) -> Markup {
+    let row = |stage: &str, which: &str, done: Done| {
+        vec![
+            format!("{which}{stage}"),
+            format!("{:.3}", done.after_s),
+            Count(done.ops).to_string(),
+            rate(done.ops_per_s),
+            mib_per_s(done.bytes_per_s),
+        ]
+    };
+    let of_run = [("", run.first_done, run.last_done)];
+    let of_stages = run.stages.iter().map(|s| {
+        let window = &s.window;
+        (s.name.as_str(), window.first_done, window.last_done)
+    });
+    let mut rows = Vec::new();
+    for (stage, first, last) in of_run.into_iter().chain(of_stages) {
+        let stage = match stage {
+            "" => String::new(),
+            name => format!(" rank of {name}"),
+        };
+        rows.extend(first.map(|done| row(&stage, "first", done)));
+        rows.extend(last.map(|done| row(&stage, "last", done)));
+    }
+    let head = ["worker", "after seconds", "ops", "ops/s", "MiB/s"];
+    html! {
+        @if !rows.is_empty() {
+            (table("Ends of workers, and what all had done by then", &head, &rows))
+        }
+    }
 }
 
 /// Stages of a pattern, and what each rank did in them.

@@ -16,6 +16,7 @@ mod curve;
 mod curve_nfs;
 mod disclosure;
 mod docs;
+mod ends;
 mod find;
 mod flowops;
 mod full_disk;

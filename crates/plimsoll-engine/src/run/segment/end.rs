@@ -6,10 +6,10 @@ use crate::run::host::Host;
 use crate::run::team::LocalStage;
 use crate::run::{EngineError, Event, Observer, drawn};
 use crate::sync::lock;
-use crate::worker::worker_name;
+use crate::worker::{RowInfo, worker_name};
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::{Snapshot, SystemUse};
-use plimsoll_measure::{Interval, Nanos, RankRow, RankStage};
+use plimsoll_measure::{Interval, Nanos, OpTotals, RankRow, RankStage};
 use plimsoll_plan::Plan;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -105,6 +105,17 @@ impl Segment<'_> {
         }
         self.periodic = None;
         totals.end = totals.end.max(totals.start);
+        let counted = |(ops, bytes): (u64, u64), (row, t): (&RowInfo, &OpTotals)| match row.counts {
+            true => (ops + t.ops, bytes + t.bytes),
+            false => (ops, bytes),
+        };
+        let rows = self.shared.rows.iter().zip(&totals.rows);
+        totals.done = self.shared.ends.of_window(
+            totals.number,
+            self.all.len(),
+            rows.fold((0, 0), counted),
+            self.shared.done(None),
+        );
         let length = totals.end - totals.start;
         if self.kind != LaneKind::Virtual && open.announced {
             self.check_clock(length, open.instant.elapsed());
