@@ -41,7 +41,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
                 let any = rule.as_array().unwrap().contains(value);
                 (!any).then(|| format!("is none of {rule}"))
             }
-            "minimum" | "maximum" => out_of_bounds(keyword, rule, value),
+            "minimum" | "maximum" | "exclusiveMinimum" => out_of_bounds(keyword, rule, value),
             "anyOf" | "oneOf" => choices(root, keyword, rule, value),
             "required" => missing(rule, value),
             "properties" | "items" | "additionalProperties" => {
@@ -75,6 +75,7 @@ fn out_of_bounds(keyword: &str, rule: &Value, value: &Value) -> Option<String> {
     let (bound, number) = (rule.as_f64()?, value.as_f64()?);
     let holds = match keyword {
         "minimum" => number >= bound,
+        "exclusiveMinimum" => number > bound,
         _ => number <= bound,
     };
     (!holds).then(|| format!("is beyond the {keyword} {bound}"))
