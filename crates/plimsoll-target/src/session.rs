@@ -303,8 +303,8 @@ pub trait Session {
     /// Makes room for transfers of `len` bytes, so that none has to be made while one is timed.
     fn reserve(&mut self, len: u64) -> Result<(), OpError>;
 
-    /// Makes the bytes that the next write of `len` bytes takes, if they have to be made, so that
-    /// they need not be while it is timed.
+    /// Makes the bytes that the next write of `len` bytes takes, if they have to be made, or has
+    /// them brought near the processor, so that they need not be while it is timed.
     fn compose(&mut self, _len: u64) -> Result<(), OpError> {
         Ok(())
     }

@@ -240,7 +240,10 @@ impl Session for PosixSession {
     #[inline(always)]
     fn compose(&mut self, len: u64) -> Result<(), OpError> {
         match self.composer {
-            None => Ok(()),
+            None => {
+                self.content.fetch(self.step, len);
+                Ok(())
+            }
             Some(_) => self.compose_now(len),
         }
     }
