@@ -489,6 +489,7 @@ fn take(mut from: From<'_>, connection: &Connection, counters: &Direction) {
             Ok(0) => What::End,
             Ok(read) => What::Bytes(bytes[..read].to_vec()),
         };
+        acknowledge(stream);
         let (len, ends) = match &what {
             What::Bytes(bytes) => (bytes.len(), false),
             What::End | What::Reset => (0, true),
@@ -499,6 +500,16 @@ fn take(mut from: From<'_>, connection: &Connection, counters: &Direction) {
             return;
         }
     }
+}
+
+/// Has the kernel acknowledge what has just been read, instead of up to 40 ms later with bytes of the
+/// other direction: until then a sender whose congestion window is still small waits, which nobody
+/// asked the line for. The kernel forgets it again by itself.
+fn acknowledge(stream: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
 }
 
 /// Puts bytes into a stream when they are due. One that takes no more is reset: so is the other
