@@ -245,7 +245,7 @@ fn tables_show_the_percentiles_asked_for_and_mark_what_is_not_known() {
         "the usual ones are kept too"
     );
     let shown = show(m, 140);
-    assert!(shown.contains("p50    p99.9  p99.999"), "{shown}");
+    assert!(shown.contains("p50     p99.9   p99.999"), "{shown}");
     assert!(
         shown.contains("fewer operations than the percentile needs"),
         "{shown}"

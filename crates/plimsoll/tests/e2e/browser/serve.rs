@@ -162,7 +162,7 @@ fn a_page_outlives_its_server() {
     run.interrupt();
     run.end().expect_code(130);
     let _browser = serve(&bench, &[&listen]);
-    window.until("document.body.innerText.includes('it may have ended')");
+    window.until("document.body?.innerText.includes('it may have ended') ?? false");
 }
 
 #[test]
