@@ -12,6 +12,7 @@ mod layout;
 mod mix;
 mod needs;
 mod options;
+pub mod path_text;
 mod pattern;
 mod plan;
 mod program;

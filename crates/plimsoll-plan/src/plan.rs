@@ -82,6 +82,8 @@ pub enum SourceKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkPlace {
     /// Directory that every path of the Plan is relative to.
+    #[serde(with = "crate::path_text")]
+    #[schemars(with = "String")]
     pub dir: PathBuf,
     /// Directories below it that must be empty, missing, or marked as Plimsoll's own.
     pub guards: Vec<RelPath>,

@@ -28,12 +28,16 @@ pub struct Environment {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkDir {
     /// The directory.
+    #[serde(with = "plimsoll_plan::path_text")]
+    #[schemars(with = "String")]
     pub path: PathBuf,
     /// Type of the file system, such as `ext4`.
     pub fs_type: Option<String>,
     /// What is mounted: a device, or the name of a remote file system.
     pub device: Option<String>,
     /// Where it is mounted.
+    #[serde(default, with = "plimsoll_plan::path_text::option")]
+    #[schemars(with = "Option<String>")]
     pub mount_point: Option<PathBuf>,
     /// Options of the mount and of the file system, sorted.
     pub mount_options: Vec<String>,

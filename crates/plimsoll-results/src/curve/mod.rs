@@ -88,6 +88,8 @@ pub struct LoadCurve {
     /// Processes that ran each point together.
     pub ranks: u32,
     /// Program that is told of the phases of each point.
+    #[serde(default, with = "plimsoll_plan::path_text::option")]
+    #[schemars(with = "Option<String>")]
     pub monitor: Option<PathBuf>,
     /// Whether the files stay at the end.
     pub keep: bool,

@@ -1,0 +1,147 @@
+//! Paths as text: names on Linux are bytes, JSON is text.
+//!
+//! A path that is UTF-8 is written as it is, but for the backslash, which is doubled. A byte that
+//! is not part of valid UTF-8 is written as `\xHH`, with two hexadecimal digits. So every path has
+//! one text, and every text that [`to_text`] writes gives the same path back. Texts of programs
+//! that did not escape backslashes are read too: a backslash that begins neither `\\` nor `\xHH`
+//! stands for itself.
+//!
+//! As a module for serde: `#[serde(with = "plimsoll_plan::path_text")]`, and
+//! [`option`] for an `Option<PathBuf>`.
+
+use serde::{Deserialize, Deserializer, Serializer};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// The text of a path, as results have it.
+#[must_use]
+pub fn to_text(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        text.push_str(&chunk.valid().replace('\\', r"\\"));
+        for byte in chunk.invalid() {
+            text.push_str(&format!(r"\x{byte:02X}"));
+        }
+    }
+    text
+}
+
+/// The path of a text that [`to_text`] wrote.
+#[must_use]
+pub fn from_text(text: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        match (first, tail) {
+            (b'\\', [b'\\', tail @ ..]) => {
+                bytes.push(b'\\');
+                rest = tail;
+            }
+            (b'\\', [b'x', high, low, tail @ ..]) => match (digit(*high), digit(*low)) {
+                (Some(high), Some(low)) => {
+                    bytes.push(high << 4 | low);
+                    rest = tail;
+                }
+                _ => bytes.push(b'\\'),
+            },
+            (byte, _) => bytes.push(*byte),
+        }
+    }
+    OsString::from_vec(bytes).into()
+}
+
+fn digit(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|d| d as u8)
+}
+
+/// Writes a path as its text.
+///
+/// # Errors
+/// Those of the serializer: every path has a text.
+pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&to_text(path))
+}
+
+/// Reads a path from its text.
+///
+/// # Errors
+/// If there is no text.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    String::deserialize(deserializer).map(|text| from_text(&text))
+}
+
+/// The same for an optional path.
+pub mod option {
+    use super::{Deserialize, Deserializer, PathBuf, Serializer, from_text, to_text};
+
+    /// Writes a path as its text, or null.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match path {
+            Some(path) => serializer.serialize_some(&to_text(path)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    /// Reads a path from its text, or none from null.
+    ///
+    /// # Errors
+    /// If there is neither a text nor null.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        Ok(text.map(|text| from_text(&text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn path(bytes: &[u8]) -> PathBuf {
+        OsString::from_vec(bytes.to_vec()).into()
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf_8_and_backslashes_are_escaped() {
+        for (bytes, text) in [
+            (&b"/a/caf\xc3\xa9"[..], "/a/café"),
+            (b"/a/caf\xe9", r"/a/caf\xE9"),
+            (b"\xff\xfe/x", r"\xFF\xFE/x"),
+            (br"a\b", r"a\\b"),
+            (br"\xE9", r"\\xE9"),
+        ] {
+            assert_eq!(to_text(&path(bytes)), text);
+            assert_eq!(from_text(text), path(bytes));
+        }
+    }
+
+    #[test]
+    fn backslashes_that_were_not_escaped_stand_for_themselves() {
+        for text in [r"a\b", r"\", r"\x", r"\x4", r"\xg0", r"\u0041"] {
+            assert_eq!(from_text(text), path(text.as_bytes()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_path_comes_back(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            prop_assert_eq!(from_text(&to_text(&path(&bytes))), path(&bytes));
+        }
+
+        #[test]
+        fn every_text_is_read(text in r"[a-z0-9Ex\\/é]{0,12}") {
+            let once = to_text(&from_text(&text));
+            prop_assert_eq!(to_text(&from_text(&once)), once);
+        }
+    }
+}
