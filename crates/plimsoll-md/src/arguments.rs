@@ -2,6 +2,7 @@
 
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 use plimsoll_plan::{Content, parse_duration, parse_size};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -185,7 +186,7 @@ pub struct Arguments {
 
     /// Write the time of every operation of rank 0 to files that begin so
     #[arg(short = 'L', long, value_name = "PREFIX", help_heading = "Output")]
-    pub latency: Option<String>,
+    pub latency: Option<OsString>,
     /// Of all ranks instead of rank 0
     #[arg(long, requires = "latency", help_heading = "Output")]
     pub latency_all: bool,
@@ -204,7 +205,7 @@ pub struct Arguments {
 
     /// Options of MD-Workbench's plug-in: -D=DIR or --root-dir=DIR
     #[arg(last = true, value_name = "PLUG-IN OPTIONS")]
-    pub plugin: Vec<String>,
+    pub plugin: Vec<OsString>,
 
     /// IOR's offset of contents.
     #[arg(short = 'G', hide = true, value_name = "N", allow_hyphen_values = true)]

@@ -65,7 +65,9 @@ impl LatencyFiles {
                 stage.work.for_each_row(&mut |id| {
                     let name = name(options, stage, plan.operation(id));
                     if let Some(name) = name {
-                        rows.insert(id.0, PathBuf::from(format!("{prefix}-{name}{all}.csv")));
+                        let mut path = prefix.clone();
+                        path.push(format!("-{name}{all}.csv"));
+                        rows.insert(id.0, PathBuf::from(path));
                     }
                 });
                 rows

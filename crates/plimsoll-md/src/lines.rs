@@ -166,13 +166,13 @@ impl<'a> Report<'a> {
 
 /// The value of every option, one a line: first those with a value, then the flags that are set.
 fn option_values(out: &mut String, options: &Options, w: &Workbench) {
-    let latency = options.latency.as_deref().unwrap_or("");
+    let latency = options.latency.as_deref().unwrap_or_default();
     let stonewall = w.stonewall.unwrap_or_default().as_secs_f64();
     let values = [
         ("offset", options.offset.to_string()),
         ("interface", options.interface.clone()),
         ("obj-per-proc", w.rounds.to_string()),
-        ("latency", latency.into()),
+        ("latency", latency.display().to_string()),
         ("precreate-per-set", w.precreate.to_string()),
         ("data-sets", w.sets.to_string()),
         ("lim-free-mem", options.hold_memory_mib.to_string()),

@@ -2,6 +2,8 @@
 
 use crate::arguments::{Arguments, ColdKind, PatternName};
 use plimsoll_plan::{Cold, Content, RelPath};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -47,7 +49,7 @@ pub struct Options {
     /// Files are opened past the page cache.
     pub direct: bool,
     /// Prefix of the files with the time of every operation.
-    pub latency: Option<String>,
+    pub latency: Option<OsString>,
     /// Those files hold the operations of all ranks.
     pub latency_all: bool,
     /// Only the line of each phase is printed.
@@ -534,24 +536,27 @@ fn split(root: &Path) -> Result<(&Path, RelPath), String> {
 }
 
 /// The root directory among the options after `--`.
-fn plugin_root(options: &[String]) -> Result<Option<PathBuf>, String> {
+fn plugin_root(options: &[OsString]) -> Result<Option<PathBuf>, String> {
     let mut root = None;
-    let mut rest = options.iter();
+    let mut rest = options.iter().map(|o| o.as_bytes());
     while let Some(option) = rest.next() {
-        let (name, value) = match option.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (option.as_str(), None),
+        let (name, value) = match option.iter().position(|b| *b == b'=') {
+            Some(at) => (&option[..at], Some(&option[at + 1..])),
+            None => (option, None),
         };
-        if name != "-D" && name != "--root-dir" {
+        let shown = |bytes| OsStr::from_bytes(bytes).display();
+        if name != b"-D" && name != b"--root-dir" {
             return Err(format!(
-                "unknown plug-in option `{option}`: expected -D=DIR or --root-dir=DIR after --"
+                "unknown plug-in option `{}`: expected -D=DIR or --root-dir=DIR after --",
+                shown(option)
             ));
         }
-        let value = value.or_else(|| rest.next().map(String::as_str));
+        let value = value.or_else(|| rest.next());
         let Some(value) = value.filter(|v| !v.is_empty()) else {
+            let name = shown(name);
             return Err(format!("`{name}` after -- needs a directory: {name}=DIR"));
         };
-        root = Some(value.into());
+        root = Some(OsStr::from_bytes(value).into());
     }
     Ok(root)
 }

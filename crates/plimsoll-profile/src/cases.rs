@@ -11,6 +11,7 @@ use crate::values::Chosen;
 use plimsoll_diagnostics::{Diagnostics, MOST_ERRORS, Problem, Source, Span};
 use plimsoll_plan::Parameter;
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +67,7 @@ pub struct Changes {
     /// File systems instead of the profile's; empty: the profile's.
     pub places: Vec<Place>,
     /// Directory instead of the profile's, which must then have one file system.
-    pub dir: Option<String>,
+    pub dir: Option<PathBuf>,
     /// Whether a target was given, instead of the profile's.
     pub has_target: bool,
     /// Whether the length of the measured window was given, instead of the profile's.

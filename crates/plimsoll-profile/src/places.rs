@@ -4,6 +4,7 @@ use crate::cases::Changes;
 use crate::parse::Entry;
 use crate::values::Chosen;
 use plimsoll_diagnostics::{Problem, Span};
+use std::path::PathBuf;
 
 /// Where a case puts its load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub struct Place {
     /// What the file system is called in results.
     pub label: String,
     /// Directory of the files; `None`: what `run` takes without one.
-    pub dir: Option<String>,
+    pub dir: Option<PathBuf>,
     /// URL of the target; `None`: that of the command line.
     pub target: Option<String>,
 }
@@ -87,7 +88,7 @@ pub(crate) fn place(chosen: &mut Chosen<'_>, changes: &Changes) -> Result<Place,
     chosen.fix("filesystem", label.clone());
     let dir = match &changes.dir {
         Some(dir) => Some(dir.clone()),
-        None => text(chosen, "dir")?,
+        None => text(chosen, "dir")?.map(PathBuf::from),
     };
     let target = match changes.has_target {
         true => None,

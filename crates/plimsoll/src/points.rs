@@ -15,6 +15,7 @@ use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan, counted};
 use plimsoll_results::{Hooks, Percentiles, ResultsError, Run, RunDir, RunWriter};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -39,7 +40,7 @@ impl Ground {
     /// # Errors
     /// If there is no such workload, it has no business metric, or it cannot be so many.
     pub fn new(
-        name: &str,
+        name: &OsStr,
         how: &HowArgs,
         criteria: &CriteriaArgs,
         greatest: u64,
@@ -388,7 +389,7 @@ pub fn files_of(ground: &Ground) -> String {
 /// # Errors
 /// If there is no such workload, it has no business metric, or it cannot be so many.
 fn plan(
-    name: &str,
+    name: &OsStr,
     how: &HowArgs,
     criteria: &CriteriaArgs,
     greatest: u64,
@@ -399,8 +400,9 @@ fn plan(
     let one = reading.lower(&found, &overrides)?;
     if one.metric.is_none() {
         return Err(Stopped::usage(format!(
-            "`{name}` has no business metric to be a load of: load points are for operation mixes \
-             such as `vda` (`plimsoll list` names them); `plimsoll run {name}` runs it once"
+            "`{}` has no business metric to be a load of: load points are for operation mixes \
+             such as `vda` (`plimsoll list` names them); `plimsoll run {0}` runs it once",
+            found.name
         )));
     }
     overrides.load = Some(greatest);

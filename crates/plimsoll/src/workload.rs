@@ -10,6 +10,7 @@ use crate::exit::{Exit, Stopped};
 use plimsoll_diagnostics::{Diagnostics, nearest};
 use plimsoll_engine::{ClockKind, Settings};
 use plimsoll_plan::{Cold, Overrides, Parameter, Plan, RelPath, RunOptions, SourceKind};
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -46,8 +47,10 @@ pub trait Reading {
 
 /// A workload that was found, before it is read.
 pub struct Found {
-    /// Built-in name, or path as it was given.
+    /// Built-in name, or path as it was given, as text.
     pub name: String,
+    /// The file; empty if it is built in.
+    pub path: PathBuf,
     /// The text.
     pub text: String,
     /// Where it comes from.
@@ -59,6 +62,7 @@ pub fn builtins() -> Vec<Found> {
     let all = FRONT_ENDS.iter().flat_map(|f| (f.builtins)());
     let found = |(name, text): (&str, &str)| Found {
         name: name.into(),
+        path: PathBuf::new(),
         text: text.into(),
         kind: SourceKind::Builtin,
     };
@@ -72,21 +76,23 @@ const ENDINGS: [&str; 2] = [".f", ".toml"];
 
 /// Finds a workload: a built-in name; else a path, which has a slash, ends as workload files do,
 /// or exists.
-pub fn find(name: &str) -> Result<Found, Stopped> {
+pub fn find(name: impl AsRef<OsStr>) -> Result<Found, Stopped> {
+    let path = Path::new(&name);
+    let name = path.to_string_lossy();
     let mut builtins = builtins();
     if let Some(at) = builtins.iter().position(|b| b.name == name) {
         return Ok(builtins.swap_remove(at));
     }
-    let path = Path::new(name);
     let ends = ENDINGS.iter().any(|e| name.ends_with(e));
     if name.contains('/') || ends || path.exists() {
         return Ok(Found {
             name: name.into(),
+            path: path.to_owned(),
             text: read(path).map_err(Stopped::usage)?,
             kind: SourceKind::File,
         });
     }
-    let hint = match nearest(name, builtins.iter().map(|b| b.name.as_str())) {
+    let hint = match nearest(&name, builtins.iter().map(|b| b.name.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`plimsoll list` names the built-in ones; a file needs a path".into(),
     };
@@ -197,12 +203,17 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
 }
 
 /// What the options that every command has change of the workload of a name.
-pub fn changes(args: &HowArgs, workload: &str) -> Overrides {
+pub fn changes(args: &HowArgs, workload: impl AsRef<OsStr>) -> Overrides {
     changes_at(args, workload, args.dir.as_deref(), &args.target)
 }
 
 /// The same, for files in another directory or on another target than the options say.
-pub fn changes_at(args: &HowArgs, workload: &str, dir: Option<&Path>, target: &str) -> Overrides {
+pub fn changes_at(
+    args: &HowArgs,
+    workload: impl AsRef<OsStr>,
+    dir: Option<&Path>,
+    target: &str,
+) -> Overrides {
     Overrides {
         dir: match dir {
             Some(dir) => Some(plain(dir)),
@@ -248,8 +259,8 @@ pub fn is_remote(target: &str) -> bool {
 }
 
 /// A directory in the root of an export that most likely does not exist yet.
-fn dir_on_server(workload: &str) -> PathBuf {
-    let name = Path::new(workload).file_stem().unwrap_or_default();
+fn dir_on_server(workload: impl AsRef<OsStr>) -> PathBuf {
+    let name = Path::new(&workload).file_stem().unwrap_or_default();
     let (name, pid) = (name.to_string_lossy(), std::process::id());
     PathBuf::from(format!("/plimsoll-{name}-{pid}"))
 }

@@ -131,7 +131,7 @@ fn file_systems_have_their_own_directories() {
     let place = |c: &Case| (c.place.label.clone(), c.place.dir.clone().unwrap());
     let found: Vec<_> = listed(&text).cases.iter().map(place).collect();
     let expected = [("ext4", "/mnt/ext4/t"), ("xfs", "/mnt/xfs/t")];
-    assert_eq!(found, expected.map(|(l, d)| (l.to_owned(), d.to_owned())));
+    assert_eq!(found, expected.map(|(l, d)| (l.to_owned(), d.into())));
     let paired = text.replace("/mnt/$filesystem/t", "/a, /b");
     let found: Vec<_> = listed(&paired).cases.iter().map(place).collect();
     assert_eq!(found[1], ("xfs".into(), "/b".into()));
@@ -141,7 +141,7 @@ fn file_systems_have_their_own_directories() {
 fn places_of_the_command_line_replace_those_of_the_profile() {
     let place = |label: &str| Place {
         label: label.into(),
-        dir: Some(format!("/{label}")),
+        dir: Some(format!("/{label}").into()),
         target: None,
     };
     let changes = Changes {

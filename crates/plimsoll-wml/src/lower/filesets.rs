@@ -29,7 +29,7 @@ const DEFAULT_DIR_GAMMA: u64 = 1500;
 pub(super) struct Made {
     pub(super) fileset: Fileset,
     /// Components of the absolute directory that holds its root.
-    pub(super) dir: Vec<String>,
+    pub(super) dir: Vec<std::ffi::OsString>,
     pub(super) path_span: Span,
 }
 

@@ -3,16 +3,17 @@
 use super::{Lowered, Lowerer};
 use crate::diagnostics::{Problem, Span};
 use plimsoll_plan::{Fileset, RelPath, SourceKind, WorkPlace};
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 impl Lowerer<'_> {
     /// The absolute directory a fileset's `path` means, as its components.
-    pub(super) fn absolute(&mut self, path: &str, span: Span) -> Lowered<Vec<String>> {
-        let mut parts = Vec::new();
+    pub(super) fn absolute(&mut self, path: &str, span: Span) -> Lowered<Vec<OsString>> {
+        let mut parts: Vec<OsString> = Vec::new();
         if !path.starts_with('/') {
             for part in self.context.current_dir.components() {
                 if let Component::Normal(part) = part {
-                    parts.push(part.to_string_lossy().into_owned());
+                    parts.push(part.to_owned());
                 }
             }
         }
@@ -23,7 +24,7 @@ impl Lowerer<'_> {
             own.as_str()
                 .split('/')
                 .filter(|p| !p.is_empty())
-                .map(str::to_string),
+                .map(OsString::from),
         );
         Ok(parts)
     }
@@ -37,7 +38,7 @@ impl Lowerer<'_> {
     }
 
     /// A raw device in the place of a file is refused: its contents would be overwritten.
-    pub(super) fn refuse_device(&mut self, dir: &[String], span: Span) -> Lowered<()> {
+    pub(super) fn refuse_device(&mut self, dir: &[OsString], span: Span) -> Lowered<()> {
         let moved = self.overrides.dir.is_some() || self.context.kind == SourceKind::Builtin;
         let in_dev = dir.first().is_some_and(|d| d == "dev");
         let in_memory = dir.get(1).is_some_and(|d| d == "shm");
@@ -46,7 +47,7 @@ impl Lowerer<'_> {
         }
         let problem = Problem::new(
             span,
-            format!("raw devices are refused: /{}", dir.join("/")),
+            format!("raw devices are refused: {}", rooted(dir).display()),
             "a place for devices",
         );
         Err(self.problem(problem.help("run it on a file system: --dir DIR")))
@@ -62,23 +63,33 @@ impl Lowerer<'_> {
         let ancestor = common(made.iter().map(|m| m.dir.as_slice()));
         let mut filesets = Vec::with_capacity(made.len());
         for m in made {
-            let below = m.dir[ancestor.len()..].join("/");
-            let path = self.relative("path", &below, m.path_span)?;
+            let below: PathBuf = m.dir[ancestor.len()..].iter().collect();
+            let Some(below) = below.to_str() else {
+                let what = format!(
+                    "`path` lies below `{}`, which is not UTF-8",
+                    below.display()
+                );
+                let problem = Problem::new(m.path_span, what, "refused beside other places");
+                return Err(
+                    self.problem(problem.help("put all filesets into one place: --dir DIR"))
+                );
+            };
+            let path = self.relative("path", below, m.path_span)?;
             filesets.push(Fileset { path, ..m.fileset });
         }
-        let rooted = |dir: &Path, temporary| WorkPlace {
+        let at = |dir: &Path, temporary| WorkPlace {
             dir: dir.to_path_buf(),
             guards: vec![RelPath::default()],
             temporary,
         };
         let place = match (&self.overrides.dir, self.context.kind) {
-            (Some(dir), _) => rooted(dir, false),
-            (None, SourceKind::Builtin) => rooted(&self.context.temp_dir, true),
+            (Some(dir), _) => at(dir, false),
+            (None, SourceKind::Builtin) => at(&self.context.temp_dir, true),
             (None, SourceKind::File) => WorkPlace {
                 dir: if filesets.is_empty() {
                     self.context.current_dir.clone()
                 } else {
-                    PathBuf::from(format!("/{}", ancestor.join("/")))
+                    rooted(&ancestor)
                 },
                 guards: filesets.iter().filter_map(|f| f.root().ok()).collect(),
                 temporary: false,
@@ -88,8 +99,13 @@ impl Lowerer<'_> {
     }
 }
 
+/// The path of a directory's components from the root.
+fn rooted(dir: &[OsString]) -> PathBuf {
+    Path::new("/").join(dir.iter().collect::<PathBuf>())
+}
+
 /// Longest directory that all others lie in.
-fn common<'d>(mut dirs: impl Iterator<Item = &'d [String]>) -> Vec<String> {
+fn common<'d>(mut dirs: impl Iterator<Item = &'d [OsString]>) -> Vec<OsString> {
     let mut shared = dirs.next().unwrap_or_default().to_vec();
     for dir in dirs {
         let same = shared.iter().zip(dir).take_while(|(a, b)| a == b).count();
@@ -100,14 +116,16 @@ fn common<'d>(mut dirs: impl Iterator<Item = &'d [String]>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::common;
+    use super::{common, rooted};
+    use std::ffi::OsString;
+    use std::path::Path;
 
     #[test]
     fn the_common_directory_is_the_longest_shared_one() {
-        let dirs = [["mnt", "a"], ["mnt", "b"]].map(|d| d.map(String::from).to_vec());
-        let of = |d: &[Vec<String>]| common(d.iter().map(Vec::as_slice)).join("/");
-        assert_eq!(of(&dirs), "mnt");
-        assert_eq!(of(&dirs[..1]), "mnt/a");
-        assert_eq!(of(&[]), "");
+        let dirs = [["mnt", "a"], ["mnt", "b"]].map(|d| d.map(OsString::from).to_vec());
+        let of = |d: &[Vec<OsString>]| rooted(&common(d.iter().map(Vec::as_slice)));
+        assert_eq!(of(&dirs), Path::new("/mnt"));
+        assert_eq!(of(&dirs[..1]), Path::new("/mnt/a"));
+        assert_eq!(of(&[]), Path::new("/"));
     }
 }

@@ -3,6 +3,7 @@
 use super::values::{limit, load, share, some_runs};
 use super::{HowArgs, MannerArgs};
 use clap::{Args, ValueHint};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ pub struct CurveArgs {
     /// Built-in name, or path of a workload file; one with a business metric, such as vda
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "resume")]
-    pub workload: Option<String>,
+    pub workload: Option<OsString>,
     /// What every command that runs workloads takes.
     #[command(flatten)]
     pub how: HowArgs,
@@ -83,7 +84,7 @@ pub struct FindArgs {
     /// Built-in name, or path of a workload file; one with a business metric, such as vda
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "resume")]
-    pub workload: Option<String>,
+    pub workload: Option<OsString>,
     /// What every command that runs workloads takes.
     #[command(flatten)]
     pub how: HowArgs,

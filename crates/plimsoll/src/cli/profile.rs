@@ -1,7 +1,10 @@
 //! Arguments of `profile`.
 
 use super::{HowArgs, MannerArgs};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Arguments of `profile`.
@@ -21,7 +24,7 @@ pub struct ProfileArgs {
 
     /// A file system instead of the profile's: what it is called, and a directory or the URL of a
     /// target; may be given again
-    #[arg(long, value_name = "NAME=PLACE", value_parser = file_system, conflicts_with = "dir")]
+    #[arg(long, value_name = "NAME=PLACE", value_parser = OsStringValueParser::new().try_map(file_system), conflicts_with = "dir")]
     #[arg(help_heading = "Place")]
     pub on: Vec<FileSystem>,
     /// Run this configuration only; may be given again
@@ -58,12 +61,13 @@ pub struct FileSystem {
     /// What it is called in results.
     pub label: String,
     /// Directory of the files; `None` with a target of its own.
-    pub dir: Option<String>,
+    pub dir: Option<PathBuf>,
     /// URL of the target; `None` with a directory.
     pub target: Option<String>,
 }
 
-fn file_system(text: &str) -> Result<FileSystem, String> {
+fn file_system(value: OsString) -> Result<FileSystem, String> {
+    let text = value.to_string_lossy();
     let wrong = || {
         format!(
             "expected NAME=DIRECTORY or NAME=URL, such as xfs=/mnt/xfs or nfs=nfs3://server/export, \
@@ -78,10 +82,15 @@ fn file_system(text: &str) -> Result<FileSystem, String> {
     // The name of a target comes before a colon; a directory with one there is written ./a:b.
     let scheme = place.split_once(':').map(|(scheme, _)| scheme);
     let is_target = scheme.is_some_and(|s| !s.contains('/')) || place == "null";
-    let place = place.to_owned();
-    let (dir, target) = match is_target {
-        true => (None, Some(place)),
-        false => (Some(place), None),
+    let (dir, target) = match (is_target, value.to_str()) {
+        (true, _) => (None, Some(place.to_owned())),
+        (false, Some(_)) => (Some(place.into()), None),
+        // A directory by its bytes, which are not text.
+        (false, None) => {
+            let begin = value.as_bytes().iter().position(|b| *b == b'=');
+            let bytes = &value.as_bytes()[begin.map_or(0, |at| at + 1)..];
+            (Some(OsStr::from_bytes(bytes).into()), None)
+        }
     };
     let label = label.to_owned();
     Ok(FileSystem { label, dir, target })
@@ -94,8 +103,8 @@ mod tests {
     #[test]
     fn file_systems_are_directories_or_targets() {
         let (dir, target) = (
-            |t: &str| file_system(t).unwrap().dir,
-            |t: &str| file_system(t).unwrap().target,
+            |t: &str| file_system(t.into()).unwrap().dir,
+            |t: &str| file_system(t.into()).unwrap().target,
         );
         assert_eq!(dir("xfs=/mnt/a:b=c"), Some("/mnt/a:b=c".into()));
         assert_eq!(dir("here=./a:b"), Some("./a:b".into()));
@@ -109,7 +118,7 @@ mod tests {
             (None, Some("null".into()))
         );
         for bad in ["", "xfs", "=x", "xfs=", " = "] {
-            assert!(file_system(bad).is_err(), "{bad}");
+            assert!(file_system(bad.into()).is_err(), "{bad}");
         }
     }
 }

@@ -7,6 +7,7 @@ use super::values::{
 };
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_plan::{Content, OpsLimit};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use std::time::Duration;
 pub struct WorkloadArgs {
     /// Built-in name, or path of a workload file
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
-    pub workload: String,
+    pub workload: OsString,
     /// What every command that runs workloads takes.
     #[command(flatten)]
     pub how: HowArgs,
@@ -144,7 +145,7 @@ pub struct ListArgs {
 pub struct ShowArgs {
     /// Built-in name, or path of a workload file
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
-    pub workload: String,
+    pub workload: OsString,
     /// Print the workload's text and nothing else
     #[arg(long)]
     pub text: bool,
@@ -155,7 +156,7 @@ pub struct ShowArgs {
 pub struct ConvertArgs {
     /// The custom workload file
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub file: String,
+    pub file: PathBuf,
     /// What it is converted to
     #[arg(long, value_enum, default_value_t)]
     pub to: ConvertTo,

@@ -20,7 +20,7 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Stopped> {
     if found.kind != SourceKind::File || !netmist::is_custom_workload(&found.text) {
         return Err(Stopped::usage(format!(
             "{} is no custom workload file of netmist: its first line must be `Workload name NAME`",
-            args.file
+            args.file.display()
         )));
     }
     let workload = netmist::parse(&found.text, &found.name).map_err(workload::diagnosed)?;

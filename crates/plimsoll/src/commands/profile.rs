@@ -1,6 +1,7 @@
 //! `profile`: runs every configuration of a Filebench profile.
 
 mod begin;
+mod distinct;
 mod list;
 mod shelf;
 

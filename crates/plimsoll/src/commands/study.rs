@@ -105,7 +105,7 @@ fn ways(args: &StudyArgs) -> Result<Vec<FileSystem>, Stopped> {
             if let (Some(url), _) = url_of(version) {
                 all.push(FileSystem {
                     label: label(way, trip),
-                    dir: args.how.dir.as_ref().map(|d| d.display().to_string()),
+                    dir: args.how.dir.clone(),
                     target: Some(with(url, options, trip)),
                 });
             }

@@ -46,7 +46,7 @@ impl Reading for Workload {
             .map_err(|e| Stopped::usage(format!("the current directory cannot be used: {e}")))?;
         let beside = match found.kind {
             SourceKind::Builtin => current_dir.clone(),
-            SourceKind::File => parent(Path::new(&found.name)),
+            SourceKind::File => parent(&found.path),
         };
         let uname = rustix::system::uname();
         let context = Context {

@@ -33,6 +33,7 @@ mod mixes;
 mod nfs;
 mod nfs4;
 mod nfs_servers;
+mod odd_paths;
 mod old_profiles;
 mod paced;
 mod percentiles;

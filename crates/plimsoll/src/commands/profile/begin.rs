@@ -1,6 +1,7 @@
 //! What a profile begins with: its runs, from the text and the command line, or from the directory
 //! of one that goes on.
 
+use super::distinct;
 use super::shelf::Shelf;
 use crate::cli::{ClockArg, FileSystem, ProfileArgs};
 use crate::commands::run;
@@ -103,6 +104,7 @@ pub(super) struct Ready {
 impl Ready {
     /// Reads what is asked for.
     pub(super) fn read(args: &ProfileArgs) -> Result<Self, Stopped> {
+        distinct::check_labels(args.on.iter().map(|f| f.label.as_str()))?;
         let file = args.file.as_deref().unwrap_or(Path::new(""));
         let text = text(args)?;
         let name = file.display().to_string();
@@ -117,7 +119,8 @@ impl Ready {
         let mut listed = listed.map_err(workload::diagnosed)?;
         check_sets(&listed)?;
         let cases = listed.cases.iter().map(|c| shelf.plan(c, args, &name));
-        let cases = cases.collect::<Result<_, _>>()?;
+        let cases = cases.collect::<Result<Vec<_>, _>>()?;
+        distinct::check_places(&cases)?;
         listed.notes.extend(shelf.notes.take());
         let root = match (&args.results, &listed.stats) {
             (Some(results), _) => results.clone(),
@@ -202,7 +205,7 @@ fn changes(args: &ProfileArgs) -> Changes {
     };
     Changes {
         places: args.on.iter().map(place).collect(),
-        dir: args.how.dir.as_ref().map(|d| d.display().to_string()),
+        dir: args.how.dir.clone(),
         has_target: args.how.target != "posix",
         has_time: args.how.time.is_some(),
         has_warmup: args.how.warmup.is_some(),

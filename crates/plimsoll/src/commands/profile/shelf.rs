@@ -109,7 +109,7 @@ impl Shelf {
         }
         if let Some(path) = self.file(&OF_WORKLOADS, name, &["", ".f", ".toml"]) {
             // With a slash, so that it is taken for a path.
-            let path = Path::new(".").join(path).display().to_string();
+            let path = Path::new(".").join(path);
             return workload::find(&path).map_err(Missing::Unreadable);
         }
         if let Some((new, found)) =
@@ -140,7 +140,7 @@ impl Shelf {
         let read = self.read.borrow().get(&case.personality).cloned();
         let read = read.ok_or_else(|| Stopped::usage("a workload was not read"))?;
         let target = case.place.target.as_ref().unwrap_or(&args.how.target);
-        let dir = case.place.dir.as_deref().map(Path::new);
+        let dir = case.place.dir.as_deref();
         let mut overrides = workload::changes_at(&args.how, &read.found.name, dir, target);
         overrides.sets = case.sets.clone();
         overrides.time = args.how.time.or(case.runtime);

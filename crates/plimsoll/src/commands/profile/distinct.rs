@@ -1,0 +1,117 @@
+//! File systems that are to be compared are several: no two are one directory by two names.
+
+use crate::exit::Stopped;
+use crate::workload::is_remote;
+use plimsoll_profile::directory_name;
+use plimsoll_results::ProfileCase;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Port of NFS servers, which a URL need not name (RFC 5661, section 2.9.3).
+const NFS_PORT: &str = ":2049";
+
+/// Refuses names of file systems that are one name.
+pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<(), Stopped> {
+    let mut seen: Vec<&str> = Vec::new();
+    for label in labels {
+        if let Some(other) = seen
+            .iter()
+            .find(|o| directory_name(o) == directory_name(label))
+        {
+            return Err(Stopped::usage(format!(
+                "two file systems are called `{other}`: their results would have one name"
+            )));
+        }
+        seen.push(label);
+    }
+    Ok(())
+}
+
+/// Refuses file systems of different names whose files would lie in one directory, by whatever
+/// paths.
+pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), Stopped> {
+    let mut seen: Vec<(&str, Place)> = Vec::new();
+    for case in cases.iter().filter(|c| !c.plan.place.temporary) {
+        let label = case.filesystem.as_str();
+        let place = Place::of(&case.target, &case.plan.place.dir);
+        let same = |(other, at): &&(&str, Place)| *other != label && *at == place;
+        if let Some((other, _)) = seen.iter().find(same) {
+            return Err(Stopped::usage(format!(
+                "the file systems `{other}` and `{label}` are one directory, {}: these are to be \
+                 compared, give each its own",
+                case.plan.place.dir.display()
+            )));
+        }
+        if !seen.contains(&(label, place.clone())) {
+            seen.push((label, place));
+        }
+    }
+    Ok(())
+}
+
+/// Where files lie, however the place is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    /// Device and inode of the last directory that is there, and the path below it.
+    Local(Option<(u64, u64)>, PathBuf),
+    /// URL with its options in order, and the directory.
+    ByUrl(String, PathBuf),
+}
+
+impl Place {
+    fn of(target: &str, dir: &Path) -> Self {
+        if is_remote(target) {
+            return Self::ByUrl(plain_url(target), dir.to_owned());
+        }
+        for above in dir.ancestors() {
+            if let (Ok(found), Ok(below)) = (std::fs::metadata(above), dir.strip_prefix(above)) {
+                return Self::Local(Some((found.dev(), found.ino())), below.to_owned());
+            }
+        }
+        Self::Local(None, dir.to_owned())
+    }
+}
+
+/// A URL without the usual port, with its options in order: other options are another way to
+/// mount, which is worth a comparison.
+fn plain_url(url: &str) -> String {
+    let (place, options) = url.split_once('?').unwrap_or((url, ""));
+    let (host, path) = match place.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+            (format!("{scheme}://{host}"), path)
+        }
+        None => (place.to_owned(), ""),
+    };
+    let host = host.strip_suffix(NFS_PORT).unwrap_or(&host);
+    let mut options: Vec<&str> = options.split('&').collect();
+    options.sort_unstable();
+    let options = options.join("&");
+    format!("{host}/{}?{options}", path.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_export_has_several_urls() {
+        let same = |a: &str, b: &str| assert_eq!(plain_url(a), plain_url(b));
+        same("nfs3://h/x", "nfs3://h:2049/x/");
+        same("nfs3://h/x?a=1&b=2", "nfs3://h/x?b=2&a=1");
+        assert_ne!(plain_url("nfs3://h/x"), plain_url("nfs3://h/y"));
+        assert_ne!(plain_url("nfs3://h/x"), plain_url("nfs3://h/x?nconnect=4"));
+    }
+
+    #[test]
+    fn one_directory_has_several_paths() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (real, link) = (dir.path().join("u"), dir.path().join("y"));
+        std::fs::create_dir(&real).expect("made");
+        std::os::unix::fs::symlink(&real, &link).expect("made");
+        let place = |path: &Path| Place::of("posix", path);
+        assert_eq!(place(&real), place(&link));
+        assert_eq!(place(&real.join("new/a")), place(&link.join("new/a")));
+        assert_ne!(place(&real.join("a")), place(&real.join("b")));
+    }
+}
