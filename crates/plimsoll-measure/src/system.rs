@@ -1,11 +1,12 @@
-//! What the machine spent meanwhile: processor, page cache, disks and network.
+//! What the machine spent meanwhile: processor, page cache, disks, network and NFS mounts.
 //!
 //! Two [`Snapshot`]s of the kernel's counters make a [`SystemUse`]. Where the kernel does not
 //! show a counter (not Linux, a container that hides `/proc`), the field is `None`.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use procfs::{Current, CurrentSI};
+use procfs::process::{MountStat, MountStats};
+use procfs::{Current, CurrentSI, FromRead};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,7 @@ pub struct Snapshot {
     vm: Option<VmCounters>,
     disks: Option<BTreeMap<String, DiskUse>>,
     networks: Option<BTreeMap<String, NetworkUse>>,
+    nfs_mounts: Option<BTreeMap<String, NfsMountUse>>,
 }
 
 /// What was used between two [`Snapshot`]s.
@@ -41,6 +43,9 @@ pub struct SystemUse {
     pub disks: Option<BTreeMap<String, DiskUse>>,
     /// Network interfaces that were used, by name.
     pub networks: Option<BTreeMap<String, NetworkUse>>,
+    /// NFS file systems mounted by the kernel that were used, by mount point.
+    #[serde(default)]
+    pub nfs_mounts: Option<BTreeMap<String, NfsMountUse>>,
 }
 
 /// Resources of this process, all its threads together.
@@ -60,6 +65,11 @@ pub struct ProcessUse {
     pub voluntary_switches: u64,
     /// Context switches because its time was up.
     pub involuntary_switches: u64,
+    /// Bytes that the process had read from block devices, what the kernel read ahead for it and
+    /// metadata included, from `/proc/self/io`. What the page cache served is not among them; null
+    /// where the kernel does not count it.
+    #[serde(default)]
+    pub storage_read_bytes: Option<u64>,
 }
 
 /// How the processors of the machine spent their time; shares are of all processors, 0 to 1.
@@ -129,6 +139,15 @@ pub struct NetworkUse {
     pub errors: u64,
 }
 
+/// Traffic of an NFS file system that the kernel has mounted, from `/proc/self/mountstats`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NfsMountUse {
+    /// Bytes read from the server.
+    pub read_bytes: u64,
+    /// Bytes written to the server.
+    pub written_bytes: u64,
+}
+
 /// Clock ticks of all processors since boot.
 #[derive(Debug, Clone, Copy)]
 struct Ticks {
@@ -162,6 +181,7 @@ impl Snapshot {
             vm: vm_counters(),
             disks: disks(),
             networks: networks(),
+            nfs_mounts: nfs_mounts(),
         }
     }
 
@@ -179,6 +199,7 @@ impl Snapshot {
             page_cache: self.vm.zip(later.vm).map(|(a, b)| b.since(&a)),
             disks: used(&self.disks, &later.disks, DiskUse::since),
             networks: used(&self.networks, &later.networks, NetworkUse::since),
+            nfs_mounts: used(&self.nfs_mounts, &later.nfs_mounts, NfsMountUse::since),
         }
     }
 }
@@ -188,6 +209,15 @@ impl ProcessUse {
     #[must_use]
     pub fn cpu_s(&self) -> f64 {
         self.user_s + self.system_s
+    }
+
+    /// Adds what another process used: processor time and bytes from the storage, which are not known
+    /// of both where they are not of one. All else stays what it is.
+    pub fn add(&mut self, other: &Self) {
+        self.user_s += other.user_s;
+        self.system_s += other.system_s;
+        let read = self.storage_read_bytes.zip(other.storage_read_bytes);
+        self.storage_read_bytes = read.map(|(a, b)| a + b);
     }
 
     fn since(&self, before: &Self) -> Self {
@@ -203,6 +233,10 @@ impl ProcessUse {
             involuntary_switches: self
                 .involuntary_switches
                 .saturating_sub(before.involuntary_switches),
+            storage_read_bytes: self
+                .storage_read_bytes
+                .zip(before.storage_read_bytes)
+                .map(|(now, then)| now.saturating_sub(then)),
         }
     }
 }
@@ -273,6 +307,16 @@ impl NetworkUse {
     }
 }
 
+impl NfsMountUse {
+    fn since(&self, before: &Self) -> Option<Self> {
+        let used = Self {
+            read_bytes: self.read_bytes.saturating_sub(before.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(before.written_bytes),
+        };
+        (used != Self::default()).then_some(used)
+    }
+}
+
 /// Devices of the later map that did something since the earlier one; one that appeared
 /// meanwhile began at zero.
 fn used<T: Default>(
@@ -300,7 +344,20 @@ fn process() -> Option<ProcessUse> {
         major_faults: count(usage.major_page_faults()),
         voluntary_switches: count(usage.voluntary_context_switches()),
         involuntary_switches: count(usage.involuntary_context_switches()),
+        storage_read_bytes: storage_read_bytes(),
     })
+}
+
+/// Bytes that this process, with all its threads and the children it has waited for, had read from
+/// block devices.
+fn storage_read_bytes() -> Option<u64> {
+    Some(
+        procfs::process::Process::myself()
+            .ok()?
+            .io()
+            .ok()?
+            .read_bytes,
+    )
 }
 
 fn ticks() -> Option<Ticks> {
@@ -376,6 +433,38 @@ fn networks() -> Option<BTreeMap<String, NetworkUse>> {
         (name, counters)
     });
     Some(used.collect())
+}
+
+fn nfs_mounts() -> Option<BTreeMap<String, NfsMountUse>> {
+    let MountStats(mounts) = MountStats::from_file("/proc/self/mountstats").ok()?;
+    Some(traffic(mounts))
+}
+
+/// Traffic of those mounts that are NFS, by mount point.
+fn traffic(mounts: Vec<MountStat>) -> BTreeMap<String, NfsMountUse> {
+    let of = |mount: MountStat| {
+        let bytes = mount.statistics?.bytes;
+        let used = NfsMountUse {
+            read_bytes: bytes.server_read,
+            written_bytes: bytes.server_write,
+        };
+        Some((unescaped(&mount.mount_point.to_string_lossy()), used))
+    };
+    mounts.into_iter().filter_map(of).collect()
+}
+
+/// A mount point without the escapes of `/proc`, which writes white space and backslashes as three
+/// octal digits.
+#[must_use]
+pub fn unescaped(escaped: &str) -> String {
+    let escapes = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    let one = |text: String, (code, letter): (&str, &str)| text.replace(code, letter);
+    escapes.into_iter().fold(escaped.to_owned(), one)
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub use pattern::{
     Advances, NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RootIs, Rounds,
     Samples, Shift, Stage, StageWork, Stonewall, TransferLoop,
 };
-pub use plan::{Note, Parameter, Plan, PlanError, Source, SourceKind, WorkPlace};
+pub use plan::{CACHED_DATA, Note, Parameter, Plan, PlanError, Source, SourceKind, WorkPlace};
 pub use program::{
     FileRef, Io, LimitKind, Op, OpClass, OpKind, Operation, OperationId, Place, Program, Step,
     WorkerGroup,

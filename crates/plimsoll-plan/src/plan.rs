@@ -146,6 +146,10 @@ pub enum PlanError {
     System(String),
 }
 
+/// Name of the row of reads that a target's own model of a client's cache served; its bytes are those
+/// that were not read from the server.
+pub const CACHED_DATA: &str = "data from the cache";
+
 impl Plan {
     /// Adds rows to the results for the procedures that a target calls on a server.
     pub fn add_procedures<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {

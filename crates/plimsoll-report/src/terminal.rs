@@ -61,6 +61,9 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
         out.push_str(&filebench::io_summary(&run.summary));
         out.push('\n');
     }
+    if let Some(cache) = &run.client_cache {
+        paragraph(&mut out, "reads: ", &cache.to_string(), layout.columns());
+    }
     machine(&mut out, run, layout);
     tail(&mut out, run, layout);
     if let Some(path) = results {

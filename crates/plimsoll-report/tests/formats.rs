@@ -103,6 +103,7 @@ fn system() -> SystemUse {
                 ..NetworkUse::default()
             },
         )])),
+        nfs_mounts: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! From what was measured to the figures of a [`Run`].
 
+use crate::client_cache::{ClientCache, Doubt};
 use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::{MixFigures, ProcessCounts};
@@ -71,11 +72,13 @@ impl Run {
         let mut windows: Vec<Window> = m
             .windows
             .iter()
-            .map(|(totals, system)| window(&m.plan, totals, system, &kept))
+            .map(|(totals, system)| window(&m, totals, system, &kept))
             .collect();
         let (last, stages) = match m.plan.pattern() {
             Some(pattern) => {
-                let whole = whole(&m, &kept);
+                let mut whole = whole(&m, &kept);
+                whole.client_cache =
+                    ClientCache::sum(windows.iter().filter_map(|w| w.client_cache));
                 let windows = std::mem::take(&mut windows);
                 (whole, stages(pattern, windows, &m.stages))
             }
@@ -87,6 +90,15 @@ impl Run {
         let validity = judge(&m, &last);
         let mut notes = m.plan.notes.clone();
         notes.extend(m.notes);
+        let doubt = last.client_cache.and_then(|c| {
+            c.doubt(&Doubt {
+                plan: &m.plan,
+                clock: m.clock,
+                populated: &m.populated,
+                memory: m.environment.memory_bytes,
+            })
+        });
+        notes.extend(doubt.map(|text| Note { text, place: None }));
         Run {
             schema: SCHEMA,
             workload: m.plan.name.clone(),
@@ -111,6 +123,7 @@ impl Run {
             first_done: last.first_done,
             last_done: last.last_done,
             system: last.system,
+            client_cache: last.client_cache,
             earlier_windows: windows,
             ranks: m.ranks,
             stages,
@@ -139,6 +152,7 @@ fn no_window() -> Window {
         first_done: None,
         last_done: None,
         system: SystemUse::default(),
+        client_cache: None,
     }
 }
 
@@ -160,7 +174,7 @@ fn whole(m: &Measured, kept: &Percentiles) -> Window {
             sum.add(row);
         }
     }
-    window(&m.plan, &all, &SystemUse::default(), kept)
+    window(m, &all, &SystemUse::default(), kept)
 }
 
 fn stages(pattern: &Pattern, windows: Vec<Window>, ended: &[(u32, Vec<RankStage>)]) -> Vec<Stage> {
@@ -258,7 +272,13 @@ fn operation(op: &Operation, t: &OpTotals, seconds: f64, kept: &Percentiles) -> 
     }
 }
 
-fn window(plan: &Plan, totals: &WindowTotals, system: &SystemUse, kept: &Percentiles) -> Window {
+fn window(
+    measured: &Measured,
+    totals: &WindowTotals,
+    system: &SystemUse,
+    kept: &Percentiles,
+) -> Window {
+    let plan = &measured.plan;
     let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
     let (mut summary, operations) = figures(plan, &totals.rows, seconds, kept);
     summary.in_flight = totals.in_flight;
@@ -277,6 +297,7 @@ fn window(plan: &Plan, totals: &WindowTotals, system: &SystemUse, kept: &Percent
         first_done,
         last_done,
         system: system.clone(),
+        client_cache: ClientCache::of(plan, &totals.rows, system, &measured.environment),
     }
 }
 

@@ -1,5 +1,8 @@
 //! Where a run took place: the machine and the work directory's file system.
 
+use crate::read_source::ReadSource;
+use plimsoll_measure::system::unescaped;
+use procfs::process::{MountInfo, MountInfos};
 use procfs::{Current, FromRead};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +25,10 @@ pub struct Environment {
     pub memory_bytes: Option<u64>,
     /// The work directory and its file system; null for a target that is not a directory here.
     pub work_dir: Option<WorkDir>,
+    /// How it is known what of the data that a run reads comes from the storage; null where it is
+    /// not.
+    #[serde(default)]
+    pub read_source: Option<ReadSource>,
 }
 
 /// The work directory and the file system it lies on.
@@ -65,6 +72,7 @@ impl Environment {
             cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
             memory_bytes: procfs::Meminfo::current().ok().map(|m| m.mem_total),
             work_dir: work_dir.map(WorkDir::look),
+            read_source: None,
         }
     }
 }
@@ -74,8 +82,8 @@ impl WorkDir {
     #[must_use]
     pub fn look(path: &Path) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let mounts = procfs::process::MountInfos::from_file("/proc/self/mountinfo");
-        let found = mounts.ok().and_then(|mounts| find_mount(&path, mounts.0));
+        let mounts = mounts();
+        let found = find_mount(&path, &mounts).cloned();
         let Some(mount) = found else {
             return Self {
                 path,
@@ -100,15 +108,22 @@ impl WorkDir {
     }
 }
 
+/// What is mounted, as this process sees it; nothing where the system does not tell.
+pub(crate) fn mounts() -> Vec<MountInfo> {
+    let found = MountInfos::from_file("/proc/self/mountinfo");
+    let mut mounts = found.map_or_else(|_| vec![], |mounts| mounts.0);
+    for mount in &mut mounts {
+        mount.mount_point = unescaped(&mount.mount_point.to_string_lossy()).into();
+    }
+    mounts
+}
+
 /// The mount that a path lies on: the longest mount point that is a parent of the path with its
 /// symbolic links followed, and of several there the latest, which hides the others.
-fn find_mount(
-    path: &Path,
-    mounts: Vec<procfs::process::MountInfo>,
-) -> Option<procfs::process::MountInfo> {
+pub(crate) fn find_mount<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
     let existing = path.ancestors().find_map(|p| p.canonicalize().ok())?;
     mounts
-        .into_iter()
+        .iter()
         .filter(|m| existing.starts_with(&m.mount_point))
         .max_by_key(|m| m.mount_point.components().count())
 }
@@ -134,7 +149,7 @@ mod tests {
             mount(&format!("3 1 0:9 / {at} rw - tmpfs tmpfs rw,size=1024k")),
             mount(&format!("4 1 0:8 / {at}/other rw - nfs4 host:/x rw")),
         ];
-        let found = find_mount(&real.join("not/there/yet"), mounts).unwrap();
+        let found = find_mount(&real.join("not/there/yet"), &mounts).unwrap();
         assert_eq!(found.fs_type, "tmpfs");
     }
 

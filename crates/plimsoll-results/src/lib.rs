@@ -16,6 +16,7 @@
 mod annotations;
 mod assemble;
 mod catalog;
+mod client_cache;
 mod curve;
 mod dir;
 mod distribution;
@@ -32,6 +33,7 @@ mod live;
 mod mix;
 mod percentile;
 mod profile;
+mod read_source;
 mod recompute;
 mod removal;
 mod repeats;
@@ -43,6 +45,7 @@ mod upgrade;
 pub use annotations::{ANNOTATIONS_FILE, ANNOTATIONS_SCHEMA, Annotations, Tag};
 pub use assemble::{Measured, figures};
 pub use catalog::{Entry, Kind, Said, Status, directories};
+pub use client_cache::{ClientCache, DOUBTFUL_SHARE};
 pub use curve::{
     CURVE_FILE, CURVE_SCHEMA, CriterionResult, CurveDir, CurvePoint, CurveState, CurveWriter,
     LoadCurve, StopRules, curve_schema,
@@ -68,6 +71,7 @@ pub use profile::{
     PROFILE_FILE, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
     ProfileWriter, profile_schema,
 };
+pub use read_source::ReadSource;
 pub use removal::Removal;
 pub use repeats::{
     REPEATS_FILE, REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs, repeats_schema,

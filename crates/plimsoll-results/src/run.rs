@@ -1,6 +1,7 @@
 //! What `run.json` holds.
 
 use crate::Environment;
+use crate::client_cache::ClientCache;
 use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
@@ -62,6 +63,10 @@ pub struct Run {
     pub last_done: Option<Done>,
     /// Use of the machine during the measured window.
     pub system: SystemUse,
+    /// What was read, and how much of it came from the client's own cache; null if nothing was read, or
+    /// where it cannot be known.
+    #[serde(default)]
+    pub client_cache: Option<ClientCache>,
     /// Windows measured before the last one, in order; empty for a pattern.
     pub earlier_windows: Vec<Window>,
     /// Processes that ran the Plan together.
@@ -329,6 +334,10 @@ pub struct Window {
     pub last_done: Option<Done>,
     /// Use of the machine.
     pub system: SystemUse,
+    /// What was read, and how much of it came from the client's own cache; null if nothing was read, or
+    /// where it cannot be known.
+    #[serde(default)]
+    pub client_cache: Option<ClientCache>,
 }
 
 /// How far all workers had come at an instant, such as the one at which the first of them came to

@@ -113,6 +113,8 @@ pub fn measured(outcome: Outcome, c: Circumstances) -> Measured {
 pub fn own(all: &Measured, own: Vec<WindowTotals>, lanes: usize) -> Measured {
     let mut mine = all.clone();
     mine.lanes = lanes as u64;
+    // The counters are those of all ranks.
+    mine.environment.read_source = None;
     for ((totals, _), own) in mine.windows.iter_mut().zip(own) {
         *totals = own;
     }

@@ -359,7 +359,7 @@ impl Points<'_> {
                 return Ok(Exit::Valid);
             };
             if self.manner.per_rank {
-                let environment = run::environment(&plan, &settings);
+                let environment = run::own_environment(&plan, &settings);
                 let c = Circumstances { environment, ..c };
                 let own = Run::assemble(convert::measured(outcome, c));
                 self.company.collect(own.to_json(), |_, _| ())?;

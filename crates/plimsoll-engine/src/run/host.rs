@@ -1,5 +1,6 @@
-//! How much of their machines' processors the ranks use.
+//! What the ranks use of their machines: the processors, and what is mounted there.
 
+use plimsoll_measure::system::NfsMountUse;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread::available_parallelism;
@@ -16,7 +17,12 @@ pub(super) struct Host {
     quota: Option<usize>,
     /// Processor time in each window, in seconds.
     used_s: Vec<f64>,
+    /// Traffic of its NFS mounts in each window; the ranks of a machine all see the same.
+    mounts: Vec<Option<Mounts>>,
 }
+
+/// Traffic of NFS mounts, by mount point.
+pub(super) type Mounts = BTreeMap<String, NfsMountUse>;
 
 impl Host {
     /// This machine, as this process uses it.
@@ -27,6 +33,7 @@ impl Host {
             quota: (parallel < cpus.len()).then_some(parallel),
             cpus,
             used_s,
+            mounts: vec![],
         }
     }
 
@@ -38,6 +45,10 @@ impl Host {
             .resize(self.used_s.len().max(other.used_s.len()), 0.0);
         for (mine, theirs) in self.used_s.iter_mut().zip(other.used_s) {
             *mine += theirs;
+        }
+        for (mine, theirs) in self.mounts.iter_mut().zip(other.mounts) {
+            // Their windows are not the same to the microsecond: the greater counts hold the other.
+            *mine = both(mine.take(), theirs, u64::max);
         }
     }
 
@@ -65,13 +76,36 @@ pub(super) fn busiest(hosts: &Hosts, window: usize, seconds: f64) -> Option<f64>
     shares.max_by(f64::total_cmp)
 }
 
-/// The machine of this rank, with the processor time it used in each window.
-pub(super) fn of_this_rank(used_s: Vec<f64>) -> Hosts {
+/// Traffic of the NFS mounts of all machines together; none where one of them does not tell.
+pub(super) fn mounted(hosts: &Hosts, window: usize) -> Option<Mounts> {
+    let each = hosts.values().map(|h| h.mounts.get(window)?.clone());
+    let sum = |all, one| both(all, one, u64::saturating_add);
+    each.reduce(sum)?
+}
+
+/// Two machines' or ranks' traffic as one, mount point by mount point.
+fn both(a: Option<Mounts>, b: Option<Mounts>, join: fn(u64, u64) -> u64) -> Option<Mounts> {
+    let mut all = a?;
+    for (point, theirs) in b? {
+        let mine = all.entry(point).or_default();
+        mine.read_bytes = join(mine.read_bytes, theirs.read_bytes);
+        mine.written_bytes = join(mine.written_bytes, theirs.written_bytes);
+    }
+    Some(all)
+}
+
+/// The machine of this rank, with the processor time it used and the traffic of its NFS mounts in
+/// each window.
+pub(super) fn of_this_rank(used_s: Vec<f64>, mounts: Vec<Option<Mounts>>) -> Hosts {
     let name = rustix::system::uname()
         .nodename()
         .to_string_lossy()
         .into_owned();
-    Hosts::from([(name, Host::of_this_process(used_s))])
+    let host = Host {
+        mounts,
+        ..Host::of_this_process(used_s)
+    };
+    Hosts::from([(name, host)])
 }
 
 #[cfg(test)]
@@ -83,6 +117,7 @@ mod tests {
             cpus: cpus.iter().copied().collect(),
             quota,
             used_s: used_s.to_vec(),
+            mounts: vec![],
         }
     }
 
@@ -127,5 +162,31 @@ mod tests {
             ("a", host(&[0, 1, 2, 3], Some(2), &[1.0])),
         ]);
         assert_eq!(busiest(&hosts, 0, 1.0), Some(1.0));
+    }
+
+    #[test]
+    fn mounts_count_once_a_machine() {
+        let with = |point: &str, read_bytes| Host {
+            mounts: vec![Some(Mounts::from([(
+                point.into(),
+                NfsMountUse {
+                    read_bytes,
+                    written_bytes: 1,
+                },
+            )]))],
+            ..host(&[0], None, &[1.0])
+        };
+        let hosts = all(&[
+            ("a", with("/m", 100)),
+            ("a", with("/m", 103)),
+            ("b", with("/m", 50)),
+            ("b", with("/n", 7)),
+        ]);
+        let sums = mounted(&hosts, 0).unwrap();
+        let of = |point: &str| (sums[point].read_bytes, sums[point].written_bytes);
+        assert_eq!((of("/m"), of("/n")), ((153, 2), (7, 1)));
+        assert_eq!(mounted(&hosts, 1), None);
+        let unknown = all(&[("a", with("/m", 1)), ("b", host(&[0], None, &[1.0]))]);
+        assert_eq!(mounted(&unknown, 0), None);
     }
 }

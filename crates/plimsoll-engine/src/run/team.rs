@@ -5,6 +5,7 @@ use super::host::{self, Hosts};
 use super::{EngineError, Stop};
 use crate::outcome::{Drawn, Failure, Outcome, ProcessFigures, RanOut, StageOutcome, Window};
 use crate::worker::{RankStates, Sample};
+use plimsoll_measure::system::ProcessUse;
 use plimsoll_measure::{Interval, RankStage, WindowTotals};
 use plimsoll_plan::{Advances, Pattern, Plan, Samples, StageWork};
 use plimsoll_ranks::{News, RankError, Ranks};
@@ -36,8 +37,8 @@ enum Trouble {
 #[derive(Serialize, Deserialize, Default)]
 struct Report {
     windows: Vec<WindowTotals>,
-    /// Processor time of the rank's process in each window: user and system, in seconds.
-    cpu: Vec<(f64, f64)>,
+    /// What the rank's process used in each window.
+    processes_used: Vec<ProcessUse>,
     hosts: Hosts,
     /// One for each window and place in it.
     intervals: BTreeMap<(u32, u64), Interval>,
@@ -278,14 +279,15 @@ impl<'a> Team<'a> {
         merged: &mut Merged,
     ) -> Result<(), EngineError> {
         let new = &outcome.windows[windows..];
-        let cpu = |w: &Window| {
-            let process = w.system.process.as_ref();
-            process.map_or((0.0, 0.0), |p| (p.user_s, p.system_s))
-        };
+        let used = |w: &Window| w.system.process.clone().unwrap_or_default();
+        let used: Vec<ProcessUse> = new.iter().map(used).collect();
         let report = Report {
             windows: new.iter().map(|w| w.totals.clone()).collect(),
-            cpu: new.iter().map(cpu).collect(),
-            hosts: host::of_this_rank(new.iter().map(cpu).map(|(u, s)| u + s).collect()),
+            hosts: host::of_this_rank(
+                used.iter().map(ProcessUse::cpu_s).collect(),
+                new.iter().map(|w| w.system.nfs_mounts.clone()).collect(),
+            ),
+            processes_used: used,
             intervals: std::mem::take(&mut merged.intervals)
                 .into_iter()
                 .map(|i| ((i.window, i.index), i))
@@ -345,11 +347,13 @@ impl<'a> Team<'a> {
             outcome
                 .own
                 .push(std::mem::replace(&mut window.totals, merged));
-            if let (Some(process), Some((user, system))) =
-                (window.system.process.as_mut(), all.cpu.get(i))
-            {
-                (process.user_s, process.system_s) = (*user, *system);
+            if let Some(process) = window.system.process.as_mut() {
+                // Memory, faults and switches stay those of rank 0.
+                let sum = all.processes_used.get(i).cloned().unwrap_or_default();
+                (process.user_s, process.system_s) = (sum.user_s, sum.system_s);
+                process.storage_read_bytes = sum.storage_read_bytes;
             }
+            window.system.nfs_mounts = host::mounted(&all.hosts, i);
             window.client_share = host::busiest(&all.hosts, i, window.system.seconds);
         }
         outcome.failure = all.failure.map(|(rank, failure)| failure.at_rank(rank));
@@ -528,10 +532,10 @@ impl Report {
                 }
             }
         }
-        for (i, (user, system)) in other.cpu.into_iter().enumerate() {
-            match self.cpu.get_mut(i) {
-                None => self.cpu.push((user, system)),
-                Some(mine) => *mine = (mine.0 + user, mine.1 + system),
+        for (i, theirs) in other.processes_used.into_iter().enumerate() {
+            match self.processes_used.get_mut(i) {
+                None => self.processes_used.push(theirs),
+                Some(mine) => mine.add(&theirs),
             }
         }
         host::add(&mut self.hosts, other.hosts);

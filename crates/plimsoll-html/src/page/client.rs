@@ -4,7 +4,7 @@ use super::tables::table;
 use maud::{Markup, html};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_plan::{Bytes, Count};
-use plimsoll_results::{Environment, Run};
+use plimsoll_results::{ClientCache, Environment, Run};
 
 /// A list of names and values.
 pub(crate) fn facts(rows: &[(&str, String)]) -> Markup {
@@ -31,10 +31,26 @@ pub(crate) fn machine(run: &Run) -> Markup {
         stages.map(|s| (name(s), &s.window.system)).collect()
     };
     html! {
+        (reads(run))
         (processors(&uses))
         (page_cache(&uses))
         (disks(&uses))
         (networks(&uses))
+    }
+}
+
+/// Where the data that were read came from, stage by stage where there are stages.
+fn reads(run: &Run) -> Markup {
+    let line = |cache: &ClientCache, of: &str| html! { p { "Reads" (of) ": " (cache) "." } };
+    if run.stages.is_empty() {
+        return html! { @if let Some(cache) = &run.client_cache { (line(cache, "")) } };
+    }
+    let stages = run.stages.iter();
+    let told = stages.filter_map(|s| Some((s, s.window.client_cache.as_ref()?)));
+    html! {
+        @for (stage, cache) in told {
+            (line(cache, &format!(" of {} {}", stage.name, stage.iteration + 1)))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::session::{Attributes, RpcRows};
 use plimsoll_measure::Nanos;
+pub(crate) use plimsoll_plan::CACHED_DATA;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -11,9 +12,6 @@ const MOST_NAMES: usize = 1 << 18;
 
 /// Row of attributes that were kept still.
 pub(crate) const CACHED_ATTRIBUTES: &str = "attributes from the cache";
-
-/// Row of reads whose data were kept still.
-pub(crate) const CACHED_DATA: &str = "data from the cache";
 
 /// What is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,9 +62,10 @@ impl Cache {
         }
     }
 
-    fn served(&self, row: Option<u32>, since: Nanos, now: Nanos) {
+    /// An answer, and so many bytes of data, was kept still.
+    fn served(&self, row: Option<u32>, now: Nanos, bytes: u64) {
         if let (Some(rows), Some(row)) = (&self.rows, row) {
-            rows.recorder.record(row, since, now, None, 0);
+            rows.recorder.record(row, now, now, None, bytes);
         }
     }
 
@@ -86,7 +85,7 @@ impl Cache {
         if now >= until && !holds {
             return None;
         }
-        self.served(self.attributes_row, now, now);
+        self.served(self.attributes_row, now, 0);
         Some((attributes, holds))
     }
 
@@ -176,7 +175,7 @@ impl Cache {
     /// Attributes of an open file, if they are kept.
     pub(crate) fn of_open(&self, kept: Option<&Kept>, now: Nanos) -> Option<Attributes> {
         let attributes = kept.filter(|k| k.data)?.attributes.get()?;
-        self.served(self.attributes_row, now, now);
+        self.served(self.attributes_row, now, 0);
         Some(attributes)
     }
 
@@ -188,7 +187,7 @@ impl Cache {
         now: Nanos,
     ) -> Option<u64> {
         let there = kept.filter(|k| k.data)?.read(offset, len)?;
-        self.served(self.data_row, now, now);
+        self.served(self.data_row, now, there);
         Some(there)
     }
 }

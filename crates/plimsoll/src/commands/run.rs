@@ -15,7 +15,8 @@ use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::{Note, Plan, show_duration};
 use plimsoll_report::terminal;
 use plimsoll_results::{
-    ClockKind, Environment, Hooks, Measured, RepeatsWriter, ResultsError, Run, RunDir, RunWriter,
+    ClockKind, Environment, Hooks, Measured, ReadSource, RepeatsWriter, ResultsError, Run, RunDir,
+    RunWriter,
 };
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -176,7 +177,7 @@ pub(super) fn follow(
         return Ok(Exit::Valid);
     };
     if per_rank {
-        let environment = environment(&c.plan, settings);
+        let environment = own_environment(&c.plan, settings);
         let own = Run::assemble(convert::measured(
             outcome,
             Circumstances { environment, ..c },
@@ -266,11 +267,33 @@ pub(crate) fn circumstances(plan: &Plan, settings: &Settings, company: &Company)
     }
 }
 
+/// The same as one rank of several tells it, which does not know what of the others' traffic is in
+/// the counters.
+pub(crate) fn own_environment(plan: &Plan, settings: &Settings) -> Environment {
+    Environment {
+        read_source: None,
+        ..environment(plan, settings)
+    }
+}
+
 /// This machine, and the file system of the work directory.
 pub(crate) fn environment(plan: &Plan, settings: &Settings) -> Environment {
-    let first = plan.place.guards.first().cloned().unwrap_or_default();
-    let dir = workload::below(&plan.place.dir, &first);
-    Environment::look(is_local(settings).then_some(dir.as_path()))
+    let guards = plan.place.guards.iter();
+    let mut dirs: Vec<PathBuf> = guards
+        .map(|g| workload::below(&plan.place.dir, g))
+        .collect();
+    if dirs.is_empty() {
+        dirs.push(plan.place.dir.clone());
+    }
+    let local = is_local(settings);
+    Environment {
+        read_source: match settings.target.split(':').next() {
+            _ if local => ReadSource::of_directories(&dirs),
+            Some("nfs3" | "nfs4") => Some(ReadSource::NfsClient),
+            _ => None,
+        },
+        ..Environment::look(local.then_some(dirs[0].as_path()))
+    }
 }
 
 /// The first line: what is run, and where its files go.

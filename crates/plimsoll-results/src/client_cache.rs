@@ -1,0 +1,179 @@
+//! How much of what a run read came from the client's own cache.
+
+use crate::Environment;
+use crate::read_source::ReadSource;
+use crate::run::{ClockKind, Populated};
+use plimsoll_measure::OpTotals;
+use plimsoll_measure::system::SystemUse;
+use plimsoll_plan::{Bytes, CACHED_DATA, Cold, OpKind, Plan};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Share of the client's cache from which a run that measures storage is doubtful.
+pub const DOUBTFUL_SHARE: f64 = 0.5;
+
+/// Bytes that a run has to read before its share is doubtful...
+const SUBSTANTIAL_BYTES: u64 = 64 << 20;
+
+/// ... or operations that read.
+const SUBSTANTIAL_READS: u64 = 1000;
+
+/// What the operations of a window read, and how much of it the client's own cache served.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientCache {
+    /// Operations that read data.
+    pub reads: u64,
+    /// Bytes that they read.
+    pub read_bytes: u64,
+    /// Bytes that came from the storage, or from the server, meanwhile; null where the files are in
+    /// memory. What was read ahead counts, so that there may be more of them than were read.
+    pub storage_bytes: Option<u64>,
+    /// Share of the bytes read that did not come from the storage, 0 to 1: one less storage_bytes by
+    /// read_bytes; null where the files are in memory.
+    pub share: Option<f64>,
+    /// What tells it.
+    pub source: ReadSource,
+}
+
+impl ClientCache {
+    /// The figures of a window; none if nothing was read, or where it cannot be known.
+    pub(crate) fn of(
+        plan: &Plan,
+        rows: &[OpTotals],
+        system: &SystemUse,
+        environment: &Environment,
+    ) -> Option<Self> {
+        let source = environment.read_source?;
+        let rows = || plan.operations.iter().zip(rows);
+        let (mut reads, mut read_bytes) = (0, 0);
+        for (op, t) in rows().filter(|(op, _)| op.kind.reads()) {
+            reads += t.ops;
+            // Of a copy the bytes are those read and those written.
+            read_bytes += match op.kind {
+                OpKind::CopyFile => t.bytes / 2,
+                _ => t.bytes,
+            };
+        }
+        let storage = match source {
+            ReadSource::Memory => None,
+            ReadSource::ProcessIo => Some(system.process.as_ref()?.storage_read_bytes?),
+            ReadSource::NfsMount => Some(of_mount(system, environment)?),
+            ReadSource::NfsClient => {
+                let cached =
+                    rows().filter(|(op, _)| op.kind == OpKind::Rpc && op.name == CACHED_DATA);
+                Some(read_bytes.saturating_sub(cached.map(|(_, t)| t.bytes).sum()))
+            }
+        };
+        (read_bytes > 0).then(|| Self::new(reads, read_bytes, storage, source))
+    }
+
+    fn new(reads: u64, read_bytes: u64, storage_bytes: Option<u64>, source: ReadSource) -> Self {
+        let share = |storage| (1.0 - storage as f64 / read_bytes as f64).clamp(0.0, 1.0);
+        Self {
+            reads,
+            read_bytes,
+            storage_bytes,
+            share: storage_bytes.map(share),
+            source,
+        }
+    }
+
+    /// The figures of several windows together.
+    pub(crate) fn sum(windows: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let add = |a: Self, b: Self| {
+            let storage = a.storage_bytes.zip(b.storage_bytes);
+            Self::new(
+                a.reads + b.reads,
+                a.read_bytes + b.read_bytes,
+                storage.map(|(a, b)| a + b),
+                a.source,
+            )
+        };
+        windows.into_iter().reduce(add)
+    }
+
+    /// What is to be said where a run that claims to measure a storage measured this machine's memory.
+    pub(crate) fn doubt(&self, circumstances: &Doubt<'_>) -> Option<String> {
+        let Doubt {
+            plan,
+            clock,
+            populated,
+            memory,
+        } = *circumstances;
+        let of_storage = matches!(self.source, ReadSource::ProcessIo | ReadSource::NfsMount);
+        let substantial = self.read_bytes >= SUBSTANTIAL_BYTES || self.reads >= SUBSTANTIAL_READS;
+        // A workload may want its files cached.
+        let wanted = plan.filesets.iter().any(|f| f.cached == Some(true));
+        let share = self.share.filter(|s| *s >= DOUBTFUL_SHARE)?;
+        if !of_storage || !substantial || wanted || clock != ClockKind::Real {
+            return None;
+        }
+        let files: u64 = populated.iter().map(|p| p.bytes).sum();
+        let fit = match memory {
+            Some(memory) if files > 0 && files <= memory => {
+                format!(
+                    "the file sets ({}) fit in it ({}); ",
+                    Bytes(files),
+                    Bytes(memory)
+                )
+            }
+            _ => String::new(),
+        };
+        let cold = match plan.options.cold {
+            Cold::No => "--cold, ",
+            Cold::Files | Cold::System => "",
+        };
+        Some(format!(
+            "{} of the {} read came from this machine's memory and not from the storage: {fit}{cold}direct \
+             I/O or larger file sets measure the storage",
+            percent(share),
+            Bytes(self.read_bytes),
+        ))
+    }
+}
+
+/// Circumstances in which a share of the client's cache is doubtful, or not.
+pub(crate) struct Doubt<'a> {
+    /// What was run.
+    pub(crate) plan: &'a Plan,
+    /// Clock of the run.
+    pub(crate) clock: ClockKind,
+    /// Its files.
+    pub(crate) populated: &'a [Populated],
+    /// Memory of the machine in bytes.
+    pub(crate) memory: Option<u64>,
+}
+
+/// A share in whole percents; 100 only where it is all.
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 100.0).floor())
+}
+
+/// Bytes that the kernel read from the server for the mount of the work directory.
+fn of_mount(system: &SystemUse, environment: &Environment) -> Option<u64> {
+    let point = environment.work_dir.as_ref()?.mount_point.as_ref()?;
+    // One that is not listed did nothing.
+    let used = system.nfs_mounts.as_ref()?.get(point.to_str()?);
+    Some(used.map_or(0, |u| u.read_bytes))
+}
+
+impl std::fmt::Display for ClientCache {
+    /// Where the data came from, such as `10.2 GiB, 97 % from the client's page cache (312 MiB from the
+    /// storage)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, ", Bytes(self.read_bytes))?;
+        let (Some(share), Some(storage)) = (self.share, self.storage_bytes) else {
+            return f.write_str("from files that are in this machine's memory");
+        };
+        let (cache, storage_is) = match self.source {
+            ReadSource::NfsClient => ("cache", "server"),
+            ReadSource::NfsMount => ("page cache", "server"),
+            ReadSource::ProcessIo | ReadSource::Memory => ("page cache", "storage"),
+        };
+        let (percent, storage) = (percent(share), Bytes(storage));
+        write!(
+            f,
+            "{percent} from the client's {cache} ({storage} from the {storage_is})"
+        )
+    }
+}

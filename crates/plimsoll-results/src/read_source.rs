@@ -1,0 +1,300 @@
+//! How it can be known what of the data that a run reads comes from the storage.
+
+use crate::environment::{find_mount, mounts};
+use procfs::process::MountInfo;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What tells which of the data that a run reads comes from the storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadSource {
+    /// The kernel's account of what this process had read from block devices.
+    ProcessIo,
+    /// The kernel's NFS client: bytes that it read from the server for this mount.
+    NfsMount,
+    /// Our own NFS client: bytes that its model of a cache did not have.
+    NfsClient,
+    /// The files are in this machine's memory: there is no storage behind them.
+    Memory,
+}
+
+/// File systems that keep everything in memory.
+const IN_MEMORY: [&str; 5] = ["tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
+
+/// File systems on block devices whose reads of data the kernel accounts to the process that causes them.
+const ON_BLOCK_DEVICES: [&str; 20] = [
+    "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "reiserfs", "bcachefs",
+    "ocfs2", "gfs2", "vfat", "msdos", "exfat", "ntfs3", "hfs", "hfsplus", "minix", "udf",
+];
+
+/// Longest chain of devices that is followed: partitions, device mapper, loops.
+const MOST_DEVICES: u32 = 16;
+
+impl ReadSource {
+    /// What tells it of files in these directories, or their nearest existing parents; `None` if
+    /// nothing does, or not the same for all of them.
+    #[must_use]
+    pub fn of_directories(dirs: &[PathBuf]) -> Option<Self> {
+        let system = System {
+            mounts: mounts(),
+            sys: "/sys".into(),
+        };
+        let mut found = dirs.iter().map(|dir| {
+            let dir = std::path::absolute(dir).ok()?;
+            let mount = find_mount(&dir, &system.mounts)?;
+            let source = system.of_mount(mount, MOST_DEVICES)?;
+            // Of mounted NFS one mount is looked at.
+            let mount = (source == Self::NfsMount).then_some(mount.mount_point.as_path());
+            Some((source, mount))
+        });
+        let first = found.next()??;
+        found.all(|other| other == Some(first)).then_some(first.0)
+    }
+}
+
+/// What is mounted, and where the kernel describes its devices.
+struct System {
+    mounts: Vec<MountInfo>,
+    sys: PathBuf,
+}
+
+impl System {
+    fn of_mount(&self, mount: &MountInfo, depth: u32) -> Option<ReadSource> {
+        match mount.fs_type.as_str() {
+            t if IN_MEMORY.contains(&t) => Some(ReadSource::Memory),
+            "nfs" | "nfs4" => Some(ReadSource::NfsMount),
+            "overlay" => self.of_overlay(mount, depth.checked_sub(1)?),
+            t if ON_BLOCK_DEVICES.contains(&t) => self.of_device(mount, depth),
+            _ => None,
+        }
+    }
+
+    /// The files that a run makes are in the upper directory. In a container it is out of sight, and
+    /// then taken to be on a block device.
+    fn of_overlay(&self, mount: &MountInfo, depth: u32) -> Option<ReadSource> {
+        let upper = mount.super_options.get("upperdir").cloned().flatten();
+        let upper = upper
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute() && p.exists());
+        let Some(below) = upper.and_then(|p| find_mount(&p, &self.mounts)) else {
+            return Some(ReadSource::ProcessIo);
+        };
+        match below.fs_type.as_str() {
+            // A path of the container that happens to have the same name.
+            "overlay" => Some(ReadSource::ProcessIo),
+            _ => self.of_mount(below, depth),
+        }
+    }
+
+    fn of_device(&self, mount: &MountInfo, depth: u32) -> Option<ReadSource> {
+        // Persistent memory is read in place: no block is read, and nothing is cached.
+        let dax = mount.super_options.get("dax").map(Option::as_deref);
+        if matches!(dax, Some(None | Some("always"))) {
+            return None;
+        }
+        match self.device(mount) {
+            Some(device) if self.is_memory(&device, depth) => Some(ReadSource::Memory),
+            _ => Some(ReadSource::ProcessIo),
+        }
+    }
+
+    /// The directory of a mount's device below `/sys`.
+    fn device(&self, mount: &MountInfo) -> Option<PathBuf> {
+        let by_number = |number: &str| {
+            let link = self.sys.join("dev/block").join(number);
+            link.canonicalize().ok()
+        };
+        // Some file systems, such as btrfs, have numbers that are no device's.
+        by_number(&mount.majmin).or_else(|| {
+            let number = std::fs::metadata(mount.mount_source.as_ref()?).ok()?.rdev();
+            let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+            by_number(&format!("{major}:{minor}"))
+        })
+    }
+
+    /// Whether a device, or all that it is made of, is memory: a RAM disk, compressed memory, or a
+    /// file on a file system in memory.
+    fn is_memory(&self, device: &Path, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else {
+            return false;
+        };
+        let name = device.file_name().unwrap_or_default().to_string_lossy();
+        let numbered = |prefix: &str| {
+            let number = name.strip_prefix(prefix);
+            number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        };
+        if numbered("ram") || numbered("zram") {
+            return true;
+        }
+        if device.join("partition").exists() {
+            return device
+                .parent()
+                .is_some_and(|disk| self.is_memory(disk, depth));
+        }
+        if let Ok(file) = std::fs::read_to_string(device.join("loop/backing_file")) {
+            let file = Path::new(file.trim_end_matches('\n'));
+            // One of another namespace, or that is removed, says nothing.
+            let mount = file
+                .exists()
+                .then(|| find_mount(file, &self.mounts))
+                .flatten();
+            let source = mount.and_then(|m| self.of_mount(m, depth));
+            return source == Some(ReadSource::Memory);
+        }
+        let Ok(parts) = std::fs::read_dir(device.join("slaves")) else {
+            return false;
+        };
+        let mut parts = parts
+            .filter_map(|e| e.ok()?.path().canonicalize().ok())
+            .peekable();
+        parts.peek().is_some() && parts.all(|part| self.is_memory(&part, depth))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ReadSource::{Memory, NfsMount, ProcessIo};
+    use std::fs::{create_dir_all, write};
+    use std::os::unix::fs::symlink;
+
+    /// A system of these mounts, with devices below a directory.
+    fn system(sys: &Path, lines: &[String]) -> System {
+        let mount = |line: &String| MountInfo::from_line(line).unwrap();
+        System {
+            mounts: lines.iter().map(mount).collect(),
+            sys: sys.into(),
+        }
+    }
+
+    fn of(system: &System, number: usize) -> Option<ReadSource> {
+        system.of_mount(&system.mounts[number], MOST_DEVICES)
+    }
+
+    #[test]
+    fn file_systems_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let cases = [
+            ("tmpfs tmpfs rw,size=1024k", Some(Memory)),
+            ("ramfs none rw", Some(Memory)),
+            ("ext4 /dev/sda1 rw", Some(ProcessIo)),
+            ("xfs /dev/sda1 rw,attr2", Some(ProcessIo)),
+            ("xfs /dev/pmem0 rw,dax=always", None),
+            ("ext4 /dev/pmem0 rw,dax", None),
+            ("ext4 /dev/pmem0 rw,dax=never", Some(ProcessIo)),
+            ("nfs4 host:/x rw,vers=4.2", Some(NfsMount)),
+            ("nfs host:/x rw", Some(NfsMount)),
+            ("fuse.sshfs host: rw", None),
+            ("9p share rw", None),
+            ("overlay overlay rw,lowerdir=/l", Some(ProcessIo)),
+            (
+                "overlay overlay rw,upperdir=/not/in/this/namespace",
+                Some(ProcessIo),
+            ),
+        ];
+        for (what, expected) in cases {
+            let line = format!("1 0 250:77 / /mnt rw - {what}");
+            assert_eq!(of(&system(dir.path(), &[line]), 0), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn overlays_are_what_their_upper_directory_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let upper = dir.path().canonicalize().unwrap();
+        let overlay = format!(
+            "2 1 0:9 / /mnt rw - overlay overlay rw,upperdir={}",
+            upper.display()
+        );
+        for (below, expected) in [
+            ("tmpfs tmpfs rw", Some(Memory)),
+            ("ext4 /dev/sda1 rw", Some(ProcessIo)),
+            ("overlay overlay rw", Some(ProcessIo)),
+            ("fuse.x y rw", None),
+        ] {
+            let below = format!("1 0 250:77 / {} rw - {below}", upper.display());
+            assert_eq!(of(&system(&upper, &[below, overlay.clone()]), 1), expected);
+        }
+    }
+
+    #[test]
+    fn devices_are_followed_to_what_they_are_made_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let memory = root.join("memory");
+        create_dir_all(&memory).unwrap();
+        write(memory.join("image"), "").unwrap();
+        write(root.join("image"), "").unwrap();
+        create_dir_all(root.join("dev/block")).unwrap();
+        let device = |number: &str, path: &str| {
+            let to = root.join("devices").join(path);
+            create_dir_all(&to).unwrap();
+            symlink(&to, root.join("dev/block").join(number)).unwrap();
+            to
+        };
+        device("8:0", "sda");
+        write(device("8:1", "sda/sda1").join("partition"), "1").unwrap();
+        device("1:0", "ram0");
+        write(device("1:1", "ram0/ram0p1").join("partition"), "1").unwrap();
+        device("253:0", "zram0");
+        let backed = |number: &str, path: &str, file: &Path| {
+            let to = device(number, path).join("loop");
+            create_dir_all(&to).unwrap();
+            write(to.join("backing_file"), format!("{}\n", file.display())).unwrap();
+        };
+        backed("7:0", "loop0", &memory.join("image"));
+        backed("7:1", "loop1", &root.join("image"));
+        backed("7:2", "loop2", Path::new("/gone (deleted)"));
+        let mapped = |number: &str, path: &str, parts: &[&str]| {
+            let to = device(number, path).join("slaves");
+            create_dir_all(&to).unwrap();
+            for part in parts {
+                let name = part.replace('/', "-");
+                symlink(root.join("devices").join(part), to.join(name)).unwrap();
+            }
+        };
+        mapped("254:0", "dm-0", &["ram0/ram0p1", "loop0"]);
+        mapped("254:1", "dm-1", &["zram0", "sda/sda1"]);
+        mapped("254:2", "dm-2", &["dm-0"]);
+        mapped("254:3", "dm-3", &["dm-3"]);
+        mapped("254:4", "dm-4", &[]);
+        let cases = [
+            ("8:0", ProcessIo),
+            ("8:1", ProcessIo),
+            ("1:0", Memory),
+            ("1:1", Memory),
+            ("253:0", Memory),
+            ("7:0", Memory),
+            ("7:1", ProcessIo),
+            ("7:2", ProcessIo),
+            ("254:0", Memory),
+            ("254:1", ProcessIo),
+            ("254:2", Memory),
+            ("254:3", ProcessIo),
+            ("254:4", ProcessIo),
+            ("9:9", ProcessIo),
+        ];
+        for (number, expected) in cases {
+            let lines = [
+                "1 0 8:1 / / rw - ext4 /dev/sda1 rw".to_owned(),
+                format!("2 1 0:5 / {} rw - tmpfs tmpfs rw", memory.display()),
+                format!("3 1 {number} / /mnt rw - ext4 /dev/none rw"),
+            ];
+            assert_eq!(of(&system(&root, &lines), 2), Some(expected), "{number}");
+        }
+    }
+
+    #[test]
+    fn directories_of_different_kinds_have_none_in_common() {
+        let of = |dirs: &[&str]| {
+            let dirs: Vec<PathBuf> = dirs.iter().map(PathBuf::from).collect();
+            ReadSource::of_directories(&dirs)
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&["/dev/shm/x", "/dev/shm/y/z"]), Some(Memory));
+        assert_eq!(of(&["/dev/shm", "/proc"]), None);
+    }
+}
