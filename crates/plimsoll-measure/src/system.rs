@@ -470,6 +470,7 @@ pub fn unescaped(escaped: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use procfs::FromBufRead;
     use std::time::Duration;
 
     #[test]
@@ -532,5 +533,56 @@ mod tests {
             BTreeMap::from([("b".to_string(), disk(2, 0.5)), ("c".into(), disk(2, 0.5))])
         );
         assert_eq!(super::used(&None, &Some(used), DiskUse::since), None);
+    }
+
+    /// As Linux 6.1 writes it.
+    const MOUNTSTATS: &str = "\
+device proc mounted on /proc with fstype proc
+device host:/a mounted on /mnt/my\\040share with fstype nfs4 statvers=1.1
+\topts:\trw,vers=4.2,rsize=1048576,wsize=1048576,hard,proto=tcp,sec=sys,local_lock=none
+\tage:\t127
+\timpl_id:\tname='',domain='',date='0,0'
+\tcaps:\tcaps=0x3ffbffff,wtmult=512,dtsize=1048576,bsize=0,namlen=255
+\tnfsv4:\tbm0=0xfdffafff,bm1=0xf9be3e,bm2=0x60800,acl=0x3,sessions,pnfs=not configured
+\tsec:\tflavor=1,pseudoflavor=1
+\tevents:\t5 26 0 0 4 8 37 2048 0 4 0 512 0 6 8 1 0 4 0 2044 0 0 0 0 0 0 0
+\tbytes:\t8388608 2097152 4096 0 1052672 2097152 257 512
+\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
+\txprt:\ttcp 0 0 2 0 0 31 31 0 31 0 2 0 0
+\tper-op statistics
+\t        NULL: 1 1 0 44 24 0 0 0 0
+\t        READ: 2 2 0 480 1052864 0 3 3 0
+
+device tmpfs mounted on /dev/shm with fstype tmpfs
+";
+
+    #[test]
+    fn bytes_from_and_to_the_server_are_those_of_nfs_mounts() {
+        let MountStats(mounts) = MountStats::from_buf_read(MOUNTSTATS.as_bytes()).unwrap();
+        let used = NfsMountUse {
+            read_bytes: 1_052_672,
+            written_bytes: 2_097_152,
+        };
+        let expected = BTreeMap::from([("/mnt/my share".to_owned(), used)]);
+        assert_eq!(traffic(mounts), expected);
+        assert_eq!(unescaped(r"/a\134b\011c\012d"), "/a\\b\tc\nd");
+        assert_eq!(unescaped(r"/a\134040"), r"/a\040");
+    }
+
+    #[test]
+    fn bytes_from_the_storage_add_up_where_all_are_known() {
+        let of = |storage_read_bytes| ProcessUse {
+            storage_read_bytes,
+            max_rss_bytes: 7,
+            user_s: 1.0,
+            ..ProcessUse::default()
+        };
+        let mut sum = of(Some(5));
+        sum.add(&of(Some(6)));
+        assert_eq!((sum.storage_read_bytes, sum.user_s), (Some(11), 2.0));
+        assert_eq!(sum.max_rss_bytes, 7);
+        assert_eq!(of(Some(9)).since(&of(Some(4))).storage_read_bytes, Some(5));
+        sum.add(&of(None));
+        assert_eq!(sum.storage_read_bytes, None);
     }
 }

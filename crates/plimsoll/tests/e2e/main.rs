@@ -8,6 +8,7 @@ mod builtins;
 mod clean;
 mod cleanup;
 mod cli;
+mod client_cache;
 mod command_line;
 mod common;
 mod compare;

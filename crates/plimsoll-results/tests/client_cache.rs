@@ -1,0 +1,273 @@
+//! The share of the reads that the client's own cache served, and when it is doubtful.
+
+use plimsoll_measure::system::{NfsMountUse, ProcessUse, SystemUse};
+use plimsoll_measure::{Latency, OpTotals, WindowTotals};
+use plimsoll_plan::{
+    Access, CACHED_DATA, Cold, Fileset, OpKind, Operation, Plan, RelPath, Value, Width,
+};
+use plimsoll_results::{
+    ClientCache, ClockKind, Environment, Measured, Populated, ReadSource, Run, Target, WorkDir,
+};
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+const MIB: u64 = 1 << 20;
+
+/// Operations of each kind with this many operations and bytes.
+fn totals(rows: &[(OpKind, u64, u64)]) -> Vec<OpTotals> {
+    let row = |(_, ops, bytes): &(OpKind, u64, u64)| OpTotals {
+        ops: *ops,
+        bytes: *bytes,
+        service: Latency::of((0..*ops).map(|_| 1000)),
+        ..OpTotals::default()
+    };
+    rows.iter().map(row).collect()
+}
+
+fn measured(
+    source: Option<ReadSource>,
+    rows: &[(OpKind, u64, u64)],
+    system: SystemUse,
+) -> Measured {
+    let mut plan = Plan::empty("reads");
+    let operation = |(kind, ..): &(OpKind, u64, u64)| Operation {
+        name: match kind {
+            OpKind::Rpc => CACHED_DATA.into(),
+            kind => kind.to_string(),
+        },
+        kind: *kind,
+        place: None,
+    };
+    plan.operations = rows.iter().map(operation).collect();
+    let window = WindowTotals {
+        number: 1,
+        start: 0,
+        end: 1_000_000_000,
+        rows: totals(rows),
+        in_flight: 0,
+        done: None,
+    };
+    Measured {
+        plan,
+        target: Target {
+            url: "posix".into(),
+            description: "files of this machine".into(),
+        },
+        clock: ClockKind::Real,
+        lanes: 1,
+        started: SystemTime::UNIX_EPOCH,
+        windows: vec![(window, system)],
+        ranks: 1,
+        stages: vec![],
+        percentiles: None,
+        processes: vec![],
+        populated: vec![Populated {
+            fileset: "s".into(),
+            files: 1,
+            dirs: 1,
+            bytes: 100 * MIB,
+            seconds: 1.0,
+            reused: false,
+        }],
+        commands: vec![],
+        failure: None,
+        interrupted: false,
+        reasons: vec![],
+        stuck: vec![],
+        notes: vec![],
+        variables: vec![],
+        environment: Environment {
+            read_source: source,
+            memory_bytes: Some(1024 * MIB),
+            work_dir: Some(WorkDir {
+                mount_point: Some("/mnt".into()),
+                ..WorkDir::default()
+            }),
+            ..Environment::default()
+        },
+    }
+}
+
+/// A process that had so much read from block devices.
+fn from_storage(bytes: u64) -> SystemUse {
+    SystemUse {
+        process: Some(ProcessUse {
+            storage_read_bytes: Some(bytes),
+            ..ProcessUse::default()
+        }),
+        ..SystemUse::default()
+    }
+}
+
+fn local(rows: &[(OpKind, u64, u64)], storage: u64) -> Measured {
+    measured(Some(ReadSource::ProcessIo), rows, from_storage(storage))
+}
+
+fn cache(m: Measured) -> Option<ClientCache> {
+    Run::assemble(m).client_cache
+}
+
+fn notes(m: Measured) -> Vec<String> {
+    let notes = Run::assemble(m).notes;
+    notes.into_iter().map(|n| n.text).collect()
+}
+
+#[test]
+fn what_did_not_come_from_the_storage_came_from_the_cache() {
+    let reads = [
+        (OpKind::ReadWhole, 10, 60 * MIB),
+        (OpKind::MmapRead, 5, 20 * MIB),
+        // Half of a copy's bytes are those written.
+        (OpKind::CopyFile, 1, 40 * MIB),
+        (OpKind::WriteWhole, 9, 500 * MIB),
+    ];
+    let cache = |storage| cache(local(&reads, storage)).unwrap();
+    let c = cache(25 * MIB);
+    assert_eq!((c.reads, c.read_bytes), (16, 100 * MIB));
+    assert_eq!((c.storage_bytes, c.share), (Some(25 * MIB), Some(0.75)));
+    assert_eq!(
+        c.to_string(),
+        "100 MiB, 75 % from the client's page cache (25 MiB from the storage)"
+    );
+    // Read-ahead may bring more than is read.
+    assert_eq!(cache(130 * MIB).share, Some(0.0));
+    assert_eq!(cache(0).share, Some(1.0));
+    let nearly = cache(1).to_string();
+    assert!(
+        nearly.contains("99 %") && nearly.contains("(1 B"),
+        "{nearly}"
+    );
+}
+
+#[test]
+fn what_cannot_be_known_is_null() {
+    let reads = [(OpKind::Read, 2000, 100 * MIB)];
+    assert_eq!(cache(measured(None, &reads, from_storage(0))), None);
+    for source in [ReadSource::ProcessIo, ReadSource::NfsMount] {
+        assert_eq!(
+            cache(measured(Some(source), &reads, SystemUse::default())),
+            None
+        );
+    }
+    let writes = [(OpKind::Write, 2000, 100 * MIB)];
+    assert_eq!(cache(local(&writes, 5 * MIB)), None);
+}
+
+#[test]
+fn each_source_has_its_own_counter() {
+    let reads = [
+        (OpKind::Read, 2000, 100 * MIB),
+        (OpKind::Rpc, 1500, 70 * MIB),
+    ];
+    let own = cache(measured(
+        Some(ReadSource::NfsClient),
+        &reads,
+        from_storage(0),
+    ))
+    .unwrap();
+    assert_eq!(own.storage_bytes, Some(30 * MIB));
+    assert_eq!(
+        own.to_string(),
+        "100 MiB, 70 % from the client's cache (30 MiB from the server)"
+    );
+    let mounts = |point: &str| SystemUse {
+        nfs_mounts: Some(BTreeMap::from([(
+            point.into(),
+            NfsMountUse {
+                read_bytes: 40 * MIB,
+                written_bytes: 0,
+            },
+        )])),
+        ..SystemUse::default()
+    };
+    let mounted =
+        |point| cache(measured(Some(ReadSource::NfsMount), &reads, mounts(point))).unwrap();
+    assert_eq!(mounted("/mnt").storage_bytes, Some(40 * MIB));
+    assert_eq!(
+        mounted("/mnt").to_string(),
+        "100 MiB, 60 % from the client's page cache (40 MiB from the server)"
+    );
+    // Another mount's traffic is not this one's.
+    assert_eq!(mounted("/other").share, Some(1.0));
+    let memory = measured(Some(ReadSource::Memory), &reads, from_storage(5));
+    let memory = cache(memory).unwrap();
+    assert_eq!((memory.storage_bytes, memory.share), (None, None));
+    assert_eq!(
+        memory.to_string(),
+        "100 MiB, from files that are in this machine's memory"
+    );
+}
+
+#[test]
+fn memory_that_was_measured_for_a_storage_is_said() {
+    let reads = [(OpKind::Read, 10, 100 * MIB)];
+    assert_eq!(
+        notes(local(&reads, 3 * MIB)),
+        [
+            "97 % of the 100 MiB read came from this machine's memory and not from the storage: the file \
+             sets (100 MiB) fit in it (1 GiB); --cold, direct I/O or larger file sets measure the storage"
+        ]
+    );
+    // What was done against it already is not advised, and what does not fit is not said to.
+    let mut cold = local(&reads, 50 * MIB);
+    cold.plan.options.cold = Cold::Files;
+    cold.environment.memory_bytes = Some(99 * MIB);
+    assert_eq!(
+        notes(cold),
+        [
+            "50 % of the 100 MiB read came from this machine's memory and not from the storage: direct \
+             I/O or larger file sets measure the storage"
+        ]
+    );
+    assert_eq!(notes(local(&[(OpKind::Read, 1000, MIB)], 0)).len(), 1);
+}
+
+fn cached_fileset() -> Fileset {
+    Fileset {
+        name: "s".into(),
+        path: RelPath::default(),
+        entries: 1,
+        leaf_dirs: 0,
+        width: Width {
+            mean: 2.0,
+            gamma_shape: None,
+        },
+        depth: None,
+        size: Value::Const(1),
+        prealloc_percent: 100,
+        parallel_prealloc: false,
+        reuse: false,
+        trust_tree: false,
+        grows: false,
+        access: Access::ReadWrite,
+        cached: Some(true),
+        letters: None,
+        place: None,
+    }
+}
+
+#[test]
+fn little_else_is_said() {
+    let reads = [(OpKind::Read, 10, 100 * MIB), (OpKind::Rpc, 10, 100 * MIB)];
+    let mut wanted = local(&reads, 0);
+    wanted.plan.filesets.push(cached_fileset());
+    let mut simulated = local(&reads, 0);
+    simulated.clock = ClockKind::Virtual;
+    let quiet = [
+        ("a little less than half", local(&reads, 51 * MIB)),
+        ("few", local(&[(OpKind::Read, 999, 63 * MIB)], 0)),
+        ("cached=true of the workload", wanted),
+        ("virtual time", simulated),
+        (
+            "memory",
+            measured(Some(ReadSource::Memory), &reads, from_storage(0)),
+        ),
+        (
+            "cache= of the target",
+            measured(Some(ReadSource::NfsClient), &reads, from_storage(0)),
+        ),
+    ];
+    for (what, m) in quiet {
+        assert_eq!(notes(m), Vec::<String>::new(), "{what}");
+    }
+}
