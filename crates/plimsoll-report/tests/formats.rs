@@ -235,6 +235,20 @@ fn comparisons_of_paced_runs_are_of_response_times() {
 }
 
 #[test]
+fn the_report_says_what_of_the_reads_the_cache_served() {
+    let mut m = measured();
+    assert!(!show(m.clone(), 140).contains("\nreads: "));
+    m.environment.read_source = Some(plimsoll_results::ReadSource::ProcessIo);
+    let process = m.windows[0].1.process.as_mut().unwrap();
+    process.storage_read_bytes = Some(5 << 20);
+    let shown = show(m, 140);
+    let line = "\nreads: 125 MiB, 96 % from the client's page cache (5 MiB from the storage)\n";
+    assert!(shown.contains(line), "{shown}");
+    let note = "\nnote: 96 % of the 125 MiB read came from this machine's memory";
+    assert!(shown.contains(note), "{shown}");
+}
+
+#[test]
 fn tables_show_the_percentiles_asked_for_and_mark_what_is_not_known() {
     use plimsoll_report::compare::{RunSet, of_runs, text};
     let mut m = paced();
