@@ -27,6 +27,7 @@ pub fn sets(
     dir: &ProfileDir,
     percentiles: Option<&Percentiles>,
 ) -> Result<Vec<ProfileSet>, ResultsError> {
+    let percentiles = percentiles.or(results.percentiles_shown.as_ref());
     let set = |filesystem: &str| {
         let cases = results.cases.iter().filter(|c| c.filesystem == filesystem);
         let cases = cases.map(|c| Ok((c.name.clone(), dir.runs(c, percentiles)?)));

@@ -9,7 +9,7 @@ use crate::profile;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
 use plimsoll_plan::show_duration;
-use plimsoll_results::{ProfileResults, Run};
+use plimsoll_results::{Percentiles, ProfileResults, Run};
 use std::path::Path;
 use std::time::Duration;
 
@@ -42,7 +42,10 @@ pub fn is_study(results: &ProfileResults) -> bool {
 
 /// One comparison for each workload and round trip, with what it is of.
 #[must_use]
-pub fn comparisons(sets: &[ProfileSet]) -> Vec<(String, Comparison)> {
+pub fn comparisons(
+    sets: &[ProfileSet],
+    percentiles: Option<&Percentiles>,
+) -> Vec<(String, Comparison)> {
     let mut all = Vec::new();
     let mut trips: Vec<&str> = Vec::new();
     let ways: Vec<(&str, &str, &ProfileSet)> = sets
@@ -73,8 +76,13 @@ pub fn comparisons(sets: &[ProfileSet]) -> Vec<(String, Comparison)> {
             if runs.is_empty() {
                 continue;
             }
-            let mut comparison = of_runs(&runs, None);
-            comparison.rows.retain(|r| METRICS.contains(&r.metric));
+            let mut comparison = of_runs(&runs, percentiles);
+            // Percentiles are shown where some were asked for.
+            let shown = |metric: Metric| {
+                METRICS.contains(&metric)
+                    || (percentiles.is_some() && matches!(metric, Metric::PercentileMs(_)))
+            };
+            comparison.rows.retain(|r| shown(r.metric));
             all.push((format!("{name}{BETWEEN}{trip}"), comparison));
         }
     }
@@ -92,7 +100,7 @@ pub fn render(
     let paint = Paint(layout.color);
     let mut out = String::new();
     profile::headline(&mut out, results, layout);
-    for (of, comparison) in comparisons(sets) {
+    for (of, comparison) in comparisons(sets, results.percentiles_shown.as_ref()) {
         out.push_str(&format!("\n{}\n", paint.bold(&of)));
         out.push_str(&compare::text(&comparison, layout));
     }

@@ -76,6 +76,20 @@ impl CommandRun {
         }
     }
 
+    /// What is said of a command that did not succeed, in a sentence; `None` if it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        (!self.succeeded()).then(|| {
+            format!(
+                "the command `{}` {} {}: it {}; commands.log has what it printed",
+                self.command,
+                self.when,
+                self.phase_name(),
+                self.outcome()
+            )
+        })
+    }
+
     /// How it ended, such as `ended with exit status 1`.
     #[must_use]
     pub fn outcome(&self) -> String {

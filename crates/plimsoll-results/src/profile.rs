@@ -52,6 +52,9 @@ pub struct ProfileResults {
     pub interval_s: f64,
     /// Processes that make each run together.
     pub ranks: u32,
+    /// The list of `--percentiles`, for tables; null without it.
+    #[serde(default)]
+    pub percentiles_shown: Option<Percentiles>,
     /// Commands of the user around the phases of each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Hooks>,
@@ -364,6 +367,7 @@ mod tests {
             interval_s: 1.0,
             ranks: 1,
             hooks: None,
+            percentiles_shown: None,
             notes: vec![],
             environment: Environment::default(),
         }

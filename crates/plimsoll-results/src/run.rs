@@ -346,8 +346,8 @@ pub struct Window {
 pub struct Done {
     /// The instant, in seconds since the window opened.
     pub after_s: f64,
-    /// Operations of the summary up to it. At the first end of several ranks they are taken from
-    /// the intervals, the one that it lies in by its share.
+    /// Operations of the summary up to it. At the first end of several ranks, those of
+    /// another rank are what it had done at its own first end, as if it had come that far evenly.
     pub ops: u64,
     /// Operations per second up to it.
     pub ops_per_s: f64,

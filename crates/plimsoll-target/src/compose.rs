@@ -47,8 +47,9 @@ impl Composer {
 
     /// Makes `len` bytes, unless so many are ready.
     pub(crate) fn make(&mut self, pool: &ContentPool, len: usize) -> Result<(), Errno> {
-        // Writes past the page cache are of whole pages, and have to begin at one.
-        let begins_well = self.taken.is_multiple_of(PAGE) || !len.is_multiple_of(PAGE);
+        // Writes past the page cache are of whole blocks of the device, and have to begin at one.
+        let alignment = 1 << len.trailing_zeros().min(PAGE.trailing_zeros());
+        let begins_well = self.taken.is_multiple_of(alignment);
         if self.ready - self.taken >= len && begins_well {
             return Ok(());
         }
@@ -60,7 +61,9 @@ impl Composer {
         for at in (0..whole).step_by(block) {
             self.make_block(pool, at, block);
         }
-        (self.ready, self.taken) = (len, 0);
+        // Of a block that is longer than the write, the rest is for the next one: its beginning is
+        // what cannot be compressed.
+        (self.ready, self.taken) = (whole, 0);
         Ok(())
     }
 
@@ -78,6 +81,15 @@ impl Composer {
         stamp[16..].copy_from_slice(&self.blocks.to_le_bytes());
         self.blocks += 1;
         into[..STAMP].copy_from_slice(&stamp);
+    }
+
+    /// The next `len` bytes in memory of their own, for a write that others make later.
+    pub(crate) fn apart(&mut self, pool: &ContentPool, len: usize) -> Result<MmapMut, Errno> {
+        let mut bytes = MmapMut::map_anon(len.max(1)).map_err(|_| Errno::NOMEM)?;
+        for piece in bytes[..len].chunks_mut(pool.longest()) {
+            piece.copy_from_slice(self.take(pool, piece.len())?);
+        }
+        Ok(bytes)
     }
 
     /// The next `len` bytes; made now if they are not ready.
@@ -134,6 +146,25 @@ mod tests {
             assert!((share - dedupable).abs() < 2.0, "{share} of {dedupable}");
             let kinds = seen.values().filter(|n| **n > 1).count() as u64;
             assert!(kinds <= 40, "{kinds}");
+        }
+    }
+
+    #[test]
+    fn small_writes_are_as_compressible_as_large_ones() {
+        for len in [512, 1000, 2048, 3000, 6000] {
+            let pool = pool(50.0, 0.0, 4096);
+            let mut composer = Composer::new(&pool, 3).unwrap();
+            let (mut zeros, mut all) = (0, 0);
+            while all < 1 << 20 {
+                let bytes = composer.take(&pool, len).unwrap();
+                zeros += bytes.iter().filter(|b| **b == 0).count();
+                all += bytes.len();
+            }
+            let share = 100.0 * zeros as f64 / all as f64;
+            // What is left of a block that is shorter than the next write is given up.
+            assert!((30.0..60.0).contains(&share), "{share} of writes of {len}");
+            let exact = 4096 % len == 0;
+            assert!(!exact || (share - 50.0).abs() < 1.5, "{share} of {len}");
         }
     }
 

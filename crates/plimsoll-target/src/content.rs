@@ -13,8 +13,12 @@ use std::sync::{Arc, OnceLock};
 /// Bytes in the pool; a longer transfer takes several calls.
 const POOL: usize = 8 << 20;
 
-/// Unit in which contents are made compressible, and by which transfers step through the pool.
+/// Bytes by which transfers step through the pool.
 const BLOCK: usize = 4096;
+
+/// Unit in which contents are made compressible: that of the smallest device blocks, so that small
+/// writes are as compressible as large ones.
+const COMPRESSIBLE_UNIT: usize = 512;
 
 /// Most bytes of a piece that are fetched before it is written: of a longer one the processor sees
 /// by itself which come next.
@@ -35,6 +39,8 @@ pub struct ContentPool {
     /// Block size, percent of copies and number of different ones, if blocks are made for each
     /// write.
     blocks: Option<(usize, f64, u64)>,
+    /// Part of a block that cannot be compressed: its beginning.
+    incompressible: f64,
     sessions: Arc<AtomicU32>,
 }
 
@@ -68,7 +74,8 @@ impl ContentPool {
             Content::Random => BLOCK,
             Content::Zero => 0,
             Content::Compressible { ratio } => {
-                ((BLOCK as f64 / ratio.max(1.0)) as usize).min(BLOCK)
+                unit = COMPRESSIBLE_UNIT;
+                ((unit as f64 / ratio.max(1.0)) as usize).min(unit)
             }
         };
         let mut rng = stream.rng();
@@ -79,6 +86,7 @@ impl ContentPool {
             bytes: Arc::new(bytes.make_read_only()?),
             file: Arc::default(),
             blocks,
+            incompressible: random as f64 / unit as f64,
             sessions: Arc::default(),
         })
     }
@@ -135,6 +143,13 @@ impl ContentPool {
             true => (self.common_block((number % groups) as usize), false),
             false => (self.own_block(number as usize), true),
         }
+    }
+
+    /// How many bytes of a block that is cut to `len` bytes cannot be compressed: its beginning; the
+    /// others are zeros.
+    #[must_use]
+    pub fn incompressible(&self, len: usize) -> usize {
+        (len as f64 * self.incompressible).ceil() as usize
     }
 
     /// Longest piece the pool gives.

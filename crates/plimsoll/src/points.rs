@@ -13,7 +13,7 @@ use crate::signals;
 use crate::workload;
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{OnError, Plan, counted};
-use plimsoll_results::{Hooks, Percentiles, ResultsError, Run, RunDir, RunWriter};
+use plimsoll_results::{CommandRun, Hooks, Percentiles, ResultsError, Run, RunDir, RunWriter};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -337,6 +337,8 @@ impl Points<'_> {
         let outcome = outcome?;
         self.used = true;
         let Written { run, dir, .. } = run::write(screen, outcome, c, each);
+        let failed = run.commands.iter().filter_map(CommandRun::failure);
+        notes.extend(failed.map(|text| format!("load {load}: {text}")));
         Ok(MeasuredLoad { run, dir, notes })
     }
 

@@ -33,6 +33,7 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
             let mut stopping = false;
             for signal in signals.forever().filter(|s| *s != SIGXFSZ) {
                 if stopping && signal != SIGHUP {
+                    plimsoll_engine::kill_commands();
                     std::process::exit(Exit::Interrupted as i32);
                 }
                 stop.request();

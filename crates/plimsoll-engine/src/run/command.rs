@@ -1,9 +1,12 @@
 //! Commands of the user that run beside a run: to their end, or until their time is up.
 
-use rustix::process::{Pid, Signal};
+use crate::sync::lock;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How often a command is looked at.
@@ -30,11 +33,41 @@ pub enum CommandEnd {
     TimedOut(Duration),
 }
 
+/// What is said of a command that would ask for a password.
+const WANTS_TERMINAL: &str = "it wants to use the terminal, which is the run's";
+
+/// Process groups of the commands that run.
+static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// A group in [`RUNNING`], as long as its command runs.
+struct Running(i32);
+
+impl Running {
+    fn new(group: i32) -> Self {
+        lock(&RUNNING).insert(group);
+        Self(group)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        lock(&RUNNING).remove(&self.0);
+    }
+}
+
+/// Kills the commands that run, with all that they started: for a program that ends at once.
+pub fn kill_commands() {
+    for group in lock(&RUNNING).iter().filter_map(|g| Pid::from_raw(*g)) {
+        // It may have ended by itself meanwhile.
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+}
+
 /// Runs a command to its end. When its time is up, it and what it started are asked to end, and
 /// killed a little later.
 ///
 /// # Errors
-/// When it cannot be started or waited for.
+/// When it cannot be started or waited for, or wants to use the terminal: it is ended then.
 pub fn run_command(
     command: &mut Command,
     limits: Limits,
@@ -42,8 +75,13 @@ pub fn run_command(
 ) -> io::Result<CommandEnd> {
     // A group of its own: Ctrl-C on the terminal is for the run, which then ends the command.
     let mut child = command.process_group(0).spawn()?;
+    let _running = Running::new(child.id() as i32);
     let begun = Instant::now();
     loop {
+        if wants_terminal(&child) {
+            end(&mut child)?;
+            return Err(io::Error::other(WANTS_TERMINAL));
+        }
         if let Some(status) = child.try_wait()? {
             return Ok(CommandEnd::Ended(status));
         }
@@ -60,6 +98,19 @@ pub fn run_command(
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// Whether a command was stopped because it wants to read from the terminal, or to set it: that of a
+/// group in the background is stopped until somebody brings it to the foreground.
+fn wants_terminal(child: &Child) -> bool {
+    let Some(pid) = Pid::from_raw(child.id() as i32) else {
+        return false;
+    };
+    let look = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(pid), look).ok().flatten();
+    let signal = status.and_then(|s| s.stopping_signal());
+    let of_terminal = [Signal::TTIN, Signal::TTOU].map(Signal::as_raw);
+    signal.is_some_and(|s| of_terminal.contains(&s))
 }
 
 /// Ends a command with all that it started.
@@ -84,6 +135,13 @@ fn end(child: &mut Child) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_wants_the_terminal_is_ended() {
+        let script = "kill -TTIN $$; exit 0";
+        let ended = run_command(&mut shell(script), limits(None, 0), &|| false);
+        assert_eq!(ended.unwrap_err().to_string(), WANTS_TERMINAL);
+    }
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");

@@ -22,7 +22,7 @@ mod tree;
 mod verdict;
 
 pub use clean::{clean, leave};
-pub use command::{CommandEnd, Limits, run_command};
+pub use command::{CommandEnd, Limits, kill_commands, run_command};
 pub(crate) use lanes::{Bell, WorkerId};
 pub use preflight::{Preflight, preflight};
 pub(crate) use tree::LINK;

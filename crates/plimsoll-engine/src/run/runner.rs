@@ -229,8 +229,11 @@ impl Runner<'_> {
                     let ready = self
                         .make_cold(crew, &states)
                         .and_then(|()| place.about_to_use());
-                    self.team.agree(ready)?;
-                    let ran = self.segment(crew, &clock, states, None, at, outcome);
+                    let ran = match self.team.agree(ready) {
+                        Ok(()) => self.segment(crew, &clock, states, None, at, outcome),
+                        Err(e) => Err(e),
+                    };
+                    // Whatever became of it: what was started before it is to be stopped.
                     self.after(PhaseInfo::Load);
                     at = ran?;
                     continue;
@@ -238,8 +241,10 @@ impl Runner<'_> {
                 Phase::StartStage { stage } => {
                     let info = Self::stage_info(self.plan, *stage);
                     self.before(info)?;
-                    self.team.agree(self.make_stage_cold(crew))?;
-                    let ran = self.segment(crew, &clock, vec![], Some(*stage), at, outcome);
+                    let ran = match self.team.agree(self.make_stage_cold(crew)) {
+                        Ok(()) => self.segment(crew, &clock, vec![], Some(*stage), at, outcome),
+                        Err(e) => Err(e),
+                    };
                     self.after(info);
                     at = ran?;
                     continue;

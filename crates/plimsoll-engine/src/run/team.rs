@@ -259,7 +259,7 @@ impl<'a> Team<'a> {
             ranks: Vec::new(),
         };
         if !self.is_alone() {
-            self.merge_reports(plan, outcome, windows, &mut merged)?;
+            self.merge_reports(outcome, windows, &mut merged)?;
         }
         let decided = match stage {
             Some(stage) => self.merge_stage(plan, outcome, stage, states, &mut merged)?,
@@ -273,7 +273,6 @@ impl<'a> Team<'a> {
 
     fn merge_reports(
         &self,
-        plan: &Plan,
         outcome: &mut Outcome,
         windows: usize,
         merged: &mut Merged,
@@ -337,11 +336,6 @@ impl<'a> Team<'a> {
             let merged = WindowTotals {
                 start: window.totals.start,
                 end: window.totals.start + (totals.end - totals.start),
-                done: totals.done.map(|done| {
-                    let of_window = |i: &&Interval| i.window == totals.number;
-                    let counts = |row: usize| plan.operations[row].kind.counts();
-                    done.counted(merged.intervals.iter().filter(of_window), counts)
-                }),
                 ..totals
             };
             outcome

@@ -1,9 +1,9 @@
 //! Asynchronous writes by a pool of threads that all workers of a target share.
 
-use crate::compose::Composer;
 use crate::content::ContentPool;
 use crate::error::OpError;
 use crate::session::AioDone;
+use memmap2::MmapMut;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Clock, Nanos};
 use rustix::io::Errno;
@@ -23,6 +23,8 @@ struct Job {
     tag: u32,
     content: ContentPool,
     step: usize,
+    /// What it writes, if its bytes were made for it.
+    made: Option<MmapMut>,
     start: Nanos,
     clock: Clock,
     to: Arc<Completions>,
@@ -106,13 +108,11 @@ impl Drop for Pool {
 
 impl PoolShared {
     fn work(&self) {
-        // Of this thread, for contents that are made for each write.
-        let mut composer = None;
         let mut guard = lock(&self.jobs);
         loop {
             if let Some(job) = guard.0.queue.pop_front() {
                 drop(guard);
-                job.run(&mut composer);
+                job.run();
                 guard = lock(&self.jobs);
             } else if guard.1 {
                 return;
@@ -129,8 +129,8 @@ impl PoolShared {
 }
 
 impl Job {
-    fn run(self, composer: &mut Option<Composer>) {
-        let result = self.write(composer);
+    fn run(self) {
+        let result = self.write();
         let end = self.clock.now();
         let fd = self.file.as_raw_fd();
         // Before the write is reported, so that a file is not open any more when its close
@@ -152,17 +152,14 @@ impl Job {
         }
     }
 
-    fn write(&self, composer: &mut Option<Composer>) -> Result<u64, OpError> {
-        if self.content.is_composed() && composer.is_none() {
-            *composer = Some(Composer::new(&self.content, self.step as u64)?);
-        }
+    fn write(&self) -> Result<u64, OpError> {
         let mut done = 0;
         while done < self.len {
             let want = (self.len - done).min(self.content.longest() as u64) as usize;
             let step = self.step.wrapping_add(ContentPool::steps(done as usize));
-            let piece = match composer {
+            let piece = match &self.made {
                 None => self.content.piece(step, want),
-                Some(composer) => composer.take(&self.content, want)?,
+                Some(made) => &made[done as usize..][..want],
             };
             match rustix::io::pwrite(&self.file, piece, self.offset + done) {
                 Ok(0) => return Err(Errno::IO.into()),
@@ -204,8 +201,8 @@ impl Queue {
         offset: u64,
         len: u64,
         tag: u32,
-        content: &ContentPool,
-        step: usize,
+        (content, step): (&ContentPool, usize),
+        made: Option<MmapMut>,
     ) -> Result<(), OpError> {
         let fd = file.as_raw_fd();
         lock(&self.completions.state).active.push(fd);
@@ -216,6 +213,7 @@ impl Queue {
             tag,
             content: content.clone(),
             step,
+            made,
             start: self.clock.now(),
             clock: self.clock.clone(),
             to: self.completions.clone(),

@@ -584,8 +584,12 @@ impl Session for PosixSession {
     ) -> Result<(), OpError> {
         let file = handle.shared()?;
         self.step = self.step.wrapping_add(ContentPool::steps(len as usize));
-        self.queue
-            .push(file, offset, len, tag, &self.content, self.step)
+        let made = match &mut self.composer {
+            None => None,
+            Some(composer) => Some(composer.apart(&self.content, len as usize)?),
+        };
+        let from = (&self.content, self.step);
+        self.queue.push(file, offset, len, tag, from, made)
     }
 
     fn aio_pending(&self) -> usize {

@@ -17,7 +17,7 @@ use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::Plan;
 use plimsoll_report::compare::of_profiles;
 use plimsoll_report::{profile, terminal};
-use plimsoll_results::{Hooks, ProfileCase, ProfileResults, ProfileWriter, Verdict};
+use plimsoll_results::{CommandRun, Hooks, ProfileCase, ProfileResults, ProfileWriter, Verdict};
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -104,8 +104,12 @@ impl Runs<'_> {
     /// What rank 0 does.
     fn lead(&self, mut writer: ProfileWriter) -> Result<Exit, Stopped> {
         self.manner.say(&begin::headline(writer.results()));
+        let asked = self.manner.percentiles.clone();
         writer
-            .change(|p| p.interrupted = false)
+            .change(|p| {
+                p.interrupted = false;
+                p.percentiles_shown = asked.or(p.percentiles_shown.take());
+            })
             .map_err(Stopped::failed)?;
         for number in 0..writer.results().cases.len() {
             if !writer.results().cases[number].is_missing() {
@@ -196,10 +200,11 @@ impl Runs<'_> {
         let ground = ground(results, case, plan);
         self.company.share(|| Ok(Some(ground.clone())))?;
         let settings = settings(&ground);
-        let round = self.round(&settings, results.hooks.clone());
+        let mut round = self.round(&settings, results.hooks.clone());
+        round.manner.percentiles = results.percentiles_shown.clone();
         let facts = RunFacts {
             load: None,
-            number: Some(number as u64 + 1),
+            number: Some(number as u64 * u64::from(results.repeat.max(1)) + u64::from(repeat) + 1),
             configuration: Some(format!("{} on {}", case.name, case.filesystem)),
         };
         let label = format!("{} on {}  ", case.name, case.filesystem);
@@ -219,10 +224,12 @@ impl Runs<'_> {
         } = written;
         let line = profile::line(number + 1, results.cases.len(), case, &run);
         self.manner.say(&line);
-        if !unremoved.is_empty() {
-            self.unclean.set(true);
-            let named = |text: String| format!("{}: {text}", label.trim_end());
-            let notes: Vec<String> = unremoved.into_iter().map(named).collect();
+        self.unclean
+            .set(self.unclean.get() || !unremoved.is_empty());
+        let failed = run.commands.iter().filter_map(CommandRun::failure);
+        let named = |text: String| format!("{}: {text}", label.trim_end());
+        let notes: Vec<String> = unremoved.into_iter().chain(failed).map(named).collect();
+        if !notes.is_empty() {
             writer
                 .change(|p| p.notes.extend(notes))
                 .map_err(Stopped::failed)?;
@@ -237,7 +244,7 @@ impl Runs<'_> {
     /// Prints the report, and writes the page that compares file systems.
     fn report(&self, writer: &ProfileWriter) -> Result<(), Stopped> {
         let results = writer.results();
-        let asked = self.manner.percentiles.as_ref();
+        let asked = results.percentiles_shown.as_ref();
         let sets = profile::sets(results, writer.dir(), asked).map_err(Stopped::failed)?;
         if sets.len() > 1 {
             let page = plimsoll_html::page::comparison(&of_profiles(&sets, asked));

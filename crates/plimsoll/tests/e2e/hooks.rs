@@ -163,6 +163,50 @@ fn an_interrupt_ends_the_command_and_what_it_started() {
     assert_eq!(bench.left_but(&["w.f", "results", "running"]), [""; 0]);
 }
 
+/// A command that does not want to end ends with a program that ends at once.
+#[test]
+fn a_second_interrupt_kills_the_command_and_what_it_started() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    let before = "[ $PLIMSOLL_PHASE = load ] || exit 0; trap '' TERM INT; sleep 1000 & \
+                  echo $$ $! > pid; mv pid running; wait; sleep 1000";
+    let args = ["--allow-system", "--time=1h", "--before", before];
+    let going = started(
+        bench.command_in_work(&workload, &args),
+        "running the command before load",
+    );
+    while !bench.path("running").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    going.interrupt();
+    going.interrupt();
+    assert_eq!(going.end().code, Some(130));
+    let pids = std::fs::read_to_string(bench.path("running")).unwrap();
+    let is_gone = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.map_or(true, |s| s.contains(") Z "))
+    };
+    for pid in pids.split_whitespace() {
+        let begun = std::time::Instant::now();
+        while !is_gone(pid) {
+            assert!(begun.elapsed() < crate::common::PATIENCE, "{pid} is there");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+}
+
+/// What was started before a phase that then cannot begin is stopped all the same.
+#[test]
+fn a_command_after_a_phase_runs_although_the_phase_failed() {
+    let bench = Bench::on_tmpfs();
+    let before = "[ $PLIMSOLL_PHASE = load ] && rm -r \"$PLIMSOLL_DIR\"/s || true";
+    let both = ["--before", before, "--after", "true", "--cold=files"];
+    let run = short(&bench, &both).expect_code(1);
+    let run = run.parsed().expect("a failed run");
+    let last = run.commands.last().expect("commands ran");
+    assert_eq!((last.when, last.phase.as_str()), (HookTime::After, "load"));
+}
+
 #[test]
 fn commands_are_the_users_to_allow() {
     let bench = Bench::on_tmpfs();
@@ -238,6 +282,17 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
     }
     let told = std::fs::read_to_string(bench.path("told")).unwrap();
     assert_eq!(told, "1 1\n2 2\n2 2\n3 3\n");
+
+    // One that fails after a phase is in the curve's own notes.
+    let ended = points(
+        &bench,
+        &["curve", "vda", "--load=1"],
+        &["--after", "exit 3"],
+    );
+    let curve: LoadCurve = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
+    let noted = "load 1: the command `exit 3` after load: it ended with exit status 3";
+    let has = curve.notes.iter().any(|n| n.text.starts_with(noted));
+    assert!(has, "{:?}", curve.notes);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `--percentiles`: in every command that makes tables, and in conditions.
 
 use crate::common::{Bench, Ended, row};
-use plimsoll_results::{CurveDir, FindDir, Percentile, Run, RunDir, window_histograms};
+use plimsoll_results::{CurveDir, FindDir, Percentile, ProfileDir, Run, RunDir, window_histograms};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -346,6 +346,11 @@ CONFIG one {
     assert_eq!(columns[3..6], ["mean", "p50", "p98"]);
     let entries = std::fs::read_dir(bench.path("profiles")).unwrap();
     let dir = entries.last().unwrap().unwrap().path();
+    let results = ProfileDir::at(&dir).read().unwrap();
+    let kept = results.percentiles_shown.unwrap();
+    assert!(kept.as_slice().contains(&percentile("98")));
+    let report = call(&bench, &["report"], &[&dir]).expect_code(0).stdout;
+    assert!(report.contains("p98"), "{report}");
     let report = call(&bench, &["report", "--percentiles=97"], &[&dir])
         .expect_code(0)
         .stdout;

@@ -171,7 +171,7 @@ impl<S: Session> Worker<S> {
         } else {
             size
         };
-        self.prepare_write(row, piece.min(total))?;
+        self.prepare_write(row, total)?;
         let Slot {
             handle: Some(handle),
             file: Some((f, id)),

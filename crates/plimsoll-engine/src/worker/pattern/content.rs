@@ -116,7 +116,10 @@ impl Contents {
                 offset: (i * size) as u64,
             };
             let (block, is_own) = self.pool.block_of(identity.hash());
-            into.copy_from_slice(&block[..into.len()]);
+            // An object may be shorter than a block: it is as compressible all the same.
+            let (random, zeros) = into.split_at_mut(self.pool.incompressible(into.len()));
+            random.copy_from_slice(&block[..random.len()]);
+            zeros.fill(0);
             if is_own {
                 let stamp = identity.block();
                 let len = into.len().min(BLOCK);

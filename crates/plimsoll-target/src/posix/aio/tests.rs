@@ -46,7 +46,7 @@ fn work(pool: Arc<Pool>, clock: &Clock, content: &ContentPool, writes: u32, batc
         let mut done = Vec::new();
         for tag in 0..writes {
             queue
-                .push(file.clone(), u64::from(tag), 1, tag, content, 0)
+                .push(file.clone(), u64::from(tag), 1, tag, (content, 0), None)
                 .unwrap();
             if tag % batch == batch - 1 {
                 // One by one: each of these waits may miss the wake of the write it waits for.
@@ -106,8 +106,8 @@ fn contents_that_are_made_for_each_write_are_made_by_the_pool() {
                     u64::from(tag) << 14,
                     1 << 14,
                     tag,
-                    &content,
-                    0,
+                    (&content, 0),
+                    None,
                 )
                 .unwrap();
         }
@@ -139,7 +139,7 @@ fn never_more_threads_than_the_most() {
         let file = file();
         for tag in 0..5 * THREADS as u32 {
             queue
-                .push(file.clone(), 0, 1 << 20, tag, &content, 0)
+                .push(file.clone(), 0, 1 << 20, tag, (&content, 0), None)
                 .unwrap();
             assert!(threads() <= THREADS);
         }
@@ -159,7 +159,7 @@ fn threads_end_with_the_pool_and_finish_what_is_queued() {
         for tag in 0..100 {
             let offset = u64::from(tag) << 16;
             queue
-                .push(file.clone(), offset, 1 << 16, tag, &content, 0)
+                .push(file.clone(), offset, 1 << 16, tag, (&content, 0), None)
                 .unwrap();
         }
         drop(pool);

@@ -184,6 +184,7 @@ fn results(
         interval_s: args.how.interval.as_secs_f64(),
         ranks: 1,
         hooks: None,
+        percentiles_shown: None,
         notes: listed.notes,
         environment: Environment::look(None),
     }

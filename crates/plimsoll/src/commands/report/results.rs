@@ -79,7 +79,10 @@ impl Found {
         annotations: Annotations,
         percentiles: Option<&Percentiles>,
     ) -> Result<Self, Stopped> {
-        let results = dir.read().map_err(Stopped::usage)?;
+        let mut results = dir.read().map_err(Stopped::usage)?;
+        if percentiles.is_some() {
+            results.percentiles_shown = percentiles.cloned();
+        }
         let sets = profile::sets(&results, dir, percentiles).map_err(Stopped::usage)?;
         Ok(Self {
             path: dir.path().to_owned(),
