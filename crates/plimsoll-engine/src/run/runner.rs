@@ -159,7 +159,7 @@ fn finish<'a, T: Target>(
     for path in &cleanup.foreign {
         let path = plan.place.dir.join(path);
         outcome.notes.push(format!(
-            "`{}` was left: Plimsoll did not make it",
+            "`{}` was left: Plimsoll did not make it, or something that lies in it",
             path.display()
         ));
     }

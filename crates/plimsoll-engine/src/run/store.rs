@@ -461,7 +461,7 @@ impl<'a, T: Target> Workplace<'a, T> {
             let guards = self.plan.place.guards.iter();
             let commands: Vec<String> = guards
                 .map(|guard| path_in(self.plan, guard.as_str()))
-                .map(|dir| format!("`plimsoll clean{target} {dir}`"))
+                .map(|dir| format!("`plimsoll clean{target} {}`", shell_word(&dir)))
                 .collect();
             unremoved.push(format!(
                 "the clean-up is not complete: {} removes what is left",
@@ -473,5 +473,27 @@ impl<'a, T: Target> Workplace<'a, T> {
 
     pub(crate) fn failed(&self, e: CrewError) -> EngineError {
         crew_error(self.crew, self.plan, e)
+    }
+}
+
+/// A word as a shell reads it back: in quotes where it would be several, or something else.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%=,".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_word;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_another() {
+        assert_eq!(shell_word("/mnt/a-b.1"), "/mnt/a-b.1");
+        assert_eq!(shell_word("w/a b"), "'w/a b'");
+        assert_eq!(shell_word("it's $x"), r"'it'\''s $x'");
+        assert_eq!(shell_word(""), "''");
     }
 }

@@ -6,6 +6,9 @@ use clap::Args;
 use plimsoll_results::Hooks;
 use std::time::Duration;
 
+/// Longest that a command may take that no other limit was given for.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// Commands of the user around the phases of each run.
 #[derive(Debug, Clone, Args)]
 pub struct HookArgs {
@@ -16,10 +19,10 @@ pub struct HookArgs {
     /// Shell command after each phase; if it fails, that is noted; needs --allow-system
     #[arg(long, value_name = "COMMAND", help_heading = "Commands")]
     pub after: Option<String>,
-    /// Longest that such a command may take
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    /// Longest that such a command may take [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     #[arg(allow_hyphen_values = true, help_heading = "Commands")]
-    pub command_timeout: Duration,
+    pub command_timeout: Option<Duration>,
 }
 
 impl HookArgs {
@@ -42,10 +45,16 @@ impl HookArgs {
             }
         }
         let any = self.before.is_some() || self.after.is_some();
+        if self.command_timeout.is_some() && !any {
+            return Err(Stopped::usage(
+                "--command-timeout is for the commands of --before and --after: there are none",
+            ));
+        }
+        let timeout = self.command_timeout.unwrap_or(COMMAND_TIMEOUT);
         Ok(any.then(|| Hooks {
             before: self.before.clone(),
             after: self.after.clone(),
-            timeout_s: self.command_timeout.as_secs_f64(),
+            timeout_s: timeout.as_secs_f64(),
         }))
     }
 }
