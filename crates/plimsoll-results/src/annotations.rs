@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::File;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -125,7 +124,7 @@ impl Annotations {
         // Two that change it at a time must not lose each other's tags. The file with the figures
         // is locked for that, which nobody else locks. Where that cannot be, there is no lock.
         let head = dir.join(kind.file());
-        let head = File::open(&head).map_err(ResultsError::io("open", &head))?;
+        let head = crate::open_regular(&head).map_err(ResultsError::io("open", &head))?;
         let _ = head.lock();
         let mut now = Self::read(dir)?;
         let before = now.clone();

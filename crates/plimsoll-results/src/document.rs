@@ -2,7 +2,7 @@
 
 use crate::dir::{MadeRoot, name_of, publish};
 use crate::hidden::{Hidden, lock};
-use crate::{ResultsError, RunDir};
+use crate::{ResultsError, RunDir, read_regular};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -168,7 +168,7 @@ impl<D: Document> Writer<D> {
 
 /// Reads a file of this version, or of an older one that is still read.
 fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
-    let text = std::fs::read_to_string(path).map_err(ResultsError::io("read", path))?;
+    let text = read_regular(path).map_err(ResultsError::io("read", path))?;
     let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
     let value = current::<D>(value, path)?;
     serde_json::from_value(value).map_err(not_json::<D>(path))
@@ -181,7 +181,7 @@ pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<
         schema: Option<serde_json::Value>,
     }
     let path = &dir.join(D::FILE);
-    let text = std::fs::read_to_string(path).map_err(ResultsError::io("read", path))?;
+    let text = read_regular(path).map_err(ResultsError::io("read", path))?;
     let version: Version = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
     if version.schema.is_some_and(|n| n == D::SCHEMA) {
         return serde_json::from_str(&text).map_err(not_json::<D>(path));

@@ -54,9 +54,8 @@ pub struct IntervalRow {
 
 /// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
-    let wrong = |e| wrong(e, path);
-    let reader = csv::Reader::from_path(path).map_err(wrong)?;
-    rows(reader, path)
+    let file = crate::open_regular(path).map_err(ResultsError::io("read", path))?;
+    rows(csv::Reader::from_reader(file), path)
 }
 
 /// Reads lines without the head of the file.

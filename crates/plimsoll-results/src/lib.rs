@@ -35,6 +35,7 @@ mod percentile;
 mod profile;
 mod read_source;
 mod recompute;
+mod regular;
 mod removal;
 mod repeats;
 mod run;
@@ -72,6 +73,7 @@ pub use profile::{
     ProfileWriter, profile_schema,
 };
 pub use read_source::ReadSource;
+pub use regular::{open_regular, read_regular};
 pub use removal::Removal;
 pub use repeats::{
     REPEATS_FILE, REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs, repeats_schema,

@@ -120,7 +120,7 @@ impl LiveDir {
     pub fn follow(&self) -> Result<Follower, ResultsError> {
         let dir = File::open(&self.path).map_err(ResultsError::io("open", &self.path))?;
         let path = self.path.join(INTERVALS_FILE);
-        let series = File::open(&path).map_err(ResultsError::io("open", &path))?;
+        let series = crate::open_regular(&path).map_err(ResultsError::io("open", &path))?;
         Ok(Follower {
             dir,
             series,

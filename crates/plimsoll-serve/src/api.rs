@@ -73,7 +73,7 @@ async fn document(State(app): State<Shared>, Path(name): Path<String>) -> Answer
     let text = apart(move || {
         let results = app.results(&name)?;
         let path = results.path.join(results.entry.kind.file());
-        std::fs::read_to_string(&path)
+        plimsoll_results::read_regular(&path)
             .map_err(|e| Problem::internal(format!("cannot read {}: {e}", path.display())))
     })
     .await?;

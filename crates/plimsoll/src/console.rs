@@ -2,6 +2,7 @@
 //! pipe. What is decided on these is decided here, for help, errors, reports and the live line.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use terminal_size::{Width, terminal_size_of};
 
 /// Columns of a report where there is no terminal.
@@ -96,9 +97,21 @@ pub fn out(text: &str) -> io::Result<()> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
     {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            LOST.store(true, Relaxed);
+            Err(e)
+        }
         _ => Ok(()),
     }
+}
+
+/// Something could not be written to standard output.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether anything could not be written to standard output that somebody would have read: a program
+/// that said less than it should have did not end well.
+pub fn has_lost_output() -> bool {
+    LOST.load(Relaxed)
 }
 
 /// Writes to standard error; there is nowhere left to complain if that fails.

@@ -18,7 +18,7 @@ use clap::error::Error;
 use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
 use console::Stream;
-use exit::Stopped;
+use exit::{Exit, Stopped};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -53,12 +53,19 @@ fn main() -> ExitCode {
         Command::Man { dir } => commands::documents::man(dir.as_deref()),
     };
     match done {
+        Ok(Exit::Valid) if console::has_lost_output() => lost_output(),
         Ok(exit) => exit.into(),
         Err(Stopped { exit, message }) => {
             console::err(&message);
             exit.into()
         }
     }
+}
+
+/// Says that what was printed is not all there was to say; results are where they belong.
+fn lost_output() -> ExitCode {
+    console::err("error: cannot write all of it to standard output\n");
+    Exit::Failed.into()
 }
 
 /// Reads the command line.
@@ -85,6 +92,9 @@ fn explain(e: &Error) -> ExitCode {
             Stream::Out => _ = console::out(&text),
             Stream::Err => console::err(&text),
         }
+    }
+    if console::has_lost_output() {
+        return lost_output();
     }
     ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2))
 }

@@ -1,0 +1,35 @@
+//! Files of results are regular files: a pipe that lies in the place of one would be waited for
+//! without end, and a device has no end.
+
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Opens a regular file to read it.
+///
+/// # Errors
+/// What the system says; if it is something else than a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Not waited for: a pipe has nobody at its other end, most likely.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(file)
+}
+
+/// The text of a regular file.
+///
+/// # Errors
+/// As [`open_regular`]; if it is not UTF-8.
+pub fn read_regular(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open_regular(path)?.read_to_string(&mut text)?;
+    Ok(text)
+}
