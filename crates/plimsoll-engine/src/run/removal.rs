@@ -100,7 +100,7 @@ fn is_of_connection(e: &CrewError) -> bool {
 }
 
 /// Whether a directory that is known to be empty may be removed a moment later.
-fn may_pass(error: OpError) -> bool {
+pub(crate) fn may_pass(error: OpError) -> bool {
     matches!(error.0, Errno::NOTEMPTY | Errno::EXIST | Errno::IO)
 }
 
@@ -350,10 +350,11 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
         let mut again = Vec::new();
         for (dir, e) in refused {
             let is_empty = (self.is_empty)(&dir);
-            match e.0 {
-                _ if is_empty && may_pass(e) => again.push((dir, e)),
-                Errno::NOTEMPTY | Errno::EXIST if !is_empty => {}
-                _ => left.refused(CrewError::failed("remove directory", &dir, e)),
+            match (may_pass(e), is_empty) {
+                (true, true) => again.push((dir, e)),
+                // It is not empty, which some servers say by an error of I/O.
+                (true, false) => {}
+                (false, _) => left.refused(CrewError::failed("remove directory", &dir, e)),
             }
         }
         again
