@@ -12,10 +12,11 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # What tests and benchmarks need of Debian: fio to compare with, two MPI libraries, what building with
 # them takes, a browser with letters to look at pages with, and NFS servers: nfs-ganesha, and the Linux
 # kernel's with a kernel that is a process, for both of which a library is built. An ordinary user's tests
-# are root in namespaces of their own, with users that `uidmap` gives them.
+# are root in namespaces of their own, with users that `uidmap` gives them. One more NFS server, rclone, is a
+# package of Python's index, and is put into the source tree (scripts/setup-rclone).
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
-	nfs-ganesha nfs-ganesha-vfs rpcbind iproute2 user-mode-linux nfs-kernel-server kmod quota e2fsprogs \
-	gcc libc6-dev uidmap
+	nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server kmod quota e2fsprogs \
+	gcc libc6-dev uidmap python3-venv
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL
@@ -58,11 +59,12 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 			echo "Packages are installed by root: install sudo, or run this as root. Missing:" $$missing; exit 1; }; \
 		[ -z "$$missing" ] || $(SUDO) sh -ec "$$INSTALL" install $$missing; \
 	else \
-		for c in cc fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
+		for c in cc fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
 			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \
 		done; \
 	fi
 	@scripts/setup-namespaces
+	@scripts/setup-rclone
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny --version $(CARGO_DENY_VERSION)
 
 # Where an ordinary user may make no namespaces, tests that need root's rights get them by `sudo -n`.
