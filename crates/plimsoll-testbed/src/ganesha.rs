@@ -1,4 +1,4 @@
-//! nfs-ganesha, with the file system VFS.
+//! nfs-ganesha, with its file system VFS or MEM.
 
 use crate::namespace::{Namespace, PLACE};
 use crate::process::Process;
@@ -12,9 +12,42 @@ use std::time::{Duration, Instant};
 /// File of the library that lets it find files in namespaces of an ordinary user.
 const LIBRARY: &str = "handles.so";
 
+/// What nfs-ganesha calls its file systems: what keeps the files that it serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fsal {
+    /// Another file system.
+    Vfs,
+    /// The server's own memory: its files end with its process, and nobody else sees them. It keeps
+    /// the first [`MEM_FILE`] bytes of a file. Many CREATE and REMOVE under way at once (32 of one
+    /// client) crash it.
+    Mem,
+}
+
+/// Bytes of a file that [`Fsal::Mem`] keeps; those behind them are lost.
+pub const MEM_FILE: u32 = 64 << 10;
+
+impl Fsal {
+    /// Its library in nfs-ganesha, and the Debian package of that.
+    const fn library(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Vfs => ("libfsalvfs.so", "nfs-ganesha-vfs"),
+            Self::Mem => ("libfsalmem.so", "nfs-ganesha-mem"),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Vfs => "VFS",
+            Self::Mem => "MEM",
+        }
+    }
+}
+
 /// How nfs-ganesha is to serve.
 #[derive(Debug, Clone)]
 pub struct GaneshaOptions {
+    /// Where its files are.
+    pub fsal: Fsal,
     /// Nothing may be changed on the export.
     pub read_only: bool,
     /// Bytes that the export has room for; a quarter of the machine's memory unless given.
@@ -26,6 +59,7 @@ pub struct GaneshaOptions {
 impl Default for GaneshaOptions {
     fn default() -> Self {
         Self {
+            fsal: Fsal::Vfs,
             read_only: false,
             size: None,
             lease_seconds: 30,
@@ -38,6 +72,7 @@ pub struct Ganesha {
     // Before the namespace, so that it ends first.
     server: Option<Process>,
     namespace: Namespace,
+    fsal: Fsal,
 }
 
 impl Ganesha {
@@ -75,6 +110,7 @@ impl Ganesha {
         let mut this = Self {
             server: None,
             namespace,
+            fsal: options.fsal,
         };
         this.write("ganesha.conf", text)?;
         this.write(LIBRARY, preload::HANDLES.bytes()?)?;
@@ -108,7 +144,7 @@ impl Ganesha {
         format!("nfs4://{}{}{mark}{more}", self.address(), Self::PSEUDO)
     }
 
-    /// The exported directory, as this process sees it.
+    /// The exported directory, as this process sees it; empty with [`Fsal::Mem`].
     pub fn seen(&self) -> PathBuf {
         self.namespace.seen(Self::EXPORT)
     }
@@ -199,10 +235,8 @@ impl Ganesha {
         }
         // It serves without exports then.
         if self.log().contains("Failed to load FSAL") {
-            return Err(BedError::Missing {
-                program: "libfsalvfs.so",
-                package: "nfs-ganesha-vfs",
-            });
+            let (program, package) = self.fsal.library();
+            return Err(BedError::Missing { program, package });
         }
         self.server = Some(server);
         Ok(())
@@ -232,8 +266,10 @@ fn configuration(options: &GaneshaOptions) -> String {
         MDCACHE {{ Dir_Chunk = 0; }}
         EXPORT_DEFAULTS {{ Attr_Expiration_Time = 0; Access_Type = {access}; Squash = No_Root_Squash; SecType = sys;
             Transports = TCP; Protocols = 3, 4; PrivilegedPort = false; }}
-        EXPORT {{ Export_Id = 1; Path = {export}; Pseudo = {pseudo}; FSAL {{ Name = VFS; }} }}
+        EXPORT {{ Export_Id = 1; Path = {export}; Pseudo = {pseudo}; FSAL {{ Name = {fsal}; }} }}
+        MEM {{ Inode_Size = {MEM_FILE}; }}
         LOG {{ Default_Log_Level = EVENT; }}\n",
+        fsal = options.fsal.name(),
         lease = options.lease_seconds,
         export = Ganesha::EXPORT,
         pseudo = Ganesha::PSEUDO,

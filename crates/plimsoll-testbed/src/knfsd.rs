@@ -217,6 +217,22 @@ exportfs -i -o {EXPORT_OPTIONS},fsid=1 '*:{export}/limited'",
         self.sh(&script).map(drop)
     }
 
+    /// Kills the server, and not that kernel: its files stay.
+    ///
+    /// # Errors
+    /// What was said of the failure.
+    pub fn kill_server(&mut self) -> Result<(), BedError> {
+        self.sh("rpc.nfsd 0").map(drop)
+    }
+
+    /// Starts a server that was killed, without a grace period.
+    ///
+    /// # Errors
+    /// What was said of the failure.
+    pub fn start_server_again(&mut self) -> Result<(), BedError> {
+        self.sh(START_SERVER).map(drop)
+    }
+
     /// Ends that kernel in order.
     ///
     /// # Errors
@@ -249,6 +265,9 @@ fn runs_on(architecture: &str) -> Result<(), BedError> {
     }
 }
 
+/// Starts the server, and ends its grace period.
+const START_SERVER: &str = "rpc.nfsd -G 10 -L 10 8; echo Y > /proc/fs/nfsd/v4_end_grace";
+
 /// How directories are exported, but for the number of the file system.
 const EXPORT_OPTIONS: &str = "rw,no_root_squash,insecure,no_subtree_check,sync";
 
@@ -278,7 +297,7 @@ mount -t tmpfs -o size=128m export {export}; chmod 777 {export}
 rpcbind -w; rpc.mountd -p {mount}
 modprobe lockd
 echo 3 > /proc/sys/fs/nfs/nlm_timeout; echo 1 > /proc/sys/fs/nfs/nlm_grace_period
-rpc.nfsd -G 10 -L 10 8; echo Y > /proc/fs/nfsd/v4_end_grace
+{START_SERVER}
 exportfs -i -o {EXPORT_OPTIONS},fsid=0 "*:{export}"
 echo ready
 number=1

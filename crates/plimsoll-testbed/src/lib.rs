@@ -1,13 +1,16 @@
-//! Real NFS servers for tests: nfs-ganesha, and the Linux kernel's under User-Mode Linux.
+//! Real NFS servers for tests: nfs-ganesha, the Linux kernel's under User-Mode Linux, go-nfs by rclone,
+//! that of the crate `nfs3_server`, and our own. [`table`] says what is run on each.
 //!
-//! Each server lives in a network namespace of its own, with addresses that no other server has:
-//! many tests, also of many processes, have theirs at the same time, all at the usual ports, with
-//! a port mapper beside them. Its files are in memory, in a mount namespace of its own, and are
-//! looked at by [`Ganesha::seen`] or [`Knfsd::sh`].
+//! nfs-ganesha and the kernel's live in a network namespace each, with addresses that no other server
+//! has: many tests, also of many processes, have theirs at the same time, all at the usual ports, with
+//! a port mapper beside them. Their files are in memory, in a mount namespace of their own, and are
+//! looked at by [`Ganesha::seen`] or [`Knfsd::sh`]. That needs the rights of root, which a test that
+//! begins with [`needs_root!`] has in namespaces of its own. The others listen at an address of this
+//! machine alone, and need nothing. [`Viewer`] looks at the files of all of them.
 //!
 //! A server is stopped when it is dropped, also by a test that panics. When the process of the test
 //! dies, the system kills the server, and with its last process the namespaces go and what is in
-//! them: nothing is left behind.
+//! them: nothing is left behind but, of rclone, a directory of temporary files.
 //!
 //! User-Mode Linux starts on any x86-64 processor: a library that is loaded before it, which is built
 //! with the C compiler that Rust links with (`cc`, or that of the variable `CC`), copes with a state
@@ -16,23 +19,32 @@
 //! [`FaultRelay`] stands before a server and brings about what a server does by chance: statuses,
 //! answers that are lost, and garbage.
 //!
-//! It needs the rights of root, which a test that begins with [`needs_root!`] has in namespaces of
-//! its own, and the packages that `make setup` installs; what is missing is named ([`BedError`]).
+//! The servers are in the packages that `make setup` installs; what is missing is named ([`BedError`]).
 
 mod failure;
 mod ganesha;
 mod knfsd;
+mod loopback;
 mod namespace;
+mod nfs3_server;
 mod preload;
 mod process;
+mod rclone;
 mod relay;
 mod rights;
+mod serve_nfs;
+pub mod table;
+mod viewer;
 
-pub use ganesha::{Ganesha, GaneshaOptions};
+pub use ganesha::{Fsal, Ganesha, GaneshaOptions, MEM_FILE};
 pub use knfsd::Knfsd;
+pub use nfs3_server::Nfs3Server;
+pub use rclone::Rclone;
 pub use relay::{Fault, FaultRelay, Garbage};
 #[doc(hidden)]
 pub use rights::is_run_as_root;
+pub use serve_nfs::ServeNfs;
+pub use viewer::{Kind, Viewer};
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -57,6 +69,16 @@ pub enum BedError {
         /// The program.
         program: &'static str,
         /// The Debian package that has it.
+        package: &'static str,
+    },
+    /// A program that `make setup` puts into the source tree.
+    #[error(
+        "`.tools/{program}` is missing: run `make setup` (it is in the Python package `{package}`)"
+    )]
+    NotSetUp {
+        /// The program.
+        program: &'static str,
+        /// The Python package that has it.
         package: &'static str,
     },
     /// One is not root, and why one cannot be in a namespace.

@@ -1,0 +1,61 @@
+//! Plimsoll's own server in memory, which `plimsoll serve-nfs` is.
+
+use crate::BedError;
+use crate::loopback::{nfs3_url, own_address};
+use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+/// Most bytes of its files.
+const MEMORY: u64 = 256 << 20;
+
+/// Plimsoll's own server in memory: NFSv3, with MOUNT and a port mapper at the same port.
+pub struct ServeNfs {
+    address: SocketAddr,
+    server: Option<Server>,
+}
+
+impl ServeNfs {
+    /// Starts one with an empty export.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn start() -> Result<Self, BedError> {
+        let mut this = Self {
+            address: own_address(),
+            server: None,
+        };
+        this.start_again()?;
+        Ok(this)
+    }
+
+    /// Address of NFS and MOUNT.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// URL of the target `nfs3`; `more` is options, such as `nconnect=2&rsize=4k`.
+    pub fn nfs3_url(&self, more: &str) -> String {
+        nfs3_url(self.address, more)
+    }
+
+    /// Ends the server and its connections; its files are gone.
+    pub fn kill(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+    }
+
+    /// Starts a server that was killed, at the same address and with an empty export.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn start_again(&mut self) -> Result<(), BedError> {
+        let tree = Arc::new(Mutex::new(Tree::new(MEMORY)));
+        let server = Server::start(self.address, tree, Behaviour::default());
+        let server = server.map_err(|e| BedError::failed("starting serve-nfs", e))?;
+        self.address = server.address();
+        self.server = Some(server);
+        Ok(())
+    }
+}

@@ -1,0 +1,354 @@
+//! A client that others wrote, by which tests see and change what is on a server beside what they test.
+
+use crate::BedError;
+use nfs3_client::nfs3_types::nfs3::{
+    CREATE3args, GETATTR3args, LINK3args, LOOKUP3args, MKDIR3args, Nfs3Option, Nfs3Result,
+    READ3args, READDIR3args, READLINK3args, REMOVE3args, SETATTR3args, SYMLINK3args, WRITE3args,
+    cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, nfspath3, nfsstat3,
+    sattr3, sattrguard3, stable_how, symlinkdata3,
+};
+use nfs3_client::nfs3_types::rpc::{auth_unix, opaque_auth};
+use nfs3_client::nfs3_types::xdr_codec::Opaque;
+use nfs3_client::tokio::{TokioConnector, TokioIo};
+use nfs3_client::{Nfs3Connection, Nfs3ConnectionBuilder, RpcError};
+use std::net::SocketAddr;
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+
+/// Bytes of a READ, a WRITE or a READDIR, which every server can do.
+const PIECE: u32 = 32 << 10;
+
+/// Bits of a mode that are permissions and the like.
+const PERMISSIONS: u32 = 0o7777;
+
+/// The client of the crate `nfs3_client`, as root, with one call under way at a time. Paths are relative
+/// to the export, `""` is the export itself.
+pub struct Viewer {
+    runtime: Runtime,
+    connection: Nfs3Connection<TokioIo<TcpStream>>,
+}
+
+/// What a name is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Link,
+    /// Something else.
+    Other,
+}
+
+/// The result of a call, or what it was and what was said.
+fn done<T, E>(what: &str, called: Result<Nfs3Result<T, E>, RpcError>) -> Result<T, BedError> {
+    match called {
+        Ok(Nfs3Result::Ok(done)) => Ok(done),
+        Ok(Nfs3Result::Err((status, _))) => Err(BedError::failed(what, format!("{status:?}"))),
+        Err(e) => Err(BedError::failed(what, e)),
+    }
+}
+
+fn at<'a>(dir: &nfs_fh3, name: &'a [u8]) -> diropargs3<'a> {
+    diropargs3 {
+        dir: dir.clone(),
+        name: filename3(Opaque::borrowed(name)),
+    }
+}
+
+/// A path without its last component, and that.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|b| *b == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (b"", path),
+    }
+}
+
+impl Viewer {
+    /// Connects to NFS and MOUNT at these addresses, and mounts an export.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn connect(nfs: SocketAddr, mount_port: u16, export: &str) -> Result<Self, BedError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .map_err(|e| BedError::failed("a runtime", e))?;
+        let host = nfs.ip().to_string();
+        let builder = Nfs3ConnectionBuilder::new(TokioConnector, host, export)
+            .nfs3_port(nfs.port())
+            .mount_port(mount_port)
+            .connect_from_privileged_port(false)
+            .credential(opaque_auth::auth_unix(&auth_unix::default()));
+        let connection = runtime.block_on(builder.mount());
+        let connection =
+            connection.map_err(|e| BedError::failed(format!("mounting {export} of {nfs}"), e))?;
+        Ok(Self {
+            runtime,
+            connection,
+        })
+    }
+
+    /// The handle of a path; `None` if there is no such name.
+    fn handle(&mut self, path: &[u8]) -> Result<Option<nfs_fh3>, BedError> {
+        let mut dir = self.connection.root_nfs_fh3();
+        for name in path.split(|b| *b == b'/').filter(|n| !n.is_empty()) {
+            let args = LOOKUP3args {
+                what: at(&dir, name),
+            };
+            let found = self.runtime.block_on(self.connection.lookup(&args));
+            if let Ok(Nfs3Result::Err((nfsstat3::NFS3ERR_NOENT, _))) = found {
+                return Ok(None);
+            }
+            dir = done("LOOKUP", found)?.object;
+        }
+        Ok(Some(dir))
+    }
+
+    fn known(&mut self, path: &[u8]) -> Result<nfs_fh3, BedError> {
+        let found = self.handle(path)?;
+        found.ok_or_else(|| BedError::failed(String::from_utf8_lossy(path), "it is not there"))
+    }
+
+    fn attributes(&mut self, object: nfs_fh3) -> Result<fattr3, BedError> {
+        let args = GETATTR3args { object };
+        let got = self.runtime.block_on(self.connection.getattr(&args));
+        done("GETATTR", got).map(|ok| ok.obj_attributes)
+    }
+
+    /// What a name is, without following it; `None` if it is not there.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn kind(&mut self, path: impl AsRef<[u8]>) -> Result<Option<Kind>, BedError> {
+        let Some(handle) = self.handle(path.as_ref())? else {
+            return Ok(None);
+        };
+        let kind = match self.attributes(handle)?.type_ {
+            ftype3::NF3REG => Kind::File,
+            ftype3::NF3DIR => Kind::Dir,
+            ftype3::NF3LNK => Kind::Link,
+            _ => Kind::Other,
+        };
+        Ok(Some(kind))
+    }
+
+    /// Permissions of a name, with the bits above them.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn mode(&mut self, path: impl AsRef<[u8]>) -> Result<u32, BedError> {
+        let handle = self.known(path.as_ref())?;
+        Ok(self.attributes(handle)?.mode & PERMISSIONS)
+    }
+
+    /// Names in a directory, sorted.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn names(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>, BedError> {
+        let dir = self.known(path.as_ref())?;
+        let (mut names, mut cookie, mut verifier) = (Vec::new(), 0, cookieverf3::default());
+        loop {
+            let args = READDIR3args {
+                dir: dir.clone(),
+                cookie,
+                cookieverf: verifier,
+                count: PIECE,
+            };
+            let listed = self.runtime.block_on(self.connection.readdir(&args));
+            let listed = done("READDIR", listed)?;
+            verifier = listed.cookieverf;
+            let before = cookie;
+            for entry in listed.reply.entries.0 {
+                cookie = entry.cookie;
+                names.push(entry.name.0.as_ref().to_vec());
+            }
+            if listed.reply.eof || cookie == before {
+                break;
+            }
+        }
+        names.retain(|name| name != b"." && name != b"..");
+        names.sort();
+        Ok(names)
+    }
+
+    /// What a file contains.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn bytes(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, BedError> {
+        let file = self.known(path.as_ref())?;
+        let mut bytes = Vec::new();
+        loop {
+            let args = READ3args {
+                file: file.clone(),
+                offset: bytes.len() as u64,
+                count: PIECE,
+            };
+            let read = self.runtime.block_on(self.connection.read(&args));
+            let read = done("READ", read)?;
+            bytes.extend_from_slice(read.data.as_ref());
+            if read.eof || read.data.as_ref().is_empty() {
+                return Ok(bytes);
+            }
+        }
+    }
+
+    /// Makes a file with these bytes, or gives them to the one that is there.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn write(&mut self, path: impl AsRef<[u8]>, bytes: &[u8]) -> Result<(), BedError> {
+        let path = path.as_ref();
+        let file = match self.handle(path)? {
+            Some(file) => {
+                let size = Nfs3Option::Some(0);
+                self.set(
+                    &file,
+                    sattr3 {
+                        size,
+                        ..sattr3::default()
+                    },
+                )?;
+                file
+            }
+            None => {
+                let (dir, name) = split(path);
+                let mode = Nfs3Option::Some(0o644);
+                let args = CREATE3args {
+                    where_: at(&self.known(dir)?, name),
+                    how: createhow3::UNCHECKED(sattr3 {
+                        mode,
+                        ..sattr3::default()
+                    }),
+                };
+                let made = self.runtime.block_on(self.connection.create(&args));
+                done("CREATE", made)?;
+                self.known(path)?
+            }
+        };
+        let mut offset = 0;
+        for piece in bytes.chunks(PIECE as usize) {
+            let args = WRITE3args {
+                file: file.clone(),
+                offset,
+                count: piece.len() as u32,
+                stable: stable_how::FILE_SYNC,
+                data: Opaque::borrowed(piece),
+            };
+            let wrote = self.runtime.block_on(self.connection.write(&args));
+            let wrote = done("WRITE", wrote)?.count;
+            if wrote as usize != piece.len() {
+                return Err(BedError::failed("WRITE", format!("only {wrote} bytes")));
+            }
+            offset += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, object: &nfs_fh3, new_attributes: sattr3) -> Result<(), BedError> {
+        let args = SETATTR3args {
+            object: object.clone(),
+            new_attributes,
+            guard: sattrguard3::None,
+        };
+        let set = self.runtime.block_on(self.connection.setattr(&args));
+        done("SETATTR", set).map(drop)
+    }
+
+    /// Sets the permissions of a name.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn set_mode(&mut self, path: impl AsRef<[u8]>, mode: u32) -> Result<(), BedError> {
+        let handle = self.known(path.as_ref())?;
+        let mode = Nfs3Option::Some(mode);
+        self.set(
+            &handle,
+            sattr3 {
+                mode,
+                ..sattr3::default()
+            },
+        )
+    }
+
+    /// Makes a directory, and those above it, where they are not there.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn make_dirs(&mut self, path: impl AsRef<[u8]>) -> Result<(), BedError> {
+        let path = path.as_ref();
+        if self.handle(path)?.is_some() {
+            return Ok(());
+        }
+        let (above, name) = split(path);
+        self.make_dirs(above)?;
+        let mode = Nfs3Option::Some(0o755);
+        let args = MKDIR3args {
+            where_: at(&self.known(above)?, name),
+            attributes: sattr3 {
+                mode,
+                ..sattr3::default()
+            },
+        };
+        let made = self.runtime.block_on(self.connection.mkdir(&args));
+        done("MKDIR", made).map(drop)
+    }
+
+    /// Makes a symbolic link.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn link(&mut self, path: impl AsRef<[u8]>, to: &[u8]) -> Result<(), BedError> {
+        let (dir, name) = split(path.as_ref());
+        let args = SYMLINK3args {
+            where_: at(&self.known(dir)?, name),
+            symlink: symlinkdata3 {
+                symlink_attributes: sattr3::default(),
+                symlink_data: nfspath3(Opaque::borrowed(to)),
+            },
+        };
+        let made = self.runtime.block_on(self.connection.symlink(&args));
+        done("SYMLINK", made).map(drop)
+    }
+
+    /// What a symbolic link says.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn read_link(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, BedError> {
+        let symlink = self.known(path.as_ref())?;
+        let args = READLINK3args { symlink };
+        let read = self.runtime.block_on(self.connection.readlink(&args));
+        Ok(done("READLINK", read)?.data.0.as_ref().to_vec())
+    }
+
+    /// Gives a file a second name.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn hard_link(&mut self, of: &str, path: &str) -> Result<(), BedError> {
+        let (dir, name) = split(path.as_bytes());
+        let args = LINK3args {
+            file: self.known(of.as_bytes())?,
+            link: at(&self.known(dir)?, name),
+        };
+        let made = self.runtime.block_on(self.connection.link(&args));
+        done("LINK", made).map(drop)
+    }
+
+    /// Removes a file or a link.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn remove(&mut self, path: impl AsRef<[u8]>) -> Result<(), BedError> {
+        let (dir, name) = split(path.as_ref());
+        let args = REMOVE3args {
+            object: at(&self.known(dir)?, name),
+        };
+        let removed = self.runtime.block_on(self.connection.remove(&args));
+        done("REMOVE", removed).map(drop)
+    }
+}
