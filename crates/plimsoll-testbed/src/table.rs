@@ -48,11 +48,17 @@ pub trait NfsServer: Send {
     /// URL of the target that speaks this version; `more` is options, such as `nconnect=2&rsize=4k`.
     fn url(&self, version: Version, more: &str) -> String;
 
+    /// Where NFS is.
+    fn nfs_address(&self) -> SocketAddr;
+
     /// A client by which the files are seen, which every server has.
     ///
     /// # Errors
     /// What the server said.
-    fn viewer(&self) -> Result<Viewer, BedError>;
+    fn viewer(&self) -> Result<Viewer, BedError> {
+        let nfs = self.nfs_address();
+        Viewer::connect(nfs, nfs.port(), "/")
+    }
 
     /// Kills it.
     ///
@@ -75,9 +81,12 @@ impl NfsServer for Ganesha {
         }
     }
 
+    fn nfs_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address(), NFS_PORT)
+    }
+
     fn viewer(&self) -> Result<Viewer, BedError> {
-        let nfs = SocketAddr::new(self.address(), NFS_PORT);
-        Viewer::connect(nfs, MOUNT_PORT, Self::EXPORT)
+        Viewer::connect(self.nfs_address(), MOUNT_PORT, Self::EXPORT)
     }
 
     fn kill(&mut self) -> Result<(), BedError> {
@@ -97,9 +106,12 @@ impl NfsServer for Knfsd {
         }
     }
 
+    fn nfs_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address(), NFS_PORT)
+    }
+
     fn viewer(&self) -> Result<Viewer, BedError> {
-        let nfs = SocketAddr::new(self.address(), NFS_PORT);
-        Viewer::connect(nfs, MOUNT_PORT, Self::EXPORT)
+        Viewer::connect(self.nfs_address(), MOUNT_PORT, Self::EXPORT)
     }
 
     fn kill(&mut self) -> Result<(), BedError> {
@@ -111,18 +123,13 @@ impl NfsServer for Knfsd {
     }
 }
 
-/// A viewer of a server that needs no namespace.
-fn viewer_at(address: SocketAddr) -> Result<Viewer, BedError> {
-    Viewer::connect(address, address.port(), "/")
-}
-
 impl NfsServer for Rclone {
     fn url(&self, _: Version, more: &str) -> String {
         self.nfs3_url(more)
     }
 
-    fn viewer(&self) -> Result<Viewer, BedError> {
-        viewer_at(self.address())
+    fn nfs_address(&self) -> SocketAddr {
+        self.address()
     }
 
     fn kill(&mut self) -> Result<(), BedError> {
@@ -139,8 +146,8 @@ impl NfsServer for Nfs3Server {
         self.nfs3_url(more)
     }
 
-    fn viewer(&self) -> Result<Viewer, BedError> {
-        viewer_at(self.address())
+    fn nfs_address(&self) -> SocketAddr {
+        self.address()
     }
 
     fn kill(&mut self) -> Result<(), BedError> {
@@ -158,8 +165,8 @@ impl NfsServer for ServeNfs {
         self.nfs3_url(more)
     }
 
-    fn viewer(&self) -> Result<Viewer, BedError> {
-        viewer_at(self.address())
+    fn nfs_address(&self) -> SocketAddr {
+        self.address()
     }
 
     fn kill(&mut self) -> Result<(), BedError> {

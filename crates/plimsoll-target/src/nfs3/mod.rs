@@ -365,7 +365,8 @@ impl Target for Nfs3 {
             .caller()
             .call::<FsStat, _>(&root, |s| s)
             .map_err(of_nfs)?;
-        Ok(Some(Space {
+        // A server that does not know says 0 of everything.
+        Ok((said.total_bytes > 0).then_some(Space {
             bytes: said.available_bytes,
             inodes: (said.total_files > 0).then_some(said.available_files),
             block: 4096,

@@ -290,8 +290,8 @@ impl Target for Nfs4 {
     }
 
     fn space(&self) -> Result<Option<Space>, OpError> {
-        use number::{FILES_AVAILABLE, FILES_TOTAL, SPACE_AVAILABLE};
-        let wanted = Bitmap::of(&[FILES_AVAILABLE, FILES_TOTAL, SPACE_AVAILABLE]);
+        use number::{FILES_AVAILABLE, FILES_TOTAL, SPACE_AVAILABLE, SPACE_TOTAL};
+        let wanted = Bitmap::of(&[FILES_AVAILABLE, FILES_TOTAL, SPACE_AVAILABLE, SPACE_TOTAL]);
         let said = self.asker.ask_one(
             |c| {
                 c.add::<PutFh>(&self.config.root).add::<GetAttr>(&wanted);
@@ -302,7 +302,9 @@ impl Target for Nfs4 {
             },
         );
         let said = said.map_err(of_nfs)?;
-        Ok(said.space_available.map(|bytes| Space {
+        // A server that does not know says 0 of everything, or nothing.
+        let known = said.space_available.filter(|_| said.space_total != Some(0));
+        Ok(known.map(|bytes| Space {
             bytes,
             inodes: said
                 .files_available

@@ -34,6 +34,7 @@ mod mixes;
 mod nfs;
 mod nfs4;
 mod nfs_servers;
+mod nfs_table;
 mod odd_paths;
 mod old_profiles;
 mod paced;
