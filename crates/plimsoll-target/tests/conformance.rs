@@ -2,7 +2,8 @@
 //!
 //! A case is written once, over [`plimsoll_target::Session`], and checks what it did with the
 //! standard library, byte for byte. A new target that keeps files is one more test in
-//! `support::on_files`. NFS is spoken to nfs-ganesha, whose exported directory is looked at.
+//! `support::on_files`. NFS is spoken to nfs-ganesha, whose exported directory is looked at, and to all
+//! other servers of the test bed's table, whose files are looked at by another client.
 
 #[macro_use]
 mod support;
@@ -25,3 +26,5 @@ mod nothing;
 mod registry;
 #[path = "conformance/safety.rs"]
 mod safety;
+#[path = "conformance/servers.rs"]
+mod servers;

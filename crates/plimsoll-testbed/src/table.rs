@@ -225,6 +225,13 @@ impl Row {
         row.unwrap_or_else(|| panic!("the table has no server {server}"))
     }
 
+    /// Whether a case of the conformance suite is known to fail by this version.
+    #[must_use]
+    pub fn fails(&self, case: &str, version: Version) -> bool {
+        let mut exceptions = self.exceptions.iter();
+        exceptions.any(|e| e.case == case && e.versions.contains(&version))
+    }
+
     /// Starts the server, with an empty export.
     ///
     /// # Errors

@@ -329,10 +329,14 @@ impl Viewer {
     ///
     /// # Errors
     /// What the server said.
-    pub fn hard_link(&mut self, of: &str, path: &str) -> Result<(), BedError> {
-        let (dir, name) = split(path.as_bytes());
+    pub fn hard_link(
+        &mut self,
+        of: impl AsRef<[u8]>,
+        path: impl AsRef<[u8]>,
+    ) -> Result<(), BedError> {
+        let (dir, name) = split(path.as_ref());
         let args = LINK3args {
-            file: self.known(of.as_bytes())?,
+            file: self.known(of.as_ref())?,
             link: at(&self.known(dir)?, name),
         };
         let made = self.runtime.block_on(self.connection.link(&args));

@@ -1,16 +1,10 @@
 //! Permissions: what is denied says so, and nothing is changed.
 
-use crate::support::{Bench, error, making, name, obey_permissions, opened, place_of, take_all};
+use crate::support::{error, making, name, obey_permissions, opened, place_of, take_all};
 use plimsoll_target::{
     EntryKind, OpError, OpenHow, OpenMode, Purpose, Session, Target, TargetError, Visitor, connect,
 };
 use rustix::io::Errno;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
-
-fn set_mode<T>(at: &Bench<'_, T>, name: &str, mode: u32) {
-    std::fs::set_permissions(at.dir.join(name), Permissions::from_mode(mode)).unwrap();
-}
 
 struct Connects;
 
@@ -30,7 +24,7 @@ on_posix! {
             (0o400, &[OpenMode::Write, OpenMode::ReadWrite], Some(OpenMode::Read)),
             (0o200, &[OpenMode::Read, OpenMode::ReadWrite], Some(OpenMode::Write)),
         ] {
-            set_mode(&at, "f", mode);
+            at.set_mode("f", mode);
             for open in denied {
                 for how in [OpenHow::plain(*open), making(*open)] {
                     let opened = name(&mut s, "f").open(how).await;
@@ -44,7 +38,7 @@ on_posix! {
             assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 5);
         }
         assert_eq!(error(name(&mut s, "f").get().await), Errno::ACCESS);
-        set_mode(&at, "f", 0o600);
+        at.set_mode("f", 0o600);
         assert_eq!(at.bytes("f"), b"stays");
     }
 }
@@ -54,13 +48,13 @@ on_files! {
     async fn open_files(at, s) {
         obey_permissions();
         let h = opened(&mut s, "f", making(OpenMode::ReadWrite)).await;
-        set_mode(&at, "f", 0o000);
+        at.set_mode("f", 0o000);
         s.write(&h, 0, 100).await.unwrap();
         s.aio_write(&h, 100, 100, 1).unwrap();
         assert_eq!(take_all(&mut s).await[0].result, Ok(100));
         assert_eq!(s.read(&h, 0, 1000).await, Ok(200));
         s.close(h).await.unwrap();
-        set_mode(&at, "f", 0o600);
+        at.set_mode("f", 0o600);
         assert_eq!(at.bytes("f").len(), 200);
     }
 }
@@ -71,7 +65,7 @@ on_posix! {
         obey_permissions();
         at.dir("d/e");
         at.file("d/f", b"stays");
-        set_mode(&at, "d", 0o500);
+        at.set_mode("d", 0o500);
         assert_eq!(error(name(&mut s, "d/new").open(making(OpenMode::Write)).await), Errno::ACCESS);
         assert_eq!(error(name(&mut s, "d/new").make_dir().await), Errno::ACCESS);
         assert_eq!(error(name(&mut s, "d/f").unlink().await), Errno::ACCESS);
@@ -81,14 +75,14 @@ on_posix! {
         assert_eq!(error(name(&mut s, "d/e").remove(EntryKind::Dir).await), Errno::ACCESS);
         assert_eq!(name(&mut s, "d").list().await.unwrap().entries, 2);
         assert_eq!(name(&mut s, "d/f").get().await.unwrap(), b"stays");
-        set_mode(&at, "d", 0o000);
+        at.set_mode("d", 0o000);
         assert_eq!(error(name(&mut s, "d").list().await), Errno::ACCESS);
         assert_eq!(error(name(&mut s, "d").entries().await), Errno::ACCESS);
         assert_eq!(error(name(&mut s, "d/f").stat().await), Errno::ACCESS);
         assert_eq!(error(name(&mut s, "d/f").get().await), Errno::ACCESS);
         let opened = name(&mut s, "d/f").open(OpenHow::plain(OpenMode::Read)).await;
         assert_eq!(error(opened), Errno::ACCESS);
-        set_mode(&at, "d", 0o700);
+        at.set_mode("d", 0o700);
         assert_eq!(at.names("d"), ["e", "f"]);
         assert_eq!(at.bytes("d/f"), b"stays");
     }
@@ -97,7 +91,7 @@ on_posix! {
     async fn work_directory(at, s) {
         obey_permissions();
         at.dir("d/work");
-        set_mode(&at, "d", 0o000);
+        at.set_mode("d", 0o000);
         for (path, purpose) in [
             ("d", Purpose::Load),
             ("d/work", Purpose::Load),
@@ -111,12 +105,12 @@ on_posix! {
             let error = OpError(Errno::ACCESS);
             assert_eq!(denied, TargetError::Place { path, error });
         }
-        set_mode(&at, "d", 0o500);
+        at.set_mode("d", 0o500);
         let new = place_of(&at.path("d/new"));
         let denied = connect("posix", &new, Purpose::Load, Connects).unwrap_err();
         let error = OpError(Errno::ACCESS);
         assert_eq!(denied, TargetError::Place { path: new.dir, error });
-        set_mode(&at, "d", 0o700);
+        at.set_mode("d", 0o700);
         assert_eq!(at.names("d"), ["work"]);
     }
 }

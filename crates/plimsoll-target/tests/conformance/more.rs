@@ -4,7 +4,7 @@ use crate::support::{error, making, name, opened};
 use plimsoll_plan::OpKind;
 use plimsoll_target::{OpenHow, OpenMode, Session};
 use rustix::io::Errno;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 
 const BOTH: OpenMode = OpenMode::ReadWrite;
 
@@ -50,7 +50,7 @@ on_files! {
         name(&mut s, "l");
         second(&mut s, "m");
         s.rename().await.unwrap();
-        assert_eq!(std::fs::read_link(at.path("m")).unwrap().to_str(), Some("f"));
+        assert_eq!(at.read_link("m").to_str(), Some("f"));
         at.file("g", b"new");
         name(&mut s, "g");
         s.rename().await.unwrap();
@@ -100,8 +100,7 @@ on_files! {
         // The link itself, not what it leads to.
         name(&mut s, "dangling").access().await.unwrap();
         crate::support::obey_permissions();
-        let only_read = std::fs::Permissions::from_mode(0o444);
-        std::fs::set_permissions(at.path("f"), only_read).unwrap();
+        at.set_mode("f", 0o444);
         // `access` asks for the real user, who may be root and be let through by that alone.
         if !rustix::process::getuid().is_root() {
             assert_eq!(error(name(&mut s, "f").access().await), Errno::ACCESS);

@@ -6,12 +6,17 @@ use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::Clock;
 use plimsoll_plan::{Content, Stream, WorkPlace};
 use plimsoll_target::{
-    AioDone, ContentPool, OpError, OpenHow, OpenMode, Purpose, Session, SessionSpec, Target,
-    Visitor, connect,
+    AioDone, ContentPool, EntryKind, OpError, OpenHow, OpenMode, Purpose, Session, SessionSpec,
+    Target, Visitor, connect,
 };
-use plimsoll_testbed::{BedError, Ganesha};
+use plimsoll_testbed::table::{NfsServer, Version};
+use plimsoll_testbed::{BedError, Ganesha, Kind, Viewer};
 use rustix::io::Errno;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::ffi::{OsStr, OsString};
+use std::fs::Permissions;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -40,8 +45,18 @@ pub struct Bench<'a, T> {
     pub deadline: Arc<Deadline>,
     /// The lane's clock.
     pub clock: Clock,
-    /// The work directory.
+    /// The work directory, where this machine sees it.
     pub dir: &'a Path,
+    /// How the case looks at files without the target.
+    view: &'a View,
+}
+
+/// How files are seen without the target.
+enum View {
+    /// By the standard library.
+    Here,
+    /// By a client that others wrote, below a directory of the export.
+    There(RefCell<Viewer>, String),
 }
 
 impl<T: Target> Bench<'_, T> {
@@ -68,36 +83,132 @@ impl<T: Target> Bench<'_, T> {
         self.dir.join(name)
     }
 
+    /// The work directory, if this machine sees it.
+    pub fn local(&self) -> Option<&Path> {
+        matches!(self.view, View::Here).then_some(self.dir)
+    }
+
+    /// Does something to a name, with the standard library or with the other client.
+    #[track_caller]
+    fn look<R>(
+        &self,
+        name: impl AsRef<[u8]>,
+        here: impl FnOnce(&Path) -> std::io::Result<R>,
+        there: impl FnOnce(&mut Viewer, &[u8]) -> Result<R, BedError>,
+    ) -> R {
+        let name = name.as_ref();
+        let done = match self.view {
+            View::Here => here(&self.dir.join(OsStr::from_bytes(name))).map_err(|e| e.to_string()),
+            View::There(viewer, dir) => {
+                let path = match name {
+                    b"" => dir.as_bytes().to_vec(),
+                    _ => [dir.as_bytes(), b"/", name].concat(),
+                };
+                there(&mut viewer.borrow_mut(), &path).map_err(|e| e.to_string())
+            }
+        };
+        done.unwrap_or_else(|e| panic!("{}: {e}", String::from_utf8_lossy(name)))
+    }
+
     /// Makes a file without the target.
-    pub fn file(&self, name: &str, bytes: &[u8]) {
-        std::fs::write(self.path(name), bytes).expect("a file to test with");
+    #[track_caller]
+    pub fn file(&self, name: impl AsRef<[u8]>, bytes: &[u8]) {
+        self.look(name, |p| std::fs::write(p, bytes), |v, p| v.write(p, bytes));
     }
 
     /// Makes a directory without the target.
+    #[track_caller]
     pub fn dir(&self, name: &str) {
-        std::fs::create_dir_all(self.path(name)).expect("a directory to test with");
+        self.look(name, |p| std::fs::create_dir_all(p), |v, p| v.make_dirs(p));
     }
 
     /// Makes a symbolic link without the target.
+    #[track_caller]
     pub fn link(&self, name: &str, to: impl AsRef<Path>) {
-        std::os::unix::fs::symlink(to, self.path(name)).expect("a link to test with");
+        let to = to.as_ref();
+        let there = |v: &mut Viewer, p: &[u8]| v.link(p, to.as_os_str().as_bytes());
+        self.look(name, |p| std::os::unix::fs::symlink(to, p), there);
+    }
+
+    /// Gives a file a second name without the target.
+    #[track_caller]
+    pub fn hard_link(&self, of: &str, name: &str) {
+        let old = |p: &[u8]| [&p[..p.len() - name.len()], of.as_bytes()].concat();
+        let here = |p: &Path| std::fs::hard_link(self.path(of), p);
+        self.look(name, here, |v, p| v.hard_link(old(p), p));
+    }
+
+    /// What a symbolic link says, read without the target.
+    #[track_caller]
+    pub fn read_link(&self, name: &str) -> PathBuf {
+        let there =
+            |v: &mut Viewer, p: &[u8]| v.read_link(p).map(|to| OsString::from_vec(to).into());
+        self.look(name, |p| std::fs::read_link(p), there)
+    }
+
+    /// Removes a file without the target.
+    #[track_caller]
+    pub fn remove_file(&self, name: &str) {
+        self.look(name, |p| std::fs::remove_file(p), |v, p| v.remove(p));
+    }
+
+    /// Permissions of a name, seen without the target.
+    #[track_caller]
+    pub fn mode(&self, name: &str) -> u32 {
+        let here = |p: &Path| Ok(p.symlink_metadata()?.permissions().mode() & 0o7777);
+        self.look(name, here, |v, p| v.mode(p))
+    }
+
+    /// Sets the permissions of a file without the target.
+    #[track_caller]
+    pub fn set_mode(&self, name: &str, mode: u32) {
+        let here = |p: &Path| std::fs::set_permissions(p, Permissions::from_mode(mode));
+        self.look(name, here, |v, p| v.set_mode(p, mode));
     }
 
     /// What a file contains, read without the target.
+    #[track_caller]
     pub fn bytes(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+        self.look(name, |p| std::fs::read(p), |v, p| v.bytes(p))
     }
 
     /// Whether a name is there, without following it.
     pub fn there(&self, name: &str) -> bool {
-        self.path(name).symlink_metadata().is_ok()
+        self.kind(name).is_some()
+    }
+
+    /// What a name is, without following it.
+    #[track_caller]
+    pub fn kind(&self, name: &str) -> Option<EntryKind> {
+        let of = |t: std::fs::FileType| match () {
+            () if t.is_file() => EntryKind::File,
+            () if t.is_dir() => EntryKind::Dir,
+            () if t.is_symlink() => EntryKind::Link,
+            () => EntryKind::Other,
+        };
+        let here = |p: &Path| Ok(p.symlink_metadata().ok().map(|m| of(m.file_type())));
+        let there = |v: &mut Viewer, p: &[u8]| {
+            Ok(v.kind(p)?.map(|kind| match kind {
+                Kind::File => EntryKind::File,
+                Kind::Dir => EntryKind::Dir,
+                Kind::Link => EntryKind::Link,
+                Kind::Other => EntryKind::Other,
+            }))
+        };
+        self.look(name, here, there)
     }
 
     /// Names in the work directory, sorted.
+    #[track_caller]
     pub fn names(&self, dir: &str) -> Vec<String> {
-        let mut names: Vec<_> = std::fs::read_dir(self.path(dir))
-            .expect("a directory to look into")
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
+        let here = |p: &Path| {
+            let entries = std::fs::read_dir(p)?;
+            entries.map(|e| Ok(e?.file_name().into_vec())).collect()
+        };
+        let names: Vec<Vec<u8>> = self.look(dir, here, |v, p| v.names(p));
+        let mut names: Vec<_> = names
+            .into_iter()
+            .map(|n| String::from_utf8(n).unwrap())
             .collect();
         names.sort();
         names
@@ -246,21 +357,65 @@ fn check_ganesha(url: impl FnOnce(&Ganesha) -> String, case: impl Case) {
     check_at(&url(server), &place, &seen, None, case);
 }
 
+/// Runs a case by a version of NFS on a server whose files only clients see; what it said if it failed.
+pub fn check_on(server: &dyn NfsServer, version: Version, case: impl Case) -> Result<(), String> {
+    static CASES: AtomicU32 = AtomicU32::new(0);
+    let name = format!("case{}", CASES.fetch_add(1, Ordering::Relaxed));
+    let mut viewer = server.viewer().map_err(|e| e.to_string())?;
+    viewer.make_dirs(&name).map_err(|e| e.to_string())?;
+    let place = Path::new("/").join(&name);
+    let view = View::There(RefCell::new(viewer), name);
+    let url = server.url(version, "");
+    let seen = Path::new("/nowhere/on/this/machine");
+    runs(&url, &place, seen, None, view, case).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        text.unwrap_or_else(|| "it panicked".into())
+    })
+}
+
+/// A case that every target with files passes, in a list of all of them.
+pub struct FileCase {
+    /// Module and name.
+    pub path: &'static str,
+    /// [`check_on`] of it.
+    pub run: fn(&dyn NfsServer, Version) -> Result<(), String>,
+}
+
+inventory::collect!(FileCase);
+
 /// Runs a case in what the target calls `place` and the file system of this machine `seen`.
 fn check_at(url: &str, place: &Path, seen: &Path, kind: Option<LaneKind>, case: impl Case) {
+    if let Err(panic) = runs(url, place, seen, kind, View::Here, case) {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Runs a case; what it panicked with if it did.
+fn runs(
+    url: &str,
+    place: &Path,
+    seen: &Path,
+    kind: Option<LaneKind>,
+    view: View,
+    case: impl Case,
+) -> std::thread::Result<()> {
     let (url, place, dir) = (url.to_owned(), place_of(place), seen.to_path_buf());
     let (ended, end) = channel();
     let runner = std::thread::spawn(move || {
-        let on = OnLane { dir, kind, case };
-        connect(&url, &place, Purpose::Load, on).expect("the target connects");
+        let on = OnLane {
+            dir,
+            kind,
+            view,
+            case,
+        };
+        connect(&url, &place, Purpose::Load, on).unwrap_or_else(|e| panic!("{e}"));
         let _ = ended.send(());
     });
     if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
         panic!("the case hangs");
     }
-    if let Err(panic) = runner.join() {
-        std::panic::resume_unwind(panic);
-    }
+    runner.join()
 }
 
 /// A work place that is only a directory.
@@ -275,6 +430,7 @@ pub fn place_of(dir: &Path) -> WorkPlace {
 struct OnLane<C> {
     dir: PathBuf,
     kind: Option<LaneKind>,
+    view: View,
     case: C,
 }
 
@@ -297,6 +453,7 @@ impl<C: Case> Visitor for OnLane<C> {
             deadline,
             clock,
             dir: &self.dir,
+            view: &self.view,
         };
         let ended = Cell::new(false);
         let (ended_at, case) = (&ended, self.case);
@@ -315,6 +472,13 @@ macro_rules! on_files {
     ($($(#[$about:meta])* async fn $case:ident($at:ident, $session:ident) $body:block)*) => {$(
         $crate::one_case! {
             $(#[$about])* $case $at $session $body
+
+            inventory::submit! {
+                $crate::support::FileCase {
+                    path: module_path!(),
+                    run: |server, version| $crate::support::check_on(server, version, This),
+                }
+            }
 
             #[test]
             fn nfs3_on_ganesha() {

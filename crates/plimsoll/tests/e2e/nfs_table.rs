@@ -30,7 +30,10 @@ fn workload(name: &str, server: &dyn NfsServer, version: Version) -> Run {
     let (bench, url) = (Bench::new(), server.url(version, ""));
     let mut more = vec!["--target", &url, "--time=300ms", "--set=nthreads=4"];
     more.extend(["--set=nfiles=60", "--set=filesize=16k"]);
-    let run = bench.run(name, &more).result(0);
+    let ended = bench.run(name, &more);
+    let failure = ended.parsed().and_then(|run| run.failure);
+    assert!(failure.is_none(), "{name} by {url}: {failure:?}");
+    let run = ended.result(0);
     is_valid(&run, server, &format!("{name} by {url}"));
     run
 }
