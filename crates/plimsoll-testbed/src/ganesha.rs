@@ -263,12 +263,14 @@ fn configuration(options: &GaneshaOptions) -> String {
             Enable_NLM = false; Enable_RQUOTA = false; }}
         NFSv4 {{ Graceless = true; Lease_Lifetime = {lease}; Delegations = true;
             RecoveryBackend = fs; RecoveryRoot = \"{PLACE}/recovery\"; Minor_Versions = 0, 1, 2; }}
-        MDCACHE {{ Dir_Chunk = 0; }}
-        EXPORT_DEFAULTS {{ Attr_Expiration_Time = 0; Access_Type = {access}; Squash = No_Root_Squash; SecType = sys;
+        {cache}
+        EXPORT_DEFAULTS {{ {attributes} Access_Type = {access}; Squash = No_Root_Squash; SecType = sys;
             Transports = TCP; Protocols = 3, 4; PrivilegedPort = false; }}
         EXPORT {{ Export_Id = 1; Path = {export}; Pseudo = {pseudo}; FSAL {{ Name = {fsal}; }} }}
         MEM {{ Inode_Size = {MEM_FILE}; }}
         LOG {{ Default_Log_Level = EVENT; }}\n",
+        cache = if options.fsal == Fsal::Vfs { "MDCACHE { Dir_Chunk = 0; }" } else { "" },
+        attributes = if options.fsal == Fsal::Vfs { "Attr_Expiration_Time = 0;" } else { "" },
         fsal = options.fsal.name(),
         lease = options.lease_seconds,
         export = Ganesha::EXPORT,

@@ -16,7 +16,7 @@ const READY: &str = "NFS Server running at ";
 /// go-nfs of rclone: NFSv3, with MOUNT at the same port and no port mapper. It needs no rights of
 /// root.
 ///
-/// It keeps files in a cache of its own and writes and removes the real ones a moment later.
+/// It keeps files in a cache of its own and writes the real ones some seconds later.
 pub struct Rclone {
     server: Option<Process>,
     place: TempDir,
@@ -110,7 +110,7 @@ impl Rclone {
             .arg(at("export"))
             .arg("--cache-dir")
             .arg(at("cache"))
-            .args(["--vfs-cache-mode=full", "--vfs-write-back=0s", "--links"])
+            .args(["--vfs-cache-mode=full", "--links"])
             .arg("--nfs-cache-type=disk")
             .arg(format!("--addr={}", self.address))
             .stdin(Stdio::null())

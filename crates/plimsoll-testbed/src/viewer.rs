@@ -3,9 +3,9 @@
 use crate::BedError;
 use nfs3_client::nfs3_types::nfs3::{
     CREATE3args, GETATTR3args, LINK3args, LOOKUP3args, MKDIR3args, Nfs3Option, Nfs3Result,
-    READ3args, READDIR3args, READLINK3args, REMOVE3args, SETATTR3args, SYMLINK3args, WRITE3args,
-    cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, nfspath3, nfsstat3,
-    sattr3, sattrguard3, stable_how, symlinkdata3,
+    READ3args, READDIR3args, READLINK3args, REMOVE3args, RMDIR3args, SETATTR3args, SYMLINK3args,
+    WRITE3args, cookieverf3, createhow3, diropargs3, fattr3, filename3, ftype3, nfs_fh3, nfspath3,
+    nfsstat3, sattr3, sattrguard3, stable_how, symlinkdata3,
 };
 use nfs3_client::nfs3_types::rpc::{auth_unix, opaque_auth};
 use nfs3_client::nfs3_types::xdr_codec::Opaque;
@@ -341,6 +341,28 @@ impl Viewer {
         };
         let made = self.runtime.block_on(self.connection.link(&args));
         done("LINK", made).map(drop)
+    }
+
+    /// Removes a directory and what is in it.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn remove_all(&mut self, path: impl AsRef<[u8]>) -> Result<(), BedError> {
+        let path = path.as_ref();
+        for name in self.names(path)? {
+            let below = [path, b"/", &name].concat();
+            match self.kind(&below)? {
+                Some(Kind::Dir) => self.remove_all(&below)?,
+                Some(_) => self.remove(&below)?,
+                None => {}
+            }
+        }
+        let (dir, name) = split(path);
+        let args = RMDIR3args {
+            object: at(&self.known(dir)?, name),
+        };
+        let removed = self.runtime.block_on(self.connection.rmdir(&args));
+        done("RMDIR", removed).map(drop)
     }
 
     /// Removes a file or a link.

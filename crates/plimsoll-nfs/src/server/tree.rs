@@ -536,6 +536,10 @@ impl Tree {
         let number = self.number(file)?;
         let end = offset.checked_add(bytes.len() as u64).ok_or(Status::FBig)?;
         let size = self.attributes_of(number)?.size;
+        // A file does not grow to where nothing is written.
+        if bytes.is_empty() && matches!(self.nodes[&number].content, Content::File(_)) {
+            return Ok(());
+        }
         if end > size || !matches!(self.nodes[&number].content, Content::File(_)) {
             self.resize(number, end.max(size))?;
         }

@@ -470,15 +470,30 @@ impl Local {
         let open = Open::new(made, false, true, Stable::FileSync);
         let written = self.write_all(&open, 0, Stable::FileSync, bytes).await;
         let closed = self.client.close(&open.file).await.map_err(of_nfs);
-        let done = match written.and(closed) {
-            Ok(()) => self.rename_entry(&beside, path).await,
-            Err(e) => Err(e),
-        };
-        if done.is_err() {
-            // What could not be written whole must not stay behind half.
-            let _ = self.remove_entry(&beside, false).await;
+        match written.and(closed) {
+            Ok(()) => self.replace(&beside, path).await,
+            Err(e) => {
+                // What could not be written whole must not stay behind half.
+                let _ = self.remove_entry(&beside, false).await;
+                Err(e)
+            }
         }
-        done
+    }
+
+    /// Renames a file onto another, or removes it where that cannot be. Servers may refuse to replace a
+    /// file that they have open, be it for what they keep themselves (RFC 8881, 18.26.3): it is removed
+    /// before then.
+    async fn replace(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
+        let Err(refused) = self.rename_entry(from, to).await else {
+            return Ok(());
+        };
+        let is_open = Status::of_errno(refused.0) == Some(Status::FileOpen);
+        if is_open && self.remove_entry(to, false).await.is_ok() {
+            // Whatever comes of it, the new one stays: it is the only one.
+            return self.rename_entry(from, to).await;
+        }
+        let _ = self.remove_entry(from, false).await;
+        Err(refused)
     }
 }
 

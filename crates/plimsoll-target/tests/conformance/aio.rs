@@ -87,7 +87,7 @@ on_files! {
     /// A close waits for the file's writes; they are taken all the same.
     async fn closing_drains(at, s) {
         let content = pool(Content::Random);
-        for round in 0..20 {
+        for round in 0..at.rounds() {
             let h = opened(&mut s, "f", making(OpenMode::Write)).await;
             let g = opened(&mut s, "g", making(OpenMode::Write)).await;
             for i in 0..30 {
@@ -160,7 +160,7 @@ on_files! {
     /// A file that is dropped and not closed, as when a worker is cut off, gets its writes; a
     /// file that is opened after it does not.
     async fn dropping_the_file(at, s) {
-        for _ in 0..20 {
+        for _ in 0..at.rounds() {
             let h = opened(&mut s, "f", making(OpenMode::Write)).await;
             for i in 0..100 {
                 s.aio_write(&h, u64::from(i) * 50_000, 50_000, i).unwrap();

@@ -251,7 +251,11 @@ on_files! {
         s.append(&h, 12_345).await.unwrap();
         assert_eq!(s.stat_handle(&h).await.unwrap(), size(12_345));
         at.remove_file("f");
-        assert_eq!(s.stat_handle(&h).await.unwrap(), size(12_345));
+        match s.stat_handle(&h).await {
+            // Of what another client has open servers need know nothing.
+            Err(OpError(Errno::STALE | Errno::NOENT)) if at.local().is_none() => return,
+            found => assert_eq!(found.unwrap(), size(12_345)),
+        }
         s.close(h).await.unwrap();
     }
 

@@ -250,7 +250,9 @@ on_files! {
         assert!(at.names("").is_empty());
         outside.untouched();
     }
+}
 
+on_posix! {
     /// The work directory itself may be reached by a link: the person who runs chose it.
     async fn a_link_to_the_work_directory(at, s) {
         use plimsoll_target::{Purpose, Visitor, connect};
