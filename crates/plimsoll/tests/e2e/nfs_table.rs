@@ -4,8 +4,8 @@
 use crate::common::{Bench, Ended};
 use crate::nfs_servers::{READS, calls, interrupted, wait_for_answers};
 use plimsoll_results::{Run, Verdict};
-use plimsoll_testbed::needs_root;
-use plimsoll_testbed::table::{Files, NfsServer, Row, Version};
+use plimsoll_testbed::server_tests;
+use plimsoll_testbed::table::{Files, NfsServer, ROWS, Row, Version, markdown};
 
 /// A run that is valid, without an error, and leaves nothing.
 fn is_valid(run: &Run, server: &dyn NfsServer, what: &str) {
@@ -81,57 +81,65 @@ fn killed(server: &mut dyn NfsServer, files: Files, version: Version) {
     }
 }
 
-/// Everything on one server; returns the runs.
-fn all_on(server: &str) -> Vec<Run> {
+/// A server by which nothing can be run says why: the marker cannot be written.
+fn cannot_run(server: &dyn NfsServer, version: Version) {
+    let (bench, url) = (Bench::new(), server.url(version, ""));
+    let ended = bench.run("fileserver", &["--target", &url, "--time=300ms"]);
+    assert_eq!(ended.code, Some(1), "{url}: {ended:?}");
+    let failure = ended.parsed().unwrap().failure.unwrap().error;
+    let (says, why) = ("cannot write `/", "/.plimsoll`: Input/output error (EIO)");
+    assert!(
+        failure.starts_with(says) && failure.contains(why),
+        "{url}: {failure}"
+    );
+}
+
+/// Everything on one server.
+fn all_on(server: &str) {
     let row = Row::of(server);
     let mut server = row.start().unwrap_or_else(|e| panic!("{e}"));
-    let mut runs = Vec::new();
     for version in row.versions {
-        runs.push(workload("fileserver", &*server, *version));
-        runs.push(workload("varmail", &*server, *version));
-        runs.push(md(&*server, *version));
+        if !row.is_usable(*version) {
+            cannot_run(&*server, *version);
+            continue;
+        }
+        let runs = [
+            workload("fileserver", &*server, *version),
+            workload("varmail", &*server, *version),
+            md(&*server, *version),
+        ];
+        for run in runs {
+            let odd = run
+                .notes
+                .iter()
+                .find(|n| n.text.contains("longer than RFC"));
+            let odd = odd.map(|n| n.text.split(" (").next().unwrap());
+            assert_eq!(odd, row.noted, "{}", row.server);
+        }
         killed(&mut *server, row.files, *version);
     }
-    runs
+}
+
+server_tests! { all_on:
+    ganesha_vfs = "nfs-ganesha, FSAL VFS",
+    ganesha_mem = "nfs-ganesha, FSAL MEM",
+    the_kernels = "Linux kernel",
+    nfs3_server = "nfs3_server",
+    rclone = "rclone (go-nfs)",
+    serve_nfs = "serve-nfs",
 }
 
 #[test]
-fn ganesha_vfs() {
-    needs_root!();
-    all_on("nfs-ganesha, FSAL VFS");
+fn every_server_is_tested() {
+    let all: Vec<_> = ROWS.iter().map(|row| row.server).collect();
+    assert_eq!(TESTED, all);
 }
 
+/// The documentation has the table by which the tests go.
 #[test]
-fn ganesha_mem() {
-    needs_root!();
-    all_on("nfs-ganesha, FSAL MEM");
-}
-
-#[test]
-fn the_kernels() {
-    needs_root!();
-    all_on("Linux kernel");
-}
-
-#[test]
-fn nfs3_server() {
-    all_on("nfs3_server");
-}
-
-/// What is odd about it is noted, and is no reason to distrust a result.
-#[test]
-fn rclone() {
-    for run in all_on("rclone (go-nfs)") {
-        let odd = "the server's FSSTAT replies are 4 bytes longer than RFC 1813 says";
-        assert!(
-            run.notes.iter().any(|n| n.text.starts_with(odd)),
-            "{:?}",
-            run.notes
-        );
-    }
-}
-
-#[test]
-fn serve_nfs() {
-    all_on("serve-nfs");
+fn the_table_is_documented() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/nfs.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let table = markdown();
+    assert!(docs.contains(&table), "docs/nfs.md is to have:\n{table}");
 }
