@@ -193,6 +193,16 @@ impl Knfsd {
         }
     }
 
+    /// From now on clients are not remembered when the server is started again. The program that notes each
+    /// new one would be most of what a short run of version 4 waits for.
+    ///
+    /// # Errors
+    /// What was said of the failure.
+    pub fn forget_clients(&mut self) -> Result<(), BedError> {
+        self.sh("echo none > /sys/module/nfsd/parameters/cltrack_prog")
+            .map(drop)
+    }
+
     /// Exports an ext4 file system too, at `limited` in the export, where the user `uid` may use so
     /// many KiB of 64 MiB. From then on clients are not remembered when the server is started anew.
     ///
@@ -202,10 +212,9 @@ impl Knfsd {
         for (name, package) in NEEDED_OF_QUOTA {
             program(name, package)?;
         }
-        // A program that notes each new client would be most of what a short run waits for here.
+        self.forget_clients()?;
         let script = format!(
-            "echo none > /sys/module/nfsd/parameters/cltrack_prog
-modprobe -a loop quota_v2
+            "modprobe -a loop quota_v2
 truncate -s 64M /run/disk
 mkfs.ext4 -q -O quota -E quotatype=usrquota,root_owner={uid}:{uid} /run/disk
 mkdir {export}/limited

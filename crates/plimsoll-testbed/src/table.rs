@@ -410,7 +410,11 @@ pub const ROWS: &[Row] = &[
         files: Files::Kept,
         noted: None,
         exceptions: &[],
-        start: || Ok(Box::new(Knfsd::start()?)),
+        start: || {
+            let mut server = Knfsd::start()?;
+            server.forget_clients()?;
+            Ok(Box::new(server))
+        },
     },
     Row {
         server: "nfs3_server",

@@ -15,8 +15,11 @@ use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 
-/// Bytes of a READ, a WRITE or a READDIR, which every server can do.
+/// Bytes of a WRITE or a READDIR, which every server can do.
 const PIECE: u32 = 32 << 10;
+
+/// Bytes that a READ asks for; servers answer with fewer if they like.
+const READ: u32 = 1 << 20;
 
 /// Bits of a mode that are permissions and the like.
 const PERMISSIONS: u32 = 0o7777;
@@ -185,7 +188,7 @@ impl Viewer {
             let args = READ3args {
                 file: file.clone(),
                 offset: bytes.len() as u64,
-                count: PIECE,
+                count: READ,
             };
             let read = self.runtime.block_on(self.connection.read(&args));
             let read = done("READ", read)?;
