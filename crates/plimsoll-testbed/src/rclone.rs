@@ -16,7 +16,7 @@ const READY: &str = "NFS Server running at ";
 /// go-nfs of rclone: NFSv3, with MOUNT at the same port and no port mapper. It needs no rights of
 /// root.
 ///
-/// It keeps files in a cache of its own and writes the real ones some seconds later.
+/// It keeps files in a cache of its own and writes the real ones when they are closed, a moment later.
 pub struct Rclone {
     server: Option<Process>,
     place: TempDir,
@@ -101,7 +101,8 @@ impl Rclone {
         }
     }
 
-    /// Handles are kept on the disk, so that clients know theirs after a new start.
+    /// Handles are kept on the disk, so that clients know theirs after a new start; and what is in the
+    /// cache alone is not served then, so that nothing stays there for long.
     fn command(&self, program: &Path) -> Result<Command, BedError> {
         let at = |name| self.place.path().join(name);
         let mut command = bound_command(program)?;
@@ -110,7 +111,7 @@ impl Rclone {
             .arg(at("export"))
             .arg("--cache-dir")
             .arg(at("cache"))
-            .args(["--vfs-cache-mode=full", "--links"])
+            .args(["--vfs-cache-mode=full", "--vfs-write-back=0s", "--links"])
             .arg("--nfs-cache-type=disk")
             .arg(format!("--addr={}", self.address))
             .stdin(Stdio::null())
