@@ -356,8 +356,8 @@ pub const ROWS: &[Row] = &[
             V3,
             "a RENAME onto a file that it has open fails with NFS3ERR_IO, and it has files open that were \
              read; the marker of the work directory is replaced so. Version 4 says NFS4ERR_FILE_OPEN, and the \
-             file is removed before. Runs on it are short of pipelines: with 32 and more CREATE and REMOVE \
-             of a client under way it crashes",
+             file is removed before. Workers on it are few here: with 32 and more CREATE and REMOVE of a \
+             client under way it crashes",
         )),
         files: Files::Lost,
         noted: None,
@@ -482,13 +482,14 @@ pub const ROWS: &[Row] = &[
                 cases: &["files::opening"],
             },
             Exception {
-                why: "replaces directories, also full ones, by RENAME, and files by MKDIR",
+                why: "says NFS3ERR_IO of a RENAME onto a directory, or replaces it if the file is not yet written out of its cache",
                 versions: V3,
-                cases: &[
-                    "more::renaming",
-                    "names::making_directories",
-                    "names::putting_in_vain",
-                ],
+                cases: &["more::renaming", "names::putting_in_vain"],
+            },
+            Exception {
+                why: "makes a directory of a file by MKDIR",
+                versions: V3,
+                cases: &["names::making_directories"],
             },
             Exception {
                 why: "has no LINK, and its answer to one is cut short",

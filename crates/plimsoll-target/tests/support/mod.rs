@@ -56,7 +56,7 @@ enum View {
     /// By the standard library.
     Here,
     /// By a client that others wrote, below a directory of the export.
-    There(RefCell<Viewer>, String),
+    There(Box<RefCell<Viewer>>, String),
 }
 
 impl<T: Target> Bench<'_, T> {
@@ -370,7 +370,7 @@ pub fn check_on(server: &dyn NfsServer, version: Version, case: impl Case) -> Re
     let mut viewer = server.viewer().map_err(|e| e.to_string())?;
     viewer.make_dirs(&name).map_err(|e| e.to_string())?;
     let place = Path::new("/").join(&name);
-    let view = View::There(RefCell::new(viewer), name.clone());
+    let view = View::There(Box::new(RefCell::new(viewer)), name.clone());
     let url = server.url(version, "");
     let seen = Path::new("/nowhere/on/this/machine");
     let done = runs(&url, &place, seen, None, view, case);
