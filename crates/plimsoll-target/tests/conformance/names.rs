@@ -77,12 +77,12 @@ on_posix! {
         at.dir("d/sub");
         assert_eq!(name(&mut s, "d/sub").list().await.unwrap(), Listed::default());
         let long = "n".repeat(255);
-        at.file(&format!("d/{long}"), b"");
+        at.file(format!("d/{long}"), b"");
         at.file("d/.hidden", b"");
         at.link("d/link", "nowhere");
         // More than one call of the system returns.
         for i in 0..3000 {
-            at.file(&format!("d/{:01$}", i, 8 + i % 9), b"");
+            at.file(format!("d/{:01$}", i, 8 + i % 9), b"");
         }
         let names = at.names("d");
         assert_eq!(names.len(), 3004);
