@@ -15,8 +15,8 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # are root in namespaces of their own, with users that `uidmap` gives them. One more NFS server, rclone, is a
 # package of Python's index, and is put into the source tree (scripts/setup-rclone).
 PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
-	nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server kmod quota e2fsprogs \
-	gcc libc6-dev uidmap python3-venv
+	nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
+	kmod quota e2fsprogs gcc libc6-dev uidmap python3-venv
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL
@@ -91,9 +91,10 @@ MPI_STEPS = $(foreach l,$(MPI_LIBRARIES),'export MPICC=mpicc.$l; $(TEST_WITH_MPI
 test-mpi: ## run processes of mpiexec together, with each MPI library
 	@scripts/steps $(MPI_STEPS)
 
-# Tests that need root's rights, and those of what a file system permits.
+# Tests that need root's rights, those of every NFS server of the table, and those of what a file system permits.
 ROOT_TESTS = $(sort $(shell grep -rhB1 --include=*.rs 'needs_root!();' crates benches \
-	| sed -n 's/.*fn \([a-z0-9_]*\)().*/\1/p')) posix_in_memory posix_on_disk
+	| sed -n 's/.*fn \([a-z0-9_]*\)().*/\1/p')) nfs_table:: servers:: \
+	posix_in_memory posix_on_disk
 
 # For root, `make test` includes them. There is none in plimsoll-ranks, whose tests take one name at a time.
 test-root: ## run as root the tests that an ordinary user runs in namespaces
