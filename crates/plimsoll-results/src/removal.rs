@@ -2,11 +2,12 @@
 
 use crate::hidden::{self, lock};
 use crate::{
-    ANNOTATIONS_FILE, COMMANDS_FILE, CurveDir, Entry, FindDir, HISTOGRAMS_FILE, INTERVALS_FILE,
-    Kind, ProfileDir, RUN_FILE, RepeatsDir, ResultsError,
+    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, CurveDir, Entry, FindDir, HISTOGRAMS_FILE,
+    INTERVALS_FILE, Kind, ProfileDir, RUN_FILE, RepeatsDir, ResultsError, open_regular,
 };
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Directory of a run that holds what each rank measured.
@@ -115,9 +116,13 @@ impl Removal {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
             match (kind, name, is_dir) {
                 _ if path == head && !is_dir => {}
-                (_, ANNOTATIONS_FILE, false)
-                | (Kind::Run, HISTOGRAMS_FILE | INTERVALS_FILE | COMMANDS_FILE, false) => {
-                    files.push(path)
+                (Kind::Run, HISTOGRAMS_FILE | INTERVALS_FILE | COMMANDS_FILE, false) => {
+                    check_beginning(&path, name)?;
+                    files.push(path);
+                }
+                (_, ANNOTATIONS_FILE, false) => {
+                    Annotations::read(dir)?;
+                    files.push(path);
                 }
                 (Kind::Run, RANKS_DIR, true) => self.ranks(&path)?,
                 (Kind::Profile, COMPARISON_FILE, false) => files.push(path),
@@ -199,6 +204,30 @@ impl Removal {
         self.parts.push(Part { dir, files });
         Ok(())
     }
+}
+
+/// Whether a series begins as Plimsoll writes it: a file of the same name may be a text of the
+/// user's. An empty one has lost nothing.
+///
+/// # Errors
+/// [`ResultsError::Foreign`] if it does not.
+fn check_beginning(path: &Path, name: &str) -> Result<(), ResultsError> {
+    let beginning = match name {
+        INTERVALS_FILE => "window,interval,",
+        HISTOGRAMS_FILE => "#[Histogram log format",
+        _ => "== ",
+    };
+    let file = open_regular(path).map_err(ResultsError::io("read", path))?;
+    let mut found = Vec::new();
+    file.take(beginning.len() as u64)
+        .read_to_end(&mut found)
+        .map_err(ResultsError::io("read", path))?;
+    if !found.is_empty() && found != beginning.as_bytes() {
+        return Err(ResultsError::Foreign {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
 }
 
 /// Regular files and directories of a directory, and which they are.

@@ -13,12 +13,16 @@ const RUN: &str = r#"{"schema":1,"workload":"w","started":"2026-03-01T12:00:00Z"
   "summary":{"ops":4,"ops_per_s":2.0,"bytes":8,"bytes_per_s":4.0,"mean_ms":1.5,"p50_ms":1.0,"p99_ms":3.0,
   "errors":0,"reads_per_s":2.0,"writes_per_s":0.0,"cpu_us_per_op":null,"in_flight":0}}"#;
 
+/// How the series of a run begin.
+const LOG: &str = "#[Histogram log format version 1.3]\n";
+const SERIES: &str = "window,interval,start_s\n";
+
 fn run(dir: &Path) -> PathBuf {
     create_dir(dir).unwrap();
     for (name, text) in [
         (RUN_FILE, RUN),
-        (HISTOGRAMS_FILE, "#"),
-        (INTERVALS_FILE, "#"),
+        (HISTOGRAMS_FILE, LOG),
+        (INTERVALS_FILE, SERIES),
     ] {
         write(dir.join(name), text).unwrap();
     }
@@ -54,6 +58,31 @@ fn tree(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// A file of the name of one of ours may be the user's.
+#[test]
+fn a_text_of_the_users_in_the_place_of_a_series_stays() {
+    let root = tempfile::tempdir().unwrap();
+    for (n, file) in [
+        INTERVALS_FILE,
+        HISTOGRAMS_FILE,
+        "commands.log",
+        ANNOTATIONS_FILE,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let dir = run(&root.path().join(n.to_string()));
+        write(dir.join(file), "dear diary").unwrap();
+        let before = tree(&dir);
+        assert!(Removal::of(&dir).is_err(), "{file}");
+        assert_eq!(tree(&dir), before);
+        // An empty one is what a full disk leaves.
+        write(dir.join(file), "").unwrap();
+        let may_go = file != ANNOTATIONS_FILE;
+        assert_eq!(Removal::of(&dir).is_ok(), may_go, "{file}");
+    }
+}
+
 #[test]
 fn results_go_whole() {
     let root = tempfile::tempdir().unwrap();
@@ -63,7 +92,7 @@ fn results_go_whole() {
     write(one.join("ranks/rank-10.json"), "12345").unwrap();
     let many = repeats(&root.path().join("many"), 2, &["run-01", "run-02"]);
     let removal = Removal::of(&one).unwrap();
-    let bytes = RUN.len() + "##{\"schema\":1}12345".len();
+    let bytes = RUN.len() + LOG.len() + SERIES.len() + "{\"schema\":1}12345".len();
     assert_eq!((removal.files(), removal.bytes()), (5, bytes as u64));
     assert!(one.exists(), "looking changes nothing");
     removal.carry_out().unwrap();

@@ -3,6 +3,7 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use plimsoll_results::Status;
+use std::collections::BTreeSet;
 
 /// Results on a page, unless a request says otherwise.
 pub const PER_PAGE: u64 = 50;
@@ -55,10 +56,15 @@ impl Listing {
     /// A sentence on the first parameter that is unknown or has no such value.
     pub fn parse(query: &str) -> Result<Self, String> {
         let mut listing = Self::default();
+        let mut seen = BTreeSet::new();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let value = value.trim();
             if value.is_empty() {
                 continue;
+            }
+            // A result has several tags, and one of everything else.
+            if name != "tag" && !seen.insert(name.to_string()) {
+                return Err(format!("`{}` is there twice", name.escape_debug()));
             }
             let filter = &mut listing.filter;
             let text = || Some(value.to_owned());
@@ -118,22 +124,32 @@ impl Filter {
     /// Seconds since 1970 that begin the first day, and those at which the last day is over.
     #[must_use]
     pub fn seconds(&self) -> (Option<i64>, Option<i64>) {
-        let begin = |day: Date| {
-            let zoned = day.to_zoned(TimeZone::system());
-            zoned.ok().map(|z| z.timestamp().as_second())
-        };
-        let end = |day: Date| day.tomorrow().ok().and_then(begin);
-        (self.from.and_then(begin), self.to.and_then(end))
+        let end = |day: Date| day.tomorrow().ok().and_then(seconds);
+        (self.from.and_then(seconds), self.to.and_then(end))
     }
 }
 
+/// Seconds since 1970 that begin a day, by the clock of this machine; `None` for one at the edge of
+/// what the calendar has.
+fn seconds(day: Date) -> Option<i64> {
+    let zoned = day.to_zoned(TimeZone::system());
+    zoned.ok().map(|z| z.timestamp().as_second())
+}
+
 fn date(name: &str, value: &str) -> Result<Date, String> {
-    value.parse().map_err(|_| {
+    let wrong = || {
         format!(
             "{name}: `{}` is no day: expected one such as 2026-03-01",
             value.escape_debug()
         )
-    })
+    };
+    let day: Date = value.parse().map_err(|_| wrong())?;
+    // Its end is the beginning of the next, in any time zone.
+    let end = day.tomorrow().ok().and_then(seconds);
+    seconds(day)
+        .and(end)
+        .map(|_| day)
+        .ok_or_else(|| format!("{name}: {day} is beyond the days that a list can be of"))
 }
 
 fn number(name: &str, value: &str, most: u64) -> Result<u64, String> {
@@ -171,6 +187,9 @@ mod tests {
             ("x=1", "`x` is no parameter of a list"),
             ("from=yesterday", "`yesterday` is no day"),
             ("from=2026-02-30", "`2026-02-30` is no day"),
+            ("from=9999-12-31", "from: 9999-12-31 is beyond the days"),
+            ("per_page=5&per_page=7", "`per_page` is there twice"),
+            ("from=2026-03-01&from=2026-03-02", "`from` is there twice"),
             ("status=good", "`good` is no status: expected one of valid,"),
             ("page=0", "page: `0` is no number from 1 to"),
             (

@@ -24,6 +24,9 @@ pub(crate) struct Composer {
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
+/// Bytes of the smallest block of a device.
+const SECTOR: usize = 512;
+
 /// Bytes at the beginning of a block that make it one of a kind.
 const STAMP: usize = 24;
 
@@ -48,7 +51,10 @@ impl Composer {
     /// Makes `len` bytes, unless so many are ready.
     pub(crate) fn make(&mut self, pool: &ContentPool, len: usize) -> Result<(), Errno> {
         // Writes past the page cache are of whole blocks of the device, and have to begin at one.
-        let alignment = 1 << len.trailing_zeros().min(PAGE.trailing_zeros());
+        let alignment = match len.is_multiple_of(SECTOR) {
+            true => 1 << len.trailing_zeros().min(PAGE.trailing_zeros()),
+            false => 1,
+        };
         let begins_well = self.taken.is_multiple_of(alignment);
         if self.ready - self.taken >= len && begins_well {
             return Ok(());
@@ -193,6 +199,9 @@ mod tests {
         let second = composer.take(&pool, 4000).unwrap().to_vec();
         assert_eq!((first.len(), second.len()), (6000, 4000));
         assert_eq!(composer.blocks, 3, "nothing more was made");
+        // The rest of the last block is there too.
+        composer.take(&pool, 3 * 4096 - 10_000).unwrap();
+        assert_eq!(composer.blocks, 3);
         composer.take(&pool, 1).unwrap();
         assert_eq!(composer.blocks, 4);
         // What is left does not begin at a page.

@@ -399,7 +399,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub manner: MannerArgs,
     /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, value_name = "N", value_parser = values::repeats)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub repeat: Option<u32>,
 }

@@ -1,6 +1,6 @@
 //! Arguments of `study`.
 
-use super::values::duration;
+use super::values::{duration, times};
 use super::{HowArgs, MannerArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub struct StudyArgs {
     pub only: Vec<String>,
     /// Make each run N times, each with the next seed, so that it can be said whether a difference
     /// is real
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = times)]
     #[arg(allow_hyphen_values = true, default_value_t = 1, help_heading = "Load")]
     pub repeat: u32,
     /// List the runs, and run nothing

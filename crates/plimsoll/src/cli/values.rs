@@ -152,6 +152,23 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// How often something is repeated where once is no repetition.
+pub(super) fn repeats(text: &str) -> Result<u32, String> {
+    from_to(text, 2, 1000)
+}
+
+/// How often something is run.
+pub(super) fn times(text: &str) -> Result<u32, String> {
+    from_to(text, 1, 1000)
+}
+
+fn from_to(text: &str, least: u32, most: u32) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n) if (least..=most).contains(&n) => Ok(n),
+        _ => Err(format!("expected a number from {least} to {most}")),
+    }
+}
+
 pub(super) fn some_runs(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(n) if n > 0 => Ok(n),

@@ -1,6 +1,7 @@
 //! The pool under load, and at its ends.
 
 use super::*;
+use crate::compose::Composer;
 use plimsoll_lane::{Deadline, LaneKind, Task};
 use plimsoll_plan::{Content, Stream};
 use std::cell::RefCell;
@@ -88,7 +89,7 @@ fn eight_workers_miss_no_write_and_no_wake() {
 }
 
 #[test]
-fn contents_that_are_made_for_each_write_are_made_by_the_pool() {
+fn contents_that_are_made_for_each_write_are_those_of_the_write() {
     in_time(|| {
         let content = Content::Blocks {
             compressible_percent: 0.0,
@@ -98,16 +99,18 @@ fn contents_that_are_made_for_each_write_are_made_by_the_pool() {
         };
         let content = ContentPool::new(content, Stream::new(1)).unwrap();
         let mut queue = Queue::new(Arc::new(Pool::default()), Clock::real());
+        let mut composer = Composer::new(&content, 0).unwrap();
         let file = file();
         for tag in 0..256_u32 {
+            let (at, made) = (u64::from(tag) << 14, composer.apart(&content, 1 << 14));
             queue
                 .push(
                     file.clone(),
-                    u64::from(tag) << 14,
+                    at,
                     1 << 14,
                     tag,
                     (&content, 0),
-                    None,
+                    Some(made.unwrap()),
                 )
                 .unwrap();
         }

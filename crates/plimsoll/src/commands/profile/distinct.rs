@@ -31,7 +31,13 @@ pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<
 /// paths.
 pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), Stopped> {
     let mut seen: Vec<(&str, Place)> = Vec::new();
-    for case in cases.iter().filter(|c| !c.plan.place.temporary) {
+    // Nothing at all keeps no files, and one of nothing is like another.
+    let keeps = |c: &&ProfileCase| c.target.split(':').next() != Some("null");
+    for case in cases
+        .iter()
+        .filter(|c| !c.plan.place.temporary)
+        .filter(keeps)
+    {
         let label = case.filesystem.as_str();
         let place = Place::of(&case.target, &case.plan.place.dir);
         let same = |(other, at): &&(&str, Place)| *other != label && *at == place;
