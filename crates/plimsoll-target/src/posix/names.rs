@@ -21,12 +21,20 @@ pub(super) struct Name {
     path: Option<CString>,
     /// Directory that the path begins with, by its number, and the length of its path.
     kept: Option<(u64, usize)>,
+    /// The path is relative and has no `..`, as all paths of a Plan.
+    goes_down: bool,
 }
 
 impl Name {
     #[inline(always)]
     pub(super) fn get(&self) -> &CStr {
         self.path.as_deref().unwrap_or(c"")
+    }
+
+    /// Whether the path is relative and never goes up.
+    #[inline(always)]
+    pub(super) fn goes_down(&self) -> bool {
+        self.goes_down
     }
 
     /// Makes it the path that `push` appends; `.` if that is nothing.
@@ -79,6 +87,8 @@ impl Name {
     #[inline]
     fn set(&mut self, mut path: Vec<u8>) {
         path.push(0);
+        // Dots of other names come this way too, and cost an open what it needs not.
+        self.goes_down = path[0] != b'/' && !path.windows(2).any(|two| two == b"..");
         self.path = CString::from_vec_with_nul(path).ok();
         if self.path.is_none() {
             self.kept = None;

@@ -29,6 +29,11 @@ const ALIGNMENT: usize = 4096;
 /// No component may be a symbolic link, and the path may not climb out of the work directory.
 pub(super) const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
+/// No component may be a symbolic link. A path that is relative and without `..` can then not climb
+/// out either, and the kernel need not look whether it did: that costs an open 190 ns of 1.5 µs (it
+/// takes the lock of all mounts).
+const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS;
+
 pub(crate) struct PosixSession {
     pub(super) root: Arc<OwnedFd>,
     lane: Lane,
@@ -505,8 +510,12 @@ impl Session for PosixSession {
         } else {
             Mode::empty()
         };
+        let resolve = match self.name.goes_down() {
+            true => NO_LINKS,
+            false => BENEATH,
+        };
         let fd = loop {
-            match rustix::fs::openat2(&self.root, self.name(), flags, mode, BENEATH) {
+            match rustix::fs::openat2(&self.root, self.name(), flags, mode, resolve) {
                 // The kernel gives up when a rename elsewhere races with the lookup.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 other => break other?,
