@@ -3,6 +3,7 @@
 use crate::launcher::{self, Launch};
 use crate::{Ranks, Solo, local};
 use std::fmt;
+use std::time::Duration;
 
 /// Most processes that are started on this machine.
 pub const MAX_PROCESSES: u32 = 1024;
@@ -69,9 +70,12 @@ pub fn connect(processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
     }
     let launch = launcher::find(|name| std::env::var(name).ok());
     if let Some(launch) = launch.filter(|l| l.size != Some(1)) {
-        return under(&launch, processes).map_err(|error| ConnectError {
-            quiet: launch.rank.is_some_and(|rank| rank > 0),
-            ..error
+        return under(&launch, processes).map_err(|error| {
+            let quiet = launch.rank.is_some_and(|rank| rank > 0);
+            if quiet {
+                let_rank_0_speak();
+            }
+            ConnectError { quiet, ..error }
         });
     }
     match processes {
@@ -88,6 +92,16 @@ pub fn connect(processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
 pub fn speaks() -> bool {
     let launch = launcher::find(|name| std::env::var(name).ok());
     !local::is_copy() && launch.and_then(|l| l.rank).is_none_or(|rank| rank == 0)
+}
+
+/// How long a process that says nothing waits before it ends with an error.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// Waits a little, for a process that is about to end with an error that rank 0 says: a launcher kills
+/// all others at the first one that ends so, and what rank 0 has to say would be lost. Where rank 0
+/// ends first, the launcher ends the wait as well.
+pub fn let_rank_0_speak() {
+    std::thread::sleep(SILENCE);
 }
 
 /// Whether a launcher takes what this process writes, and writes it somewhere itself, so that a

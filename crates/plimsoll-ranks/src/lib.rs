@@ -22,7 +22,10 @@ mod socket;
 mod solo;
 mod tree;
 
-pub use connect::{ConnectError, MAX_PROCESSES, connect, is_output_forwarded, mpi_library, speaks};
+pub use connect::{
+    ConnectError, MAX_PROCESSES, connect, is_output_forwarded, let_rank_0_speak, mpi_library,
+    speaks,
+};
 pub use solo::Solo;
 
 use std::fmt;

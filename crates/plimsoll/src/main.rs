@@ -96,5 +96,8 @@ fn explain(e: &Error) -> ExitCode {
     if console::has_lost_output() {
         return lost_output();
     }
+    if e.exit_code() != 0 && !plimsoll_ranks::speaks() {
+        plimsoll_ranks::let_rank_0_speak();
+    }
     ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2))
 }
