@@ -46,7 +46,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads a results directory, with the percentiles asked for.
+    /// Reads a results directory, with the requested percentiles.
     ///
     /// # Errors
     /// [`ResultsError`] if a file of it cannot be read or is damaged.

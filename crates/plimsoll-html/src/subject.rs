@@ -34,7 +34,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Reads a results directory, of which kind it may be, with the percentiles asked for.
+    /// Reads a results directory, of which kind it may be, with the requested percentiles.
     ///
     /// # Errors
     /// [`ResultsError`] if it is none, or if a file of it cannot be read or is damaged.

@@ -146,7 +146,7 @@ fn block(value: &str) -> Result<u64, String> {
     }
 }
 
-/// Whether blocks of [`Content::Blocks`] may have so many bytes.
+/// Whether blocks of [`Content::Blocks`] may have this size in bytes.
 #[must_use]
 pub fn is_block(bytes: u64) -> bool {
     bytes.is_power_of_two() && (512..=64 << 10).contains(&bytes)

@@ -33,7 +33,7 @@ const SCALE: [&str; 2] = ["scale", "remark"];
 
 /// A line an operation of each run, with the figures as `run.json` has them and a first line of
 /// names; what was not measured is empty. The latency of an operation that was not paced is its
-/// service time. Percentiles that were asked for besides the usual ones have columns of their own, which
+/// service time. Percentiles that were requested besides the usual ones have columns of their own, which
 /// are empty where there are too few operations. `runs` are names of results directories with what is in
 /// them.
 #[must_use]
@@ -58,7 +58,7 @@ pub fn render(runs: &[(&str, &Run)]) -> String {
     out
 }
 
-/// Percentiles that were asked for and have no column of their own.
+/// Percentiles that were requested and have no column of their own.
 fn more(runs: &[(&str, &Run)]) -> Vec<Percentile> {
     let asked = runs
         .iter()

@@ -9,10 +9,10 @@ use plimsoll_plan::{Count, counted};
 use plimsoll_points::Support;
 use plimsoll_results::{CurvePoint, LoadCurve, LoadSearch, Percentile, Percentiles, SearchRun};
 
-/// Percentiles of the tables of points, where no others were asked for.
+/// Percentiles of the tables of points, where no others were requested.
 const OF_POINTS: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
 
-/// Percentiles of the tables of a search's runs, where no others were asked for.
+/// Percentiles of the tables of a search's runs, where no others were requested.
 const OF_RUNS: [Percentile; 1] = [Percentile::P99];
 
 /// Columns of the values.
@@ -38,7 +38,7 @@ const HEAD: [&str; 19] = [
     "run",
 ];
 
-/// Columns of percentiles that were asked for and have none of their own.
+/// Columns of percentiles that were requested and have none of their own.
 fn more<'a>(asked: impl Iterator<Item = &'a Option<Percentiles>>) -> Vec<Percentile> {
     let asked = asked.flatten().flat_map(|p| p.as_slice().iter().copied());
     let all = Percentiles::new(asked.filter(|p| !OF_POINTS.contains(p)));
@@ -53,7 +53,7 @@ fn names(more: &[Percentile]) -> Vec<String> {
 
 /// A line a load point of each curve, with the figures as `curve.json` has them and a first line
 /// of names; what was not measured is empty, and so are percentiles of too few operations that were
-/// asked for besides the usual ones.
+/// requested besides the usual ones.
 #[must_use]
 pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
     let more = more(curves.iter().map(|(_, c)| &c.percentiles_shown));

@@ -14,10 +14,10 @@ use plimsoll_results::{
 };
 use std::path::Path;
 
-/// Percentiles of the table, where no others were asked for.
+/// Percentiles of the table, where no others were requested.
 const USUAL: [Percentile; 1] = [Percentile::P99];
 
-/// The runs of a profile by file system, in the order of the profile, with the percentiles asked for;
+/// The runs of a profile by file system, in the order of the profile, with the requested percentiles;
 /// `dir` is where they lie.
 ///
 /// # Errors

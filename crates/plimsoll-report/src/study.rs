@@ -77,7 +77,7 @@ pub fn comparisons(
                 continue;
             }
             let mut comparison = of_runs(&runs, percentiles);
-            // Percentiles are shown where some were asked for.
+            // Percentiles are shown where some were requested.
             let shown = |metric: Metric| {
                 METRICS.contains(&metric)
                     || (percentiles.is_some() && matches!(metric, Metric::PercentileMs(_)))

@@ -36,7 +36,7 @@ pub struct Measured {
     /// Stages of a pattern that have ended, each with the window of the same place: its number
     /// and what each rank did.
     pub stages: Vec<(u32, Vec<RankStage>)>,
-    /// Percentiles asked for, that tables are to show.
+    /// Requested percentiles, that tables are to show.
     pub percentiles: Option<Percentiles>,
     /// What each process of an operation mix did in the last window.
     pub processes: Vec<ProcessCounts>,

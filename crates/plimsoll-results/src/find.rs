@@ -52,7 +52,7 @@ pub struct LoadSearch {
     pub criteria: Criteria,
     /// Every run, in the order they were made.
     pub runs: Vec<SearchRun>,
-    /// Percentiles that tables show; null where no others were asked for than the usual ones.
+    /// Percentiles that tables show; null where no others were requested than the usual ones.
     #[serde(default)]
     pub percentiles_shown: Option<Percentiles>,
     /// Program that measured it.
@@ -114,7 +114,7 @@ impl SearchRun {
 }
 
 impl LoadSearch {
-    /// Percentiles that a table shows, which has `usual` where no others were asked for.
+    /// Percentiles that a table shows, which has `usual` where no others were requested.
     #[must_use]
     pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
         let asked = self.percentiles_shown.as_ref();

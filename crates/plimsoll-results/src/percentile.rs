@@ -1,4 +1,4 @@
-//! Percentiles: which are asked for, and what a distribution says of them.
+//! Percentiles: which are requested, and what a distribution says of them.
 
 use crate::latency::ms;
 use plimsoll_measure::Latency;
@@ -31,7 +31,7 @@ impl Percentile {
     /// The 99.9th percentile.
     pub const P999: Self = Self(99_900_000);
 
-    /// Percentiles that tables of operations show where no others were asked for.
+    /// Percentiles that tables of operations show where no others were requested.
     pub const SHOWN: [Self; 4] = [Self::P50, Self::P95, Self::P99, Self::P999];
 
     /// Percentiles that every run keeps.
@@ -183,7 +183,7 @@ impl Percentiles {
         Self(list)
     }
 
-    /// Puts percentiles in order that were asked for and those that every run keeps.
+    /// Puts percentiles in order that were requested and those that every run keeps.
     #[must_use]
     pub fn kept(asked: Option<&Self>) -> Self {
         let asked = asked.map_or(&[][..], Self::as_slice);

@@ -12,7 +12,7 @@ use std::path::Path;
 /// # Errors
 /// What the system says; if it is something else than a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // Not waited for: a pipe has nobody at its other end, most likely.
+    // Not waited for: a pipe most likely has no writer.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new()
         .read(true)

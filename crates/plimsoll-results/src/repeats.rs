@@ -147,7 +147,7 @@ impl RepeatsWriter {
 }
 
 /// Reads the runs of a results directory, be it of one run or of repeated ones, with the percentiles
-/// asked for.
+/// requested.
 ///
 /// # Errors
 /// As [`RunDir::read_with`].

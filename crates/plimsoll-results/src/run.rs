@@ -37,7 +37,7 @@ pub struct Run {
     /// operation and, on NFS, three procedures. Errors are by the server's own names.
     #[serde(default)]
     pub procedures: Vec<OperationFigures>,
-    /// Percentiles that tables show; null where no others were asked for than the usual ones.
+    /// Percentiles that tables show; null where no others were requested than the usual ones.
     #[serde(default)]
     pub percentiles_shown: Option<Percentiles>,
     /// Program that ran it.
@@ -161,7 +161,7 @@ pub struct Summary {
     pub paced_ops: u64,
     /// Service time of all operations; null where none was paced, and it is the latency.
     pub service: Option<SummaryLatency>,
-    /// More percentiles, in increasing order: those that every run keeps and those asked for.
+    /// More percentiles, in increasing order: those that every run keeps and the requested ones.
     #[serde(default)]
     pub percentiles: Vec<PercentileFigure>,
     /// Failed operations, of every class.
@@ -202,7 +202,7 @@ pub struct OperationFigures {
     /// Service time, call to return, of all of them; null where none was paced, and it is the
     /// latency.
     pub service: Option<LatencyFigures>,
-    /// More percentiles, in increasing order: those that every run keeps and those asked for.
+    /// More percentiles, in increasing order: those that every run keeps and the requested ones.
     #[serde(default)]
     pub percentiles: Vec<PercentileFigure>,
     /// Processor time of an operation in microseconds; null if it was not measured.
@@ -214,7 +214,7 @@ pub struct OperationFigures {
 }
 
 impl Run {
-    /// Percentiles that a table shows, which has `usual` where no others were asked for.
+    /// Percentiles that a table shows, which has `usual` where no others were requested.
     #[must_use]
     pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
         let asked = self.percentiles_shown.as_ref();

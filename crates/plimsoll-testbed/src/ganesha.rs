@@ -17,7 +17,7 @@ const LIBRARY: &str = "handles.so";
 pub enum Fsal {
     /// Another file system.
     Vfs,
-    /// The server's own memory: its files end with its process, and nobody else sees them. It keeps
+    /// The server's own memory: its files end with its process, and no other process sees them. It keeps
     /// the first [`MEM_FILE`] bytes of a file. Many CREATE and REMOVE under way at once (32 of one
     /// client) crash it.
     Mem,

@@ -1,7 +1,8 @@
 //! The server in memory of the crate `nfs3_server`.
 
 use crate::BedError;
-use crate::loopback::{nfs3_url, own_address};
+use crate::loopback::own_address;
+use crate::table::NfsServer;
 use nfs3_server::memfs::{MemFs, MemFsConfig};
 use nfs3_server::tcp::{NFSTcp, NFSTcpListener};
 use std::net::SocketAddr;
@@ -35,30 +36,27 @@ impl Nfs3Server {
         Ok(this)
     }
 
-    /// Address of NFS and MOUNT.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// URL of the target `nfs3`; `more` is options, such as `nconnect=2&rsize=4k`.
-    pub fn nfs3_url(&self, more: &str) -> String {
-        nfs3_url(self.address, more)
-    }
-
-    /// Ends the server and its connections at once; its files are gone.
-    pub fn kill(&mut self) {
+    fn end(&mut self) {
         if let Some(running) = self.running.take() {
             // One that has ended does not listen.
             let _ = running.stop.send(());
             let _ = running.thread.join();
         }
     }
+}
 
-    /// Starts a server that was killed, at the same address and with an empty export.
-    ///
-    /// # Errors
-    /// What it said of the failure.
-    pub fn start_again(&mut self) -> Result<(), BedError> {
+/// A kill takes its connections and its files.
+impl NfsServer for Nfs3Server {
+    fn nfs_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn kill(&mut self) -> Result<(), BedError> {
+        self.end();
+        Ok(())
+    }
+
+    fn start_again(&mut self) -> Result<(), BedError> {
         let (stop, stopped) = oneshot::channel();
         let (tell, told) = mpsc::channel();
         let address = self.address;
@@ -75,7 +73,7 @@ impl Nfs3Server {
 
 impl Drop for Nfs3Server {
     fn drop(&mut self) {
-        self.kill();
+        self.end();
     }
 }
 

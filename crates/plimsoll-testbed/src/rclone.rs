@@ -1,7 +1,8 @@
 //! go-nfs, as `rclone serve nfs` has it.
 
-use crate::loopback::{nfs3_url, own_address};
+use crate::loopback::own_address;
 use crate::process::{Process, bound_command};
+use crate::table::NfsServer;
 use crate::{BedError, PATIENCE, is_program};
 use rustix::process::Signal;
 use std::net::SocketAddr;
@@ -47,38 +48,9 @@ impl Rclone {
         Ok(this)
     }
 
-    /// Address of NFS and MOUNT.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// URL of the target `nfs3`; `more` is options, such as `nconnect=2&rsize=4k`.
-    pub fn nfs3_url(&self, more: &str) -> String {
-        nfs3_url(self.address, more)
-    }
-
     /// The exported directory, which has what was written once it is not only in the cache.
     pub fn seen(&self) -> PathBuf {
         self.place.path().join("export")
-    }
-
-    /// Kills the server.
-    ///
-    /// # Errors
-    /// If it does not end.
-    pub fn kill(&mut self) -> Result<(), BedError> {
-        match self.server.take() {
-            Some(server) => server.end(Signal::KILL).map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// Starts a server that was killed, at the same address and with the same files.
-    ///
-    /// # Errors
-    /// What it said of the failure.
-    pub fn start_again(&mut self) -> Result<(), BedError> {
-        self.serve(&program()?)
     }
 
     fn serve(&mut self, program: &Path) -> Result<(), BedError> {
@@ -123,6 +95,24 @@ impl Rclone {
             }
         }
         Ok(command)
+    }
+}
+
+/// After a kill it has the same files.
+impl NfsServer for Rclone {
+    fn nfs_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn kill(&mut self) -> Result<(), BedError> {
+        match self.server.take() {
+            Some(server) => server.end(Signal::KILL).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn start_again(&mut self) -> Result<(), BedError> {
+        self.serve(&program()?)
     }
 }
 

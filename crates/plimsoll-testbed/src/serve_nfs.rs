@@ -1,7 +1,8 @@
 //! Plimsoll's own server in memory, which `plimsoll serve-nfs` is.
 
 use crate::BedError;
-use crate::loopback::{nfs3_url, own_address};
+use crate::loopback::own_address;
+use crate::table::NfsServer;
 use plimsoll_nfs::server::{Behaviour, Server, Tree};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -28,29 +29,22 @@ impl ServeNfs {
         this.start_again()?;
         Ok(this)
     }
+}
 
-    /// Address of NFS and MOUNT.
-    pub fn address(&self) -> SocketAddr {
+/// A kill takes its connections and its files.
+impl NfsServer for ServeNfs {
+    fn nfs_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// URL of the target `nfs3`; `more` is options, such as `nconnect=2&rsize=4k`.
-    pub fn nfs3_url(&self, more: &str) -> String {
-        nfs3_url(self.address, more)
-    }
-
-    /// Ends the server and its connections; its files are gone.
-    pub fn kill(&mut self) {
+    fn kill(&mut self) -> Result<(), BedError> {
         if let Some(server) = self.server.take() {
             server.stop();
         }
+        Ok(())
     }
 
-    /// Starts a server that was killed, at the same address and with an empty export.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn start_again(&mut self) -> Result<(), BedError> {
+    fn start_again(&mut self) -> Result<(), BedError> {
         let tree = Arc::new(Mutex::new(Tree::new(MEMORY)));
         let server = Server::start(self.address, tree, Behaviour::default());
         let server = server.map_err(|e| BedError::failed("starting serve-nfs", e))?;

@@ -3,6 +3,7 @@
 //!
 //! A server is an implementation of [`NfsServer`] and a row of [`ROWS`].
 
+use crate::loopback;
 use crate::{
     BedError, Fsal, Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, Nfs3Server, Rclone,
     ServeNfs, Viewer,
@@ -46,7 +47,12 @@ impl Version {
 /// A server that was started.
 pub trait NfsServer: Send {
     /// URL of the target that speaks this version; `more` is options, such as `nconnect=2&rsize=4k`.
-    fn url(&self, version: Version, more: &str) -> String;
+    /// Without another word, that of a server of version 3 with MOUNT at the port of NFS, which exports
+    /// `/`.
+    fn url(&self, version: Version, more: &str) -> String {
+        debug_assert_eq!(version, Version::V3);
+        loopback::nfs3_url(self.nfs_address(), more)
+    }
 
     /// Where NFS is.
     fn nfs_address(&self) -> SocketAddr;
@@ -120,62 +126,6 @@ impl NfsServer for Knfsd {
 
     fn start_again(&mut self) -> Result<(), BedError> {
         self.start_server_again()
-    }
-}
-
-impl NfsServer for Rclone {
-    fn url(&self, _: Version, more: &str) -> String {
-        self.nfs3_url(more)
-    }
-
-    fn nfs_address(&self) -> SocketAddr {
-        self.address()
-    }
-
-    fn kill(&mut self) -> Result<(), BedError> {
-        self.kill()
-    }
-
-    fn start_again(&mut self) -> Result<(), BedError> {
-        self.start_again()
-    }
-}
-
-impl NfsServer for Nfs3Server {
-    fn url(&self, _: Version, more: &str) -> String {
-        self.nfs3_url(more)
-    }
-
-    fn nfs_address(&self) -> SocketAddr {
-        self.address()
-    }
-
-    fn kill(&mut self) -> Result<(), BedError> {
-        self.kill();
-        Ok(())
-    }
-
-    fn start_again(&mut self) -> Result<(), BedError> {
-        self.start_again()
-    }
-}
-
-impl NfsServer for ServeNfs {
-    fn url(&self, _: Version, more: &str) -> String {
-        self.nfs3_url(more)
-    }
-
-    fn nfs_address(&self) -> SocketAddr {
-        self.address()
-    }
-
-    fn kill(&mut self) -> Result<(), BedError> {
-        self.kill();
-        Ok(())
-    }
-
-    fn start_again(&mut self) -> Result<(), BedError> {
-        self.start_again()
     }
 }
 

@@ -503,8 +503,8 @@ fn take(mut from: From<'_>, connection: &Connection, counters: &Direction) {
 }
 
 /// Has the kernel acknowledge what has just been read, instead of up to 40 ms later with bytes of the
-/// other direction: until then a sender whose congestion window is still small waits, which nobody
-/// asked the line for. The kernel forgets it again by itself.
+/// other direction: until then a sender whose congestion window is still small waits, a delay
+/// that no option of the line requests. The kernel forgets it again by itself.
 fn acknowledge(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);

@@ -108,7 +108,7 @@ pub fn out(text: &str) -> io::Result<()> {
 /// Something could not be written to standard output.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether anything could not be written to standard output that somebody would have read: a program
+/// Whether anything could not be written to standard output that has a reader: a program
 /// that said less than it should have did not end well.
 pub fn has_lost_output() -> bool {
     LOST.load(Relaxed)

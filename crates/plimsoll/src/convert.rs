@@ -23,7 +23,7 @@ pub struct Circumstances {
     pub environment: Environment,
     /// Processes that run together.
     pub ranks: u32,
-    /// Percentiles asked for.
+    /// Requested percentiles.
     pub percentiles: Option<Percentiles>,
 }
 

@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a command after a phase may take once the user has asked for the end.
+/// How long a command after a phase may take once the user has requested the end.
 const LIMIT_ONCE_STOPPED: Duration = Duration::from_secs(10);
 
 /// Commands around the phases of one run, and what has come of them.
@@ -33,7 +33,7 @@ pub struct RunFacts {
 }
 
 impl HookRunner {
-    /// For a run of this Plan on a target by so many ranks.
+    /// For a run of this Plan on a target, by this number of ranks.
     pub fn new(hooks: &Hooks, plan: &Plan, target: &str, ranks: u32, run: &RunFacts) -> Self {
         let dir = plimsoll_target::absolute(target, &plan.place.dir);
         let dir = dir.unwrap_or_else(|_| plan.place.dir.clone());

@@ -37,7 +37,7 @@ pub struct Screen<'a> {
     headline: Option<String>,
     /// What the live line begins with; may be empty.
     label: String,
-    /// Percentiles asked for.
+    /// Requested percentiles.
     percentiles: Option<Percentiles>,
     /// Whether there is a terminal to rewrite a line on.
     rewrites: bool,
@@ -127,7 +127,7 @@ impl<'a> Screen<'a> {
         ran
     }
 
-    /// Sets the percentiles of tables, if others than the usual ones were asked for.
+    /// Sets the percentiles of tables, if others than the usual ones were requested.
     pub fn show(&mut self, percentiles: Option<&Percentiles>) {
         self.percentiles = percentiles.cloned();
     }

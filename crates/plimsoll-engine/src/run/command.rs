@@ -101,7 +101,7 @@ pub fn run_command(
 }
 
 /// Whether a command was stopped because it wants to read from the terminal, or to set it: that of a
-/// group in the background is stopped until somebody brings it to the foreground.
+/// group in the background is stopped until it is brought to the foreground.
 fn wants_terminal(child: &Child) -> bool {
     let Some(pid) = Pid::from_raw(child.id() as i32) else {
         return false;
@@ -163,7 +163,7 @@ mod tests {
         assert!(run_command(&mut Command::new("/nowhere/x"), limits(None, 0), &|| false).is_err());
     }
 
-    /// Whether a process is gone, or only waits for somebody to take note of its end.
+    /// Whether a process is gone, or has ended and is not reaped.
     fn is_gone(pid: &str) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
         stat.map_or(true, |s| s.contains(") Z "))

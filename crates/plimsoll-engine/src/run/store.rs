@@ -367,7 +367,7 @@ impl<'a, T: Target> Workplace<'a, T> {
 
     /// What lies in a guarded directory although no fileset accounts for it.
     fn strangers(&self, guard: &RelPath) -> Result<Vec<Vec<u8>>, CrewError> {
-        // What the file system keeps in its root is nobody's.
+        // What the file system keeps in its root belongs to no user.
         let files = self.entries(guard.as_str())?.into_iter();
         let files = files.filter(|name| name != marker::NOBODYS);
         let path = |name: Vec<u8>| match guard.as_str() {

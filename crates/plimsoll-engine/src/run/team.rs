@@ -1,18 +1,19 @@
 //! The ranks of a run as the engine sees them: what goes wrong at one of them is known at all,
 //! and what they measured becomes one result.
 
-use super::host::{self, Hosts};
+mod report;
+
+use super::host;
 use super::{EngineError, Stop};
-use crate::outcome::{Drawn, Failure, Outcome, ProcessFigures, RanOut, StageOutcome, Window};
+use crate::outcome::{Failure, Outcome, RanOut, StageOutcome, Window};
 use crate::worker::{RankStates, Sample};
 use plimsoll_measure::system::ProcessUse;
 use plimsoll_measure::{Interval, RankStage, WindowTotals};
 use plimsoll_plan::{Advances, Pattern, Plan, Samples, StageWork};
 use plimsoll_ranks::{News, RankError, Ranks};
-use plimsoll_target::LongReplies;
+use report::Report;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -31,26 +32,6 @@ enum Trouble {
     Refused(String),
     Failed(String),
     Interrupted,
-}
-
-/// What a rank tells of a part of a run in which workers worked.
-#[derive(Serialize, Deserialize, Default)]
-struct Report {
-    windows: Vec<WindowTotals>,
-    /// What the rank's process used in each window.
-    processes_used: Vec<ProcessUse>,
-    hosts: Hosts,
-    /// One for each window and place in it.
-    intervals: BTreeMap<(u32, u64), Interval>,
-    failure: Option<(u32, Failure)>,
-    ran_out: Option<RanOut>,
-    interrupted: bool,
-    stuck: Vec<String>,
-    notes: Vec<String>,
-    lanes: usize,
-    variables: Vec<Drawn>,
-    processes: Vec<ProcessFigures>,
-    long_replies: Vec<LongReplies>,
 }
 
 /// How long the other ranks may take to end after one was lost: as long as a worker may take to
@@ -508,63 +489,6 @@ fn advanced(
         }
     }
     states
-}
-
-impl Report {
-    fn add(&mut self, other: Self) {
-        for (i, theirs) in other.windows.into_iter().enumerate() {
-            match self.windows.get_mut(i) {
-                None => self.windows.push(theirs),
-                Some(mine) => {
-                    let length = (mine.end - mine.start).max(theirs.end - theirs.start);
-                    mine.end = mine.start + length;
-                    mine.in_flight += theirs.in_flight;
-                    mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.and(t));
-                    for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
-                        mine.add(theirs);
-                    }
-                }
-            }
-        }
-        for (i, theirs) in other.processes_used.into_iter().enumerate() {
-            match self.processes_used.get_mut(i) {
-                None => self.processes_used.push(theirs),
-                Some(mine) => mine.add(&theirs),
-            }
-        }
-        host::add(&mut self.hosts, other.hosts);
-        for (key, theirs) in other.intervals {
-            match self.intervals.get_mut(&key) {
-                None => drop(self.intervals.insert(key, theirs)),
-                Some(mine) => {
-                    mine.length = mine.length.max(theirs.length);
-                    for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
-                        mine.add(theirs);
-                    }
-                }
-            }
-        }
-        self.failure = self.failure.take().or(other.failure);
-        // Each rank counts from its own start; the first to run out is the one that ended the run.
-        let both = self.ran_out.take().into_iter().chain(other.ran_out);
-        self.ran_out = both.min_by_key(|r| (r.measured, r.after_ns));
-        self.interrupted |= other.interrupted;
-        self.stuck.extend(other.stuck);
-        for note in other.notes {
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
-        }
-        self.lanes += other.lanes;
-        for theirs in other.variables {
-            match self.variables.iter_mut().find(|v| v.name == theirs.name) {
-                None => self.variables.push(theirs),
-                Some(mine) => mine.stats.merge(&theirs.stats),
-            }
-        }
-        self.processes.extend(other.processes);
-        LongReplies::add(&mut self.long_replies, other.long_replies);
-    }
 }
 
 #[cfg(test)]

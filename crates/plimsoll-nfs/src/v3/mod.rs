@@ -1,9 +1,11 @@
 //! NFS version 3 (RFC 1813).
 
 mod client;
+mod listing;
 mod procedures;
 mod types;
 
 pub use client::{Client, NfsError, Observe, Sent, call_blocking};
+pub use listing::Listing;
 pub use procedures::*;
 pub use types::*;

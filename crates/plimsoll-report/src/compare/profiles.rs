@@ -30,7 +30,7 @@ impl ProfileSet {
 }
 
 /// Compares profiles configuration by configuration, by the figures of all operations together, with the
-/// percentiles asked for, which the runs must have; changes are from the first set.
+/// requested percentiles, which the runs must have; changes are from the first set.
 #[must_use]
 pub fn of_profiles(sets: &[ProfileSet], percentiles: Option<&Percentiles>) -> Comparison {
     let names = names(sets);

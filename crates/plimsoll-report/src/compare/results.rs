@@ -19,7 +19,7 @@ pub enum Results {
 }
 
 impl Results {
-    /// Reads a results directory of any kind, with the percentiles asked for; `name` is what it is
+    /// Reads a results directory of any kind, with the requested percentiles; `name` is what it is
     /// called in the comparison.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ fn of_profile(
     Ok(Results::Profile(sets))
 }
 
-/// Compares results of one kind, with the percentiles asked for.
+/// Compares results of one kind, with the requested percentiles.
 ///
 /// # Errors
 /// A sentence, if they are of several kinds.

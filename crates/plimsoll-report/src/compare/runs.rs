@@ -18,10 +18,10 @@ pub struct RunSet<'a> {
     pub runs: &'a [Run],
 }
 
-/// Percentiles of all operations together, where no others were asked for.
+/// Percentiles of all operations together, where no others were requested.
 const OF_ALL: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 
-/// Percentiles of an operation, where no others were asked for.
+/// Percentiles of an operation, where no others were requested.
 const OF_ONE: [Percentile; 3] = [Percentile::P50, Percentile::P99, Percentile::P999];
 
 /// Figures of operations, with these percentiles; of the service time too where a load was paced.
@@ -58,7 +58,7 @@ pub(super) fn mark_doubtful<'a>(
     }
 }
 
-/// Compares runs operation by operation, with the percentiles asked for, which the runs must have;
+/// Compares runs operation by operation, with the requested percentiles, which the runs must have;
 /// changes are from the first set.
 #[must_use]
 pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Comparison {

@@ -72,7 +72,7 @@ pub struct LoadCurve {
     pub knee: Option<f64>,
     /// The Universal Scalability Law fitted to throughput over load; null without a fit.
     pub usl: Option<UslFit>,
-    /// Percentiles that tables show; null where no others were asked for than the usual ones.
+    /// Percentiles that tables show; null where no others were requested than the usual ones.
     #[serde(default)]
     pub percentiles_shown: Option<Percentiles>,
     /// Program that measured it.
@@ -129,7 +129,7 @@ impl CurveState {
 }
 
 impl LoadCurve {
-    /// Percentiles that a table shows, which has `usual` where no others were asked for.
+    /// Percentiles that a table shows, which has `usual` where no others were requested.
     #[must_use]
     pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
         let asked = self.percentiles_shown.as_ref();

@@ -62,7 +62,7 @@ impl Cache {
         }
     }
 
-    /// An answer, and so many bytes of data, was kept still.
+    /// An answer was still kept, and this number of bytes of data.
     fn served(&self, row: Option<u32>, now: Nanos, bytes: u64) {
         if let (Some(rows), Some(row)) = (&self.rows, row) {
             rows.recorder.record(row, now, now, None, bytes);

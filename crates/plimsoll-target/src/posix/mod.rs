@@ -2,6 +2,7 @@
 
 mod aio;
 mod direct;
+mod handle;
 mod more;
 mod names;
 mod session;

@@ -1,6 +1,7 @@
 //! System calls besides plain transfers: what mixes are made of, and replacing small files.
 
-use super::session::{BENEATH, PosixHandle, PosixSession};
+use super::handle::{BENEATH, PosixHandle};
+use super::session::PosixSession;
 use crate::error::OpError;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::FcntlArg;

@@ -1,6 +1,6 @@
 //! The names that a session's operations work on, and the directories that hold them.
 
-use super::session::BENEATH;
+use super::handle::BENEATH;
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
 use rustix::fs::{Mode, OFlags};

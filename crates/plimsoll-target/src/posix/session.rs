@@ -1,18 +1,16 @@
 //! One worker's system calls.
 
 use super::aio::{Pool, Queue};
+use super::handle::{BENEATH, PosixHandle};
 use super::names::{Name, Parents};
 use crate::compose::Composer;
 use crate::content::ContentPool;
 use crate::error::OpError;
-use crate::session::{
-    AioDone, Attributes, EntryKind, Listed, OpenHow, OpenMode, Session, SessionSpec,
-};
+use crate::session::{AioDone, Attributes, EntryKind, Listed, OpenHow, Session, SessionSpec};
 use memmap2::MmapMut;
 use plimsoll_lane::{Lane, Stopped};
-use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::{Errno, ReadWriteFlags};
-use std::cell::OnceCell;
 use std::ffi::{CStr, CString};
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -25,14 +23,6 @@ const DIR_BUFFER: usize = 32 << 10;
 
 /// Reads step through the buffer by this, so that direct reads stay aligned.
 const ALIGNMENT: usize = 4096;
-
-/// No component may be a symbolic link, and the path may not climb out of the work directory.
-pub(super) const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
-
-/// No component may be a symbolic link. A path that is relative and without `..` can then not climb
-/// out either, and the kernel need not look whether it did: that costs an open 190 ns of 1.5 µs (it
-/// takes the lock of all mounts).
-const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS;
 
 pub(crate) struct PosixSession {
     pub(super) root: Arc<OwnedFd>,
@@ -53,23 +43,6 @@ pub(crate) struct PosixSession {
     dir_buffer: Vec<MaybeUninit<u8>>,
     parents: Box<Parents>,
     queue: Queue,
-}
-
-/// An open file.
-pub(crate) struct PosixHandle {
-    pub(super) fd: OwnedFd,
-    /// A second descriptor that asynchronous writes share and keep open; made by the first.
-    shared: OnceCell<Arc<OwnedFd>>,
-}
-
-impl PosixHandle {
-    fn shared(&self) -> Result<Arc<OwnedFd>, Errno> {
-        if let Some(fd) = self.shared.get() {
-            return Ok(fd.clone());
-        }
-        let fd = Arc::new(rustix::io::fcntl_dupfd_cloexec(&self.fd, 0)?);
-        Ok(self.shared.get_or_init(|| fd).clone())
-    }
 }
 
 impl PosixSession {
@@ -495,39 +468,7 @@ impl Session for PosixSession {
 
     #[inline(always)]
     fn open_now(&mut self, how: OpenHow) -> Result<PosixHandle, OpError> {
-        let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        flags |= match how.mode {
-            OpenMode::Read => OFlags::RDONLY,
-            OpenMode::Write => OFlags::WRONLY,
-            OpenMode::ReadWrite => OFlags::RDWR,
-        };
-        flags.set(OFlags::CREATE, how.create);
-        flags.set(OFlags::TRUNC, how.truncate);
-        flags.set(OFlags::DIRECT, how.direct);
-        flags.set(OFlags::DSYNC, how.dsync);
-        let mode = if how.create {
-            Mode::from_raw_mode(0o666)
-        } else {
-            Mode::empty()
-        };
-        let resolve = match self.name.goes_down() {
-            true => NO_LINKS,
-            false => BENEATH,
-        };
-        let fd = loop {
-            match rustix::fs::openat2(&self.root, self.name(), flags, mode, resolve) {
-                // The kernel gives up when a rename elsewhere races with the lookup.
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                other => break other?,
-            }
-        };
-        if how.no_read_ahead {
-            rustix::fs::fadvise(&fd, 0, None, Advice::Random)?;
-        }
-        Ok(PosixHandle {
-            fd,
-            shared: OnceCell::new(),
-        })
+        PosixHandle::open(&self.root, &self.name, how)
     }
 
     #[inline(always)]

@@ -39,7 +39,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit, Stopped> {
     })
 }
 
-/// Percentiles that runs are compared by, if others than the usual ones were asked for, by themselves or
+/// Percentiles that runs are compared by, if others than the usual ones were requested, by themselves or
 /// in a condition.
 fn percentiles(args: &CompareArgs) -> Option<Percentiles> {
     const USUAL: [Percentile; 3] = [Percentile::P50, Percentile::P99, Percentile::P999];

@@ -65,7 +65,7 @@ fn lead(points: &mut Points<'_>, mut writer: CurveWriter) -> Result<Exit, Stoppe
     ended.map(|is_clean| points.manner.exit(exit, is_clean))
 }
 
-/// Percentiles that were asked for are those of the curve; one that goes on has its own where none were.
+/// Percentiles that were requested are those of the curve; one that goes on has its own where none were.
 fn keep_percentiles(points: &mut Points<'_>, writer: &mut CurveWriter) -> Result<(), ResultsError> {
     let Some(asked) = points.manner.percentiles.clone() else {
         points.manner.percentiles = writer.curve().percentiles_shown.clone();

@@ -76,7 +76,7 @@ fn lead(points: &mut Points<'_>, mut writer: FindWriter) -> Result<Exit, Stopped
     Ok(points.manner.exit(exit_of(writer.search()), is_clean))
 }
 
-/// Percentiles that were asked for are those of the search; one that goes on has its own where none
+/// Percentiles that were requested are those of the search; one that goes on has its own where none
 /// were.
 fn keep_percentiles(points: &mut Points<'_>, writer: &mut FindWriter) -> Result<(), ResultsError> {
     let Some(asked) = points.manner.percentiles.clone() else {

@@ -171,7 +171,7 @@ fn what_cannot_be_removed_changes_no_verdict() {
 #[test]
 fn invalid_and_repeated_runs() {
     let bench = Bench::new();
-    // Nobody looks at files so often.
+    // No user looks at files that often.
     let users = USERS.replace("rate = 50", "rate = 1000000");
     std::fs::write(bench.path("users.toml"), users).unwrap();
     for (more, code) in [(&[][..], 3), (&["--strict-cleanup"], 1)] {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// One worker that looks at ten files.
-const LOOKER: &str = "\
+pub const LOOKER: &str = "\
 set $nfiles=10
 set $nthreads=1
 define fileset name=s,path=files,entries=$nfiles,dirwidth=20,size=4k,prealloc
@@ -568,74 +568,4 @@ fn only_files_that_take_descriptors_count_against_their_limit() {
     );
     let run = limited(&["--target", "null:"]).result(0);
     assert!(row(&run, "look").ops > 0);
-}
-
-/// What cannot be printed is an error, for help and for results alike; results are written all the
-/// same.
-#[test]
-fn a_full_standard_output_is_an_error() {
-    let bench = Bench::on_tmpfs();
-    let workload = bench.workload(LOOKER);
-    let md: &[&str] = &["md", "-q", "-D=2", "-I=3", "-P=4", "-w=0"];
-    let run: &[&str] = &["run", &workload, "--ops=5", "--dir=work"];
-    for (args, code) in [
-        (&["--help"][..], 1),
-        (&["run", "--help"], 1),
-        (md, 1),
-        (run, 1),
-        (&["list"], 1),
-    ] {
-        let mut command = bench.plimsoll(args);
-        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
-        command
-            .stdout(full.unwrap())
-            .stderr(std::process::Stdio::piped());
-        let child = command.spawn().unwrap();
-        let ended = Ended::wait(child, std::time::Instant::now());
-        assert_eq!(ended.code, Some(code), "{args:?}: {}", ended.stderr);
-        assert!(
-            ended.stderr.contains("standard output"),
-            "{args:?}: {}",
-            ended.stderr
-        );
-    }
-    let results = std::fs::read_dir(bench.path("plimsoll-results")).unwrap();
-    assert_eq!(results.count(), 2);
-}
-
-/// A pipe in the place of a file of results is refused, not waited for.
-#[test]
-fn a_pipe_among_results_is_refused() {
-    let bench = Bench::on_tmpfs();
-    let workload = bench.workload(LOOKER);
-    bench.run_in_work(&workload, &["--ops=5"]).expect_code(0);
-    let good = bench.results()[0].path().to_owned();
-    for file in ["run.json", "intervals.csv", "histograms.hlog"] {
-        let bad = bench.path(&format!("bad-{file}"));
-        std::fs::create_dir(&bad).unwrap();
-        for entry in std::fs::read_dir(&good).unwrap() {
-            let entry = entry.unwrap();
-            std::fs::copy(entry.path(), bad.join(entry.file_name())).unwrap();
-        }
-        assert!(bad.join(file).exists(), "{file}");
-        std::fs::remove_file(bad.join(file)).unwrap();
-        let fifo = rustix::fs::FileType::Fifo;
-        let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, bad.join(file), fifo, mode, 0).unwrap();
-        let bad = bad.to_str().unwrap();
-        let report = ["report", "--format=html", "--percentiles=50", bad];
-        for args in [&report[..], &["compare", bad, good.to_str().unwrap()]] {
-            let ended = Ended::of(bench.plimsoll(args));
-            if ended.code == Some(0) {
-                // It is not read for this.
-                assert_ne!(file, "run.json");
-                continue;
-            }
-            let refused = ended.refusal();
-            assert!(
-                refused.contains("it is not a regular file"),
-                "{file}: {refused}"
-            );
-        }
-    }
 }

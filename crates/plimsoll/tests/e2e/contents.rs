@@ -1,4 +1,4 @@
-//! `--content`: the bytes that workloads and patterns write are of the kind that was asked for, by
+//! `--content`: the bytes that workloads and patterns write are of the kind that was requested, by
 //! what is found in the files.
 
 use crate::common::{Bench, Ended, tree};
@@ -65,7 +65,7 @@ impl Found {
         self.once.len() as f64 / out.stdout.len() as f64
     }
 
-    /// Whether the share of duplicates is the one that was asked for, within four deviations of a
+    /// Whether the share of duplicates is the one that was requested, within four deviations of a
     /// binomial.
     #[track_caller]
     fn assert_duplicate(&self, share: f64) {

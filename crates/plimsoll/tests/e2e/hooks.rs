@@ -1,10 +1,11 @@
 //! Commands of the user before and after phases: `--before` and `--after`.
 
-use crate::common::{Bench, Ended, started};
+use crate::common::{Bench, Ended, PATIENCE, Started, started};
 use plimsoll_results::{
     CurveDir, FindDir, HookTime, LoadCurve, LoadSearch, ProfileDir, Run, RunDir, Verdict,
 };
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// A worker whose thread has a name of its own, on ten files.
 const WORKLOAD: &str = "\
@@ -141,25 +142,38 @@ fn a_command_that_takes_too_long_is_ended() {
     assert!(failure.contains("it was ended after 0."), "{failure}");
 }
 
-#[test]
-fn an_interrupt_ends_the_command_and_what_it_started() {
-    let bench = Bench::on_tmpfs();
+/// A run whose command before the load hangs, and the processes that it wrote into `pid`.
+fn hanging(bench: &Bench, script: &str) -> (Started, Vec<String>) {
     let workload = bench.workload(WORKLOAD);
-    let before = "[ $PLIMSOLL_PHASE = load ] || exit 0; echo $$ > pid; mv pid running; sleep 1000";
-    let args = ["--allow-system", "--time=1h", "--before", before];
+    let before = format!("[ $PLIMSOLL_PHASE = load ] || exit 0; {script}");
+    let args = ["--allow-system", "--time=1h", "--before", &before];
     let going = started(
         bench.command_in_work(&workload, &args),
         "running the command before load",
     );
-    while !bench.path("running").exists() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
+    wait_until("the command has begun", || bench.path("running").exists());
+    let pids = std::fs::read_to_string(bench.path("running")).unwrap();
+    (going, pids.split_whitespace().map(str::to_owned).collect())
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "not yet: {what}");
+        std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+#[test]
+fn an_interrupt_ends_the_command_and_what_it_started() {
+    let bench = Bench::on_tmpfs();
+    let (going, pids) = hanging(&bench, "echo $$ > pid; mv pid running; sleep 1000");
     going.interrupt();
     let run = going.end().result(130);
     assert_eq!(run.validity.verdict, Verdict::Interrupted);
     assert_eq!(commands(&run), ["before populate 0", "before load -"]);
-    let pid = std::fs::read_to_string(bench.path("running")).unwrap();
-    assert!(!Path::new("/proc").join(pid.trim()).exists());
+    assert!(!Path::new("/proc").join(&pids[0]).exists());
     assert_eq!(bench.left_but(&["w.f", "results", "running"]), [""; 0]);
 }
 
@@ -167,31 +181,20 @@ fn an_interrupt_ends_the_command_and_what_it_started() {
 #[test]
 fn a_second_interrupt_kills_the_command_and_what_it_started() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(WORKLOAD);
-    let before = "[ $PLIMSOLL_PHASE = load ] || exit 0; trap '' TERM INT; sleep 1000 & \
-                  echo $$ $! > pid; mv pid running; wait; sleep 1000";
-    let args = ["--allow-system", "--time=1h", "--before", before];
-    let going = started(
-        bench.command_in_work(&workload, &args),
-        "running the command before load",
+    let (going, pids) = hanging(
+        &bench,
+        "trap '' TERM INT; sleep 1000 & echo $$ $! > pid; mv pid running; wait; sleep 1000",
     );
-    while !bench.path("running").exists() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
     going.interrupt();
     going.interrupt();
     assert_eq!(going.end().code, Some(130));
-    let pids = std::fs::read_to_string(bench.path("running")).unwrap();
-    let is_gone = |pid: &str| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-        stat.map_or(true, |s| s.contains(") Z "))
-    };
-    for pid in pids.split_whitespace() {
-        let begun = std::time::Instant::now();
-        while !is_gone(pid) {
-            assert!(begun.elapsed() < crate::common::PATIENCE, "{pid} is there");
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+    assert_eq!(pids.len(), 2);
+    for pid in pids {
+        // An orphan that has ended may not have been reaped.
+        wait_until("it is gone", || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            stat.map_or(true, |s| s.contains(") Z "))
+        });
     }
 }
 

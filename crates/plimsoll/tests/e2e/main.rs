@@ -37,6 +37,7 @@ mod nfs_servers;
 mod nfs_table;
 mod odd_paths;
 mod old_profiles;
+mod output;
 mod paced;
 mod percentiles;
 mod profile;

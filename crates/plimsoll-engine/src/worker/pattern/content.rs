@@ -87,15 +87,9 @@ impl Contents {
         if !pattern.verify {
             return;
         }
+        let object = Identity::of_object(self.seed, owner, set, number);
         for (i, block) in self.to_write.chunks_mut(BLOCK).enumerate() {
-            let identity = Identity {
-                seed: self.seed,
-                owner,
-                set,
-                number,
-                offset: (i * BLOCK) as u64,
-            };
-            let whole = identity.block();
+            let whole = object.at(i * BLOCK).block();
             block.copy_from_slice(&whole[..block.len()]);
         }
     }
@@ -107,14 +101,9 @@ impl Contents {
             return self.to_write.fill(0);
         }
         let size = self.pool.block();
+        let object = Identity::of_object(self.seed, owner, set, number);
         for (i, into) in self.to_write.chunks_mut(size).enumerate() {
-            let identity = Identity {
-                seed: self.seed,
-                owner,
-                set,
-                number,
-                offset: (i * size) as u64,
-            };
+            let identity = object.at(i * size);
             let (block, is_own) = self.pool.block_of(identity.hash());
             // An object may be shorter than a block: it is as compressible all the same.
             let (random, zeros) = into.split_at_mut(self.pool.incompressible(into.len()));
@@ -188,6 +177,25 @@ impl Contents {
 }
 
 impl Identity {
+    /// Of the first byte of an object.
+    fn of_object(seed: u32, owner: u32, set: u32, number: u64) -> Self {
+        Self {
+            seed,
+            owner,
+            set,
+            number,
+            offset: 0,
+        }
+    }
+
+    /// Of another byte of the same object.
+    fn at(self, offset: usize) -> Self {
+        Self {
+            offset: offset as u64,
+            ..self
+        }
+    }
+
     /// The block: the identity itself with a checksum, then bytes that follow from it.
     fn block(self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];

@@ -1,0 +1,87 @@
+//! What a rank tells of a part of a run, and how those of two ranks become one.
+
+use crate::outcome::{Drawn, Failure, ProcessFigures, RanOut};
+use crate::run::host::{self, Hosts};
+use plimsoll_measure::system::ProcessUse;
+use plimsoll_measure::{Interval, WindowTotals};
+use plimsoll_target::LongReplies;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a rank tells of a part of a run in which workers worked.
+#[derive(Serialize, Deserialize, Default)]
+pub(super) struct Report {
+    pub(super) windows: Vec<WindowTotals>,
+    /// What the rank's process used in each window.
+    pub(super) processes_used: Vec<ProcessUse>,
+    pub(super) hosts: Hosts,
+    /// One for each window and place in it.
+    pub(super) intervals: BTreeMap<(u32, u64), Interval>,
+    pub(super) failure: Option<(u32, Failure)>,
+    pub(super) ran_out: Option<RanOut>,
+    pub(super) interrupted: bool,
+    pub(super) stuck: Vec<String>,
+    pub(super) notes: Vec<String>,
+    pub(super) lanes: usize,
+    pub(super) variables: Vec<Drawn>,
+    pub(super) processes: Vec<ProcessFigures>,
+    pub(super) long_replies: Vec<LongReplies>,
+}
+
+impl Report {
+    /// Adds what another rank tells.
+    pub(super) fn add(&mut self, other: Self) {
+        for (i, theirs) in other.windows.into_iter().enumerate() {
+            match self.windows.get_mut(i) {
+                None => self.windows.push(theirs),
+                Some(mine) => {
+                    let length = (mine.end - mine.start).max(theirs.end - theirs.start);
+                    mine.end = mine.start + length;
+                    mine.in_flight += theirs.in_flight;
+                    mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.and(t));
+                    for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
+                        mine.add(theirs);
+                    }
+                }
+            }
+        }
+        for (i, theirs) in other.processes_used.into_iter().enumerate() {
+            match self.processes_used.get_mut(i) {
+                None => self.processes_used.push(theirs),
+                Some(mine) => mine.add(&theirs),
+            }
+        }
+        host::add(&mut self.hosts, other.hosts);
+        for (key, theirs) in other.intervals {
+            match self.intervals.get_mut(&key) {
+                None => drop(self.intervals.insert(key, theirs)),
+                Some(mine) => {
+                    mine.length = mine.length.max(theirs.length);
+                    for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
+                        mine.add(theirs);
+                    }
+                }
+            }
+        }
+        self.failure = self.failure.take().or(other.failure);
+        // Each rank counts from its own start; the first to run out is the one that ended the run.
+        let both = self.ran_out.take().into_iter().chain(other.ran_out);
+        self.ran_out = both.min_by_key(|r| (r.measured, r.after_ns));
+        self.interrupted |= other.interrupted;
+        self.stuck.extend(other.stuck);
+        for note in other.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        self.lanes += other.lanes;
+        for theirs in other.variables {
+            match self.variables.iter_mut().find(|v| v.name == theirs.name) {
+                None => self.variables.push(theirs),
+                Some(mine) => mine.stats.merge(&theirs.stats),
+            }
+        }
+        self.processes.extend(other.processes);
+        LongReplies::add(&mut self.long_replies, other.long_replies);
+    }
+}
