@@ -3,6 +3,7 @@
 
 use crate::content::ContentPool;
 use memmap2::MmapMut;
+use plimsoll_plan::Stream;
 use rand::RngExt;
 use rustix::io::Errno;
 
@@ -14,7 +15,7 @@ pub(crate) struct Composer {
     ready: usize,
     taken: usize,
     rng: plimsoll_plan::Rng,
-    /// What sets this session's blocks apart from those of all others.
+    /// What sets the blocks of this stream apart from those of all others.
     mark: [u8; 16],
     blocks: u64,
     /// Where the next block's contents come from in the pool.
@@ -31,21 +32,28 @@ const SECTOR: usize = 512;
 const STAMP: usize = 24;
 
 impl Composer {
-    pub(crate) fn new(pool: &ContentPool, number: u64) -> Result<Self, Errno> {
-        // Workers and those who make files before them have the same numbers.
-        let session = u64::from(std::process::id()) << 32 | u64::from(pool.next_session());
-        let mut mark = [0; 16];
-        mark[..8].copy_from_slice(&session.to_le_bytes());
-        mark[8..].copy_from_slice(&number.to_le_bytes());
+    /// Makes the bytes of no stream yet.
+    ///
+    /// # Errors
+    /// When the memory cannot be had.
+    pub(crate) fn new() -> Result<Self, Errno> {
         Ok(Self {
             bytes: MmapMut::map_anon(PAGE).map_err(|_| Errno::NOMEM)?,
             ready: 0,
             taken: 0,
-            rng: plimsoll_plan::Stream::new(session).branch(number).rng(),
-            mark,
+            rng: Stream::new(0).rng(),
+            mark: [0; 16],
             blocks: 0,
-            step: number as usize * 61,
+            step: 0,
         })
+    }
+
+    /// Goes on with the bytes of a stream; what was made of another is given up.
+    pub(crate) fn restart(&mut self, stream: Stream) {
+        (self.ready, self.taken, self.blocks) = (0, 0, 0);
+        self.rng = stream.rng();
+        self.mark = self.rng.random();
+        self.step = self.rng.random::<u32>() as usize;
     }
 
     /// Makes `len` bytes, unless so many are ready.
@@ -89,15 +97,6 @@ impl Composer {
         into[..STAMP].copy_from_slice(&stamp);
     }
 
-    /// The next `len` bytes in memory of their own, for a write that others make later.
-    pub(crate) fn apart(&mut self, pool: &ContentPool, len: usize) -> Result<MmapMut, Errno> {
-        let mut bytes = MmapMut::map_anon(len.max(1)).map_err(|_| Errno::NOMEM)?;
-        for piece in bytes[..len].chunks_mut(pool.longest()) {
-            piece.copy_from_slice(self.take(pool, piece.len())?);
-        }
-        Ok(bytes)
-    }
-
     /// The next `len` bytes; made now if they are not ready.
     pub(crate) fn take(&mut self, pool: &ContentPool, len: usize) -> Result<&[u8], Errno> {
         self.make(pool, len)?;
@@ -110,7 +109,7 @@ impl Composer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_plan::{Content, Stream};
+    use plimsoll_plan::Content;
     use std::collections::HashMap;
 
     fn pool(compressible_percent: f64, dedupable_percent: f64, block: u64) -> ContentPool {
@@ -123,13 +122,19 @@ mod tests {
         ContentPool::new(content, Stream::new(1)).unwrap()
     }
 
-    /// Blocks of several sessions, and how often each came.
+    fn composer(stream: Stream) -> Composer {
+        let mut composer = Composer::new().unwrap();
+        composer.restart(stream);
+        composer
+    }
+
+    /// Blocks of several sessions and files, and how often each came.
     fn blocks(pool: &ContentPool, block: usize, sessions: u64) -> HashMap<Vec<u8>, u32> {
         let mut seen = HashMap::new();
         for number in 0..sessions {
-            // The same number twice: one made files, the other writes them.
-            for _ in 0..2 {
-                let mut composer = Composer::new(pool, number).unwrap();
+            let of_file = pool.stream_of_files("tree").branch(number);
+            for stream in [pool.stream_of_session(number), of_file] {
+                let mut composer = composer(stream);
                 for _ in 0..20 {
                     let bytes = composer.take(pool, 64 << 10).unwrap();
                     for b in bytes.chunks(block) {
@@ -159,7 +164,7 @@ mod tests {
     fn small_writes_are_as_compressible_as_large_ones() {
         for len in [512, 1000, 2048, 3000, 6000] {
             let pool = pool(50.0, 0.0, 4096);
-            let mut composer = Composer::new(&pool, 3).unwrap();
+            let mut composer = composer(pool.stream_of_session(3));
             let (mut zeros, mut all) = (0, 0);
             while all < 1 << 20 {
                 let bytes = composer.take(&pool, len).unwrap();
@@ -178,7 +183,7 @@ mod tests {
     fn blocks_are_compressible_as_much_as_asked_for() {
         for (compressible, dedupable) in [(0.0, 0.0), (50.0, 0.0), (80.0, 50.0), (100.0, 0.0)] {
             let pool = pool(compressible, dedupable, 4096);
-            let mut composer = Composer::new(&pool, 3).unwrap();
+            let mut composer = composer(pool.stream_of_session(3));
             let bytes = composer.take(&pool, 1 << 20).unwrap();
             let zeros = bytes.iter().filter(|b| **b == 0).count() as f64;
             // Of random bytes one in 256 is zero, and stamps take some room.
@@ -193,7 +198,7 @@ mod tests {
     #[test]
     fn what_was_made_beforehand_is_taken_in_pieces() {
         let pool = pool(0.0, 0.0, 4096);
-        let mut composer = Composer::new(&pool, 0).unwrap();
+        let mut composer = composer(pool.stream_of_session(0));
         composer.make(&pool, 10_000).unwrap();
         let first = composer.take(&pool, 6000).unwrap().to_vec();
         let second = composer.take(&pool, 4000).unwrap().to_vec();

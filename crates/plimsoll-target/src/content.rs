@@ -7,7 +7,6 @@ use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes in the pool; a longer transfer takes several calls.
@@ -39,9 +38,12 @@ pub struct ContentPool {
     /// Block size, percent of copies and number of different ones, if blocks are made for each
     /// write.
     blocks: Option<(usize, f64, u64)>,
-    /// Part of a block that cannot be compressed: its beginning.
+    /// Bytes of which each begins with those that cannot be compressed.
+    unit: usize,
+    /// Part of a unit that cannot be compressed.
     incompressible: f64,
-    sessions: Arc<AtomicU32>,
+    /// What the bytes of sessions and files follow from.
+    stream: Stream,
 }
 
 impl ContentPool {
@@ -79,21 +81,38 @@ impl ContentPool {
             }
         };
         let mut rng = stream.rng();
-        for block in bytes.chunks_exact_mut(unit) {
+        // The halves are the same, unless blocks are made of them: whatever is written in pieces is
+        // then one text, also where it goes on at the beginning.
+        let different = match blocks {
+            Some(_) => POOL,
+            None => POOL / 2,
+        };
+        for block in bytes[..different].chunks_exact_mut(unit) {
             rng.fill_bytes(&mut block[..random]);
+        }
+        if different < POOL {
+            bytes.copy_within(..POOL / 2, POOL / 2);
         }
         Ok(Self {
             bytes: Arc::new(bytes.make_read_only()?),
             file: Arc::default(),
             blocks,
+            unit,
             incompressible: random as f64 / unit as f64,
-            sessions: Arc::default(),
+            stream,
         })
     }
 
-    /// A number that no other session has.
-    pub(crate) fn next_session(&self) -> u32 {
-        self.sessions.fetch_add(1, Relaxed)
+    /// What the bytes that a session writes follow from.
+    pub(crate) fn stream_of_session(&self, number: u64) -> Stream {
+        self.stream.named("session").branch(number)
+    }
+
+    /// What the bytes that the files of a tree begin with follow from, each by its number's branch:
+    /// they are the same whichever session makes a file.
+    #[must_use]
+    pub fn stream_of_files(&self, root: &str) -> Stream {
+        self.stream.named("file").named(root)
     }
 
     /// Whether the bytes of a write have to be made for it.
@@ -145,11 +164,15 @@ impl ContentPool {
         }
     }
 
-    /// How many bytes of a block that is cut to `len` bytes cannot be compressed: its beginning; the
-    /// others are zeros.
-    #[must_use]
-    pub fn incompressible(&self, len: usize) -> usize {
-        (len as f64 * self.incompressible).ceil() as usize
+    /// Copies the beginning of a block of [`ContentPool::block_of`]. One that is cut short is as
+    /// compressible all the same.
+    pub fn copy_block(&self, block: &[u8], into: &mut [u8]) {
+        for (into, unit) in into.chunks_mut(self.unit).zip(block.chunks(self.unit)) {
+            let random = (into.len() as f64 * self.incompressible).ceil() as usize;
+            let (random, zeros) = into.split_at_mut(random);
+            random.copy_from_slice(&unit[..random.len()]);
+            zeros.fill(0);
+        }
     }
 
     /// Longest piece the pool gives.
@@ -240,6 +263,8 @@ mod tests {
         );
         let p = pool(Content::Random);
         assert_ne!(p.piece(0, 4096), p.piece(1, 4096));
+        let (last, first) = p.piece(1023, 8192).split_at(4096);
+        assert_eq!((last, first), (p.piece(1023, 4096), p.piece(1024, 4096)));
         assert_eq!(p.piece(7, 4096), pool(Content::Random).piece(7, 4096));
     }
 }

@@ -15,6 +15,7 @@ mod posix;
 pub mod registry;
 mod replies;
 mod session;
+mod source;
 
 pub use content::ContentPool;
 pub use error::OpError;

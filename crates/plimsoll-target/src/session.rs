@@ -5,7 +5,7 @@ use crate::error::OpError;
 use crate::replies::LongReplies;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos, Recorder};
-use plimsoll_plan::OpKind;
+use plimsoll_plan::{OpKind, Stream};
 use rustix::io::Errno;
 use std::future::Future;
 use std::pin::pin;
@@ -129,7 +129,7 @@ pub struct SessionSpec {
     pub content: ContentPool,
     /// The run's clock.
     pub clock: Clock,
-    /// Tells sessions apart, so that their contents start at different places.
+    /// Tells sessions apart: what each writes follows from it.
     pub number: u64,
     /// Process of the workload that the worker belongs to.
     pub process: u64,
@@ -308,6 +308,9 @@ pub trait Session {
     fn compose(&mut self, _len: u64) -> Result<(), OpError> {
         Ok(())
     }
+
+    /// Has what is written next follow from a stream, not from what this session wrote before.
+    fn begin_content(&mut self, _stream: Stream) {}
 
     /// Makes sure that the directory of the located name lies in the work directory and is
     /// reached without a symbolic link. Called before operations that change a directory, which
@@ -550,6 +553,11 @@ pub trait Session {
     #[inline(always)]
     fn unlink_now(&mut self) -> Result<(), OpError> {
         now(self.unlink())
+    }
+
+    /// As [`Session::compose`] for a write that is queued.
+    fn aio_compose(&mut self, _len: u64) -> Result<(), OpError> {
+        Ok(())
     }
 
     /// Queues a write; `tag` comes back in [`AioDone`].

@@ -4,8 +4,8 @@
 use super::crew::{Crew, CrewError, Job};
 use super::marker::{self, Tree, TreeState};
 use super::store::Workplace;
-use super::tree::{self, Progress, fill, path_of};
-use plimsoll_plan::{FileId, FilesetId, Layout, RelPath};
+use super::tree::{self, Progress, content_of, fill, path_of};
+use plimsoll_plan::{FileId, FilesetId, Layout, RelPath, Stream};
 use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
 use std::ops::Range;
@@ -76,6 +76,7 @@ pub(super) fn mend_files<T: Target>(
 ) -> Result<(), CrewError> {
     let files = MendFiles {
         layout,
+        content: content_of(crew, layout),
         progress,
         first: part.start,
     };
@@ -84,6 +85,8 @@ pub(super) fn mend_files<T: Target>(
 
 struct MendFiles<'a> {
     layout: &'a Layout,
+    /// What the bytes of the files follow from.
+    content: Stream,
     /// What was made or put right.
     progress: &'a Progress,
     first: u64,
@@ -118,6 +121,12 @@ impl MendFiles<'_> {
             ..OpenHow::plain(OpenMode::Write)
         };
         let handle = session.open(how).await?;
+        // A file that grows twice does not grow by the same bytes.
+        let content = self.content.branch(u64::from(file.0));
+        session.begin_content(match from {
+            0 => content,
+            from => content.branch(from),
+        });
         let done = match from > size {
             true => session.truncate(&handle, size).await,
             false => fill(session, &handle, from..size, self.progress).await,

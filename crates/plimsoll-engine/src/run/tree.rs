@@ -2,7 +2,7 @@
 
 use super::crew::{Crew, CrewError, Job};
 use super::marker::{MARKER, PatternNames};
-use plimsoll_plan::{DirId, FileId, Layout};
+use plimsoll_plan::{DirId, FileId, Layout, Stream};
 use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
 use std::ops::Range;
@@ -52,6 +52,8 @@ impl<S: Session> Job<S> for MakeDirs<'_> {
 
 struct MakeFiles<'a> {
     layout: &'a Layout,
+    /// What the bytes of the files follow from.
+    content: Stream,
     progress: &'a Progress,
     /// The first of them.
     first: u64,
@@ -66,6 +68,7 @@ impl MakeFiles<'_> {
             ..OpenHow::plain(OpenMode::Write)
         };
         let handle = session.open(how).await?;
+        session.begin_content(self.content.branch(u64::from(file.0)));
         let written = fill(session, &handle, 0..size, self.progress).await;
         session.close(handle).await.and(written)
     }
@@ -164,6 +167,13 @@ pub(crate) fn make_leaf_dirs<T: Target>(
     crew.all(leaf_dirs, &MakeLeafDirs { layout }, tell)
 }
 
+/// What the bytes that the files of a tree begin with follow from.
+pub(super) fn content_of<T: Target>(crew: &Crew<T>, layout: &Layout) -> Stream {
+    let root = path_of(|p| layout.push_dir(DirId(0), p));
+    crew.content
+        .stream_of_files(&String::from_utf8_lossy(&root))
+}
+
 /// Makes the files of a tree whose numbers are in `part`; the directories are there.
 pub(crate) fn make_files<T: Target>(
     crew: &Crew<T>,
@@ -174,6 +184,7 @@ pub(crate) fn make_files<T: Target>(
 ) -> Result<(), CrewError> {
     let files = MakeFiles {
         layout,
+        content: content_of(crew, layout),
         progress,
         first: part.start,
     };

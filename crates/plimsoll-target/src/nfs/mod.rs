@@ -9,6 +9,5 @@ pub(crate) mod place;
 pub(crate) mod replies;
 pub(crate) mod rows;
 pub(crate) mod session;
-pub(crate) mod source;
 pub(crate) mod url;
 pub(crate) mod wire;

@@ -2,12 +2,13 @@
 
 use super::cache::Kept;
 use super::dirs::{check, split};
-use super::source::Source;
 use super::wire::{Later, OpenFile, Stability, Wire};
 use crate::error::OpError;
 use crate::session::{AioDone, Attributes, EntryKind, Listed, OpenHow, Session, SessionSpec};
+use crate::source::Source;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::{Clock, Nanos};
+use plimsoll_plan::Stream;
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -169,7 +170,11 @@ impl<W: Wire> Session for NfsSession<W> {
     }
 
     fn compose(&mut self, len: u64) -> Result<(), OpError> {
-        self.source.compose(len)
+        Ok(self.source.prepare(len)?)
+    }
+
+    fn begin_content(&mut self, stream: Stream) {
+        self.source.restart(stream);
     }
 
     async fn check_parent(&mut self) -> Result<(), OpError> {

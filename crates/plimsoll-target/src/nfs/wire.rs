@@ -2,9 +2,9 @@
 //! of the protocol does them.
 
 use super::cache::{Cache, Promise};
-use super::source::Source;
 use crate::error::OpError;
 use crate::session::{Attributes, EntryKind, Listed, OpenHow};
+use crate::source::Source;
 use plimsoll_lane::Lane;
 use std::future::Future;
 use std::pin::Pin;

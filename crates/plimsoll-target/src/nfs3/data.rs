@@ -4,7 +4,7 @@
 use super::local::Local;
 use super::of_nfs;
 use crate::error::OpError;
-use crate::nfs::source::Source;
+use crate::source::Source;
 use plimsoll_nfs::v3::{
     Commit, CommitArgs, Data, Handle, NfsError, Read, ReadArgs, Sent, Stable, Write, WriteArgs,
 };

@@ -4,7 +4,7 @@
 use super::local::Local;
 use super::of_nfs;
 use crate::error::OpError;
-use crate::nfs::source::Source;
+use crate::source::Source;
 use plimsoll_nfs::v4::operations::{
     Commit, PutFh, Range, Read, ReadArgs, SetAttr, SetAttrArgs, Write, WriteArgs,
 };

@@ -7,9 +7,9 @@ use super::of_nfs;
 use crate::error::OpError;
 use crate::nfs::cache::{Cache, Promise};
 use crate::nfs::dirs::split;
-use crate::nfs::source::Source;
 use crate::nfs::wire::{Later, Stability, Wire};
 use crate::session::{self, EntryKind, Listed, OpenHow};
+use crate::source::Source;
 use plimsoll_lane::Lane;
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{

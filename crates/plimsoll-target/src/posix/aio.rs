@@ -1,9 +1,8 @@
 //! Asynchronous writes by a pool of threads that all workers of a target share.
 
-use crate::content::ContentPool;
 use crate::error::OpError;
 use crate::session::AioDone;
-use memmap2::MmapMut;
+use crate::source::Apart;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Clock, Nanos};
 use rustix::io::Errno;
@@ -21,10 +20,7 @@ struct Job {
     offset: u64,
     len: u64,
     tag: u32,
-    content: ContentPool,
-    step: usize,
-    /// What it writes, if its bytes were made for it.
-    made: Option<MmapMut>,
+    content: Apart,
     start: Nanos,
     clock: Clock,
     to: Arc<Completions>,
@@ -155,12 +151,7 @@ impl Job {
     fn write(&self) -> Result<u64, OpError> {
         let mut done = 0;
         while done < self.len {
-            let want = (self.len - done).min(self.content.longest() as u64) as usize;
-            let step = self.step.wrapping_add(ContentPool::steps(done as usize));
-            let piece = match &self.made {
-                None => self.content.piece(step, want),
-                Some(made) => &made[done as usize..][..want],
-            };
+            let piece = self.content.piece(done as usize, self.len as usize);
             match rustix::io::pwrite(&self.file, piece, self.offset + done) {
                 Ok(0) => return Err(Errno::IO.into()),
                 Ok(n) => done += n as u64,
@@ -201,8 +192,7 @@ impl Queue {
         offset: u64,
         len: u64,
         tag: u32,
-        (content, step): (&ContentPool, usize),
-        made: Option<MmapMut>,
+        content: Apart,
     ) -> Result<(), OpError> {
         let fd = file.as_raw_fd();
         lock(&self.completions.state).active.push(fd);
@@ -211,9 +201,7 @@ impl Queue {
             offset,
             len,
             tag,
-            content: content.clone(),
-            step,
-            made,
+            content,
             start: self.clock.now(),
             clock: self.clock.clone(),
             to: self.completions.clone(),

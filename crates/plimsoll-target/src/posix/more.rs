@@ -202,25 +202,23 @@ impl PosixSession {
     ) -> Result<(), OpError> {
         let window = Window::around(offset, len)?;
         let map = window.options().map_raw(&file.fd).map_err(from_io)?;
-        let content = self.content.clone();
-        let composed = self.sink_of_composed(&content, window.len)?;
-        let source = match &composed {
+        let composed = self.sink_of_composed(window.len)?;
+        // Of the pool's bytes the file is that of all sessions.
+        let pool = self.source.pool().clone();
+        let bytes = match &composed {
             Some(sink) => sink.as_fd(),
-            None => content.file()?,
+            None => pool.file()?,
         };
-        let step = &mut self.step;
+        let source = &mut self.source;
         window.for_each_piece(&map, |at, piece, done| {
             let from = match &composed {
                 Some(_) => done,
-                None => {
-                    *step = step.wrapping_add(crate::ContentPool::steps(piece));
-                    content.begin(*step)
-                }
+                None => source.next_in_pool(piece),
             };
             // SAFETY: `at` is the start of `piece` bytes of a writable mapping that lives until
             // after the call. The kernel writes them; no reference to them is made, so that it
             // does not matter who else uses the file.
-            unsafe { libc::pread(source.as_raw_fd(), at.cast(), piece, from as i64) }
+            unsafe { libc::pread(bytes.as_raw_fd(), at.cast(), piece, from as i64) }
         })?;
         match flush {
             true => map.flush_range(window.skip, window.len).map_err(from_io),
@@ -229,23 +227,18 @@ impl PosixSession {
     }
 
     /// Bytes that were made for this write, in a file in memory; `None` if the pool is written.
-    fn sink_of_composed(
-        &mut self,
-        content: &crate::ContentPool,
-        len: usize,
-    ) -> Result<Option<OwnedFd>, OpError> {
-        let Some(composer) = &mut self.composer else {
+    fn sink_of_composed(&mut self, len: usize) -> Result<Option<OwnedFd>, OpError> {
+        if !self.source.pool().is_composed() {
             return Ok(None);
-        };
+        }
         let file = rustix::fs::memfd_create("plimsoll", MemfdFlags::CLOEXEC)?;
         let mut done = 0;
         while done < len {
-            let piece = (len - done).min(content.longest());
-            let bytes = composer.take(content, piece)?;
+            let bytes = self.source.next((len - done) as u64)?;
             write_all(bytes, |rest, at| {
                 rustix::io::pwrite(&file, rest, done as u64 + at)
             })?;
-            done += piece;
+            done += bytes.len();
         }
         Ok(Some(file))
     }

@@ -3,12 +3,12 @@
 use super::aio::{Pool, Queue};
 use super::handle::{BENEATH, PosixHandle};
 use super::names::{Name, Parents};
-use crate::compose::Composer;
-use crate::content::ContentPool;
 use crate::error::OpError;
 use crate::session::{AioDone, Attributes, EntryKind, Listed, OpenHow, Session, SessionSpec};
+use crate::source::Source;
 use memmap2::MmapMut;
 use plimsoll_lane::{Lane, Stopped};
+use plimsoll_plan::Stream;
 use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::ffi::{CStr, CString};
@@ -36,10 +36,8 @@ pub(crate) struct PosixSession {
     pub(super) sink: Option<OwnedFd>,
     /// Where the next read goes in the buffer.
     at: usize,
-    pub(super) content: ContentPool,
-    /// Makes the bytes of writes, if the pool itself is not what is written.
-    pub(super) composer: Option<Composer>,
-    pub(super) step: usize,
+    /// Where the bytes of writes come from.
+    pub(super) source: Source,
     dir_buffer: Vec<MaybeUninit<u8>>,
     parents: Box<Parents>,
     queue: Queue,
@@ -61,12 +59,7 @@ impl PosixSession {
             sink: None,
             buffer: MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?,
             at: 0,
-            composer: match spec.content.is_composed() {
-                true => Some(Composer::new(&spec.content, spec.number)?),
-                false => None,
-            },
-            content: spec.content.clone(),
-            step: spec.number as usize * 61,
+            source: Source::new(&spec.content, spec.number)?,
             dir_buffer: Vec::new(),
             parents: Box::default(),
             queue: Queue::new(pool, spec.clock.clone()),
@@ -120,27 +113,13 @@ impl PosixSession {
     ) -> Result<(), OpError> {
         let mut done = 0;
         while done < len {
-            let want = (len - done).min(self.content.longest() as u64) as usize;
-            let bytes = match &mut self.composer {
-                None => self.content.piece(self.step, want),
-                Some(composer) => composer.take(&self.content, want)?,
-            };
+            let bytes = self.source.next(len - done)?;
             match call(bytes, done) {
                 Ok(0) => return Err(Errno::IO.into()),
                 Ok(n) => done += n as u64,
                 Err(Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
-            self.step = self.step.wrapping_add(ContentPool::steps(want));
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn compose_now(&mut self, len: u64) -> Result<(), OpError> {
-        if let Some(composer) = &mut self.composer {
-            let len = len.min(self.content.longest() as u64) as usize;
-            composer.make(&self.content, len)?;
         }
         Ok(())
     }
@@ -217,13 +196,11 @@ impl Session for PosixSession {
 
     #[inline(always)]
     fn compose(&mut self, len: u64) -> Result<(), OpError> {
-        match self.composer {
-            None => {
-                self.content.fetch(self.step, len);
-                Ok(())
-            }
-            Some(_) => self.compose_now(len),
-        }
+        Ok(self.source.prepare(len)?)
+    }
+
+    fn begin_content(&mut self, stream: Stream) {
+        self.source.restart(stream);
     }
 
     #[inline]
@@ -525,6 +502,10 @@ impl Session for PosixSession {
     }
 
     #[inline]
+    fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
+        Ok(self.source.prepare_apart(len)?)
+    }
+
     fn aio_write(
         &mut self,
         handle: &PosixHandle,
@@ -533,13 +514,8 @@ impl Session for PosixSession {
         tag: u32,
     ) -> Result<(), OpError> {
         let file = handle.shared()?;
-        self.step = self.step.wrapping_add(ContentPool::steps(len as usize));
-        let made = match &mut self.composer {
-            None => None,
-            Some(composer) => Some(composer.apart(&self.content, len as usize)?),
-        };
-        let from = (&self.content, self.step);
-        self.queue.push(file, offset, len, tag, from, made)
+        let content = self.source.take_apart(len)?;
+        self.queue.push(file, offset, len, tag, content)
     }
 
     fn aio_pending(&self) -> usize {

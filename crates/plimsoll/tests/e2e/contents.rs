@@ -118,6 +118,39 @@ fn files_of_workloads_hold_duplicates_and_what_compresses() {
     }
 }
 
+/// Every byte of every file, by path.
+fn bytes_below(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let read = |path: String| {
+        let bytes = std::fs::read(dir.join(&path)).unwrap();
+        (path, bytes)
+    };
+    tree(dir).0.into_keys().map(read).collect()
+}
+
+#[test]
+fn one_seed_is_the_same_bytes_wherever_one_worker_writes() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(&WRITER.replace("instances=2", "instances=1"));
+    for content in ["random", HALF] {
+        let content = format!("--content={content}");
+        let of_seed = |seed: &str| {
+            let seed = format!("--seed={seed}");
+            let more = [&content, "--keep", "--ops=400", &seed];
+            bench.run_in_work(&workload, &more).expect_code(0);
+            let bytes = bytes_below(&bench.work());
+            std::fs::remove_dir_all(bench.work()).unwrap();
+            bytes
+        };
+        let first = of_seed("7");
+        assert!(first.len() > 60, "{} files", first.len());
+        for _ in 0..4 {
+            assert!(of_seed("7") == first, "{content}");
+        }
+        let other = of_seed("8");
+        assert!(other != first, "{content}");
+    }
+}
+
 #[test]
 fn asynchronous_writes_hold_duplicates_too() {
     let bench = Bench::on_tmpfs();

@@ -277,7 +277,9 @@ impl<S: Session> Worker<S> {
         };
         let size = self.core.draw(io.size);
         let offset = self.offset(row, io, slot, size)?;
-        self.prepare_write(row, size)?;
+        if let Err(e) = self.session.aio_compose(size) {
+            return Err(self.not_composed(row, size, &e));
+        }
         let Slot {
             handle: Some(handle),
             file,

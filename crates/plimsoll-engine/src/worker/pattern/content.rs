@@ -105,10 +105,7 @@ impl Contents {
         for (i, into) in self.to_write.chunks_mut(size).enumerate() {
             let identity = object.at(i * size);
             let (block, is_own) = self.pool.block_of(identity.hash());
-            // An object may be shorter than a block: it is as compressible all the same.
-            let (random, zeros) = into.split_at_mut(self.pool.incompressible(into.len()));
-            random.copy_from_slice(&block[..random.len()]);
-            zeros.fill(0);
+            self.pool.copy_block(block, into);
             if is_own {
                 let stamp = identity.block();
                 let len = into.len().min(BLOCK);
@@ -390,6 +387,37 @@ mod tests {
         // Random bytes and the marks of blocks have zeros too.
         let zeros = zeros as f64 / f64::from(100 << 16);
         assert!((0.5..0.53).contains(&zeros), "{zeros}");
+    }
+
+    #[test]
+    fn objects_of_any_size_are_as_compressible_as_their_content_says() {
+        for (text, size, share) in [
+            ("compressible:2", 64 << 10, 0.5),
+            ("compressible:4", 3072, 0.75),
+            ("compressible:4", 300, 0.75),
+            ("compressible:80%,duplicate:0", 1000, 0.8),
+            ("random", 64 << 10, 0.0),
+        ] {
+            let pattern = Pattern {
+                content: Some(text.parse().unwrap()),
+                ..pattern(size)
+            };
+            let mut contents = Contents::new(&pattern, 1, 9, pool(&pattern)).unwrap();
+            let (mut zeros, mut all) = (0, 0);
+            for number in 0..50 {
+                let bytes = object(&mut contents, &pattern, number);
+                zeros += bytes.iter().filter(|b| **b == 0).count();
+                all += bytes.len();
+            }
+            let found = zeros as f64 / all as f64;
+            // Of a block's identity, about half are zeros.
+            let of_identity = 32.0 / size.min(4096) as f64;
+            let off = found - share;
+            assert!(
+                (-0.03..0.03 + of_identity).contains(&off),
+                "{found} of {text} at {size}"
+            );
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The pool under load, and at its ends.
 
 use super::*;
-use crate::compose::Composer;
+use crate::ContentPool;
+use crate::source::Source;
 use plimsoll_lane::{Deadline, LaneKind, Task};
 use plimsoll_plan::{Content, Stream};
 use std::cell::RefCell;
@@ -10,8 +11,10 @@ use std::time::Duration;
 /// Waits of a test that would otherwise hang for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn content() -> ContentPool {
-    ContentPool::new(Content::Zero, Stream::new(1)).unwrap()
+/// Zeros to write.
+fn zeros() -> Source {
+    let pool = ContentPool::new(Content::Zero, Stream::new(1)).unwrap();
+    Source::new(&pool, 0).unwrap()
 }
 
 fn file() -> Arc<OwnedFd> {
@@ -39,7 +42,7 @@ fn in_time(test: impl FnOnce() + Send + 'static) {
 }
 
 /// One worker: `writes` writes in batches, each batch waited for in pieces.
-fn work(pool: Arc<Pool>, clock: &Clock, content: &ContentPool, writes: u32, batch: u32) {
+fn work(pool: Arc<Pool>, clock: &Clock, mut content: Source, writes: u32, batch: u32) {
     let (lane, file) = (lane(clock), file());
     let seen = RefCell::new(Vec::new());
     let task: Task<'_> = Box::pin(async {
@@ -47,7 +50,13 @@ fn work(pool: Arc<Pool>, clock: &Clock, content: &ContentPool, writes: u32, batc
         let mut done = Vec::new();
         for tag in 0..writes {
             queue
-                .push(file.clone(), u64::from(tag), 1, tag, (content, 0), None)
+                .push(
+                    file.clone(),
+                    u64::from(tag),
+                    1,
+                    tag,
+                    content.take_apart(1).unwrap(),
+                )
                 .unwrap();
             if tag % batch == batch - 1 {
                 // One by one: each of these waits may miss the wake of the write it waits for.
@@ -71,11 +80,11 @@ fn work(pool: Arc<Pool>, clock: &Clock, content: &ContentPool, writes: u32, batc
 #[test]
 fn eight_workers_miss_no_write_and_no_wake() {
     in_time(|| {
-        let (pool, clock, content) = (Arc::new(Pool::default()), Clock::real(), content());
+        let (pool, clock) = (Arc::new(Pool::default()), Clock::real());
         std::thread::scope(|scope| {
             for worker in 0..8 {
-                let (pool, clock, content) = (pool.clone(), &clock, &content);
-                scope.spawn(move || work(pool, clock, content, 1000, 1 + worker * 3));
+                let (pool, clock) = (pool.clone(), &clock);
+                scope.spawn(move || work(pool, clock, zeros(), 1000, 1 + worker * 3));
             }
         });
         let jobs = &lock(&pool.shared.jobs).0;
@@ -99,20 +108,11 @@ fn contents_that_are_made_for_each_write_are_those_of_the_write() {
         };
         let content = ContentPool::new(content, Stream::new(1)).unwrap();
         let mut queue = Queue::new(Arc::new(Pool::default()), Clock::real());
-        let mut composer = Composer::new(&content, 0).unwrap();
+        let mut source = Source::new(&content, 0).unwrap();
         let file = file();
         for tag in 0..256_u32 {
-            let (at, made) = (u64::from(tag) << 14, composer.apart(&content, 1 << 14));
-            queue
-                .push(
-                    file.clone(),
-                    at,
-                    1 << 14,
-                    tag,
-                    (&content, 0),
-                    Some(made.unwrap()),
-                )
-                .unwrap();
+            let (at, bytes) = (u64::from(tag) << 14, source.take_apart(1 << 14).unwrap());
+            queue.push(file.clone(), at, 1 << 14, tag, bytes).unwrap();
         }
         queue.drain(file.as_raw_fd());
         let mut bytes = vec![0; 256 << 14];
@@ -135,14 +135,20 @@ fn contents_that_are_made_for_each_write_are_those_of_the_write() {
 #[test]
 fn never_more_threads_than_the_most() {
     in_time(|| {
-        let (pool, clock, content) = (Arc::new(Pool::default()), Clock::real(), content());
+        let (pool, clock, mut content) = (Arc::new(Pool::default()), Clock::real(), zeros());
         let threads = || lock(&pool.shared.jobs).0.threads;
         let mut queue = Queue::new(pool.clone(), clock.clone());
         assert_eq!(threads(), 0, "a thread that nobody asked for");
         let file = file();
         for tag in 0..5 * THREADS as u32 {
             queue
-                .push(file.clone(), 0, 1 << 20, tag, (&content, 0), None)
+                .push(
+                    file.clone(),
+                    0,
+                    1 << 20,
+                    tag,
+                    content.take_apart(1 << 20).unwrap(),
+                )
                 .unwrap();
             assert!(threads() <= THREADS);
         }
@@ -155,14 +161,20 @@ fn never_more_threads_than_the_most() {
 #[test]
 fn threads_end_with_the_pool_and_finish_what_is_queued() {
     in_time(|| {
-        let (pool, clock, content) = (Arc::new(Pool::default()), Clock::real(), content());
+        let (pool, clock, mut content) = (Arc::new(Pool::default()), Clock::real(), zeros());
         let shared = Arc::downgrade(&pool.shared);
         let mut queue = Queue::new(pool.clone(), clock.clone());
         let file = file();
         for tag in 0..100 {
             let offset = u64::from(tag) << 16;
             queue
-                .push(file.clone(), offset, 1 << 16, tag, (&content, 0), None)
+                .push(
+                    file.clone(),
+                    offset,
+                    1 << 16,
+                    tag,
+                    content.take_apart(1 << 16).unwrap(),
+                )
                 .unwrap();
         }
         drop(pool);
