@@ -162,6 +162,10 @@ impl Target for Null {
         None
     }
 
+    fn never_cold(&self) -> Option<&'static str> {
+        Some("the target `null` keeps no files")
+    }
+
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NullSession, OpError> {
         Ok(NullSession {
             lane: lane.clone(),

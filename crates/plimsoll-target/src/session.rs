@@ -78,6 +78,10 @@ pub trait Target: Send + Sync + 'static {
         DirectIo::Refused
     }
 
+    /// Why dropping files from this machine's page cache changes nothing; `None` if it may. Asked
+    /// before a run.
+    fn never_cold(&self) -> Option<&'static str>;
+
     /// Why operations of this kind cannot be done; `None` if they can. Asked before a run.
     fn cannot(&self, kind: OpKind) -> Option<&'static str> {
         match kind {

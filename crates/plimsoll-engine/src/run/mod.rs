@@ -8,6 +8,7 @@ mod crew;
 mod criteria;
 mod grow;
 mod host;
+mod idle_settings;
 mod lanes;
 mod marker;
 mod memory;
@@ -289,7 +290,7 @@ pub fn run_ranks(
     ranks: &dyn Ranks,
 ) -> Result<Outcome, EngineError> {
     let team = Team::new(ranks);
-    let (layouts, long_replies) = team.agree(layouts(plan, settings, &team))?;
+    let (layouts, long_replies, notes) = team.agree(layouts(plan, settings, &team))?;
     // Rank 0 makes the work directory and marks it as its own; the others have not looked for it
     // yet, since NFS would go on telling them that it is missing.
     let (marked_by, purpose) = match team.leads() {
@@ -306,6 +307,7 @@ pub fn run_ranks(
         observer,
         layouts,
         long_replies,
+        notes,
         team: &team,
         marked_by,
         states: None,
@@ -327,21 +329,22 @@ pub fn run_ranks(
 type Layouts = Vec<Arc<Layout>>;
 
 /// The trees of a Plan that may be run, as far as this rank can tell before there is a work
-/// directory; and what replies of the server had beyond its protocol meanwhile.
+/// directory; what replies of the server had beyond its protocol meanwhile; and what is to be said
+/// of the run at rank 0.
 fn layouts(
     plan: &Plan,
     settings: &Settings,
     team: &Team<'_>,
-) -> Result<(Layouts, Vec<LongReplies>), EngineError> {
+) -> Result<(Layouts, Vec<LongReplies>, Vec<String>), EngineError> {
     if !team.leads() {
         plan.check().map_err(EngineError::refused)?;
-        return Ok((preflight::layouts(plan)?, vec![]));
+        return Ok((preflight::layouts(plan)?, vec![], vec![]));
     }
     let mut look = preflight::look(plan, settings, team.size())?;
     look.refusals
         .extend(apart::refusals(plan, settings, team.size()));
     match look.refusals.is_empty() {
-        true => Ok((look.layouts, look.long_replies)),
+        true => Ok((look.layouts, look.long_replies, look.notes)),
         false => Err(EngineError::Refused(look.refusals.join("\n"))),
     }
 }

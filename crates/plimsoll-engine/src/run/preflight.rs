@@ -41,6 +41,8 @@ pub struct Preflight {
     pub target: String,
     /// Why the run would be refused; empty if it would begin.
     pub refusals: Vec<String>,
+    /// Settings that change nothing, as sentences.
+    pub notes: Vec<String>,
     /// Replies of a server that had more than its protocol says.
     pub long_replies: Vec<LongReplies>,
 }
@@ -117,6 +119,7 @@ pub(crate) fn inspect<T: Target>(
     found.direct(crew, plan);
     found.limits(crew, plan, ranks);
     found.settings(crew, plan, settings);
+    found.notes = super::idle_settings::notes(&*crew.target, plan);
     Ok(found)
 }
 
@@ -164,6 +167,7 @@ impl Preflight {
             buffer_bytes: buffers(crew, plan, ranks),
             target: crew.target.describe(),
             refusals: vec![],
+            notes: vec![],
             long_replies: vec![],
             layouts,
         }

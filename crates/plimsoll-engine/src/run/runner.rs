@@ -30,6 +30,8 @@ pub(super) struct Runner<'a> {
     pub(super) layouts: Vec<Arc<Layout>>,
     /// What replies of the server had beyond its protocol before the run.
     pub(super) long_replies: Vec<LongReplies>,
+    /// What is said of the run before it begins.
+    pub(super) notes: Vec<String>,
     pub(super) team: &'a Team<'a>,
     /// Who marked the work directory, if not this rank.
     pub(super) marked_by: Option<User>,
@@ -66,6 +68,7 @@ impl Visitor for Runner<'_> {
         let mut outcome = Outcome {
             target: target.describe(),
             long_replies: std::mem::take(&mut self.long_replies),
+            notes: std::mem::take(&mut self.notes),
             ..Outcome::default()
         };
         if let Err(e) = self.join(&crew) {

@@ -63,6 +63,10 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
             )
         }
         PatternOptions::Mdtest(m) => {
+            if m.files == 0 {
+                plan.notes
+                    .push(note("no file is made, looked at or removed (-n 0)"));
+            }
             plan.title = if m.hard {
                 "small files in one directory that all ranks share".into()
             } else {

@@ -11,3 +11,7 @@ pub(crate) mod rows;
 pub(crate) mod session;
 pub(crate) mod url;
 pub(crate) mod wire;
+
+/// Why `--cold` changes nothing for NFS without the kernel's client.
+pub(crate) const NEVER_COLD: &str =
+    "this client keeps no pages of files, and the server's cache is out of reach";

@@ -330,6 +330,10 @@ impl Target for Nfs4 {
         replies::take_long(&self.asker.deviations)
     }
 
+    fn never_cold(&self) -> Option<&'static str> {
+        Some(crate::nfs::NEVER_COLD)
+    }
+
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession<Local>, OpError> {
         let number = Arc::as_ptr(&self.config) as usize;
         let local = lane.resident(number, || Local::new(lane, &self.config, spec));

@@ -145,6 +145,19 @@ impl Target for Posix {
         }))
     }
 
+    fn never_cold(&self) -> Option<&'static str> {
+        // linux/magic.h
+        const TMPFS: u64 = 0x0102_1994;
+        const RAMFS: u64 = 0x8584_58f6;
+        let of = rustix::fs::fstatfs(&self.root).ok()?.f_type as u64;
+        // Some of these numbers have a sign on some processors.
+        match of & 0xffff_ffff {
+            TMPFS => Some("the files of tmpfs are in memory and nowhere else"),
+            RAMFS => Some("the files of ramfs are in memory and nowhere else"),
+            _ => None,
+        }
+    }
+
     fn direct_io(&self) -> DirectIo {
         direct::look(&self.root)
     }

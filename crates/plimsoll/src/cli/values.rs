@@ -74,6 +74,13 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
 }
 
+pub(super) fn window(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        d if d.is_zero() => Err("nothing is measured in no time: expected a time above 0".into()),
+        d => Ok(d),
+    }
+}
+
 pub(super) fn limit(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         d if d.is_zero() => Err("no operation returns in no time: expected a limit above 0".into()),

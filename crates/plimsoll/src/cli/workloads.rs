@@ -3,7 +3,7 @@
 use super::Format;
 use super::values::{
     ColdKind, CpuList, ErrorPolicy, Quit, cpu_list, duration, interval, lanes, load, ops_limit,
-    rate, scale, seed, setting,
+    rate, scale, seed, setting, window,
 };
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_plan::{Content, OpsLimit};
@@ -65,7 +65,7 @@ pub struct HowArgs {
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub scale: Option<f64>,
     /// Length of the measured window, such as 500ms, 10s, 5m, 1h
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = window)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub time: Option<Duration>,
     /// Run this long before measuring: besides a Filebench workload's own warm-up, instead of an

@@ -30,6 +30,9 @@ pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<E
                 layouts: look.layouts.iter().map(|l| &**l).collect(),
             };
             print(&format!("{view}{}", needs(plan, &look)))?;
+            for note in &look.notes {
+                crate::console::err(&format!("note: {note}\n"));
+            }
         }
     }
     match look.refusals.as_slice() {

@@ -22,6 +22,7 @@ mod find;
 mod flowops;
 mod full_disk;
 mod hooks;
+mod idle_settings;
 mod import;
 mod install;
 mod keeping;

@@ -1,0 +1,77 @@
+//! Settings that change nothing here: said before a run, so that nobody takes a result for what
+//! they would have made of it.
+
+use super::preflight;
+use plimsoll_plan::{Bytes, Cold, Phase, Plan, Until};
+use plimsoll_target::Target;
+
+/// Sentences on what the Plan's settings cannot do on this target and machine.
+pub(super) fn notes<T: Target>(target: &T, plan: &Plan) -> Vec<String> {
+    let available = preflight::available_memory();
+    cold(target, plan)
+        .into_iter()
+        .chain(memory(plan, available))
+        .chain(rate(plan))
+        .collect()
+}
+
+fn cold<T: Target>(target: &T, plan: &Plan) -> Option<String> {
+    let option = match plan.options.cold {
+        Cold::No => return None,
+        Cold::Files => "--cold",
+        Cold::System => "--cold=system",
+    };
+    let why = target.never_cold()?;
+    Some(format!("{option} changes nothing: {why}"))
+}
+
+/// Memory that a pattern is to leave free, and is not there in the first place.
+fn memory(plan: &Plan, available: Option<u64>) -> Option<String> {
+    let (pattern, available) = (plan.pattern()?, available?);
+    let squeezed = pattern.stages.iter().filter_map(|s| s.squeeze_memory);
+    let held = pattern.hold_memory.map(|bytes| ("-m", bytes));
+    let (option, leave) = held
+        .into_iter()
+        .chain(squeezed.map(|bytes| ("-M", bytes)))
+        .find(|(_, leave)| *leave > available)?;
+    Some(format!(
+        "{option} takes no memory: {} are to be left free, and {} are",
+        Bytes(leave),
+        Bytes(available)
+    ))
+}
+
+/// Operations of a mix that are due in all measured windows are fewer than one.
+fn rate(plan: &Plan) -> Option<String> {
+    let paced = plan.groups.iter().map(|g| {
+        let pacing = g.program.mix().map(|m| m.pacing.map(|p| p.rate))?;
+        Some(pacing? * g.workers() as f64)
+    });
+    // One that is not paced does what it can.
+    let rate: f64 = paced.sum::<Option<f64>>().filter(|rate| *rate > 0.0)?;
+    let mut is_open = false;
+    let mut seconds = 0.0;
+    for phase in &plan.script {
+        match phase {
+            Phase::OpenWindow => is_open = true,
+            Phase::CloseWindow => is_open = false,
+            Phase::Wait { until, .. } if is_open => match until {
+                Until::Elapsed { time }
+                | Until::Done {
+                    at_most: Some(time),
+                } => {
+                    seconds += time.as_secs_f64();
+                }
+                Until::Done { at_most: None } => return None,
+            },
+            _ => {}
+        }
+    }
+    let due = rate * seconds;
+    (due < 1.0).then(|| {
+        format!(
+            "fewer than one operation is due: {rate} a second for {seconds} s; a longer --time or a \
+             higher rate measures some"
+        )
+    })
+}
