@@ -167,11 +167,20 @@ fn reasons(out: &mut String, curve: &LoadCurve, layout: Layout) {
     }
 }
 
+/// Operations that are due at a point while it is measured; endless where no rate is requested.
+fn due(curve: &LoadCurve, point: &CurvePoint) -> f64 {
+    let rate = point.asked_ops_per_s.unwrap_or(f64::INFINITY);
+    rate * curve.time_s
+}
+
 fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
     let columns = layout.columns();
     let metric = &curve.metric;
     let line = match curve.load_line {
         Some(load) => format!("{} {metric}", Count(load)),
+        None if curve.points.first().is_some_and(|p| due(curve, p) < 1.0) => {
+            "none: fewer than one operation is due at the first load".into()
+        }
         None => "none: the first load was not carried".into(),
     };
     paragraph(out, "load line: ", &line, columns);

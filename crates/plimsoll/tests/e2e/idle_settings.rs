@@ -63,6 +63,15 @@ fn a_rate_at_which_nothing_is_due() {
         "{}",
         ended.stdout
     );
+    let curve = ["curve", "swbuild", "--load=1,2", "--results=results"];
+    let ended = Ended::of(bench.plimsoll([&curve[..], &more].concat()));
+    assert!(
+        ended
+            .stdout
+            .contains("load line: none: fewer than one operation is due"),
+        "{}",
+        ended.stdout
+    );
     let refused = bench.run_in_work("swbuild", &["--time=0s"]).refusal();
     assert!(refused.contains("a time above 0"), "{refused}");
 }
