@@ -113,6 +113,7 @@ fn plan(dir: &Path, stages: &str) -> Plan {
         object_name: NameTemplate::parse("file-{object}").unwrap(),
         ranks: 1,
         sets: SETS,
+        objects: 0,
         object_size: 3901,
         position: 0,
         positions: vec![],

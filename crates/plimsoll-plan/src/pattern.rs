@@ -30,6 +30,9 @@ pub struct Pattern {
     pub ranks: u32,
     /// Sets of each rank; at least 1.
     pub sets: u32,
+    /// Objects of a set whenever no round is under way; 0 if a later run need not know.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub objects: u64,
     /// Bytes of an object.
     pub object_size: u64,
     /// Number of the first object, before anything has moved on.
@@ -54,6 +57,10 @@ pub struct Pattern {
     pub hold_memory: Option<u64>,
     /// What is done, in order.
     pub stages: Vec<Stage>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// What is done about a pattern's root before its first stage.

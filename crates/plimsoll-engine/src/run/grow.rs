@@ -61,6 +61,7 @@ impl<T: Target> Workplace<'_, T> {
             state: TreeState::Growing,
             made: Some(made),
             names: None,
+            shape: None,
         };
         self.note_tree(&root, Some(tree))
     }

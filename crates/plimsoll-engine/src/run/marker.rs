@@ -55,6 +55,66 @@ pub(crate) struct Tree {
     /// Names of a pattern's sets and objects; without them they are a fileset's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<PatternNames>,
+    /// What a later run of the same pattern has to know of its objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shape: Option<PatternShape>,
+}
+
+/// What decides which objects of a pattern there are, and what they hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PatternShape {
+    ranks: u32,
+    sets: u32,
+    objects: u64,
+    object_size: u64,
+    verify: bool,
+    content: Option<String>,
+}
+
+impl PatternShape {
+    fn of(pattern: &Pattern) -> Self {
+        Self {
+            ranks: pattern.ranks,
+            sets: pattern.sets,
+            objects: pattern.objects,
+            object_size: pattern.object_size,
+            verify: pattern.verify,
+            content: pattern.content.map(|c| c.to_string()),
+        }
+    }
+
+    /// What this one, of objects that are there, has otherwise than another.
+    fn differences(&self, wanted: &Self) -> Vec<String> {
+        let verify = |shape: &Self| match shape.verify {
+            true => "verified",
+            false => "not verified",
+        };
+        let content = |shape: &Self| shape.content.clone().unwrap_or_else(|| "not said".into());
+        let all = [
+            ("ranks", self.ranks.to_string(), wanted.ranks.to_string()),
+            (
+                "data sets of a rank",
+                self.sets.to_string(),
+                wanted.sets.to_string(),
+            ),
+            (
+                "objects of a set",
+                self.objects.to_string(),
+                wanted.objects.to_string(),
+            ),
+            (
+                "object size",
+                self.object_size.to_string(),
+                wanted.object_size.to_string(),
+            ),
+            ("contents", verify(self).into(), verify(wanted).into()),
+            ("contents", content(self), content(wanted)),
+        ];
+        let other = all.into_iter().filter(|(_, there, here)| there != here);
+        other
+            .map(|(what, there, here)| format!("{what}: {there} there, {here} here"))
+            .collect()
+    }
 }
 
 /// Names that a pattern gives.
@@ -88,6 +148,7 @@ impl Tree {
             state: TreeState::Used,
             made: None,
             names: Some(PatternNames::of(pattern)),
+            shape: Some(PatternShape::of(pattern)),
         }
     }
 }
@@ -108,19 +169,31 @@ pub(crate) fn pattern_refusal(plan: &Plan, found: &Found) -> Option<String> {
              remove it with `plimsoll clean {place}`"
         )),
         RootIs::Kept => {
-            let tree = known.iter().find(|t| t.root == pattern.root);
-            let wanted = Tree::of_pattern(pattern);
-            match tree {
-                None => Some(format!(
+            let Some(tree) = known.iter().find(|t| t.root == pattern.root) else {
+                return Some(format!(
                     "`{place}` holds no objects of this pattern: the phase that makes them comes \
                      first"
-                )),
-                Some(tree) if tree.fingerprint != wanted.fingerprint => Some(format!(
-                    "`{place}` holds objects of another pattern: ranks, data sets, object size \
-                     and verification must be those of the phase that made them"
-                )),
-                Some(_) => None,
+                ));
+            };
+            let wanted = Tree::of_pattern(pattern);
+            let differences = match (&tree.shape, &wanted.shape) {
+                (Some(there), Some(here)) => there.differences(here),
+                _ => vec![],
+            };
+            if differences.is_empty() && tree.fingerprint == wanted.fingerprint {
+                return None;
             }
+            let which = match differences.is_empty() {
+                true => {
+                    "ranks, data sets, object size and verification must be those of the phase \
+                         that made them"
+                        .into()
+                }
+                false => differences.join("; "),
+            };
+            Some(format!(
+                "`{place}` holds objects of another pattern: {which}"
+            ))
         }
     }
 }

@@ -150,6 +150,7 @@ impl<T: Target> Workplace<'_, T> {
             state,
             made: None,
             names: None,
+            shape: None,
         };
         self.note_tree(&root, Some(tree))
     }

@@ -41,6 +41,7 @@ pub(super) fn pattern(
         ranks,
         sets: 1,
         // How large a file becomes is for the transfers to say.
+        objects: 0,
         object_size: 0,
         position: 0,
         positions: vec![],

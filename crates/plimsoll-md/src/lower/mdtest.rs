@@ -65,6 +65,7 @@ pub(super) fn pattern(
         ]),
         ranks,
         sets: 1,
+        objects: 0,
         object_size: m.size,
         position: 0,
         positions: vec![],

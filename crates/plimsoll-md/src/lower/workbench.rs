@@ -81,6 +81,7 @@ pub(super) fn pattern(
         object_name: template([super::text("file-"), NamePiece::Object]),
         ranks,
         sets: w.sets,
+        objects: w.precreate,
         object_size: w.object_size,
         position: position.of_rank_0(),
         positions,

@@ -181,7 +181,7 @@ define process name=p { thread name=t,memsize=1m {
 fn md(bench: &Bench, more: &[&str]) -> Ended {
     let mut args = vec![
         "md",
-        "-P=150",
+        "--precreate-per-set=150",
         "-D=2",
         "-I=20",
         "-R=1",
@@ -205,7 +205,15 @@ fn objects_of_md_hold_duplicates_and_what_compresses() {
     assert!((1.85..2.1).contains(&ratio), "{ratio}");
     // Of another content, they are not those that are to be read.
     let other = md(&bench, &["-2", "--content=random"]).refusal();
-    assert!(other.contains("out"), "{other}");
+    assert!(
+        other.contains("contents: compressible:50%") && other.contains("there, random here"),
+        "{other}"
+    );
+    let fewer = md(&bench, &["-2", &content, "-P=100"]).refusal();
+    assert!(
+        fewer.contains("another pattern: objects of a set: 150 there, 100 here"),
+        "{fewer}"
+    );
     md(&bench, &["-2", &content]).expect_code(0);
     let after = Found::below(&bench.path("out"));
     after.assert_duplicate(0.3);

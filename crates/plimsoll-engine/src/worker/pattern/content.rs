@@ -256,6 +256,7 @@ mod tests {
             object_name: NameTemplate::parse("file-{object}").unwrap(),
             ranks: 4,
             sets: 2,
+            objects: 0,
             object_size: size,
             position: 0,
             positions: vec![],
