@@ -168,7 +168,7 @@ impl<D: Document> Writer<D> {
 
 /// Reads a file of this version, or of an older one that is still read.
 fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
-    let text = read_regular(path).map_err(ResultsError::io("read", path))?;
+    let text = read_regular(path).map_err(ResultsError::reading(path))?;
     let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
     let value = current::<D>(value, path)?;
     serde_json::from_value(value).map_err(not_json::<D>(path))
@@ -181,7 +181,7 @@ pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<
         schema: Option<serde_json::Value>,
     }
     let path = &dir.join(D::FILE);
-    let text = read_regular(path).map_err(ResultsError::io("read", path))?;
+    let text = read_regular(path).map_err(ResultsError::reading(path))?;
     let version: Version = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
     if version.schema.is_some_and(|n| n == D::SCHEMA) {
         return serde_json::from_str(&text).map_err(not_json::<D>(path));

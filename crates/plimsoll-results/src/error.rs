@@ -1,5 +1,6 @@
 //! What can go wrong with results.
 
+use crate::{HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,14 @@ pub enum ResultsError {
         path: PathBuf,
         /// Why not.
         source: io::Error,
+    },
+    /// A directory has only some of the files of a result.
+    #[error("{} is no whole result: it lacks {}", dir.display(), files.join(" and "))]
+    Lacks {
+        /// The directory.
+        dir: PathBuf,
+        /// What it should have besides.
+        files: Vec<String>,
     },
     /// A file does not hold what its name promises.
     #[error("{} is no result of a {what}: {source}", path.display())]
@@ -85,4 +94,36 @@ impl ResultsError {
             source,
         }
     }
+
+    /// Why a file of a result cannot be read. Of a run all files that are missing are named,
+    /// whichever was looked for.
+    pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| {
+            let (dir, name) = match (path.parent(), path.file_name()) {
+                (Some(dir), Some(name)) if source.kind() == io::ErrorKind::NotFound => {
+                    let dir = match dir.as_os_str().is_empty() {
+                        true => Path::new("."),
+                        false => dir,
+                    };
+                    (dir, name.to_string_lossy())
+                }
+                _ => return Self::io("read", path)(source),
+            };
+            if !dir.is_dir() {
+                return Self::io("read", path)(source);
+            }
+            let mut files = vec![name.to_string()];
+            if OF_RUN.contains(&&*name) {
+                files = OF_RUN.map(String::from).to_vec();
+                files.retain(|file| !dir.join(file).exists());
+            }
+            Self::Lacks {
+                dir: dir.to_owned(),
+                files,
+            }
+        }
+    }
 }
+
+/// Files that every result of a run has.
+const OF_RUN: [&str; 3] = [RUN_FILE, HISTOGRAMS_FILE, INTERVALS_FILE];

@@ -128,7 +128,7 @@ type Visit<'a> = &'a mut dyn FnMut(u32, &IntervalLogHistogram<'_>, &[u8]) -> Res
 
 /// Calls `visit` line by line.
 fn for_each(path: &Path, visit: Visit<'_>) -> Result<(), ResultsError> {
-    let text = crate::read_regular(path).map_err(ResultsError::io("read", path))?;
+    let text = crate::read_regular(path).map_err(ResultsError::reading(path))?;
     let mut window = 0;
     for (i, line) in text.split_inclusive('\n').enumerate() {
         let wrong = |reason: String| ResultsError::Histogram {

@@ -54,7 +54,7 @@ pub struct IntervalRow {
 
 /// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
-    let file = crate::open_regular(path).map_err(ResultsError::io("read", path))?;
+    let file = crate::open_regular(path).map_err(ResultsError::reading(path))?;
     rows(csv::Reader::from_reader(file), path)
 }
 

@@ -43,7 +43,7 @@ Examples:
   plimsoll run webserver --dir /mnt/test     run one on a file system of your choice
   plimsoll plan my.f                         what running a file would do
 
-Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 ran but the result is invalid,
+Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 ran but the result is invalid, \
 130 interrupted (SIGINT, SIGTERM or SIGHUP).")]
 pub struct Cli {
     /// What to do.
@@ -87,7 +87,7 @@ Examples:
   plimsoll clean /mnt/test
   plimsoll clean out
 
-Only what the marker lists is removed. A directory without a marker is searched for directories
+Only what the marker lists is removed. A directory without a marker is searched for directories \
 with one, three levels down; if there is none, nothing is done and the exit code is 2.")]
     Clean(CleanArgs),
     /// List the built-in workloads
@@ -109,9 +109,9 @@ Examples:
   plimsoll import sfs2014-20160912-00016.txt
   plimsoll import report.txt --format json > report.json
 
-Reads the ASCII (.txt) form of SPECsfs2008, SPEC SFS 2014 and SPECstorage 2020 reports, and of
-Plimsoll's own, with their line breaks or with all of them collapsed to spaces, and excerpts with the
-title, the metric and all load points; sections that are missing are named. The overall response
+Reads the ASCII (.txt) form of SPECsfs2008, SPEC SFS 2014 and SPECstorage 2020 reports, and of \
+Plimsoll's own, with their line breaks or with all of them collapsed to spaces, and excerpts with the \
+title, the metric and all load points; sections that are missing are named. The overall response \
 time is computed again; a difference that rounding does not explain is a warning.
 Exits with 2 and the place if the text is not a report, or its load points are not whole.")]
     Import(ImportArgs),
@@ -124,7 +124,7 @@ Examples:
   plimsoll report plimsoll-results/vda-curve-20260301-140502 --format svg --output pictures
   plimsoll report plimsoll-results/vda-curve-20260301-140502 --format disclosure --sut sut.toml
 
-A page is one file that needs no network. Pictures are one file a chart, in a directory.
+A page is one file that needs no network. Pictures are one file a chart, in a directory. \
 Exits with 2 if a directory holds no results, or damaged ones.")]
     Report(ReportArgs),
     /// Show results side by side, and whether their differences are real
@@ -135,8 +135,8 @@ Examples:
   plimsoll compare ext4 xfs btrfs --format html --output file-systems.html
   plimsoll compare vda-curve-20260301-140502 sfs2014-20160912-00016.txt
 
-Results are directories of a run, of repeated runs (run --repeat) or of a load curve, or published
-disclosure reports; changes are from the first. Whether a difference is real can be said of repeated
+Results are directories of a run, of repeated runs (run --repeat) or of a load curve, or published \
+disclosure reports; changes are from the first. Whether a difference is real can be said of repeated \
 runs only: there, --fail-if counts no change that may be chance.
 Exit codes: 0 nothing failed, 2 no such results or figures, 3 a condition of --fail-if is met.")]
     Compare(CompareArgs),
@@ -163,7 +163,7 @@ Examples:
   plimsoll prune --older-than 30d            lists them and asks
   plimsoll prune --older-than 8w --root /data/results --yes
 
-Only directories in which everything was written by Plimsoll are deleted, and none that a run is
+Only directories in which everything was written by Plimsoll are deleted, and none that a run is \
 writing to. Results with tags are kept unless --tagged is given.
 Exit codes: 0 done, or nothing to do; 1 something could not be deleted; 2 refused.")]
     Prune(PruneArgs),
@@ -216,7 +216,7 @@ Examples:
   plimsoll man --dir ~/.local/share/man/man1")]
     Man {
         /// Directory that the pages of all commands are written to
-        #[arg(long, value_hint = ValueHint::DirPath)]
+        #[arg(allow_hyphen_values = true, long, value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,
     },
 }
@@ -234,7 +234,7 @@ Examples:
   mpiexec -n 8 plimsoll run fileserver --dir /shared/test
       the workers spread over eight ranks, on as many machines as mpiexec uses
 
-Without --dir, a workload file's own paths are used as they are written, and a built-in workload
+Without --dir, a workload file's own paths are used as they are written, and a built-in workload \
 gets a fresh directory below the system's temporary directory.
 Exit codes: 0 valid, 1 failed, 2 refused, 3 invalid, 130 interrupted (SIGINT, SIGTERM or SIGHUP).";
 
@@ -250,7 +250,7 @@ Examples:
       goes on with a curve that was interrupted or killed
 
 A point that misses a criterion is invalid; it is kept and shown with its reasons.
-Exit codes: 0 some point is valid, 1 failed, 2 refused, 3 no point is valid, 130 interrupted
+Exit codes: 0 some point is valid, 1 failed, 2 refused, 3 no point is valid, 130 interrupted \
 (SIGINT, SIGTERM or SIGHUP).";
 
 const FIND_EXAMPLES: &str = "\
@@ -264,9 +264,9 @@ Examples:
   plimsoll find --resume plimsoll-results/vda-find-20260101-120000
       goes on with a search that was interrupted or killed
 
-Loads are doubled until one is not carried, and the interval is halved from there. A load that comes
+Loads are doubled until one is not carried, and the interval is halved from there. A load that comes \
 near to a criterion is run again, and both ends of the interval are confirmed.
-Exit codes: 0 a load is carried, 1 failed, 2 refused, 3 no load is carried, 130 interrupted (SIGINT,
+Exit codes: 0 a load is carried, 1 failed, 2 refused, 3 no load is carried, 130 interrupted (SIGINT, \
 SIGTERM or SIGHUP).";
 
 const PROFILE_EXAMPLES: &str = "\
@@ -282,7 +282,7 @@ Examples:
       makes the runs that are left
 
 A list of values runs once for each. A run that fails is shown, and the next one follows.
-Exit codes: 0 all runs are valid, 1 one failed, 2 refused, 3 one is invalid, 130 interrupted (SIGINT,
+Exit codes: 0 all runs are valid, 1 one failed, 2 refused, 3 one is invalid, 130 interrupted (SIGINT, \
 SIGTERM or SIGHUP).";
 
 const STUDY_EXAMPLES: &str = "\
@@ -291,7 +291,7 @@ Examples:
   plimsoll study nfs4-opens --nfs3 nfs3://filer/vol1 --nfs4 nfs4://filer/vol1 --rtt 0ms,20ms --time 10s
   plimsoll study nfs4-opens --nfs4 nfs4://filer/vol1 --only webserver --repeat 5
 
-A study is a profile (`plimsoll profile nfs4-opens --text`) on several ways to one server: `report`,
+A study is a profile (`plimsoll profile nfs4-opens --text`) on several ways to one server: `report`, \
 `compare` and `profile --resume` take its results like those of any profile.
 Exit codes: as those of `profile`.";
 
@@ -301,7 +301,7 @@ Examples:
   plimsoll serve --root /data/results --listen 127.0.0.1:0
   PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll serve --listen 0.0.0.0:8080 --host bench.example
 
-Prints its address and serves until Ctrl-C. The results directories stay as they are, but for what
+Prints its address and serves until Ctrl-C. The results directories stay as they are, but for what \
 is tagged, noted and deleted in the browser.";
 
 const SERVE_NFS_EXAMPLES: &str = "\
@@ -311,10 +311,10 @@ Examples:
       in another terminal
   plimsoll serve-nfs --delay 5ms --fail read=io:0.001 --fail commit=swallow:0.01
 
-The URL of the target is printed. Files are lost when the server ends, by Ctrl-C. Permissions are
+The URL of the target is printed. Files are lost when the server ends, by Ctrl-C. Permissions are \
 kept and not enforced.
-A fault is a status of NFS, such as io, stale, nospc or jukebox; swallow: the call is carried out
-and never answered; close: the connection is closed; garbage: something is sent that is no answer;
+A fault is a status of NFS, such as io, stale, nospc or jukebox; swallow: the call is carried out \
+and never answered; close: the connection is closed; garbage: something is sent that is no answer; \
 surplus: four bytes follow the answer; short: its last four bytes are missing.";
 
 const WAN_EXAMPLES: &str = "\
@@ -326,7 +326,7 @@ Examples:
   plimsoll wan --tun self filer --rtt 100ms --loss 0.001
       between this network namespace and that which `ip netns add filer` made
 
-A relay ends TCP on both sides of it: there is no slow start, and no window limits a connection. With
+A relay ends TCP on both sides of it: there is no slow start, and no window limits a connection. With \
 --tun there are both. The ends of the tunnel are 198.19.0.1 and 198.19.0.2.
 Ctrl-C ends it, and prints what went through.";
 
@@ -352,7 +352,12 @@ pub struct MdArgs {
     #[command(flatten)]
     pub md: plimsoll_md::Arguments,
     /// Directory that the results directory is made in
-    #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
+    #[arg(
+        allow_hyphen_values = true, value_parser = values::directory(),
+        long,
+        value_name = "DIR",
+        default_value = "plimsoll-results"
+    )]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: PathBuf,
     /// What is printed; json is the content of run.json alone, and the lines of the phases go to
@@ -392,7 +397,12 @@ pub struct RunArgs {
     #[command(flatten)]
     pub workload: WorkloadArgs,
     /// Directory that the results directory is made in
-    #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
+    #[arg(
+        allow_hyphen_values = true, value_parser = values::directory(),
+        long,
+        value_name = "DIR",
+        default_value = "plimsoll-results"
+    )]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: PathBuf,
     /// What is printed, and by how many processes it is made.
@@ -408,7 +418,8 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 pub struct MannerArgs {
     /// What is printed at the end; json is the content of the file that holds the results
-    /// (run.json, curve.json, ...) and nothing else
+    /// (run.json, curve.json, ...) and nothing else; of repeated runs, that of each, one after the
+    /// other
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
     /// Print nothing but the report and errors

@@ -1,9 +1,9 @@
 //! The terminal: its width, its colours, lines rewritten on it, and writing that survives a closed
 //! pipe. What is decided on these is decided here, for help, errors, reports and the live line.
 
+use rustix::termios::tcgetwinsize;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use terminal_size::{Width, terminal_size_of};
 
 /// Columns of a report where there is no terminal.
 const DEFAULT_WIDTH: usize = 120;
@@ -52,13 +52,15 @@ impl Stream {
     }
 
     fn width_or(self, default: usize) -> usize {
+        // Some terminals have columns and say that they have no rows.
         let size = match self {
             _ if !self.is_screen() => None,
-            Self::Out => terminal_size_of(io::stdout()),
-            Self::Err => terminal_size_of(io::stderr()),
+            Self::Out => tcgetwinsize(io::stdout()).ok(),
+            Self::Err => tcgetwinsize(io::stderr()).ok(),
         };
         let columns = || variable("COLUMNS")?.trim().parse().ok();
-        size.map(|(Width(w), _)| usize::from(w))
+        size.map(|size| usize::from(size.ws_col))
+            .filter(|&w| w > 0)
             .or_else(columns)
             .filter(|&w| w > 0)
             .unwrap_or(default)

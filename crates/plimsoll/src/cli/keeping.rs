@@ -39,7 +39,12 @@ pub struct PruneArgs {
     #[arg(long, value_name = "TIME", value_parser = age, allow_hyphen_values = true)]
     pub older_than: Duration,
     /// Directory that holds the results directories
-    #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
+    #[arg(
+        allow_hyphen_values = true,
+        long,
+        value_name = "DIR",
+        default_value = "plimsoll-results"
+    )]
     #[arg(value_hint = ValueHint::DirPath)]
     pub root: PathBuf,
     /// Delete results that have tags as well
@@ -60,7 +65,12 @@ pub struct ServeArgs {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
     /// Directory that holds the results directories
-    #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
+    #[arg(
+        allow_hyphen_values = true,
+        long,
+        value_name = "DIR",
+        default_value = "plimsoll-results"
+    )]
     #[arg(value_hint = ValueHint::DirPath)]
     pub root: PathBuf,
     /// What has to be known to be let in, at least 16 characters. Other users of this machine see
@@ -71,7 +81,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NAME", value_parser = host)]
     pub host: Vec<String>,
     /// File of the index [default: one of its own in the user's cache directory]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub index: Option<PathBuf>,
     /// Read all results again, whatever the index says
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! Arguments of load curves and of the search for the load line.
 
-use super::values::{limit, load, share, some_runs};
+use super::values::{directory, limit, load, share, some_runs};
 use super::{HowArgs, MannerArgs};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
@@ -41,7 +41,7 @@ pub struct CurveArgs {
 
     /// Program that is called with workload, load, and INIT, WARM, RUN or END at each point; needs
     /// --allow-system
-    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::ExecutablePath)]
+    #[arg(allow_hyphen_values = true, long, value_name = "PROGRAM", value_hint = ValueHint::ExecutablePath)]
     #[arg(help_heading = "Behaviour")]
     pub monitor: Option<PathBuf>,
     /// Go on with the curve in this directory, as it was begun
@@ -53,7 +53,12 @@ pub struct CurveArgs {
     pub resume: Option<PathBuf>,
 
     /// Directory that the results directory is made in
-    #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
+    #[arg(
+        allow_hyphen_values = true, value_parser = directory(),
+        long,
+        value_name = "DIR",
+        default_value = "plimsoll-results"
+    )]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: PathBuf,
     /// What is printed, and by how many processes it is made.
@@ -127,7 +132,12 @@ pub struct FindArgs {
     pub resume: Option<PathBuf>,
 
     /// Directory that the results directory is made in
-    #[arg(long, value_name = "DIR", default_value = "plimsoll-results")]
+    #[arg(
+        allow_hyphen_values = true, value_parser = directory(),
+        long,
+        value_name = "DIR",
+        default_value = "plimsoll-results"
+    )]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: PathBuf,
     /// What is printed, and by how many processes it is made.

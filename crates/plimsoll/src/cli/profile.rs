@@ -1,6 +1,6 @@
 //! Arguments of `profile`.
 
-use super::values::times;
+use super::values::{directory, times};
 use super::{HowArgs, MannerArgs};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
@@ -49,7 +49,7 @@ pub struct ProfileArgs {
 
     /// Directory that the results directory is made in, instead of the profile's `stats`
     /// [default: plimsoll-results]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
     /// What is printed, and by how many processes it is made.
     #[command(flatten)]

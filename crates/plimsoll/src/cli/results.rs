@@ -32,10 +32,10 @@ pub struct ReportArgs {
     pub percentiles: Option<Percentiles>,
     /// Description of the system under test, for --format disclosure and html; `plimsoll sut init` begins
     /// one
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sut: Option<PathBuf>,
     /// File to write instead of standard output; of pictures, the directory
-    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub output: Option<PathBuf>,
 }
 
@@ -49,7 +49,7 @@ pub struct CompareArgs {
     #[arg(long, value_enum, default_value_t)]
     pub format: CompareFormat,
     /// File to write instead of standard output
-    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// Percentiles that runs are compared by instead of the usual ones: up to 16 above 0 and at most 100, such as
     /// 50,90,99,99.9,99.99,99.999
@@ -108,11 +108,17 @@ Examples:
 A file that exists is never overwritten.")]
     Init {
         /// The file
-        #[arg(long, short, value_name = "FILE", default_value = "sut.toml")]
+        #[arg(
+            allow_hyphen_values = true,
+            long,
+            short,
+            value_name = "FILE",
+            default_value = "sut.toml"
+        )]
         #[arg(value_hint = ValueHint::FilePath)]
         output: PathBuf,
         /// Directory on the file system that is measured
-        #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+        #[arg(allow_hyphen_values = true, long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
         dir: PathBuf,
     },
     /// Read a description and say what is not stated yet

@@ -1,6 +1,6 @@
 //! Arguments of `study`.
 
-use super::values::{duration, times};
+use super::values::{directory, duration, times};
 use super::{HowArgs, MannerArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub struct StudyArgs {
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
     /// Directory that the results directory is made in [default: plimsoll-results]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
     /// What is printed, and by how many processes it is made.
     #[command(flatten)]

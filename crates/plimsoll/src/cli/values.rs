@@ -1,7 +1,9 @@
 //! Values of options: how they are read, and what they mean.
 
 use clap::ValueEnum;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use plimsoll_plan::{Cold, OnError, OpsLimit, QuitMode, parse_duration};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Shortest interval of the series: at the end of each every worker hands its figures over, and
@@ -72,6 +74,16 @@ pub struct CpuList(pub Vec<u32>);
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
+}
+
+/// A directory that is named again when the command ends: `-r` as `./-r`, which any command takes.
+pub(super) fn directory() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| {
+        match path.as_os_str().as_encoded_bytes().starts_with(b"-") {
+            true => Path::new(".").join(path),
+            false => path,
+        }
+    })
 }
 
 pub(super) fn window(text: &str) -> Result<Duration, String> {

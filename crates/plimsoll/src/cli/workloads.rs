@@ -42,7 +42,7 @@ pub struct WorkloadArgs {
 #[derive(Debug, Args)]
 pub struct HowArgs {
     /// Directory for the files; every path of the workload is taken to be below it
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
+    #[arg(allow_hyphen_values = true, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
     pub dir: Option<PathBuf>,
     // The brackets are of the URL's form, and no link.
     #[allow(rustdoc::broken_intra_doc_links)]
@@ -161,7 +161,7 @@ pub struct ConvertArgs {
     #[arg(long, value_enum, default_value_t)]
     pub to: ConvertTo,
     /// File that is written instead of standard output; it must not be there
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 }
 

@@ -90,6 +90,36 @@ fn help_is_as_wide_as_the_terminal_it_goes_to() {
 }
 
 #[test]
+fn sentences_of_the_help_are_broken_by_the_terminal_alone() {
+    let bench = Bench::on_tmpfs();
+    let help = |command: &[&str]| {
+        let mut help = bench.plimsoll(command);
+        help.arg("--help").env("COLUMNS", "4000");
+        Ended::of(help).expect_code(0).stdout
+    };
+    let all = help(&[]);
+    let (_, commands) = all.split_once("Commands:\n").unwrap();
+    let names = commands.lines().take_while(|l| !l.is_empty());
+    let names: Vec<_> = names.filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(
+        names.contains(&"wan") && names.contains(&"profile"),
+        "{names:?}"
+    );
+    for name in names.into_iter().filter(|n| *n != "help") {
+        let help = help(&[name]);
+        let Some((_, prose)) = help.split_once("Examples:\n") else {
+            continue;
+        };
+        let lines: Vec<_> = prose.lines().collect();
+        for two in lines.windows(2) {
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            let broken = is_prose(two[0]) && is_prose(two[1]) && !two[0].ends_with(['.', ':']);
+            assert!(!broken, "{name}: {two:?}");
+        }
+    }
+}
+
+#[test]
 fn a_line_is_rewritten_only_where_that_is_possible() {
     let mut run = RUN;
     // Long enough to show how far it is.

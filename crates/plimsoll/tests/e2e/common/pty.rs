@@ -66,7 +66,8 @@ pub fn ended_on_terminal(
 /// A terminal: our end, and that of the program.
 fn terminal(columns: u16) -> (OwnedFd, OwnedFd) {
     let size = Winsize {
-        ws_row: 24,
+        // As shells in editors say; columns are what matters.
+        ws_row: 0,
         ws_col: columns,
         ws_xpixel: 0,
         ws_ypixel: 0,
