@@ -38,7 +38,10 @@ const SCALE: [&str; 2] = ["scale", "remark"];
 /// them.
 #[must_use]
 pub fn render(runs: &[(&str, &Run)]) -> String {
-    let more = more(runs);
+    let asked = runs
+        .iter()
+        .filter_map(|(_, r)| r.percentiles_shown.as_ref());
+    let more = Percentiles::besides(asked, &Percentile::SHOWN);
     let latencies = ["latency", "service"].into_iter().flat_map(|kind| {
         let fixed = LATENCIES.iter().map(move |l| format!("{kind}_{l}"));
         fixed.chain(more.iter().map(move |p| format!("{kind}_{p}_ms")))
@@ -56,16 +59,6 @@ pub fn render(runs: &[(&str, &Run)]) -> String {
         }
     }
     out
-}
-
-/// Percentiles that were requested and have no column of their own.
-fn more(runs: &[(&str, &Run)]) -> Vec<Percentile> {
-    let asked = runs
-        .iter()
-        .filter_map(|(_, r)| r.percentiles_shown.as_ref());
-    let asked = asked.flat_map(|p| p.as_slice().iter().copied());
-    let all = Percentiles::new(asked.filter(|p| !Percentile::SHOWN.contains(p)));
-    all.as_slice().to_vec()
 }
 
 fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<String> {

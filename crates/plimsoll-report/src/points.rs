@@ -38,13 +38,6 @@ const HEAD: [&str; 19] = [
     "run",
 ];
 
-/// Columns of percentiles that were requested and have none of their own.
-fn more<'a>(asked: impl Iterator<Item = &'a Option<Percentiles>>) -> Vec<Percentile> {
-    let asked = asked.flatten().flat_map(|p| p.as_slice().iter().copied());
-    let all = Percentiles::new(asked.filter(|p| !OF_POINTS.contains(p)));
-    all.as_slice().to_vec()
-}
-
 /// Names of the columns, with those of more percentiles.
 fn names(more: &[Percentile]) -> Vec<String> {
     let more = more.iter().map(|p| format!("response_{p}_ms"));
@@ -56,7 +49,10 @@ fn names(more: &[Percentile]) -> Vec<String> {
 /// requested besides the usual ones.
 #[must_use]
 pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
-    let more = more(curves.iter().map(|(_, c)| &c.percentiles_shown));
+    let asked = curves
+        .iter()
+        .filter_map(|(_, c)| c.percentiles_shown.as_ref());
+    let more = Percentiles::besides(asked, &OF_POINTS);
     let mut out = line(&names(&more));
     for (name, curve) in curves {
         for point in &curve.points {
@@ -76,7 +72,10 @@ pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
 #[must_use]
 pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
     let own = ["number", "purpose", "held", "margin"];
-    let more = more(searches.iter().map(|(_, s)| &s.percentiles_shown));
+    let asked = searches
+        .iter()
+        .filter_map(|(_, s)| s.percentiles_shown.as_ref());
+    let more = Percentiles::besides(asked, &OF_POINTS);
     let mut head = names(&more);
     head.extend(own.map(str::to_owned));
     let mut out = line(&head);

@@ -273,7 +273,7 @@ impl<'a> Screen<'a> {
         let kept = Percentiles::kept(self.percentiles.as_ref());
         let (summary, operations) = figures(self.plan, rows, period.as_secs_f64(), &kept);
         let asked = self.percentiles.as_ref();
-        let shown = asked.map_or(&Percentile::SHOWN[..], Percentiles::as_slice);
+        let shown = Percentiles::shown(asked, &Percentile::SHOWN);
         let stream = match self.voice {
             Voice::Err => Stream::Err,
             Voice::Quiet | Voice::Out => Stream::Out,

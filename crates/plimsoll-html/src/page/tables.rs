@@ -4,7 +4,7 @@ use crate::label;
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count};
 use plimsoll_report::percentiles::{DOUBT, DOUBTFUL, FEW, Of, told};
-use plimsoll_report::{mib_per_s, points, rate};
+use plimsoll_report::{mib_per_s, points, rate, stages};
 use plimsoll_results::{
     CarriedFigures, Done, LatencyFigures, MixFigures, OperationFigures, Percentile, Run, Stage,
 };
@@ -201,17 +201,17 @@ pub(crate) fn ends(run: &Run) -> Markup {
             mib_per_s(done.bytes_per_s),
         ]
     };
-    let of_run = [("", run.first_done, run.last_done)];
-    let of_stages = run.stages.iter().map(|s| {
+    let of_run = [(String::new(), run.first_done, run.last_done)];
+    let of_stages = stages::named(run).map(|(name, s)| {
         let window = &s.window;
-        (s.name.as_str(), window.first_done, window.last_done)
+        (
+            format!(" rank of {name}"),
+            window.first_done,
+            window.last_done,
+        )
     });
     let mut rows = Vec::new();
     for (stage, first, last) in of_run.into_iter().chain(of_stages) {
-        let stage = match stage {
-            "" => String::new(),
-            name => format!(" rank of {name}"),
-        };
         rows.extend(first.map(|done| row(&stage, "first", done)));
         rows.extend(last.map(|done| row(&stage, "last", done)));
     }

@@ -2,7 +2,6 @@
 
 use super::{ALL, Comparison, Metric, Row, Side, row};
 use crate::percentiles::Of;
-use plimsoll_plan::OpClass;
 use plimsoll_results::{OperationFigures, Percentile, PercentileFigure, Percentiles, Run};
 use std::collections::BTreeSet;
 
@@ -19,10 +18,10 @@ pub struct RunSet<'a> {
 }
 
 /// Percentiles of all operations together, where no others were requested.
-const OF_ALL: [Percentile; 2] = [Percentile::P50, Percentile::P99];
+pub const OF_ALL: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 
 /// Percentiles of an operation, where no others were requested.
-const OF_ONE: [Percentile; 3] = [Percentile::P50, Percentile::P99, Percentile::P999];
+pub const OF_ONE: [Percentile; 3] = [Percentile::P50, Percentile::P99, Percentile::P999];
 
 /// Figures of operations, with these percentiles; of the service time too where a load was paced.
 fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
@@ -38,7 +37,7 @@ fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
 
 /// Figures of all operations together.
 pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> Vec<Metric> {
-    metrics(percentiles.map_or(&OF_ALL, Percentiles::as_slice), paced)
+    metrics(Percentiles::shown(percentiles, &OF_ALL), paced)
 }
 
 /// Marks figures of runs that have too few operations for them.
@@ -87,7 +86,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
             found.find(|o| o.name == key.0 && o.kind.to_string() == key.1)
         };
         let paced = runs().filter_map(row_of).any(|o| o.service.is_some());
-        let shown = percentiles.map_or(&OF_ONE[..], Percentiles::as_slice);
+        let shown = Percentiles::shown(percentiles, &OF_ONE);
         for metric in metrics(shown, paced) {
             let of_run = |r: &'a Run| of_one(row_of(r)?, metric);
             let of_set = |s: &RunSet<'a>| s.runs.iter().filter_map(of_run).collect();
@@ -115,7 +114,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
 fn operations(sets: &[RunSet<'_>]) -> Vec<(String, String)> {
     let mut seen = BTreeSet::new();
     let all = sets.iter().flat_map(|s| s.runs).flat_map(|r| &r.operations);
-    all.filter(|o| matches!(o.class, OpClass::Io | OpClass::Aio) && o.ops + o.errors > 0)
+    all.filter(|o| o.kind.counts() && o.ops + o.errors > 0)
         .map(|o| (o.name.clone(), o.kind.to_string()))
         .filter(|key| seen.insert(key.clone()))
         .collect()
