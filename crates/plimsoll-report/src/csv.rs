@@ -2,6 +2,7 @@
 
 use crate::markdown::SCALED;
 use crate::percentiles::Of;
+use plimsoll_diagnostics::foreign;
 use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, Percentiles, Run};
 
 /// Columns before those of latencies.
@@ -106,9 +107,12 @@ fn latency(figures: Option<&LatencyFigures>) -> [String; 7] {
 
 /// A line of cells by RFC 4180, ended as on this system.
 pub(crate) fn line(cells: &[String]) -> String {
-    let quoted = |cell: &String| match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.clone(),
+    let quoted = |cell: &String| {
+        let cell = foreign::escaped_lines(cell);
+        match cell.contains([',', '"', '\n']) {
+            true => format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => cell.into_owned(),
+        }
     };
     let cells: Vec<String> = cells.iter().map(quoted).collect();
     cells.join(",") + "\n"

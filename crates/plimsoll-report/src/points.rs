@@ -3,7 +3,7 @@
 use crate::csv::line;
 use crate::find::interval;
 use crate::format::{latency, mib_per_s, rate};
-use crate::markdown::{escaped, scaled, table};
+use crate::markdown::{code, escaped, scaled, table};
 use crate::percentiles::{DOUBTFUL, Of, any_doubtful, told};
 use plimsoll_plan::{Count, counted};
 use plimsoll_points::Support;
@@ -135,13 +135,13 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         out.push_str(&format!("**{}**\n\n", scaled(curve.scale)));
     }
     out.push_str(&format!(
-        "Load line {} {}, overall response time {}; seed {}, target {}; results `{}`, began {}.\n\n",
+        "Load line {} {}, overall response time {}; seed {}, target {}; results {}, began {}.\n\n",
         known(curve.load_line.map(|l| Count(l).to_string())),
         escaped(&curve.metric),
         known(curve.ort_ms.map(|ms| time_cell(Some(ms)))),
         curve.seed,
         escaped(&curve.target.url),
-        name.replace('`', "'"),
+        code(name),
         curve.started,
     ));
     let mut head = point_head(curve);
@@ -193,12 +193,12 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
         })
     };
     out.push_str(&format!(
-        "Carried: {}; not carried: {}; seed {}, target {}; results `{}`, began {}.\n\n",
+        "Carried: {}; not carried: {}; seed {}, target {}; results {}, began {}.\n\n",
         held(search.line.carried),
         held(search.line.not_carried),
         search.seed,
         escaped(&search.target.url),
-        name.replace('`', "'"),
+        code(name),
         search.started,
     ));
     if let Some(text) = interval(search) {
