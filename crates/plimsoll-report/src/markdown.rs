@@ -54,7 +54,6 @@ pub fn render(name: &str, run: &Run) -> String {
         let mut head = head.map(str::to_owned).to_vec();
         head.extend(shown.iter().map(Percentile::to_string));
         head.extend(["max", "CPU µs/op"].map(str::to_owned));
-        let head: Vec<&str> = head.iter().map(String::as_str).collect();
         let rows = run.operations.iter().flat_map(|o| rows(o, shown));
         let rows: Vec<Vec<String>> = rows.collect();
         out.push_str(&table(&head, &rows));
@@ -136,8 +135,9 @@ fn rows(o: &OperationFigures, shown: &[Percentile]) -> Vec<Vec<String>> {
 
 /// A table whose first column is aligned to the left and the others to the right. Cells are
 /// Markdown already.
-pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let mut out = format!("| {} |\n|:--", head.join(" | "));
+pub(crate) fn table(head: &[impl AsRef<str>], rows: &[Vec<String>]) -> String {
+    let heads: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
+    let mut out = format!("| {} |\n|:--", heads.join(" | "));
     for _ in 1..head.len() {
         out.push_str("|--:");
     }

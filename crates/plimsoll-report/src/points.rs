@@ -152,7 +152,6 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         cells
     };
     let rows: Vec<Vec<String>> = curve.points.iter().map(row).collect();
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let shown = curve.shown(&OF_POINTS);
     out + &table(&head, &rows) + &doubt(curve.points.iter(), shown)
 }
@@ -207,7 +206,6 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     let rows = (1..).zip(&search.runs);
     let rows: Vec<_> = rows.map(|(n, run)| run_cells(search, n, run)).collect();
     let head = run_head(search);
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let points = search.runs.iter().map(|r| &r.point);
     out + &table(&head, &rows) + &doubt(points, search.shown(&OF_RUNS))
 }

@@ -10,12 +10,12 @@ use plimsoll_results::{
 };
 
 /// A table of a heading row and rows whose first cell is their name.
-pub(crate) fn table(caption: &str, head: &[&str], rows: &[Vec<String>]) -> Markup {
+pub(crate) fn table(caption: &str, head: &[impl AsRef<str>], rows: &[Vec<String>]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(caption) {
             table {
                 caption { (caption) }
-                thead { tr { @for h in head { th scope="col" { (h) } } } }
+                thead { tr { @for h in head { th scope="col" { (h.as_ref()) } } } }
                 tbody {
                     @for row in rows {
                         tr {
@@ -94,7 +94,6 @@ fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup 
     let mut head = head.map(str::to_owned).to_vec();
     head.extend(shown.iter().map(Percentile::to_string));
     head.extend(["greatest", "CPU µs/op"].map(str::to_owned));
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let mut rows = Vec::new();
     for o in operations {
         rows.push(operation(run, o, shown));
@@ -240,7 +239,6 @@ pub(crate) fn stages(run: &Run) -> Markup {
     let mut head = head.map(str::to_owned).to_vec();
     head.extend(shown.iter().map(Percentile::to_string));
     head.push("greatest".into());
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let rows: Vec<Vec<String>> = run.stages.iter().flat_map(|s| stage(s, shown)).collect();
     html! {
         (table("Stages; rates are over the time of the longest rank", &head, &rows))
