@@ -417,3 +417,73 @@ fn commands_that_list_and_print_show_them() {
     let said = call(command).expect_code(0).stdout;
     assert!(said.contains(r"\u001b"), "{said}");
 }
+
+#[test]
+fn the_line_of_progress_is_plain() {
+    let bench = Bench::on_tmpfs();
+    let name: String = hostile_name().replace(['\\', '$'], "");
+    let text = WORKLOAD
+        .replace("name=s,", &format!("name=\"{name}\","))
+        .replace("filesetname=s", &format!("filesetname=\"{name}\""));
+    let path = bench.path(&format!("{name}.f"));
+    std::fs::write(&path, text).unwrap();
+    let mut command = bench.plimsoll(["run", "--time=300ms", "--interval=100ms", "--dir=d"]);
+    command.arg(&path);
+    let ended = ended_on_terminal(command, OnTerminal::Err, 100, &[]);
+    let shown = ended.stderr + &ended.stdout;
+    assert!(shown.contains("making h"), "{shown}");
+    // It is written again and again in one place, with these sequences.
+    let own = regex::Regex::new("\u{1b}\\[[0-9;]*[A-DGHJKm]").unwrap();
+    assert!(!shown.contains("\u{1b}[8m"), "{shown}");
+    let rest = own.replace_all(&shown, "").replace('\r', "");
+    printable("the line of progress", &rest);
+}
+
+#[test]
+fn descriptions_and_published_reports_are_shown() {
+    let bench = Bench::on_tmpfs();
+    call(bench.plimsoll(["sut", "init"])).expect_code(0);
+    let path = bench.path("sut.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let escaped: String = hostile()
+        .chars()
+        .map(|c| format!("\\U{:08x}", u32::from(c)))
+        .collect();
+    let said = |field: &str| format!("{field} = \"title{escaped}\"");
+    let text = ["vendor", "name", "tested_by"]
+        .iter()
+        .fold(text, |text, field| {
+            text.replacen(&format!("{field} = \"\""), &said(field), 1)
+        });
+    assert!(text.contains("title"), "{text}");
+    std::fs::write(&path, text).unwrap();
+    call(bench.plimsoll(["sut", "check", "sut.toml"]));
+
+    std::fs::write(bench.path("u.toml"), USERS.replace("HOSTILE", "t")).unwrap();
+    let mut command = bench.plimsoll(["curve", "u.toml", "--load=1,2", "--time=3s"]);
+    command.args(VIRTUAL).arg("--results=curves");
+    call(command).expect_code(0);
+    let dir = only(&bench.path("curves"));
+    for format in ["html", "disclosure"] {
+        let mut command = bench.plimsoll(["report", "--sut=sut.toml", "--format", format]);
+        let said = call({
+            command.arg(&dir);
+            command
+        });
+        let said = said.expect_code(0).stdout;
+        assert!(said.contains("title"), "{format}: {said}");
+        std::fs::write(bench.path("report.txt"), said).unwrap();
+    }
+    let text = std::fs::read_to_string(bench.path("report.txt")).unwrap();
+    let text = text.replace("title", &format!("title{}", hostile().replace('\n', "")));
+    std::fs::write(bench.path("report.txt"), text).unwrap();
+    for args in [
+        &["import", "report.txt"][..],
+        &["report", "report.txt"],
+        &["report", "--format=json", "report.txt"],
+        &["compare", "report.txt", "report.txt"],
+        &["compare", "--format=html", "report.txt", "report.txt"],
+    ] {
+        call(bench.plimsoll(args)).expect_code(0);
+    }
+}
