@@ -1,7 +1,10 @@
-//! The piece of a text that an error shows: long lines are cut around what they are shown for.
+//! The piece of a text that an error shows: long lines are cut around what they are shown for, and what
+//! is unprintable is an escape.
 
 use crate::diagnostics::Source;
+use crate::foreign;
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Most characters of a line that are shown for one mark.
@@ -29,7 +32,7 @@ impl Excerpt {
     pub(crate) fn new(source: &Source, marks: &[Range<usize>]) -> Self {
         let column = |m: &Range<usize>| source.position(m.start).1 as usize - 1;
         let mut excerpt = Self {
-            name: source.name.clone(),
+            name: foreign::escaped(&source.name).into_owned(),
             text: String::new(),
             marks: marks.to_vec(),
             columns: marks.iter().map(column).collect(),
@@ -59,29 +62,39 @@ impl Excerpt {
 
     /// Appends a line that begins at `start`; `on_line` are the marks that lie on it.
     fn push_line(&mut self, line: &str, start: usize, marks: &[Range<usize>], on_line: &[usize]) {
-        let content = line.trim_end_matches('\n');
-        let windows = windows(content, on_line.iter().map(|i| marks[*i].start - start));
+        let content = line.trim_end_matches('\n').trim_end_matches('\r');
+        // A mark at the end of a line has nothing of its own to be under.
+        let within = |at: usize| (at - start).min(content.len());
+        let windows = windows(content, on_line.iter().map(|i| within(marks[*i].start)));
         let mut shown_to = 0;
         for window in windows {
             if window.start > shown_to {
                 self.text.push('…');
             }
             for i in on_line {
-                let mark = marks[*i].start - start..marks[*i].end - start;
+                let mark = within(marks[*i].start)..within(marks[*i].end);
                 if window.contains(&mark.start) || mark.start == window.end {
-                    let moved = self.text.len() + mark.start - window.start;
-                    let length = mark.end.min(window.end).saturating_sub(mark.start);
-                    self.marks[*i] = moved..moved + length;
+                    let end = mark.end.min(window.end);
+                    let before = shown(&content[window.start..mark.start]);
+                    let moved = self.text.len() + before.len();
+                    self.marks[*i] = moved..moved + shown(&content[mark.start..end]).len();
                 }
             }
-            self.text.push_str(&content[window.clone()]);
+            self.text.push_str(&shown(&content[window.clone()]));
             shown_to = window.end;
         }
         if shown_to < content.len() {
             self.text.push('…');
         }
-        self.text.push_str(&line[content.len()..]);
+        if line.ends_with('\n') {
+            self.text.push('\n');
+        }
     }
+}
+
+/// A part of a line.
+fn shown(part: &str) -> Cow<'_, str> {
+    foreign::escaped_lines(part)
 }
 
 /// The pieces of a line that are shown, in order and apart from each other; `marks` are bytes of
@@ -142,8 +155,9 @@ impl SourceCode for Excerpt {
     }
 }
 
-/// A message without its middle, should it quote something endless.
+/// A message that can be shown, without its middle, should it quote something endless.
 pub(crate) fn shorten(text: &str) -> String {
+    let text = &*foreign::escaped_lines(text);
     let length = text.chars().count();
     if length <= MOST_CHARACTERS {
         return text.into();
@@ -159,8 +173,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shown(excerpt: &Excerpt, mark: usize) -> &str {
+    fn marked(excerpt: &Excerpt, mark: usize) -> &str {
         &excerpt.text[excerpt.marks[mark].clone()]
+    }
+
+    #[test]
+    fn marks_are_under_escapes() {
+        let source = Source::new("x", "a\u{1b}b\u{202e}c\td\r\nnext\r\n");
+        let e = Excerpt::new(&source, &[1..2, 2..6, 6..9, 9..10]);
+        assert_eq!(e.text, "a\\u001bb\\u202ec\td\nnext\n");
+        let marks: Vec<&str> = (0..4).map(|i| marked(&e, i)).collect();
+        assert_eq!(marks, ["\\u001b", "b\\u202e", "c\td", ""]);
     }
 
     #[test]
@@ -168,7 +191,7 @@ mod tests {
         let source = Source::new("x", "one\ntwo ä three\n");
         let e = Excerpt::new(&source, &[8..10, 17..17]);
         assert_eq!(e.text, source.text);
-        assert_eq!(shown(&e, 0), "ä");
+        assert_eq!(marked(&e, 0), "ä");
         assert_eq!(e.marks[1], 17..17);
     }
 
@@ -183,7 +206,7 @@ mod tests {
         let source = Source::new("x", &format!("first\n{line}\nlast\n"));
         let (here, there) = (1006..1010, 2010..2015);
         let e = Excerpt::new(&source, &[there, here]);
-        assert_eq!((shown(&e, 0), shown(&e, 1)), ("THERE", "HERE"));
+        assert_eq!((marked(&e, 0), marked(&e, 1)), ("THERE", "HERE"));
         assert_eq!(e.text.matches('…').count(), 3);
         assert!(e.text.len() < 280, "{}", e.text);
         assert_eq!(e.columns, [2004, 1000]);
@@ -212,7 +235,7 @@ mod tests {
             let source = Source::new("x", &text);
             let mark = start..end;
             let e = Excerpt::new(&source, std::slice::from_ref(&mark));
-            prop_assert_eq!(shown(&e, 0), &text[start..end]);
+            prop_assert_eq!(marked(&e, 0), &text[start..end]);
             prop_assert_eq!(e.text.matches('\n').count(), text.matches('\n').count());
             let widest = e.text.lines().map(|l| l.chars().count()).max().unwrap_or(0);
             prop_assert!(widest <= MOST_COLUMNS + 2);

@@ -18,5 +18,6 @@
 
 mod diagnostics;
 mod excerpt;
+pub mod foreign;
 
 pub use diagnostics::{Diagnostics, Finding, MOST_ERRORS, Problem, Source, Span, nearest};

@@ -2,7 +2,6 @@
 
 use crate::spread::{MOST_COLUMNS, Spread, Spreads};
 use crate::timeline::{Span, Timeline};
-use plimsoll_plan::OpClass;
 use plimsoll_results::{
     Annotations, IntervalRow, LatencyKind, OperationFigures, Percentiles, ResultsError, Run, RunDir,
 };
@@ -92,9 +91,7 @@ fn spans(run: &Run) -> (Vec<Span>, f64) {
 }
 
 fn operations(run: &Run) -> Vec<OpName> {
-    let counts = |o: &&OperationFigures| {
-        matches!(o.class, OpClass::Io | OpClass::Aio) && o.ops + o.errors > 0
-    };
+    let counts = |o: &&OperationFigures| o.kind.counts() && o.ops + o.errors > 0;
     let mut found: Vec<&OperationFigures> = run.operations.iter().filter(counts).collect();
     found.sort_by_key(|o| std::cmp::Reverse(o.ops));
     found

@@ -15,7 +15,7 @@ pub enum Content {
     Random,
     /// Zeros.
     Zero,
-    /// Of every 4 KiB, one part in `ratio` random and the rest zeros.
+    /// Of every 512 bytes, one part in `ratio` random and the rest zeros.
     Compressible {
         /// Size before over size after an ideal compressor; at least 1.
         ratio: f64,

@@ -1,5 +1,6 @@
 //! What a person said of results.
 
+use plimsoll_diagnostics::foreign;
 use plimsoll_results::Annotations;
 
 /// Lines with the tags and the note; nothing if there are none.
@@ -11,9 +12,7 @@ pub fn annotations(a: &Annotations) -> String {
     }
     for (i, line) in a.note.lines().enumerate() {
         let head = if i == 0 { "note: " } else { "      " };
-        // What is no letter might move the cursor of a terminal.
-        let plain: String = line.chars().filter(|c| !c.is_control()).collect();
-        out.push_str(&format!("{head}{plain}\n"));
+        out.push_str(&format!("{head}{}\n", foreign::escaped_lines(line)));
     }
     out
 }
@@ -30,7 +29,7 @@ mod tests {
         a.note = "one\ntwo \u{1b}[2Jthree".into();
         assert_eq!(
             annotations(&a),
-            "tags: x, y\nnote: one\n      two [2Jthree\n"
+            "tags: x, y\nnote: one\n      two \\u001b[2Jthree\n"
         );
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::markdown::SCALED;
 use crate::percentiles::Of;
+use plimsoll_diagnostics::foreign;
 use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, Percentiles, Run};
 
 /// Columns before those of latencies.
@@ -38,7 +39,10 @@ const SCALE: [&str; 2] = ["scale", "remark"];
 /// them.
 #[must_use]
 pub fn render(runs: &[(&str, &Run)]) -> String {
-    let more = more(runs);
+    let asked = runs
+        .iter()
+        .filter_map(|(_, r)| r.percentiles_shown.as_ref());
+    let more = Percentiles::besides(asked, &Percentile::SHOWN);
     let latencies = ["latency", "service"].into_iter().flat_map(|kind| {
         let fixed = LATENCIES.iter().map(move |l| format!("{kind}_{l}"));
         fixed.chain(more.iter().map(move |p| format!("{kind}_{p}_ms")))
@@ -56,16 +60,6 @@ pub fn render(runs: &[(&str, &Run)]) -> String {
         }
     }
     out
-}
-
-/// Percentiles that were requested and have no column of their own.
-fn more(runs: &[(&str, &Run)]) -> Vec<Percentile> {
-    let asked = runs
-        .iter()
-        .filter_map(|(_, r)| r.percentiles_shown.as_ref());
-    let asked = asked.flat_map(|p| p.as_slice().iter().copied());
-    let all = Percentiles::new(asked.filter(|p| !Percentile::SHOWN.contains(p)));
-    all.as_slice().to_vec()
 }
 
 fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<String> {
@@ -113,9 +107,12 @@ fn latency(figures: Option<&LatencyFigures>) -> [String; 7] {
 
 /// A line of cells by RFC 4180, ended as on this system.
 pub(crate) fn line(cells: &[String]) -> String {
-    let quoted = |cell: &String| match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.clone(),
+    let quoted = |cell: &String| {
+        let cell = foreign::escaped_lines(cell);
+        match cell.contains([',', '"', '\n']) {
+            true => format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => cell.into_owned(),
+        }
     };
     let cells: Vec<String> = cells.iter().map(quoted).collect();
     cells.join(",") + "\n"

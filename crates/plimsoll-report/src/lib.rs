@@ -17,7 +17,7 @@ pub mod terminal;
 mod annotations;
 mod format;
 mod mix;
-mod stages;
+pub mod stages;
 mod table;
 mod text;
 

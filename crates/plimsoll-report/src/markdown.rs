@@ -3,6 +3,7 @@
 use crate::filebench;
 use crate::format::{latency, mib_per_s, rate};
 use crate::percentiles::{DOUBTFUL, FEW, Of, any_doubtful, told};
+use plimsoll_diagnostics::foreign;
 use plimsoll_plan::{Count, counted};
 use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, Run};
 
@@ -31,12 +32,12 @@ pub fn render(name: &str, run: &Run) -> String {
         out.push_str(&format!("**{}**\n\n", scaled(mix.scale)));
     }
     out.push_str(&format!(
-        "{:.3} s measured, {}, seed {}, target {}; results `{}`, began {}.\n\n",
+        "{:.3} s measured, {}, seed {}, target {}; results {}, began {}.\n\n",
         run.window_s,
         counted(run.workers, "worker", "workers"),
         run.seed,
         escaped(&run.target.url),
-        name.replace('`', "'"),
+        code(name),
         run.started,
     ));
     if !run.operations.is_empty() {
@@ -53,7 +54,6 @@ pub fn render(name: &str, run: &Run) -> String {
         let mut head = head.map(str::to_owned).to_vec();
         head.extend(shown.iter().map(Percentile::to_string));
         head.extend(["max", "CPU µs/op"].map(str::to_owned));
-        let head: Vec<&str> = head.iter().map(String::as_str).collect();
         let rows = run.operations.iter().flat_map(|o| rows(o, shown));
         let rows: Vec<Vec<String>> = rows.collect();
         out.push_str(&table(&head, &rows));
@@ -135,8 +135,9 @@ fn rows(o: &OperationFigures, shown: &[Percentile]) -> Vec<Vec<String>> {
 
 /// A table whose first column is aligned to the left and the others to the right. Cells are
 /// Markdown already.
-pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let mut out = format!("| {} |\n|:--", head.join(" | "));
+pub(crate) fn table(head: &[impl AsRef<str>], rows: &[Vec<String>]) -> String {
+    let heads: Vec<&str> = head.iter().map(AsRef::as_ref).collect();
+    let mut out = format!("| {} |\n|:--", heads.join(" | "));
     for _ in 1..head.len() {
         out.push_str("|--:");
     }
@@ -147,6 +148,16 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     out
 }
 
+/// A name between backquotes, which has no escapes.
+pub(crate) fn code(name: &str) -> String {
+    let plain = |c: char| match c {
+        '`' => '\'',
+        c if foreign::is_unprintable(c) => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    format!("`{}`", name.chars().map(plain).collect::<String>())
+}
+
 /// A text that means nothing in Markdown and in the HTML that may be in it.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::new();
@@ -155,7 +166,8 @@ pub(crate) fn escaped(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            '\n' | '\r' => out.push(' '),
+            '\n' | '\r' | '\t' => out.push(' '),
+            c if foreign::is_unprintable(c) => out.push(char::REPLACEMENT_CHARACTER),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '!' | '~' => {
                 out.push('\\');
                 out.push(c);

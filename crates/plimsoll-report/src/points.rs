@@ -3,7 +3,7 @@
 use crate::csv::line;
 use crate::find::interval;
 use crate::format::{latency, mib_per_s, rate};
-use crate::markdown::{escaped, scaled, table};
+use crate::markdown::{code, escaped, scaled, table};
 use crate::percentiles::{DOUBTFUL, Of, any_doubtful, told};
 use plimsoll_plan::{Count, counted};
 use plimsoll_points::Support;
@@ -38,13 +38,6 @@ const HEAD: [&str; 19] = [
     "run",
 ];
 
-/// Columns of percentiles that were requested and have none of their own.
-fn more<'a>(asked: impl Iterator<Item = &'a Option<Percentiles>>) -> Vec<Percentile> {
-    let asked = asked.flatten().flat_map(|p| p.as_slice().iter().copied());
-    let all = Percentiles::new(asked.filter(|p| !OF_POINTS.contains(p)));
-    all.as_slice().to_vec()
-}
-
 /// Names of the columns, with those of more percentiles.
 fn names(more: &[Percentile]) -> Vec<String> {
     let more = more.iter().map(|p| format!("response_{p}_ms"));
@@ -56,7 +49,10 @@ fn names(more: &[Percentile]) -> Vec<String> {
 /// requested besides the usual ones.
 #[must_use]
 pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
-    let more = more(curves.iter().map(|(_, c)| &c.percentiles_shown));
+    let asked = curves
+        .iter()
+        .filter_map(|(_, c)| c.percentiles_shown.as_ref());
+    let more = Percentiles::besides(asked, &OF_POINTS);
     let mut out = line(&names(&more));
     for (name, curve) in curves {
         for point in &curve.points {
@@ -76,7 +72,10 @@ pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
 #[must_use]
 pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
     let own = ["number", "purpose", "held", "margin"];
-    let more = more(searches.iter().map(|(_, s)| &s.percentiles_shown));
+    let asked = searches
+        .iter()
+        .filter_map(|(_, s)| s.percentiles_shown.as_ref());
+    let more = Percentiles::besides(asked, &OF_POINTS);
     let mut head = names(&more);
     head.extend(own.map(str::to_owned));
     let mut out = line(&head);
@@ -136,13 +135,13 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         out.push_str(&format!("**{}**\n\n", scaled(curve.scale)));
     }
     out.push_str(&format!(
-        "Load line {} {}, overall response time {}; seed {}, target {}; results `{}`, began {}.\n\n",
+        "Load line {} {}, overall response time {}; seed {}, target {}; results {}, began {}.\n\n",
         known(curve.load_line.map(|l| Count(l).to_string())),
         escaped(&curve.metric),
         known(curve.ort_ms.map(|ms| time_cell(Some(ms)))),
         curve.seed,
         escaped(&curve.target.url),
-        name.replace('`', "'"),
+        code(name),
         curve.started,
     ));
     let mut head = point_head(curve);
@@ -153,7 +152,6 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         cells
     };
     let rows: Vec<Vec<String>> = curve.points.iter().map(row).collect();
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let shown = curve.shown(&OF_POINTS);
     out + &table(&head, &rows) + &doubt(curve.points.iter(), shown)
 }
@@ -194,12 +192,12 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
         })
     };
     out.push_str(&format!(
-        "Carried: {}; not carried: {}; seed {}, target {}; results `{}`, began {}.\n\n",
+        "Carried: {}; not carried: {}; seed {}, target {}; results {}, began {}.\n\n",
         held(search.line.carried),
         held(search.line.not_carried),
         search.seed,
         escaped(&search.target.url),
-        name.replace('`', "'"),
+        code(name),
         search.started,
     ));
     if let Some(text) = interval(search) {
@@ -208,7 +206,6 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     let rows = (1..).zip(&search.runs);
     let rows: Vec<_> = rows.map(|(n, run)| run_cells(search, n, run)).collect();
     let head = run_head(search);
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let points = search.runs.iter().map(|r| &r.point);
     out + &table(&head, &rows) + &doubt(points, search.shown(&OF_RUNS))
 }

@@ -8,17 +8,20 @@ const MOST_STAGES: usize = 12;
 /// A row for each stage and kind of operation that it did, with rates over the time that the
 /// longest rank took. Empty for a run without stages, or with more than anybody reads.
 pub(crate) fn operations(run: &Run) -> Vec<OperationFigures> {
-    let stages = named(run);
+    let stages = few(run);
     let rows = stages.map(|(name, stage)| of_stage(&name, stage).collect::<Vec<_>>());
     rows.flatten().collect()
 }
 
-/// The stages of a run, with a number behind names that several have; none if there are more than
-/// anybody reads.
-pub(crate) fn named(run: &Run) -> impl Iterator<Item = (String, &Stage)> {
+/// The stages by their names, none if there are more than anybody reads.
+pub(crate) fn few(run: &Run) -> impl Iterator<Item = (String, &Stage)> {
     let few = run.stages.len() <= MOST_STAGES;
-    let stages = run.stages.iter().enumerate().filter(move |_| few);
-    stages.map(|(at, stage)| {
+    named(run).filter(move |_| few)
+}
+
+/// The stages of a run, with a number behind names that several have.
+pub fn named(run: &Run) -> impl Iterator<Item = (String, &Stage)> {
+    run.stages.iter().enumerate().map(|(at, stage)| {
         let same = |stages: &[Stage]| stages.iter().filter(|o| o.name == stage.name).count();
         let name = match same(&run.stages) {
             1 => stage.name.clone(),

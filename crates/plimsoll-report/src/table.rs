@@ -1,6 +1,7 @@
 //! Tables: the first column left-aligned, the others right-aligned, two spaces between.
 
 use crate::text::{Paint, shorten};
+use plimsoll_diagnostics::foreign;
 
 /// Columns between two columns of a table.
 const GAP: usize = 2;
@@ -24,7 +25,9 @@ impl Table {
 
     /// Adds a row; cells that are missing at its end stay empty.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
+        // Escapes take columns.
+        let shown = cells.iter().map(|c| foreign::escaped(c).into_owned());
+        self.rows.push(shown.collect());
     }
 
     /// Columns the whole table takes.

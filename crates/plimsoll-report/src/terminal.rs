@@ -288,7 +288,7 @@ fn names(operations: &[OperationFigures]) -> Vec<String> {
 fn ends(out: &mut String, run: &Run, layout: Layout) {
     let of_run = run.first_done.zip(run.last_done);
     let of_run = of_run.map(|(first, last)| ("worker", String::new(), first, last));
-    let of_stages = stages::named(run).filter_map(|(name, stage)| {
+    let of_stages = stages::few(run).filter_map(|(name, stage)| {
         let (first, last) = stage.window.first_done.zip(stage.window.last_done)?;
         Some(("rank", format!(" of {name}"), first, last))
     });

@@ -1,5 +1,7 @@
 //! Lines of text: wrapping and colour.
 
+use plimsoll_diagnostics::foreign;
+
 /// Colours and weights, or nothing at all.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint(pub bool);
@@ -7,7 +9,7 @@ pub(crate) struct Paint(pub bool);
 impl Paint {
     fn with(self, code: &str, text: &str) -> String {
         if self.0 {
-            format!("\x1b[{code}m{text}\x1b[0m")
+            format!("\x1b[{code}m{}\x1b[0m", foreign::escaped_lines(text))
         } else {
             text.into()
         }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Share of the client's cache from which a run that measures storage is doubtful.
-pub const DOUBTFUL_SHARE: f64 = 0.5;
+const DOUBTFUL_SHARE: f64 = 0.5;
 
 /// Bytes that a run has to read before its share is doubtful...
 const SUBSTANTIAL_BYTES: u64 = 64 << 20;

@@ -10,6 +10,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogHistogram, IntervalLogIterator, LogEntry,
 };
+use plimsoll_diagnostics::foreign;
 use plimsoll_plan::OpKind;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -60,7 +61,7 @@ pub fn tag_of(name: &str, kind: OpKind) -> String {
 #[must_use]
 pub fn tag_of_text(name: &str, kind: &str) -> String {
     let name = name.replace(|c: char| c == ',' || c.is_whitespace(), "_");
-    format!("{name}/{kind}")
+    format!("{}/{kind}", foreign::escaped(&name))
 }
 
 /// Adds up the intervals of one window.

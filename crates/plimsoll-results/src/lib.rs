@@ -46,7 +46,7 @@ mod upgrade;
 pub use annotations::{ANNOTATIONS_FILE, ANNOTATIONS_SCHEMA, Annotations, Tag};
 pub use assemble::{Measured, figures};
 pub use catalog::{Entry, Kind, Said, Status, directories};
-pub use client_cache::{ClientCache, DOUBTFUL_SHARE};
+pub use client_cache::ClientCache;
 pub use curve::{
     CURVE_FILE, CURVE_SCHEMA, CriterionResult, CurveDir, CurvePoint, CurveState, CurveWriter,
     LoadCurve, StopRules, curve_schema,
@@ -65,9 +65,7 @@ pub use intervals::IntervalRow;
 pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
 pub use live::{Follower, LIVE_FILE, LIVE_SCHEMA, LiveDir, LiveRun, Whereabouts};
 pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
-pub use percentile::{
-    MOST_PERCENTILES, NotAPercentile, NotPercentiles, Percentile, PercentileFigure, Percentiles,
-};
+pub use percentile::{NotAPercentile, NotPercentiles, Percentile, PercentileFigure, Percentiles};
 pub use profile::{
     PROFILE_FILE, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
     ProfileWriter, profile_schema,

@@ -15,7 +15,7 @@ const MILLIONTHS: u32 = 1_000_000;
 const MOST_DECIMALS: usize = 6;
 
 /// Most percentiles of a list: a table must still fit a page.
-pub const MOST_PERCENTILES: usize = 16;
+const MOST_PERCENTILES: usize = 16;
 
 /// A percentile: above 0 and at most 100, in millionths of a percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -188,6 +188,22 @@ impl Percentiles {
     pub fn kept(asked: Option<&Self>) -> Self {
         let asked = asked.map_or(&[][..], Self::as_slice);
         Self::new(asked.iter().copied().chain(Percentile::KEPT))
+    }
+
+    /// Percentiles that a table shows: those that were requested, else the usual ones.
+    #[must_use]
+    pub fn shown<'a>(asked: Option<&'a Self>, usual: &'a [Percentile]) -> &'a [Percentile] {
+        asked.map_or(usual, Self::as_slice)
+    }
+
+    /// Those among requested ones that are none of `columns`: they have no column of their own.
+    #[must_use]
+    pub fn besides<'a>(
+        asked: impl IntoIterator<Item = &'a Self>,
+        columns: &[Percentile],
+    ) -> Vec<Percentile> {
+        let all = asked.into_iter().flat_map(|list| &list.0).copied();
+        Self::new(all.filter(|p| !columns.contains(p))).0
     }
 
     /// The percentiles, in increasing order.

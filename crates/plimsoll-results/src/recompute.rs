@@ -3,7 +3,6 @@
 use crate::histograms::{self, tag_of};
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
 use crate::{Distribution, HISTOGRAMS_FILE, OperationFigures, ResultsError, Run, Summary};
-use plimsoll_plan::OpClass;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -122,7 +121,7 @@ pub(crate) fn complete(
         for o in operations {
             let times = Times::of(&log, windows, o);
             times.complete(&mut o.percentiles, wanted);
-            if matches!(o.class, OpClass::Io | OpClass::Aio) {
+            if o.kind.counts() {
                 all.add(&times);
             }
         }

@@ -8,6 +8,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
 };
+use plimsoll_diagnostics::foreign;
 use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::Operation;
 use std::fs::File;
@@ -118,7 +119,7 @@ impl SeriesWriter {
                 interval.index.to_string(),
                 seconds(interval.start).to_string(),
                 seconds(interval.length).to_string(),
-                op.name.clone(),
+                foreign::escaped(&op.name).into_owned(),
                 op.kind.to_string(),
                 totals.ops.to_string(),
                 totals.bytes.to_string(),

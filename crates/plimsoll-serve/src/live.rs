@@ -6,6 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use maud::{Markup, html};
+use plimsoll_diagnostics::foreign;
 use plimsoll_html::charts::{OverTime, over_time};
 use plimsoll_html::timeline::{Span, Timeline};
 use plimsoll_html::{OpName, page};
@@ -285,7 +286,7 @@ async fn next(watch: Watch, root: PathBuf) -> Option<(Event, Watch)> {
         Watch::Begin(dir) => {
             let begun = apart(move || progress_and_markup(&dir)).await;
             return Some(match begun {
-                Ok((now, markup)) => (interval(markup), Watch::On(Box::new(now))),
+                Ok((now, markup)) => (interval(&markup), Watch::On(Box::new(now))),
                 Err(_) => (end("ended", None), Watch::End),
             });
         }
@@ -306,7 +307,7 @@ async fn next(watch: Watch, root: PathBuf) -> Option<(Event, Watch)> {
         (follower, progress) = (f, p);
         if let Some(markup) = markup {
             let now = Box::new((follower, progress));
-            return Some((interval(markup), Watch::On(now)));
+            return Some((interval(&markup), Watch::On(now)));
         }
         match place {
             Whereabouts::InProgress => {}
@@ -339,11 +340,11 @@ fn page_of(root: &std::path::Path, path: &std::path::Path) -> Option<String> {
     })
 }
 
-fn interval(markup: String) -> Event {
-    // A carriage return cannot be in an event; it can be in a name.
+fn interval(markup: &str) -> Event {
+    // What is in a name need not be in markup, and a carriage return cannot be in an event.
     Event::default()
         .event("interval")
-        .data(markup.replace('\r', " "))
+        .data(foreign::replaced(markup))
 }
 
 fn end(word: &str, address: Option<&str>) -> Event {

@@ -6,6 +6,7 @@ use crate::problem::Problem;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use plimsoll_diagnostics::foreign;
 use plimsoll_results::{IntervalRow, LiveRun};
 
 const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -198,7 +199,7 @@ fn labels(id: &str, run: &LiveRun, operation: Option<(&str, &str, Option<&str>)>
 
 /// The value of a label: three characters have a meaning there.
 fn escaped(value: &str) -> String {
-    value
+    foreign::escaped_lines(value)
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")

@@ -1,7 +1,10 @@
 //! The terminal: its width, its colours, lines rewritten on it, and writing that survives a closed
-//! pipe. What is decided on these is decided here, for help, errors, reports and the live line.
+//! pipe. What is decided on these is decided here, for help, errors, reports and the live line. So is
+//! what of foreign texts reaches a terminal: everything that is written goes through here.
 
+use plimsoll_diagnostics::foreign;
 use rustix::termios::tcgetwinsize;
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -92,8 +95,17 @@ fn rewrites(screen: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
     screen && variable("TERM").is_some_and(|t| t != "dumb")
 }
 
+/// A text as a stream has it: only our own colours steer a terminal.
+fn shown(text: &str, stream: Stream) -> Cow<'_, str> {
+    match stream.color() {
+        true => foreign::escaped_but_colors(text),
+        false => foreign::escaped_lines(text),
+    }
+}
+
 /// Writes to standard output. A reader that has gone (`| head`) is no error.
 pub fn out(text: &str) -> io::Result<()> {
+    let text = shown(text, Stream::Out);
     let mut stdout = io::stdout().lock();
     match stdout
         .write_all(text.as_bytes())
@@ -118,6 +130,7 @@ pub fn has_lost_output() -> bool {
 
 /// Writes to standard error; there is nowhere left to complain if that fails.
 pub fn err(text: &str) {
+    let text = shown(text, Stream::Err);
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

@@ -4,8 +4,8 @@ use plimsoll_engine::Outcome;
 use plimsoll_measure::WindowTotals;
 use plimsoll_plan::{Note, Plan};
 use plimsoll_results::{
-    ClockKind, Environment, Failure, Measured, Percentiles, Populated, ProcessCounts, Reason,
-    Target, VariableFigures,
+    ClockKind, CommandRun, Environment, Failure, Measured, Percentiles, Populated, ProcessCounts,
+    Reason, Target, VariableFigures,
 };
 use std::time::SystemTime;
 
@@ -25,6 +25,8 @@ pub struct Circumstances {
     pub ranks: u32,
     /// Requested percentiles.
     pub percentiles: Option<Percentiles>,
+    /// Commands of the user that ran before and after its phases.
+    pub commands: Vec<CommandRun>,
 }
 
 /// Puts an outcome into the form that figures are computed from.
@@ -75,7 +77,7 @@ pub fn measured(outcome: Outcome, c: Circumstances) -> Measured {
                 reused: p.reused,
             })
             .collect(),
-        commands: vec![],
+        commands: c.commands,
         failure: outcome.failure.map(|f| Failure {
             operation: f.operation,
             kind: f.kind,

@@ -100,13 +100,15 @@ impl HookRunner {
             let (end, seconds) = (run.outcome(), run.seconds);
             writeln!(log, "== it {end} ({seconds:.2} s)\n").map_err(|e| e.to_string())
         });
-        let said = match run.succeeded() {
-            true => kept,
-            false => Err(format!("it {}", run.outcome())),
+        let said = match run.failure() {
+            Some(failure) => Err(failure),
+            None => kept.map_err(|e| {
+                let (command, phase) = (&run.command, run.phase_name());
+                format!("what the command `{command}` {when} {phase} printed was not kept: {e}")
+            }),
         };
-        let what = format!("`{}` {when} {}", run.command, run.phase_name());
         self.done.push(run);
-        said.map_err(|e| format!("the command {what}: {e}; commands.log has what it printed"))
+        said
     }
 
     /// Calls the command; gives the log back.

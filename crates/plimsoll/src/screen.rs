@@ -4,6 +4,7 @@ use crate::cli::Format;
 use crate::console::{self, Stream};
 use crate::hook::HookRunner;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{Event, Observer, PhaseInfo, Populated, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::{Bytes, Plan, counted, show_duration};
@@ -114,7 +115,7 @@ impl<'a> Screen<'a> {
             return Ok(());
         };
         self.bar("running the command {wide_msg}", None);
-        self.bar.set_message(format!("{when} {}", phase.name()));
+        self.message(&format!("{when} {}", phase.name()));
         self.bar.tick();
         self.tell(&format!("running the command {when} {}", phase.name()));
         let ran = match &self.writer {
@@ -187,6 +188,11 @@ impl<'a> Screen<'a> {
         }
     }
 
+    /// Sets what the line says that is rewritten.
+    fn message(&self, text: &str) {
+        self.bar.set_message(foreign::escaped(text).into_owned());
+    }
+
     fn populate_start(&mut self, fileset: &str, files: u64, bytes: u64) {
         let template = "making {msg}  [{bar:30}]  {percent} %  {eta} left";
         self.bar(template, Some(files.max(1)));
@@ -196,7 +202,7 @@ impl<'a> Screen<'a> {
             Bytes(bytes)
         );
         self.tell(&format!("making {what}"));
-        self.bar.set_message(what);
+        self.message(&what);
     }
 
     fn populate_progress(&mut self, files: u64, bytes: u64) {
@@ -223,7 +229,7 @@ impl<'a> Screen<'a> {
     fn live(&mut self) {
         let line = format!("{}{}", self.label, live::line(&self.moment));
         if self.rewrites {
-            self.bar.set_message(line);
+            self.message(&line);
             self.bar.tick();
         } else if self.is_due() {
             self.tell(&line);
@@ -273,7 +279,7 @@ impl<'a> Screen<'a> {
         let kept = Percentiles::kept(self.percentiles.as_ref());
         let (summary, operations) = figures(self.plan, rows, period.as_secs_f64(), &kept);
         let asked = self.percentiles.as_ref();
-        let shown = asked.map_or(&Percentile::SHOWN[..], Percentiles::as_slice);
+        let shown = Percentiles::shown(asked, &Percentile::SHOWN);
         let stream = match self.voice {
             Voice::Err => Stream::Err,
             Voice::Quiet | Voice::Out => Stream::Out,

@@ -2,6 +2,7 @@
 
 use super::look::{self, Role, Theme};
 use super::{Axis, Chart, Extra, Ink};
+use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
@@ -91,7 +92,7 @@ pub fn draw(chart: &Chart, size: Size) -> Drawing {
     let svg = look::for_page(&svg)
         .replace(" font-family=\"sans-serif\"", "")
         .replacen(&attributes(size), "", 1);
-    let label = maud::html! { (chart.title) }.into_string();
+    let label = maud::html! { (foreign::replaced(&chart.title)) }.into_string();
     let role = format!("<svg role=\"img\" aria-label=\"{label}\" ");
     Drawing {
         svg: svg.replacen("<svg ", &role, 1),
@@ -136,7 +137,8 @@ fn draw_on(chart: &Chart, size: Size, head: u32) -> (String, [f64; 4]) {
         // Writing to a string cannot fail, and no text is measured with a font.
         paint(chart, &root, size, head).unwrap_or([0.0, 0.0, 1.0, 1.0])
     };
-    (svg, area)
+    // A text in it may have been anything, and XML has not every character.
+    (foreign::replaced(&svg).into_owned(), area)
 }
 
 fn paint(

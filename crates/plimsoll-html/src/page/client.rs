@@ -4,6 +4,7 @@ use super::tables::table;
 use maud::{Markup, html};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_plan::{Bytes, Count};
+use plimsoll_report::stages;
 use plimsoll_results::{ClientCache, Environment, Run};
 
 /// A list of names and values.
@@ -26,9 +27,8 @@ pub(crate) fn machine(run: &Run) -> Markup {
     let uses: Vec<(String, &SystemUse)> = if run.stages.is_empty() {
         vec![(String::new(), &run.system)]
     } else {
-        let name = |s: &plimsoll_results::Stage| format!("{} {}", s.name, s.iteration + 1);
-        let stages = run.stages.iter();
-        stages.map(|s| (name(s), &s.window.system)).collect()
+        let stages = stages::named(run);
+        stages.map(|(name, s)| (name, &s.window.system)).collect()
     };
     html! {
         (reads(run))
@@ -45,11 +45,11 @@ fn reads(run: &Run) -> Markup {
     if run.stages.is_empty() {
         return html! { @if let Some(cache) = &run.client_cache { (line(cache, "")) } };
     }
-    let stages = run.stages.iter();
-    let told = stages.filter_map(|s| Some((s, s.window.client_cache.as_ref()?)));
+    let stages = stages::named(run);
+    let told = stages.filter_map(|(name, s)| Some((name, s.window.client_cache.as_ref()?)));
     html! {
-        @for (stage, cache) in told {
-            (line(cache, &format!(" of {} {}", stage.name, stage.iteration + 1)))
+        @for (name, cache) in told {
+            (line(cache, &format!(" of {name}")))
         }
     }
 }

@@ -139,7 +139,6 @@ fn points(curve: &LoadCurve) -> Markup {
         "results",
     ];
     head.extend(more.map(str::to_owned));
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let row = |p: &CurvePoint| {
         let mut cells = points::point_cells(curve, p);
         let slowest = p.slowest_percent.map(|s| format!("{s:.1} %"));

@@ -58,7 +58,7 @@ fn performance(d: &Disclosure) -> Markup {
         ]
     };
     let rows: Vec<Vec<String>> = d.points.iter().map(row).collect();
-    table("Performance", &head.each_ref().map(String::as_str), &rows)
+    table("Performance", &head, &rows)
 }
 
 /// How the page of a curve gets its disclosure.

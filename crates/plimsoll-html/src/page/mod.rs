@@ -15,6 +15,7 @@ pub use run::latency_tiles;
 use crate::Subject;
 use crate::chart::{Chart, Theme, style};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use plimsoll_diagnostics::foreign;
 use plimsoll_disclosure::Disclosure;
 use plimsoll_results::{Annotations, LoadCurve};
 
@@ -157,7 +158,7 @@ impl Ids {
 
 /// A whole page around a body.
 pub(crate) fn document(title: &str, body: &Markup) -> String {
-    html! {
+    let markup = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -176,6 +177,6 @@ pub(crate) fn document(title: &str, body: &Markup) -> String {
                 script { (PreEscaped(SCRIPT)) }
             }
         }
-    }
-    .into_string()
+    };
+    foreign::replaced(&markup.into_string()).into_owned()
 }

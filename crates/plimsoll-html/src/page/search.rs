@@ -124,7 +124,6 @@ fn achieved(search: &LoadSearch) -> Markup {
 fn runs(search: &LoadSearch) -> Markup {
     let mut head = points::run_head(search);
     head.push("results".into());
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let row = |(number, r): (usize, &SearchRun)| {
         let mut cells = points::run_cells(search, number, r);
         cells.push(r.point.run.clone());

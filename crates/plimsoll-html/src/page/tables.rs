@@ -4,18 +4,18 @@ use crate::label;
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count};
 use plimsoll_report::percentiles::{DOUBT, DOUBTFUL, FEW, Of, told};
-use plimsoll_report::{mib_per_s, points, rate};
+use plimsoll_report::{mib_per_s, points, rate, stages};
 use plimsoll_results::{
     CarriedFigures, Done, LatencyFigures, MixFigures, OperationFigures, Percentile, Run, Stage,
 };
 
 /// A table of a heading row and rows whose first cell is their name.
-pub(crate) fn table(caption: &str, head: &[&str], rows: &[Vec<String>]) -> Markup {
+pub(crate) fn table(caption: &str, head: &[impl AsRef<str>], rows: &[Vec<String>]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(caption) {
             table {
                 caption { (caption) }
-                thead { tr { @for h in head { th scope="col" { (h) } } } }
+                thead { tr { @for h in head { th scope="col" { (h.as_ref()) } } } }
                 tbody {
                     @for row in rows {
                         tr {
@@ -94,7 +94,6 @@ fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup 
     let mut head = head.map(str::to_owned).to_vec();
     head.extend(shown.iter().map(Percentile::to_string));
     head.extend(["greatest", "CPU µs/op"].map(str::to_owned));
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let mut rows = Vec::new();
     for o in operations {
         rows.push(operation(run, o, shown));
@@ -201,17 +200,17 @@ pub(crate) fn ends(run: &Run) -> Markup {
             mib_per_s(done.bytes_per_s),
         ]
     };
-    let of_run = [("", run.first_done, run.last_done)];
-    let of_stages = run.stages.iter().map(|s| {
+    let of_run = [(String::new(), run.first_done, run.last_done)];
+    let of_stages = stages::named(run).map(|(name, s)| {
         let window = &s.window;
-        (s.name.as_str(), window.first_done, window.last_done)
+        (
+            format!(" rank of {name}"),
+            window.first_done,
+            window.last_done,
+        )
     });
     let mut rows = Vec::new();
     for (stage, first, last) in of_run.into_iter().chain(of_stages) {
-        let stage = match stage {
-            "" => String::new(),
-            name => format!(" rank of {name}"),
-        };
         rows.extend(first.map(|done| row(&stage, "first", done)));
         rows.extend(last.map(|done| row(&stage, "last", done)));
     }
@@ -240,7 +239,6 @@ pub(crate) fn stages(run: &Run) -> Markup {
     let mut head = head.map(str::to_owned).to_vec();
     head.extend(shown.iter().map(Percentile::to_string));
     head.push("greatest".into());
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let rows: Vec<Vec<String>> = run.stages.iter().flat_map(|s| stage(s, shown)).collect();
     html! {
         (table("Stages; rates are over the time of the longest rank", &head, &rows))

@@ -194,7 +194,7 @@ impl Reader<'_> {
         }
         let used = compressible > 0.0 || dedupable > 0.0;
         let block = content.block.0;
-        if used && !(block.is_power_of_two() && (512..=64 << 10).contains(&block)) {
+        if used && !plimsoll_plan::is_block(block) {
             let field = match dedupable > 0.0 {
                 true => Field::DedupGranule,
                 false => Field::CompGranule,

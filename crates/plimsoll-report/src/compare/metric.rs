@@ -6,8 +6,9 @@ use plimsoll_results::Percentile;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A figure that is compared. In JSON it is a name such as `ops_per_s` or `p99_ms`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A figure that is compared, in the order of the tables. In JSON it is a name such as `ops_per_s` or
+/// `p99_ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Metric {
     /// Operations a second.
@@ -26,12 +27,12 @@ pub enum Metric {
     CpuUsPerOp,
     /// Failed operations.
     Errors,
+    /// Highest valid load of a curve.
+    Peak,
     /// Overall response time of a curve by the rule of SPEC SFS 2014, in milliseconds.
     OrtMs,
     /// The same by the rule of SPECsfs2008.
     Ort2008Ms,
-    /// Highest valid load of a curve.
-    Peak,
 }
 
 /// Figures without a percentile, by their names in conditions and in JSON.
@@ -130,24 +131,6 @@ impl Metric {
             Self::PercentileMs(p) | Self::ServicePercentileMs(p) => Some(p),
             _ => None,
         }
-    }
-
-    /// Where its table stands among those of other figures.
-    pub(super) fn place(self) -> (u8, Option<Percentile>) {
-        let kind = match self {
-            Self::OpsPerS => 0,
-            Self::MibPerS => 1,
-            Self::MeanMs => 2,
-            Self::PercentileMs(_) => 3,
-            Self::ServiceMeanMs => 4,
-            Self::ServicePercentileMs(_) => 5,
-            Self::CpuUsPerOp => 6,
-            Self::Errors => 7,
-            Self::Peak => 8,
-            Self::OrtMs => 9,
-            Self::Ort2008Ms => 10,
-        };
-        (kind, self.percentile())
     }
 
     /// Whether it is of the service time, which is the latency itself where nothing was paced.

@@ -13,7 +13,7 @@ pub use curves::{CurveSet, of_curves};
 pub use metric::Metric;
 pub use profiles::{ProfileSet, of_profiles};
 pub use results::{Results, side_by_side};
-pub use runs::{RunSet, of_runs};
+pub use runs::{OF_ALL, OF_ONE, RunSet, of_runs};
 pub use show::{Block, Cell, blocks, letter, markdown, text};
 
 use crate::percentiles::DOUBTFUL;

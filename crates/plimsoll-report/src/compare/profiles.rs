@@ -1,7 +1,7 @@
 //! Profiles side by side: the configurations are the rows.
 
-use super::runs::{mark_doubtful, of_all, of_all_metrics, side, warnings_of};
-use super::{Comparison, Metric, Row, RunSet, Side, row};
+use super::runs::{of_all_metrics, row_of_all, side, warnings_of};
+use super::{Comparison, Metric, Row, RunSet, Side};
 use plimsoll_results::{Percentiles, Run};
 
 /// The runs of a profile on one file system.
@@ -39,16 +39,8 @@ pub fn of_profiles(sets: &[ProfileSet], percentiles: Option<&Percentiles>) -> Co
     let paced = runs.any(|r| r.summary.service.is_some());
     for metric in of_all_metrics(percentiles, paced) {
         for name in &names {
-            let of_set = |s: &ProfileSet| -> Vec<f64> {
-                let runs = s.runs(name).iter();
-                runs.filter_map(|r| of_all(r, metric)).collect()
-            };
-            let mut row = row(name, metric, sets.iter().map(of_set).collect());
-            if let Some(row) = &mut row {
-                let sets = sets.iter().map(|s| s.runs(name));
-                mark_doubtful(row, sets, |r, p| r.summary.percentile(p));
-            }
-            rows.extend(row);
+            let of_sets: Vec<&[Run]> = sets.iter().map(|s| s.runs(name)).collect();
+            rows.extend(row_of_all(name, metric, &of_sets));
         }
     }
     // What nobody has is no row of the comparison.

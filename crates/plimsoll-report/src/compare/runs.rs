@@ -2,7 +2,6 @@
 
 use super::{ALL, Comparison, Metric, Row, Side, row};
 use crate::percentiles::Of;
-use plimsoll_plan::OpClass;
 use plimsoll_results::{OperationFigures, Percentile, PercentileFigure, Percentiles, Run};
 use std::collections::BTreeSet;
 
@@ -19,10 +18,10 @@ pub struct RunSet<'a> {
 }
 
 /// Percentiles of all operations together, where no others were requested.
-const OF_ALL: [Percentile; 2] = [Percentile::P50, Percentile::P99];
+pub const OF_ALL: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 
 /// Percentiles of an operation, where no others were requested.
-const OF_ONE: [Percentile; 3] = [Percentile::P50, Percentile::P99, Percentile::P999];
+pub const OF_ONE: [Percentile; 3] = [Percentile::P50, Percentile::P99, Percentile::P999];
 
 /// Figures of operations, with these percentiles; of the service time too where a load was paced.
 fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
@@ -38,24 +37,39 @@ fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
 
 /// Figures of all operations together.
 pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> Vec<Metric> {
-    metrics(percentiles.map_or(&OF_ALL, Percentiles::as_slice), paced)
+    metrics(Percentiles::shown(percentiles, &OF_ALL), paced)
 }
 
-/// Marks figures of runs that have too few operations for them.
-pub(super) fn mark_doubtful<'a>(
-    row: &mut Row,
-    sets: impl Iterator<Item = &'a [Run]>,
-    figure: impl Fn(&'a Run, Percentile) -> Option<PercentileFigure>,
-) {
-    let Some(percentile) = row.metric.percentile() else {
-        return;
-    };
-    for (value, runs) in row.values.iter_mut().zip(sets) {
-        if let Some(value) = value {
-            let mut figures = runs.iter().filter_map(|r| figure(r, percentile));
-            value.enough = figures.all(|f| f.enough);
+/// A row of figures of runs, with a mark at those that have too few operations for them.
+pub(super) fn row_of<'a>(
+    name: &str,
+    metric: Metric,
+    sets: &[&'a [Run]],
+    figure: impl Fn(&'a Run) -> Option<f64>,
+    percentile: impl Fn(&'a Run, Percentile) -> Option<PercentileFigure>,
+) -> Option<Row> {
+    let of_set = |runs: &&'a [Run]| runs.iter().filter_map(&figure).collect();
+    let mut row = row(name, metric, sets.iter().map(of_set).collect())?;
+    if let Some(p) = metric.percentile() {
+        for (value, runs) in row.values.iter_mut().zip(sets) {
+            if let Some(value) = value {
+                let mut figures = runs.iter().filter_map(|r| percentile(r, p));
+                value.enough = figures.all(|f| f.enough);
+            }
         }
     }
+    Some(row)
+}
+
+/// A row of all operations together.
+pub(super) fn row_of_all(name: &str, metric: Metric, sets: &[&[Run]]) -> Option<Row> {
+    row_of(
+        name,
+        metric,
+        sets,
+        |r| of_all(r, metric),
+        |r, p| r.summary.percentile(p),
+    )
 }
 
 /// Compares runs operation by operation, with the requested percentiles, which the runs must have;
@@ -65,14 +79,9 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
     let mut rows: Vec<Row> = Vec::new();
     let runs = || sets.iter().flat_map(|s| s.runs);
     let paced = runs().any(|r| r.summary.service.is_some());
+    let of_sets: Vec<&[Run]> = sets.iter().map(|s| s.runs).collect();
     for metric in of_all_metrics(percentiles, paced) {
-        let of_set = |s: &RunSet<'_>| s.runs.iter().filter_map(|r| of_all(r, metric)).collect();
-        let mut row = row(ALL, metric, sets.iter().map(of_set).collect());
-        if let Some(row) = &mut row {
-            let sets = sets.iter().map(|s| s.runs);
-            mark_doubtful(row, sets, |r, p| r.summary.percentile(p));
-        }
-        rows.extend(row);
+        rows.extend(row_of_all(ALL, metric, &of_sets));
     }
     for key in operations(sets) {
         let name = match sets
@@ -82,21 +91,20 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
             true => format!("{} ({})", key.0, key.1),
             false => key.0.clone(),
         };
-        let row_of = |r: &'a Run| {
+        let found = |r: &'a Run| {
             let mut found = r.operations.iter();
             found.find(|o| o.name == key.0 && o.kind.to_string() == key.1)
         };
-        let paced = runs().filter_map(row_of).any(|o| o.service.is_some());
-        let shown = percentiles.map_or(&OF_ONE[..], Percentiles::as_slice);
+        let paced = runs().filter_map(found).any(|o| o.service.is_some());
+        let shown = Percentiles::shown(percentiles, &OF_ONE);
         for metric in metrics(shown, paced) {
-            let of_run = |r: &'a Run| of_one(row_of(r)?, metric);
-            let of_set = |s: &RunSet<'a>| s.runs.iter().filter_map(of_run).collect();
-            let mut row = row(&name, metric, sets.iter().map(of_set).collect());
-            if let Some(row) = &mut row {
-                let sets = sets.iter().map(|s| s.runs);
-                mark_doubtful(row, sets, |r, p| row_of(r)?.percentile(p));
-            }
-            rows.extend(row);
+            rows.extend(row_of(
+                &name,
+                metric,
+                &of_sets,
+                |r| of_one(found(r)?, metric),
+                |r, p| found(r)?.percentile(p),
+            ));
         }
     }
     // What nobody has is no row of the comparison.
@@ -115,7 +123,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
 fn operations(sets: &[RunSet<'_>]) -> Vec<(String, String)> {
     let mut seen = BTreeSet::new();
     let all = sets.iter().flat_map(|s| s.runs).flat_map(|r| &r.operations);
-    all.filter(|o| matches!(o.class, OpClass::Io | OpClass::Aio) && o.ops + o.errors > 0)
+    all.filter(|o| o.kind.counts() && o.ops + o.errors > 0)
         .map(|o| (o.name.clone(), o.kind.to_string()))
         .filter(|key| seen.insert(key.clone()))
         .collect()

@@ -65,7 +65,7 @@ fn change(metric: Metric, value: Option<&Value>) -> Cell {
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut metrics: Vec<Metric> = comparison.rows.iter().map(|r| r.metric).collect();
-    metrics.sort_by_key(|m| m.place());
+    metrics.sort_unstable();
     metrics.dedup();
     for metric in metrics {
         let rows: Vec<&Row> = comparison

@@ -132,8 +132,7 @@ impl LoadCurve {
     /// Percentiles that a table shows, which has `usual` where no others were requested.
     #[must_use]
     pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
-        let asked = self.percentiles_shown.as_ref();
-        asked.map_or(usual, Percentiles::as_slice)
+        Percentiles::shown(self.percentiles_shown.as_ref(), usual)
     }
 
     /// The points as a curve that figures are computed of; points that failed or were

@@ -144,22 +144,16 @@ impl CurvePoint {
     /// A percentile of the response time; none where it is not known, or no operation was done.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
-        let known = self.percentiles.iter().find(|f| f.percentile == percentile);
         let ms = match percentile {
             Percentile::P50 => self.p50_ms,
             Percentile::P95 => self.p95_ms,
             Percentile::P99 => self.p99_ms,
             _ => None,
         };
-        let fixed = ms.map(|ms| PercentileFigure {
-            percentile,
-            ms,
-            service_ms: None,
-            // The operations are not kept; their rate and time are.
-            enough: (self.achieved * self.window_s).round() as u64 >= percentile.needs(),
-        });
-        let done = self.latency_ms.is_some();
-        known.copied().or(fixed).filter(|_| done)
+        // The operations are not kept; their rate and time are.
+        let ops = (self.achieved * self.window_s).round() as u64;
+        let ops = self.latency_ms.map_or(0, |_| ops.max(1));
+        percentile.find(&self.percentiles, ops, ms.map(|ms| (ms, None)))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::problem::Problem;
 use axum::response::Html;
 use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, html};
+use plimsoll_diagnostics::foreign;
 use plimsoll_results::Status;
 
 /// A whole page.
@@ -42,7 +43,7 @@ pub(crate) fn document(title: &str, body: &Markup) -> Html<String> {
             }
         }
     };
-    Html(markup.into_string())
+    Html(foreign::replaced(&markup.into_string()).into_owned())
 }
 
 /// A page that says why there is no other.

@@ -6,6 +6,7 @@ use super::{Lowered, Lowerer};
 use crate::ast::{Attrs, Flowop};
 use crate::attributes::{FLOWOP, Key, name_of};
 use crate::diagnostics::{Problem, Span};
+use plimsoll_diagnostics::foreign;
 use plimsoll_plan::{FileRef, FilesetId, OpKind, Operation, OperationId, Value};
 
 /// Descriptor slots of a thread.
@@ -56,7 +57,7 @@ impl Lowerer<'_> {
     /// The name of a flowop: as given, else its kind and a number that is its own.
     pub(super) fn flowop_name(&mut self, flowop: &Flowop, scope: &Scope) -> Lowered<String> {
         if let Some(name) = self.text(&flowop.attrs, Key::Name, scope)? {
-            return Ok(name);
+            return self.printable(name, &flowop.attrs);
         }
         let kind = &flowop.kind;
         if let Some(name) = self.made_up.get(&kind.span) {
@@ -72,6 +73,19 @@ impl Lowerer<'_> {
         };
         self.made_up.insert(kind.span, name.clone());
         Ok(name)
+    }
+
+    /// Refuses a name that cannot be shown as it is: it is in tables, logs and charts.
+    fn printable(&mut self, name: String, attrs: &Attrs) -> Lowered<String> {
+        let Some(c) = name.chars().find(|c| foreign::is_unprintable(*c)) else {
+            return Ok(name);
+        };
+        let message = format!(
+            "the name of a flowop has the character U+{:04X}, which cannot be shown",
+            u32::from(c)
+        );
+        let span = self.value_span(attrs, Key::Name);
+        Err(self.value_problem(Problem::new(span, message, "this name")))
     }
 
     pub(super) fn iters(&mut self, attrs: &Attrs, scope: &Scope) -> Lowered<Option<Value>> {

@@ -42,13 +42,13 @@ pub fn run(args: &CompareArgs) -> Result<Exit, Stopped> {
 /// Percentiles that runs are compared by, if others than the usual ones were requested, by themselves or
 /// in a condition.
 fn percentiles(args: &CompareArgs) -> Option<Percentiles> {
-    const USUAL: [Percentile; 3] = [Percentile::P50, Percentile::P99, Percentile::P999];
     let conditions: Vec<Percentile> = args.fail_if.iter().filter_map(|c| c.percentile()).collect();
     let asked = args.percentiles.as_ref();
-    let more = conditions.iter().any(|p| !USUAL.contains(p));
+    // All operations together have the fewest rows of their own.
+    let more = conditions.iter().any(|p| !compare::OF_ALL.contains(p));
     let listed = match asked {
         Some(list) => list.as_slice(),
-        None if more => &USUAL,
+        None if more => &compare::OF_ONE,
         None => return None,
     };
     let all = listed.iter().copied().chain(conditions);

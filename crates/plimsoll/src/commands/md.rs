@@ -166,7 +166,11 @@ fn lead(
     let quiet = options.quiet;
     let mut screen = Screen::new(args.format, quiet, plan, tools.writer, stop.clone());
     let hooks = args.hooks.hooks(args.allow_system)?;
-    let (facts, size) = (RunFacts::default(), company.size());
+    let facts = RunFacts {
+        number: Some(1),
+        ..RunFacts::default()
+    };
+    let size = company.size();
     let runner = |hooks| HookRunner::new(hooks, plan, &settings.target, size, &facts);
     screen.hook(hooks.as_ref().map(runner));
     let mut head = report.begin(&arguments(), env!("CARGO_PKG_VERSION"), &local_time());

@@ -7,6 +7,7 @@ use super::print;
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::console::Stream;
 use crate::exit::{Exit, Stopped};
+use plimsoll_diagnostics::foreign;
 use plimsoll_html::Subject;
 use plimsoll_html::chart::{Chart, Theme, WIDE, png, standalone};
 use plimsoll_report::{csv, curve, find, markdown, points, profile, terminal};
@@ -62,7 +63,8 @@ pub fn deliver(text: &str, output: Option<&Path>) -> Result<Exit, Stopped> {
     let Some(path) = output else {
         return print(text);
     };
-    std::fs::write(path, text)
+    // Somebody will look at it with `cat`. Of JSON it is the same JSON.
+    std::fs::write(path, foreign::escaped_lines(text).as_bytes())
         .map_err(|e| Stopped::failed(format!("cannot write {}: {e}", path.display())))?;
     Ok(Exit::Valid)
 }

@@ -15,8 +15,7 @@ use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::{Note, Plan, show_duration};
 use plimsoll_report::terminal;
 use plimsoll_results::{
-    ClockKind, Environment, Hooks, Measured, ReadSource, RepeatsWriter, ResultsError, Run, RunDir,
-    RunWriter,
+    ClockKind, Environment, Hooks, ReadSource, RepeatsWriter, ResultsError, Run, RunDir, RunWriter,
 };
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -264,6 +263,7 @@ pub(crate) fn circumstances(plan: &Plan, settings: &Settings, company: &Company)
         },
         ranks: company.size(),
         percentiles: None,
+        commands: vec![],
     }
 }
 
@@ -287,10 +287,10 @@ pub(crate) fn environment(plan: &Plan, settings: &Settings) -> Environment {
     }
     let local = is_local(settings);
     Environment {
-        read_source: match settings.target.split(':').next() {
+        read_source: match workload::is_remote(&settings.target) {
             _ if local => ReadSource::of_directories(&dirs),
-            Some("nfs3" | "nfs4") => Some(ReadSource::NfsClient),
-            _ => None,
+            true => Some(ReadSource::NfsClient),
+            false => None,
         },
         ..Environment::look(local.then_some(dirs[0].as_path()))
     }
@@ -349,19 +349,17 @@ impl Written {
 pub(crate) fn write(
     mut screen: Screen,
     mut outcome: Outcome,
-    c: Circumstances,
+    mut c: Circumstances,
     each: Option<&Company>,
 ) -> Written {
     let unremoved = std::mem::take(&mut outcome.cleanup.unremoved);
     let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
     let (commands, notes) = screen.take_commands();
+    c.commands = commands;
     outcome.notes.extend(notes);
     match screen.finish() {
         Ok(mut writer) => {
-            let measured = Measured {
-                commands,
-                ..convert::measured(outcome, c)
-            };
+            let measured = convert::measured(outcome, c);
             let ranks = each.map(|company| {
                 let mine = Run::assemble(convert::own(&measured, own, lanes)).to_json();
                 write_ranks(&mut writer, company, mine)

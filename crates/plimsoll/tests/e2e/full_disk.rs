@@ -159,3 +159,20 @@ fn a_limit_on_the_size_of_files_is_an_error_like_any_other() {
         64
     );
 }
+
+#[test]
+fn commands_of_a_run_whose_results_cannot_be_written_are_told() {
+    needs_root!();
+    let small = Small::new("size=1m");
+    let workload = small.bench.workload(GROWS);
+    let mut command = small.bench.plimsoll(["run", &workload, "--format=json"]);
+    command
+        .args(["--dir=work/files", "--results=work/results"])
+        .args(["--time=2s", "--interval=10ms", "--on-error=count"])
+        .args(["--before=true", "--allow-system"]);
+    let ended = Ended::of(command).expect_code(1);
+    let run: Run = serde_json::from_str(&ended.stdout).unwrap();
+    let failure = run.failure.unwrap();
+    assert_eq!(failure.operation, "write the results", "{failure}");
+    assert_eq!(run.commands.len(), 2, "{:?}", run.commands);
+}

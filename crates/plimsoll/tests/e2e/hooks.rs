@@ -336,7 +336,8 @@ fn phases_of_md_have_commands_at_rank_0_alone() {
     command
         .arg(bench.path("results"))
         .args(["-P=10", "-I=5", "-D=1", "-R=2", "--warmup=1"])
-        .args(["--before", TELL, "--after", "true"]);
+        .args(["--before", &format!("{TELL}; echo run $PLIMSOLL_RUN")])
+        .args(["--after", "true"]);
     let ended = Ended::of(command).expect_code(0);
     assert!(
         ended.stdout.contains("\nbenchmark process "),
@@ -355,6 +356,7 @@ fn phases_of_md_have_commands_at_rank_0_alone() {
     let expected = phases.map(|p| [format!("before {p} 0"), format!("after {p} 0")]);
     assert_eq!(commands(&run), expected.concat());
     let log = log(dir);
+    assert_eq!(log.lines().filter(|l| *l == "run 1").count(), 5, "{log}");
     let told: Vec<&str> = log.lines().filter(|l| l.starts_with("before/")).collect();
     assert_eq!(
         told,
@@ -366,6 +368,12 @@ fn phases_of_md_have_commands_at_rank_0_alone() {
             "before/cleanup/1"
         ]
     );
+    let page = bench.plimsoll(["report", "--format=html", dir.path().to_str().unwrap()]);
+    let page = Ended::of(page).expect_code(0).stdout;
+    for row in ["first rank of benchmark 1", "first rank of benchmark 2"] {
+        let cell = format!("<th scope=\"row\">{row}</th>");
+        assert_eq!(page.matches(&cell).count(), 1, "{row}");
+    }
 }
 
 #[test]

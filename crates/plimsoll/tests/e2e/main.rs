@@ -20,6 +20,7 @@ mod docs;
 mod ends;
 mod find;
 mod flowops;
+mod foreign;
 mod full_disk;
 mod hooks;
 mod idle_settings;

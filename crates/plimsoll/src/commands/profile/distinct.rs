@@ -32,7 +32,7 @@ pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<
 pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), Stopped> {
     let mut seen: Vec<(&str, Place)> = Vec::new();
     // Nothing at all keeps no files, and one of nothing is like another.
-    let keeps = |c: &&ProfileCase| c.target.split(':').next() != Some("null");
+    let keeps = |c: &&ProfileCase| plimsoll_target::keeps_files(&c.target);
     for case in cases
         .iter()
         .filter(|c| !c.plan.place.temporary)

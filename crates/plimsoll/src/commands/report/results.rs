@@ -169,6 +169,7 @@ fn of_profile(
     percentiles: Option<&Percentiles>,
 ) -> Result<Vec<Subject>, Stopped> {
     let dir = ProfileDir::at(path);
+    let percentiles = percentiles.or(results.percentiles_shown.as_ref());
     let mut all = Vec::new();
     for case in results.cases.iter().filter_map(|c| dir.results(c)) {
         for found in Found::read(&case, percentiles)? {

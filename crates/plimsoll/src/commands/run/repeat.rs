@@ -69,7 +69,7 @@ fn conclude(round: &Round<'_>, writer: &RepeatsWriter) -> Result<(), Stopped> {
         format!("{} ({} to {})", shown[0], shown[1], shown[2])
     };
     let asked = round.manner.percentiles.as_ref();
-    let percentiles = asked.map_or(&[Percentile::P99][..], Percentiles::as_slice);
+    let percentiles = Percentiles::shown(asked, &[Percentile::P99]);
     let times = |mean: fn(&Run) -> f64, of: Of| {
         let mut parts = vec![format!("mean {}", range(&mean, latency))];
         for p in percentiles {

@@ -1,0 +1,245 @@
+//! Text that others wrote, as it is shown: names of files, workloads and operations, notes, what
+//! servers and commands say.
+//!
+//! Some characters show nothing themselves and change what stands around them: they move the cursor
+//! of a terminal, turn the direction of a line, hide within a name, or make XML ill-formed. All
+//! outputs go by one list of them, [`is_unprintable`]. Where an escape can be read, it stands in
+//! their place: `\u001b`, which in JSON means the same character. In markup it is U+FFFD, the
+//! replacement character.
+//!
+//! ```
+//! use plimsoll_diagnostics::foreign;
+//!
+//! assert_eq!(foreign::escaped("a\u{1b}]0;b\n"), r"a\u001b]0;b\u000a");
+//! assert_eq!(foreign::escaped_lines("a\u{202e}\n\tb\n"), "a\\u202e\n\tb\n");
+//! assert_eq!(foreign::replaced("a\0\nb"), "a\u{fffd}\nb");
+//! ```
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Whether a character has no place in what is shown: a control character (C0, DEL, C1), a mark of
+/// the direction of writing, a character without width, a separator of lines or paragraphs, or one that
+/// XML does not have.
+#[must_use]
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{061c}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}'
+                | '\u{fffe}'
+                | '\u{ffff}'
+        )
+}
+
+/// A text of one line, such as a name: everything unprintable is an escape.
+#[must_use]
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    rewritten(text, Lines::None, escape)
+}
+
+/// A text that may have several lines: line ends and tabs stay, everything else that is unprintable is
+/// an escape. JSON stays the same JSON.
+#[must_use]
+pub fn escaped_lines(text: &str) -> Cow<'_, str> {
+    rewritten(text, Lines::Kept, escape)
+}
+
+/// The same of a text with colours for a terminal: they stay too. A colour is all that a foreign
+/// text in it can then bring about.
+#[must_use]
+pub fn escaped_but_colors(text: &str) -> Cow<'_, str> {
+    rewritten(text, Lines::Kept, |out, rest| match color(rest) {
+        Some(sequence) => {
+            out.push_str(sequence);
+            sequence.len()
+        }
+        None => escape(out, rest),
+    })
+}
+
+/// HTML, SVG or Markdown, whole or a text in it: line ends and tabs stay, everything else that is
+/// unprintable is U+FFFD.
+#[must_use]
+pub fn replaced(text: &str) -> Cow<'_, str> {
+    rewritten(text, Lines::Kept, |out, rest| {
+        out.push(char::REPLACEMENT_CHARACTER);
+        first_length(rest)
+    })
+}
+
+/// Whether line ends and tabs mean something.
+#[derive(Clone, Copy, PartialEq)]
+enum Lines {
+    None,
+    Kept,
+}
+
+/// Writes a text, and calls `write` with the rest of it at each unprintable character; `write` says how
+/// many bytes of it are done.
+fn rewritten(text: &str, lines: Lines, write: impl Fn(&mut String, &str) -> usize) -> Cow<'_, str> {
+    let stays = |c: char| lines == Lines::Kept && matches!(c, '\n' | '\t');
+    let unprintable = |c: char| is_unprintable(c) && !stays(c);
+    if !text.contains(unprintable) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(at) = rest.find(unprintable) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        // A line that ends as on other systems.
+        let done = match lines == Lines::Kept && rest.starts_with("\r\n") {
+            true => 1,
+            false => write(&mut out, rest),
+        };
+        rest = &rest[done..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Appends the first character of a text as an escape; its length.
+fn escape(out: &mut String, rest: &str) -> usize {
+    for c in rest.chars().take(1) {
+        // All that is unprintable has four digits. Writing to a string cannot fail.
+        let _ = write!(out, "\\u{:04x}", u32::from(c));
+    }
+    first_length(rest)
+}
+
+fn first_length(rest: &str) -> usize {
+    rest.chars().next().map_or(0, char::len_utf8)
+}
+
+/// The sequence at the begin of a text that sets nothing but the weight and the colour of letters, to one
+/// that stands out from any background.
+fn color(rest: &str) -> Option<&str> {
+    let (numbers, _) = rest.strip_prefix("\u{1b}[")?.split_once('m')?;
+    let harmless = |n: &str| {
+        let digits = n.len() <= 2 && n.bytes().all(|b| b.is_ascii_digit());
+        digits && matches!(n.parse(), Ok(0..=4 | 22..=24 | 31..=36 | 39 | 91..=96))
+    };
+    let all = numbers.is_empty() || numbers.split(';').all(harmless);
+    all.then(|| &rest[.."\u{1b}[m".len() + numbers.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// All that an output must not hold, of ranges as the standards have them.
+    fn unprintable() -> impl Iterator<Item = char> {
+        let ranges = [
+            0..=0x1f,
+            0x7f..=0x9f,
+            0x61c..=0x61c,
+            0x200b..=0x200f,
+            0x2028..=0x202e,
+            0x2060..=0x2060,
+            0x2066..=0x2069,
+            0xfeff..=0xfeff,
+            0xfffe..=0xffff,
+        ];
+        ranges.into_iter().flatten().filter_map(char::from_u32)
+    }
+
+    #[test]
+    fn everything_unprintable_is_escaped_and_nothing_else() {
+        let all: Vec<char> = unprintable().collect();
+        for c in '\0'..=char::MAX {
+            let text = format!("a{c}b");
+            let is = all.contains(&c);
+            assert_eq!(is_unprintable(c), is, "{c:?}");
+            assert_eq!(escaped(&text) != text, is, "{c:?}");
+            let stays = !is || matches!(c, '\n' | '\t');
+            assert_eq!(escaped_lines(&text) == text, stays, "{c:?}");
+            assert_eq!(escaped_but_colors(&text) == text, stays, "{c:?}");
+            assert_eq!(replaced(&text) == text, stays, "{c:?}");
+        }
+        assert_eq!(replaced("\u{85}\r\n\r"), "\u{fffd}\n\u{fffd}");
+        assert_eq!(escaped_lines("a\r\nb\rc"), "a\nb\\u000dc");
+        assert_eq!(escaped("a\r\nb"), r"a\u000d\u000ab");
+        let bytes: Vec<u8> = (0..=255).collect();
+        let lossy = String::from_utf8_lossy(&bytes);
+        assert!(!escaped(&lossy).contains(is_unprintable));
+    }
+
+    #[test]
+    fn only_colors_of_letters_pass() {
+        for sequence in ["\u{1b}[0m", "\u{1b}[1;32m", "\u{1b}[m", "\u{1b}[36;1;4m"] {
+            let text = format!("a{sequence}b");
+            assert_eq!(escaped_but_colors(&text), text);
+            assert!(!escaped_lines(&text).contains('\u{1b}'));
+        }
+        for sequence in [
+            "\u{1b}[8m",
+            "\u{1b}[30m",
+            "\u{1b}[41m",
+            "\u{1b}[38;5;1m",
+            "\u{1b}[1;8m",
+            "\u{1b}[1;;m",
+            "\u{1b}[2J",
+            "\u{1b}[+1m",
+            "\u{1b}[001m",
+            "\u{1b}]0;m",
+            "\u{1b}[1",
+            "\u{9b}1m",
+        ] {
+            let shown = escaped_but_colors(sequence);
+            assert!(!shown.contains(is_unprintable), "{shown}");
+        }
+    }
+
+    proptest! {
+        /// What is shown is the text but for what is unprintable, is the same if it is shown again,
+        /// and colours are the only sequences in it.
+        #[test]
+        fn texts_are_shown_as_they_are_but_for_what_is_unprintable(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    any::<char>().prop_map(String::from),
+                    prop::sample::select(unprintable().collect::<Vec<_>>()).prop_map(String::from),
+                    Just("\u{1b}[1;31m".to_owned()),
+                    Just("\u{1b}[8m".to_owned()),
+                    Just("\r\n".to_owned()),
+                    "[a-z\\\\\"]{1,3}",
+                ],
+                0..20,
+            )
+        ) {
+            let text = parts.concat();
+            let kept = |c: &char| !is_unprintable(*c);
+            let kept_or_line = |c: &char| kept(c) || matches!(c, '\n' | '\t');
+            prop_assert!(escaped(&text).chars().all(|c| kept(&c)));
+            for shown in [escaped_lines(&text), replaced(&text)] {
+                prop_assert!(shown.chars().all(|c| kept_or_line(&c)), "{shown:?}");
+            }
+            let colored = escaped_but_colors(&text);
+            for at in colored.match_indices('\u{1b}').map(|(at, _)| at) {
+                prop_assert!(color(&colored[at..]).is_some());
+            }
+            let plain: String = colored.split('\u{1b}').collect();
+            prop_assert!(plain.chars().all(|c| kept_or_line(&c)));
+            for f in [escaped, escaped_lines, escaped_but_colors, replaced] {
+                let once = f(&text);
+                prop_assert_eq!(f(&once), &*once);
+                let printable: String = text.chars().filter(kept).collect();
+                let mut wanted = printable.chars().peekable();
+                for c in once.chars() {
+                    wanted.next_if_eq(&c);
+                }
+                prop_assert_eq!(wanted.next(), None, "nothing printable is lost");
+            }
+            let json = serde_json::to_string_pretty(&[&text]).unwrap();
+            let read: Vec<String> = serde_json::from_str(&escaped_lines(&json)).unwrap();
+            prop_assert_eq!(&read[0], &text);
+        }
+    }
+}
