@@ -1,7 +1,7 @@
 //! Percentiles: which are requested, and what a distribution says of them.
 
 use crate::latency::ms;
-use plimsoll_measure::Latency;
+use plimsoll_measure::{Ages, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -261,11 +261,16 @@ pub struct PercentileFigure {
 
 impl PercentileFigure {
     /// What a distribution says of percentiles. `service` is that of the service time, of a load that
-    /// was paced.
+    /// was paced, and `ages` are those of operations that were still under way.
     #[must_use]
-    pub fn all(list: &Percentiles, latency: &Latency, service: Option<&Latency>) -> Vec<Self> {
+    pub fn all(
+        list: &Percentiles,
+        latency: &Latency,
+        service: Option<&Latency>,
+        ages: &Ages,
+    ) -> Vec<Self> {
         let figure = |percentile: &Percentile| {
-            let at = |l: &Latency| ms(l.quantile(percentile.share()) as f64);
+            let at = |l: &Latency| ms(l.quantile_with(ages, percentile.share()) as f64);
             Self {
                 percentile: *percentile,
                 ms: at(latency),
@@ -339,13 +344,13 @@ mod tests {
         assert_eq!(all, [2, 10, 100, 1000, 10_000, 100_000, 1, 2]);
         let latency = Latency::of(1..=999);
         let list: Percentiles = "99,99.9".parse().unwrap();
-        let figures = PercentileFigure::all(&list, &latency, None);
+        let figures = PercentileFigure::all(&list, &latency, None, &Ages::default());
         assert_eq!(
             figures.iter().map(|f| f.enough).collect::<Vec<_>>(),
             [true, false]
         );
         let latency = Latency::of(1..=1000);
-        assert!(PercentileFigure::all(&list, &latency, None)[1].enough);
+        assert!(PercentileFigure::all(&list, &latency, None, &Ages::default())[1].enough);
     }
 
     proptest! {

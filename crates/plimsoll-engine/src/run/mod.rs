@@ -16,6 +16,7 @@ mod preflight;
 mod removal;
 mod runner;
 mod segment;
+mod stalls;
 mod store;
 mod team;
 mod tree;
