@@ -4,56 +4,48 @@ use crate::Nanos;
 use crate::counts::{index_of, value_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::atomic::{
-    AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The operation that a worker is in: written by its worker with plain stores, and read by the
-/// controller when a window ends, also of a worker that never comes back.
-#[derive(Debug)]
+/// The operation that a worker is in: written by its worker with one plain store at its begin and one
+/// at its end, and read by the controller when a window ends, also of a worker that never comes
+/// back.
+#[derive(Debug, Default)]
 #[repr(align(64))]
-pub struct UnderWay {
-    row: AtomicU32,
-    /// When it began; [`Nanos::MAX`] between two operations.
-    start: AtomicU64,
-}
+pub struct UnderWay(
+    /// Row and begin in one word, of which the row has the lower [`ROW_BITS`]; 0 between two
+    /// operations.
+    AtomicU64,
+);
 
-impl Default for UnderWay {
-    fn default() -> Self {
-        Self {
-            row: AtomicU32::new(0),
-            start: AtomicU64::new(Nanos::MAX),
-        }
-    }
-}
+/// Bits of a row's number, plus one.
+const ROW_BITS: u32 = 16;
+
+/// Begins are kept in units of 256 ns, rounded up, so that they last for years of a run.
+const UNIT_BITS: u32 = 8;
 
 impl UnderWay {
-    /// An operation of this row is about to begin.
+    /// An operation of this row began at `start`.
     #[inline(always)]
-    pub fn prepare(&self, row: u32) {
-        self.row.store(row, Relaxed);
-    }
-
-    /// It began at `start`.
-    #[inline(always)]
-    pub fn begin(&self, start: Nanos) {
-        // So that whoever sees the start sees the row too.
-        self.start.store(start, Release);
+    pub fn begin(&self, row: u32, start: Nanos) {
+        debug_assert!(row < (1 << ROW_BITS) - 1, "a Plan has fewer rows");
+        let units = (start + (1 << UNIT_BITS) - 1) >> UNIT_BITS;
+        self.0.store(
+            units << ROW_BITS | u64::from((row as u16).wrapping_add(1)),
+            Relaxed,
+        );
     }
 
     /// It has come back.
     #[inline(always)]
     pub fn end(&self) {
-        self.start.store(Nanos::MAX, Relaxed);
+        self.0.store(0, Relaxed);
     }
 
     /// Row and start of the operation, if there is one.
     pub(crate) fn read(&self) -> Option<(u32, Nanos)> {
-        let start = self.start.load(Acquire);
-        let row = self.row.load(Relaxed);
-        let still = self.start.load(Acquire) == start;
-        (start != Nanos::MAX && still).then_some((row, start))
+        let word = self.0.load(Relaxed);
+        let row = (word & ((1 << ROW_BITS) - 1)).checked_sub(1)?;
+        Some((row as u32, word >> ROW_BITS << UNIT_BITS))
     }
 }
 
@@ -143,9 +135,11 @@ mod tests {
     fn an_operation_is_seen_while_it_is_under_way() {
         let slot = UnderWay::default();
         assert_eq!(slot.read(), None);
-        slot.prepare(3);
-        slot.begin(17);
-        assert_eq!(slot.read(), Some((3, 17)));
+        slot.begin(3, 1024);
+        assert_eq!(slot.read(), Some((3, 1024)));
+        // It never looks older than it is.
+        slot.begin(0, 1025);
+        assert_eq!(slot.read(), Some((0, 1280)));
         slot.end();
         assert_eq!(slot.read(), None);
     }

@@ -76,6 +76,7 @@ impl Percentile {
             ms,
             service_ms,
             enough: ops >= self.needs(),
+            at_least: false,
         };
         known.or(fixed.map(figure)).filter(|_| ops > 0)
     }
@@ -257,6 +258,10 @@ pub struct PercentileFigure {
     /// Whether there are as many operations as it takes to tell the percentile from the greatest
     /// latency, which stands for it otherwise: 100 for the 99th, 100 000 for the 99.999th.
     pub enough: bool,
+    /// Whether it is known only as a lower bound: operations that were under way at the end have
+    /// waited so long, and none of those that completed took longer.
+    #[serde(default)]
+    pub at_least: bool,
 }
 
 impl PercentileFigure {
@@ -270,8 +275,11 @@ impl PercentileFigure {
         ages: &Ages,
     ) -> Vec<Self> {
         let figure = |percentile: &Percentile| {
-            let at = |l: &Latency| ms(l.quantile_with(ages, percentile.share()) as f64);
+            let quantile = |l: &Latency| l.quantile_with(ages, percentile.share());
+            let at = |l: &Latency| ms(quantile(l) as f64);
+            let oldest = ages.oldest();
             Self {
+                at_least: oldest > 0 && oldest >= latency.max() && quantile(latency) == oldest,
                 percentile: *percentile,
                 ms: at(latency),
                 service_ms: service.map(at),

@@ -94,6 +94,10 @@ impl Times {
         };
         let service_ms = at(&self.service, self.service_max_ms);
         PercentileFigure {
+            at_least: self
+                .latency
+                .quantile_with(&ages, percentile.share())
+                .is_none(),
             percentile,
             ms: at(&self.latency, self.max_ms),
             service_ms: (self.paced_ops > 0).then_some(service_ms),

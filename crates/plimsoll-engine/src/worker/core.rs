@@ -194,9 +194,8 @@ impl Core {
             self.begin_with_ticket(row, left)?;
         }
         let cpu = self.cpu.begin(&self.lane, row);
-        self.under_way.prepare(row);
         let start = self.lane.now();
-        self.under_way.begin(start);
+        self.under_way.begin(row, start);
         Ok(Begun { cpu, start })
     }
 

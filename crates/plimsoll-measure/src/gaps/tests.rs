@@ -43,8 +43,7 @@ fn an_operation_that_never_comes_back_is_a_stall_at_the_end() {
     window.open(0, 10 * SECOND);
     let worker = lanes[0].worker();
     busy(&lanes[0], 0, 2 * SECOND);
-    worker.prepare(1);
-    worker.begin(2 * SECOND);
+    worker.begin(1, 2 * SECOND);
     // Its lane never ends.
     let (_, totals) = collector.finish();
     let [stall] = totals.stalls[..] else {

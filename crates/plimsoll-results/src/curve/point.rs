@@ -157,6 +157,7 @@ impl CurvePoint {
             service_ms: None,
             // The operations are not kept; their rate and time are.
             enough: (self.achieved * self.window_s).round() as u64 >= percentile.needs(),
+            at_least: false,
         });
         let done = self.latency_ms.is_some();
         known.copied().or(fixed).filter(|_| done)

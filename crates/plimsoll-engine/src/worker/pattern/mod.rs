@@ -273,9 +273,8 @@ impl<S: Session> Rank<'_, S> {
     fn begin(&mut self, row: u32) -> Begun {
         self.core.recorded += 1;
         let cpu = self.core.cpu.begin(&self.core.lane, row);
-        self.core.under_way.prepare(row);
         let start = self.core.lane.now();
-        self.core.under_way.begin(start);
+        self.core.under_way.begin(row, start);
         Begun {
             cpu: cpu.map(NonZeroU64::get),
             start,
