@@ -7,7 +7,7 @@ use crate::rounds::Figures;
 use crate::table::{Goal, Row, Unit};
 use plimsoll_html::{Subject, page};
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{Interval, Latency, OpTotals, WindowTotals};
+use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{Overrides, Plan};
 use plimsoll_results::{ClockKind, Environment, Measured, Run, RunDir, RunWriter, Target};
 use rustix::time::{ClockId, clock_gettime};
@@ -96,6 +96,7 @@ fn write(dir: &Path, seconds: u64) -> Result<RunDir, BenchError> {
             start: second * SECOND,
             length: SECOND,
             rows,
+            completions: Completions::default(),
         })?;
     }
     let window = WindowTotals {
@@ -103,8 +104,7 @@ fn write(dir: &Path, seconds: u64) -> Result<RunDir, BenchError> {
         start: SECOND,
         end: (seconds + 1) * SECOND,
         rows: sums,
-        in_flight: 0,
-        done: None,
+        ..WindowTotals::default()
     };
     Ok(writer.finish(&run(plan, window))?)
 }

@@ -157,6 +157,11 @@ impl Shared {
         })
     }
 
+    /// Which rows are operations that count.
+    pub(crate) fn counted(&self) -> Vec<bool> {
+        self.rows.iter().map(|row| row.counts).collect()
+    }
+
     /// The semaphore of a worker's semblock.
     pub(crate) fn semaphore_of(&self, row: u32, worker: u32) -> Arc<Semaphore> {
         let at = self.owners[row as usize].iter().position(|w| *w == worker);

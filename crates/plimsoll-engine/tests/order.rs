@@ -92,7 +92,7 @@ fn an_operation_belongs_to_the_window_it_ends_in() {
         let wanted = (first..end).step_by(10).count() as u64;
         let look = row(&plan, &outcome, "look");
         assert_eq!(look.ops, wanted, "warm-up of {warmup} ms");
-        assert_eq!(totals.in_flight, in_flight, "warm-up of {warmup} ms");
+        assert_eq!(totals.in_flight(), in_flight, "warm-up of {warmup} ms");
         let service = &look.service;
         assert_eq!((service.min(), service.max()), (10_000_000, 10_000_000));
     }

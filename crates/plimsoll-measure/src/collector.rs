@@ -1,7 +1,9 @@
 //! Merges what the lanes deliver into intervals and totals.
 
+use crate::completions::{Completions, SlotSet, slot_shift};
+use crate::gaps::{GapWatch, Gaps, RankStall, Spans, Stall, stalls};
 use crate::recorder::{Delivery, LaneProgress};
-use crate::{Nanos, OpTotals, WindowState, WorkersDone};
+use crate::{Ages, Nanos, OpTotals, WindowState, WorkersDone};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +27,8 @@ pub struct Interval {
     pub length: Nanos,
     /// One entry a row of the results.
     pub rows: Vec<OpTotals>,
+    /// When they completed.
+    pub completions: Completions,
 }
 
 /// One window, all lanes together.
@@ -38,10 +42,36 @@ pub struct WindowTotals {
     pub end: Nanos,
     /// One entry a row of the results.
     pub rows: Vec<OpTotals>,
-    /// Operations under way when the window ended; in no other figure.
-    pub in_flight: u64,
+    /// When nothing completed.
+    pub gaps: Gaps,
+    /// When operations were under way that took very long, one entry a row.
+    pub slow: Vec<Spans>,
+    /// When the target stood still, as all of the lanes or ranks together saw it.
+    pub stalls: Vec<Stall>,
+    /// When it stood still for the workers of single ranks, where there are several.
+    pub rank_stalls: Vec<RankStall>,
     /// How the workers came to the end of their work, if each of them did by itself.
     pub done: Option<WorkersDone>,
+}
+
+impl WindowTotals {
+    /// Finds the stalls of what is known now, if these rows count.
+    pub fn find_stalls(&mut self, counted: &[bool]) {
+        let length = self.end.saturating_sub(self.start);
+        self.stalls = stalls(length, &self.gaps, &self.slow, &self.rows, counted);
+    }
+
+    /// Operations under way when the window ended, of rows that count or do not.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.rows.iter().map(|r| r.in_flight.count()).sum()
+    }
+}
+
+/// An interval that lanes may still deliver something of.
+struct OpenInterval {
+    rows: Vec<OpTotals>,
+    completions: Completions,
 }
 
 /// Merges the lanes of a run.
@@ -49,7 +79,10 @@ pub struct Collector {
     lanes: Vec<Arc<LaneProgress>>,
     window: Arc<WindowState>,
     rows: usize,
-    open: BTreeMap<u64, Vec<OpTotals>>,
+    /// Rows that count in the window's gaps.
+    counted: Vec<bool>,
+    gaps: GapWatch,
+    open: BTreeMap<u64, OpenInterval>,
     totals: WindowTotals,
     /// First interval that is not closed yet.
     next: u64,
@@ -69,11 +102,23 @@ impl Collector {
             lanes,
             window,
             rows,
+            counted: vec![true; rows],
+            gaps: GapWatch::new(vec![true; rows]),
             open: BTreeMap::new(),
             totals,
             next: 0,
             finished: 0,
         }
+    }
+
+    /// The same, if only these rows are operations on the target, whose completions tell whether
+    /// it stands still.
+    #[must_use]
+    pub fn counting(mut self, counted: Vec<bool>) -> Self {
+        assert_eq!(counted.len(), self.rows, "one entry a row");
+        self.gaps = GapWatch::new(counted.clone());
+        self.counted = counted;
+        self
     }
 
     /// The lanes.
@@ -127,7 +172,6 @@ impl Collector {
             last.extend(self.close_interval(index));
         }
         let (number, start, end) = self.window.bounds();
-        self.totals.in_flight = self.lanes.iter().map(|l| l.in_flight()).sum();
         let empty = WindowTotals {
             rows: vec![OpTotals::default(); self.rows],
             ..Default::default()
@@ -135,7 +179,24 @@ impl Collector {
         let mut totals = std::mem::replace(&mut self.totals, empty);
         (totals.number, totals.start, totals.end) = (number, start, end);
         self.finished = number;
+        self.take_notes(&mut totals);
+        let gaps = std::mem::replace(&mut self.gaps, GapWatch::new(self.counted.clone()));
+        totals.gaps = gaps.finish(totals.end.saturating_sub(totals.start));
+        totals.find_stalls(&self.counted);
         (last, totals)
+    }
+
+    /// What was under way when the window ended, and what took very long.
+    fn take_notes(&self, totals: &mut WindowTotals) {
+        let mut ages = vec![Ages::default(); self.rows];
+        totals.slow = vec![Spans::default(); self.rows];
+        let window = (totals.number, totals.start, totals.end);
+        for lane in &self.lanes {
+            lane.take_notes(window, &mut ages, &mut totals.slow);
+        }
+        for (row, ages) in totals.rows.iter_mut().zip(ages) {
+            row.in_flight = ages;
+        }
     }
 
     fn take_deliveries(&mut self) {
@@ -159,19 +220,27 @@ impl Collector {
                 rows: vec![OpTotals::default(); self.rows],
                 ..Default::default()
             };
+            self.gaps = GapWatch::new(self.counted.clone());
             self.open.clear();
             self.next = 0;
         }
         let index = delivery.interval.max(self.next);
-        let rows = self
-            .open
-            .entry(index)
-            .or_insert_with(|| vec![OpTotals::default(); self.rows]);
-        delivery.buffer.add_to(rows);
+        let open = self.open.entry(index).or_insert_with(|| OpenInterval {
+            rows: vec![OpTotals::default(); self.rows],
+            completions: Completions {
+                slot_ns: 1 << slot_shift(self.window.interval()),
+                rows: vec![SlotSet::default(); self.rows],
+            },
+        });
+        delivery.buffer.add_to(&mut open.rows);
+        // What comes too late for its interval completed at other times than this one's.
+        if index == delivery.interval {
+            delivery.buffer.add_marks_to(&mut open.completions);
+        }
     }
 
     fn close_interval(&mut self, index: u64) -> Option<Interval> {
-        let rows = self.open.remove(&index)?;
+        let OpenInterval { rows, completions } = self.open.remove(&index)?;
         for (total, row) in self.totals.rows.iter_mut().zip(&rows) {
             total.add(row);
         }
@@ -180,14 +249,17 @@ impl Collector {
         let length = self.window.interval();
         let from = index * length;
         let length = length.min(end.saturating_sub(start).saturating_sub(from));
-        Some(Interval {
+        let interval = Interval {
             window,
             index,
             opened: start,
             start: from,
             length,
             rows,
-        })
+            completions,
+        };
+        self.gaps.add(&interval);
+        Some(interval)
     }
 }
 
@@ -320,7 +392,7 @@ mod tests {
         assert_eq!(collector.finish().1.rows[0].ops, 1);
         window.open(20, 30);
         lanes[0].record(0, 0, 25, None, 1);
-        lanes[0].record_error(1, 26, "ENOENT");
+        lanes[0].record_error(1, 20, 26, "ENOENT");
         lanes[0].finish();
         let totals = collector.finish().1;
         assert_eq!(

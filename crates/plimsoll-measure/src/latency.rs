@@ -1,7 +1,8 @@
 //! Totals of an operation over a time: counts, bytes, errors and latency distributions.
 
 use crate::counts::Counts;
-use crate::{GREATEST_LATENCY, LEAST_LATENCY, Nanos, SIGNIFICANT_DIGITS};
+use crate::under_way::censored_quantile;
+use crate::{Ages, GREATEST_LATENCY, LEAST_LATENCY, Nanos, SIGNIFICANT_DIGITS};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -119,6 +120,20 @@ impl Latency {
         }
     }
 
+    /// The same with operations that are still under way, which take at least as long as they are
+    /// old: [`censored_quantile`]. The age of the oldest where no more is known than that it is
+    /// at least that.
+    #[must_use]
+    pub fn quantile_with(&self, ages: &Ages, q: f64) -> Nanos {
+        if ages.count() == 0 {
+            return self.quantile(q);
+        }
+        let recorded = self.histogram.iter_recorded();
+        let completed = recorded.map(|v| (v.value_iterated_to(), v.count_at_value()));
+        censored_quantile(completed, &ages.counts(), self.count(), q)
+            .map_or(ages.oldest().max(self.max), |v| v.min(self.max))
+    }
+
     /// Sample at place `index` of all samples in order, from 0, in nanoseconds: the last one for
     /// every place behind it. The first and the last are exact, the others are so to three
     /// significant digits; 0 without samples.
@@ -194,6 +209,9 @@ pub struct OpTotals {
     pub cpu_ns: u64,
     /// Operations whose processor time was sampled.
     pub cpu_samples: u64,
+    /// How old its operations were that were under way when a window ended; they are in no other
+    /// figure here.
+    pub in_flight: Ages,
 }
 
 impl OpTotals {
@@ -206,6 +224,7 @@ impl OpTotals {
         self.paced += other.paced;
         self.cpu_ns += other.cpu_ns;
         self.cpu_samples += other.cpu_samples;
+        self.in_flight.merge(&other.in_flight);
         for (code, n) in &other.errors {
             *self.errors.entry(code.clone()).or_default() += n;
         }

@@ -8,21 +8,28 @@
 pub mod clock;
 mod collector;
 pub mod compare;
+mod completions;
 mod counts;
 pub mod curve;
 mod done;
+mod gaps;
+mod lane_notes;
 mod latency;
 mod ranks;
 mod recorder;
 pub mod system;
+mod under_way;
 mod window;
 
 pub use clock::{Clock, Nanos};
 pub use collector::{Collector, Interval, WindowTotals};
+pub use completions::{Completions, SlotSet};
 pub use done::WorkersDone;
+pub use gaps::{Gap, GapWatch, Gaps, RankStall, STALL_NS, Spans, Stall, likely_gap, stalls};
 pub use latency::{ErrorCode, Latency, OpTotals};
 pub use ranks::{RankRow, RankStage, seven};
 pub use recorder::{LaneProgress, Recorder, RowSpec};
+pub use under_way::{Ages, UnderWay, censored_quantile};
 pub use window::WindowState;
 
 /// Least latency a histogram tells from zero, in nanoseconds.

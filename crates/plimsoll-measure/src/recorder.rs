@@ -1,8 +1,11 @@
 //! What a lane records with: a few plain stores an operation.
 
+use crate::completions::{Completions, Marks, slot_shift};
 use crate::counts::{Counts, bump};
+use crate::gaps::Spans;
+use crate::lane_notes::{LaneNotes, SLOW_NS};
 use crate::latency::{ErrorCode, Latency, OpTotals};
-use crate::{Nanos, WindowState};
+use crate::{Ages, Nanos, UnderWay, WindowState};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::atomic::{
@@ -26,6 +29,8 @@ struct RowBuffer {
     bytes: AtomicU64,
     service: Counts,
     response: Option<Box<ResponseBuffer>>,
+    /// When operations completed; a cache line of its own.
+    marks: Marks,
     cpu_ns: AtomicU64,
     cpu_samples: AtomicU64,
 }
@@ -72,6 +77,7 @@ impl IntervalBuffer {
                 cpu_samples: AtomicU64::new(0),
                 service: Counts::new(),
                 response: s.paced.then(ResponseBuffer::new),
+                marks: Marks::default(),
             })
         };
         Self {
@@ -107,6 +113,15 @@ impl IntervalBuffer {
         }
     }
 
+    /// Adds when its operations completed.
+    pub(crate) fn add_marks_to(&self, completions: &mut Completions) {
+        for (row, slots) in self.rows.iter().zip(&mut completions.rows) {
+            if let Some(row) = row {
+                slots.add_marks(&row.marks);
+            }
+        }
+    }
+
     /// Whether nothing was recorded in it.
     pub(crate) fn is_empty(&self) -> bool {
         let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,6 +135,7 @@ impl IntervalBuffer {
             row.cpu_ns.store(0, Relaxed);
             row.cpu_samples.store(0, Relaxed);
             row.service.clear();
+            row.marks.clear();
             if let Some(response) = &row.response {
                 response.times.clear();
                 response.paced.store(0, Relaxed);
@@ -161,7 +177,7 @@ pub struct LaneProgress {
     /// The lane has delivered everything of the intervals before this one.
     reached: AtomicU64,
     ended: AtomicBool,
-    in_flight: AtomicU64,
+    notes: LaneNotes,
 }
 
 impl LaneProgress {
@@ -188,10 +204,15 @@ impl LaneProgress {
         self.ended.store(true, Release);
     }
 
-    /// Operations that completed after the end of a window they were begun in.
-    #[must_use]
-    pub fn in_flight(&self) -> u64 {
-        self.in_flight.load(Relaxed)
+    /// Adds the ages of what was under way when the window ended, and when operations were under
+    /// way that took very long; both one entry a row.
+    pub(crate) fn take_notes(
+        &self,
+        window: (u32, Nanos, Nanos),
+        ages: &mut [Ages],
+        slow: &mut [Spans],
+    ) {
+        self.notes.take(window, ages, slow);
     }
 
     /// Interval before which everything of window `window` is delivered.
@@ -254,6 +275,9 @@ pub struct Recorder {
     late: Cell<bool>,
     number: Cell<u32>,
     interval: Cell<u64>,
+    /// First instant of the interval.
+    base: Cell<Nanos>,
+    slot_shift: u32,
 }
 
 impl Recorder {
@@ -277,12 +301,13 @@ impl Recorder {
             mailbox: Mutex::new(mailbox),
             reached: AtomicU64::new(0),
             ended: AtomicBool::new(false),
-            in_flight: AtomicU64::new(0),
+            notes: LaneNotes::new(specs.len()),
         };
         Self {
             shared: Arc::new(shared),
             progress,
             epoch: Cell::new(window.epoch().wrapping_sub(1)),
+            slot_shift: slot_shift(window.interval()),
             window,
             current: RefCell::new(buffer),
             boundary: Cell::new(Nanos::MAX),
@@ -290,7 +315,14 @@ impl Recorder {
             late: Cell::new(false),
             number: Cell::new(0),
             interval: Cell::new(0),
+            base: Cell::new(0),
         }
+    }
+
+    /// Where a worker of the lane writes which operation it is in.
+    #[must_use]
+    pub fn worker(&self) -> Arc<UnderWay> {
+        self.shared.notes.worker()
     }
 
     /// The side that other threads may look at.
@@ -307,12 +339,18 @@ impl Recorder {
         bump(&progress.ops, 1);
         bump(&progress.bytes, bytes);
         if !self.in_window(end) {
-            return;
+            return self.note_if_cut(row, start, end);
         }
         let buffer = self.current.borrow();
         if let Some(cells) = &buffer.rows[row as usize] {
             bump(&cells.bytes, bytes);
-            cells.service.record(end.saturating_sub(start));
+            let latency = end.saturating_sub(start);
+            cells.service.record(latency);
+            let after = end.saturating_sub(self.base.get());
+            cells.marks.mark(after, self.slot_shift);
+            if latency >= SLOW_NS {
+                self.note_slow(row, start, end);
+            }
             if let Some(response) = &cells.response {
                 response.record(start, end, intended);
             }
@@ -328,7 +366,7 @@ impl Recorder {
         bump(&progress.bytes, bytes);
         let (number, from, to) = self.window.bounds();
         if number == 0 || end < from || end >= to {
-            return;
+            return self.note_if_cut(row, start, end);
         }
         if self.number.get() != number {
             // The lane has not been in this window yet; it is now.
@@ -340,6 +378,10 @@ impl Recorder {
         if let Some(cells) = &self.current.borrow().rows[row as usize] {
             bump(&cells.bytes, bytes);
             cells.service.record(end.saturating_sub(start));
+            self.mark_past(cells, end);
+            if end.saturating_sub(start) >= SLOW_NS {
+                self.note_slow(row, start, end);
+            }
             if let Some(response) = &cells.response {
                 response.record(start, end, None);
             }
@@ -356,12 +398,20 @@ impl Recorder {
         }
     }
 
-    /// Records an operation that failed at `end`.
-    pub fn record_error(&self, row: u32, end: Nanos, code: &str) {
-        if self.in_window(end) {
-            let buffer = self.current.borrow();
-            let mut errors = buffer.errors.lock().unwrap_or_else(PoisonError::into_inner);
-            *errors.entry((row, code.into())).or_default() += 1;
+    /// Records an operation that was called at `start` and failed at `end`.
+    pub fn record_error(&self, row: u32, start: Nanos, end: Nanos, code: &str) {
+        if !self.in_window(end) {
+            return self.note_if_cut(row, start, end);
+        }
+        let buffer = self.current.borrow();
+        let mut errors = buffer.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        *errors.entry((row, code.into())).or_default() += 1;
+        // It has come back, if with nothing.
+        if let Some(cells) = &buffer.rows[row as usize] {
+            self.mark_past(cells, end);
+        }
+        if end.saturating_sub(start) >= SLOW_NS {
+            self.note_slow(row, start, end);
         }
     }
 
@@ -379,9 +429,37 @@ impl Recorder {
             })
     }
 
-    /// Counts operations that were under way when the window ended.
-    pub fn count_in_flight(&self, operations: u64) {
-        bump(&self.shared.in_flight, operations);
+    /// An operation that began at `start` is to count as under way when the latest window ends.
+    #[cold]
+    pub fn note_cut(&self, row: u32, start: Nanos) {
+        let (number, _, _) = self.window.bounds();
+        self.shared.notes.cut(number, row, start);
+    }
+
+    /// Notes an operation that came back at `end`, in no window, if the latest one has ended
+    /// while it was under way.
+    #[cold]
+    fn note_if_cut(&self, row: u32, start: Nanos, end: Nanos) {
+        let (number, _, to) = self.window.bounds();
+        if number > 0 && start < to && end >= to {
+            self.shared.notes.cut(number, row, start);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_slow(&self, row: u32, start: Nanos, end: Nanos) {
+        self.shared.notes.slow(row, start, end);
+    }
+
+    /// Marks when something completed that need not have done so in the current interval: if it
+    /// has not, it says nothing of this one.
+    fn mark_past(&self, cells: &RowBuffer, end: Nanos) {
+        if let Some(after) = end.checked_sub(self.base.get())
+            && end < self.boundary.get()
+        {
+            cells.marks.mark(after, self.slot_shift);
+        }
     }
 
     /// Delivers what is left. Call when the lane ends.
@@ -427,6 +505,7 @@ impl Recorder {
             self.shared
                 .reached
                 .store(u64::from(number) << 40 | interval, Release);
+            self.base.set(start + interval * length);
             self.boundary.set(end.min(start + (interval + 1) * length));
         } else if number > 0 && now < start {
             self.boundary.set(start);

@@ -32,6 +32,14 @@ const LATENCIES: [&str; 7] = [
 /// operation mix, and what follows from it.
 const SCALE: [&str; 2] = ["scale", "remark"];
 
+/// Columns at the end, of what was under way when the window ended, and of gaps.
+const STANDSTILL: [&str; 4] = [
+    "in_flight",
+    "oldest_in_flight_ms",
+    "longest_gap_ms",
+    "likely_gap_ms",
+];
+
 /// A line an operation of each run, with the figures as `run.json` has them and a first line of
 /// names; what was not measured is empty. The latency of an operation that was not paced is its
 /// service time. Percentiles that were requested besides the usual ones have columns of their own, which
@@ -52,6 +60,7 @@ pub fn render(runs: &[(&str, &Run)]) -> String {
         .into_iter()
         .chain(latencies)
         .chain(SCALE.map(str::to_owned))
+        .chain(STANDSTILL.map(str::to_owned))
         .collect();
     let mut out = line(&head);
     for (name, run) in runs {
@@ -92,6 +101,9 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
     }
     cells.push(scale.map_or_else(String::new, |s| s.to_string()));
     cells.push(remark.to_owned());
+    cells.push(o.in_flight.to_string());
+    let times = [o.oldest_in_flight_ms, o.longest_gap_ms, o.likely_gap_ms];
+    cells.extend(times.map(|ms| ms.map_or_else(String::new, |ms| ms.to_string())));
     cells
 }
 

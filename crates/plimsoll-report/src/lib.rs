@@ -18,6 +18,7 @@ mod annotations;
 mod format;
 mod mix;
 pub mod stages;
+pub mod standstill;
 mod table;
 mod text;
 

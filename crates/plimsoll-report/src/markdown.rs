@@ -2,7 +2,8 @@
 
 use crate::filebench;
 use crate::format::{latency, mib_per_s, rate};
-use crate::percentiles::{DOUBTFUL, FEW, Of, any_doubtful, told};
+use crate::percentiles::{DOUBTFUL, FEW, Of, any_doubtful, greatest, told};
+use crate::standstill;
 use plimsoll_diagnostics::foreign;
 use plimsoll_plan::{Count, counted};
 use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, Run};
@@ -67,6 +68,9 @@ pub fn render(name: &str, run: &Run) -> String {
     if let Some(text) = paced(run) {
         out.push_str(&format!("{text}\n\n"));
     }
+    for sentence in standstill::sentences(run) {
+        out.push_str(&format!("{}\n\n", escaped(&sentence)));
+    }
     if run.window_number > 0 {
         out.push_str(&format!(
             "`{}`\n",
@@ -109,7 +113,7 @@ fn rows(o: &OperationFigures, shown: &[Percentile]) -> Vec<Vec<String>> {
         let plain = |ms| latency(ms).replace("  ", " ");
         let mut cells = vec![plain(f.mean_ms)];
         cells.extend(shown.iter().map(|p| told(o.percentile(*p), of, "–")));
-        cells.push(plain(f.max_ms));
+        cells.push(greatest(o, f.max_ms).replace("  ", " "));
         cells
     };
     let mut row = vec![

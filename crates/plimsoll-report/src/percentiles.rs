@@ -1,7 +1,7 @@
 //! Percentiles in tables, and what is said of those that have too few operations.
 
 use crate::format::latency;
-use plimsoll_results::{Percentile, PercentileFigure};
+use plimsoll_results::{OperationFigures, Percentile, PercentileFigure};
 
 /// Percentiles of the lines and tables that show few.
 pub const FEW: [Percentile; 2] = [Percentile::P50, Percentile::P99];
@@ -12,6 +12,19 @@ pub const DOUBT: &str = "?";
 /// What is said below a table in which that stands.
 pub const DOUBTFUL: &str = "?: fewer operations than the percentile needs (100 for p99, 1 000 for p99.9); the \
                             greatest latency stands for it";
+
+/// What stands before a time that is only known to be at least so long, from operations under way at
+/// the end.
+pub const AT_LEAST: &str = "≥ ";
+
+/// The greatest latency of an operation, as [`latency`] shows it.
+#[must_use]
+pub fn greatest(o: &OperationFigures, max_ms: f64) -> String {
+    match o.is_at_least(max_ms) {
+        true => format!("{AT_LEAST}{}", latency(max_ms)),
+        false => latency(max_ms),
+    }
+}
 
 /// Which figure of a percentile is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +54,8 @@ pub fn shown(figure: Option<PercentileFigure>, of: Of, none: &str) -> String {
         return none.to_owned();
     };
     let mark = if figure.enough { "" } else { DOUBT };
-    format!("{}{mark}", latency(of.ms(&figure)))
+    let bound = if figure.at_least { AT_LEAST } else { "" };
+    format!("{bound}{}{mark}", latency(of.ms(&figure)))
 }
 
 /// The same for a text in which nothing lines up.

@@ -4,9 +4,9 @@ use crate::filebench;
 use crate::format::{latency, mib_per_s, percent, rate};
 use crate::mix;
 use crate::percentiles::{self, DOUBTFUL, FEW, Of, any_doubtful, line_up, told};
-use crate::stages;
 use crate::table::Table;
 use crate::text::{Paint, paragraph, shorten, whole};
+use crate::{stages, standstill};
 use plimsoll_plan::{Bytes, Count, counted, show_duration};
 use plimsoll_results::{ClockKind, LatencyKind, OperationFigures, Percentile, Run, Verdict};
 use std::collections::BTreeMap;
@@ -264,7 +264,7 @@ fn latency_cells(o: &OperationFigures, shown: &[Percentile], of: Of) -> Vec<Stri
     let mut cells = vec![latency(figures.mean_ms)];
     let percentile = |p: &Percentile| percentiles::shown(o.percentile(*p), of, "-");
     cells.extend(shown.iter().map(percentile));
-    cells.push(latency(figures.max_ms));
+    cells.push(percentiles::greatest(o, figures.max_ms));
     cells
 }
 
@@ -328,10 +328,13 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
     }
     parts.push(counted(s.errors, "error", "errors"));
     if s.in_flight > 0 {
-        parts.push(format!("{} in flight at the end", Count(s.in_flight)));
+        parts.push(standstill::in_flight(s));
     }
     let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
     paragraph(out, "summary: ", &parts.join(", "), layout.columns());
+    for sentence in standstill::sentences(run) {
+        paragraph(out, "standstill: ", &sentence, layout.columns());
+    }
     for op in run.operations.iter().filter(|o| o.errors > 0) {
         let codes = op.error_codes.iter();
         let codes: Vec<String> = codes

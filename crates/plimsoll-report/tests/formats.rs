@@ -108,8 +108,12 @@ fn system() -> SystemUse {
 }
 
 fn measured() -> Measured {
+    let mut first = row(40_000, 1000, 0);
+    [1000, 2000, 3000]
+        .into_iter()
+        .for_each(|age| first.in_flight.add(age));
     let rows = vec![
-        row(40_000, 1000, 0),
+        first,
         row(700_000, 1000, 128 << 10),
         row(900, 1000, 128 << 10),
         row(2_000, 10, 0),
@@ -121,8 +125,7 @@ fn measured() -> Measured {
         start: SECOND,
         end: 11 * SECOND,
         rows,
-        in_flight: 3,
-        done: None,
+        ..WindowTotals::default()
     };
     Measured {
         plan: plan(),

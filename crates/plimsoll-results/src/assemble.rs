@@ -9,9 +9,12 @@ use crate::run::{
     ClockKind, Done, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary,
     Target, Validity, VariableFigures, Verdict, Window,
 };
+use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Environment, SCHEMA};
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{Latency, OpTotals, RankStage, WindowTotals, WorkersDone};
+use plimsoll_measure::{
+    Ages, Gap, Latency, Nanos, OpTotals, RankStage, RankStall, Stall, WindowTotals, WorkersDone,
+};
 use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan};
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -168,13 +171,43 @@ fn whole(m: &Measured, kept: &Percentiles) -> Window {
     };
     for (totals, _) in others {
         all.number = totals.number;
+        let before = all.end - all.start;
+        append_standstill(&mut all, totals, before);
         all.end += totals.end.saturating_sub(totals.start);
-        all.in_flight += totals.in_flight;
         for (sum, row) in all.rows.iter_mut().zip(&totals.rows) {
             sum.add(row);
         }
     }
     window(m, &all, &SystemUse::default(), kept)
+}
+
+/// Adds the gaps and stalls of a window that follows what lasted so long.
+fn append_standstill(all: &mut WindowTotals, totals: &WindowTotals, before: Nanos) {
+    let later = |gap: Gap| Gap {
+        from: gap.from + before,
+        to: gap.to + before,
+    };
+    let longer = |mine: &mut Gap, theirs: Gap| {
+        if theirs.length() > mine.length() {
+            *mine = later(theirs);
+        }
+    };
+    longer(&mut all.gaps.all, totals.gaps.all);
+    for (mine, theirs) in all.gaps.rows.iter_mut().zip(&totals.gaps.rows) {
+        longer(mine, *theirs);
+    }
+    all.stalls.extend(totals.stalls.iter().map(|s| Stall {
+        gap: later(s.gap),
+        ..*s
+    }));
+    all.rank_stalls
+        .extend(totals.rank_stalls.iter().map(|s| RankStall {
+            stall: Stall {
+                gap: later(s.stall.gap),
+                ..s.stall
+            },
+            ..*s
+        }));
 }
 
 fn stages(pattern: &Pattern, windows: Vec<Window>, ended: &[(u32, Vec<RankStage>)]) -> Vec<Stage> {
@@ -212,7 +245,7 @@ fn unused_implicit_opens(plan: &Plan) -> BTreeSet<OperationId> {
 /// Figures of what the operations of a Plan did in a time: the summary, and a row each, with these
 /// percentiles.
 ///
-/// Processor time and operations in flight are not known here and are left out.
+/// Processor time and gaps are not known here and are left out.
 #[must_use]
 pub fn figures(
     plan: &Plan,
@@ -220,9 +253,19 @@ pub fn figures(
     seconds: f64,
     kept: &Percentiles,
 ) -> (Summary, Vec<OperationFigures>) {
+    let operations = operations(plan, rows, &[], seconds, kept);
+    (summary(plan, rows, seconds, kept), operations)
+}
+
+fn operations(
+    plan: &Plan,
+    rows: &[OpTotals],
+    gaps: &[Gap],
+    seconds: f64,
+    kept: &Percentiles,
+) -> Vec<OperationFigures> {
     let hidden_if_unused = unused_implicit_opens(plan);
-    let operations = plan
-        .operations
+    plan.operations
         .iter()
         .zip(rows)
         .enumerate()
@@ -231,29 +274,38 @@ pub fn figures(
         .filter(|(i, (op, t))| {
             let id = OperationId(u32::try_from(*i).unwrap_or(u32::MAX));
             let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
-            t.ops + t.error_count() > 0 || !hidden
+            t.ops + t.error_count() + t.in_flight.count() > 0 || !hidden
         })
-        .map(|(_, (op, t))| operation(op, t, seconds, kept))
-        .collect();
-    (summary(plan, rows, seconds, kept), operations)
-}
-
-/// Figures of the procedures that the target called on a server; those that it called.
-#[must_use]
-pub fn procedures(
-    plan: &Plan,
-    rows: &[OpTotals],
-    seconds: f64,
-    kept: &Percentiles,
-) -> Vec<OperationFigures> {
-    let rows = plan.operations.iter().zip(rows);
-    rows.filter(|(op, t)| op.kind == OpKind::Rpc && t.ops + t.error_count() > 0)
-        .map(|(op, t)| operation(op, t, seconds, kept))
+        .map(|(i, (op, t))| operation(op, t, gaps.get(i).copied(), seconds, kept))
         .collect()
 }
 
-fn operation(op: &Operation, t: &OpTotals, seconds: f64, kept: &Percentiles) -> OperationFigures {
+/// Figures of the procedures that the target called on a server; those that it called.
+fn procedures(
+    plan: &Plan,
+    rows: &[OpTotals],
+    gaps: &[Gap],
+    seconds: f64,
+    kept: &Percentiles,
+) -> Vec<OperationFigures> {
+    let rows = plan.operations.iter().zip(rows).enumerate();
+    let called = |t: &OpTotals| t.ops + t.error_count() + t.in_flight.count() > 0;
+    rows.filter(|(_, (op, t))| op.kind == OpKind::Rpc && called(t))
+        .map(|(i, (op, t))| operation(op, t, gaps.get(i).copied(), seconds, kept))
+        .collect()
+}
+
+fn operation(
+    op: &Operation,
+    t: &OpTotals,
+    gap: Option<Gap>,
+    seconds: f64,
+    kept: &Percentiles,
+) -> OperationFigures {
     let service = (t.paced > 0).then_some(&t.service);
+    let (longest_gap_ms, likely_gap_ms) = gap
+        .map(|gap| gaps_ms(gap, seconds, t.ops + t.error_count()))
+        .unzip();
     OperationFigures {
         name: op.name.clone(),
         kind: op.kind,
@@ -262,13 +314,18 @@ fn operation(op: &Operation, t: &OpTotals, seconds: f64, kept: &Percentiles) -> 
         ops_per_s: per(t.ops, seconds),
         bytes: t.bytes,
         bytes_per_s: per(t.bytes, seconds),
-        latency: LatencyFigures::of(t.latency()),
+        latency: LatencyFigures::of(t.latency(), &t.in_flight),
         paced_ops: t.paced,
-        service: service.map(LatencyFigures::of),
-        percentiles: PercentileFigure::all(kept, t.latency(), service),
+        service: service.map(|s| LatencyFigures::of(s, &t.in_flight)),
+        percentiles: PercentileFigure::all(kept, t.latency(), service, &t.in_flight),
         cpu_us_per_op: t.cpu_us_per_op(),
         errors: t.error_count(),
         error_codes: t.errors.clone(),
+        in_flight: t.in_flight.count(),
+        oldest_in_flight_ms: oldest_ms(&t.in_flight),
+        in_flight_ages: AgeFigure::all(&t.in_flight),
+        longest_gap_ms,
+        likely_gap_ms,
     }
 }
 
@@ -280,8 +337,15 @@ fn window(
 ) -> Window {
     let plan = &measured.plan;
     let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
-    let (mut summary, operations) = figures(plan, &totals.rows, seconds, kept);
-    summary.in_flight = totals.in_flight;
+    let (rows, gaps) = (&totals.rows, &totals.gaps.rows);
+    let operations = operations(plan, rows, gaps, seconds, kept);
+    let mut summary = summary(plan, rows, seconds, kept);
+    if !gaps.is_empty() {
+        let (longest, likely) = gaps_ms(totals.gaps.all, seconds, summary.ops + summary.errors);
+        summary.longest_gap_ms = Some(longest);
+        summary.likely_gap_ms = Some(likely);
+    }
+    summary.stalls = StallFigure::all(totals);
     if summary.ops > 0 && plan.cpu_accounting {
         let cpu_s = system.process.as_ref().map(|p| p.cpu_s());
         summary.cpu_us_per_op = cpu_s.map(|s| s * 1e6 / summary.ops as f64);
@@ -293,11 +357,11 @@ fn window(
         window_s: seconds,
         summary,
         operations,
-        procedures: procedures(plan, &totals.rows, seconds, kept),
+        procedures: procedures(plan, rows, gaps, seconds, kept),
         first_done,
         last_done,
         system: system.clone(),
-        client_cache: ClientCache::of(plan, &totals.rows, system, &measured.environment),
+        client_cache: ClientCache::of(plan, rows, system, &measured.environment),
     }
 }
 
@@ -332,7 +396,9 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
     };
     let all = sum(OpTotals::latency);
     let service = (paced_ops > 0).then(|| sum(|t| &t.service));
-    let latency = SummaryLatency::of(&all);
+    let mut ages = Ages::default();
+    counted().for_each(|t| ages.merge(&t.in_flight));
+    let latency = SummaryLatency::of(&all, &ages);
     let ops: u64 = counted().map(|t| t.ops).sum();
     let bytes: u64 = counted().map(|t| t.bytes).sum();
     let ops_where = |wanted: fn(OpKind) -> bool| -> u64 {
@@ -348,8 +414,8 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
         p50_ms: latency.p50_ms,
         p99_ms: latency.p99_ms,
         paced_ops,
-        service: service.as_ref().map(SummaryLatency::of),
-        percentiles: PercentileFigure::all(kept, &all, service.as_ref()),
+        service: service.as_ref().map(|s| SummaryLatency::of(s, &ages)),
+        percentiles: PercentileFigure::all(kept, &all, service.as_ref(), &ages),
         // The errors of procedures are those of operations, seen closer.
         errors: rows()
             .filter(|(kind, _)| kind.is_of_workload())
@@ -358,7 +424,11 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
         reads_per_s: per(ops_where(OpKind::reads), seconds),
         writes_per_s: per(ops_where(OpKind::writes), seconds),
         cpu_us_per_op: None,
-        in_flight: 0,
+        in_flight: ages.count(),
+        oldest_in_flight_ms: oldest_ms(&ages),
+        longest_gap_ms: None,
+        likely_gap_ms: None,
+        stalls: vec![],
     }
 }
 

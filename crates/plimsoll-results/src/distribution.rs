@@ -1,7 +1,7 @@
 //! Latency distributions that are added up from `histograms.hlog`.
 
 use crate::SparseHistogram;
-use plimsoll_measure::GREATEST_LATENCY;
+use plimsoll_measure::{GREATEST_LATENCY, censored_quantile};
 
 /// Bits of a value that tell a bucket from its neighbours; at least as many as the log keeps.
 const KEPT_BITS: u32 = 10;
@@ -69,6 +69,18 @@ impl Distribution {
             seen >= rank
         });
         reached.map_or(0, |(index, _)| Self::greatest(index))
+    }
+
+    /// The same with operations that were still under way, given as ages in increasing order and
+    /// how many were so old; `None` if only they are so great.
+    #[must_use]
+    pub fn quantile_with(&self, ages: &[(u64, u64)], share: f64) -> Option<u64> {
+        if ages.is_empty() {
+            return Some(self.quantile(share));
+        }
+        let used = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
+        let completed = used.map(|(index, n)| (Self::greatest(index), *n));
+        censored_quantile(completed, ages, self.total, share)
     }
 
     /// Place of the sample that a share of all samples ends with, from 1.

@@ -1,6 +1,6 @@
 //! Figures of latencies, and what they are latencies of.
 
-use plimsoll_measure::Latency;
+use plimsoll_measure::{Ages, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,9 +49,12 @@ impl LatencyKind {
 }
 
 /// A latency distribution in milliseconds; all 0 without samples.
+///
+/// Operations that were under way at the end are in the percentiles and in the greatest, as
+/// censored observations: they take at least as long as they had waited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyFigures {
-    /// Arithmetic mean, exact.
+    /// Arithmetic mean of what completed, exact.
     pub mean_ms: f64,
     /// Least, exact.
     pub min_ms: f64,
@@ -63,15 +66,16 @@ pub struct LatencyFigures {
     pub p99_ms: f64,
     /// 99.9th percentile.
     pub p999_ms: f64,
-    /// Greatest, exact.
+    /// Greatest, exact; where it is that of an operation under way at the end, it is at least so
+    /// long.
     pub max_ms: f64,
 }
 
 impl LatencyFigures {
-    /// The figures of a distribution.
+    /// The figures of a distribution, and of operations that were still under way.
     #[must_use]
-    pub fn of(latency: &Latency) -> Self {
-        let quantile = |q| ms(latency.quantile(q) as f64);
+    pub fn of(latency: &Latency, ages: &Ages) -> Self {
+        let quantile = |q| ms(latency.quantile_with(ages, q) as f64);
         Self {
             mean_ms: ms(latency.mean()),
             min_ms: ms(latency.min() as f64),
@@ -79,7 +83,7 @@ impl LatencyFigures {
             p95_ms: quantile(0.95),
             p99_ms: quantile(0.99),
             p999_ms: quantile(0.999),
-            max_ms: ms(latency.max() as f64),
+            max_ms: ms(latency.max().max(ages.oldest()) as f64),
         }
     }
 }
@@ -96,13 +100,14 @@ pub struct SummaryLatency {
 }
 
 impl SummaryLatency {
-    /// The figures of a distribution.
+    /// The figures of a distribution, and of operations that were still under way.
     #[must_use]
-    pub fn of(latency: &Latency) -> Self {
+    pub fn of(latency: &Latency, ages: &Ages) -> Self {
+        let quantile = |q| ms(latency.quantile_with(ages, q) as f64);
         Self {
             mean_ms: ms(latency.mean()),
-            p50_ms: ms(latency.quantile(0.5) as f64),
-            p99_ms: ms(latency.quantile(0.99) as f64),
+            p50_ms: quantile(0.5),
+            p99_ms: quantile(0.99),
         }
     }
 }

@@ -41,6 +41,7 @@ mod repeats;
 mod run;
 mod series;
 mod sparse;
+mod standstill;
 mod upgrade;
 
 pub use annotations::{ANNOTATIONS_FILE, ANNOTATIONS_SCHEMA, Annotations, Tag};
@@ -81,6 +82,7 @@ pub use run::{
     Target, Validity, VariableFigures, Verdict, Window,
 };
 pub use sparse::SparseHistogram;
+pub use standstill::{AgeFigure, StallFigure, is_at_least};
 
 /// Version of `run.json`; raised when a field changes meaning or goes.
 pub const SCHEMA: u32 = 2;

@@ -1,7 +1,7 @@
 //! Figures of operation mixes: how much of the load was carried.
 
 use crate::latency::LatencyFigures;
-use plimsoll_measure::{Latency, OpTotals};
+use plimsoll_measure::{Ages, Latency, OpTotals};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,7 @@ struct Sum {
     missed: u64,
     slowest: Option<f64>,
     response: Latency,
+    in_flight: Ages,
     late: Latency,
 }
 
@@ -93,11 +94,12 @@ impl Sum {
         let both = [self.slowest, other.slowest].into_iter().flatten();
         self.slowest = both.reduce(f64::min);
         self.response.add(&other.response);
+        self.in_flight.merge(&other.in_flight);
         self.late.add(&other.late);
     }
 
     fn figures(&self, seconds: f64) -> CarriedFigures {
-        let latency = |l: &Latency| (l.count() > 0).then(|| LatencyFigures::of(l));
+        let latency = |l: &Latency, ages| (l.count() > 0).then(|| LatencyFigures::of(l, ages));
         CarriedFigures {
             asked_ops_per_s: self.paced.then_some(self.asked),
             done_ops_per_s: match seconds > 0.0 {
@@ -108,8 +110,8 @@ impl Sum {
             done: self.done,
             missed: self.missed,
             slowest_percent: self.slowest,
-            response: latency(&self.response),
-            start_lateness: latency(&self.late),
+            response: latency(&self.response, &self.in_flight),
+            start_lateness: latency(&self.late, &Ages::default()),
         }
     }
 }

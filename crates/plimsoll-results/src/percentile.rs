@@ -1,7 +1,7 @@
 //! Percentiles: which are requested, and what a distribution says of them.
 
 use crate::latency::ms;
-use plimsoll_measure::Latency;
+use plimsoll_measure::{Ages, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -76,6 +76,7 @@ impl Percentile {
             ms,
             service_ms,
             enough: ops >= self.needs(),
+            at_least: false,
         };
         known.or(fixed.map(figure)).filter(|_| ops > 0)
     }
@@ -273,16 +274,28 @@ pub struct PercentileFigure {
     /// Whether there are as many operations as it takes to tell the percentile from the greatest
     /// latency, which stands for it otherwise: 100 for the 99th, 100 000 for the 99.999th.
     pub enough: bool,
+    /// Whether it is known only as a lower bound: operations that were under way at the end have
+    /// waited so long, and none of those that completed took longer.
+    #[serde(default)]
+    pub at_least: bool,
 }
 
 impl PercentileFigure {
     /// What a distribution says of percentiles. `service` is that of the service time, of a load that
-    /// was paced.
+    /// was paced, and `ages` are those of operations that were still under way.
     #[must_use]
-    pub fn all(list: &Percentiles, latency: &Latency, service: Option<&Latency>) -> Vec<Self> {
+    pub fn all(
+        list: &Percentiles,
+        latency: &Latency,
+        service: Option<&Latency>,
+        ages: &Ages,
+    ) -> Vec<Self> {
         let figure = |percentile: &Percentile| {
-            let at = |l: &Latency| ms(l.quantile(percentile.share()) as f64);
+            let quantile = |l: &Latency| l.quantile_with(ages, percentile.share());
+            let at = |l: &Latency| ms(quantile(l) as f64);
+            let oldest = ages.oldest();
             Self {
+                at_least: oldest > 0 && oldest >= latency.max() && quantile(latency) == oldest,
                 percentile: *percentile,
                 ms: at(latency),
                 service_ms: service.map(at),
@@ -355,13 +368,13 @@ mod tests {
         assert_eq!(all, [2, 10, 100, 1000, 10_000, 100_000, 1, 2]);
         let latency = Latency::of(1..=999);
         let list: Percentiles = "99,99.9".parse().unwrap();
-        let figures = PercentileFigure::all(&list, &latency, None);
+        let figures = PercentileFigure::all(&list, &latency, None, &Ages::default());
         assert_eq!(
             figures.iter().map(|f| f.enough).collect::<Vec<_>>(),
             [true, false]
         );
         let latency = Latency::of(1..=1000);
-        assert!(PercentileFigure::all(&list, &latency, None)[1].enough);
+        assert!(PercentileFigure::all(&list, &latency, None, &Ages::default())[1].enough);
     }
 
     proptest! {

@@ -2,7 +2,9 @@
 
 use crate::histograms::{self, tag_of};
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
-use crate::{Distribution, HISTOGRAMS_FILE, OperationFigures, ResultsError, Run, Summary};
+use crate::{
+    AgeFigure, Distribution, HISTOGRAMS_FILE, OperationFigures, ResultsError, Run, Summary,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -43,6 +45,13 @@ struct Times {
     paced_ops: u64,
     max_ms: f64,
     service_max_ms: f64,
+    /// How old operations were that were under way at the end, in nanoseconds, and how many.
+    ages: BTreeMap<u64, u64>,
+}
+
+/// An age in nanoseconds, and how many operations were so old.
+fn age(figure: &AgeFigure) -> (u64, u64) {
+    ((figure.at_least_ms * 1e6).round() as u64, figure.ops)
 }
 
 impl Times {
@@ -60,6 +69,7 @@ impl Times {
             paced_ops: o.paced_ops,
             max_ms: o.latency.max_ms,
             service_max_ms: o.service().max_ms,
+            ages: o.in_flight_ages.iter().map(age).collect(),
         }
     }
 
@@ -70,14 +80,23 @@ impl Times {
         self.paced_ops += other.paced_ops;
         self.max_ms = self.max_ms.max(other.max_ms);
         self.service_max_ms = self.service_max_ms.max(other.service_max_ms);
+        for (age, n) in &other.ages {
+            *self.ages.entry(*age).or_default() += n;
+        }
     }
 
     fn figure(&self, percentile: Percentile) -> PercentileFigure {
+        let ages: Vec<(u64, u64)> = self.ages.iter().map(|(age, n)| (*age, *n)).collect();
         let at = |d: &Distribution, max_ms: f64| {
-            (d.quantile(percentile.share()) as f64 / 1e6).min(max_ms)
+            let quantile = d.quantile_with(&ages, percentile.share());
+            quantile.map_or(max_ms, |ns| (ns as f64 / 1e6).min(max_ms))
         };
         let service_ms = at(&self.service, self.service_max_ms);
         PercentileFigure {
+            at_least: self
+                .latency
+                .quantile_with(&ages, percentile.share())
+                .is_none(),
             percentile,
             ms: at(&self.latency, self.max_ms),
             service_ms: (self.paced_ops > 0).then_some(service_ms),

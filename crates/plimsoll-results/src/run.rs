@@ -6,6 +6,7 @@ use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
+use crate::standstill::{AgeFigure, StallFigure, is_at_least};
 use plimsoll_measure::RankStage;
 use plimsoll_measure::system::SystemUse;
 use plimsoll_plan::{Note, OpClass, OpKind, Place, Plan};
@@ -173,8 +174,23 @@ pub struct Summary {
     /// Processor time of the whole process, divided by the operations, in microseconds; null
     /// without operations or without accounting.
     pub cpu_us_per_op: Option<f64>,
-    /// Operations under way when the window ended; in no other figure.
+    /// Operations under way when the window ended. They are in the percentiles, as censored
+    /// observations, and in no other figure.
     pub in_flight: u64,
+    /// How long the oldest of them had waited, in milliseconds; null if there was none.
+    #[serde(default)]
+    pub oldest_in_flight_ms: Option<f64>,
+    /// Longest time in which none completed, in milliseconds and to a 512th of an interval; null
+    /// where it is not known.
+    #[serde(default)]
+    pub longest_gap_ms: Option<f64>,
+    /// Longest such time that is likely at the mean rate, if operations complete independently of
+    /// each other, in milliseconds; null where `longest_gap_ms` is.
+    #[serde(default)]
+    pub likely_gap_ms: Option<f64>,
+    /// Times in which the target stood still.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalls: Vec<StallFigure>,
 }
 
 /// One row of the results.
@@ -211,6 +227,24 @@ pub struct OperationFigures {
     pub errors: u64,
     /// Failed operations by errno or protocol status.
     pub error_codes: BTreeMap<String, u64>,
+    /// Operations under way when the window ended; the maximum and the percentiles have them as
+    /// censored observations, which take at least so long.
+    #[serde(default)]
+    pub in_flight: u64,
+    /// How long the oldest of them had waited, in milliseconds; null if there was none.
+    #[serde(default)]
+    pub oldest_in_flight_ms: Option<f64>,
+    /// How long all of them had waited, in increasing order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_flight_ages: Vec<AgeFigure>,
+    /// Longest time in which none completed, in milliseconds and to a 512th of an interval; null
+    /// where it is not known.
+    #[serde(default)]
+    pub longest_gap_ms: Option<f64>,
+    /// Longest such time that is likely at the mean rate, if operations complete independently of
+    /// each other, in milliseconds; null where `longest_gap_ms` is.
+    #[serde(default)]
+    pub likely_gap_ms: Option<f64>,
 }
 
 impl Run {
@@ -252,6 +286,13 @@ impl Summary {
 }
 
 impl OperationFigures {
+    /// Whether a latency of this row is known only as a lower bound, from operations under way at
+    /// the end.
+    #[must_use]
+    pub fn is_at_least(&self, value_ms: f64) -> bool {
+        is_at_least(value_ms, self.latency.max_ms, self.oldest_in_flight_ms)
+    }
+
     /// A percentile; none where it is not known.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {

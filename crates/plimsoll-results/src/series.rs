@@ -216,6 +216,7 @@ fn csv_error(e: csv::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_measure::Completions;
     use plimsoll_plan::OpKind;
 
     #[test]
@@ -241,6 +242,7 @@ mod tests {
                     service: Latency::of([5]),
                     ..OpTotals::default()
                 }],
+                completions: Completions::default(),
             })
             .unwrap_err()
             .to_string();

@@ -44,8 +44,7 @@ fn measured(
         start: 0,
         end: 1_000_000_000,
         rows: totals(rows),
-        in_flight: 0,
-        done: None,
+        ..WindowTotals::default()
     };
     Measured {
         plan,

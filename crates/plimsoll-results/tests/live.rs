@@ -1,7 +1,7 @@
 //! A run in progress, seen from outside.
 
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{Interval, Latency, OpTotals, WindowTotals};
+use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{OpKind, Operation, Plan};
 use plimsoll_results::{
     ClockKind, Environment, INTERVALS_FILE, LIVE_FILE, LiveDir, Measured, Run, RunWriter, Target,
@@ -50,6 +50,7 @@ fn interval(index: u64, ops: [u64; 2]) -> Interval {
         start: index * SECOND,
         length: SECOND,
         rows: ops.map(totals).into(),
+        completions: Completions::default(),
     }
 }
 
@@ -69,8 +70,7 @@ fn run() -> Run {
         start: 0,
         end: 2 * SECOND,
         rows: [5, 1].map(totals).into(),
-        in_flight: 0,
-        done: None,
+        ..WindowTotals::default()
     };
     Run::assemble(Measured {
         plan: plan(),

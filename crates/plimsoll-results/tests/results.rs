@@ -1,7 +1,7 @@
 //! The results directory, through its door.
 
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{Interval, Latency, OpTotals, WindowTotals};
+use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
     FileRef, OnError, Op, OpKind, Operation, OperationId, Phase, Plan, Program, Step, Value,
     WorkerGroup,
@@ -97,8 +97,7 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
             start: u64::from(number) * 10 * SECOND,
             end: (u64::from(number) * 10 + 4) * SECOND,
             rows,
-            in_flight: 2,
-            done: None,
+            ..WindowTotals::default()
         };
         (totals, SystemUse::default())
     });
@@ -129,11 +128,11 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
 }
 
 fn one_window() -> Measured {
-    let rows = vec![
-        row(&[1_000_000, 3_000_000], 8192, &[]),
-        row(&[], 0, &[]),
-        row(&[SECOND], 0, &[]),
-    ];
+    let mut first = row(&[1_000_000, 3_000_000], 8192, &[]);
+    [1000, 2000]
+        .into_iter()
+        .for_each(|age| first.in_flight.add(age));
+    let rows = vec![first, row(&[], 0, &[]), row(&[SECOND], 0, &[])];
     measured(plan(), vec![rows])
 }
 
@@ -414,6 +413,7 @@ fn interval(window: u32, index: u64, rows: Vec<OpTotals>) -> Interval {
         start: index * SECOND,
         length: SECOND,
         rows,
+        completions: Completions::default(),
     }
 }
 

@@ -447,6 +447,10 @@ impl Session for NullSession {
         self.queued.len()
     }
 
+    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
+        self.queued.iter().map(|q| (q.tag, q.start)).collect()
+    }
+
     fn aio_abandon(&mut self) {}
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {

@@ -576,6 +576,10 @@ pub trait Session {
     /// Asynchronous writes that were queued and not yet taken by [`Session::aio_take`].
     fn aio_pending(&self) -> usize;
 
+    /// Tag and begin of each that has not completed, once those that have were taken. Not for the
+    /// hot path.
+    fn aio_under_way(&self) -> Vec<(u32, Nanos)>;
+
     /// Waits until at least `count` queued writes have completed, and appends all that have to
     /// `done`; cut short when the run stops.
     fn aio_take(

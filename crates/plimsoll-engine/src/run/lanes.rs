@@ -361,6 +361,7 @@ fn core(lane: &Lane, recorder: &Rc<Recorder>, shared: &Arc<Shared>, id: WorkerId
     Core {
         lane: lane.clone(),
         recorder: recorder.clone(),
+        under_way: recorder.worker(),
         group: id.group,
         number: id.number,
         index: id.index,

@@ -17,6 +17,7 @@ mod preflight;
 mod removal;
 mod runner;
 mod segment;
+mod stalls;
 mod store;
 mod team;
 mod tree;

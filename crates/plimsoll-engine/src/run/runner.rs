@@ -5,6 +5,7 @@ use super::command::{CommandEnd, Limits, run_command};
 use super::crew::Crew;
 use super::marker::{Others, User};
 use super::segment::{Segment, SegmentSpec};
+use super::stalls;
 use super::store::Workplace;
 use super::team::{Merged, Team};
 use super::verdict::verdict;
@@ -110,6 +111,8 @@ impl Visitor for Runner<'_> {
             other => other.map_err(|e| e.and_unremoved(&outcome.cleanup.unremoved))?,
         }
         outcome.reasons.extend(verdict(self.plan, &outcome));
+        let notes = stalls::notes(self.plan, &outcome);
+        outcome.notes.extend(notes);
         if team.leads() {
             LongReplies::add(&mut outcome.long_replies, target.take_long_replies());
             let notes = outcome.long_replies.iter().map(ToString::to_string);

@@ -164,7 +164,8 @@ impl<'a> Segment<'a> {
                 )));
             }
         }
-        let collector = Collector::new(shared.window.clone(), progress, plan.operations.len());
+        let collector = Collector::new(shared.window.clone(), progress, plan.operations.len())
+            .counting(shared.counted());
         outcome.lanes = count;
         gate.wait_for(count);
         Ok(Self {

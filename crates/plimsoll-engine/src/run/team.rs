@@ -240,7 +240,7 @@ impl<'a> Team<'a> {
             ranks: Vec::new(),
         };
         if !self.is_alone() {
-            self.merge_reports(outcome, windows, &mut merged)?;
+            self.merge_reports(plan, outcome, windows, &mut merged)?;
         }
         let decided = match stage {
             Some(stage) => self.merge_stage(plan, outcome, stage, states, &mut merged)?,
@@ -254,6 +254,7 @@ impl<'a> Team<'a> {
 
     fn merge_reports(
         &self,
+        plan: &Plan,
         outcome: &mut Outcome,
         windows: usize,
         merged: &mut Merged,
@@ -261,8 +262,11 @@ impl<'a> Team<'a> {
         let new = &outcome.windows[windows..];
         let used = |w: &Window| w.system.process.clone().unwrap_or_default();
         let used: Vec<ProcessUse> = new.iter().map(used).collect();
+        let of_windows = new
+            .iter()
+            .map(|w| Report::window_of(self.rank(), &w.totals));
         let report = Report {
-            windows: new.iter().map(|w| w.totals.clone()).collect(),
+            windows: Vec::from_iter(of_windows),
             hosts: host::of_this_rank(
                 used.iter().map(ProcessUse::cpu_s).collect(),
                 new.iter().map(|w| w.system.nfs_mounts.clone()).collect(),
@@ -307,7 +311,9 @@ impl<'a> Team<'a> {
         let Some(all) = all else {
             return Ok(());
         };
-        let all: Report = unpack(&all)?;
+        let mut all: Report = unpack(&all)?;
+        let counted = plan.operations.iter().map(|o| o.kind.counts());
+        all.find_stalls(&Vec::from_iter(counted));
         merged.intervals = all.intervals.into_values().collect();
         for (i, totals) in all.windows.into_iter().enumerate() {
             let Some(window) = outcome.windows.get_mut(windows + i) else {

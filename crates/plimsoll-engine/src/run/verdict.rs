@@ -1,6 +1,6 @@
 //! What makes a result invalid.
 
-use super::criteria;
+use super::{criteria, stalls};
 use crate::outcome::{Outcome, Reason};
 use plimsoll_plan::Plan;
 
@@ -79,6 +79,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         });
     }
     reasons.extend(criteria::reasons(plan, outcome));
+    reasons.extend(stalls::reasons(plan, outcome));
     if !outcome.stuck.is_empty() {
         let text = format!(
             "{} did not come back from a system call within 10 s of the end",

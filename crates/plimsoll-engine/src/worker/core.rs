@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use crate::store::{Choice, FilesetState, Hand, Kind, Want};
 use crate::sync::Semaphore;
 use plimsoll_lane::{Lane, Stopped};
-use plimsoll_measure::{Nanos, Recorder};
+use plimsoll_measure::{Nanos, Recorder, UnderWay};
 use plimsoll_plan::{DirId, FileId, FilesetId, Rng, Supply, SupplyKind, Value};
 use plimsoll_target::OpError;
 use std::num::NonZeroU64;
@@ -126,6 +126,8 @@ pub(crate) struct Hands {
 pub(crate) struct Core {
     pub(crate) lane: Lane,
     pub(crate) recorder: Rc<Recorder>,
+    /// The operation that it is in, for a controller that waits in vain.
+    pub(crate) under_way: Arc<UnderWay>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) program: Arc<Compiled>,
     /// Group, and number within it.
@@ -183,7 +185,8 @@ impl Core {
         self.finish(row, subject, begun, bytes, result)
     }
 
-    /// An operation begins: what comes last here is the reading of the clock.
+    /// An operation begins: what comes last here is the reading of the clock, and a store of what it
+    /// read.
     #[inline(always)]
     pub(crate) fn begin(&mut self, row: u32) -> Result<Begun, Halt> {
         self.recorded += 1;
@@ -191,14 +194,13 @@ impl Core {
             self.begin_with_ticket(row, left)?;
         }
         let cpu = self.cpu.begin(&self.lane, row);
-        Ok(Begun {
-            cpu,
-            start: self.lane.now(),
-        })
+        let start = self.lane.now();
+        self.under_way.begin(row, start);
+        Ok(Begun { cpu, start })
     }
 
     /// An operation has come back: what comes first here is the reading of the clock. Between
-    /// the two there is nothing but the operation. Returns `None` when it failed and failures are
+    /// the two there is nothing but the operation and a store. Returns `None` when it failed and failures are
     /// only counted.
     #[inline(always)]
     pub(crate) fn finish<T>(
@@ -217,7 +219,9 @@ impl Core {
             }
             Err(error) => {
                 self.owes_ticket = false;
-                self.failed(row, subject, end, error).map(|()| None)
+                self.under_way.end();
+                self.failed(row, subject, begun.start, end, error)
+                    .map(|()| None)
             }
         }
     }
@@ -232,6 +236,7 @@ impl Core {
             return self.succeeded_with_more(row, begun, end, moved);
         }
         self.recorder.record(row, begun.start, end, None, moved);
+        self.under_way.end();
         self.check_deadline(end)
     }
 
@@ -247,8 +252,9 @@ impl Core {
         let cpu = begun
             .cpu
             .and_then(|before| Some(self.lane.thread_cpu()? - before.get()));
+        self.under_way.end();
         if self.owes_ticket {
-            self.pay_ticket(end)?;
+            self.pay_ticket(row, begun.start, end)?;
         }
         let intended = match self.intended {
             None => None,
@@ -325,14 +331,14 @@ impl Core {
     /// Takes the ticket of an operation that began before the measured window, if it ended in
     /// it. When none is left, the operation is one too many.
     #[cold]
-    fn pay_ticket(&mut self, end: Nanos) -> Result<(), Halt> {
+    fn pay_ticket(&mut self, row: u32, start: Nanos, end: Nanos) -> Result<(), Halt> {
         self.owes_ticket = false;
         if !self.is_measured(end) {
             return Ok(());
         }
         let paid = self.take_ticket(self.tickets.unwrap_or(0));
         if paid.is_err() {
-            self.recorder.count_in_flight(1);
+            self.recorder.note_cut(row, start);
         }
         paid
     }
@@ -342,12 +348,6 @@ impl Core {
         if now < self.lane.deadline() {
             return Ok(());
         }
-        self.stop_in_flight()
-    }
-
-    #[cold]
-    fn stop_in_flight(&self) -> Result<(), Halt> {
-        self.recorder.count_in_flight(1);
         Err(Halt::new(HaltReason::Stopped))
     }
 
@@ -372,11 +372,12 @@ impl Core {
         &mut self,
         row: u32,
         subject: Subject,
+        start: Nanos,
         end: Nanos,
         error: OpError,
     ) -> Result<(), Halt> {
         self.intended = None;
-        self.recorder.record_error(row, end, &error.name());
+        self.recorder.record_error(row, start, end, &error.name());
         if self.shared.plan.options.on_error == plimsoll_plan::OnError::Count {
             return match self.check_deadline(end) {
                 Err(_) => Err(Halt::new(HaltReason::NotDone)),

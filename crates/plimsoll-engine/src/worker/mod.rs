@@ -254,8 +254,9 @@ impl<S: Session> Worker<S> {
         self.session.aio_abandon();
         let mut done = Vec::new();
         let _ = self.session.aio_take(0, &mut done).await;
-        let under_way = self.session.aio_pending() as u64;
-        self.core.recorder.count_in_flight(under_way);
+        for (row, start) in self.session.aio_under_way() {
+            self.core.recorder.note_cut(row, start);
+        }
         // The first of several errors ends the run; here it has ended already.
         if let Err(halt) = self.record_completions(done)
             && let HaltReason::Failed(failure) = *halt.0

@@ -42,6 +42,9 @@ const FONT_DIVISOR: f64 = 1.24;
 /// Most points of a line that are marked one by one.
 const MOST_DOTS: usize = 40;
 
+/// How much of its colour a shaded stretch has.
+const SHADE: f64 = 0.18;
+
 /// Height of the head of a chart that is a file of its own, in pixels.
 const HEAD: u32 = 58;
 
@@ -172,6 +175,14 @@ fn paint(
                 let at = |x, y| (chart.x.scale.position(x), chart.y.scale.position(y));
                 let color = Role::Heat.placeholder().mix(c.depth.clamp(0.0, 1.0));
                 Rectangle::new([at(c.x.0, c.y.0), at(c.x.1, c.y.1)], color.filled())
+            }))?;
+        }
+        Extra::Shaded(times) => {
+            let (bottom, top) = (chart.y.scale.position(y.0), chart.y.scale.position(y.1));
+            plot.draw_series(times.iter().map(|(from, to)| {
+                let at = |x: f64| chart.x.scale.position(x);
+                let color = Role::Shade.placeholder().mix(SHADE);
+                Rectangle::new([(at(*from), bottom), (at(*to), top)], color.filled())
             }))?;
         }
         Extra::Mark { at, text } => {

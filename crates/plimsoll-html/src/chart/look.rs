@@ -20,6 +20,7 @@ pub(crate) enum Role {
     Text,
     Ink(Ink),
     Heat,
+    Shade,
 }
 
 /// A role, its variable in the style sheet, and its colours in both themes.
@@ -48,11 +49,12 @@ const fn color(
 const BACKGROUND: (&str, &str) = ("#ffffff", "#14181d");
 
 /// Every colour; those of series have a contrast of at least 3:1 to the background.
-const COLORS: [Color; 4 + MOST_SERIES] = [
+const COLORS: [Color; 5 + MOST_SERIES] = [
     color(Role::Grid, "--grid", "#dfe3e8", "#2f3740"),
     color(Role::Text, "--soft", "#4d5763", "#aab4c0"),
     color(Role::Ink(Ink::Main), "--ink", "#1c2229", "#eef2f6"),
     color(Role::Heat, "--heat", "#1f5fae", "#6cb2eb"),
+    color(Role::Shade, "--shade", "#b3261e", "#f2b8b5"),
     color(Role::Ink(Ink::Series(0)), "--s0", "#1f6fb4", "#6cb2eb"),
     color(Role::Ink(Ink::Series(1)), "--s1", "#c2500a", "#f59b55"),
     color(Role::Ink(Ink::Series(2)), "--s2", "#1a7f4b", "#5fcf8f"),

@@ -68,6 +68,8 @@ pub enum Extra {
     None,
     /// Cells of a heat map.
     Heat(Vec<Cell>),
+    /// Stretches of the first axis behind the lines, each from its begin to its end.
+    Shaded(Vec<(f64, f64)>),
     /// A vertical line with a word beside it.
     Mark {
         /// Where on the first axis.
@@ -107,6 +109,7 @@ impl Chart {
                 ys.extend(cells.iter().flat_map(|c| [c.y.0, c.y.1]));
             }
             Extra::Mark { at, .. } => xs.push(*at),
+            Extra::Shaded(times) => xs.extend(times.iter().flat_map(|t| [t.0, t.1])),
             Extra::None => {}
         }
         (self.x.bounds(&xs), self.y.bounds(&ys))

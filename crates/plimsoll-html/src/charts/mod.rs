@@ -11,7 +11,7 @@ use crate::loaded::{Loaded, OpName};
 use crate::spread::{Heat, Spread};
 use crate::timeline::{Series, Timeline};
 use plimsoll_plan::show_duration;
-use plimsoll_results::LatencyKind;
+use plimsoll_results::{LatencyKind, StallFigure};
 use std::time::Duration;
 
 /// Bytes of a MiB.
@@ -27,9 +27,34 @@ const LEAST_DEPTH: f64 = 0.12;
 #[must_use]
 pub fn of_run(loaded: &Loaded) -> Vec<Chart> {
     let mut charts = over_time(OverTime::of(loaded));
+    shade(&mut charts, loaded);
     charts.extend(percentiles(loaded));
     charts.extend(heat_maps(loaded));
     charts
+}
+
+/// Shades the times in which the target stood still, of all ranks or of one.
+fn shade(charts: &mut [Chart], loaded: &Loaded) {
+    let run = &loaded.run;
+    let of_stages = run.stages.iter().map(|s| &s.window);
+    let origin = of_stages.clone().next().map_or(0.0, |w| w.start_s);
+    let mut times = Vec::new();
+    let mut add = |start: f64, stalls: &[StallFigure]| {
+        times.extend(stalls.iter().map(|s| (start + s.from_s, start + s.to_s)));
+    };
+    match run.stages.is_empty() {
+        true => add(0.0, &run.summary.stalls),
+        false => of_stages.for_each(|w| add(w.start_s - origin, &w.summary.stalls)),
+    }
+    if times.is_empty() {
+        return;
+    }
+    for chart in charts {
+        chart.extra = Extra::Shaded(times.clone());
+        chart
+            .about
+            .push_str(" Shaded: nothing completed, although operations were under way.");
+    }
 }
 
 /// What charts over time are made of: of a run that is over, or of one that goes on.

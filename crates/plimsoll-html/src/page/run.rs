@@ -5,7 +5,7 @@ use super::{Ids, client, tables};
 use crate::{Loaded, charts};
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count, counted, show_duration};
-use plimsoll_report::{filebench, mib_per_s, rate};
+use plimsoll_report::{filebench, mib_per_s, rate, standstill};
 use plimsoll_results::{ClockKind, LatencyKind, Run, Verdict};
 use std::time::Duration;
 
@@ -74,6 +74,7 @@ fn headline(loaded: &Loaded, nested: bool) -> Markup {
                     @for r in &run.validity.reasons { li { strong { (r.code) } ": " (r.text) } }
                 }
             }
+            @for sentence in standstill::sentences(run) { p.about { (sentence) } }
             (super::annotations(&loaded.annotations))
             p { (asked(run)) }
             (client::facts(&[

@@ -3,7 +3,7 @@
 use crate::label;
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count};
-use plimsoll_report::percentiles::{DOUBT, DOUBTFUL, FEW, Of, told};
+use plimsoll_report::percentiles::{AT_LEAST, DOUBT, DOUBTFUL, FEW, Of, told};
 use plimsoll_report::{mib_per_s, points, rate, stages};
 use plimsoll_results::{
     CarriedFigures, Done, LatencyFigures, MixFigures, OperationFigures, Percentile, Run, Stage,
@@ -46,7 +46,11 @@ fn times(o: &OperationFigures, shown: &[Percentile], of: Of) -> Vec<String> {
     };
     let mut cells = vec![time(figures.mean_ms), time(figures.min_ms)];
     cells.extend(shown.iter().map(|p| told(o.percentile(*p), of, "–")));
-    cells.push(time(figures.max_ms));
+    let bound = match o.is_at_least(figures.max_ms) {
+        true => AT_LEAST,
+        false => "",
+    };
+    cells.push(format!("{bound}{}", time(figures.max_ms)));
     cells
 }
 

@@ -2,6 +2,7 @@
 
 use super::{ALL, Comparison, Metric, Row, Side, row};
 use crate::percentiles::Of;
+use crate::standstill;
 use plimsoll_results::{OperationFigures, Percentile, PercentileFigure, Percentiles, Run};
 use std::collections::BTreeSet;
 
@@ -192,6 +193,7 @@ pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
         if side.verdict != "valid" {
             warnings.push(format!("{} is {}", side.name, side.verdict));
         }
+        warnings.extend(standstill::warning(set.name, set.runs.iter()));
     }
     let differ = |what: &str, of: &dyn Fn(&Run) -> String| {
         let of_sets: Vec<(String, String)> = sets

@@ -39,7 +39,7 @@ impl Calls {
         };
         match outcome {
             Ok(()) => self.rows.recorder.record(row, start, end, None, 0),
-            Err(name) => self.rows.recorder.record_error(row, end, name),
+            Err(name) => self.rows.recorder.record_error(row, start, end, name),
         }
     }
 }

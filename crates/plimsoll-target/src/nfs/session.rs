@@ -483,6 +483,10 @@ impl<W: Wire> Session for NfsSession<W> {
         self.queued.len() + self.done.len()
     }
 
+    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
+        self.queued.iter().map(|q| (q.tag, q.start)).collect()
+    }
+
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         let mut taken = 0;
         poll_fn(|context| {

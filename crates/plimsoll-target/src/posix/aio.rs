@@ -56,13 +56,21 @@ struct Completions {
 struct Completed {
     done: Vec<AioDone>,
     waker: Option<Waker>,
-    /// Descriptors of the writes that are queued or in progress.
-    active: Vec<RawFd>,
+    /// Writes that are queued or in progress.
+    active: Vec<Active>,
+}
+
+/// A write that is queued or in progress.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Active {
+    fd: RawFd,
+    tag: u32,
+    start: Nanos,
 }
 
 impl Completed {
-    fn forget(&mut self, fd: RawFd) {
-        if let Some(at) = self.active.iter().position(|f| *f == fd) {
+    fn forget(&mut self, write: Active) {
+        if let Some(at) = self.active.iter().position(|a| *a == write) {
             self.active.swap_remove(at);
         }
     }
@@ -128,12 +136,12 @@ impl Job {
     fn run(self) {
         let result = self.write();
         let end = self.clock.now();
-        let fd = self.file.as_raw_fd();
+        let write = self.active();
         // Before the write is reported, so that a file is not open any more when its close
         // returns.
         drop(self.file);
         let mut state = lock(&self.to.state);
-        state.forget(fd);
+        state.forget(write);
         state.done.push(AioDone {
             tag: self.tag,
             start: self.start,
@@ -145,6 +153,14 @@ impl Job {
         self.to.changed.notify_all();
         if let Some(waker) = waker {
             waker.wake();
+        }
+    }
+
+    fn active(&self) -> Active {
+        Active {
+            fd: self.file.as_raw_fd(),
+            tag: self.tag,
+            start: self.start,
         }
     }
 
@@ -194,8 +210,6 @@ impl Queue {
         tag: u32,
         content: Apart,
     ) -> Result<(), OpError> {
-        let fd = file.as_raw_fd();
-        lock(&self.completions.state).active.push(fd);
         let job = Job {
             file,
             offset,
@@ -206,8 +220,10 @@ impl Queue {
             clock: self.clock.clone(),
             to: self.completions.clone(),
         };
+        let write = job.active();
+        lock(&self.completions.state).active.push(write);
         self.pool.submit(job).inspect_err(|_| {
-            lock(&self.completions.state).forget(fd);
+            lock(&self.completions.state).forget(write);
         })?;
         self.pending += 1;
         Ok(())
@@ -239,6 +255,12 @@ impl Queue {
         waited
     }
 
+    /// Tag and begin of each write that has not completed.
+    pub(super) fn under_way(&self) -> Vec<(u32, Nanos)> {
+        let state = lock(&self.completions.state);
+        state.active.iter().map(|a| (a.tag, a.start)).collect()
+    }
+
     /// Takes back what no thread has begun.
     pub(super) fn abandon(&mut self) {
         if self.pending == 0 {
@@ -248,12 +270,12 @@ impl Queue {
         let mut taken = Vec::new();
         lock(&self.pool.shared.jobs).0.queue.retain(|job| {
             if mine(job) {
-                taken.push(job.file.as_raw_fd());
+                taken.push(job.active());
             }
             !mine(job)
         });
         let mut state = lock(&self.completions.state);
-        taken.iter().for_each(|fd| state.forget(*fd));
+        taken.iter().for_each(|write| state.forget(*write));
         self.pending -= taken.len();
     }
 
@@ -264,7 +286,7 @@ impl Queue {
             return;
         }
         let mut state = lock(&self.completions.state);
-        while state.active.contains(&fd) {
+        while state.active.iter().any(|a| a.fd == fd) {
             state = self
                 .completions
                 .changed

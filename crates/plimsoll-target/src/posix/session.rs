@@ -8,6 +8,7 @@ use crate::session::{AioDone, Attributes, EntryKind, Listed, OpenHow, Session, S
 use crate::source::Source;
 use memmap2::MmapMut;
 use plimsoll_lane::{Lane, Stopped};
+use plimsoll_measure::Nanos;
 use plimsoll_plan::Stream;
 use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -520,6 +521,10 @@ impl Session for PosixSession {
 
     fn aio_pending(&self) -> usize {
         self.queue.pending()
+    }
+
+    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
+        self.queue.under_way()
     }
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {

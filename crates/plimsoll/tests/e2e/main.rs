@@ -48,6 +48,7 @@ mod ranks;
 mod run;
 mod serve;
 mod signals;
+mod stalls;
 mod study;
 mod sut;
 mod terminal;

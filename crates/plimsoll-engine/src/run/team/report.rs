@@ -3,7 +3,7 @@
 use crate::outcome::{Drawn, Failure, ProcessFigures, RanOut};
 use crate::run::host::{self, Hosts};
 use plimsoll_measure::system::ProcessUse;
-use plimsoll_measure::{Interval, WindowTotals};
+use plimsoll_measure::{GapWatch, Interval, RankStall, WindowTotals};
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,6 +29,31 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// What a rank tells of a window: what its own workers saw of stalls is kept apart.
+    pub(super) fn window_of(rank: u32, totals: &WindowTotals) -> WindowTotals {
+        let stalls = totals.stalls.iter();
+        WindowTotals {
+            rank_stalls: stalls.map(|s| RankStall { rank, stall: *s }).collect(),
+            ..totals.clone()
+        }
+    }
+
+    /// Finds the gaps and stalls of all ranks together, once all have told.
+    pub(super) fn find_stalls(&mut self, counted: &[bool]) {
+        for totals in &mut self.windows {
+            let mut watch = GapWatch::new(counted.to_vec());
+            let intervals = self.intervals.values();
+            intervals
+                .filter(|i| i.window == totals.number)
+                .for_each(|i| watch.add(i));
+            totals.gaps = watch.finish(totals.end.saturating_sub(totals.start));
+            totals
+                .rank_stalls
+                .sort_by_key(|s| (s.rank, s.stall.gap.from));
+            totals.find_stalls(counted);
+        }
+    }
+
     /// Adds what another rank tells.
     pub(super) fn add(&mut self, other: Self) {
         for (i, theirs) in other.windows.into_iter().enumerate() {
@@ -37,7 +62,10 @@ impl Report {
                 Some(mine) => {
                     let length = (mine.end - mine.start).max(theirs.end - theirs.start);
                     mine.end = mine.start + length;
-                    mine.in_flight += theirs.in_flight;
+                    for (mine, theirs) in mine.slow.iter_mut().zip(&theirs.slow) {
+                        mine.merge(theirs);
+                    }
+                    mine.rank_stalls.extend(theirs.rank_stalls);
                     mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.and(t));
                     for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
                         mine.add(theirs);
@@ -57,6 +85,7 @@ impl Report {
                 None => drop(self.intervals.insert(key, theirs)),
                 Some(mine) => {
                     mine.length = mine.length.max(theirs.length);
+                    mine.completions.unite(&theirs.completions);
                     for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
                         mine.add(theirs);
                     }

@@ -398,7 +398,7 @@ impl<S: Session> Worker<S> {
                 let prepared = self.session.prepare_link().await;
                 if let Err(e) = prepared {
                     let now = self.core.lane.now();
-                    self.core.failed(row, subject, now, e)?;
+                    self.core.failed(row, subject, now, now, e)?;
                     return Ok(false);
                 }
             }

@@ -319,9 +319,10 @@ impl<S: Session> Worker<S> {
                     .core
                     .recorder
                     .record_past(write.tag, write.start, write.end, n),
-                Err(e) => self
-                    .core
-                    .failed(write.tag, Subject::NOTHING, write.end, e)?,
+                Err(e) => {
+                    self.core
+                        .failed(write.tag, Subject::NOTHING, write.start, write.end, e)?
+                }
             }
         }
         Ok(())

@@ -273,9 +273,11 @@ impl<S: Session> Rank<'_, S> {
     fn begin(&mut self, row: u32) -> Begun {
         self.core.recorded += 1;
         let cpu = self.core.cpu.begin(&self.core.lane, row);
+        let start = self.core.lane.now();
+        self.core.under_way.begin(row, start);
         Begun {
             cpu: cpu.map(NonZeroU64::get),
-            start: self.core.lane.now(),
+            start,
         }
     }
 
@@ -295,6 +297,7 @@ impl<S: Session> Rank<'_, S> {
                 self.core
                     .recorder
                     .record(row, begun.start, end, None, bytes);
+                self.core.under_way.end();
                 if let Some(before) = begun.cpu {
                     self.sampled_cpu(row, before, end);
                 }
@@ -307,7 +310,10 @@ impl<S: Session> Rank<'_, S> {
                 }
                 Ok(true)
             }
-            Err(error) => self.failed(row, end, error).map(|()| false),
+            Err(error) => {
+                self.core.under_way.end();
+                self.failed(row, begun.start, end, error).map(|()| false)
+            }
         }
     }
 
@@ -320,8 +326,9 @@ impl<S: Session> Rank<'_, S> {
     }
 
     #[cold]
-    fn failed(&mut self, row: u32, end: Nanos, error: OpError) -> Result<(), Halt> {
-        self.core.recorder.record_error(row, end, &error.name());
+    fn failed(&mut self, row: u32, start: Nanos, end: Nanos, error: OpError) -> Result<(), Halt> {
+        let name = error.name();
+        self.core.recorder.record_error(row, start, end, &name);
         if end >= self.core.lane.deadline() {
             return Err(Halt::new(HaltReason::Stopped));
         }

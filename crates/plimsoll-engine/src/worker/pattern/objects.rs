@@ -294,6 +294,6 @@ impl<S: Session> Rank<'_, S> {
                 .note(format!("`{path}` does not hold what was written: {what}"));
         }
         let end = self.core.lane.now();
-        self.failed(row, end, CORRUPT)
+        self.failed(row, end, end, CORRUPT)
     }
 }

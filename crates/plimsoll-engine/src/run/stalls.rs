@@ -1,0 +1,99 @@
+//! Times in which the target stood still: those that make a result invalid, and remarks on the others.
+
+use crate::outcome::{Outcome, Reason, Window};
+use plimsoll_measure::{Stall, likely_gap};
+use plimsoll_plan::Plan;
+
+/// Stalls for which the result is not valid; one reason for each window that has any.
+pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
+    let texts = told(plan, outcome, |stall| stall.counts).into_iter();
+    let reason = |text| Reason {
+        code: "stalled",
+        text,
+    };
+    texts.map(reason).collect()
+}
+
+/// Remarks on the other stalls.
+pub(super) fn notes(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+    told(plan, outcome, |stall| !stall.counts)
+}
+
+/// What is said of the stalls of each window of the result.
+fn told(plan: &Plan, outcome: &Outcome, wanted: fn(&Stall) -> bool) -> Vec<String> {
+    let Some(pattern) = plan.pattern() else {
+        let last = outcome.windows.last();
+        return last.map_or_else(Vec::new, |w| of_window(plan, w, wanted));
+    };
+    let stages = outcome.windows.iter().zip(&outcome.stages);
+    let mut texts = Vec::new();
+    for (window, stage) in stages {
+        let name = pattern.stages.get(stage.stage as usize);
+        let name = name.map_or("?", |s| s.name.as_str());
+        let of_stage = of_window(plan, window, wanted).into_iter();
+        texts.extend(of_stage.map(|text| format!("stage `{name}`: {text}")));
+    }
+    texts
+}
+
+/// Where no rank got on, that is what is said; else which of them did not.
+fn of_window(plan: &Plan, window: &Window, wanted: fn(&Stall) -> bool) -> Vec<String> {
+    let totals = &window.totals;
+    let stalls: Vec<Stall> = totals.stalls.iter().copied().filter(wanted).collect();
+    if !stalls.is_empty() {
+        return vec![sentence("no operation", &stalls) + &likely(plan, window)];
+    }
+    let mut ranks = totals.rank_stalls.clone();
+    ranks.retain(|s| wanted(&s.stall));
+    let of_rank = ranks.chunk_by(|a, b| a.rank == b.rank);
+    let text = |of_rank: &[plimsoll_measure::RankStall]| {
+        let stalls: Vec<Stall> = of_rank.iter().map(|s| s.stall).collect();
+        let who = of_rank.first().map_or(0, |s| s.rank);
+        sentence(&format!("no operation of rank {who}"), &stalls)
+    };
+    of_rank.map(text).collect()
+}
+
+fn sentence(who: &str, stalls: &[Stall]) -> String {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let longest = stalls.iter().max_by_key(|s| s.gap.length());
+    let Some(longest) = longest else {
+        return String::new();
+    };
+    let Stall { gap, at_end, .. } = *longest;
+    let length = seconds(gap.length());
+    let begin = seconds(gap.from);
+    let when = match at_end {
+        true => format!("from {begin:.1} s to the end of the window"),
+        false => format!(
+            "from {begin:.1} s to {:.1} s of the window",
+            seconds(gap.to)
+        ),
+    };
+    let others = match stalls.len() {
+        1 => String::new(),
+        n => {
+            let all: u64 = stalls.iter().map(|s| s.gap.length()).sum();
+            format!(
+                ", the longest of {n} such times of {:.1} s in all",
+                seconds(all)
+            )
+        }
+    };
+    format!("{who} completed for {length:.1} s, {when}, although some were under way{others}")
+}
+
+/// What the rate of the rest makes likely.
+fn likely(plan: &Plan, window: &Window) -> String {
+    let totals = &window.totals;
+    let rows = totals.rows.iter().zip(&plan.operations);
+    let counted = rows.filter(|(_, o)| o.kind.counts());
+    let completions: u64 = counted.map(|(t, _)| t.ops + t.error_count()).sum();
+    let stood: u64 = totals.stalls.iter().map(|s| s.gap.length()).sum();
+    let rest = totals
+        .end
+        .saturating_sub(totals.start)
+        .saturating_sub(stood);
+    let likely_ms = likely_gap(rest, completions) / 1e6;
+    format!("; at the rate of the rest, {likely_ms:.3} ms are the longest that is likely")
+}

@@ -1,0 +1,121 @@
+//! When operations completed: a bit for each short slot of an interval, set by whatever completed in it.
+//!
+//! Sets of several lanes or ranks are united at the end of an interval, so that times in which
+//! nothing at all completed are found without a word between the lanes.
+
+use crate::Nanos;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Slots of an interval.
+const SLOTS: u32 = 512;
+
+const WORDS: usize = SLOTS as usize / 64;
+
+/// Length of a slot as a power of two: the least with which so many slots are an interval.
+pub(crate) fn slot_shift(interval: Nanos) -> u32 {
+    let bits = u64::BITS - interval.saturating_sub(1).leading_zeros();
+    bits.saturating_sub(SLOTS.ilog2())
+}
+
+/// The slots of one row in an interval, as its lane writes them.
+#[derive(Default)]
+pub(crate) struct Marks([AtomicU64; WORDS]);
+
+impl Marks {
+    /// Something completed so long after the begin of the interval.
+    #[inline]
+    pub(crate) fn mark(&self, after: Nanos, shift: u32) {
+        let slot = after >> shift;
+        let word = &self.0[(slot / 64) as usize % WORDS];
+        word.store(word.load(Relaxed) | 1 << (slot % 64), Relaxed);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.iter().for_each(|w| w.store(0, Relaxed));
+    }
+}
+
+/// Slots of an interval in which operations completed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotSet([u64; WORDS]);
+
+impl SlotSet {
+    pub(crate) fn add_marks(&mut self, marks: &Marks) {
+        for (mine, theirs) in self.0.iter_mut().zip(&marks.0) {
+            *mine |= theirs.load(Relaxed);
+        }
+    }
+
+    /// Adds the slots of another set.
+    pub fn unite(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine |= theirs;
+        }
+    }
+
+    /// Calls `visit` with the number of each slot of the set, in order.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(u64)) {
+        for (at, word) in (0..).zip(self.0) {
+            let mut rest = word;
+            while rest != 0 {
+                visit(64 * at + u64::from(rest.trailing_zeros()));
+                rest &= rest - 1;
+            }
+        }
+    }
+}
+
+/// Slots of all rows in an interval.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completions {
+    /// Length of a slot in nanoseconds; 0 if nothing is known.
+    pub slot_ns: Nanos,
+    /// One entry a row of the results.
+    pub rows: Vec<SlotSet>,
+}
+
+impl Completions {
+    /// Adds what other lanes or ranks completed in the same interval.
+    pub fn unite(&mut self, other: &Self) {
+        self.slot_ns = self.slot_ns.max(other.slot_ns);
+        for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
+            mine.unite(theirs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_has_no_more_slots_than_bits() {
+        for interval in [1, 511, 512, 513, 1_000_000_000, 60_000_000_000, u64::MAX] {
+            let shift = slot_shift(interval);
+            let slots = ((interval - 1) >> shift) + 1;
+            assert!(slots <= u64::from(SLOTS), "{interval}: {slots}");
+            assert!(
+                interval <= 512 || slots > u64::from(SLOTS) / 2,
+                "{interval}: {slots}"
+            );
+        }
+    }
+
+    #[test]
+    fn marks_are_visited_in_order() {
+        let marks = Marks::default();
+        for slot in [511u64, 0, 64, 63, 64] {
+            marks.mark(slot << 3, 3);
+        }
+        let mut set = SlotSet::default();
+        set.add_marks(&marks);
+        let mut seen = Vec::new();
+        set.for_each(|slot| seen.push(slot));
+        assert_eq!(seen, [0, 63, 64, 511]);
+        marks.clear();
+        let mut empty = SlotSet::default();
+        empty.add_marks(&marks);
+        assert_eq!(empty, SlotSet::default());
+    }
+}

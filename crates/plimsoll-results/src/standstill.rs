@@ -1,0 +1,86 @@
+//! Operations that were under way at the end, and times in which nothing completed.
+
+use crate::latency::ms;
+use plimsoll_measure::{Ages, Gap, Stall, WindowTotals, likely_gap};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Operations of about the same age that were under way when the window ended.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgeFigure {
+    /// Their age in milliseconds, to three significant digits: they take at least so long.
+    pub at_least_ms: f64,
+    /// How many they are.
+    pub ops: u64,
+}
+
+impl AgeFigure {
+    pub(crate) fn all(ages: &Ages) -> Vec<Self> {
+        let figure = |(age, ops): (u64, u64)| Self {
+            at_least_ms: ms(age as f64),
+            ops,
+        };
+        ages.counts().into_iter().map(figure).collect()
+    }
+}
+
+/// Milliseconds that the oldest has waited; none if nothing was under way.
+pub(crate) fn oldest_ms(ages: &Ages) -> Option<f64> {
+    (ages.count() > 0).then(|| ms(ages.oldest() as f64))
+}
+
+/// A time in which the target stood still: an operation was under way that usually takes far less,
+/// and none completed for more than a second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StallFigure {
+    /// Begin, in seconds since the window opened.
+    pub from_s: f64,
+    /// End, in seconds since the window opened.
+    pub to_s: f64,
+    /// Whether the window ended in it.
+    pub at_end: bool,
+    /// Whether it makes the result invalid: it lies at the end, or takes more than a twentieth of
+    /// the window.
+    pub counts: bool,
+    /// The rank whose operations stood still by its own clock; null where those of all did.
+    pub rank: Option<u32>,
+}
+
+impl StallFigure {
+    fn of(stall: &Stall, rank: Option<u32>) -> Self {
+        Self {
+            from_s: stall.gap.from as f64 / 1e9,
+            to_s: stall.gap.to as f64 / 1e9,
+            at_end: stall.at_end,
+            counts: stall.counts,
+            rank,
+        }
+    }
+
+    /// Those of a window: of all ranks together, and of each by itself where there are several.
+    pub(crate) fn all(totals: &WindowTotals) -> Vec<Self> {
+        let all = totals.stalls.iter().map(|s| Self::of(s, None));
+        let ranks = &totals.rank_stalls;
+        all.chain(ranks.iter().map(|r| Self::of(&r.stall, Some(r.rank))))
+            .collect()
+    }
+
+    /// Length in seconds.
+    #[must_use]
+    pub fn length_s(&self) -> f64 {
+        self.to_s - self.from_s
+    }
+}
+
+/// The longest gap in milliseconds, and the longest that is likely at the mean rate.
+pub(crate) fn gaps_ms(gap: Gap, window_s: f64, completions: u64) -> (f64, f64) {
+    let likely = likely_gap((window_s * 1e9) as u64, completions);
+    (ms(gap.length() as f64), ms(likely))
+}
+
+/// Whether a figure of a latency distribution is known only as a lower bound: it is the age of the
+/// oldest operation that was under way at the end, and nothing that completed took longer.
+#[must_use]
+pub fn is_at_least(value_ms: f64, max_ms: f64, oldest_in_flight_ms: Option<f64>) -> bool {
+    oldest_in_flight_ms.is_some_and(|oldest| oldest >= max_ms && value_ms >= oldest)
+}

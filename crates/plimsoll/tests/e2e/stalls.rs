@@ -1,0 +1,214 @@
+//! Servers that stand still, in the middle of a window and at its end.
+
+use crate::common::{Bench, Ended, row, signal, started};
+use plimsoll_results::{Run, StallFigure, Verdict};
+use rustix::process::Signal;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// Workers that look at files.
+const LOOKERS: &str = "\
+define fileset name=s,path=files,entries=100,dirwidth=100,prealloc
+define process name=p {
+  thread name=t,memsize=1k,instances=2 {
+    flowop statfile name=look,filesetname=s
+  }
+}
+run 10
+";
+
+/// The same, with a second of sleep behind each look.
+const SLEEPERS: &str = "\
+define fileset name=s,path=files,entries=100,dirwidth=100,prealloc
+define process name=p {
+  thread name=t,memsize=1k,instances=1 {
+    flowop statfile name=look,filesetname=s,iters=50
+    flowop delay name=rest,value=2
+  }
+}
+run 10
+";
+
+/// A server in a process of its own, which can be stopped; it ends with its owner.
+struct Served {
+    child: Child,
+    url: String,
+}
+
+impl Served {
+    fn with(bench: &Bench, faults: &[&str]) -> Self {
+        let mut command = bench.plimsoll(["serve-nfs"]);
+        command.args(faults).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut url)
+            .unwrap();
+        let url = url.trim().to_owned();
+        Self { child, url }
+    }
+
+    fn signal(&self, what: Signal) {
+        signal(self.child.id() as i32, what);
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn only_stall(run: &Run) -> StallFigure {
+    let [stall] = run.summary.stalls[..] else {
+        panic!("{:?}", run.summary.stalls)
+    };
+    stall
+}
+
+#[track_caller]
+fn is_stalled(run: &Run) {
+    assert_eq!(run.validity.verdict, Verdict::Invalid);
+    let codes: Vec<&str> = run.validity.reasons.iter().map(|r| &*r.code).collect();
+    assert_eq!(codes, ["stalled"], "{:?}", run.validity.reasons);
+}
+
+/// What `report` makes of the first run.
+fn page(bench: &Bench, form: &str) -> String {
+    let results = bench.results();
+    let dir = results[0].path().to_owned();
+    let mut command = bench.plimsoll(["report", "--format", form]);
+    command.arg(dir);
+    Ended::of(command).expect_code(0).stdout
+}
+
+#[test]
+fn a_commit_that_is_never_answered_is_in_the_figures() {
+    let bench = Bench::new();
+    let server = Served::with(&bench, &["--fail", "commit=swallow:0.02"]);
+    let more = [
+        "--target",
+        &server.url,
+        "--time=6s",
+        "--set=nfiles=50",
+        "--set=nthreads=2",
+    ];
+    let run = bench.run("varmail", &more).result(3);
+    is_stalled(&run);
+    let stall = only_stall(&run);
+    assert!(stall.at_end && stall.counts, "{stall:?}");
+    let s = &run.summary;
+    assert_eq!(s.in_flight, 2);
+    let oldest = s.oldest_in_flight_ms.unwrap();
+    assert!(oldest > 1000.0 && oldest <= 6000.0, "{oldest}");
+    assert!(s.longest_gap_ms > Some(1000.0) && s.likely_gap_ms < s.longest_gap_ms);
+    let hung: Vec<_> = run.operations.iter().filter(|o| o.in_flight > 0).collect();
+    assert_eq!(hung.iter().map(|o| o.in_flight).sum::<u64>(), 2);
+    for o in &hung {
+        let oldest = o.oldest_in_flight_ms.unwrap();
+        assert!(o.latency.max_ms >= oldest, "{o:?}");
+        assert!(o.is_at_least(o.latency.max_ms), "{o:?}");
+    }
+    let commit = run.procedures.iter().find(|p| p.name == "COMMIT").unwrap();
+    assert_eq!(commit.in_flight, 2, "{commit:?}");
+
+    let text = page(&bench, "text");
+    assert!(
+        text.contains("2 in flight at the end, the oldest for"),
+        "{text}"
+    );
+    assert!(
+        text.contains("oldest in flight:") && text.contains("≥"),
+        "{text}"
+    );
+    for form in ["markdown", "html"] {
+        let text = page(&bench, form);
+        assert!(
+            text.contains("oldest in flight") && text.contains("≥"),
+            "{form}"
+        );
+    }
+    assert!(page(&bench, "html").contains("Shaded: nothing completed"));
+    assert!(page(&bench, "csv").contains("oldest_in_flight_ms"));
+}
+
+#[test]
+fn a_server_that_stops_for_a_while_is_seen_in_the_middle() {
+    let bench = Bench::new();
+    let server = Served::with(&bench, &[]);
+    let workload = bench.workload(LOOKERS);
+    let more = ["--target", &server.url];
+    let going = started(bench.command(&workload, &more), "measuring");
+    std::thread::sleep(Duration::from_secs(2));
+    server.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_secs(3));
+    server.signal(Signal::CONT);
+    let run = going.end().result(3);
+    is_stalled(&run);
+    let stall = only_stall(&run);
+    assert!(!stall.at_end && stall.counts, "{stall:?}");
+    assert!(
+        stall.length_s() > 2.0 && stall.length_s() < 6.0,
+        "{stall:?}"
+    );
+    let look = row(&run, "look");
+    assert!(look.latency.max_ms >= 2000.0, "{look:?}");
+    assert!(!look.is_at_least(look.latency.max_ms), "they came back");
+}
+
+/// What is stalled in virtual time is so to the slot.
+#[test]
+fn a_stall_has_its_length_in_virtual_time() {
+    for (after, length, at_end) in [(4u32, 3u32, false), (7, 60, true)] {
+        let bench = Bench::on_tmpfs();
+        let workload = bench.workload(LOOKERS);
+        let target = format!("--target=null:?latency=10ms&stall={length}s&stall_after={after}s");
+        let more = [target.as_str(), "--clock=virtual"];
+        let run = bench.run(&workload, &more).result(3);
+        is_stalled(&run);
+        let stall = only_stall(&run);
+        assert_eq!(stall.at_end, at_end);
+        let end = (after + length).min(10);
+        let near = |a: f64, b: f64| (a - b).abs() < 0.03;
+        assert!(near(stall.from_s, f64::from(after)), "{stall:?}");
+        assert!(near(stall.to_s, f64::from(end)), "{stall:?}");
+        let look = row(&run, "look");
+        assert_eq!(look.in_flight, 2);
+        let oldest = look.oldest_in_flight_ms.unwrap();
+        match at_end {
+            true => {
+                assert!(near(oldest / 1e3, 3.0), "{oldest}");
+                assert_eq!(look.latency.max_ms, oldest);
+            }
+            false => assert!(oldest <= 10.0 && look.latency.max_ms > 3000.0, "{look:?}"),
+        }
+    }
+}
+
+#[test]
+fn sleep_is_no_stall() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(SLEEPERS);
+    let more = ["--target=null:?latency=1ms", "--clock=virtual"];
+    let run = bench.run(&workload, &more).result(0);
+    assert_eq!(run.summary.stalls, []);
+    let gap = run.summary.longest_gap_ms.unwrap();
+    assert!((1990.0..2010.0).contains(&gap), "{gap}");
+}
+
+#[test]
+fn a_comparison_says_which_side_stood_still() {
+    let bench = Bench::on_tmpfs();
+    let mut command = bench.plimsoll(["compare"]);
+    let workload = bench.workload(LOOKERS);
+    for stall in ["", "&stall=4s&stall_after=3s"] {
+        let target = format!("--target=null:?latency=10ms{stall}");
+        bench.run(&workload, &[&target, "--clock=virtual"]);
+    }
+    let results = bench.results();
+    command.args(results.iter().map(|r| r.path().to_owned()));
+    let said = Ended::of(command).stdout;
+    assert!(said.contains("stood still for up to"), "{said}");
+}
