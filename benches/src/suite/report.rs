@@ -105,6 +105,7 @@ fn write(dir: &Path, seconds: u64) -> Result<RunDir, BenchError> {
         rows: sums,
         in_flight: 0,
         done: None,
+        ..WindowTotals::default()
     };
     Ok(writer.finish(&run(plan, window))?)
 }

@@ -123,7 +123,13 @@ fn a_point_makes_the_files_it_needs_that_are_not_there() {
     run_ok(&plan.at_load(2).unwrap());
     assert_eq!(files(dir.path()), before);
     // Nothing is left of it once it is cleaned.
-    plimsoll_engine::clean(dir.path(), &Settings::default(), false).unwrap();
+    plimsoll_engine::clean(
+        dir.path(),
+        &Settings::default(),
+        false,
+        &plimsoll_engine::Stop::default(),
+    )
+    .unwrap();
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 

@@ -40,6 +40,13 @@ pub struct WindowTotals {
     pub rows: Vec<OpTotals>,
     /// Operations under way when the window ended; in no other figure.
     pub in_flight: u64,
+    /// Those of them that were given up, because they did not come back.
+    #[serde(default)]
+    pub abandoned: u64,
+    /// When the server of operations that were lost last said something, in nanoseconds of the run's
+    /// clock.
+    #[serde(default)]
+    pub unanswered_since: Option<Nanos>,
     /// How the workers came to the end of their work, if each of them did by itself.
     pub done: Option<WorkersDone>,
 }
@@ -128,6 +135,9 @@ impl Collector {
         }
         let (number, start, end) = self.window.bounds();
         self.totals.in_flight = self.lanes.iter().map(|l| l.in_flight()).sum();
+        self.totals.abandoned = self.lanes.iter().map(|l| l.abandoned()).sum();
+        let silent = self.lanes.iter().filter_map(|l| l.unanswered_since());
+        self.totals.unanswered_since = silent.max();
         let empty = WindowTotals {
             rows: vec![OpTotals::default(); self.rows],
             ..Default::default()

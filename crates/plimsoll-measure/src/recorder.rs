@@ -162,6 +162,9 @@ pub struct LaneProgress {
     reached: AtomicU64,
     ended: AtomicBool,
     in_flight: AtomicU64,
+    abandoned: AtomicU64,
+    /// When the server of the abandoned ones last said something, and 1 more; 0 if that is not known.
+    unanswered: AtomicU64,
 }
 
 impl LaneProgress {
@@ -192,6 +195,18 @@ impl LaneProgress {
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.in_flight.load(Relaxed)
+    }
+
+    /// Operations that were given up at the end, because they did not come back.
+    #[must_use]
+    pub fn abandoned(&self) -> u64 {
+        self.abandoned.load(Relaxed)
+    }
+
+    /// Instant since when a server had said nothing at which operations were given up.
+    #[must_use]
+    pub fn unanswered_since(&self) -> Option<Nanos> {
+        self.unanswered.load(Relaxed).checked_sub(1)
     }
 
     /// Interval before which everything of window `window` is delivered.
@@ -254,6 +269,10 @@ pub struct Recorder {
     late: Cell<bool>,
     number: Cell<u32>,
     interval: Cell<u64>,
+    /// Calls that no answer came to are given up, because the run is over.
+    gives_up: Cell<bool>,
+    /// Since when the server of calls that were given up had said nothing.
+    silent_since: Cell<Option<Nanos>>,
 }
 
 impl Recorder {
@@ -278,6 +297,8 @@ impl Recorder {
             reached: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             in_flight: AtomicU64::new(0),
+            abandoned: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
         };
         Self {
             shared: Arc::new(shared),
@@ -290,6 +311,8 @@ impl Recorder {
             late: Cell::new(false),
             number: Cell::new(0),
             interval: Cell::new(0),
+            gives_up: Cell::new(false),
+            silent_since: Cell::new(None),
         }
     }
 
@@ -382,6 +405,30 @@ impl Recorder {
     /// Counts operations that were under way when the window ended.
     pub fn count_in_flight(&self, operations: u64) {
         bump(&self.shared.in_flight, operations);
+    }
+
+    /// Notes that calls are given up, and since when the server has said nothing if it had not since
+    /// they were made. `at_end`: because the run is over.
+    pub fn note_given_up(&self, at_end: bool, silent_since: Option<Nanos>) {
+        self.gives_up.set(self.gives_up.get() || at_end);
+        self.silent_since.set(silent_since);
+    }
+
+    /// Counts an operation that was under way when the run ended and then failed: as given up, if it
+    /// failed because its calls were.
+    pub fn count_failed_at_end(&self) {
+        self.count_in_flight(1);
+        if self.gives_up.get() {
+            bump(&self.shared.abandoned, 1);
+            self.blame_silence();
+        }
+    }
+
+    /// Says that an operation was lost because the server said nothing, if it did not.
+    pub fn blame_silence(&self) {
+        if let Some(since) = self.silent_since.get() {
+            self.shared.unanswered.fetch_max(since + 1, Relaxed);
+        }
     }
 
     /// Delivers what is left. Call when the lane ends.

@@ -123,6 +123,7 @@ fn measured() -> Measured {
         rows,
         in_flight: 3,
         done: None,
+        ..WindowTotals::default()
     };
     Measured {
         plan: plan(),

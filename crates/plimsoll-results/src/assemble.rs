@@ -170,6 +170,7 @@ fn whole(m: &Measured, kept: &Percentiles) -> Window {
         all.number = totals.number;
         all.end += totals.end.saturating_sub(totals.start);
         all.in_flight += totals.in_flight;
+        all.abandoned += totals.abandoned;
         for (sum, row) in all.rows.iter_mut().zip(&totals.rows) {
             sum.add(row);
         }
@@ -282,6 +283,7 @@ fn window(
     let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
     let (mut summary, operations) = figures(plan, &totals.rows, seconds, kept);
     summary.in_flight = totals.in_flight;
+    summary.abandoned = totals.abandoned;
     if summary.ops > 0 && plan.cpu_accounting {
         let cpu_s = system.process.as_ref().map(|p| p.cpu_s());
         summary.cpu_us_per_op = cpu_s.map(|s| s * 1e6 / summary.ops as f64);
@@ -359,6 +361,7 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
         writes_per_s: per(ops_where(OpKind::writes), seconds),
         cpu_us_per_op: None,
         in_flight: 0,
+        abandoned: 0,
     }
 }
 

@@ -167,7 +167,7 @@ impl<D: Document> Writer<D> {
 }
 
 /// Reads a file of this version, or of an older one that is still read.
-fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
+pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     let text = read_regular(path).map_err(ResultsError::io("read", path))?;
     let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
     let value = current::<D>(value, path)?;
@@ -220,6 +220,12 @@ fn current<D: Document>(
     }
 }
 
+/// Brings the names in a directory to the disk. Where that cannot be asked for, they get there by
+/// themselves.
+pub(crate) fn sync_dir(dir: &Path) {
+    let _ = File::open(dir).and_then(|dir| dir.sync_all());
+}
+
 /// Writes a file that is not there yet, down to the device.
 ///
 /// # Errors
@@ -247,6 +253,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ResultsError> {
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|e| e.error)?;
+        sync_dir(dir);
         Ok(())
     };
     write().map_err(ResultsError::io("write", path))

@@ -175,6 +175,10 @@ pub struct Summary {
     pub cpu_us_per_op: Option<f64>,
     /// Operations under way when the window ended; in no other figure.
     pub in_flight: u64,
+    /// Operations that were given up at the end of the run, because they did not come back: calls that
+    /// no answer came to, and workers that were stuck in a system call.
+    #[serde(default)]
+    pub abandoned: u64,
 }
 
 /// One row of the results.

@@ -46,6 +46,7 @@ fn measured(
         rows: totals(rows),
         in_flight: 0,
         done: None,
+        ..WindowTotals::default()
     };
     Measured {
         plan,

@@ -103,6 +103,7 @@ fn run(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Run {
         rows: vec![row(done / 2), row(done / 2), OpTotals::default(), late],
         in_flight: 0,
         done: None,
+        ..WindowTotals::default()
     };
     let (due, half) = (u64::from(load) * 100, done / 2);
     let process = |done| ProcessCounts {

@@ -71,6 +71,7 @@ fn run() -> Run {
         rows: [5, 1].map(totals).into(),
         in_flight: 0,
         done: None,
+        ..WindowTotals::default()
     };
     Run::assemble(Measured {
         plan: plan(),

@@ -99,6 +99,7 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
             rows,
             in_flight: 2,
             done: None,
+            ..WindowTotals::default()
         };
         (totals, SystemUse::default())
     });

@@ -123,6 +123,8 @@ fn end(child: &mut Child) -> io::Result<()> {
         }
     };
     signal(Signal::TERM);
+    // One that is stopped gets it when it goes on.
+    signal(Signal::CONT);
     let begun = Instant::now();
     while begun.elapsed() < GRACE && child.try_wait()?.is_none() {
         std::thread::sleep(LOOK);

@@ -6,6 +6,7 @@ mod cold;
 mod command;
 mod crew;
 mod criteria;
+mod finish;
 mod grow;
 mod host;
 mod lanes;
@@ -81,18 +82,32 @@ pub enum ClockKind {
 
 /// Stops a run from outside: it ends as interrupted, with what was measured so far.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    run: Arc<AtomicBool>,
+    removal: Arc<AtomicBool>,
+}
 
 impl Stop {
-    /// Asks the run to stop.
+    /// Asks the run to stop. Its files are removed all the same.
     pub fn request(&self) {
-        self.0.store(true, Relaxed);
+        self.run.store(true, Relaxed);
     }
 
     /// Whether it was asked to.
     #[must_use]
     pub fn is_requested(&self) -> bool {
-        self.0.load(Relaxed)
+        self.run.load(Relaxed)
+    }
+
+    /// Asks for files to be left where they are, also those whose removal has begun.
+    pub fn skip_removal(&self) {
+        self.removal.store(true, Relaxed);
+    }
+
+    /// Whether files are to be left where they are.
+    #[must_use]
+    pub fn skips_removal(&self) -> bool {
+        self.removal.load(Relaxed)
     }
 }
 
@@ -117,6 +132,7 @@ impl EngineError {
         match self {
             Self::Refused(e) => Self::Refused(with(e)),
             Self::Failed(e) => Self::Failed(with(e)),
+            // Rank 0 has an outcome instead, which says it.
             Self::Interrupted => Self::Interrupted,
         }
     }
@@ -142,6 +158,11 @@ pub trait Observer {
 
     /// A phase that [`before`](Self::before) let begin has ended, however it did.
     fn after(&mut self, _phase: PhaseInfo<'_>, _stopped: &dyn Fn() -> bool) {}
+
+    /// The run is over, and this is what it came to; only at rank 0. Its files have not been touched
+    /// yet: what of them cannot be removed is known afterwards, and in the outcome that the run
+    /// returns.
+    fn measured(&mut self, _outcome: &Outcome) {}
 }
 
 /// A phase of a run, as [`Observer::before`] and [`Observer::after`] are told of it.
@@ -323,6 +344,15 @@ pub fn run_ranks(
     }
 }
 
+/// The commands that remove what a run of a Plan left, if it was killed or its removal was skipped;
+/// `None` if it leaves nothing, or if its files are to stay.
+#[must_use]
+pub fn clean_commands(plan: &Plan, target: &str) -> Option<String> {
+    let removes = plimsoll_target::keeps_files(target) && !plan.options.keep;
+    let guards = Some(&plan.place.guards).filter(|_| removes)?;
+    store::clean_commands(plan, guards, target)
+}
+
 /// The trees of a Plan.
 type Layouts = Vec<Arc<Layout>>;
 
@@ -353,6 +383,7 @@ pub(crate) fn crew_for<T: Target>(target: Arc<T>, plan: &Plan) -> Result<Crew<T>
         target,
         content,
         stop: Arc::default(),
+        silence: None,
     })
 }
 

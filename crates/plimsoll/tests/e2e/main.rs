@@ -51,3 +51,4 @@ mod sut;
 mod terminal;
 mod virtual_time;
 mod wan;
+mod written_first;

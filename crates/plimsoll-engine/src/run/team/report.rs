@@ -38,6 +38,8 @@ impl Report {
                     let length = (mine.end - mine.start).max(theirs.end - theirs.start);
                     mine.end = mine.start + length;
                     mine.in_flight += theirs.in_flight;
+                    mine.abandoned += theirs.abandoned;
+                    mine.unanswered_since = mine.unanswered_since.max(theirs.unanswered_since);
                     mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.and(t));
                     for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
                         mine.add(theirs);
