@@ -2,7 +2,7 @@
 
 use crate::dir::{MadeRoot, name_of, publish};
 use crate::hidden::{Hidden, lock};
-use crate::{ResultsError, RunDir, read_regular};
+use crate::{Abandoned, ResultsError, RunDir, read_regular};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -135,6 +135,10 @@ impl<D: Document> Writer<D> {
         // Before the lock too, so that what is something else is called so.
         dir.read()?;
         let lock = lock(path)?;
+        // What it was measuring when it was killed is a result as well. What cannot be finished stays.
+        for abandoned in Abandoned::find(&[path.to_owned()]) {
+            let _ = abandoned.finish();
+        }
         Ok(Self {
             document: dir.read()?,
             dir,

@@ -116,6 +116,15 @@ impl Ground {
         }
     }
 
+    /// Says that the files are being removed.
+    pub fn tell_of_removal(&self, manner: &Manner) {
+        if let Some(command) = plimsoll_engine::clean_commands(&self.plan, &self.target) {
+            signals::cleans_by(Some(command));
+            signals::removes(true);
+            manner.tell("removing the files");
+        }
+    }
+
     /// Removes the files after a refusal, which then says too what could not be removed.
     pub fn clean_after(&self, mut refusal: Stopped, stop: &Stop) -> Stopped {
         // There may be no directory.
@@ -180,6 +189,13 @@ impl Manner {
     /// The code to end with, after a clean-up that was complete or not.
     pub fn exit(&self, exit: Exit, is_clean: bool) -> Exit {
         self.cleanup.exit(exit, is_clean)
+    }
+
+    /// Says what is being done, unless nothing is to be said.
+    pub fn tell(&self, line: &str) {
+        if !self.quiet {
+            console::err(&format!("{line}\n"));
+        }
     }
 
     /// Says a line, where it does not disturb what is printed at the end.

@@ -68,6 +68,11 @@ pub fn removes(now: bool) {
     status().removes = now;
 }
 
+/// Files that stay are removed later by this command.
+pub fn cleans_by(command: Option<String>) {
+    status().clean = command;
+}
+
 /// Makes the first SIGINT, SIGTERM or SIGHUP stop the run; a second SIGINT or SIGTERM leaves the
 /// files where they are, and a third ends the program at once. None of them loses results.
 ///

@@ -145,6 +145,16 @@ mod tests {
         assert_eq!(ended.unwrap_err().to_string(), WANTS_TERMINAL);
     }
 
+    /// A signal to end comes to a process that is stopped when it goes on.
+    #[test]
+    fn a_command_that_wants_the_terminal_can_tidy_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let tidy = dir.path().join("tidy");
+        let script = format!("trap 'echo > {}; exit' TERM; kill -TTIN $$", tidy.display());
+        assert!(run_command(&mut shell(&script), limits(None, 0), &|| false).is_err());
+        assert!(tidy.exists());
+    }
+
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", script]);

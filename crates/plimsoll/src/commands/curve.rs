@@ -173,7 +173,11 @@ fn stopped_by_rule(curve: &LoadCurve) -> Option<CurveEnd> {
 fn clean(points: &Points<'_>, writer: &mut CurveWriter, used: bool) -> Result<bool, Stopped> {
     let ground = points.ground;
     let stays = writer.curve().state.can_resume() && !ground.plan.place.temporary;
-    let wrong = ground.end(ground.plan.options.keep || stays, used, points.stop);
+    let stays = ground.plan.options.keep || stays;
+    if points.used && !stays {
+        ground.tell_of_removal(&points.manner);
+    }
+    let wrong = ground.end(stays, used, points.stop);
     if wrong.is_empty() {
         return Ok(true);
     }

@@ -283,6 +283,8 @@ fn a_killed_run_is_finished_and_not_deleted() {
     next.expect_code(0);
     let (hidden, results) = found(&bench.path("results"));
     assert_eq!((hidden.len(), results.len()), (1, 1));
+    let hint = report(&bench, &[], &left).refusal();
+    assert!(hint.contains("--recover makes results"), "{hint}");
     let told = report(&bench, &["--recover", "--format=json"], &left).expect_code(0);
     let run = told.parsed().unwrap();
     assert_eq!(run.validity.verdict, Verdict::Interrupted);
@@ -426,4 +428,158 @@ fn a_server_that_comes_back() {
     served.signal(Signal::CONT);
     let run = going.end().result(0);
     assert_eq!(run.summary.abandoned, 0);
+}
+
+/// The series of a pattern are recovered stage by stage.
+#[test]
+fn a_pattern_that_was_killed() {
+    let bench = Bench::on_tmpfs();
+    let mut command = bench.plimsoll(["md", "-P=2000", "-D=2", "-I=2000", "-R=1000"]);
+    command.args(["--results=results", "--dir=md", "--format=json"]);
+    let mut child = command
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let rows = |dir: &Path| std::fs::read_to_string(dir.join("intervals.csv")).unwrap_or_default();
+    wait_until("a third stage", || {
+        let root = bench.path("results");
+        let there = root.exists();
+        let hidden = if there { found(&root).0 } else { vec![] };
+        hidden
+            .first()
+            .is_some_and(|dir| rows(dir).lines().any(|l| l.starts_with("3,")))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let root = bench.path("results");
+    report(&bench, &["--recover"], &root).expect_code(0);
+    let (path, run) = only(&bench);
+    assert_eq!(run.validity.verdict, Verdict::Interrupted);
+    assert!(
+        run.stages.len() >= 2 && run.stages[0].name == "precreate",
+        "{:?}",
+        run.stages.len()
+    );
+    assert!(run.stages[0].window.summary.ops > 0);
+    report(&bench, &["--format=html"], &path).expect_code(0);
+    report(&bench, &["--format=csv"], &path).expect_code(0);
+}
+
+/// Users that look at their files.
+const USERS: &str = "[metric]\nname = \"users\"\n[run]\nwarmup = \"0s\"\ntime = \"300ms\"\n\
+    [[component]]\nname = \"user\"\nprocesses = 2\nrate = 50\nmix = { stat = 100 }\n\
+    files = { count = 400, size = \"4k\" }\n";
+
+/// The files of a curve or a search are removed when all its results are written, and may be left.
+#[test]
+fn curves_and_searches() {
+    for command in [
+        &[
+            "curve",
+            "users.toml",
+            "--load=1,2",
+            "--past-peak",
+            "--after-invalid=0",
+        ][..],
+        &["find", "users.toml", "--max=1", "--confirm=1"],
+    ] {
+        for signals in 0..4 {
+            let (bench, served) = (Bench::on_tmpfs(), Vec::from(["--delay=3ms"]));
+            let served = Served::with(&bench, &served);
+            std::fs::write(bench.path("users.toml"), USERS).unwrap();
+            let place = ["--dir=/w", "--results=results", "--format=json", "--target"];
+            let args = [command, &place, &[&served.url]].concat();
+            let mut going = started(bench.plimsoll(args), "removing the files");
+            match signals {
+                0 => going.child.kill().unwrap(),
+                n => (0..n).for_each(|_| {
+                    going.interrupt();
+                    std::thread::sleep(Duration::from_millis(100));
+                }),
+            }
+            let ended = going.end();
+            let (hidden, results) = found(&bench.path("results"));
+            assert_eq!((hidden.len(), results.len()), (0, 1), "{ended:?}");
+            let told = report(&bench, &["--format=json"], &results[0]).expect_code(0);
+            let json: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+            let runs = json["points"]
+                .as_array()
+                .or(json["runs"].as_array())
+                .unwrap();
+            assert!(!runs.is_empty() && json["state"] != "unfinished", "{json}");
+            if signals > 0 {
+                says(
+                    &ended,
+                    &["interrupted: the results are written, and the files are being"],
+                );
+            }
+            if signals == 2 && ended.code != Some(130) {
+                let notes = json["notes"].to_string();
+                assert!(notes.contains("plimsoll clean"), "{notes} {ended:?}");
+            }
+        }
+    }
+}
+
+/// Rank 0 writes before it removes, too, also what each rank did.
+#[test]
+fn ranks() {
+    let bench = Bench::new();
+    let served = Served::with(&bench, &SLOW);
+    let more = ["--processes=2", "--per-rank"];
+    let mut going = reading(&bench, &served, "1s", &more, "removing the files");
+    going.child.kill().unwrap();
+    going.end();
+    let (path, run) = only(&bench);
+    assert_eq!((run.validity.verdict, run.ranks), (Verdict::Valid, 2));
+    for rank in ["rank-0.json", "rank-1.json"] {
+        assert!(path.join("ranks").join(rank).exists(), "{rank}");
+    }
+    report(&bench, &[], &path).expect_code(0);
+}
+
+/// A profile lists what was measured although the process was killed while files were removed.
+#[test]
+fn profiles() {
+    let profile = "DEFAULTS {\n  runtime = 0.3;\n  dir = /tmp;\n  stats = stats;\n}\n\
+        CONFIG looking {\n  function = generic;\n  personality = mine;\n  nfiles = 300;\n}\n";
+    let mine = "set $dir=/tmp\nset $nfiles=3\n\
+        define fileset name=s,path=$dir,entries=$nfiles,size=4k,dirwidth=8,prealloc\n\
+        define process name=p { thread name=t,memsize=1m {\n\
+          flowop statfile name=stat1,filesetname=s\n} }\n";
+    let bench = Bench::on_tmpfs();
+    let served = Served::with(&bench, &SLOW);
+    std::fs::write(bench.path("study.prof"), profile).unwrap();
+    std::fs::write(bench.path("mine.f"), mine).unwrap();
+    let on = format!("--on=far={}", served.url);
+    let args = [
+        "profile",
+        "study.prof",
+        &on,
+        "--results=results",
+        "--format=json",
+    ];
+    let mut going = started(bench.plimsoll(args), "removing the files");
+    going.child.kill().unwrap();
+    going.end();
+    let mut todo = vec![bench.path("results")];
+    let mut runs = Vec::new();
+    while let Some(dir) = todo.pop() {
+        let (hidden, visible) = found(&dir);
+        assert!(hidden.is_empty(), "{hidden:?}");
+        runs.extend(
+            visible
+                .iter()
+                .filter(|d| d.join("run.json").exists())
+                .cloned(),
+        );
+        todo.extend(visible);
+    }
+    let [run] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!(
+        RunDir::at(run).read().unwrap().validity.verdict,
+        Verdict::Valid
+    );
+    report(&bench, &[], run).expect_code(0);
 }
