@@ -19,6 +19,11 @@ pub(super) fn settled(
     team: &Team<'_>,
 ) -> Result<Outcome, EngineError> {
     let measured = !outcome.windows.is_empty() || outcome.failure.is_some();
+    let ran = match ran {
+        // What was measured is no less for it.
+        Err(EngineError::Refused(error)) if measured => Err(EngineError::Failed(error)),
+        ran => ran,
+    };
     match ran {
         Ok(()) => {}
         Err(EngineError::Failed(error)) if measured || team.leads() => match &outcome.failure {

@@ -284,8 +284,8 @@ pub enum Event<'a> {
 /// Runs a Plan in this process alone.
 ///
 /// # Errors
-/// [`EngineError::Refused`] before anything was done, [`EngineError::Failed`] when the run could
-/// not be carried out. An operation that fails is no error here: see
+/// [`EngineError::Refused`] before anything was done. A run that could not be carried out has an
+/// outcome that says so, as has one of which an operation failed: see
 /// [`Outcome::failure`](crate::Outcome::failure).
 pub fn run(
     plan: &Plan,
@@ -301,7 +301,7 @@ pub fn run(
 /// the others have their own part of it.
 ///
 /// # Errors
-/// As [`run`]; an error of any rank is one of all.
+/// As [`run`] at rank 0; the other ranks have an error where it has an outcome without a window.
 pub fn run_ranks(
     plan: &Plan,
     settings: &Settings,
