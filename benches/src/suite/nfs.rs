@@ -110,6 +110,7 @@ fn getattr(time: Duration) -> Result<(f64, f64), BenchError> {
         retries: 0,
         again_in_place: true,
         longest: 1 << 20,
+        silence: None,
     };
     let (calls, cpu, wall) = on_a_thread(|| calls_for(spec, time))?;
     let served = server.calls(Proc::GetAttr);

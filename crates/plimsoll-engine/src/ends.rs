@@ -30,7 +30,8 @@ impl Ends {
         }
         let at = now - start;
         let mut seen = lock(&self.0);
-        if seen.window != number || seen.done.workers == 0 {
+        // Windows are counted from 1.
+        if seen.window != number {
             let (first_ops, first_bytes) = progress();
             seen.window = number;
             seen.done = WorkersDone {

@@ -17,7 +17,7 @@ pub use outcome::{
 };
 pub use run::{
     ClockKind, CommandEnd, EngineError, Event, Limits, Observer, PhaseInfo, Preflight, Settings,
-    Stop, clean, kill_commands, leave, preflight, run, run_command, run_ranks,
+    Stop, clean, clean_commands, kill_commands, leave, preflight, run, run_command, run_ranks,
 };
 pub use store::{FilesetState, Hand};
 pub use worker::Sample;

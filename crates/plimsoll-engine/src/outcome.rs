@@ -9,7 +9,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 /// Everything measured and noticed in a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// Measured windows, in order; of all ranks at rank 0, of the rank's own workers elsewhere.
     pub windows: Vec<Window>,
@@ -59,8 +59,8 @@ impl Outcome {
 pub struct Cleanup {
     /// Paths of what Plimsoll did not make, relative to the work directory.
     pub foreign: Vec<String>,
-    /// What of Plimsoll's could not be removed, and why: sentences, the last of which says how to
-    /// remove it later. Empty if everything is gone that was to go.
+    /// What of Plimsoll's was not removed, and why: sentences, among them how to remove it later
+    /// where a command can. Empty if everything is gone that was to go.
     pub unremoved: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ pub struct StageOutcome {
 }
 
 /// A measured window.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Window {
     /// What the workers did.
     pub totals: WindowTotals,

@@ -123,7 +123,13 @@ fn a_point_makes_the_files_it_needs_that_are_not_there() {
     run_ok(&plan.at_load(2).unwrap());
     assert_eq!(files(dir.path()), before);
     // Nothing is left of it once it is cleaned.
-    plimsoll_engine::clean(dir.path(), &Settings::default(), false).unwrap();
+    plimsoll_engine::clean(
+        dir.path(),
+        &Settings::default(),
+        false,
+        &plimsoll_engine::Stop::default(),
+    )
+    .unwrap();
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
@@ -175,8 +181,8 @@ fn a_directory_that_is_gone_comes_back_and_a_stranger_is_refused() {
     assert_eq!(sizes(&files(dir.path())), expected(&plan, (2, 4)));
     std::fs::remove_file(&first).unwrap();
     std::fs::create_dir(&first).unwrap();
-    let error = try_run(&plan.at_load(2).unwrap(), "posix").err().unwrap();
-    let error = error.to_string();
+    let (outcome, _) = try_run(&plan.at_load(2).unwrap(), "posix").unwrap();
+    let error = outcome.failure.expect("it could not be carried out").error;
     assert!(error.contains(first.to_str().unwrap()), "{error}");
     assert!(first.is_dir());
 }

@@ -382,21 +382,21 @@ fn what_a_run_left_is_cleaned_and_nothing_else() {
     try_run(&plan(dir.path(), "p"), "posix").unwrap();
     std::fs::write(out.join("0_1/notes"), b"mine").unwrap();
     assert!(matches!(
-        clean(dir.path(), &settings, false),
+        clean(dir.path(), &settings, false, &Stop::default()),
         Err(EngineError::Refused(_))
     ));
-    let left = clean(&out, &settings, false).unwrap();
+    let left = clean(&out, &settings, false, &Stop::default()).unwrap();
     assert_eq!(left.foreign, ["out/0_1/notes", "out/0_1"]);
     assert_eq!(left.unremoved, [""; 0]);
     assert_eq!(objects_named(dir.path(), "0_1/notes"), 1);
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), 1);
     assert!(matches!(
-        clean(&out, &settings, false),
+        clean(&out, &settings, false, &Stop::default()),
         Err(EngineError::Refused(_))
     ));
     std::fs::remove_dir_all(&out).unwrap();
     try_run(&plan(dir.path(), "p"), "posix").unwrap();
-    let left = clean(&out, &settings, false).unwrap();
+    let left = clean(&out, &settings, false, &Stop::default()).unwrap();
     assert_eq!(left, plimsoll_engine::Cleanup::default());
     assert!(!out.exists());
 }

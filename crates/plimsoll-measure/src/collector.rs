@@ -50,6 +50,13 @@ pub struct WindowTotals {
     pub stalls: Vec<Stall>,
     /// When it stood still for the workers of single ranks, where there are several.
     pub rank_stalls: Vec<RankStall>,
+    /// Operations that were under way when the window ended and given up, because they did not come back.
+    #[serde(default)]
+    pub abandoned: u64,
+    /// When the server of operations that were lost last said something, in nanoseconds of the run's
+    /// clock.
+    #[serde(default)]
+    pub unanswered_since: Option<Nanos>,
     /// How the workers came to the end of their work, if each of them did by itself.
     pub done: Option<WorkersDone>,
 }
@@ -172,6 +179,9 @@ impl Collector {
             last.extend(self.close_interval(index));
         }
         let (number, start, end) = self.window.bounds();
+        self.totals.abandoned = self.lanes.iter().map(|l| l.abandoned()).sum();
+        let silent = self.lanes.iter().filter_map(|l| l.unanswered_since());
+        self.totals.unanswered_since = silent.max();
         let empty = WindowTotals {
             rows: vec![OpTotals::default(); self.rows],
             ..Default::default()

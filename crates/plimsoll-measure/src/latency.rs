@@ -155,6 +155,19 @@ impl Latency {
         &self.histogram
     }
 
+    /// A distribution that was kept as values and how often each occurred, in increasing order.
+    #[must_use]
+    pub fn of_counts(counts: &[(Nanos, u64)], sum: u64, max: Nanos) -> Self {
+        let least = counts.first().map_or(Nanos::MAX, |(value, _)| *value);
+        Recorded {
+            counts: counts.to_vec(),
+            sum,
+            min: least.min(max),
+            max,
+        }
+        .into()
+    }
+
     /// Adds one sample.
     pub fn record(&mut self, latency: Nanos) {
         self.record_n(latency.min(GREATEST_LATENCY), 1);

@@ -178,6 +178,9 @@ pub struct LaneProgress {
     reached: AtomicU64,
     ended: AtomicBool,
     notes: LaneNotes,
+    abandoned: AtomicU64,
+    /// When the server of the abandoned ones last said something, and 1 more; 0 if that is not known.
+    unanswered: AtomicU64,
 }
 
 impl LaneProgress {
@@ -213,6 +216,18 @@ impl LaneProgress {
         slow: &mut [Spans],
     ) {
         self.notes.take(window, ages, slow);
+    }
+
+    /// Operations that were given up at the end, because they did not come back.
+    #[must_use]
+    pub fn abandoned(&self) -> u64 {
+        self.abandoned.load(Relaxed)
+    }
+
+    /// Instant since when a server had said nothing at which operations were given up.
+    #[must_use]
+    pub fn unanswered_since(&self) -> Option<Nanos> {
+        self.unanswered.load(Relaxed).checked_sub(1)
     }
 
     /// Interval before which everything of window `window` is delivered.
@@ -278,6 +293,10 @@ pub struct Recorder {
     /// First instant of the interval.
     base: Cell<Nanos>,
     slot_shift: u32,
+    /// Calls that no answer came to are given up, because the run is over.
+    gives_up: Cell<bool>,
+    /// Since when the server of calls that were given up had said nothing.
+    silent_since: Cell<Option<Nanos>>,
 }
 
 impl Recorder {
@@ -302,6 +321,8 @@ impl Recorder {
             reached: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             notes: LaneNotes::new(specs.len()),
+            abandoned: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
         };
         Self {
             shared: Arc::new(shared),
@@ -316,6 +337,8 @@ impl Recorder {
             number: Cell::new(0),
             interval: Cell::new(0),
             base: Cell::new(0),
+            gives_up: Cell::new(false),
+            silent_since: Cell::new(None),
         }
     }
 
@@ -459,6 +482,29 @@ impl Recorder {
             && end < self.boundary.get()
         {
             cells.marks.mark(after, self.slot_shift);
+        }
+    }
+
+    /// Notes that calls are given up, and since when the server has said nothing if it had not since
+    /// they were made. `at_end`: because the run is over.
+    pub fn note_given_up(&self, at_end: bool, silent_since: Option<Nanos>) {
+        self.gives_up.set(self.gives_up.get() || at_end);
+        self.silent_since.set(silent_since);
+    }
+
+    /// Counts an operation that was under way when the run ended and then failed as given up, if it
+    /// failed because its calls were.
+    pub fn count_failed_at_end(&self) {
+        if self.gives_up.get() {
+            bump(&self.shared.abandoned, 1);
+            self.blame_silence();
+        }
+    }
+
+    /// Says that an operation was lost because the server said nothing, if it did not.
+    pub fn blame_silence(&self) {
+        if let Some(since) = self.silent_since.get() {
+            self.shared.unanswered.fetch_max(since + 1, Relaxed);
         }
     }
 

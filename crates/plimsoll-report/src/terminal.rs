@@ -330,6 +330,9 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
     if s.in_flight > 0 {
         parts.push(standstill::in_flight(s));
     }
+    if s.abandoned > 0 {
+        parts.push(format!("{} given up", Count(s.abandoned)));
+    }
     let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
     paragraph(out, "summary: ", &parts.join(", "), layout.columns());
     for sentence in standstill::sentences(run) {

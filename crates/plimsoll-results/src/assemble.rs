@@ -174,6 +174,7 @@ fn whole(m: &Measured, kept: &Percentiles) -> Window {
         let before = all.end - all.start;
         append_standstill(&mut all, totals, before);
         all.end += totals.end.saturating_sub(totals.start);
+        all.abandoned += totals.abandoned;
         for (sum, row) in all.rows.iter_mut().zip(&totals.rows) {
             sum.add(row);
         }
@@ -346,6 +347,7 @@ fn window(
         summary.likely_gap_ms = Some(likely);
     }
     summary.stalls = StallFigure::all(totals);
+    summary.abandoned = totals.abandoned;
     if summary.ops > 0 && plan.cpu_accounting {
         let cpu_s = system.process.as_ref().map(|p| p.cpu_s());
         summary.cpu_us_per_op = cpu_s.map(|s| s * 1e6 / summary.ops as f64);
@@ -429,6 +431,7 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
         longest_gap_ms: None,
         likely_gap_ms: None,
         stalls: vec![],
+        abandoned: 0,
     }
 }
 

@@ -6,8 +6,8 @@ use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
 use crate::series::SeriesWriter;
 use crate::{
-    COMMANDS_FILE, ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA, LiveRun,
-    Percentiles, RUN_FILE, ResultsError, Run, SCHEMA, Verdict, recompute, upgrade,
+    COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA,
+    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, SCHEMA, Verdict, recompute, upgrade,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
@@ -24,9 +24,8 @@ pub type RunDir = Directory<Run>;
 
 /// A results directory that is being written.
 ///
-/// It has a hidden name until [`RunWriter::finish`]; dropped before that, it is removed. One that
-/// a killed process left is removed by the next run of the same machine that writes to the same
-/// root.
+/// It has a hidden name until [`RunWriter::finish`]; dropped before that, it is removed. Of one that
+/// a killed process left, [`recover`](crate::recover) makes results, if it has a draft.
 pub struct RunWriter {
     root: PathBuf,
     name: String,
@@ -72,9 +71,7 @@ impl RunWriter {
         clock: ClockKind,
     ) -> Result<Self, ResultsError> {
         let name = name_of(&plan.name, started);
-        let mut writer = Self::create_as(&name, root, plan, started, clock)?;
-        writer.tells_verdict = false;
-        Ok(writer)
+        Self::make(&name, root, plan, (started, clock), false)
     }
 
     /// The same, with a name of one's own for the finished directory; a number follows it if it is
@@ -89,6 +86,16 @@ impl RunWriter {
         started: SystemTime,
         clock: ClockKind,
     ) -> Result<Self, ResultsError> {
+        Self::make(name, root, plan, (started, clock), true)
+    }
+
+    fn make(
+        name: &str,
+        root: &Path,
+        plan: &Plan,
+        (started, clock): (SystemTime, ClockKind),
+        tells_verdict: bool,
+    ) -> Result<Self, ResultsError> {
         let made_root = MadeRoot::make(root)?;
         let dir = Hidden::create(root)?;
         let base = match clock {
@@ -96,12 +103,15 @@ impl RunWriter {
             ClockKind::Virtual => SystemTime::UNIX_EPOCH,
         };
         let series = SeriesWriter::create(dir.path(), &plan.operations, base)?;
-        let live = live_run(name, plan, started, clock);
+        let live = LiveRun {
+            tells_verdict,
+            ..live_run(name, plan, started, clock)
+        };
         document::write_new(&dir.path().join(LIVE_FILE), &document::json(&live))?;
         Ok(Self {
             root: root.to_owned(),
             name: name.to_owned(),
-            tells_verdict: true,
+            tells_verdict,
             dir,
             series,
             _made_root: made_root,
@@ -132,6 +142,15 @@ impl RunWriter {
         opened.map_err(ResultsError::io("open", &path))
     }
 
+    /// Writes what the run would be if it ended now with nothing measured: with the series, all that
+    /// is needed to make results of it should the process be killed.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses, or if there is a draft.
+    pub fn draft(&mut self, run: &Run) -> Result<(), ResultsError> {
+        document::write_new(&self.dir.path().join(DRAFT_FILE), &run.to_json())
+    }
+
     /// Writes another file of the results; `name` may have one directory in it.
     ///
     /// # Errors
@@ -145,16 +164,16 @@ impl RunWriter {
     }
 
     /// Writes `run.json` and gives the directory its name: the workload, the local time at the
-    /// start and, if that exists, a number. Never overwrites anything.
+    /// start and, if that exists, a number. Never overwrites anything. When this returns, all of it is
+    /// on the disk.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the hidden directory is removed.
     pub fn finish(self, run: &Run) -> Result<RunDir, ResultsError> {
         let hidden = self.dir.path().to_owned();
         self.series.finish()?;
-        document::write_new(&hidden.join(RUN_FILE), &run.to_json())?;
-        let live = hidden.join(LIVE_FILE);
-        std::fs::remove_file(&live).map_err(ResultsError::io("remove", &live))?;
+        // Whole or not at all, so that one that is there can be relied on.
+        document::replace(&hidden.join(RUN_FILE), &run.to_json())?;
         let name = match run.validity.verdict {
             verdict @ (Verdict::Interrupted | Verdict::Failed) if self.tells_verdict => {
                 format!("{}-{verdict}", self.name)
@@ -179,6 +198,7 @@ fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> L
         seed: plan.seed,
         workers: plan.workers(),
         process: std::process::id(),
+        tells_verdict: false,
     }
 }
 
@@ -196,7 +216,10 @@ pub(crate) fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf,
             Err(e) => return Err(ResultsError::io("create", &path)(e)),
         }
         return match std::fs::rename(hidden, &path) {
-            Ok(()) => Ok(path),
+            Ok(()) => {
+                document::sync_dir(root);
+                Ok(path)
+            }
             Err(e) => {
                 // Ours and empty; if even this fails the rename's error says more.
                 let _ = std::fs::remove_dir(&path);
@@ -238,6 +261,14 @@ impl Directory<Run> {
             run.percentiles_shown = Some(wanted.clone());
         }
         Ok(run)
+    }
+
+    /// Replaces the run, of which more is known now. At any time one of the two is there, whole.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses; the run is then as it was.
+    pub fn amend(&self, run: &Run) -> Result<(), ResultsError> {
+        document::replace(&self.path().join(RUN_FILE), &run.to_json())
     }
 
     /// Path of the throughput and latency over time.

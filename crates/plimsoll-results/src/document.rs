@@ -2,7 +2,7 @@
 
 use crate::dir::{MadeRoot, name_of, publish};
 use crate::hidden::{Hidden, lock};
-use crate::{ResultsError, RunDir, read_regular};
+use crate::{Abandoned, ResultsError, RunDir, read_regular};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -135,6 +135,10 @@ impl<D: Document> Writer<D> {
         // Before the lock too, so that what is something else is called so.
         dir.read()?;
         let lock = lock(path)?;
+        // What it was measuring when it was killed is a result as well. What cannot be finished stays.
+        for abandoned in Abandoned::find(&[path.to_owned()]) {
+            let _ = abandoned.finish();
+        }
         Ok(Self {
             document: dir.read()?,
             dir,
@@ -167,7 +171,7 @@ impl<D: Document> Writer<D> {
 }
 
 /// Reads a file of this version, or of an older one that is still read.
-fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
+pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     let text = read_regular(path).map_err(ResultsError::reading(path))?;
     let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
     let value = current::<D>(value, path)?;
@@ -220,6 +224,12 @@ fn current<D: Document>(
     }
 }
 
+/// Brings the names in a directory to the disk. Where that cannot be asked for, they get there by
+/// themselves.
+pub(crate) fn sync_dir(dir: &Path) {
+    let _ = File::open(dir).and_then(|dir| dir.sync_all());
+}
+
 /// Writes a file that is not there yet, down to the device.
 ///
 /// # Errors
@@ -247,6 +257,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ResultsError> {
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|e| e.error)?;
+        sync_dir(dir);
         Ok(())
     };
     write().map_err(ResultsError::io("write", path))

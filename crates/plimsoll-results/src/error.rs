@@ -51,6 +51,12 @@ pub enum ResultsError {
         /// The directory.
         path: PathBuf,
     },
+    /// A directory holds nothing that a killed run left.
+    #[error("{} holds nothing of a run that was killed, or the run goes on", path.display())]
+    NothingLeft {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Something that is not Plimsoll's lies among results.
     #[error("{} is no file of Plimsoll's", path.display())]
     Foreign {

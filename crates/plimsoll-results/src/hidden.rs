@@ -1,8 +1,8 @@
 //! Results that are being written: a hidden directory with a file that says whose it is.
 
 use crate::{
-    COMMANDS_FILE, CURVE_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, PROFILE_FILE,
-    REPEATS_FILE, RUN_FILE, ResultsError,
+    COMMANDS_FILE, CURVE_FILE, DRAFT_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE,
+    PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError, recover,
 };
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ const RANDOM_CHARACTERS: usize = 6;
 pub(crate) const OWNER_FILE: &str = ".owner";
 
 /// What else a run writes into its hidden directory.
-pub(crate) const FILES: [&str; 9] = [
+pub(crate) const FILES: [&str; 10] = [
     RUN_FILE,
     CURVE_FILE,
     FIND_FILE,
@@ -30,6 +30,7 @@ pub(crate) const FILES: [&str; 9] = [
     INTERVALS_FILE,
     LIVE_FILE,
     COMMANDS_FILE,
+    DRAFT_FILE,
 ];
 
 /// The owner file until it is locked.
@@ -47,8 +48,8 @@ pub(crate) struct Hidden {
 }
 
 impl Hidden {
-    /// Makes a hidden directory below `root`, and removes those that runs of this machine left
-    /// there when they were killed.
+    /// Makes a hidden directory below `root`, and removes those that were left there when a process
+    /// of this machine was killed and that no results can be made of.
     pub(crate) fn create(root: &Path) -> Result<Self, ResultsError> {
         remove_abandoned(root);
         let dir = tempfile::Builder::new()
@@ -69,8 +70,7 @@ impl Hidden {
     /// Lets go of the directory, which has been renamed to `path`.
     pub(crate) fn published(self, path: &Path) {
         let _moved = self.dir.keep();
-        // In a directory with a name the file means nothing; should it stay, it harms nobody.
-        let _ = std::fs::remove_file(path.join(OWNER_FILE));
+        recover::forget_progress(path);
     }
 }
 
@@ -111,7 +111,14 @@ fn owner_line(process: u32) -> String {
     format!("plimsoll results being written by process {process} on {host}\n")
 }
 
-/// Removes hidden directories whose owners are gone. What cannot be removed stays: it is in
+/// Whether results can be made of what is in a hidden directory whose owner is gone.
+pub(crate) fn can_be_finished(dir: &Path) -> bool {
+    [DRAFT_FILE, RUN_FILE]
+        .iter()
+        .any(|name| dir.join(name).is_file())
+}
+
+/// Removes hidden directories whose owners are gone and that no results can be made of. What cannot be removed stays: it is in
 /// nobody's way.
 fn remove_abandoned(root: &Path) {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
@@ -119,6 +126,7 @@ fn remove_abandoned(root: &Path) {
         let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
         if is_dir
             && entry.file_name().to_str().and_then(id_of).is_some()
+            && !can_be_finished(&entry.path())
             && let Some(_lock) = lock_of_gone_owner(&entry.path())
         {
             let _ = remove_own(&entry.path());
@@ -145,7 +153,7 @@ pub(crate) fn is_abandoned(dir: &Path) -> bool {
 }
 
 /// The lock of a directory's owner file, if its owner does not hold it any more.
-fn lock_of_gone_owner(dir: &Path) -> Option<File> {
+pub(crate) fn lock_of_gone_owner(dir: &Path) -> Option<File> {
     let path = dir.join(OWNER_FILE);
     let is_file = |m: std::fs::Metadata| m.is_file();
     if !std::fs::symlink_metadata(&path).is_ok_and(is_file) {
@@ -166,9 +174,8 @@ fn lock_of_gone_owner(dir: &Path) -> Option<File> {
 fn remove_own(dir: &Path) -> io::Result<()> {
     let names = FILES.iter().chain([&OWNER_FILE]);
     let paths: Vec<PathBuf> = names.map(|n| dir.join(n)).collect();
-    let known = |path: &PathBuf| paths.contains(path);
     for entry in std::fs::read_dir(dir)? {
-        if !known(&entry?.path()) {
+        if !paths.contains(&entry?.path()) {
             return Ok(());
         }
     }

@@ -120,6 +120,28 @@ pub(crate) fn read_each(
     })
 }
 
+/// A line of a log that is a distribution.
+pub(crate) type LogLine = SparseInterval;
+
+/// Reads one line of a log; `None` if it is no distribution. `window` is that of the lines before it,
+/// and afterwards that of the next.
+pub(crate) fn log_line(line: &str, window: &mut u32) -> Result<Option<LogLine>, String> {
+    let mut found = None;
+    let mut inflater = Inflater::new();
+    for_each_in(line, window, &mut |window, interval, bytes| {
+        found = Some(SparseInterval {
+            window,
+            tag: tag(interval),
+            start: interval.start_timestamp(),
+            length: interval.duration(),
+            histogram: SparseHistogram::decode(&mut inflater, bytes)?,
+        });
+        Ok(())
+    })
+    .map_err(|(_, reason)| reason)?;
+    Ok(found)
+}
+
 fn tag(interval: &IntervalLogHistogram<'_>) -> String {
     interval.tag().map_or("", |t| t.as_str()).to_owned()
 }
@@ -130,16 +152,20 @@ type Visit<'a> = &'a mut dyn FnMut(u32, &IntervalLogHistogram<'_>, &[u8]) -> Res
 /// Calls `visit` line by line.
 fn for_each(path: &Path, visit: Visit<'_>) -> Result<(), ResultsError> {
     let text = crate::read_regular(path).map_err(ResultsError::reading(path))?;
-    let mut window = 0;
+    for_each_in(&text, &mut 0, visit).map_err(|(line, reason)| ResultsError::Histogram {
+        path: path.to_owned(),
+        line,
+        reason,
+    })
+}
+
+/// The same of a text, whose first lines are of this window; an error is that of a line.
+fn for_each_in(text: &str, window: &mut u32, visit: Visit<'_>) -> Result<(), (usize, String)> {
     for (i, line) in text.split_inclusive('\n').enumerate() {
-        let wrong = |reason: String| ResultsError::Histogram {
-            path: path.to_owned(),
-            line: i + 1,
-            reason,
-        };
+        let wrong = |reason: String| (i + 1, reason);
         if let Some(number) = line.strip_prefix(WINDOW_MARK) {
             let digits = number.trim_end().trim_end_matches(']');
-            window = digits
+            *window = digits
                 .parse()
                 .map_err(|_| wrong(format!("`{digits}` is not the number of a window")))?;
             continue;
@@ -150,7 +176,7 @@ fn for_each(path: &Path, visit: Visit<'_>) -> Result<(), ResultsError> {
                 let bytes = STANDARD
                     .decode(interval.encoded_histogram())
                     .map_err(|e| wrong(format!("the histogram is not base64: {e}")))?;
-                visit(window, &interval, &bytes).map_err(wrong)?;
+                visit(*window, &interval, &bytes).map_err(wrong)?;
             }
         }
     }

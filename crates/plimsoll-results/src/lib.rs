@@ -35,6 +35,7 @@ mod percentile;
 mod profile;
 mod read_source;
 mod recompute;
+mod recover;
 mod regular;
 mod removal;
 mod repeats;
@@ -72,6 +73,7 @@ pub use profile::{
     ProfileWriter, profile_schema,
 };
 pub use read_source::ReadSource;
+pub use recover::{Abandoned, recover};
 pub use regular::{open_regular, read_regular};
 pub use removal::Removal;
 pub use repeats::{
@@ -89,6 +91,9 @@ pub const SCHEMA: u32 = 2;
 
 /// Name of the file that holds the [`Run`].
 pub const RUN_FILE: &str = "run.json";
+
+/// Name of the file that holds what is known of a run in progress: a [`Run`] without figures.
+pub(crate) const DRAFT_FILE: &str = "draft.json";
 
 /// Name of the file that holds the latency distributions.
 pub const HISTOGRAMS_FILE: &str = "histograms.hlog";

@@ -41,6 +41,9 @@ pub struct LiveRun {
     pub workers: u64,
     /// Process that writes the results.
     pub process: u32,
+    /// The name will say so if the run is interrupted or fails.
+    #[serde(default)]
+    pub tells_verdict: bool,
 }
 
 impl Document for LiveRun {
@@ -91,6 +94,16 @@ impl LiveDir {
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));
         found
+    }
+
+    /// A hidden directory that says which run it is, or was, of.
+    #[must_use]
+    pub fn at(path: &Path) -> Option<Self> {
+        let id = path.file_name()?.to_str().and_then(hidden::id_of)?;
+        path.join(LIVE_FILE).is_file().then(|| Self {
+            id: id.to_owned(),
+            path: path.to_owned(),
+        })
     }
 
     /// Six letters and digits that no other run in progress has.

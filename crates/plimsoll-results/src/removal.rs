@@ -2,8 +2,9 @@
 
 use crate::hidden::{self, lock};
 use crate::{
-    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, CurveDir, Entry, FindDir, HISTOGRAMS_FILE,
-    INTERVALS_FILE, Kind, ProfileDir, RUN_FILE, RepeatsDir, ResultsError, open_regular,
+    ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, CurveDir, DRAFT_FILE, Entry, FindDir,
+    HISTOGRAMS_FILE, INTERVALS_FILE, Kind, LIVE_FILE, ProfileDir, RUN_FILE, RepeatsDir,
+    ResultsError, open_regular,
 };
 use std::ffi::OsStr;
 use std::fs::File;
@@ -76,6 +77,22 @@ impl Removal {
         Ok(removal)
     }
 
+    /// Looks at what a killed run left, which no results were made of.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn of_abandoned(dir: &Path) -> Result<Self, ResultsError> {
+        let mut removal = Self {
+            _lock: lock(dir)?,
+            dir: dir.to_owned(),
+            parts: vec![],
+            places: vec![],
+            bytes: 0,
+        };
+        removal.unfinished(dir)?;
+        Ok(removal)
+    }
+
     /// The directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
@@ -125,6 +142,10 @@ impl Removal {
                     files.push(path);
                 }
                 (Kind::Run, RANKS_DIR, true) => self.ranks(&path)?,
+                // Of a process that was killed while it gave the directory its name.
+                (Kind::Run, LIVE_FILE | DRAFT_FILE | hidden::OWNER_FILE, false) => files.push(path),
+                // Of one that was killed while it replaced the file of this kind.
+                (_, name, false) if hidden::id_of(name).is_some() => files.push(path),
                 (Kind::Profile, COMPARISON_FILE, false) => files.push(path),
                 (Kind::Profile, _, true) => self.of_profile(&path)?,
                 (Kind::Curve | Kind::Search | Kind::Repeats, _, true)
@@ -171,6 +192,8 @@ impl Removal {
             match name {
                 hidden::OWNER_FILE => owner.push(path),
                 _ if hidden::FILES.contains(&name) && !is_dir => files.push(path),
+                _ if hidden::id_of(name).is_some() && !is_dir => files.push(path),
+                RANKS_DIR if is_dir => self.ranks(&path)?,
                 _ => return Err(ResultsError::Foreign { path }),
             }
         }

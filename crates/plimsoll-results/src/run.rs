@@ -191,6 +191,10 @@ pub struct Summary {
     /// Times in which the target stood still.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<StallFigure>,
+    /// Operations that were given up at the end of the run, because they did not come back: calls that
+    /// no answer came to, and workers that were stuck in a system call.
+    #[serde(default)]
+    pub abandoned: u64,
 }
 
 /// One row of the results.

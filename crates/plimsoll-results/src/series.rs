@@ -95,7 +95,9 @@ impl SeriesWriter {
         written
             .and_then(|()| self.csv.flush())
             .map_err(ResultsError::io("write", &self.csv_path))?;
+        // After the other file: an interval of which there are distributions is whole in both.
         self.write_log(interval)
+            .and_then(|()| self.log.flush())
             .map_err(ResultsError::io("write", &self.log_path))
     }
 

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
-use plimsoll_results::{Entry, Kind, LiveDir, directories};
+use plimsoll_results::{Abandoned, Entry, Kind, LiveDir, directories};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -72,6 +72,7 @@ impl App {
     /// The index, which says what the directories say now.
     pub(crate) fn index(&self) -> Result<MutexGuard<'_, Index>, Problem> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        finish_abandoned(std::slice::from_ref(&self.root));
         index.refresh().map_err(Problem::internal)?;
         Ok(index)
     }
@@ -100,7 +101,16 @@ impl App {
             }
             dirs.push(path);
         }
+        finish_abandoned(&dirs);
         Ok(LiveDir::find(&dirs))
+    }
+}
+
+/// Makes results of what killed runs left in these directories. What cannot be finished stays as it
+/// is: the directories may not be this user's.
+fn finish_abandoned(dirs: &[PathBuf]) {
+    for abandoned in Abandoned::find(dirs) {
+        let _ = abandoned.finish();
     }
 }
 

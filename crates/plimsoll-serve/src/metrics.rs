@@ -244,6 +244,7 @@ mod tests {
             seed: 1,
             workers: 2,
             process: 7,
+            tells_verdict: false,
         };
         let mut progress = Progress::default();
         progress.add(vec![row(0, 10), row(1, 5)]);

@@ -139,6 +139,9 @@ pub struct SessionSpec {
     pub process: u64,
     /// Where targets that call procedures of a server write down what those did.
     pub rpc: Option<RpcRows>,
+    /// How long a server may say nothing until what is asked of it fails; without it, as long as the
+    /// target lets each call take.
+    pub silence: Option<std::time::Duration>,
 }
 
 /// Rows of the results for the procedures that a target calls on a server.

@@ -10,6 +10,7 @@ use plimsoll_results::{
 use std::time::SystemTime;
 
 /// What is known of a run besides its outcome.
+#[derive(Clone)]
 pub struct Circumstances {
     /// What was run.
     pub plan: Plan,

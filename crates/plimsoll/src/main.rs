@@ -11,6 +11,7 @@ mod hook;
 mod monitor;
 mod points;
 mod screen;
+mod scribe;
 mod signals;
 mod workload;
 

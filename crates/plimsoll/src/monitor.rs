@@ -1,7 +1,7 @@
 //! Programs of the user that are told of the phases of each load point, to start and stop what
 //! watches the system under test.
 
-use plimsoll_engine::{CommandEnd, Event, Limits, Observer, PhaseInfo, Stop, run_command};
+use plimsoll_engine::{CommandEnd, Event, Limits, Observer, Outcome, PhaseInfo, Stop, run_command};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -187,6 +187,10 @@ impl<O: Observer> Observer for Watched<'_, O> {
 
     fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
         self.observer.after(phase, stopped);
+    }
+
+    fn measured(&mut self, outcome: &Outcome) {
+        self.observer.measured(outcome);
     }
 
     fn event(&mut self, event: Event<'_>) {

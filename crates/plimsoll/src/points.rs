@@ -1,7 +1,7 @@
 //! Load points: loads of one workload, measured one after the other on one data set.
 
 use crate::cli::{CleanupArgs, ClockArg, CriteriaArgs, Format, HowArgs, MannerArgs};
-use crate::commands::run::{self, Written};
+use crate::commands::run;
 use crate::company::{Company, Silent};
 use crate::console;
 use crate::convert::{self, Circumstances};
@@ -9,6 +9,7 @@ use crate::exit::{Exit, Stopped};
 use crate::hook::{HookRunner, RunFacts};
 use crate::monitor::{Monitor, Phase, Watched};
 use crate::screen::Screen;
+use crate::scribe::{Scribe, Written};
 use crate::signals;
 use crate::workload;
 use plimsoll_engine::{ClockKind, Settings, Stop};
@@ -101,20 +102,33 @@ impl Ground {
     ///
     /// # Errors
     /// A sentence if that could not be begun: there may be no directory.
-    pub fn clean(&self) -> Result<Vec<String>, String> {
+    pub fn clean(&self, stop: &Stop) -> Result<Vec<String>, String> {
         if !plimsoll_target::keeps_files(&self.target) {
             return Ok(vec![]);
         }
-        match plimsoll_engine::clean(&self.plan.place.dir, &self.settings(), false) {
+        signals::removes(true);
+        let settings = self.settings();
+        let cleaned = plimsoll_engine::clean(&self.plan.place.dir, &settings, false, stop);
+        signals::removes(false);
+        match cleaned {
             Ok(left) => Ok(left.unremoved),
             Err(e) => Err(format!("the files could not be removed: {e}")),
         }
     }
 
+    /// Says that the files are being removed.
+    pub fn tell_of_removal(&self, manner: &Manner) {
+        if let Some(command) = plimsoll_engine::clean_commands(&self.plan, &self.target) {
+            signals::cleans_by(Some(command));
+            signals::removes(true);
+            manner.tell("removing the files");
+        }
+    }
+
     /// Removes the files after a refusal, which then says too what could not be removed.
-    pub fn clean_after(&self, mut refusal: Stopped) -> Stopped {
+    pub fn clean_after(&self, mut refusal: Stopped, stop: &Stop) -> Stopped {
         // There may be no directory.
-        for text in self.clean().unwrap_or_default() {
+        for text in self.clean(stop).unwrap_or_default() {
             refusal.message.push_str(&format!("warning: {text}\n"));
         }
         refusal
@@ -122,10 +136,10 @@ impl Ground {
 
     /// Ends the use of the files: they are removed, or stay for others to use. Gives what went wrong,
     /// in sentences. `used`: a run has used the directory, which may not be there otherwise.
-    pub fn end(&self, stays: bool, used: bool) -> Vec<String> {
+    pub fn end(&self, stays: bool, used: bool, stop: &Stop) -> Vec<String> {
         let ended = match stays {
             true => self.leave().map(|()| vec![]),
-            false => self.clean(),
+            false => self.clean(stop),
         };
         match ended {
             Ok(unremoved) => unremoved,
@@ -175,6 +189,13 @@ impl Manner {
     /// The code to end with, after a clean-up that was complete or not.
     pub fn exit(&self, exit: Exit, is_clean: bool) -> Exit {
         self.cleanup.exit(exit, is_clean)
+    }
+
+    /// Says what is being done, unless nothing is to be said.
+    pub fn tell(&self, line: &str) {
+        if !self.quiet {
+            console::err(&format!("{line}\n"));
+        }
     }
 
     /// Says a line, where it does not disturb what is printed at the end.
@@ -307,8 +328,10 @@ impl Points<'_> {
         }
         let c = self.circumstances(&plan, &settings);
         let writer = writer(&plan, c.started, c.clock).map_err(Stopped::failed)?;
+        let each = self.manner.per_rank.then_some(self.company);
+        let scribe = Scribe::begin(writer, c, each).map_err(Stopped::failed)?;
         let Manner { format, quiet, .. } = self.manner;
-        let mut screen = Screen::new(format, quiet, &plan, writer, self.stop.clone());
+        let mut screen = Screen::new(format, quiet, &plan, scribe, self.stop.clone());
         screen.label(format!("load {load}  "));
         self.runs += 1;
         let facts = RunFacts {
@@ -333,10 +356,9 @@ impl Points<'_> {
             monitor.tell_and_wait(load, Phase::End);
             notes = monitor.take_notes();
         }
-        let each = self.manner.per_rank.then_some(self.company);
         let outcome = outcome?;
         self.used = true;
-        let Written { run, dir, .. } = run::write(screen, outcome, c, each);
+        let Written { run, dir, .. } = screen.end(outcome);
         let failed = run.commands.iter().filter_map(CommandRun::failure);
         notes.extend(failed.map(|text| format!("load {load}: {text}")));
         Ok(MeasuredLoad { run, dir, notes })

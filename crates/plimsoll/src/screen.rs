@@ -3,15 +3,15 @@
 use crate::cli::Format;
 use crate::console::{self, Stream};
 use crate::hook::HookRunner;
+use crate::scribe::{Scribe, Written};
+use crate::signals;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_diagnostics::foreign;
-use plimsoll_engine::{Event, Observer, PhaseInfo, Populated, Stop};
+use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, Populated, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::{Bytes, Plan, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
-use plimsoll_results::{
-    CommandRun, HookTime, Percentile, Percentiles, ResultsError, RunWriter, figures,
-};
+use plimsoll_results::{HookTime, Percentile, Percentiles, figures};
 use std::time::{Duration, Instant};
 
 /// Time between two lines where there is no terminal to rewrite one on.
@@ -44,7 +44,7 @@ pub struct Screen<'a> {
     rewrites: bool,
     bar: ProgressBar,
     last_line: Instant,
-    writer: Result<RunWriter, ResultsError>,
+    scribe: Scribe<'a>,
     stop: Stop,
     /// Commands of the user around the phases.
     hooks: Option<HookRunner>,
@@ -56,9 +56,15 @@ pub struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    /// A screen for a run of `plan` whose series go to `writer`; if that fails, `stop` is
+    /// A screen for a run of `plan` whose results the scribe writes; if that fails, `stop` is
     /// requested.
-    pub fn new(format: Format, quiet: bool, plan: &'a Plan, writer: RunWriter, stop: Stop) -> Self {
+    pub fn new(
+        format: Format,
+        quiet: bool,
+        plan: &'a Plan,
+        scribe: Scribe<'a>,
+        stop: Stop,
+    ) -> Self {
         let voice = match (quiet, format) {
             (true, _) => Voice::Quiet,
             (false, Format::Text) => Voice::Out,
@@ -74,7 +80,7 @@ impl<'a> Screen<'a> {
             rewrites: voice != Voice::Quiet && Stream::Err.rewrites(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             last_line: Instant::now(),
-            writer: Ok(writer),
+            scribe,
             stop,
             hooks: None,
             notes: vec![],
@@ -98,12 +104,6 @@ impl<'a> Screen<'a> {
         self.hooks = hooks;
     }
 
-    /// The commands that ran, and what went wrong with those after a phase.
-    pub fn take_commands(&mut self) -> (Vec<CommandRun>, Vec<String>) {
-        let done = self.hooks.take().map(HookRunner::into_done);
-        (done.unwrap_or_default(), std::mem::take(&mut self.notes))
-    }
-
     /// Runs the command of the user for this time.
     fn command(
         &mut self,
@@ -118,10 +118,10 @@ impl<'a> Screen<'a> {
         self.message(&format!("{when} {}", phase.name()));
         self.bar.tick();
         self.tell(&format!("running the command {when} {}", phase.name()));
-        let ran = match &self.writer {
-            Ok(writer) => hooks.run(when, phase, writer, stopped),
-            // The run stops because of it.
-            Err(_) => Ok(()),
+        let ran = match self.scribe.writer() {
+            Some(writer) => hooks.run(when, phase, writer, stopped),
+            // The run stops because they cannot be written.
+            None => Ok(()),
         };
         self.hooks = Some(hooks);
         self.bar.finish_and_clear();
@@ -133,10 +133,18 @@ impl<'a> Screen<'a> {
         self.percentiles = percentiles.cloned();
     }
 
-    /// Ends the display; gives the writer back, or why it could not go on.
-    pub fn finish(self) -> Result<RunWriter, ResultsError> {
+    /// Ends the display, and the results.
+    pub fn end(mut self, outcome: Outcome) -> Written {
         self.bar.finish_and_clear();
-        self.writer
+        signals::removes(false);
+        self.write(&outcome);
+        self.scribe.end(outcome)
+    }
+
+    /// Writes the results, unless they are written.
+    fn write(&mut self, outcome: &Outcome) {
+        let (hooks, remarks) = (self.hooks.take(), std::mem::take(&mut self.notes));
+        self.scribe.publish(outcome.clone(), hooks, remarks);
     }
 
     /// Says a line, above the one that is rewritten.
@@ -250,11 +258,8 @@ impl<'a> Screen<'a> {
     }
 
     fn interval(&mut self, interval: &Interval) {
-        if let Ok(writer) = &mut self.writer
-            && let Err(e) = writer.interval(interval)
-        {
+        if !self.scribe.interval(interval) {
             // Figures that cannot be kept need not be measured.
-            self.writer = Err(e);
             self.stop.request();
         }
         let rows = || self.plan.operations.iter().zip(&interval.rows);
@@ -311,6 +316,11 @@ impl Observer for Screen<'_> {
         self.notes.extend(ran.err());
     }
 
+    fn measured(&mut self, outcome: &Outcome) {
+        self.bar.finish_and_clear();
+        self.write(outcome);
+    }
+
     fn event(&mut self, event: Event<'_>) {
         if let Some(line) = self.headline.take() {
             self.say(&line);
@@ -349,6 +359,7 @@ impl Observer for Screen<'_> {
             // Commands that run patterns say these in their own way.
             Event::StageEnd { .. } | Event::Samples { .. } => {}
             Event::Cleaning => {
+                signals::removes(true);
                 self.bar("removing the files", None);
                 self.bar.tick();
                 self.tell("removing the files");

@@ -1,4 +1,4 @@
-//! Ctrl-C: once ends the run with its results, twice ends the program.
+//! Ctrl-C: once ends the run, twice leaves its files, three times ends the program.
 
 use crate::console;
 use crate::exit::Exit;
@@ -6,11 +6,77 @@ use plimsoll_engine::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
-/// Makes the first SIGINT, SIGTERM or SIGHUP stop the run, and a second SIGINT or SIGTERM end
-/// the program at once.
+/// How long a program that is to end at once goes on for results that are being written.
+const WRITING: Duration = Duration::from_secs(5);
+
+/// How often it looks whether they are.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What the program is about, for interrupts to say.
+#[derive(Debug, Clone, Default)]
+struct Status {
+    /// Where the results are, or are being written.
+    results: Option<PathBuf>,
+    /// They are complete.
+    are_written: bool,
+    /// Files are being removed.
+    removes: bool,
+    /// How files that stay are removed later.
+    clean: Option<String>,
+}
+
+static STATUS: Mutex<Status> = Mutex::new(Status {
+    results: None,
+    are_written: false,
+    removes: false,
+    clean: None,
+});
+
+/// Held while results are written.
+static RESULTS: Mutex<()> = Mutex::new(());
+
+fn status() -> MutexGuard<'static, Status> {
+    STATUS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A run begins whose results are written to this directory; `clean` removes its files.
+pub fn begins(results: &Path, clean: Option<String>) {
+    *status() = Status {
+        results: Some(results.to_owned()),
+        clean,
+        ..Status::default()
+    };
+}
+
+/// Results are written from now on until the guard goes: nothing ends the program meanwhile.
+pub fn writes() -> MutexGuard<'static, ()> {
+    RESULTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The results are complete.
+pub fn has_written(results: &Path) {
+    let mut status = status();
+    (status.results, status.are_written) = (Some(results.to_owned()), true);
+}
+
+/// Files are being removed, or not any more.
+pub fn removes(now: bool) {
+    status().removes = now;
+}
+
+/// Files that stay are removed later by this command.
+pub fn cleans_by(command: Option<String>) {
+    status().clean = command;
+}
+
+/// Makes the first SIGINT, SIGTERM or SIGHUP stop the run; a second SIGINT or SIGTERM leaves the
+/// files where they are, and a third ends the program at once. None of them loses results.
 ///
-/// SIGHUP never ends the program at once: a terminal that is closed may send it twice, once by
+/// SIGHUP is never more than the first: a terminal that is closed may send it twice, once by
 /// the shell and once by the system, and the files would stay. Where it is ignored (`nohup`), it
 /// stays ignored.
 ///
@@ -27,25 +93,103 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
         signals.add_signal(SIGHUP)?;
     }
     let stop = stop.clone();
+    let say = move |line: &str| {
+        if speaks {
+            console::err(&format!("\n{line}\n"));
+        }
+    };
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
-            let mut stopping = false;
+            let mut interrupts = 0;
             for signal in signals.forever().filter(|s| *s != SIGXFSZ) {
-                if stopping && signal != SIGHUP {
-                    plimsoll_engine::kill_commands();
-                    std::process::exit(Exit::Interrupted as i32);
+                interrupts += match signal {
+                    SIGHUP if interrupts > 0 => continue,
+                    _ => 1,
+                };
+                let now = status().clone();
+                match interrupts {
+                    1 => {
+                        stop.request();
+                        say(first(&now));
+                    }
+                    2 => {
+                        stop.skip_removal();
+                        plimsoll_engine::kill_commands();
+                        say(&second(&now));
+                    }
+                    _ => {
+                        plimsoll_engine::kill_commands();
+                        await_results();
+                        say(&last(&status()));
+                        std::process::exit(Exit::Interrupted as i32);
+                    }
                 }
-                stop.request();
-                if !stopping && speaks {
-                    console::err(
-                        "\ninterrupted: writing what there is; once more to end at once\n",
-                    );
-                }
-                stopping = true;
             }
         })
         .map(|_| ())
+}
+
+/// Waits until no results are being written, but not for ever.
+fn await_results() {
+    let begun = Instant::now();
+    while begun.elapsed() < WRITING {
+        match RESULTS.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+            // The program ends before it is let go of.
+            Ok(guard) => return std::mem::forget(guard),
+            Err(TryLockError::Poisoned(_)) => return,
+        }
+    }
+}
+
+/// What the first interrupt says.
+fn first(now: &Status) -> &'static str {
+    match (now.removes, now.are_written) {
+        (true, true) => {
+            "interrupted: the results are written, and the files are being removed; once more leaves \
+             them where they are, a third time ends at once"
+        }
+        (true, false) => {
+            "interrupted: the files are being removed; once more leaves them where they are, a third \
+             time ends at once"
+        }
+        (false, _) => {
+            "interrupted: the run ends with what it has measured, and its files are removed; once more \
+             leaves them where they are, a third time ends at once"
+        }
+    }
+}
+
+/// What the second says.
+fn second(now: &Status) -> String {
+    let later = match &now.clean {
+        Some(command) => format!("; {command} removes them"),
+        None => String::new(),
+    };
+    let what = match now.removes {
+        true => "the rest of the files is left where it is",
+        false => "the run ends with what it has measured, and its files are left where they are",
+    };
+    format!("interrupted again: {what}{later}; once more ends at once")
+}
+
+/// What the last says.
+fn last(now: &Status) -> String {
+    let mut text = "ended".to_owned();
+    if let Some(results) = &now.results {
+        let shown = results.display();
+        text += &match now.are_written {
+            true => format!("; the results are in {shown}"),
+            false => {
+                format!("; `plimsoll report --recover {shown}` makes results of what was measured")
+            }
+        };
+    }
+    if let Some(command) = &now.clean {
+        text += &format!("; {command} removes files that are left");
+    }
+    text
 }
 
 /// Whether whoever started the program had it ignore a signal.

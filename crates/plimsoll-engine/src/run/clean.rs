@@ -1,8 +1,9 @@
 //! Cleaning up after runs that did not.
 
+use super::crew::LONGEST_SILENCE;
 use super::marker::{self, Found, GuardError, Marker, Others};
 use super::store::Workplace;
-use super::{EngineError, Settings, crew_for};
+use super::{EngineError, Settings, Stop, crew_for};
 use crate::outcome::Cleanup;
 use plimsoll_plan::{Plan, RelPath};
 use plimsoll_target::{Purpose, Target, Visitor};
@@ -11,17 +12,23 @@ use std::sync::Arc;
 
 /// Removes what runs left in a directory that carries Plimsoll's marker: the trees that the
 /// marker lists, the marker, and the directory itself if Plimsoll made it. Returns what was left;
-/// while anything of a tree is, the marker stays. `force`: so too if the marker names a process of
+/// while anything of a tree is, the marker stays. `stop` may
+/// ask for the rest to be left. `force`: so too if the marker names a process of
 /// another machine, which may be alive.
 ///
 /// # Errors
 /// [`EngineError::Refused`] if the directory carries no marker or a run is using it.
-pub fn clean(dir: &Path, settings: &Settings, force: bool) -> Result<Cleanup, EngineError> {
+pub fn clean(
+    dir: &Path,
+    settings: &Settings,
+    force: bool,
+    stop: &Stop,
+) -> Result<Cleanup, EngineError> {
     let others = match force {
         true => Others::Ended,
         false => Others::Respect,
     };
-    end(dir, settings, others, End::Clean)
+    end(dir, settings, (others, End::Clean), stop)
 }
 
 /// Gives up a directory that runs of this process held ([`Settings::holds`]); its files stay.
@@ -29,7 +36,8 @@ pub fn clean(dir: &Path, settings: &Settings, force: bool) -> Result<Cleanup, En
 /// # Errors
 /// As [`clean`], and if that cannot be noted in the marker.
 pub fn leave(dir: &Path, settings: &Settings) -> Result<(), EngineError> {
-    let left = end(dir, settings, Others::Respect, End::Leave)?;
+    let how = (Others::Respect, End::Leave);
+    let left = end(dir, settings, how, &Stop::default())?;
     match left.unremoved.into_iter().next() {
         None => Ok(()),
         Some(why) => Err(EngineError::Failed(why)),
@@ -43,7 +51,12 @@ enum End {
     Leave,
 }
 
-fn end(dir: &Path, settings: &Settings, others: Others, end: End) -> Result<Cleanup, EngineError> {
+fn end(
+    dir: &Path,
+    settings: &Settings,
+    (others, end): (Others, End),
+    stop: &Stop,
+) -> Result<Cleanup, EngineError> {
     let dir = plimsoll_target::absolute(&settings.target, dir).map_err(EngineError::refused)?;
     let mut plan = Plan::empty("clean");
     plan.place.dir = dir;
@@ -61,6 +74,7 @@ fn end(dir: &Path, settings: &Settings, others: Others, end: End) -> Result<Clea
         settings,
         others,
         end,
+        stop,
     };
     plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, ending)
         .map_err(EngineError::refused)?
@@ -119,13 +133,16 @@ struct Ending<'a> {
     settings: &'a Settings,
     others: Others,
     end: End,
+    stop: &'a Stop,
 }
 
 impl Visitor for Ending<'_> {
     type Output = Result<Cleanup, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
-        let crew = crew_for(Arc::new(target), self.plan)?;
+        let mut crew = crew_for(Arc::new(target), self.plan)?;
+        crew.silence = Some(LONGEST_SILENCE);
+        crew.stop = self.stop.removal.clone();
         let mut place = Workplace::claim(&crew, self.plan, self.others)?;
         let left = match self.end {
             End::Clean => place.clean_listed(),

@@ -123,6 +123,8 @@ fn end(child: &mut Child) -> io::Result<()> {
         }
     };
     signal(Signal::TERM);
+    // One that is stopped gets it when it goes on.
+    signal(Signal::CONT);
     let begun = Instant::now();
     while begun.elapsed() < GRACE && child.try_wait()?.is_none() {
         std::thread::sleep(LOOK);
@@ -141,6 +143,16 @@ mod tests {
         let script = "kill -TTIN $$; exit 0";
         let ended = run_command(&mut shell(script), limits(None, 0), &|| false);
         assert_eq!(ended.unwrap_err().to_string(), WANTS_TERMINAL);
+    }
+
+    /// A signal to end comes to a process that is stopped when it goes on.
+    #[test]
+    fn a_command_that_wants_the_terminal_can_tidy_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let tidy = dir.path().join("tidy");
+        let script = format!("trap 'echo > {}; exit' TERM; kill -TTIN $$", tidy.display());
+        assert!(run_command(&mut shell(&script), limits(None, 0), &|| false).is_err());
+        assert!(tidy.exists());
     }
 
     fn shell(script: &str) -> Command {

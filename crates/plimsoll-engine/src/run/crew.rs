@@ -21,6 +21,9 @@ const BATCH: u64 = 16;
 /// How often the caller is told how far the crew is.
 const TELL: Duration = Duration::from_millis(100);
 
+/// How long a server may say nothing while files are removed.
+pub(crate) const LONGEST_SILENCE: Duration = Duration::from_secs(4);
+
 /// Why a crew stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CrewError {
@@ -58,6 +61,29 @@ pub(crate) struct Crew<T: Target> {
     pub(crate) target: Arc<T>,
     pub(crate) content: ContentPool,
     pub(crate) stop: Arc<AtomicBool>,
+    /// How long the server may say nothing until calls fail; without it, as long as it takes them.
+    pub(crate) silence: Option<Duration>,
+}
+
+/// The time of the lanes of a crew.
+#[derive(Clone)]
+struct Time {
+    clock: Clock,
+    deadline: Arc<Deadline>,
+}
+
+impl Time {
+    fn begin() -> Self {
+        Self {
+            clock: Clock::real(),
+            deadline: Arc::default(),
+        }
+    }
+
+    /// Gives up calls that no answer comes to for much longer.
+    fn end(&self) {
+        self.deadline.bring_forward(self.clock.now());
+    }
 }
 
 impl<T: Target> Crew<T> {
@@ -66,7 +92,7 @@ impl<T: Target> Crew<T> {
         &self,
         work: impl AsyncFnOnce(&mut T::Session) -> R,
     ) -> Result<R, OpError> {
-        let (lane, mut session) = self.lane(0)?;
+        let (lane, mut session) = self.lane(&Time::begin(), 0)?;
         let mut result = None;
         let task: Task<'_> = Box::pin(async { result = Some(work(&mut session).await) });
         // On a clock of real time there is always something to wait for.
@@ -74,25 +100,25 @@ impl<T: Target> Crew<T> {
         result.ok_or(OpError(rustix::io::Errno::CANCELED))
     }
 
-    fn lane(&self, number: u64) -> Result<(Lane, T::Session), OpError> {
-        let clock = Clock::real();
+    fn lane(&self, time: &Time, number: u64) -> Result<(Lane, T::Session), OpError> {
         let kind = match self.target.lane_kind() {
             LaneKind::Virtual => LaneKind::Reactor,
             kind => kind,
         };
-        let lane = Lane::new(kind, clock.clone(), Arc::new(Deadline::default()));
-        let session = self.target.session(&lane, &self.spec(clock, number))?;
+        let lane = Lane::new(kind, time.clock.clone(), time.deadline.clone());
+        let session = self.target.session(&lane, &self.spec(time, number))?;
         Ok((lane, session))
     }
 
-    fn spec(&self, clock: Clock, number: u64) -> SessionSpec {
+    fn spec(&self, time: &Time, number: u64) -> SessionSpec {
         SessionSpec {
             buffer: 4096,
             content: self.content.clone(),
-            clock,
+            clock: time.clock.clone(),
             number,
             process: 0,
             rpc: None,
+            silence: self.silence,
         }
     }
 
@@ -112,6 +138,7 @@ impl<T: Target> Crew<T> {
         let lanes = lanes.min(items.div_ceil(BATCH) as usize);
         let (next, running) = (AtomicU64::new(0), AtomicUsize::new(lanes));
         let failure: Mutex<Option<CrewError>> = Mutex::new(None);
+        let time = &Time::begin();
         let fail = |e: CrewError| {
             lock(&failure).get_or_insert(e);
             next.store(items, Relaxed);
@@ -121,7 +148,9 @@ impl<T: Target> Crew<T> {
             for number in 0..lanes {
                 let (next, running, fail, caller) = (&next, &running, &fail, caller.clone());
                 scope.spawn(move || {
-                    if let Err(e) = self.work(number as u64, workers, items, next, job, fail) {
+                    if let Err(e) =
+                        self.work(number as u64, workers, (items, time), next, job, fail)
+                    {
                         fail(CrewError::failed("open a session on", b"", e));
                     }
                     if running.fetch_sub(1, AcqRel) == 1 {
@@ -134,6 +163,7 @@ impl<T: Target> Crew<T> {
                 tell();
                 if self.stop.load(Relaxed) {
                     fail(CrewError::Stopped);
+                    time.end();
                 }
             }
         });
@@ -150,18 +180,15 @@ impl<T: Target> Crew<T> {
         &self,
         number: u64,
         workers: usize,
-        items: u64,
+        (items, time): (u64, &Time),
         next: &AtomicU64,
         job: &J,
         fail: &impl Fn(CrewError),
     ) -> Result<(), OpError> {
-        let (lane, first) = self.lane(number)?;
+        let (lane, first) = self.lane(time, number)?;
         let mut sessions = vec![first];
         for _ in 1..workers {
-            sessions.push(
-                self.target
-                    .session(&lane, &self.spec(Clock::real(), number))?,
-            );
+            sessions.push(self.target.session(&lane, &self.spec(time, number))?);
         }
         let worker = |session: T::Session| -> Task<'_> {
             let mut session = session;

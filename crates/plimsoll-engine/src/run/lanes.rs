@@ -257,6 +257,7 @@ impl<T: Target> LanePlan<T> {
                 number: u64::from(id.index),
                 process: shared.plan.process_of(id.group as usize, id.number),
                 rpc: rpc.clone(),
+                silence: None,
             };
             match self.target.session(&lane, &spec) {
                 Ok(session) => {

@@ -6,6 +6,7 @@ mod cold;
 mod command;
 mod crew;
 mod criteria;
+mod finish;
 mod grow;
 mod host;
 mod idle_settings;
@@ -83,18 +84,32 @@ pub enum ClockKind {
 
 /// Stops a run from outside: it ends as interrupted, with what was measured so far.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    run: Arc<AtomicBool>,
+    removal: Arc<AtomicBool>,
+}
 
 impl Stop {
-    /// Asks the run to stop.
+    /// Asks the run to stop. Its files are removed all the same.
     pub fn request(&self) {
-        self.0.store(true, Relaxed);
+        self.run.store(true, Relaxed);
     }
 
     /// Whether it was asked to.
     #[must_use]
     pub fn is_requested(&self) -> bool {
-        self.0.load(Relaxed)
+        self.run.load(Relaxed)
+    }
+
+    /// Asks for files to be left where they are, also those whose removal has begun.
+    pub fn skip_removal(&self) {
+        self.removal.store(true, Relaxed);
+    }
+
+    /// Whether files are to be left where they are.
+    #[must_use]
+    pub fn skips_removal(&self) -> bool {
+        self.removal.load(Relaxed)
     }
 }
 
@@ -119,6 +134,7 @@ impl EngineError {
         match self {
             Self::Refused(e) => Self::Refused(with(e)),
             Self::Failed(e) => Self::Failed(with(e)),
+            // Rank 0 has an outcome instead, which says it.
             Self::Interrupted => Self::Interrupted,
         }
     }
@@ -144,6 +160,11 @@ pub trait Observer {
 
     /// A phase that [`before`](Self::before) let begin has ended, however it did.
     fn after(&mut self, _phase: PhaseInfo<'_>, _stopped: &dyn Fn() -> bool) {}
+
+    /// The run is over, and this is what it came to; only at rank 0. Its files have not been touched
+    /// yet: what of them cannot be removed is known afterwards, and in the outcome that the run
+    /// returns.
+    fn measured(&mut self, _outcome: &Outcome) {}
 }
 
 /// A phase of a run, as [`Observer::before`] and [`Observer::after`] are told of it.
@@ -265,8 +286,8 @@ pub enum Event<'a> {
 /// Runs a Plan in this process alone.
 ///
 /// # Errors
-/// [`EngineError::Refused`] before anything was done, [`EngineError::Failed`] when the run could
-/// not be carried out. An operation that fails is no error here: see
+/// [`EngineError::Refused`] before anything was done. A run that could not be carried out has an
+/// outcome that says so, as has one of which an operation failed: see
 /// [`Outcome::failure`](crate::Outcome::failure).
 pub fn run(
     plan: &Plan,
@@ -282,7 +303,7 @@ pub fn run(
 /// the others have their own part of it.
 ///
 /// # Errors
-/// As [`run`]; an error of any rank is one of all.
+/// As [`run`] at rank 0; the other ranks have an error where it has an outcome without a window.
 pub fn run_ranks(
     plan: &Plan,
     settings: &Settings,
@@ -326,6 +347,15 @@ pub fn run_ranks(
     }
 }
 
+/// The commands that remove what a run of a Plan left, if it was killed or its removal was skipped;
+/// `None` if it leaves nothing, or if its files are to stay.
+#[must_use]
+pub fn clean_commands(plan: &Plan, target: &str) -> Option<String> {
+    let removes = plimsoll_target::keeps_files(target) && !plan.options.keep;
+    let guards = Some(&plan.place.guards).filter(|_| removes)?;
+    store::clean_commands(plan, guards, target)
+}
+
 /// The trees of a Plan.
 type Layouts = Vec<Arc<Layout>>;
 
@@ -357,6 +387,7 @@ pub(crate) fn crew_for<T: Target>(target: Arc<T>, plan: &Plan) -> Result<Crew<T>
         target,
         content,
         stop: Arc::default(),
+        silence: None,
     })
 }
 

@@ -164,11 +164,10 @@ struct Remove<'a> {
 impl Remove<'_> {
     /// An entry that cannot be removed does not keep others from it, unless nothing can.
     fn refused(&self, e: CrewError) -> Result<(), CrewError> {
-        let mut left = lock(self.left);
         if is_of_connection(&e) {
             return Err(e);
         }
-        left.refused(e);
+        lock(self.left).refused(e);
         Ok(())
     }
 }
@@ -361,7 +360,8 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
     }
 
     /// Looks into directories again that ought to be empty: a server that writes and removes behind a
-    /// cache may have brought back what was removed. Those with something foreign in them stay.
+    /// cache may have brought back what was removed. Those with something in them
+    /// that is foreign or cannot be removed stay.
     fn sweep(&self, dirs: &mut Vec<Vec<u8>>, left: &mut Leftovers, tell: &mut impl FnMut()) {
         let found = Mutex::new(Leftovers::default());
         let job = Remove {
@@ -374,8 +374,13 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
         let swept = self.crew.all(dirs.len() as u64, &job, &mut *tell);
         let mut found = std::mem::take(&mut *lock(&found));
         found.note(swept);
-        let holders = holders(found.foreign.iter().map(Vec::as_slice));
+        let foreign = found.foreign.iter().map(Vec::as_slice);
+        let holders = holders(foreign.chain(found.refused_paths()));
         dirs.retain(|dir| !holders.contains(dir));
+        if found.more > 0 {
+            // What is not named may lie in any of them, and would be refused again.
+            dirs.clear();
+        }
         left.add(found);
     }
 }

@@ -2,18 +2,17 @@
 
 use super::cold::{self, PastStage};
 use super::command::{CommandEnd, Limits, run_command};
-use super::crew::Crew;
+use super::crew::{Crew, LONGEST_SILENCE};
+use super::finish::{Finish, keeps, note_long_replies, settled};
 use super::marker::{Others, User};
 use super::segment::{Segment, SegmentSpec};
-use super::stalls;
 use super::store::Workplace;
 use super::team::{Merged, Team};
-use super::verdict::verdict;
 use super::{
     ClockKind, EngineError, Event, Observer, PhaseInfo, Settings, Stop, apart, crew_error,
     crew_for, marker, memory, preflight,
 };
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::Outcome;
 use crate::store::FilesetState;
 use crate::worker::RankStates;
 use plimsoll_measure::Clock;
@@ -52,13 +51,14 @@ impl Visitor for Runner<'_> {
         let team = self.team;
         // The other ranks wait to hear of rank 0's work directory, and it then of how they are.
         let mut crew = crew_for(target.clone(), self.plan).map_err(|e| team.give_up(e))?;
-        crew.stop = self.stop.0.clone();
+        crew.stop = self.stop.run.clone();
         // Whatever happens, what was made goes unless it is kept; a crew that was told to stop
         // would not do that.
         let cleaner = Crew {
             target: target.clone(),
             content: crew.content.clone(),
-            stop: Arc::default(),
+            stop: self.stop.removal.clone(),
+            silence: Some(LONGEST_SILENCE),
         };
         let mut place = match team.leads() {
             true => {
@@ -72,105 +72,47 @@ impl Visitor for Runner<'_> {
             notes: std::mem::take(&mut self.notes),
             ..Outcome::default()
         };
-        if let Err(e) = self.join(&crew) {
-            // Nobody has begun to work.
-            place.work_with(&cleaner);
-            let left = place.release(false);
-            let cleanup = place.cleanup(left, Some(self.settings));
-            return Err(e.and_unremoved(&cleanup.unremoved));
-        }
-        let ran = self.script(&crew, &mut place, &mut outcome);
+        let joined = self.join(&crew);
+        let has_begun = joined.is_ok();
+        let ran = joined.and_then(|()| self.script(&crew, &mut place, &mut outcome));
         // Nothing is removed while another rank may work in it.
-        let quiet = match team.barrier() {
+        let met = match has_begun {
+            true => team.barrier(),
+            false => Ok(()),
+        };
+        let mut said = Vec::new();
+        let mut ended = settled(ran, self.plan, outcome, team);
+        if let Ok(outcome) = &mut ended
+            && team.leads()
+        {
+            LongReplies::add(&mut outcome.long_replies, target.take_long_replies());
+            said = note_long_replies(outcome, &said);
+            self.observer.measured(outcome);
+        }
+        let quiet = match met {
             Ok(()) => true,
             // Rank 0 cleans; the others only have to be out of its way.
             Err(_) => team.leads() && team.wait_for_ends(),
         };
-        finish(
-            &cleaner,
-            place,
-            self.plan,
-            (quiet, self.settings),
-            &mut outcome,
-            self.observer,
-        );
-        // What was measured is kept, whatever went wrong afterwards; and the first thing that
-        // went wrong is the one to name.
-        let measured = !outcome.windows.is_empty() || outcome.failure.is_some();
-        match ran {
-            Err(EngineError::Failed(error)) if measured => match &outcome.failure {
-                Some(_) => outcome.notes.push(error),
-                None => outcome.failure = Some(Failure::of_run(error)),
-            },
-            Err(EngineError::Interrupted) if measured => outcome.interrupted = true,
-            // An outcome that says what was left, instead of an error that cannot.
-            Err(EngineError::Interrupted) if !outcome.cleanup.unremoved.is_empty() => {
-                outcome.interrupted = true;
-                return Ok(outcome);
-            }
-            other => other.map_err(|e| e.and_unremoved(&outcome.cleanup.unremoved))?,
-        }
-        outcome.reasons.extend(verdict(self.plan, &outcome));
-        let notes = stalls::notes(self.plan, &outcome);
+        let finish = Finish {
+            cleaner: &cleaner,
+            plan: self.plan,
+            settings: self.settings,
+            stop: self.stop,
+            is_quiet: quiet,
+            is_stuck: ended.as_ref().is_ok_and(|o| !o.stuck.is_empty()),
+            keeps: has_begun && keeps(self.plan),
+        };
+        let (cleanup, notes) = finish.finish(place, self.observer);
+        let mut outcome = ended.map_err(|e| e.and_unremoved(&cleanup.unremoved))?;
         outcome.notes.extend(notes);
+        outcome.cleanup = cleanup;
         if team.leads() {
             LongReplies::add(&mut outcome.long_replies, target.take_long_replies());
-            let notes = outcome.long_replies.iter().map(ToString::to_string);
-            outcome.notes.extend(notes);
+            note_long_replies(&mut outcome, &said);
         }
         Ok(outcome)
     }
-}
-
-/// Removes what the run made, or keeps it; what could not be removed is noted, and changes nothing
-/// of what was measured. `quiet`: no other rank works any more.
-fn finish<'a, T: Target>(
-    cleaner: &'a Crew<T>,
-    mut place: Workplace<'a, T>,
-    plan: &Plan,
-    (quiet, settings): (bool, &Settings),
-    outcome: &mut Outcome,
-    observer: &mut dyn Observer,
-) {
-    if !place.is_ours() {
-        return;
-    }
-    let why = match (quiet, outcome.stuck.is_empty()) {
-        _ if !cleaner.target.keeps_files() => None,
-        (false, _) => Some(
-            "files were left in place because other ranks may still work on them; `plimsoll clean` \
-             removes them",
-        ),
-        (true, false) => Some(
-            "files were left in place because workers are stuck in a system call; the next run \
-             in the same directory removes them",
-        ),
-        (true, true) => None,
-    };
-    if let Some(why) = why {
-        outcome.notes.push(why.into());
-        outcome.cleanup.unremoved.push(why.into());
-        return;
-    }
-    place.work_with(cleaner);
-    let keep = plan.options.keep || plan.pattern().is_some_and(|p| p.leaves_objects);
-    if cleaner.target.keeps_files() && !keep {
-        observer.event(Event::Cleaning);
-    }
-    if keep && settings.holds {
-        return;
-    }
-    let left = place.release(keep);
-    let cleanup = place.cleanup(left, Some(settings).filter(|_| !keep));
-    for path in &cleanup.foreign {
-        let path = plan.place.dir.join(path);
-        outcome.notes.push(format!(
-            "`{}` was left: Plimsoll did not make it, or something that lies in it",
-            path.display()
-        ));
-    }
-    outcome.notes.extend(cleanup.unremoved.iter().cloned());
-    outcome.cleanup = cleanup;
 }
 
 impl Runner<'_> {
@@ -283,7 +225,13 @@ impl Runner<'_> {
                 other => other.map_err(EngineError::Failed),
             };
         }
-        team.agree(ready)
+        let has_begun = ready.is_ok();
+        let agreed = team.agree(ready);
+        if agreed.is_err() && has_begun {
+            // What was started for it is to be stopped.
+            self.after(phase);
+        }
+        agreed
     }
 
     /// Tells it that a phase has ended.

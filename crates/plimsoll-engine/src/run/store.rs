@@ -20,6 +20,8 @@ pub(crate) struct Workplace<'a, T: Target> {
     pub(super) crew: &'a Crew<T>,
     pub(super) plan: &'a Plan,
     guarded: Vec<Guarded>,
+    /// Guarded directories that have a marker.
+    marked: Vec<RelPath>,
     /// Directories above the guarded ones that did not exist, outermost first.
     made_above: Vec<String>,
     pub(super) populated: Vec<FilesetId>,
@@ -34,6 +36,7 @@ impl<'a, T: Target> Workplace<'a, T> {
             crew,
             plan,
             guarded: vec![],
+            marked: vec![],
             made_above: vec![],
             populated: vec![],
             of_another: true,
@@ -55,6 +58,7 @@ impl<'a, T: Target> Workplace<'a, T> {
             crew,
             plan,
             guarded: vec![],
+            marked: vec![],
             made_above: vec![],
             populated: vec![],
             of_another: false,
@@ -105,6 +109,7 @@ impl<'a, T: Target> Workplace<'a, T> {
         if let Some(pattern) = self.plan.pattern() {
             marker.trees = vec![Tree::of_pattern(pattern)];
         }
+        self.marked.push(guard.clone());
         marker::write(self.crew, guard, &marker)?;
         self.guarded.push(Guarded {
             guard: guard.clone(),
@@ -338,7 +343,7 @@ impl<'a, T: Target> Workplace<'a, T> {
     /// Takes the marker away, and the directory if Plimsoll made it, once no tree is left in it.
     /// What else lies in it is noted in `left`.
     fn leave(
-        &self,
+        &mut self,
         guarded: &Guarded,
         patience: &mut Patience,
         left: &mut Leftovers,
@@ -350,8 +355,10 @@ impl<'a, T: Target> Workplace<'a, T> {
         if !unused.trees.is_empty() {
             return marker::write(self.crew, &guarded.guard, &unused);
         }
-        self.remove_marker(&guarded.guard)?;
+        // Before the marker goes: should this fail, the directory can still be cleaned.
         left.foreign.extend(self.strangers(&guarded.guard)?);
+        self.remove_marker(&guarded.guard)?;
+        self.marked.retain(|guard| *guard != guarded.guard);
         if !unused.made_dir {
             return Ok(());
         }
@@ -360,6 +367,7 @@ impl<'a, T: Target> Workplace<'a, T> {
         let removed = self.remove_if_empty(guarded.guard.as_str(), again, patience);
         if removed.is_err() {
             // Without it, nothing would tell that the directory is ours to remove.
+            self.marked.push(guarded.guard.clone());
             left.note(marker::write(self.crew, &guarded.guard, &unused));
         }
         removed
@@ -448,32 +456,47 @@ impl<'a, T: Target> Workplace<'a, T> {
         let (refused, more) = left.into_refused();
         let mut unremoved: Vec<String> = refused
             .into_iter()
-            .map(|e| crew_error(self.crew, self.plan, e).to_string())
+            .map(|e| match e {
+                CrewError::Stopped => "an interrupt ended the removal of the files".into(),
+                e => crew_error(self.crew, self.plan, e).to_string(),
+            })
             .collect();
         if more > 0 {
             unremoved.push(format!("{more} more could not be removed"));
         }
         if let Some(settings) = settings.filter(|_| !unremoved.is_empty()) {
-            let target = match settings.target.as_str() {
-                "posix" => String::new(),
-                url => format!(" --target '{url}'"),
-            };
-            let guards = self.plan.place.guards.iter();
-            let commands: Vec<String> = guards
-                .map(|guard| path_in(self.plan, guard.as_str()))
-                .map(|dir| format!("`plimsoll clean{target} {}`", shell_word(&dir)))
-                .collect();
-            unremoved.push(format!(
-                "the clean-up is not complete: {} removes what is left",
-                commands.join(" and ")
-            ));
+            unremoved.extend(self.advice(settings));
         }
         Cleanup { foreign, unremoved }
+    }
+
+    /// How what is left can be removed later; `None` if no directory has a marker that says what
+    /// that is.
+    pub(crate) fn advice(&self, settings: &Settings) -> Option<String> {
+        let commands = clean_commands(self.plan, &self.marked, &settings.target)?;
+        Some(format!(
+            "the clean-up is not complete: {commands} removes what is left"
+        ))
     }
 
     pub(crate) fn failed(&self, e: CrewError) -> EngineError {
         crew_error(self.crew, self.plan, e)
     }
+}
+
+/// The commands that clean guarded directories, as a person calls them; `None` if there is no such
+/// directory.
+pub(crate) fn clean_commands(plan: &Plan, guards: &[RelPath], target: &str) -> Option<String> {
+    let target = match target {
+        "posix" => String::new(),
+        url => format!(" --target {}", shell_word(url)),
+    };
+    let commands = guards
+        .iter()
+        .map(|guard| path_in(plan, guard.as_str()))
+        .map(|dir| format!("`plimsoll clean{target} {}`", shell_word(&dir)));
+    let commands: Vec<String> = commands.collect();
+    (!commands.is_empty()).then(|| commands.join(" and "))
 }
 
 /// A word as a shell reads it back: in quotes where it would be several, or something else.

@@ -2,7 +2,7 @@
 
 use super::{criteria, stalls};
 use crate::outcome::{Outcome, Reason};
-use plimsoll_plan::Plan;
+use plimsoll_plan::{Plan, counted};
 
 /// Share of all processors above which the client is taken to have been the bottleneck.
 const SATURATED: f64 = 0.95;
@@ -12,6 +12,25 @@ fn is_paced(plan: &Plan) -> bool {
     let paced =
         |g: &plimsoll_plan::WorkerGroup| g.program.mix().is_some_and(|m| m.pacing.is_some());
     plan.event_rate.is_some() || plan.groups.iter().any(paced)
+}
+
+/// That a server fell silent, and when.
+fn unanswered(outcome: &Outcome) -> Option<Reason> {
+    let window = &outcome.windows.last()?.totals;
+    let since = window.unanswered_since?;
+    let after = since.saturating_sub(window.start) as f64 / 1e9;
+    let mut text = match since > window.start {
+        true => format!("the server did not answer from {after:.1} s of the measured window on"),
+        false => "the server did not answer in the measured window".into(),
+    };
+    if window.abandoned > 0 {
+        let operations = counted(window.abandoned, "operation was", "operations were");
+        text.push_str(&format!(": {operations} given up at the end"));
+    }
+    Some(Reason {
+        code: "no_answer",
+        text,
+    })
 }
 
 /// What makes the result invalid.
@@ -63,6 +82,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             text: ran_out.to_string(),
         });
     }
+    reasons.extend(unanswered(outcome));
     // A closed loop is as fast as client and server together; only when a rate was asked for can
     // the client have kept the server from it.
     if let Some(share) = outcome.windows.last().and_then(|w| w.client_share)

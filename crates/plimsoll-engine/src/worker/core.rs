@@ -10,6 +10,7 @@ use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Nanos, Recorder, UnderWay};
 use plimsoll_plan::{DirId, FileId, FilesetId, Rng, Supply, SupplyKind, Value};
 use plimsoll_target::OpError;
+use rustix::io::Errno;
 use std::num::NonZeroU64;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -379,13 +380,16 @@ impl Core {
         self.intended = None;
         self.recorder.record_error(row, start, end, &error.name());
         if self.shared.plan.options.on_error == plimsoll_plan::OnError::Count {
-            return match self.check_deadline(end) {
-                Err(_) => Err(Halt::new(HaltReason::NotDone)),
-                ok => ok,
+            return match end >= self.lane.deadline() {
+                true => Err(self.failed_at_end()),
+                false => Ok(()),
             };
         }
         if end >= self.lane.deadline() {
-            return Err(Halt::new(HaltReason::NotDone));
+            return Err(self.failed_at_end());
+        }
+        if error.0 == Errno::TIMEDOUT {
+            self.recorder.blame_silence();
         }
         let path = self.path_of(subject);
         let failure = Failure {
@@ -393,6 +397,12 @@ impl Core {
             ..self.failure(row, (self.shared.explain)(error))
         };
         Err(Halt::new(HaltReason::Failed(failure)))
+    }
+
+    /// An operation that was under way when the run ended has failed since.
+    fn failed_at_end(&self) -> Halt {
+        self.recorder.count_failed_at_end();
+        Halt::new(HaltReason::NotDone)
     }
 
     /// A failure that no option lets pass.

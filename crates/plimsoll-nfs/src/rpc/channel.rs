@@ -24,6 +24,11 @@ pub trait Tally {
 
     /// A connection that had broken at `since` was made anew.
     fn connected_again(&self, since: Nanos, now: Nanos);
+
+    /// Calls are given up that no answer came to, `at_end` because the run is over.
+    /// `silent_since`: the server has said nothing at all since then, and that was before they were
+    /// made.
+    fn given_up(&self, _at_end: bool, _silent_since: Option<Nanos>) {}
 }
 
 /// What becomes of a call whose reply has come.
@@ -73,6 +78,9 @@ pub struct ChannelSpec {
     pub again_in_place: bool,
     /// Longest reply that is taken, in bytes.
     pub longest: usize,
+    /// Nanoseconds after which all calls fail if the server has said nothing since the first of them;
+    /// without it each call fails when it has waited too long.
+    pub silence: Option<Nanos>,
 }
 
 /// What connections and calls of a channel share.

@@ -38,6 +38,10 @@ const BUSY: Nanos = 20_000_000;
 /// How long a call may go on after the end of the run, in nanoseconds.
 const GRACE: Nanos = 3_000_000_000;
 
+/// Calls that were made at most so long before the server last said something, in nanoseconds, were on
+/// their way then: it may have stopped before it saw them.
+const SAME_TIME: Nanos = 500_000_000;
+
 /// Numbers of calls are one after the other, so that they hardly need hashing.
 #[derive(Default)]
 struct XidHasher(u64);
@@ -88,6 +92,8 @@ struct State {
     helper: Option<Waker>,
     /// When something last came.
     heard: Nanos,
+    /// When an answer last came, on whichever connection.
+    answered: Nanos,
     /// Where the last connection began. The next one begins there too, since servers know a call
     /// that comes again by its number and by where it comes from.
     from: Option<SocketAddr>,
@@ -133,6 +139,28 @@ impl State {
             if slot.left {
                 self.slots.remove(&xid);
             }
+        }
+    }
+
+    /// When the first of the calls that wait for answers was made.
+    fn first(&self) -> Option<Nanos> {
+        let open = self.slots.values().filter(|slot| slot.outcome.is_none());
+        open.map(|slot| slot.first).min()
+    }
+
+    /// Whether the server has said nothing for so long, although calls wait for answers.
+    fn is_silent(&self, longest: Nanos, now: Nanos) -> bool {
+        let first = self.first();
+        first.is_some_and(|first| now.saturating_sub(first.max(self.answered)) >= longest)
+    }
+
+    /// Since when the server has said nothing, if no call that waits for an answer was made while it
+    /// still did.
+    fn silent_since(&self) -> Option<Nanos> {
+        let first = self.first()?;
+        match self.answered {
+            0 => Some(first),
+            at => (at <= first + SAME_TIME).then_some(at),
         }
     }
 
@@ -350,7 +378,17 @@ impl Connection {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         if over {
+            if let (true, Some(tally)) = (state.open > 0, &link.tally) {
+                tally.given_up(true, state.silent_since());
+            }
             state.settle_all(RpcError::Stopped, now);
+            return false;
+        }
+        if spec
+            .silence
+            .is_some_and(|longest| state.is_silent(longest, now))
+        {
+            state.settle_all(RpcError::TimedOut, now);
             return false;
         }
         let mut ended = Vec::new();
@@ -380,6 +418,9 @@ impl Connection {
                     tally.sent_again(slot.target, slot.first, now);
                 }
             }
+        }
+        if let (false, Some(tally)) = (ended.is_empty(), &link.tally) {
+            tally.given_up(false, state.silent_since());
         }
         for xid in ended {
             state.settle(xid, Err(RpcError::TimedOut), now);
@@ -536,7 +577,7 @@ impl<'a> Carrier<'a> {
             };
             let now = lane(self.link).now();
             let mut state = self.connection.state.borrow_mut();
-            state.heard = now;
+            (state.heard, state.answered) = (now, now);
             if let (Some(since), Some(tally)) = (state.broke.take(), &self.link.tally) {
                 tally.connected_again(since, now);
             }

@@ -91,6 +91,7 @@ fn client(address: SocketAddr, timeout: Duration, retries: u32) -> OnLane {
         retries,
         again_in_place: true,
         longest: 2 << 20,
+        silence: None,
     };
     let told = Rc::new(Told::default());
     let deviations = Arc::new(Deviations::default());

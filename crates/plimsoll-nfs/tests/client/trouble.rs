@@ -191,6 +191,7 @@ fn calls_are_sent_again_where_they_may_be() {
             retries: 100,
             again_in_place: in_place,
             longest: 1 << 20,
+            silence: None,
         };
         let told = Rc::new(Told::default());
         let channel = Channel::new(&lane, spec, Some(told.clone()));

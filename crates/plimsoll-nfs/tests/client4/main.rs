@@ -81,6 +81,7 @@ fn run(server: &Scripted, with: With, work: impl AsyncFnOnce(&Client, &Told)) {
         retries: 0,
         again_in_place: false,
         longest: 1 << 20,
+        silence: None,
     };
     let spec = ClientSpec {
         channel,

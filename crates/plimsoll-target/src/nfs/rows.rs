@@ -73,4 +73,8 @@ impl rpc::Tally for Connections {
             self.rows.recorder.record(row, since, now, None, 0);
         }
     }
+
+    fn given_up(&self, at_end: bool, silent_since: Option<Nanos>) {
+        self.rows.recorder.note_given_up(at_end, silent_since);
+    }
 }

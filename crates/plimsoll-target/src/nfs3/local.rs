@@ -38,7 +38,9 @@ impl Local {
             .clone()
             .map(|rows| -> Rc<dyn rpc::Tally> { Rc::new(Connections::of(&rows)) });
         let observe = rows.map(|r| -> Rc<dyn Observe> { r });
-        let channel = Channel::new(lane, config.channel.clone(), tally);
+        let mut channel = config.channel.clone();
+        channel.silence = spec.silence.map(|s| s.as_nanos() as u64);
+        let channel = Channel::new(lane, channel, tally);
         Rc::new(Self {
             lane: lane.clone(),
             client: Client::new(channel, observe, &config.deviations),

@@ -163,6 +163,7 @@ impl Nfs3 {
                 retries: url.server.retries,
                 again_in_place: true,
                 longest: (sizes.read as usize + AROUND_DATA as usize).max(LEAST_LONGEST),
+                silence: None,
             },
             root: found.dir,
             read_size: sizes.read,

@@ -60,10 +60,11 @@ impl Local {
             .map(|rows| -> Rc<dyn rpc::Tally> { Rc::new(Connections::of(&rows)) });
         let observe = rows.map(|r| -> Rc<dyn Observe> { r });
         let number = config.take_number();
-        let client = ClientSpec {
+        let mut client = ClientSpec {
             id: format!("{} {number}", config.client.id),
             ..config.client.clone()
         };
+        client.channel.silence = spec.silence.map(|s| s.as_nanos() as u64);
         Rc::new(Self {
             lane: lane.clone(),
             client: Client::new(lane, client, observe, tally),

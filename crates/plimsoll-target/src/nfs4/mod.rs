@@ -171,6 +171,7 @@ impl Nfs4 {
                 retries: url.server.retries,
                 again_in_place: false,
                 longest: (sizes.read as usize + AROUND_DATA as usize).max(LEAST_LONGEST),
+                silence: None,
             },
             minor: url.minor,
             id,

@@ -133,6 +133,7 @@ pub fn spec(rpc: Option<RpcRows>) -> SessionSpec {
         number: 0,
         process: 0,
         rpc,
+        silence: None,
     }
 }
 

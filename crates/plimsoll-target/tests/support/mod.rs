@@ -74,6 +74,7 @@ impl<T: Target> Bench<'_, T> {
             number,
             process: 0,
             rpc: None,
+            silence: None,
         };
         self.target.session(&self.lane, &spec).expect("a session")
     }

@@ -110,6 +110,7 @@ impl<C: Case> Visitor for OnLane<'_, C> {
                 recorder: recorder.clone(),
                 rows: rows.clone(),
             }),
+            silence: None,
         };
         let sessions = (0..self.sessions).map(|n| target.session(&lane, &spec(n)).unwrap());
         let sessions = sessions.collect();

@@ -30,6 +30,10 @@ pub struct ReportArgs {
     /// 50,90,99,99.9,99.99,99.999
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub percentiles: Option<Percentiles>,
+    /// First make results of what killed runs left: RESULTS are their hidden directories, or directories
+    /// of results with such in them
+    #[arg(long)]
+    pub recover: bool,
     /// Description of the system under test, for --format disclosure and html; `plimsoll sut init` begins
     /// one
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -2,7 +2,7 @@
 
 use crate::cli::CleanArgs;
 use crate::exit::{Exit, Stopped};
-use plimsoll_engine::{EngineError, Settings};
+use plimsoll_engine::{EngineError, Settings, Stop};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, Stopped> {
     let mut exit = Exit::Valid;
     for place in marked {
         let shown = place.display();
-        match plimsoll_engine::clean(&place, &settings, args.force) {
+        match plimsoll_engine::clean(&place, &settings, args.force, &Stop::default()) {
             Ok(left) => {
                 if left.unremoved.is_empty() {
                     _ = write!(said, "cleaned {shown}");

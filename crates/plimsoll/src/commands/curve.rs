@@ -6,7 +6,7 @@ use crate::cli::{CurveArgs, Format};
 use crate::console::Stream;
 use crate::exit::{Exit, Stopped};
 use crate::monitor::Monitor;
-use crate::points::{self, Ground, Points};
+use crate::points::{self, Points};
 use plimsoll_plan::Note;
 use plimsoll_points::CurveEnd;
 use plimsoll_report::terminal;
@@ -48,15 +48,15 @@ fn lead(points: &mut Points<'_>, mut writer: CurveWriter) -> Result<Exit, Stoppe
     // The last words of the monitor come before the report.
     points.monitor = None;
     let ended = match measured {
-        Ok(()) => clean(points.ground, &mut writer, points.used),
+        Ok(()) => clean(points, &mut writer, points.used),
         Err(Ended::Refused(stopped)) if writer.curve().points.is_empty() => {
-            return refused(writer, points.ground.clean_after(stopped));
+            return refused(writer, points.ground.clean_after(stopped, points.stop));
         }
         Err(Ended::Refused(stopped)) => {
             let text = stopped.message.trim().trim_start_matches("error: ").into();
             fail(&mut writer, "refused", text)
                 .map_err(Stopped::failed)
-                .and_then(|()| clean(points.ground, &mut writer, false))
+                .and_then(|()| clean(points, &mut writer, false))
         }
         Err(Ended::Lost(e)) => return Err(Stopped::failed(e)),
     };
@@ -170,9 +170,14 @@ fn stopped_by_rule(curve: &LoadCurve) -> Option<CurveEnd> {
 /// Removes the files, or leaves them if they are to stay: because the user said so, or because a
 /// curve that did not come to its end goes on with them. `used`: a point used them. Gives whether
 /// everything went that was to go; the rest is noted.
-fn clean(ground: &Ground, writer: &mut CurveWriter, used: bool) -> Result<bool, Stopped> {
+fn clean(points: &Points<'_>, writer: &mut CurveWriter, used: bool) -> Result<bool, Stopped> {
+    let ground = points.ground;
     let stays = writer.curve().state.can_resume() && !ground.plan.place.temporary;
-    let wrong = ground.end(ground.plan.options.keep || stays, used);
+    let stays = ground.plan.options.keep || stays;
+    if points.used && !stays {
+        ground.tell_of_removal(&points.manner);
+    }
+    let wrong = ground.end(stays, used, points.stop);
     if wrong.is_empty() {
         return Ok(true);
     }

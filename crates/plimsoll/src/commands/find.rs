@@ -53,7 +53,7 @@ fn lead(points: &mut Points<'_>, mut writer: FindWriter) -> Result<Exit, Stopped
         Err(Broken::Refused(stopped)) if writer.search().runs.is_empty() => {
             // What is left of it is named by what refused it.
             let _ = writer.withdraw();
-            return Err(points.ground.clean_after(stopped));
+            return Err(points.ground.clean_after(stopped, points.stop));
         }
         Err(Broken::Refused(stopped)) => Some(Reason {
             code: "refused".into(),
@@ -148,7 +148,11 @@ fn why(run: &Run, load: u64) -> Reason {
 fn clean(points: &Points<'_>, search: &LoadSearch) -> Vec<Note> {
     let ground = points.ground;
     let stays = search.can_resume() && !ground.plan.place.temporary;
-    let wrong = ground.end(ground.plan.options.keep || stays, points.used);
+    let stays = ground.plan.options.keep || stays;
+    if points.used && !stays {
+        ground.tell_of_removal(&points.manner);
+    }
+    let wrong = ground.end(stays, points.used, points.stop);
     let notes = wrong.into_iter().map(|text| Note { text, place: None });
     notes.collect()
 }

@@ -1,6 +1,6 @@
 //! `md`: metadata and small objects under many processes.
 
-use super::run::{self, Written};
+use super::run;
 use crate::cli::{Format, MdArgs};
 use crate::company::Company;
 use crate::console::{self, Stream};
@@ -8,8 +8,9 @@ use crate::convert::Circumstances;
 use crate::exit::{Exit, Stopped};
 use crate::hook::{HookRunner, RunFacts};
 use crate::screen::Screen;
+use crate::scribe::{Scribe, Written};
 use crate::signals;
-use plimsoll_engine::{Event, Observer, PhaseInfo, Settings, Stop};
+use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, Settings, Stop};
 use plimsoll_md::{LatencyError, LatencyFiles, Options, PatternOptions, Report, RunInfo};
 use plimsoll_measure::RankStage;
 use plimsoll_plan::Plan;
@@ -164,7 +165,9 @@ fn lead(
     c.percentiles = args.percentiles.clone();
     let report = Report::new(options, plan);
     let quiet = options.quiet;
-    let mut screen = Screen::new(args.format, quiet, plan, tools.writer, stop.clone());
+    let each = args.ranks.per_rank.then_some(company);
+    let scribe = Scribe::begin(tools.writer, c, each).map_err(|e| run::elsewhere(&e))?;
+    let mut screen = Screen::new(args.format, quiet, plan, scribe, stop.clone());
     let hooks = args.hooks.hooks(args.allow_system)?;
     let facts = RunFacts {
         number: Some(1),
@@ -188,28 +191,16 @@ fn lead(
     };
     let begun = Instant::now();
     let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut watch, company.ranks());
-    let Watch {
-        screen,
-        done,
-        broken,
-        ..
-    } = watch;
-    let mut outcome = match run::settled(ran) {
-        Ok(outcome) => outcome,
+    let outcome = match run::settled(ran) {
+        Ok(outcome) => watch.judged(outcome),
         Err(refused) => {
-            drop(screen);
+            drop(watch);
             return Err(refused);
         }
     };
-    if let Some(error) = broken {
-        // It was this error that stopped the run, not a person.
-        outcome.interrupted = false;
-        let what = "keep the time of every operation";
-        outcome.failure = crate::convert::failed(what, error.to_string()).failure;
-    }
+    let Watch { screen, done, .. } = watch;
     screen.print(&report.end(begun.elapsed(), &local_time()));
-    let each = args.ranks.per_rank.then_some(company);
-    let written = run::write(screen, outcome, c, each);
+    let written = screen.end(outcome);
     if args.format == Format::Json || options.quiet {
         written.warn_of_unremoved();
     }
@@ -301,6 +292,17 @@ impl Watch<'_> {
         }
     }
 
+    /// The outcome, unless the run was stopped because the time of an operation could not be kept.
+    fn judged(&self, mut outcome: Outcome) -> Outcome {
+        if let Some(error) = &self.broken {
+            // It was this error that stopped the run, not a person.
+            outcome.interrupted = false;
+            let what = "keep the time of every operation";
+            outcome.failure = crate::convert::failed(what, error.to_string()).failure;
+        }
+        outcome
+    }
+
     fn latency(&mut self, add: impl FnOnce(&mut LatencyFiles) -> Result<(), LatencyError>) {
         if let (Some(files), None) = (&mut self.latency, &self.broken)
             && let Err(e) = add(files)
@@ -319,6 +321,10 @@ impl Observer for Watch<'_> {
 
     fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
         self.screen.after(phase, stopped);
+    }
+
+    fn measured(&mut self, outcome: &Outcome) {
+        self.screen.measured(&self.judged(outcome.clone()));
     }
 
     fn event(&mut self, event: Event<'_>) {

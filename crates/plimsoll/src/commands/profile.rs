@@ -6,12 +6,13 @@ mod list;
 mod shelf;
 
 use crate::cli::{Format, ProfileArgs};
-use crate::commands::run::{Round, Written};
+use crate::commands::run::Round;
 use crate::company::Company;
 use crate::console::Stream;
 use crate::exit::{Exit, Stopped};
 use crate::hook::RunFacts;
 use crate::points::{Ground, Manner};
+use crate::scribe::Written;
 use crate::signals;
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::Plan;

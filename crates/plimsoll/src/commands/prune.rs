@@ -6,7 +6,7 @@ use crate::exit::{Exit, Stopped};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use plimsoll_plan::{Bytes, counted};
-use plimsoll_results::{Entry, Removal, ResultsError, directories};
+use plimsoll_results::{Abandoned, Entry, LiveDir, Removal, ResultsError, directories};
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
@@ -66,6 +66,21 @@ fn judge(args: &PruneArgs, before: Timestamp) -> Result<Verdicts, ResultsError> 
             Err(reason) => {
                 let name = dir.file_name().unwrap_or_default().display();
                 verdicts.kept.push(format!("kept {name}: {reason}\n"));
+            }
+        }
+    }
+    for abandoned in Abandoned::find(std::slice::from_ref(&args.root)) {
+        let started = LiveDir::at(abandoned.path()).and_then(|live| live.read().ok());
+        let started = started.and_then(|live| live.started.parse::<Timestamp>().ok());
+        let path = abandoned.path().to_owned();
+        // Its lock is in the way of who looks whether anybody has it.
+        drop(abandoned);
+        if let Some(started) = started.filter(|started| *started < before) {
+            match Removal::of_abandoned(&path) {
+                Ok(removal) => verdicts.old.push((started, removal)),
+                Err(e) => verdicts
+                    .kept
+                    .push(format!("kept {}: {e}\n", path.display())),
             }
         }
     }

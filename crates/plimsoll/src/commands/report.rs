@@ -12,7 +12,7 @@ use plimsoll_html::Subject;
 use plimsoll_html::chart::{Chart, Theme, WIDE, png, standalone};
 use plimsoll_report::{csv, curve, find, markdown, points, profile, terminal};
 use results::{Found, What, subjects};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads the results and makes what was asked for.
 pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
@@ -36,7 +36,11 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
         ));
     }
     let percentiles = args.percentiles.as_ref();
-    let found = args.results.iter().map(|p| Found::read(p, percentiles));
+    let recovered = match args.recover {
+        true => recovered(&args.results)?,
+        false => args.results.clone(),
+    };
+    let found = recovered.iter().map(|p| Found::read(p, percentiles));
     let found: Vec<Vec<Found>> = found.collect::<Result<_, _>>()?;
     let found: Vec<Found> = found.into_iter().flatten().collect();
     let output = args.output.as_deref();
@@ -56,6 +60,16 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
         }
     };
     deliver(&text, output)
+}
+
+/// Makes results of what killed runs left in these directories; where those are.
+fn recovered(left: &[PathBuf]) -> Result<Vec<PathBuf>, Stopped> {
+    let mut made = Vec::new();
+    for path in left {
+        let results = plimsoll_results::recover(path).map_err(Stopped::usage)?;
+        made.extend(results.iter().map(|dir| dir.path().to_owned()));
+    }
+    Ok(made)
 }
 
 /// Writes a text to a file, or to standard output.

@@ -4,15 +4,16 @@ mod repeat;
 
 use crate::cli::{Format, RunArgs};
 use crate::company::{Company, Silent};
-use crate::console::{self, Stream};
+use crate::console::Stream;
 use crate::convert::{self, Circumstances};
 use crate::exit::{Exit, Stopped};
 use crate::hook::{HookRunner, RunFacts};
 use crate::points::Manner;
 use crate::screen::Screen;
+use crate::scribe::{Scribe, Written};
 use crate::{signals, workload};
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
-use plimsoll_plan::{Note, Plan, show_duration};
+use plimsoll_plan::{Plan, show_duration};
 use plimsoll_report::terminal;
 use plimsoll_results::{
     ClockKind, Environment, Hooks, ReadSource, RepeatsWriter, ResultsError, Run, RunDir, RunWriter,
@@ -130,7 +131,9 @@ impl Round<'_> {
         let c = self.circumstances(plan);
         let writer = writer(c.started, c.clock).map_err(|e| elsewhere(&e))?;
         let Manner { format, quiet, .. } = self.manner;
-        let mut screen = Screen::new(format, quiet, plan, writer, self.stop.clone());
+        let each = self.manner.per_rank.then_some(company);
+        let scribe = Scribe::begin(writer, c, each).map_err(|e| elsewhere(&e))?;
+        let mut screen = Screen::new(format, quiet, plan, scribe, self.stop.clone());
         screen.begin_with(format!(
             "{label}{}",
             headline(plan, settings, company.size())
@@ -150,8 +153,7 @@ impl Round<'_> {
                 return Err(refused);
             }
         };
-        let each = self.manner.per_rank.then_some(company);
-        Ok(write(screen, outcome, c, each))
+        Ok(screen.end(outcome))
     }
 }
 
@@ -318,91 +320,6 @@ fn headline(plan: &Plan, settings: &Settings, ranks: u32) -> String {
         "{}: {files}, target {}{ranks}, intervals of {interval}",
         plan.name, settings.target
     )
-}
-
-/// A run and its results.
-pub(crate) struct Written {
-    /// The run.
-    pub(crate) run: Run,
-    /// Its results, or why they could not be written.
-    pub(crate) dir: Result<RunDir, ResultsError>,
-    /// What of its files could not be removed, in sentences.
-    pub(crate) unremoved: Vec<String>,
-}
-
-impl Written {
-    /// Whether its files are gone, as far as they were to go.
-    pub(crate) fn is_clean(&self) -> bool {
-        self.unremoved.is_empty()
-    }
-
-    /// Names what could not be removed, where no report does that.
-    pub(crate) fn warn_of_unremoved(&self) {
-        for text in &self.unremoved {
-            console::err(&format!("warning: {text}\n"));
-        }
-    }
-}
-
-/// Writes the results, with those of each rank if a company is given. A run whose results cannot
-/// be written has failed.
-pub(crate) fn write(
-    mut screen: Screen,
-    mut outcome: Outcome,
-    mut c: Circumstances,
-    each: Option<&Company>,
-) -> Written {
-    let unremoved = std::mem::take(&mut outcome.cleanup.unremoved);
-    let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
-    let (commands, notes) = screen.take_commands();
-    c.commands = commands;
-    outcome.notes.extend(notes);
-    match screen.finish() {
-        Ok(mut writer) => {
-            let measured = convert::measured(outcome, c);
-            let ranks = each.map(|company| {
-                let mine = Run::assemble(convert::own(&measured, own, lanes)).to_json();
-                write_ranks(&mut writer, company, mine)
-            });
-            let mut run = Run::assemble(measured);
-            if let Some(Err(error)) = ranks {
-                // The results of all together are whole; what is missing is said.
-                run.notes.push(Note {
-                    text: format!("the results of each rank are not complete: {error}"),
-                    place: None,
-                });
-            }
-            let dir = writer.finish(&run);
-            Written {
-                run,
-                dir,
-                unremoved,
-            }
-        }
-        Err(error) => {
-            // It was this error that stopped the run, not a person.
-            outcome.interrupted = false;
-            outcome.failure = convert::failed("write the results", error.to_string()).failure;
-            Written {
-                run: Run::assemble(convert::measured(outcome, c)),
-                dir: Err(error),
-                unremoved,
-            }
-        }
-    }
-}
-
-/// Writes `ranks/rank-N.json`, what `run.json` would be of each rank alone.
-fn write_ranks(writer: &mut RunWriter, company: &Company, mine: String) -> Result<(), String> {
-    let mut first = Ok(());
-    let collected = company.collect(mine, |rank, json| {
-        let name = format!("ranks/rank-{rank}.json");
-        if let (Ok(()), Err(e)) = (&first, writer.add(&name, &json)) {
-            first = Err(e.to_string());
-        }
-    });
-    collected.map_err(|e| e.message.trim().to_owned())?;
-    first
 }
 
 pub(super) fn report(format: Format, run: &Run, dir: Option<&Path>) -> Result<(), Stopped> {

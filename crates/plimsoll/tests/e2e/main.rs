@@ -54,3 +54,4 @@ mod sut;
 mod terminal;
 mod virtual_time;
 mod wan;
+mod written_first;

@@ -105,6 +105,8 @@ impl Segment<'_> {
         }
         self.periodic = None;
         totals.end = totals.end.max(totals.start);
+        // Each of these has an operation that never came back.
+        totals.abandoned += self.outcome.stuck.len() as u64;
         let counted = |(ops, bytes): (u64, u64), (row, t): (&RowInfo, &OpTotals)| match row.counts {
             true => (ops + t.ops, bytes + t.bytes),
             false => (ops, bytes),

@@ -66,6 +66,8 @@ impl Report {
                         mine.merge(theirs);
                     }
                     mine.rank_stalls.extend(theirs.rank_stalls);
+                    mine.abandoned += theirs.abandoned;
+                    mine.unanswered_since = mine.unanswered_since.max(theirs.unanswered_since);
                     mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.and(t));
                     for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
                         mine.add(theirs);

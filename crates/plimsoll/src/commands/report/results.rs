@@ -7,8 +7,8 @@ use plimsoll_html::Subject;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::profile;
 use plimsoll_results::{
-    Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, Percentiles, ProfileDir, ProfileResults,
-    REPEATS_FILE, RUN_FILE, RepeatsDir,
+    Abandoned, Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, Percentiles, ProfileDir,
+    ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir,
 };
 use std::path::{Path, PathBuf};
 
@@ -101,7 +101,13 @@ impl Found {
         annotations: Annotations,
         percentiles: Option<&Percentiles>,
     ) -> Result<Self, Stopped> {
-        let subject = Subject::read(dir, percentiles).map_err(Stopped::usage)?;
+        let subject = Subject::read(dir, percentiles).map_err(|e| match Abandoned::at(dir) {
+            Some(_) => Stopped::usage(format!(
+                "{}: the run was killed; --recover makes results of what it left",
+                dir.display()
+            )),
+            None => Stopped::usage(e),
+        })?;
         Ok(Self {
             path: dir.to_owned(),
             what: What::Measured(subject.with(annotations.clone())),

@@ -32,6 +32,8 @@ fn a_curve_that_was_killed_goes_on() {
         "curve.json",
         "point-01-load-1",
         "point-02-load-2",
+        // What had been measured of it before.
+        "point-02-load-2-interrupted",
         "point-03-load-3",
     ];
     assert_eq!(entries(&dir), names);

@@ -207,3 +207,25 @@ fn runs_of_a_curve_are_watched_and_the_curve_is_not_deleted_meanwhile() {
     curve.end().expect_code(130);
     assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
 }
+
+/// What a killed run left is a result as soon as somebody looks.
+#[test]
+fn a_killed_run_is_in_the_list() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(WORKLOAD);
+    let args = ["--interval=50ms", "--time=1h"];
+    let mut going = started(bench.command_in_work(&workload, &args), "measuring");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    going.child.kill().unwrap();
+    going.end();
+    let browser = serve(&bench, &[]);
+    let list = browser.get("/api/v1/results").json();
+    let only = &list["results"][0];
+    assert_eq!(
+        (&list["total"], &only["status"]),
+        (&json!(1), &json!("interrupted"))
+    );
+    assert!(only["ops_per_s"].as_f64().unwrap() > 0.0, "{only}");
+    assert_eq!(browser.get("/api/v1/live").json(), json!([]));
+    assert_eq!(bench.results().len(), 1);
+}

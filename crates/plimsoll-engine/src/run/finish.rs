@@ -1,0 +1,136 @@
+//! The end of a run: what it came to, and what becomes of its files.
+
+use super::crew::Crew;
+use super::stalls;
+use super::store::Workplace;
+use super::team::Team;
+use super::verdict::verdict;
+use super::{EngineError, Event, Observer, Settings, Stop};
+use crate::outcome::{Cleanup, Failure, Outcome};
+use plimsoll_plan::Plan;
+use plimsoll_target::Target;
+
+/// What a run came to, before its files are removed. What was measured is kept, whatever went wrong
+/// afterwards; and the first thing that went wrong is the one to name. Only rank 0 has an outcome
+/// of a run that measured nothing.
+pub(super) fn settled(
+    ran: Result<(), EngineError>,
+    plan: &Plan,
+    mut outcome: Outcome,
+    team: &Team<'_>,
+) -> Result<Outcome, EngineError> {
+    let measured = !outcome.windows.is_empty() || outcome.failure.is_some();
+    let ran = match ran {
+        // What was measured is no less for it.
+        Err(EngineError::Refused(error)) if measured => Err(EngineError::Failed(error)),
+        ran => ran,
+    };
+    match ran {
+        Ok(()) => {}
+        Err(EngineError::Failed(error)) if measured || team.leads() => match &outcome.failure {
+            Some(_) => outcome.notes.push(error),
+            None => outcome.failure = Some(Failure::of_run(error)),
+        },
+        Err(EngineError::Interrupted) if measured || team.leads() => outcome.interrupted = true,
+        Err(e) => return Err(e),
+    }
+    if measured || ran_to_its_end(&outcome) {
+        outcome.reasons.extend(verdict(plan, &outcome));
+        let notes = stalls::notes(plan, &outcome);
+        outcome.notes.extend(notes);
+    }
+    Ok(outcome)
+}
+
+/// Whether nothing ended a run before its end.
+fn ran_to_its_end(outcome: &Outcome) -> bool {
+    outcome.failure.is_none() && !outcome.interrupted
+}
+
+/// Says what replies had beyond their protocol, in the place of what was `said` of it before; gives
+/// what is said now.
+pub(super) fn note_long_replies(outcome: &mut Outcome, said: &[String]) -> Vec<String> {
+    let texts = outcome.long_replies.iter().map(ToString::to_string);
+    let texts: Vec<String> = texts.collect();
+    outcome.notes.retain(|n| !said.contains(n));
+    outcome.notes.extend(texts.iter().cloned());
+    texts
+}
+
+/// Whether the files of a run stay.
+pub(super) fn keeps(plan: &Plan) -> bool {
+    plan.options.keep || plan.pattern().is_some_and(|p| p.leaves_objects)
+}
+
+/// The end of a run, once all that was measured is known.
+pub(super) struct Finish<'a, 'b, T: Target> {
+    pub(super) cleaner: &'a Crew<T>,
+    pub(super) plan: &'b Plan,
+    pub(super) settings: &'b Settings,
+    pub(super) stop: &'b Stop,
+    /// No other rank works any more.
+    pub(super) is_quiet: bool,
+    /// Workers did not come back.
+    pub(super) is_stuck: bool,
+    /// The files stay.
+    pub(super) keeps: bool,
+}
+
+impl<'a, T: Target> Finish<'a, '_, T> {
+    /// Removes what the run made, or keeps it; returns what was left, and remarks. What could not be
+    /// removed changes nothing of what was measured.
+    pub(super) fn finish(
+        self,
+        mut place: Workplace<'a, T>,
+        observer: &mut dyn Observer,
+    ) -> (Cleanup, Vec<String>) {
+        if !place.is_ours() || !self.cleaner.target.keeps_files() {
+            return Default::default();
+        }
+        place.work_with(self.cleaner);
+        if let Some(why) = self.obstacle() {
+            let mut unremoved = vec![why.to_owned()];
+            if !self.is_stuck || !self.is_quiet {
+                unremoved.extend(place.advice(self.settings));
+            }
+            let notes = unremoved.clone();
+            let foreign = vec![];
+            return (Cleanup { foreign, unremoved }, notes);
+        }
+        if !self.keeps {
+            observer.event(Event::Cleaning);
+        }
+        if self.keeps && self.settings.holds {
+            return Default::default();
+        }
+        let left = place.release(self.keeps);
+        let cleanup = place.cleanup(left, Some(self.settings).filter(|_| !self.keeps));
+        let mut notes = Vec::new();
+        for path in &cleanup.foreign {
+            let path = self.plan.place.dir.join(path);
+            notes.push(format!(
+                "`{}` was left: Plimsoll did not make it, or something that lies in it",
+                path.display()
+            ));
+        }
+        notes.extend(cleanup.unremoved.iter().cloned());
+        (cleanup, notes)
+    }
+
+    /// Why nothing is removed.
+    fn obstacle(&self) -> Option<&'static str> {
+        match (self.is_quiet, self.is_stuck) {
+            (false, _) => {
+                Some("files were left in place because other ranks may still work on them")
+            }
+            (true, true) => Some(
+                "files were left in place because workers are stuck in a system call; the next run \
+                 in the same directory removes them",
+            ),
+            (true, false) if self.stop.skips_removal() && !self.keeps => {
+                Some("the files were left in place, because an interrupt skipped their removal")
+            }
+            (true, false) => None,
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Results of runs whose processes were killed, made of what they had written.
+//!
+//! A run keeps a draft of its `run.json`, without figures, and writes both series as it goes on. An
+//! interval is whole if all its lines are in both; what follows the last whole one is cut off.
+
+use crate::dir::{name_of, publish};
+use crate::hidden::{self, OWNER_FILE};
+use crate::histograms::{LogLine, log_line, tag_of_text};
+use crate::{
+    DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LIVE_FILE, LiveDir, Measured,
+    RUN_FILE, ResultsError, Run, RunDir, Verdict, document, read_regular,
+};
+use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::{Latency, OpTotals, RankStage, WindowTotals};
+use plimsoll_plan::{Note, Phase, Plan};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What a killed run left: its hidden directory, which nobody else finishes meanwhile.
+#[derive(Debug)]
+pub struct Abandoned {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl Abandoned {
+    /// What killed runs left in some directories that results can be made of, in the order of their
+    /// places.
+    #[must_use]
+    pub fn find(dirs: &[PathBuf]) -> Vec<Self> {
+        let entries = dirs.iter().flat_map(|dir| std::fs::read_dir(dir).ok());
+        let paths = entries.flatten().flatten().map(|entry| entry.path());
+        let mut paths: Vec<PathBuf> = paths.filter(|path| hidden::is_hidden(path)).collect();
+        paths.sort();
+        paths.iter().filter_map(|path| Self::at(path)).collect()
+    }
+
+    /// What a killed run left in this directory; `None` if that is not what it is.
+    #[must_use]
+    pub fn at(dir: &Path) -> Option<Self> {
+        let is_dir = std::fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir());
+        if !is_dir || !hidden::is_hidden(dir) || !hidden::can_be_finished(dir) {
+            return None;
+        }
+        Some(Self {
+            _lock: hidden::lock_of_gone_owner(dir)?,
+            dir: dir.to_owned(),
+        })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Makes results of it, which get the name that they would have had.
+    ///
+    /// # Errors
+    /// [`ResultsError`] if what was written cannot be read, or the file system refuses.
+    pub fn finish(self) -> Result<RunDir, ResultsError> {
+        let written = RunDir::at(&self.dir).read();
+        let run = match written {
+            Ok(run) => run,
+            Err(_) => {
+                let run = made_of_series(&self.dir)?;
+                document::replace(&self.dir.join(RUN_FILE), &run.to_json())?;
+                run
+            }
+        };
+        let live = LiveDir::at(&self.dir).and_then(|live| live.read().ok());
+        let (name, tells_verdict) = match live {
+            Some(live) => (live.name, live.tells_verdict),
+            None => (name_of(&run.workload, started(&run)), false),
+        };
+        let verdict = run.validity.verdict;
+        let is_cut_short = matches!(verdict, Verdict::Interrupted | Verdict::Failed);
+        let name = match tells_verdict && is_cut_short {
+            true => format!("{name}-{verdict}"),
+            false => name,
+        };
+        let root = self.dir.parent().unwrap_or(Path::new("."));
+        let path = publish(&self.dir, root, &name)?;
+        forget_progress(&path);
+        Ok(RunDir::at(&path))
+    }
+}
+
+/// Makes results of what killed runs left: of a hidden directory, or of all in a directory of results.
+///
+/// # Errors
+/// [`ResultsError::None`] if there is nothing of that kind, and as [`Abandoned::finish`].
+pub fn recover(path: &Path) -> Result<Vec<RunDir>, ResultsError> {
+    let found = match Abandoned::at(path) {
+        Some(one) => vec![one],
+        None => Abandoned::find(&[path.to_owned()]),
+    };
+    if found.is_empty() {
+        return Err(ResultsError::NothingLeft {
+            path: path.to_owned(),
+        });
+    }
+    found.into_iter().map(Abandoned::finish).collect()
+}
+
+/// Removes from finished results what only runs in progress have. Should any of it stay, it harms
+/// nobody.
+pub(crate) fn forget_progress(dir: &Path) {
+    for name in [LIVE_FILE, DRAFT_FILE, OWNER_FILE] {
+        let _ = std::fs::remove_file(dir.join(name));
+    }
+}
+
+fn started(run: &Run) -> SystemTime {
+    let stamp = run.started.parse::<jiff::Timestamp>();
+    stamp.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
+}
+
+/// The run that the draft and the series make; the series lose what is not whole.
+fn made_of_series(dir: &Path) -> Result<Run, ResultsError> {
+    let draft: Run = document::read(&dir.join(DRAFT_FILE))?;
+    let (csv, log) = (dir.join(INTERVALS_FILE), dir.join(HISTOGRAMS_FILE));
+    let rows = read_regular(&csv).map_err(ResultsError::io("read", &csv))?;
+    let lines = read_regular(&log).map_err(ResultsError::io("read", &log))?;
+    let whole = Whole::of(&draft.plan, &rows, &lines);
+    cut(&csv, whole.rows_end)?;
+    cut(&log, whole.lines_end)?;
+    let stages = stages(&draft.plan, whole.windows.len());
+    let text = match whole.windows.is_empty() {
+        true => "the process was killed before it had measured an interval",
+        false => {
+            "the process was killed: the figures are those of the intervals that were complete"
+        }
+    };
+    Ok(Run::assemble(Measured {
+        started: started(&draft),
+        windows: whole.windows,
+        stages,
+        target: draft.target,
+        clock: draft.clock,
+        lanes: draft.lanes,
+        ranks: draft.ranks,
+        percentiles: draft.percentiles_shown,
+        processes: vec![],
+        populated: vec![],
+        commands: vec![],
+        failure: None,
+        interrupted: true,
+        reasons: vec![],
+        stuck: vec![],
+        notes: vec![Note {
+            text: text.into(),
+            place: None,
+        }],
+        variables: vec![],
+        environment: draft.environment,
+        plan: draft.plan,
+    }))
+}
+
+/// Shortens a file to so many bytes.
+fn cut(path: &Path, bytes: usize) -> Result<(), ResultsError> {
+    let file = File::options().write(true).open(path);
+    let cut = file.and_then(|file| {
+        file.set_len(bytes as u64)?;
+        file.sync_all()
+    });
+    cut.map_err(ResultsError::io("write", path))
+}
+
+/// Which stages the windows of a pattern were of; what each rank did in them is not known.
+fn stages(plan: &Plan, windows: usize) -> Vec<(u32, Vec<RankStage>)> {
+    let (mut stages, mut now) = (Vec::new(), None);
+    for phase in &plan.script {
+        match phase {
+            Phase::StartStage { stage } => now = Some(*stage),
+            Phase::OpenWindow => stages.extend(now.map(|stage| (stage, vec![]))),
+            _ => {}
+        }
+    }
+    stages.truncate(windows);
+    stages
+}
+
+/// The whole intervals of both series, added up by window.
+struct Whole {
+    windows: Vec<(WindowTotals, SystemUse)>,
+    /// Bytes of `intervals.csv` up to the end of the last.
+    rows_end: usize,
+    /// Bytes of `histograms.hlog` up to there.
+    lines_end: usize,
+}
+
+/// The lines of the log that are to be read yet.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    window: u32,
+}
+
+impl Lines<'_> {
+    /// The next distribution; `None` at the end, or where a line is damaged.
+    fn next(&mut self) -> Option<LogLine> {
+        loop {
+            let rest = &self.text[self.at..];
+            let line = &rest[..=rest.find('\n')?];
+            let found = log_line(line, &mut self.window).ok()?;
+            self.at += line.len();
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+
+    /// The distribution of a tag, if it comes next.
+    fn take(&mut self, window: u32, tag: &str) -> Option<LogLine> {
+        let (at, before) = (self.at, self.window);
+        let found = self.next();
+        let found = found.filter(|line| line.window == window && line.tag == tag);
+        if found.is_none() {
+            (self.at, self.window) = (at, before);
+        }
+        found
+    }
+}
+
+impl Whole {
+    fn of(plan: &Plan, rows: &str, lines: &str) -> Self {
+        let mut lines = Lines {
+            text: lines,
+            at: 0,
+            window: 0,
+        };
+        let mut whole = Self {
+            windows: vec![],
+            rows_end: 0,
+            lines_end: 0,
+        };
+        // A line without an end was being written.
+        let rows = &rows[..rows.rfind('\n').map_or(0, |end| end + 1)];
+        whole.rows_end = rows.find('\n').map_or(0, |end| end + 1);
+        let mut reader = csv::Reader::from_reader(rows.as_bytes());
+        let (mut group, mut end) = (Vec::new(), whole.rows_end);
+        let mut records = reader.deserialize::<IntervalRow>();
+        loop {
+            let next = records.next().and_then(Result::ok);
+            let place = |row: &IntervalRow| (row.window, row.interval);
+            let goes_on = match (&next, group.first()) {
+                (Some(next), Some(first)) => place(next) == place(first),
+                (Some(_), None) => true,
+                (None, _) => false,
+            };
+            if !goes_on && !group.is_empty() {
+                if whole.add(plan, &group, &mut lines).is_none() {
+                    break;
+                }
+                (whole.rows_end, whole.lines_end) = (end, lines.at);
+                group.clear();
+            }
+            let Some(next) = next else { break };
+            end = records.reader().position().byte() as usize;
+            group.push(next);
+        }
+        if whole.windows.is_empty() {
+            // Its head stays.
+            lines = Lines {
+                at: 0,
+                window: 0,
+                ..lines
+            };
+            whole.lines_end = lines.head();
+        }
+        whole
+    }
+
+    /// Adds an interval; `None` if it is not whole.
+    fn add(&mut self, plan: &Plan, rows: &[IntervalRow], lines: &mut Lines<'_>) -> Option<()> {
+        let mut totals = vec![OpTotals::default(); plan.operations.len()];
+        let mut opened = None;
+        for row in rows {
+            let is_it = |o: &plimsoll_plan::Operation| {
+                o.name == row.operation && o.kind.to_string() == row.kind
+            };
+            let at = plan.operations.iter().position(is_it)?;
+            let (total, begin) = of_row(row, lines)?;
+            opened = opened.or(begin);
+            totals[at].add(&total);
+        }
+        let first = rows.first()?;
+        if self
+            .windows
+            .last()
+            .is_none_or(|(w, _)| w.number != first.window)
+        {
+            let start = opened.unwrap_or(0);
+            let window = WindowTotals {
+                number: first.window,
+                start,
+                end: start,
+                rows: vec![OpTotals::default(); plan.operations.len()],
+                ..WindowTotals::default()
+            };
+            self.windows.push((window, SystemUse::default()));
+        }
+        let (window, _) = self.windows.last_mut()?;
+        window.end = window.start + ns(first.start_s + first.length_s);
+        for (sum, total) in window.rows.iter_mut().zip(&totals) {
+            sum.add(total);
+        }
+        Some(())
+    }
+}
+
+impl Lines<'_> {
+    /// Bytes before the first distribution and the window that it is of.
+    fn head(&self) -> usize {
+        let lines = self.text.split_inclusive('\n');
+        let head = lines.take_while(|line| {
+            let is_window = line.starts_with(crate::series::WINDOW_MARK);
+            !is_window && (line.starts_with('#') || line.starts_with('"')) && line.ends_with('\n')
+        });
+        head.map(str::len).sum()
+    }
+}
+
+/// What an operation did in an interval, and when the window opened; `None` if its distributions
+/// are not there.
+fn of_row(row: &IntervalRow, lines: &mut Lines<'_>) -> Option<(OpTotals, Option<u64>)> {
+    let mut total = OpTotals {
+        ops: row.ops,
+        bytes: row.bytes,
+        paced: row.paced_ops,
+        ..OpTotals::default()
+    };
+    if row.errors > 0 {
+        // The series has only their number.
+        total.errors.insert("unknown".into(), row.errors);
+    }
+    if row.ops == 0 {
+        return Some((total, None));
+    }
+    let tag = tag_of_text(&row.operation, &row.kind);
+    let service = lines.take(row.window, &tag)?;
+    let latency = |line: &LogLine, mean_ms: f64, max_ms: f64| {
+        let count = line.histogram.count();
+        let sum = ns(mean_ms / 1e3 * count as f64);
+        Latency::of_counts(&line.histogram.counts, sum, ns(max_ms / 1e3))
+    };
+    if service.histogram.count() != row.ops {
+        return None;
+    }
+    let mean_ms = row.service_mean_ms.unwrap_or(row.mean_ms);
+    total.service = latency(&service, mean_ms, row.service_max_ms.unwrap_or(row.max_ms));
+    if let Some(response) = lines.take(row.window, &format!("{tag}/response")) {
+        total.response = latency(&response, row.mean_ms, row.max_ms);
+    } else if row.paced_ops > 0 {
+        return None;
+    }
+    let opened = ns(service.start.as_secs_f64() - row.start_s);
+    Some((total, Some(opened)))
+}
+
+fn ns(seconds: f64) -> u64 {
+    (seconds.max(0.0) * 1e9).round() as u64
+}

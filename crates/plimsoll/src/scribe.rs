@@ -1,0 +1,233 @@
+//! The results of a run: written the moment it is over, and amended when its files are gone.
+
+use crate::company::Company;
+use crate::convert::{self, Circumstances};
+use crate::hook::HookRunner;
+use crate::{console, signals};
+use plimsoll_engine::Outcome;
+use plimsoll_measure::Interval;
+use plimsoll_plan::Note;
+use plimsoll_results::{CommandRun, Measured, ResultsError, Run, RunDir, RunWriter};
+
+/// Writes the results of a run.
+pub struct Scribe<'a> {
+    state: State,
+    frame: Frame<'a>,
+}
+
+/// How far the results are.
+enum State {
+    /// The series grow.
+    Open(Box<RunWriter>),
+    /// Everything is written, or could not be.
+    Ended(Result<Published, ResultsError>),
+}
+
+/// Results that are written.
+struct Published {
+    dir: RunDir,
+    run: Box<Run>,
+    /// What is missing in it.
+    missing: Option<String>,
+}
+
+/// What is known of a run besides its outcome.
+struct Frame<'a> {
+    circumstances: Circumstances,
+    /// The ranks, if the results of each are kept.
+    each: Option<&'a Company>,
+    /// Commands of the user that ran, and remarks on them.
+    commands: (Vec<CommandRun>, Vec<String>),
+}
+
+/// A run and its results.
+pub struct Written {
+    /// The run.
+    pub run: Run,
+    /// Its results, or why they could not be written.
+    pub dir: Result<RunDir, ResultsError>,
+    /// What of its files could not be removed, in sentences.
+    pub unremoved: Vec<String>,
+}
+
+impl Written {
+    /// Whether its files are gone, as far as they were to go.
+    pub fn is_clean(&self) -> bool {
+        self.unremoved.is_empty()
+    }
+
+    /// Names what could not be removed, where no report does that.
+    pub fn warn_of_unremoved(&self) {
+        for text in &self.unremoved {
+            console::err(&format!("warning: {text}\n"));
+        }
+    }
+}
+
+impl<'a> Scribe<'a> {
+    /// Begins the results of a run, so that something can be made of them whatever becomes of this
+    /// process. The results of each rank are kept if a company is given.
+    ///
+    /// # Errors
+    /// [`ResultsError`] if they cannot be written.
+    pub fn begin(
+        mut writer: RunWriter,
+        circumstances: Circumstances,
+        each: Option<&'a Company>,
+    ) -> Result<Self, ResultsError> {
+        let c = &circumstances;
+        let clean = plimsoll_engine::clean_commands(&c.plan, &c.target);
+        let nothing = Outcome {
+            interrupted: true,
+            ..Outcome::default()
+        };
+        writer.draft(&Run::assemble(convert::measured(nothing, c.clone())))?;
+        signals::begins(writer.path(), clean);
+        Ok(Self {
+            state: State::Open(Box::new(writer)),
+            frame: Frame {
+                circumstances,
+                each,
+                commands: Default::default(),
+            },
+        })
+    }
+
+    /// The writer, while the series grow.
+    pub fn writer(&self) -> Option<&RunWriter> {
+        match &self.state {
+            State::Open(writer) => Some(writer),
+            State::Ended(_) => None,
+        }
+    }
+
+    /// Appends an interval; `false` if it cannot be kept, and with it nothing that follows.
+    pub fn interval(&mut self, interval: &Interval) -> bool {
+        let State::Open(writer) = &mut self.state else {
+            return true;
+        };
+        let written = writer.interval(interval);
+        let is_kept = written.is_ok();
+        if let Err(e) = written {
+            self.state = State::Ended(Err(e));
+        }
+        is_kept
+    }
+
+    /// Writes the results of a run that is over, unless they are written. `remarks`: on commands of
+    /// the user.
+    pub fn publish(&mut self, outcome: Outcome, hooks: Option<HookRunner>, remarks: Vec<String>) {
+        let State::Open(writer) = &self.state else {
+            return;
+        };
+        // If this does not come to its end, there is nothing.
+        let path = writer.path().to_owned();
+        let nothing = State::Ended(Err(ResultsError::None { path }));
+        let ran = hooks.map(HookRunner::into_done);
+        self.frame.commands = (ran.unwrap_or_default(), remarks);
+        if let State::Open(writer) = std::mem::replace(&mut self.state, nothing) {
+            self.state = State::Ended(self.frame.write(*writer, outcome));
+        }
+    }
+
+    /// The results as they are in the end, with what became of the files. A run whose results cannot
+    /// be written has failed.
+    pub fn end(self, mut outcome: Outcome) -> Written {
+        let frame = self.frame;
+        let ended = match self.state {
+            State::Open(writer) => frame.write(*writer, outcome.clone()),
+            State::Ended(ended) => ended,
+        };
+        let unremoved = std::mem::take(&mut outcome.cleanup.unremoved);
+        match ended {
+            Ok(published) => {
+                let run = Run::assemble(frame.measured(outcome));
+                let run = with(run, published.missing.as_deref());
+                Written {
+                    dir: Ok(published.amended(&run)),
+                    run,
+                    unremoved,
+                }
+            }
+            Err(error) => {
+                // It was this error that stopped the run, not a person.
+                outcome.interrupted = false;
+                outcome.failure = convert::failed("write the results", error.to_string()).failure;
+                Written {
+                    run: Run::assemble(convert::measured(outcome, frame.circumstances)),
+                    dir: Err(error),
+                    unremoved,
+                }
+            }
+        }
+    }
+}
+
+impl Frame<'_> {
+    fn write(
+        &self,
+        mut writer: RunWriter,
+        mut outcome: Outcome,
+    ) -> Result<Published, ResultsError> {
+        let _uninterrupted = signals::writes();
+        let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
+        let measured = self.measured(outcome);
+        let ranks = self.each.map(|company| {
+            let mine = Run::assemble(convert::own(&measured, own, lanes)).to_json();
+            write_ranks(&mut writer, company, mine)
+        });
+        // The results of all together are whole; what is missing is said.
+        let missing = ranks.and_then(Result::err);
+        let missing = missing.map(|e| format!("the results of each rank are not complete: {e}"));
+        let run = with(Run::assemble(measured), missing.as_deref());
+        let (dir, run) = (writer.finish(&run)?, Box::new(run));
+        signals::has_written(dir.path());
+        Ok(Published { dir, run, missing })
+    }
+
+    fn measured(&self, mut outcome: Outcome) -> Measured {
+        let (commands, remarks) = self.commands.clone();
+        outcome.notes.extend(remarks);
+        Measured {
+            commands,
+            ..convert::measured(outcome, self.circumstances.clone())
+        }
+    }
+}
+
+impl Published {
+    /// The directory, with what is known of the run now.
+    fn amended(self, run: &Run) -> RunDir {
+        if *self.run != *run {
+            let _uninterrupted = signals::writes();
+            if let Err(e) = self.dir.amend(run) {
+                console::err(&format!(
+                    "warning: what became of the files is missing: {e}\n"
+                ));
+            }
+        }
+        self.dir
+    }
+}
+
+/// A run with one more note.
+fn with(mut run: Run, text: Option<&str>) -> Run {
+    run.notes.extend(text.map(|text| Note {
+        text: text.to_owned(),
+        place: None,
+    }));
+    run
+}
+
+/// Writes `ranks/rank-N.json`, what `run.json` would be of each rank alone.
+fn write_ranks(writer: &mut RunWriter, company: &Company, mine: String) -> Result<(), String> {
+    let mut first = Ok(());
+    let collected = company.collect(mine, |rank, json| {
+        let name = format!("ranks/rank-{rank}.json");
+        if let (Ok(()), Err(e)) = (&first, writer.add(&name, &json)) {
+            first = Err(e.to_string());
+        }
+    });
+    collected.map_err(|e| e.message.trim().to_owned())?;
+    first
+}
