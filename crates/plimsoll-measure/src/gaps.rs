@@ -173,11 +173,10 @@ impl Spans {
     pub fn add(&mut self, mut span: Gap) {
         let first = self.0.partition_point(|s| s.to < span.from);
         let behind = self.0.partition_point(|s| s.from <= span.to);
-        if let (Some(a), Some(b)) = (self.0.get(first), behind.checked_sub(1)) {
-            if first <= b {
-                span.from = span.from.min(a.from);
-                span.to = span.to.max(self.0[b].to);
-            }
+        // Those from `first` to before `behind` touch it: they and it become one.
+        if let [a, ..] = self.0[first..behind.max(first)] {
+            span.from = span.from.min(a.from);
+            span.to = span.to.max(self.0[behind - 1].to);
         }
         self.0.splice(first..behind.max(first), [span]);
     }

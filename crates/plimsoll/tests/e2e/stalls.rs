@@ -1,7 +1,7 @@
 //! Servers that stand still, in the middle of a window and at its end.
 
 use crate::common::{Bench, Ended, row, signal, started};
-use plimsoll_results::{Run, StallFigure, Verdict};
+use plimsoll_results::{LoadCurve, Run, StallFigure, Verdict};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -156,6 +156,86 @@ fn a_server_that_stops_for_a_while_is_seen_in_the_middle() {
     let look = row(&run, "look");
     assert!(look.latency.max_ms >= 2000.0, "{look:?}");
     assert!(!look.is_at_least(look.latency.max_ms), "they came back");
+}
+
+/// Each rank sees by its own clock that nothing comes back, and all of them see it together.
+#[test]
+fn every_rank_tells_of_its_own_stalls() {
+    let bench = Bench::new();
+    let server = Served::with(&bench, &[]);
+    let workload = bench.workload(LOOKERS);
+    let more = ["--target", &server.url, "--processes=2", "--time=5s"];
+    let going = started(bench.command(&workload, &more), "measuring");
+    std::thread::sleep(Duration::from_secs(2));
+    server.signal(Signal::STOP);
+    // Until the window has ended for all.
+    std::thread::sleep(Duration::from_millis(4500));
+    server.signal(Signal::CONT);
+    let run = going.end().result(3);
+    is_stalled(&run);
+    let stalls = &run.summary.stalls;
+    let ranks: Vec<Option<u32>> = stalls.iter().map(|s| s.rank).collect();
+    assert_eq!(ranks, [None, Some(0), Some(1)], "{stalls:?}");
+    assert!(stalls.iter().all(|s| s.at_end && s.counts), "{stalls:?}");
+    assert_eq!(row(&run, "look").in_flight, 2);
+    assert!(run.summary.oldest_in_flight_ms > Some(1000.0));
+}
+
+/// Users that look at files, 100 times a second in all.
+const USERS: &str = r#"title = "looks"
+
+[metric]
+name = "users"
+
+[[component]]
+name = "looker"
+processes = 2
+rate = 50
+
+[component.mix]
+stat = 100
+
+[component.files]
+count = 100
+size = "4k"
+"#;
+
+/// A load at which the target stood still is not carried, even if it was made up for.
+#[test]
+fn a_point_with_a_stall_is_not_sustained() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let mut command = bench.plimsoll(["curve", "users.toml", "--format=json", "--results"]);
+    command.arg(bench.path("results")).args([
+        "--load=1",
+        "--time=20s",
+        "--warmup=1s",
+        "--target=null:?latency=2ms&stall=1500ms&stall_after=6s",
+        "--clock=virtual",
+    ]);
+    let ended = Ended::of(command);
+    let curve: LoadCurve = serde_json::from_str(&ended.stdout).unwrap();
+    let point = &curve.points[0];
+    assert_eq!(point.verdict, Verdict::Invalid, "{point:?}");
+    let codes: Vec<&str> = point.reasons.iter().map(|r| &*r.code).collect();
+    assert!(codes.contains(&"stalled"), "{codes:?}");
+}
+
+/// A phase of a pattern is judged like a window.
+#[test]
+fn a_phase_with_a_stall_is_named() {
+    let bench = Bench::on_tmpfs();
+    let mut command = bench.plimsoll(["md", "-P=20", "-I=100", "-D=2", "--results"]);
+    let target = "--target=null:?latency=2ms&stall=2s&stall_after=600ms";
+    command.arg(bench.path("results")).arg(target);
+    Ended::of(command).expect_code(3);
+    let run = bench.results()[0].read().unwrap();
+    let of_stages = run.stages.iter().map(|s| s.window.summary.stalls.len());
+    assert_eq!(of_stages.sum::<usize>(), 1, "{:?}", run.validity);
+    let reason = run.validity.reasons.iter().find(|r| r.code == "stalled");
+    let text = &reason.unwrap().text;
+    assert!(text.starts_with("stage `"), "{text}");
+    assert_eq!(run.summary.stalls.len(), 1);
 }
 
 /// What is stalled in virtual time is so to the slot.

@@ -116,3 +116,50 @@ impl Report {
         LongReplies::add(&mut self.long_replies, other.long_replies);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::{Collector, Nanos, Recorder, RowSpec, WindowState};
+    use std::sync::Arc;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    /// What a rank tells that looks at something every 10 ms, and of which one operation took from
+    /// the second until the fourth second if it was held up.
+    fn report(rank: u32, held_up: bool) -> Report {
+        let window = Arc::new(WindowState::new(SECOND));
+        let lane = Recorder::new(window.clone(), &[RowSpec::default()]);
+        let mut collector = Collector::new(window.clone(), vec![lane.progress()], 1);
+        window.open(0, 10 * SECOND);
+        for at in (0..10 * SECOND).step_by(10_000_000) {
+            let held = held_up && (2 * SECOND..4 * SECOND).contains(&at);
+            match at {
+                _ if !held => lane.record(0, at, at + 1_000_000, None, 0),
+                at if at == 2 * SECOND => lane.record(0, at, 4 * SECOND - 1, None, 0),
+                _ => {}
+            }
+        }
+        lane.finish();
+        let (intervals, totals) = collector.finish();
+        let keyed = intervals.into_iter().map(|i| ((i.window, i.index), i));
+        Report {
+            windows: vec![Report::window_of(rank, &totals)],
+            intervals: keyed.collect(),
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn a_stall_of_one_rank_is_its_own_and_one_of_all_is_of_all() {
+        for (others, of_all, of_ranks) in [(false, 0, 1), (true, 1, 2)] {
+            let mut all = report(0, others);
+            all.add(report(1, true));
+            all.find_stalls(&[true]);
+            let totals = &all.windows[0];
+            assert_eq!(totals.stalls.len(), of_all, "{:?}", totals.stalls);
+            assert_eq!(totals.rank_stalls.len(), of_ranks);
+            assert_eq!(totals.rank_stalls[of_ranks - 1].rank, 1);
+        }
+    }
+}
