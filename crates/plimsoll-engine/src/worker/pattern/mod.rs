@@ -323,12 +323,16 @@ impl<S: Session> Rank<'_, S> {
     fn failed(&mut self, row: u32, end: Nanos, error: OpError) -> Result<(), Halt> {
         self.core.recorder.record_error(row, end, &error.name());
         if end >= self.core.lane.deadline() {
+            self.core.recorder.count_failed_at_end();
             return Err(Halt::new(HaltReason::Stopped));
         }
-        match self.stage.on_error {
-            OnError::Count => Ok(()),
-            OnError::Stop => Err(self.halt(row, self.explained(error))),
+        if self.stage.on_error == OnError::Count {
+            return Ok(());
         }
+        if error == OpError(Errno::TIMEDOUT) {
+            self.core.recorder.blame_silence();
+        }
+        Err(self.halt(row, self.explained(error)))
     }
 
     /// An error in words, with what it may mean past the page cache.
