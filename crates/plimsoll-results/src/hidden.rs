@@ -210,6 +210,20 @@ mod tests {
     }
 
     #[test]
+    fn what_results_can_be_made_of_stays() {
+        let root = tempfile::tempdir().unwrap();
+        for (name, file) in [
+            (".plimsoll-aZ09xx", DRAFT_FILE),
+            (".plimsoll-aZ09xy", RUN_FILE),
+        ] {
+            let left = abandoned(root.path(), name, &owner_line(1));
+            std::fs::write(left.join(file), "{}").unwrap();
+            let _hidden = Hidden::create(root.path()).unwrap();
+            assert!(left.exists(), "{name}");
+        }
+    }
+
+    #[test]
     fn a_run_that_goes_on_keeps_its_directory() {
         let root = tempfile::tempdir().unwrap();
         let first = Hidden::create(root.path()).unwrap();

@@ -103,6 +103,22 @@ fn results_go_whole() {
     assert_eq!(tree(root.path()), [root.path()]);
 }
 
+/// A process that is killed while it gives results their name, or replaces a file of theirs, leaves files
+/// that are Plimsoll's as well.
+#[test]
+fn what_is_left_of_an_end_that_was_cut_short_goes_too() {
+    let root = tempfile::tempdir().unwrap();
+    let one = run(&root.path().join("one"));
+    for name in ["live.json", "draft.json", ".owner", ".plimsoll-aZ09xx"] {
+        write(one.join(name), "{").unwrap();
+    }
+    Removal::of(&one).unwrap().carry_out().unwrap();
+    assert!(!one.exists());
+    let one = run(&root.path().join("one"));
+    write(one.join(".plimsoll-notours"), "").unwrap();
+    assert!(Removal::of(&one).is_err());
+}
+
 #[test]
 fn what_plimsoll_did_not_write_keeps_everything() {
     let root = tempfile::tempdir().unwrap();

@@ -430,6 +430,13 @@ mod tests {
     }
 
     #[test]
+    fn what_ends_a_connection_is_told_from_what_refuses() {
+        let of = |error| is_of_connection(&CrewError::failed("remove", b"x", OpError(error)));
+        assert!(of(Errno::TIMEDOUT) && of(Errno::CANCELED));
+        assert!(!of(Errno::ACCESS) && !is_of_connection(&CrewError::Stopped));
+    }
+
+    #[test]
     fn the_first_of_many_are_named() {
         let mut left = Leftovers::default();
         for i in 0..20 {

@@ -583,3 +583,28 @@ fn profiles() {
     );
     report(&bench, &[], run).expect_code(0);
 }
+
+/// A pattern has no end by time: it fails when its calls have waited as long as they may, and says when
+/// the server fell silent.
+#[test]
+fn a_server_that_dies_under_a_pattern() {
+    let bench = Bench::new();
+    let served = Served::with(&bench, &["--delay=1ms"]);
+    let interface = format!("-i={}&timeo=500ms&retrans=1", served.url);
+    let mut command = bench.plimsoll(["md", &interface, "-P=2000", "-D=2", "-I=2000", "-R=9"]);
+    command.args(["--results=results", "--dir=/md", "--format=json"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (child, begun) = (command.spawn().unwrap(), Instant::now());
+    std::thread::sleep(Duration::from_secs(2));
+    served.signal(Signal::KILL);
+    let run = Ended::wait(child, begun).result(1);
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
+    let failure = run.failure.as_ref().unwrap();
+    assert!(failure.error.contains("ETIMEDOUT"), "{failure:?}");
+    let codes: Vec<_> = run.validity.reasons.iter().map(|r| &*r.code).collect();
+    assert_eq!(codes, ["failed", "no_answer"]);
+}

@@ -330,12 +330,16 @@ impl<S: Session> Rank<'_, S> {
         let name = error.name();
         self.core.recorder.record_error(row, start, end, &name);
         if end >= self.core.lane.deadline() {
+            self.core.recorder.count_failed_at_end();
             return Err(Halt::new(HaltReason::Stopped));
         }
-        match self.stage.on_error {
-            OnError::Count => Ok(()),
-            OnError::Stop => Err(self.halt(row, self.explained(error))),
+        if self.stage.on_error == OnError::Count {
+            return Ok(());
         }
+        if error == OpError(Errno::TIMEDOUT) {
+            self.core.recorder.blame_silence();
+        }
+        Err(self.halt(row, self.explained(error)))
     }
 
     /// An error in words, with what it may mean past the page cache.
