@@ -169,7 +169,8 @@ mod tests {
     fn each_role_has_a_colour_of_its_own() {
         let roles = (0..MOST_SERIES).map(|n| Role::Ink(Ink::Series(n)));
         let all: Vec<Role> = roles
-            .chain([Role::Grid, Role::Text, Role::Heat, Role::Ink(Ink::Main)])
+            .chain([Role::Grid, Role::Text, Role::Heat, Role::Shade])
+            .chain([Role::Ink(Ink::Main)])
             .collect();
         let mut seen: Vec<usize> = all.iter().map(|r| r.index()).collect();
         seen.sort_unstable();
