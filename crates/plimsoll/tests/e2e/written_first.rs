@@ -175,6 +175,34 @@ fn interrupts_while_files_are_removed() {
     }
 }
 
+/// Also in the middle of a directory of many files.
+#[test]
+fn the_removal_of_a_large_directory_is_skipped() {
+    let bench = Bench::new();
+    let served = Served::with(&bench, &["--delay=5ms"]);
+    let workload = bench.workload(
+        "define fileset name=s,path=files,entries=6000,dirwidth=1000000,size=0,prealloc\n\
+         define process name=p { thread name=t,memsize=1m {\n\
+           flowop statfile name=stat1,filesetname=s\n} }\nrun 1\n",
+    );
+    let args = ["--dir=/w", "--target", &served.url];
+    let going = started(bench.command(&workload, &args), "removing the files");
+    let begun = Instant::now();
+    for _ in 0..2 {
+        wait_a_moment();
+        going.interrupt();
+    }
+    let ended = going.end().expect_code(0);
+    // All of them would take half a minute.
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begun.elapsed()
+    );
+    says(&ended, &["the rest of the files is left where it is"]);
+    assert_eq!(only(&bench).1.validity.verdict, Verdict::Valid);
+}
+
 /// While a window is open.
 #[test]
 fn interrupts_in_the_window() {
