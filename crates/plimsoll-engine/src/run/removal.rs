@@ -8,6 +8,7 @@ use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// How long directories that ought to be empty are tried again, in all of a clean-up. Servers that
@@ -159,6 +160,8 @@ struct Remove<'a> {
     depth: usize,
     below: Mutex<Vec<Vec<u8>>>,
     left: &'a Mutex<Leftovers>,
+    /// What is left is to stay.
+    stop: &'a AtomicBool,
 }
 
 impl Remove<'_> {
@@ -182,6 +185,10 @@ impl<S: Session> Job<S> for Remove<'_> {
             Ok(entries) => entries,
         };
         for (name, kind) in entries {
+            // A directory may have millions of them.
+            if self.stop.load(Relaxed) {
+                return Err(CrewError::Stopped);
+            }
             let ours = is_named(self.names, self.depth, &name, kind);
             let path = match dir.is_empty() {
                 true => name,
@@ -263,6 +270,7 @@ pub(crate) fn remove<T: Target>(
             depth: levels.len() - 1,
             below: Mutex::default(),
             left: &left,
+            stop: &crew.stop,
         };
         if let Err(e) = crew.all(dirs.len() as u64, &level, &mut tell) {
             lock(&left).refused(e);
@@ -370,6 +378,7 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
             depth: self.depth,
             below: Mutex::default(),
             left: &found,
+            stop: &self.crew.stop,
         };
         let swept = self.crew.all(dirs.len() as u64, &job, &mut *tell);
         let mut found = std::mem::take(&mut *lock(&found));

@@ -1,0 +1,92 @@
+//! Servers that fall silent.
+
+use super::{Served, reading};
+use crate::common::{Bench, Ended};
+use rustix::process::Signal;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A server that is killed in the middle of the window: the run ends soon after it, and says when the
+/// server fell silent.
+#[test]
+fn a_server_that_dies() {
+    for signal in [Signal::KILL, Signal::STOP] {
+        let bench = Bench::new();
+        let served = Served::with(&bench, &["--delay=1ms"]);
+        let going = reading(&bench, &served, "5s", &["--set=nthreads=5"], "measuring");
+        let begun = Instant::now();
+        std::thread::sleep(Duration::from_millis(2400));
+        served.signal(signal);
+        let ended = going.end();
+        let took = begun.elapsed();
+        let run = ended.result(3);
+        // Three seconds for calls, four for files, and a little.
+        assert!(took < Duration::from_secs(20), "{signal:?}: {took:?}");
+        let reasons: Vec<_> = run
+            .validity
+            .reasons
+            .iter()
+            .map(|r| (&*r.code, &*r.text))
+            .collect();
+        let silent = reasons.iter().find(|(code, _)| *code == "no_answer");
+        let (_, text) = silent.unwrap_or_else(|| panic!("{reasons:?}"));
+        let after = text
+            .strip_prefix("the server did not answer from ")
+            .unwrap();
+        let after: f64 = after.split(' ').next().unwrap().parse().unwrap();
+        assert!((1.5..4.5).contains(&after), "{text}");
+        assert!(run.summary.abandoned >= 5, "{:?}", run.summary);
+        assert!(
+            run.summary.in_flight >= run.summary.abandoned,
+            "{:?}",
+            run.summary
+        );
+        assert!(run.summary.ops > 0 && run.failure.is_none());
+        let notes: Vec<_> = run.notes.iter().map(|n| n.text.as_str()).collect();
+        assert!(
+            notes
+                .iter()
+                .any(|n| n.contains("the clean-up is not complete")),
+            "{notes:?}"
+        );
+    }
+}
+
+/// One that answers again in time is not blamed.
+#[test]
+fn a_server_that_comes_back() {
+    let bench = Bench::new();
+    let served = Served::with(&bench, &["--delay=1ms"]);
+    let going = reading(&bench, &served, "4s", &[], "measuring");
+    std::thread::sleep(Duration::from_millis(800));
+    served.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(800));
+    served.signal(Signal::CONT);
+    let run = going.end().result(0);
+    assert_eq!(run.summary.abandoned, 0);
+}
+
+/// A pattern has no end by time: it fails when its calls have waited as long as they may, and says when
+/// the server fell silent.
+#[test]
+fn a_server_that_dies_under_a_pattern() {
+    let bench = Bench::new();
+    let served = Served::with(&bench, &["--delay=1ms"]);
+    let interface = format!("-i={}&timeo=500ms&retrans=1", served.url);
+    let mut command = bench.plimsoll(["md", &interface, "-P=2000", "-D=2", "-I=2000", "-R=9"]);
+    command.args(["--results=results", "--dir=/md", "--format=json"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (child, begun) = (command.spawn().unwrap(), Instant::now());
+    std::thread::sleep(Duration::from_secs(2));
+    served.signal(Signal::KILL);
+    let run = Ended::wait(child, begun).result(1);
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
+    let failure = run.failure.as_ref().unwrap();
+    assert!(failure.error.contains("ETIMEDOUT"), "{failure:?}");
+    let codes: Vec<_> = run.validity.reasons.iter().map(|r| &*r.code).collect();
+    assert_eq!(codes, ["failed", "no_answer"]);
+}
