@@ -154,7 +154,7 @@ impl<'a> Scribe<'a> {
                 outcome.interrupted = false;
                 outcome.failure = convert::failed("write the results", error.to_string()).failure;
                 Written {
-                    run: Run::assemble(convert::measured(outcome, frame.circumstances)),
+                    run: Run::assemble(frame.measured(outcome)),
                     dir: Err(error),
                     unremoved,
                 }

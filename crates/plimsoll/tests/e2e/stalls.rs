@@ -96,7 +96,14 @@ fn a_commit_that_is_never_answered_is_in_the_figures() {
         "--set=nthreads=2",
     ];
     let run = bench.run("varmail", &more).result(3);
-    is_stalled(&run);
+    // The clients' side of it, and the server's.
+    let codes: Vec<&str> = run.validity.reasons.iter().map(|r| &*r.code).collect();
+    assert_eq!(
+        codes,
+        ["no_answer", "stalled"],
+        "{:?}",
+        run.validity.reasons
+    );
     let stall = only_stall(&run);
     assert!(stall.at_end && stall.counts, "{stall:?}");
     let s = &run.summary;

@@ -226,6 +226,6 @@ fn a_killed_run_is_in_the_list() {
         (&json!(1), &json!("interrupted"))
     );
     assert!(only["ops_per_s"].as_f64().unwrap() > 0.0, "{only}");
-    assert_eq!(browser.get("/api/v1/live").json(), json!([]));
+    assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
     assert_eq!(bench.results().len(), 1);
 }
