@@ -20,19 +20,35 @@ pub(crate) fn slot_shift(interval: Nanos) -> u32 {
 
 /// The slots of one row in an interval, as its lane writes them.
 #[derive(Default)]
-pub(crate) struct Marks([AtomicU64; WORDS]);
+pub(crate) struct Marks {
+    /// End of the slot that was marked last: until then nothing is to be written.
+    until: AtomicU64,
+    words: [AtomicU64; WORDS],
+}
 
 impl Marks {
-    /// Something completed so long after the begin of the interval.
+    /// Something completed at `end` of an interval that began at `base`. Most operations find their
+    /// slot marked.
     #[inline]
-    pub(crate) fn mark(&self, after: Nanos, shift: u32) {
-        let slot = after >> shift;
-        let word = &self.0[(slot / 64) as usize % WORDS];
+    pub(crate) fn mark(&self, base: Nanos, end: Nanos, shift: u32) {
+        if end >= self.until.load(Relaxed) {
+            self.mark_slot(base, end, shift);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn mark_slot(&self, base: Nanos, end: Nanos, shift: u32) {
+        let slot = end.saturating_sub(base) >> shift;
+        let word = &self.words[(slot / 64) as usize % WORDS];
         word.store(word.load(Relaxed) | 1 << (slot % 64), Relaxed);
+        self.until
+            .store(base.saturating_add((slot + 1) << shift), Relaxed);
     }
 
     pub(crate) fn clear(&self) {
-        self.0.iter().for_each(|w| w.store(0, Relaxed));
+        self.until.store(0, Relaxed);
+        self.words.iter().for_each(|w| w.store(0, Relaxed));
     }
 }
 
@@ -42,7 +58,7 @@ pub struct SlotSet([u64; WORDS]);
 
 impl SlotSet {
     pub(crate) fn add_marks(&mut self, marks: &Marks) {
-        for (mine, theirs) in self.0.iter_mut().zip(&marks.0) {
+        for (mine, theirs) in self.0.iter_mut().zip(&marks.words) {
             *mine |= theirs.load(Relaxed);
         }
     }
@@ -105,8 +121,9 @@ mod tests {
     #[test]
     fn marks_are_visited_in_order() {
         let marks = Marks::default();
-        for slot in [511u64, 0, 64, 63, 64] {
-            marks.mark(slot << 3, 3);
+        for slot in [0u64, 0, 63, 64, 64, 511] {
+            marks.mark(100, 100 + (slot << 3), 3);
+            marks.mark(100, 107 + (slot << 3), 3);
         }
         let mut set = SlotSet::default();
         set.add_marks(&marks);

@@ -369,8 +369,7 @@ impl Recorder {
             bump(&cells.bytes, bytes);
             let latency = end.saturating_sub(start);
             cells.service.record(latency);
-            let after = end.saturating_sub(self.base.get());
-            cells.marks.mark(after, self.slot_shift);
+            cells.marks.mark(self.base.get(), end, self.slot_shift);
             if latency >= SLOW_NS {
                 self.note_slow(row, start, end);
             }
@@ -478,10 +477,9 @@ impl Recorder {
     /// Marks when something completed that need not have done so in the current interval: if it
     /// has not, it says nothing of this one.
     fn mark_past(&self, cells: &RowBuffer, end: Nanos) {
-        if let Some(after) = end.checked_sub(self.base.get())
-            && end < self.boundary.get()
-        {
-            cells.marks.mark(after, self.slot_shift);
+        let base = self.base.get();
+        if (base..self.boundary.get()).contains(&end) {
+            cells.marks.mark(base, end, self.slot_shift);
         }
     }
 

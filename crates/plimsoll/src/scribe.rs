@@ -117,14 +117,16 @@ impl<'a> Scribe<'a> {
     /// Writes the results of a run that is over, unless they are written. `remarks`: on commands of
     /// the user.
     pub fn publish(&mut self, outcome: Outcome, hooks: Option<HookRunner>, remarks: Vec<String>) {
+        if let Some(hooks) = hooks {
+            self.frame.commands.0 = hooks.into_done();
+        }
+        self.frame.commands.1.extend(remarks);
         let State::Open(writer) = &self.state else {
             return;
         };
         // If this does not come to its end, there is nothing.
         let path = writer.path().to_owned();
         let nothing = State::Ended(Err(ResultsError::None { path }));
-        let ran = hooks.map(HookRunner::into_done);
-        self.frame.commands = (ran.unwrap_or_default(), remarks);
         if let State::Open(writer) = std::mem::replace(&mut self.state, nothing) {
             self.state = State::Ended(self.frame.write(*writer, outcome));
         }

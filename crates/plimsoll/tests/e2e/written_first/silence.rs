@@ -88,5 +88,6 @@ fn a_server_that_dies_under_a_pattern() {
     let failure = run.failure.as_ref().unwrap();
     assert!(failure.error.contains("ETIMEDOUT"), "{failure:?}");
     let codes: Vec<_> = run.validity.reasons.iter().map(|r| &*r.code).collect();
-    assert_eq!(codes, ["failed", "no_answer"]);
+    // How long it stood still before the call was given up is a matter of when it was killed.
+    assert_eq!(codes[..2], ["failed", "no_answer"], "{codes:?}");
 }
