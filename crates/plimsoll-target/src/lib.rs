@@ -19,7 +19,9 @@ mod source;
 
 pub use content::ContentPool;
 pub use error::OpError;
-pub use registry::{Purpose, TargetError, Visitor, absolute, connect, keeps_files, procedures};
+pub use registry::{
+    Purpose, TargetError, Visitor, absolute, connect, impatient, keeps_files, procedures,
+};
 pub use replies::LongReplies;
 pub use session::{
     AioDone, Attributes, DirectIo, EntryKind, Listed, OpenHow, OpenMode, RpcRows, Session,

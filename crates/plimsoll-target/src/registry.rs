@@ -149,6 +149,26 @@ pub fn keeps_files(url: &str) -> bool {
     SCHEMES.iter().any(|s| s.name == name && s.keeps_files)
 }
 
+/// The URL of the same target, whose server is given up when it has not answered a call for
+/// `longest`: for work that is not worth waiting for. One with a `timeo` or `rtt` of its own stays as
+/// it is.
+#[must_use]
+pub fn impatient(url: &str, longest: Duration) -> String {
+    let is_remote = url.starts_with("nfs3:") || url.starts_with("nfs4:");
+    let options = url.split_once('?').map_or("", |(_, options)| options);
+    let has = |name: &str| options.split('&').any(|o| o.starts_with(name));
+    if !is_remote || has("timeo=") || has("rtt=") {
+        return url.to_owned();
+    }
+    let more = match (url.contains('?'), options.is_empty()) {
+        (false, _) => "?",
+        (true, true) => "",
+        (true, false) => "&",
+    };
+    let retries = if has("retrans=") { "" } else { "&retrans=0" };
+    format!("{url}{more}timeo={}ms{retries}", longest.as_millis())
+}
+
 /// A work directory as the target of a URL finds it from anywhere: one of this machine is relative
 /// to the current directory, one of a server to what the server exports.
 ///
@@ -274,6 +294,29 @@ impl Options {
                 target: self.target,
                 reason: format!("unknown option `{name}`: expected {known}"),
             }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::impatient;
+    use std::time::Duration;
+
+    #[test]
+    fn urls_that_say_nothing_of_time_are_given_a_limit() {
+        let of = |url: &str| impatient(url, Duration::from_secs(4));
+        assert_eq!(of("posix"), "posix");
+        assert_eq!(of("null:?latency=1ms"), "null:?latency=1ms");
+        let limited = "nfs3://h/x?timeo=4000ms&retrans=0";
+        assert_eq!(of("nfs3://h/x"), limited);
+        assert_eq!(of("nfs3://h/x?"), limited);
+        assert_eq!(
+            of("nfs4://h/x?retrans=3"),
+            "nfs4://h/x?retrans=3&timeo=4000ms"
+        );
+        for own in ["nfs3://h/x?timeo=60s", "nfs4://h/x?nconnect=2&rtt=5s"] {
+            assert_eq!(of(own), own);
         }
     }
 }

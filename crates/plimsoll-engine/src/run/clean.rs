@@ -58,13 +58,14 @@ fn end(
     stop: &Stop,
 ) -> Result<Cleanup, EngineError> {
     let dir = plimsoll_target::absolute(&settings.target, dir).map_err(EngineError::refused)?;
+    let target = plimsoll_target::impatient(&settings.target, LONGEST_SILENCE);
     let mut plan = Plan::empty("clean");
     plan.place.dir = dir;
     let look = Look {
         plan: &plan,
         others,
     };
-    let marker = plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, look)
+    let marker = plimsoll_target::connect(&target, &plan.place, Purpose::Look, look)
         .map_err(EngineError::refused)??;
     let work_dir = work_dir(&plan.place.dir, &marker.guard)?;
     plan.place.dir = work_dir;
@@ -76,7 +77,7 @@ fn end(
         end,
         stop,
     };
-    plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, ending)
+    plimsoll_target::connect(&target, &plan.place, Purpose::Look, ending)
         .map_err(EngineError::refused)?
 }
 
