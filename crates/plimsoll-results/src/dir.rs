@@ -148,7 +148,7 @@ impl RunWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses, or if there is a draft.
     pub fn draft(&mut self, run: &Run) -> Result<(), ResultsError> {
-        document::write_new(&self.dir.path().join(DRAFT_FILE), &run.to_json())
+        document::replace(&self.dir.path().join(DRAFT_FILE), &run.to_json())
     }
 
     /// Writes another file of the results; `name` may have one directory in it.

@@ -148,6 +148,9 @@ impl MixFigures {
                 if totals.paced > 0 {
                     sum.response.add(&totals.response);
                 }
+                if sum.paced {
+                    sum.in_flight.merge(&totals.in_flight);
+                }
             }
             if let Some(totals) = mix.pacing.and_then(|p| row(p.start)) {
                 sum.late.add(&totals.service);

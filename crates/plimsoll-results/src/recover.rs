@@ -87,21 +87,47 @@ impl Abandoned {
     }
 }
 
+/// Levels below a directory of results at which runs may lie: those of a profile are below its
+/// file systems, and may be repeated.
+const DEPTH: u32 = 3;
+
 /// Makes results of what killed runs left: of a hidden directory, or of all in a directory of results.
+/// One of which none can be made does not keep the others from it.
 ///
 /// # Errors
-/// [`ResultsError::None`] if there is nothing of that kind, and as [`Abandoned::finish`].
-pub fn recover(path: &Path) -> Result<Vec<RunDir>, ResultsError> {
+/// [`ResultsError::NothingLeft`] if there is nothing of that kind; of each, as
+/// [`Abandoned::finish`].
+pub fn recover(path: &Path) -> Result<Vec<Result<RunDir, ResultsError>>, ResultsError> {
     let found = match Abandoned::at(path) {
         Some(one) => vec![one],
-        None => Abandoned::find(&[path.to_owned()]),
+        None => {
+            let mut dirs = vec![path.to_owned()];
+            add_directories(path, DEPTH, &mut dirs);
+            Abandoned::find(&dirs)
+        }
     };
     if found.is_empty() {
         return Err(ResultsError::NothingLeft {
             path: path.to_owned(),
         });
     }
-    found.into_iter().map(Abandoned::finish).collect()
+    Ok(found.into_iter().map(Abandoned::finish).collect())
+}
+
+/// Adds the directories below one, but for hidden ones and links.
+fn add_directories(dir: &Path, depth: u32, dirs: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_dir = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_dir());
+    for path in entries.filter(is_dir).map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        if name.starts_with(b".") {
+            continue;
+        }
+        if depth > 1 {
+            add_directories(&path, depth - 1, dirs);
+        }
+        dirs.push(path);
+    }
 }
 
 /// Removes from finished results what only runs in progress have. Should any of it stay, it harms

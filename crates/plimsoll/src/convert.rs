@@ -4,8 +4,8 @@ use plimsoll_engine::Outcome;
 use plimsoll_measure::WindowTotals;
 use plimsoll_plan::{Note, Plan};
 use plimsoll_results::{
-    ClockKind, CommandRun, Environment, Failure, Measured, Percentiles, Populated, ProcessCounts,
-    Reason, Target, VariableFigures,
+    ClockKind, Environment, Failure, Measured, Percentiles, Populated, ProcessCounts, Reason,
+    Target, VariableFigures,
 };
 use std::time::SystemTime;
 
@@ -26,8 +26,6 @@ pub struct Circumstances {
     pub ranks: u32,
     /// Requested percentiles.
     pub percentiles: Option<Percentiles>,
-    /// Commands of the user that ran before and after its phases.
-    pub commands: Vec<CommandRun>,
 }
 
 /// Puts an outcome into the form that figures are computed from.
@@ -78,7 +76,8 @@ pub fn measured(outcome: Outcome, c: Circumstances) -> Measured {
                 reused: p.reused,
             })
             .collect(),
-        commands: c.commands,
+        // Added by whoever writes them.
+        commands: vec![],
         failure: outcome.failure.map(|f| Failure {
             operation: f.operation,
             kind: f.kind,

@@ -251,12 +251,13 @@ impl<S: Session> Worker<S> {
         if self.session.aio_pending() == 0 {
             return;
         }
-        self.session.aio_abandon();
         let mut done = Vec::new();
         let _ = self.session.aio_take(0, &mut done).await;
+        // Those that nobody has begun have waited as well.
         for (row, start) in self.session.aio_under_way() {
             self.core.recorder.note_cut(row, start);
         }
+        self.session.aio_abandon();
         // The first of several errors ends the run; here it has ended already.
         if let Err(halt) = self.record_completions(done)
             && let HaltReason::Failed(failure) = *halt.0

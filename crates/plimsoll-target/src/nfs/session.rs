@@ -458,6 +458,10 @@ impl<W: Wire> Session for NfsSession<W> {
         self.local.list(&self.name, true).await
     }
 
+    fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
+        self.compose(len)
+    }
+
     fn aio_write(
         &mut self,
         handle: &Self::Handle,

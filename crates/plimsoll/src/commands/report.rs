@@ -5,7 +5,7 @@ mod results;
 
 use super::print;
 use crate::cli::{ReportArgs, ReportFormat};
-use crate::console::Stream;
+use crate::console::{self, Stream};
 use crate::exit::{Exit, Stopped};
 use plimsoll_diagnostics::foreign;
 use plimsoll_html::Subject;
@@ -65,9 +65,22 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
 /// Makes results of what killed runs left in these directories; where those are.
 fn recovered(left: &[PathBuf]) -> Result<Vec<PathBuf>, Stopped> {
     let mut made = Vec::new();
+    let mut wrong = Vec::new();
     for path in left {
-        let results = plimsoll_results::recover(path).map_err(Stopped::usage)?;
-        made.extend(results.iter().map(|dir| dir.path().to_owned()));
+        for results in plimsoll_results::recover(path).map_err(Stopped::usage)? {
+            match results {
+                Ok(dir) => made.push(dir.path().to_owned()),
+                Err(e) => wrong.push(e),
+            }
+        }
+    }
+    if made.is_empty()
+        && let Some(e) = wrong.pop()
+    {
+        return Err(Stopped::usage(e));
+    }
+    for e in wrong {
+        console::err(&format!("warning: {e}\n"));
     }
     Ok(made)
 }

@@ -265,7 +265,6 @@ pub(crate) fn circumstances(plan: &Plan, settings: &Settings, company: &Company)
         },
         ranks: company.size(),
         percentiles: None,
-        commands: vec![],
     }
 }
 

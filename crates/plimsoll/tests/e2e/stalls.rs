@@ -176,7 +176,7 @@ fn every_rank_tells_of_its_own_stalls() {
     std::thread::sleep(Duration::from_secs(2));
     server.signal(Signal::STOP);
     // Until the window has ended for all.
-    std::thread::sleep(Duration::from_millis(4500));
+    std::thread::sleep(Duration::from_millis(5200));
     server.signal(Signal::CONT);
     let run = going.end().result(3);
     is_stalled(&run);

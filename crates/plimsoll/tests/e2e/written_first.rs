@@ -215,7 +215,7 @@ fn interrupts_in_the_window() {
         std::thread::sleep(Duration::from_millis(600));
         for _ in 0..interrupts {
             going.interrupt();
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(150));
         }
         let ended = going.end().expect_code(130);
         says(
@@ -253,7 +253,7 @@ fn interrupts_while_files_are_made() {
         std::thread::sleep(Duration::from_millis(500));
         for _ in 0..interrupts {
             going.interrupt();
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(150));
         }
         let ended = going.end().expect_code(130);
         says(&ended, &["interrupted: the run ends"]);

@@ -105,8 +105,9 @@ impl Segment<'_> {
         }
         self.periodic = None;
         totals.end = totals.end.max(totals.start);
-        // Each of these has an operation that never came back.
-        totals.abandoned += self.outcome.stuck.len() as u64;
+        // Each of these may have an operation that never came back.
+        let stuck = self.outcome.stuck.len() as u64;
+        totals.abandoned = (totals.abandoned + stuck).min(totals.in_flight());
         let counted = |(ops, bytes): (u64, u64), (row, t): (&RowInfo, &OpTotals)| match row.counts {
             true => (ops + t.ops, bytes + t.bytes),
             false => (ops, bytes),

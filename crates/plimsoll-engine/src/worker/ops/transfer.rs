@@ -302,8 +302,13 @@ impl<S: Session> Worker<S> {
         let count = (self.session.aio_pending() / 2).max(1);
         let lane = self.core.lane.clone();
         let start = lane.now();
+        self.core.under_way.begin(row, start);
         let waited = self.session.aio_take(count, &mut done).await;
         let end = lane.now();
+        self.core.under_way.end();
+        if waited.is_err() {
+            self.core.recorder.note_cut(row, start);
+        }
         // The writes first: each belongs to where it completed, before the wait did.
         self.record_completions(done)?;
         waited?;

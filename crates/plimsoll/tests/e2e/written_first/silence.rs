@@ -60,7 +60,7 @@ fn a_server_that_comes_back() {
     let going = reading(&bench, &served, "4s", &[], "measuring");
     std::thread::sleep(Duration::from_millis(800));
     served.signal(Signal::STOP);
-    std::thread::sleep(Duration::from_millis(800));
+    std::thread::sleep(Duration::from_millis(300));
     served.signal(Signal::CONT);
     let run = going.end().result(0);
     assert_eq!(run.summary.abandoned, 0);
