@@ -21,7 +21,7 @@ fn what_is_no_search_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let search = FindDir::at(dir.path());
     assert!(!search.exists());
-    assert!(matches!(search.read(), Err(ResultsError::Io { .. })));
+    assert!(matches!(search.read(), Err(ResultsError::Lacks { .. })));
     let cases = [
         (
             "{\"schema\": 99}",
