@@ -260,10 +260,16 @@ pub fn stalls(
         Some(Stall {
             gap,
             at_end,
-            counts: at_end || length > STALL_SHARE * window as f64,
+            counts: at_end,
         })
     };
-    gaps.long.iter().filter_map(of_gap).collect()
+    let mut found: Vec<Stall> = gaps.long.iter().filter_map(of_gap).collect();
+    // Many short ones stand still as long as one that is long.
+    let all: Nanos = found.iter().map(|stall| stall.gap.length()).sum();
+    if all as f64 > STALL_SHARE * window as f64 {
+        found.iter_mut().for_each(|stall| stall.counts = true);
+    }
+    found
 }
 
 #[cfg(test)]

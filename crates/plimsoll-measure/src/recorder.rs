@@ -499,6 +499,12 @@ impl Recorder {
         }
     }
 
+    /// Whether the server of calls that were given up had said nothing since they were made.
+    #[must_use]
+    pub fn is_server_silent(&self) -> bool {
+        self.silent_since.get().is_some()
+    }
+
     /// Says that an operation was lost because the server said nothing, if it did not.
     pub fn blame_silence(&self) {
         if let Some(since) = self.silent_since.get() {

@@ -336,7 +336,7 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
     let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
     paragraph(out, "summary: ", &parts.join(", "), layout.columns());
     for sentence in standstill::sentences(run) {
-        paragraph(out, "standstill: ", &sentence, layout.columns());
+        paragraph(out, "", &sentence, layout.columns());
     }
     for op in run.operations.iter().filter(|o| o.errors > 0) {
         let codes = op.error_codes.iter();

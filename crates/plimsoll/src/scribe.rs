@@ -109,6 +109,7 @@ impl<'a> Scribe<'a> {
         let written = writer.interval(interval);
         let is_kept = written.is_ok();
         if let Err(e) = written {
+            signals::has_lost();
             self.state = State::Ended(Err(e));
         }
         is_kept
@@ -128,7 +129,11 @@ impl<'a> Scribe<'a> {
         let path = writer.path().to_owned();
         let nothing = State::Ended(Err(ResultsError::None { path }));
         if let State::Open(writer) = std::mem::replace(&mut self.state, nothing) {
-            self.state = State::Ended(self.frame.write(*writer, outcome));
+            let written = self.frame.write(*writer, outcome);
+            if written.is_err() {
+                signals::has_lost();
+            }
+            self.state = State::Ended(written);
         }
     }
 

@@ -63,6 +63,11 @@ pub fn has_written(results: &Path) {
     (status.results, status.are_written) = (Some(results.to_owned()), true);
 }
 
+/// There will be no results.
+pub fn has_lost() {
+    status().results = None;
+}
+
 /// Files are being removed, or not any more.
 pub fn removes(now: bool) {
     status().removes = now;
@@ -120,6 +125,10 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
                     }
                     _ => {
                         plimsoll_engine::kill_commands();
+                        let written = status().are_written;
+                        if !written {
+                            say("interrupted a third time: what was measured is written, and nothing else is waited for");
+                        }
                         await_results();
                         say(&last(&status()));
                         std::process::exit(Exit::Interrupted as i32);
@@ -130,16 +139,19 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
         .map(|_| ())
 }
 
-/// Waits until no results are being written, but not for ever.
+/// Waits until what was measured is written, but not for ever.
 fn await_results() {
     let begun = Instant::now();
     while begun.elapsed() < WRITING {
+        let now = status().clone();
+        let are_due = now.results.is_some() && !now.are_written;
         match RESULTS.try_lock() {
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
             // The program ends before it is let go of.
-            Ok(guard) => return std::mem::forget(guard),
+            Ok(guard) if !are_due => return std::mem::forget(guard),
             Err(TryLockError::Poisoned(_)) => return,
+            Ok(_) | Err(TryLockError::WouldBlock) => {}
         }
+        std::thread::sleep(LOOK);
     }
 }
 

@@ -68,6 +68,8 @@ fn rate(plan: &Plan) -> Option<String> {
         }
     }
     let due = rate * seconds;
+    // Sums of rates have rounding in them.
+    let rate = (rate * 1e6).round() / 1e6;
     (due < 1.0).then(|| {
         format!(
             "fewer than one operation is due: {rate} a second for {seconds} s; a longer --time or a \

@@ -228,6 +228,27 @@ fn a_point_with_a_stall_is_not_sustained() {
     assert!(codes.contains(&"stalled"), "{codes:?}");
 }
 
+/// What was due while the target stood still is due, also where it did so to the end.
+#[test]
+fn a_mix_owes_what_was_due_in_a_stall_at_the_end() {
+    let bench = Bench::new();
+    let server = Served::with(&bench, &[]);
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let more = ["--target", &server.url, "--time=4s", "--warmup=1s"];
+    let going = started(bench.command("users.toml", &more), "measuring");
+    std::thread::sleep(Duration::from_secs(2));
+    server.signal(Signal::STOP);
+    let run = going.end().result(3);
+    server.signal(Signal::CONT);
+    let carried = run.mix.unwrap().total;
+    // Two processes of 50 a second for 4 s; where each begins is up to the seed.
+    assert!((398..=402).contains(&carried.due), "{carried:?}");
+    assert!(carried.done < 350, "{carried:?}");
+    let response = carried.response.unwrap();
+    let oldest = run.summary.oldest_in_flight_ms.unwrap();
+    assert!(response.max_ms >= oldest, "{response:?} {oldest}");
+}
+
 /// A phase of a pattern is judged like a window.
 #[test]
 fn a_phase_with_a_stall_is_named() {

@@ -148,8 +148,14 @@ impl<S: Session> Worker<S> {
                 break halt;
             }
         };
-        // A worker that was told to end earlier owes nothing more.
-        if matches!(*halt.0, HaltReason::Stopped) {
+        // A worker that was told to end earlier owes nothing more; one whose last operation came back
+        // too late does.
+        let is_over = match *halt.0 {
+            HaltReason::Stopped => true,
+            HaltReason::NotDone => self.core.lane.now() >= self.core.lane.deadline(),
+            _ => false,
+        };
+        if is_over {
             state.end(self.core.shared.window.bounds());
         }
         self.core.shared.note_process(state.figures);

@@ -333,7 +333,9 @@ impl<S: Session> Rank<'_, S> {
             self.core.recorder.count_failed_at_end();
             return Err(Halt::new(HaltReason::Stopped));
         }
-        if self.stage.on_error == OnError::Count {
+        // Of a server that says nothing at all, each further operation would fail as late.
+        let is_lost = error == OpError(Errno::TIMEDOUT) && self.core.recorder.is_server_silent();
+        if self.stage.on_error == OnError::Count && !is_lost {
             return Ok(());
         }
         if error == OpError(Errno::TIMEDOUT) {

@@ -91,3 +91,25 @@ fn a_server_that_dies_under_a_pattern() {
     // How long it stood still before the call was given up is a matter of when it was killed.
     assert_eq!(codes[..2], ["failed", "no_answer"], "{codes:?}");
 }
+
+/// Errors of a phase that counts them do not keep it alive on a server that is gone.
+#[test]
+fn a_server_that_dies_under_a_pattern_that_counts_errors() {
+    let bench = Bench::new();
+    let served = Served::with(&bench, &[]);
+    let interface = format!("-i={}&timeo=500ms&retrans=1", served.url);
+    let more = ["-P=50", "-D=2", "-I=1000000", "-R=1", "--dir=/md"];
+    let mut command = bench.plimsoll(["md", &interface, "--results=results", "--format=json"]);
+    command
+        .args(more)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let begun = Instant::now();
+    std::thread::sleep(Duration::from_secs(3));
+    served.signal(Signal::KILL);
+    let run = Ended::wait(child, begun).result(1);
+    let codes: Vec<_> = run.validity.reasons.iter().map(|r| &*r.code).collect();
+    assert!(codes.contains(&"no_answer"), "{codes:?}");
+    assert!(run.summary.errors <= 1, "{:?}", run.summary);
+}
