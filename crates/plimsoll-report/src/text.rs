@@ -8,10 +8,12 @@ pub(crate) struct Paint(pub bool);
 
 impl Paint {
     fn with(self, code: &str, text: &str) -> String {
+        // What stands out is a name, a path or a word: a line end in it would make a line of its own.
+        let text = foreign::escaped(text);
         if self.0 {
-            format!("\x1b[{code}m{}\x1b[0m", foreign::escaped_lines(text))
+            format!("\x1b[{code}m{text}\x1b[0m")
         } else {
-            text.into()
+            text.into_owned()
         }
     }
 

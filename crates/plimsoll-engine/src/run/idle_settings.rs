@@ -2,7 +2,7 @@
 //! they would have made of it.
 
 use super::preflight;
-use plimsoll_plan::{Bytes, Cold, Phase, Plan, Until};
+use plimsoll_plan::{Bytes, Cold, OpKind, Phase, Plan, Until};
 use plimsoll_target::Target;
 
 /// Sentences on what the Plan's settings cannot do on this target and machine.
@@ -12,6 +12,7 @@ pub(super) fn notes<T: Target>(target: &T, plan: &Plan) -> Vec<String> {
         .into_iter()
         .chain(memory(plan, available))
         .chain(rate(plan))
+        .chain(limit(plan))
         .collect()
 }
 
@@ -74,6 +75,18 @@ fn rate(plan: &Plan) -> Option<String> {
         format!(
             "fewer than one operation is due: {rate} a second for {seconds} s; a longer --time or a \
              higher rate measures some"
+        )
+    })
+}
+
+/// A rate for limiters that there are not.
+fn limit(plan: &Plan) -> Option<String> {
+    let rate = plan.event_rate.filter(|rate| *rate > 0.0)?;
+    let limited = plan.operations.iter().any(|o| o.kind == OpKind::Limit);
+    (!limited).then(|| {
+        format!(
+            "the rate of {rate} events a second has no effect: the workload has no limiter, such as \
+             eventlimit"
         )
     })
 }

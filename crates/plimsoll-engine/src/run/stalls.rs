@@ -23,25 +23,25 @@ pub(super) fn notes(plan: &Plan, outcome: &Outcome) -> Vec<String> {
 fn told(plan: &Plan, outcome: &Outcome, wanted: fn(&Stall) -> bool) -> Vec<String> {
     let Some(pattern) = plan.pattern() else {
         let last = outcome.windows.last();
-        return last.map_or_else(Vec::new, |w| of_window(plan, w, wanted));
+        return last.map_or_else(Vec::new, |w| of_window(plan, w, wanted, "window"));
     };
     let stages = outcome.windows.iter().zip(&outcome.stages);
     let mut texts = Vec::new();
     for (window, stage) in stages {
         let name = pattern.stages.get(stage.stage as usize);
         let name = name.map_or("?", |s| s.name.as_str());
-        let of_stage = of_window(plan, window, wanted).into_iter();
+        let of_stage = of_window(plan, window, wanted, "stage").into_iter();
         texts.extend(of_stage.map(|text| format!("stage `{name}`: {text}")));
     }
     texts
 }
 
 /// Where no rank got on, that is what is said; else which of them did not.
-fn of_window(plan: &Plan, window: &Window, wanted: fn(&Stall) -> bool) -> Vec<String> {
+fn of_window(plan: &Plan, window: &Window, wanted: fn(&Stall) -> bool, part: &str) -> Vec<String> {
     let totals = &window.totals;
     let stalls: Vec<Stall> = totals.stalls.iter().copied().filter(wanted).collect();
     if !stalls.is_empty() {
-        return vec![sentence("no operation", &stalls) + &likely(plan, window)];
+        return vec![sentence("no operation", &stalls, part) + &likely(plan, window)];
     }
     let mut ranks = totals.rank_stalls.clone();
     ranks.retain(|s| wanted(&s.stall));
@@ -49,12 +49,12 @@ fn of_window(plan: &Plan, window: &Window, wanted: fn(&Stall) -> bool) -> Vec<St
     let text = |of_rank: &[plimsoll_measure::RankStall]| {
         let stalls: Vec<Stall> = of_rank.iter().map(|s| s.stall).collect();
         let who = of_rank.first().map_or(0, |s| s.rank);
-        sentence(&format!("no operation of rank {who}"), &stalls)
+        sentence(&format!("no operation of rank {who}"), &stalls, part)
     };
     of_rank.map(text).collect()
 }
 
-fn sentence(who: &str, stalls: &[Stall]) -> String {
+fn sentence(who: &str, stalls: &[Stall], part: &str) -> String {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let longest = stalls.iter().max_by_key(|s| s.gap.length());
     let Some(longest) = longest else {
@@ -64,9 +64,9 @@ fn sentence(who: &str, stalls: &[Stall]) -> String {
     let length = seconds(gap.length());
     let begin = seconds(gap.from);
     let when = match at_end {
-        true => format!("from {begin:.1} s to the end of the window"),
+        true => format!("from {begin:.1} s to the end of the {part}"),
         false => format!(
-            "from {begin:.1} s to {:.1} s of the window",
+            "from {begin:.1} s to {:.1} s of the {part}",
             seconds(gap.to)
         ),
     };

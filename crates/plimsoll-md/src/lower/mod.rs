@@ -53,6 +53,10 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
                      -P): those that are made meanwhile may not be there yet",
                 ));
             }
+            if w.precreate == 0 && w.rounds == 0 {
+                plan.notes
+                    .push(note("no object is made, read or removed (-P 0 and -I 0)"));
+            }
             plan.notes.extend(workbench::warning(w, ranks).map(note));
             plan.title = "each set a queue: the oldest objects are read and removed by one \
                           rank, new ones made by another"
@@ -78,6 +82,10 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
             )
         }
         PatternOptions::Ior(i) => {
+            if i.transfers == 0 {
+                plan.notes
+                    .push(note("nothing is written or read (--transfers 0)"));
+            }
             plan.title = if i.hard {
                 "transfers of an odd size, strided over one file that all ranks share".into()
             } else {

@@ -12,6 +12,7 @@ use crate::points::Manner;
 use crate::screen::Screen;
 use crate::scribe::{Scribe, Written};
 use crate::{signals, workload};
+use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::{Plan, show_duration};
 use plimsoll_report::terminal;
@@ -300,6 +301,7 @@ pub(crate) fn environment(plan: &Plan, settings: &Settings) -> Environment {
 /// The first line: what is run, and where its files go.
 fn headline(plan: &Plan, settings: &Settings, ranks: u32) -> String {
     let place = workload::place(plan);
+    let place = foreign::escaped(&place);
     let fate = match (plan.options.keep, plan.place.temporary) {
         (true, _) => "kept afterwards",
         (false, true) => "a new directory, removed afterwards",

@@ -76,6 +76,26 @@ fn a_rate_at_which_nothing_is_due() {
     assert!(refused.contains("a time above 0"), "{refused}");
 }
 
+#[test]
+fn a_rate_without_a_limiter() {
+    let bench = Bench::on_tmpfs();
+    let more = ["--set=filesize=1m", "--time=200ms", "--rate=10"];
+    let said = notes(&bench, "randomread", &more, 0).join("\n");
+    assert!(
+        said.contains("the rate of 10 events a second has no effect"),
+        "{said}"
+    );
+    let limited = ["--time=200ms", "--rate=1000", "--set=nfiles=20"];
+    let said = notes(
+        &bench,
+        "videoserver",
+        &[&limited[..2], &["--target=null"]].concat(),
+        0,
+    )
+    .join("\n");
+    assert!(!said.contains("no effect"), "{said}");
+}
+
 fn md(bench: &Bench, more: &[&str]) -> Ended {
     let mut args = vec!["md", "--results=results"];
     args.extend(more);
@@ -87,6 +107,12 @@ fn patterns_that_do_nothing() {
     let bench = Bench::on_tmpfs();
     let none = md(&bench, &["--pattern=mdtest-easy", "-n=0"]);
     assert!(none.stdout.contains("no file is made"), "{}", none.stdout);
+    let none = md(&bench, &["--pattern=ior-easy", "--transfers=0"]);
+    assert!(
+        none.stdout.contains("nothing is written"),
+        "{}",
+        none.stdout
+    );
     let some = md(&bench, &["--pattern=mdtest-easy", "-n=3"]);
     assert!(!some.stdout.contains("no file is made"), "{}", some.stdout);
     let small = ["-P=5", "-D=1", "-I=2", "-R=1"];
