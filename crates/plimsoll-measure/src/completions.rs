@@ -12,7 +12,7 @@ const SLOTS: u32 = 512;
 
 const WORDS: usize = SLOTS as usize / 64;
 
-/// Length of a slot as a power of two: the least with which so many slots are an interval.
+/// Length of a slot as a power of two: the least with which these slots cover an interval.
 pub(crate) fn slot_shift(interval: Nanos) -> u32 {
     let bits = u64::BITS - interval.saturating_sub(1).leading_zeros();
     bits.saturating_sub(SLOTS.ilog2())

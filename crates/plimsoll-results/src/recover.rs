@@ -17,7 +17,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What a killed run left: its hidden directory, which nobody else finishes meanwhile.
+/// What a killed run left: its hidden directory, which no other process finishes meanwhile.
 #[derive(Debug)]
 pub struct Abandoned {
     dir: PathBuf,
@@ -130,8 +130,8 @@ fn add_directories(dir: &Path, depth: u32, dirs: &mut Vec<PathBuf>) {
     }
 }
 
-/// Removes from finished results what only runs in progress have. Should any of it stay, it harms
-/// nobody.
+/// Removes from finished results what only runs in progress have. Should any of it stay, it does no
+/// harm.
 pub(crate) fn forget_progress(dir: &Path) {
     for name in [LIVE_FILE, DRAFT_FILE, OWNER_FILE] {
         let _ = std::fs::remove_file(dir.join(name));
@@ -185,7 +185,7 @@ fn made_of_series(dir: &Path) -> Result<Run, ResultsError> {
     }))
 }
 
-/// Shortens a file to so many bytes.
+/// Shortens a file to this length, in bytes.
 fn cut(path: &Path, bytes: usize) -> Result<(), ResultsError> {
     let file = File::options().write(true).open(path);
     let cut = file.and_then(|file| {

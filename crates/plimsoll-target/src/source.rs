@@ -93,7 +93,7 @@ impl Source {
         Ok(())
     }
 
-    /// The next bytes, at most so many and so many as the pool gives at once.
+    /// The next bytes: at most `most`, and at most as many as the pool gives at once.
     ///
     /// # Errors
     /// When the memory cannot be had.

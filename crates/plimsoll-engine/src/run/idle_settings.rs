@@ -1,4 +1,4 @@
-//! Settings that change nothing here: said before a run, so that nobody takes a result for what
+//! Settings that change nothing here: said before a run, so that its result is not taken for what
 //! they would have made of it.
 
 use super::preflight;

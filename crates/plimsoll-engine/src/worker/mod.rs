@@ -253,7 +253,7 @@ impl<S: Session> Worker<S> {
         }
         let mut done = Vec::new();
         let _ = self.session.aio_take(0, &mut done).await;
-        // Those that nobody has begun have waited as well.
+        // Those that no thread has begun have waited as well.
         for (row, start) in self.session.aio_under_way() {
             self.core.recorder.note_cut(row, start);
         }

@@ -1,11 +1,10 @@
 //! Commands of the user before and after phases: `--before` and `--after`.
 
-use crate::common::{Bench, Ended, PATIENCE, Started, started};
+use crate::common::{Bench, Ended, Started, started, wait_until};
 use plimsoll_results::{
     CurveDir, FindDir, HookTime, LoadCurve, LoadSearch, ProfileDir, Run, RunDir, Verdict,
 };
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// A worker whose thread has a name of its own, on ten files.
 const WORKLOAD: &str = "\
@@ -157,14 +156,6 @@ fn hanging(bench: &Bench, script: &str) -> (Started, Vec<String>) {
 }
 
 #[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "not yet: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn an_interrupt_ends_the_command_and_what_it_started() {
     let bench = Bench::on_tmpfs();

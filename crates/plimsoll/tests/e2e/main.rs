@@ -45,6 +45,7 @@ mod percentiles;
 mod profile;
 mod ran_out;
 mod ranks;
+mod result_places;
 mod run;
 mod serve;
 mod signals;

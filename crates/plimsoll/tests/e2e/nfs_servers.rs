@@ -1,6 +1,6 @@
 //! Runs on real NFS servers, what is on them afterwards, and servers that fail.
 
-use crate::common::{Bench, Ended, MARKER, Started, row, started, tree};
+use crate::common::{Bench, Ended, MARKER, Started, row, started, tree, wait_until};
 use crate::full_disk::GROWS;
 use crate::ranks::of_rank;
 use plimsoll_results::{Run, Verdict};
@@ -8,7 +8,7 @@ use plimsoll_testbed::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, nee
 use plimsoll_wan::{Link, Relay, Summary};
 use std::net::SocketAddr;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn ganesha() -> Ganesha {
     Ganesha::start().unwrap_or_else(|e| panic!("{e}"))
@@ -161,15 +161,6 @@ fn read_to_the_end(server: &Ganesha, run: Started) -> Run {
     let run = interrupted(run);
     assert_eq!(tree(&server.seen()), Default::default());
     run
-}
-
-/// Waits until something is so.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Bytes of answers that are those of many calls of the four workers, one after the other: what

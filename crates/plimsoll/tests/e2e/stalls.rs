@@ -1,10 +1,9 @@
 //! Servers that stand still, in the middle of a window and at its end.
 
-use crate::common::{Bench, Ended, row, signal, started};
+use crate::common::served::Served;
+use crate::common::{Bench, Ended, row, started};
 use plimsoll_results::{LoadCurve, Run, StallFigure, Verdict};
 use rustix::process::Signal;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// Workers that look at files.
@@ -29,37 +28,6 @@ define process name=p {
 }
 run 10
 ";
-
-/// A server in a process of its own, which can be stopped; it ends with its owner.
-struct Served {
-    child: Child,
-    url: String,
-}
-
-impl Served {
-    fn with(bench: &Bench, faults: &[&str]) -> Self {
-        let mut command = bench.plimsoll(["serve-nfs"]);
-        command.args(faults).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut url)
-            .unwrap();
-        let url = url.trim().to_owned();
-        Self { child, url }
-    }
-
-    fn signal(&self, what: Signal) {
-        signal(self.child.id() as i32, what);
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn only_stall(run: &Run) -> StallFigure {
     let [stall] = run.summary.stalls[..] else {

@@ -3,54 +3,16 @@
 
 mod silence;
 
-use crate::common::{Bench, Ended, Started, started};
+use crate::common::served::Served;
+use crate::common::{Bench, Ended, Started, started, wait_until};
 use plimsoll_results::{Run, RunDir, Verdict};
-use rustix::process::Signal;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-/// A server in a process of its own, which goes with the test.
-struct Served {
-    child: Child,
-    url: String,
-}
-
-impl Served {
-    fn with(bench: &Bench, options: &[&str]) -> Self {
-        let mut command = bench.plimsoll([&["serve-nfs"], options].concat());
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut url = String::new();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        lines.read_line(&mut url).unwrap();
-        let url = url.trim().to_owned();
-        Self { child, url }
-    }
-
-    fn signal(&self, signal: Signal) {
-        crate::common::signal(self.child.id() as i32, signal);
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// Two signals of a kind are one to a program that has not yet seen the first.
 fn wait_a_moment() {
     std::thread::sleep(Duration::from_millis(300));
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "never: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Hidden directories in a directory of results, and results there.

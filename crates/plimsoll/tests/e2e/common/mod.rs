@@ -3,6 +3,7 @@
 
 pub mod pty;
 pub mod schema;
+pub mod served;
 
 use plimsoll_results::{OperationFigures, Run, RunDir};
 use rustix::process::{Pid, Signal, kill_process};
@@ -365,4 +366,14 @@ pub fn children_of(pid: i32) -> Vec<i32> {
         })
         .flat_map(|pid| pid.parse())
         .collect()
+}
+
+/// Waits until something is so, which it must be in time.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "not yet: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
