@@ -445,6 +445,20 @@ mod tests {
     }
 
     #[test]
+    fn operations_noticed_later_count_in_the_interval_they_completed_in() {
+        let (window, lanes, mut collector) = bench(1);
+        window.open(0, Nanos::MAX);
+        lanes[0].record(0, 100, 200, None, 0);
+        for second in 0..3 {
+            lanes[0].record_past(0, 300, second * SECOND + 500, 0);
+        }
+        lanes[0].finish();
+        let (intervals, totals) = collector.finish();
+        let ops: Vec<u64> = intervals.iter().map(|i| i.rows[0].ops).collect();
+        assert_eq!((ops, totals.rows[0].ops), (vec![2, 1, 1], 4));
+    }
+
+    #[test]
     fn a_buffer_that_is_used_again_has_forgotten_what_was_paced() {
         let (window, lanes, mut collector) = bench(1);
         window.open(0, Nanos::MAX);

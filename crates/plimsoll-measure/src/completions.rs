@@ -21,8 +21,8 @@ pub(crate) fn slot_shift(interval: Nanos) -> u32 {
 /// The slots of one row in an interval, as its lane writes them.
 #[derive(Default)]
 pub(crate) struct Marks {
-    /// End of the slot that was marked last: until then nothing is to be written.
-    until: AtomicU64,
+    /// Number of the slot that was marked last, plus one: in it nothing is to be written.
+    latest: AtomicU64,
     words: [AtomicU64; WORDS],
 }
 
@@ -31,23 +31,22 @@ impl Marks {
     /// slot marked.
     #[inline]
     pub(crate) fn mark(&self, base: Nanos, end: Nanos, shift: u32) {
-        if end >= self.until.load(Relaxed) {
-            self.mark_slot(base, end, shift);
+        let slot = end.saturating_sub(base) >> shift;
+        if slot + 1 != self.latest.load(Relaxed) {
+            self.mark_slot(slot);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn mark_slot(&self, base: Nanos, end: Nanos, shift: u32) {
-        let slot = end.saturating_sub(base) >> shift;
+    fn mark_slot(&self, slot: u64) {
         let word = &self.words[(slot / 64) as usize % WORDS];
         word.store(word.load(Relaxed) | 1 << (slot % 64), Relaxed);
-        self.until
-            .store(base.saturating_add((slot + 1) << shift), Relaxed);
+        self.latest.store(slot + 1, Relaxed);
     }
 
     pub(crate) fn clear(&self) {
-        self.until.store(0, Relaxed);
+        self.latest.store(0, Relaxed);
         self.words.iter().for_each(|w| w.store(0, Relaxed));
     }
 }
@@ -130,6 +129,16 @@ mod tests {
         let mut seen = Vec::new();
         set.for_each(|slot| seen.push(slot));
         assert_eq!(seen, [0, 63, 64, 511]);
+        marks.clear();
+        // Asynchronous operations of several files are noticed out of order.
+        for slot in [7u64, 3, 7] {
+            marks.mark(100, 100 + (slot << 3), 3);
+        }
+        let mut set = SlotSet::default();
+        set.add_marks(&marks);
+        seen.clear();
+        set.for_each(|slot| seen.push(slot));
+        assert_eq!(seen, [3, 7]);
         marks.clear();
         let mut empty = SlotSet::default();
         empty.add_marks(&marks);

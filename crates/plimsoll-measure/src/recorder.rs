@@ -390,8 +390,8 @@ impl Recorder {
         if number == 0 || end < from || end >= to {
             return self.note_if_cut(row, start, end);
         }
-        if self.number.get() != number {
-            // The lane has not been in this window yet; it is now.
+        if self.number.get() != number || (self.measuring.get() && end >= self.boundary.get()) {
+            // The lane has not been in this window or this interval yet; it is now.
             self.cross(end);
         }
         if !self.measuring.get() {
