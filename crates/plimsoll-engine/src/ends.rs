@@ -24,16 +24,16 @@ impl Ends {
         now: Nanos,
         progress: impl FnOnce() -> (u64, u64),
     ) {
-        let (number, start, end) = window.bounds();
-        if number == 0 || now < start || now >= end {
+        let window = window.bounds();
+        if !window.contains(now) {
             return;
         }
-        let at = now - start;
+        let at = now - window.start;
         let mut seen = lock(&self.0);
         // Windows are counted from 1.
-        if seen.window != number {
+        if seen.window != window.number {
             let (first_ops, first_bytes) = progress();
-            seen.window = number;
+            seen.window = window.number;
             seen.done = WorkersDone {
                 workers: 1,
                 first: at,

@@ -251,10 +251,10 @@ impl Shared {
                 supply.kind, operation.name
             ));
         }
-        let (_, start, end) = self.window.bounds();
-        let measured = start <= now && now < end;
+        let window = self.window.bounds();
+        let measured = window.contains(now);
         let since = if measured {
-            start
+            window.start
         } else {
             self.started.load(Relaxed)
         };
@@ -265,7 +265,7 @@ impl Shared {
             fileset: fileset.clone(),
             after_ns: now.saturating_sub(since),
             measured,
-            window_over: end <= now,
+            window_over: window.end <= now,
         });
         self.end_run(now);
     }

@@ -3,7 +3,7 @@
 use crate::completions::{Completions, SlotSet, slot_shift};
 use crate::gaps::{GapWatch, Gaps, RankStall, Spans, Stall, stalls};
 use crate::recorder::{Delivery, LaneProgress};
-use crate::{Ages, Nanos, OpTotals, WindowState, WorkersDone};
+use crate::{Ages, Nanos, OpTotals, WindowBounds, WindowState, WorkersDone};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -145,7 +145,7 @@ impl Collector {
     /// Takes what was delivered; returns the intervals that are complete now, in order.
     pub fn drain(&mut self) -> Vec<Interval> {
         // Asked before, so that what a lane has reached by then was delivered by then.
-        let (number, _, _) = self.window.bounds();
+        let number = self.window.bounds().number;
         let lanes = self.lanes.iter();
         let reached = lanes.map(|l| l.reached(number)).min().unwrap_or(u64::MAX);
         self.take_deliveries();
@@ -178,7 +178,7 @@ impl Collector {
         while let Some((&index, _)) = self.open.first_key_value() {
             last.extend(self.close_interval(index));
         }
-        let (number, start, end) = self.window.bounds();
+        let WindowBounds { number, start, end } = self.window.bounds();
         self.totals.abandoned = self.lanes.iter().map(|l| l.abandoned()).sum();
         let silent = self.lanes.iter().filter_map(|l| l.unanswered_since());
         self.totals.unanswered_since = silent.max();
@@ -200,7 +200,11 @@ impl Collector {
     fn take_notes(&self, totals: &mut WindowTotals) {
         let mut ages = vec![Ages::default(); self.rows];
         totals.slow = vec![Spans::default(); self.rows];
-        let window = (totals.number, totals.start, totals.end);
+        let window = WindowBounds {
+            number: totals.number,
+            start: totals.start,
+            end: totals.end,
+        };
         for lane in &self.lanes {
             lane.take_notes(window, &mut ages, &mut totals.slow);
         }
@@ -219,7 +223,7 @@ impl Collector {
     }
 
     fn merge(&mut self, delivery: &Delivery) {
-        let (number, _, _) = self.window.bounds();
+        let number = self.window.bounds().number;
         if delivery.window != number || number <= self.finished {
             return;
         }
@@ -255,12 +259,12 @@ impl Collector {
             total.add(row);
         }
         self.next = index + 1;
-        let (window, start, end) = self.window.bounds();
+        let WindowBounds { number, start, end } = self.window.bounds();
         let length = self.window.interval();
         let from = index * length;
         let length = length.min(end.saturating_sub(start).saturating_sub(from));
         let interval = Interval {
-            window,
+            window: number,
             index,
             opened: start,
             start: from,

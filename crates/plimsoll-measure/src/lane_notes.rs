@@ -3,7 +3,7 @@
 
 use crate::gaps::{Gap, STALL_NS, Spans};
 use crate::under_way::UnderWay;
-use crate::{Ages, Nanos};
+use crate::{Ages, Nanos, WindowBounds};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Notes of one lane; any thread may look at them.
@@ -60,12 +60,7 @@ impl LaneNotes {
 
     /// Adds the ages of what was under way when a window ended, and the times of what took very
     /// long; both one entry a row. Forgets what the lane noted of windows up to this one.
-    pub(crate) fn take(
-        &self,
-        (window, from, to): (u32, Nanos, Nanos),
-        ages: &mut [Ages],
-        slow: &mut [Spans],
-    ) {
+    pub(crate) fn take(&self, window: WindowBounds, ages: &mut [Ages], slow: &mut [Spans]) {
         let mut notes = self.lock();
         let still: Vec<_> = notes.workers.iter().filter_map(|w| w.read()).collect();
         let mut under_way = still;
@@ -73,22 +68,25 @@ impl LaneNotes {
             notes
                 .cut
                 .iter()
-                .filter(|c| c.window == window)
+                .filter(|c| c.window == window.number)
                 .map(|c| (c.row, c.start)),
         );
-        notes.cut.retain(|c| c.window > window);
+        notes.cut.retain(|c| c.window > window.number);
         let mut at_end = vec![Spans::default(); slow.len()];
         for (row, start) in under_way {
             // One that began after the window has ended was not in it.
-            if start < to {
-                ages[row as usize].add(to - start);
-                let span = Gap { from: start, to };
+            if start < window.end {
+                ages[row as usize].add(window.end - start);
+                let span = Gap {
+                    from: start,
+                    to: window.end,
+                };
                 at_end[row as usize].add(span);
             }
         }
         for ((all, mine), at_end) in slow.iter_mut().zip(&notes.slow).zip(&at_end) {
-            all.merge(&mine.within(from, to));
-            all.merge(&at_end.within(from, to));
+            all.merge(&mine.within(window.start, window.end));
+            all.merge(&at_end.within(window.start, window.end));
         }
     }
 }

@@ -30,7 +30,7 @@ pub use latency::{ErrorCode, Latency, OpTotals};
 pub use ranks::{RankRow, RankStage, seven};
 pub use recorder::{LaneProgress, Recorder, RowSpec};
 pub use under_way::{Ages, UnderWay, censored_quantile};
-pub use window::WindowState;
+pub use window::{WindowBounds, WindowState};
 
 /// Least latency a histogram tells from zero, in nanoseconds.
 pub const LEAST_LATENCY: Nanos = 1;

@@ -5,7 +5,7 @@ use crate::counts::{Counts, bump};
 use crate::gaps::Spans;
 use crate::lane_notes::{LaneNotes, SLOW_NS};
 use crate::latency::{ErrorCode, Latency, OpTotals};
-use crate::{Ages, Nanos, UnderWay, WindowState};
+use crate::{Ages, Nanos, UnderWay, WindowBounds, WindowState};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::atomic::{
@@ -209,12 +209,7 @@ impl LaneProgress {
 
     /// Adds the ages of what was under way when the window ended, and when operations were under
     /// way that took very long; both one entry a row.
-    pub(crate) fn take_notes(
-        &self,
-        window: (u32, Nanos, Nanos),
-        ages: &mut [Ages],
-        slow: &mut [Spans],
-    ) {
+    pub(crate) fn take_notes(&self, window: WindowBounds, ages: &mut [Ages], slow: &mut [Spans]) {
         self.notes.take(window, ages, slow);
     }
 
@@ -386,11 +381,13 @@ impl Recorder {
         let progress = &self.progress[row as usize];
         bump(&progress.ops, 1);
         bump(&progress.bytes, bytes);
-        let (number, from, to) = self.window.bounds();
-        if number == 0 || end < from || end >= to {
+        let window = self.window.bounds();
+        if !window.contains(end) {
             return self.note_if_cut(row, start, end);
         }
-        if self.number.get() != number || (self.measuring.get() && end >= self.boundary.get()) {
+        if self.number.get() != window.number
+            || (self.measuring.get() && end >= self.boundary.get())
+        {
             // The lane has not been in this window or this interval yet; it is now.
             self.cross(end);
         }
@@ -454,17 +451,17 @@ impl Recorder {
     /// An operation that began at `start` is to count as under way when the latest window ends.
     #[cold]
     pub fn note_cut(&self, row: u32, start: Nanos) {
-        let (number, _, _) = self.window.bounds();
-        self.shared.notes.cut(number, row, start);
+        let window = self.window.bounds();
+        self.shared.notes.cut(window.number, row, start);
     }
 
     /// Notes an operation that came back at `end`, in no window, if the latest one has ended
     /// while it was under way.
     #[cold]
     fn note_if_cut(&self, row: u32, start: Nanos, end: Nanos) {
-        let (number, _, to) = self.window.bounds();
-        if number > 0 && start < to && end >= to {
-            self.shared.notes.cut(number, row, start);
+        let window = self.window.bounds();
+        if window.number > 0 && start < window.end && end >= window.end {
+            self.shared.notes.cut(window.number, row, start);
         }
     }
 
@@ -533,10 +530,11 @@ impl Recorder {
     /// Something changed: a window opened or closed, or an interval ended.
     #[cold]
     fn cross(&self, now: Nanos) {
-        self.epoch.set(self.window.epoch());
-        let (number, start, end) = self.window.bounds();
+        let (epoch, window) = self.window.read();
+        self.epoch.set(epoch);
+        let inside = window.contains(now);
+        let WindowBounds { number, start, end } = window;
         let length = self.window.interval();
-        let inside = number > 0 && now >= start && now < end;
         let interval = if inside { (now - start) / length } else { 0 };
         if (self.measuring.get() || self.late.get())
             && (number != self.number.get() || interval != self.interval.get() || !inside)

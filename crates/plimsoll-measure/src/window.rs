@@ -1,7 +1,29 @@
 //! The measured window: two instants that all lanes share.
 
 use crate::Nanos;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::atomic::{Ordering::Release, fence};
+use std::sync::{Mutex, PoisonError};
+
+/// Number and instants of a measured window, read as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowBounds {
+    /// Number of the window, from 1; 0 while there has been none.
+    pub number: u32,
+    /// First instant that belongs to it.
+    pub start: Nanos,
+    /// First instant after it; [`Nanos::MAX`] while it is not known.
+    pub end: Nanos,
+}
+
+impl WindowBounds {
+    /// Whether an instant is inside the window.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, at: Nanos) -> bool {
+        self.number > 0 && at >= self.start && at < self.end
+    }
+}
 
 /// The measured window of a run, set by the controller and read by every lane.
 ///
@@ -9,11 +31,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Relea
 /// after each operation, so a change is noticed by the next operation that completes.
 #[derive(Debug)]
 pub struct WindowState {
+    /// Sequence lock of the three words below: odd while they change.
     epoch: AtomicU32,
     number: AtomicU32,
     start: AtomicU64,
     end: AtomicU64,
     interval: Nanos,
+    writers: Mutex<()>,
 }
 
 impl WindowState {
@@ -33,6 +57,7 @@ impl WindowState {
             start: AtomicU64::new(Nanos::MAX),
             end: AtomicU64::new(Nanos::MAX),
             interval: interval.max(1),
+            writers: Mutex::new(()),
         }
     }
 
@@ -44,19 +69,34 @@ impl WindowState {
 
     /// Opens the next window, from `start` until `end` ([`Nanos::MAX`] if not known yet).
     /// Returns its number, from 1.
+    ///
+    /// # Panics
+    /// When `start` is not before `end`.
     pub fn open(&self, start: Nanos, end: Nanos) -> u32 {
-        self.start.store(start, Relaxed);
-        self.end.store(end, Relaxed);
-        let number = self.number.load(Relaxed) + 1;
-        self.number.store(number, Relaxed);
-        self.epoch.fetch_add(1, Release);
-        number
+        assert!(start < end, "a window of {start} to {end} has no instant");
+        self.change(|| {
+            let number = self.number.load(Relaxed) + 1;
+            self.number.store(number, Relaxed);
+            self.start.store(start, Relaxed);
+            self.end.store(end, Relaxed);
+            number
+        })
     }
 
     /// Ends the window at `end`, unless it ended before.
     pub fn close(&self, end: Nanos) {
-        self.end.fetch_min(end, Relaxed);
-        self.epoch.fetch_add(1, Release);
+        self.change(|| self.end.fetch_min(end, Relaxed));
+    }
+
+    /// Changes the three words while no reader accepts them.
+    fn change<T>(&self, change: impl FnOnce() -> T) -> T {
+        let _writer = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.epoch.load(Relaxed);
+        self.epoch.store(before.wrapping_add(1), Relaxed);
+        fence(Release);
+        let result = change();
+        self.epoch.store(before.wrapping_add(2), Release);
+        result
     }
 
     /// Changes whenever a window is opened or closed.
@@ -66,14 +106,67 @@ impl WindowState {
         self.epoch.load(Relaxed)
     }
 
-    /// Number of the latest window, its first instant and the instant it ends before.
+    /// The latest window.
     #[must_use]
-    pub fn bounds(&self) -> (u32, Nanos, Nanos) {
-        std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
-        (
-            self.number.load(Relaxed),
-            self.start.load(Relaxed),
-            self.end.load(Relaxed),
-        )
+    pub fn bounds(&self) -> WindowBounds {
+        self.read().1
+    }
+
+    /// The latest window, and the epoch in which it was read.
+    pub(crate) fn read(&self) -> (u32, WindowBounds) {
+        loop {
+            let epoch = self.epoch.load(Acquire);
+            let bounds = WindowBounds {
+                number: self.number.load(Relaxed),
+                start: self.start.load(Relaxed),
+                end: self.end.load(Relaxed),
+            };
+            fence(Acquire);
+            if epoch.is_multiple_of(2) && self.epoch.load(Relaxed) == epoch {
+                return (epoch, bounds);
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    /// Each window has an end that follows from its start, and a start that follows from its number.
+    #[test]
+    fn bounds_are_never_those_of_two_windows() {
+        let window = WindowState::new(1);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            for _ in 0..2 {
+                threads.spawn(|| {
+                    while !done.load(Relaxed) {
+                        let seen = window.bounds();
+                        if seen.number > 0 {
+                            assert_eq!(seen.start, u64::from(seen.number) * 10);
+                            assert_eq!(seen.end, seen.start + 5);
+                        }
+                    }
+                });
+            }
+            for number in 1..=200_000 {
+                window.open(number * 10, number * 10 + 5);
+            }
+            done.store(true, Relaxed);
+        });
+    }
+
+    #[test]
+    fn a_window_contains_its_first_instant_and_not_its_end() {
+        let window = WindowState::new(1);
+        assert!(!window.bounds().contains(Nanos::MAX - 1));
+        window.open(10, 20);
+        window.close(15);
+        window.close(18);
+        let inside: Vec<_> = (0..30).filter(|at| window.bounds().contains(*at)).collect();
+        assert_eq!(inside, [10, 11, 12, 13, 14]);
     }
 }

@@ -200,6 +200,16 @@ impl Plan {
         &self.filesets[id.0 as usize]
     }
 
+    /// Root of a fileset's tree, relative to the work directory.
+    ///
+    /// # Panics
+    /// When the name climbs out of the work directory, which [`Plan::check`] refuses.
+    #[must_use]
+    pub fn root_of(&self, id: FilesetId) -> RelPath {
+        let root = self.fileset(id).root();
+        root.expect("a checked Plan has filesets inside the work directory")
+    }
+
     /// Variable by its index.
     #[must_use]
     pub fn variable(&self, id: VariableId) -> &Variable {

@@ -5,7 +5,7 @@ use super::crew::{Crew, CrewError, Job};
 use super::marker::{self, Tree, TreeState};
 use super::store::Workplace;
 use super::tree::{self, Progress, content_of, fill, path_of};
-use plimsoll_plan::{FileId, FilesetId, Layout, RelPath, Stream};
+use plimsoll_plan::{FileId, FilesetId, Layout, Stream};
 use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 impl<T: Target> Workplace<'_, T> {
     /// How many files, from the first, an earlier run laid out in a tree that grows.
     pub(super) fn grown(&mut self, id: FilesetId, layout: &Layout) -> Option<u64> {
-        let root: RelPath = self.plan.fileset(id).root().unwrap_or_default();
+        let root = self.plan.root_of(id);
         let known = self.guard_of(&root)?;
         let tree = known.marker.trees.iter().find(|t| t.root == root)?;
         tree.grown(layout)
@@ -28,7 +28,7 @@ impl<T: Target> Workplace<'_, T> {
         layout: &Layout,
         tell: &mut dyn FnMut(),
     ) -> Result<(), CrewError> {
-        let root = self.plan.fileset(id).root().unwrap_or_default();
+        let root = self.plan.root_of(id);
         if self.grown(id, layout).is_none() {
             self.note(id, layout, TreeState::Making)?;
             self.clear_root(&root, tell)?;
@@ -54,7 +54,7 @@ impl<T: Target> Workplace<'_, T> {
         made: u64,
     ) -> Result<(), CrewError> {
         let made = self.grown(id, layout).map_or(made, |old| old.max(made));
-        let root: RelPath = self.plan.fileset(id).root().unwrap_or_default();
+        let root = self.plan.root_of(id);
         let tree = Tree {
             root: root.clone(),
             fingerprint: marker::print_of(layout),

@@ -9,7 +9,7 @@ use super::team::Team;
 use super::tree::{self, Progress};
 use super::{EngineError, Event, Observer, Stop};
 use crate::outcome::Populated;
-use plimsoll_plan::{FilesetId, Layout, RelPath};
+use plimsoll_plan::{FilesetId, Layout};
 use plimsoll_target::Target;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -118,7 +118,7 @@ impl<T: Target> Workplace<'_, T> {
         tell: &mut dyn FnMut(),
     ) -> Result<bool, CrewError> {
         let fileset = self.plan.fileset(id);
-        let root = fileset.root().unwrap_or_default();
+        let root = self.plan.root_of(id);
         let known = self
             .guard_of(&root)
             .and_then(|g| g.marker.trees.iter().find(|t| t.root == root).cloned());
@@ -143,7 +143,7 @@ impl<T: Target> Workplace<'_, T> {
         layout: &Layout,
         state: TreeState,
     ) -> Result<(), CrewError> {
-        let root: RelPath = self.plan.fileset(id).root().unwrap_or_default();
+        let root = self.plan.root_of(id);
         let tree = Tree {
             root: root.clone(),
             fingerprint: print_of(layout),

@@ -198,7 +198,7 @@ impl Preflight {
             return;
         }
         for (i, fileset) in plan.filesets.iter().enumerate() {
-            let root = fileset.root().unwrap_or_default();
+            let root = plan.root_of(FilesetId(i as u32));
             let layout = &self.layouts[i];
             match trees.iter().find(|t| t.root == root) {
                 Some(t) if fileset.grows => {

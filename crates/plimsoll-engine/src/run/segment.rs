@@ -14,7 +14,9 @@ use crate::worker::{RankStates, StageRun};
 use end::STUCK_AFTER;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::Snapshot;
-use plimsoll_measure::{Clock, Collector, Interval, Nanos, OpTotals, Recorder, WindowState};
+use plimsoll_measure::{
+    Clock, Collector, Interval, Nanos, OpTotals, Recorder, WindowBounds, WindowState,
+};
 use plimsoll_plan::{OpsLimit, Phase, Plan, QuitMode, Snapshots, Until};
 use plimsoll_ranks::News;
 use plimsoll_target::Target;
@@ -447,7 +449,7 @@ impl<'a> Segment<'a> {
 
     /// Takes the machine's counters when the window's first instant comes.
     fn watch_window(&mut self, observer: &mut dyn Observer) {
-        let (number, start, _) = self.shared.window.bounds();
+        let WindowBounds { number, start, .. } = self.shared.window.bounds();
         let now = self.shared.clock.now();
         if let Some(open) = self.open.as_mut().filter(|o| !o.announced && now >= start) {
             open.announced = true;

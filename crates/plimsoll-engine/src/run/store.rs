@@ -170,7 +170,7 @@ impl<'a, T: Target> Workplace<'a, T> {
     /// Refuses a root that somebody else's files lie in: only a tree that the marker lists is
     /// Plimsoll's to replace.
     pub(super) fn claim_root(&mut self, id: FilesetId) -> Result<(), EngineError> {
-        let root = self.plan.fileset(id).root().unwrap_or_default();
+        let root = self.plan.root_of(id);
         let listed = |g: &mut Guarded| g.marker.trees.iter().any(|t| t.root == root);
         if self.guard_of(&root).is_some_and(listed) {
             return Ok(());
@@ -211,7 +211,7 @@ impl<'a, T: Target> Workplace<'a, T> {
             .filter(|id| self.plan.changes_tree(*id) && !self.plan.fileset(*id).grows)
             .collect();
         for id in changed {
-            let root = self.plan.fileset(id).root().unwrap_or_default();
+            let root = self.plan.root_of(id);
             let Some(guarded) = self.guard_of(&root) else {
                 continue;
             };
@@ -258,8 +258,10 @@ impl<'a, T: Target> Workplace<'a, T> {
     /// Removes everything that can be removed.
     fn clean(&mut self) -> Leftovers {
         let populated = std::mem::take(&mut self.populated);
-        let root = |id: FilesetId| self.plan.fileset(id).root().unwrap_or_default();
-        let mut roots: Vec<RelPath> = populated.into_iter().map(root).collect();
+        let mut roots: Vec<RelPath> = populated
+            .into_iter()
+            .map(|id| self.plan.root_of(id))
+            .collect();
         roots.extend(self.plan.pattern().map(|p| p.root.clone()));
         self.clean_roots(roots)
     }

@@ -12,14 +12,13 @@ pub(crate) use waits::Want;
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout};
 use plimsoll_target::Session;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU16;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// A fileset in use.
 ///
-/// Fourteen bytes a file with the layout: four for the directory, eight for the size (none if
-/// all are of one size), two for the open count, and two bits.
+/// Sixteen bytes per file with the layout: four for the directory, eight for the size (none if
+/// all are of one size), four for the open count, and two bits.
 pub struct FilesetState {
     /// Index in the Plan.
     pub id: FilesetId,
@@ -27,7 +26,7 @@ pub struct FilesetState {
     pub layout: Arc<Layout>,
     pub(crate) files: Entries,
     pub(crate) leaf_dirs: Entries,
-    open: Box<[AtomicU16]>,
+    open: Box<[AtomicU32]>,
     next_dir: AtomicU32,
 }
 
@@ -40,7 +39,7 @@ impl FilesetState {
 
     /// The state of a part of a fileset; the other entries are never chosen.
     pub(crate) fn part(id: FilesetId, layout: Arc<Layout>, part: Part) -> Self {
-        let open = (0..layout.files()).map(|_| AtomicU16::new(0)).collect();
+        let open = (0..layout.files()).map(|_| AtomicU32::new(0)).collect();
         Self {
             id,
             files: Entries::new(layout.files(), layout.initial_files(), part),
@@ -68,12 +67,6 @@ impl FilesetState {
     #[must_use]
     pub fn present(&self) -> u64 {
         self.files.present()
-    }
-
-    /// Whether the file exists.
-    #[must_use]
-    pub fn exists(&self, file: FileId) -> bool {
-        self.files.is_present(file.0)
     }
 
     /// Chooses the file's name for the session's next operation.
@@ -105,7 +98,7 @@ impl FilesetState {
         self.open[file.0 as usize].fetch_sub(1, AcqRel);
     }
 
-    pub(crate) fn open_count(&self, file: FileId) -> u16 {
+    pub(crate) fn open_count(&self, file: FileId) -> u32 {
         self.open[file.0 as usize].load(Acquire)
     }
 
@@ -117,5 +110,51 @@ impl FilesetState {
 
     pub(crate) fn release_leaf_dir(&self, dir: u32, now: Kind) {
         self.leaf_dirs.release(dir, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::{Access, Fileset, Plan, RelPath, Value, Width};
+
+    /// More workers than 16 bits count may have one file open; a delete has to see them.
+    #[test]
+    fn a_file_may_be_open_more_often_than_16_bits_count() {
+        let fileset = Fileset {
+            name: "set".into(),
+            path: RelPath::default(),
+            entries: 1,
+            leaf_dirs: 0,
+            width: Width {
+                mean: 1.0,
+                gamma_shape: None,
+            },
+            depth: None,
+            size: Value::Const(0),
+            prealloc_percent: 100,
+            parallel_prealloc: false,
+            reuse: false,
+            trust_tree: false,
+            grows: false,
+            letters: None,
+            access: Access::ReadWrite,
+            cached: None,
+            place: None,
+        };
+        let plan = Plan {
+            filesets: vec![fileset],
+            ..Plan::empty("test")
+        };
+        let layout = Layout::new(&plan, FilesetId(0)).unwrap();
+        let set = FilesetState::new(FilesetId(0), Arc::new(layout));
+        for _ in 0..1 << 16 {
+            set.opened(FileId(0));
+        }
+        assert_eq!(set.open_count(FileId(0)), 1 << 16);
+        for _ in 0..1 << 16 {
+            set.closed(FileId(0));
+        }
+        assert_eq!(set.open_count(FileId(0)), 0);
     }
 }

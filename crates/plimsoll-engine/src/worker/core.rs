@@ -314,8 +314,8 @@ impl Core {
 
     /// Whether this instant is not before the measured window.
     fn is_measured(&self, at: Nanos) -> bool {
-        let (number, start, _) = self.shared.window.bounds();
-        number > 0 && at >= start
+        let window = self.shared.window.bounds();
+        window.number > 0 && at >= window.start
     }
 
     fn take_ticket(&mut self, left: u64) -> Result<(), Halt> {

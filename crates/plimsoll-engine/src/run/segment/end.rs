@@ -87,8 +87,7 @@ impl Segment<'_> {
     }
 
     fn stops_with_window(&self) -> bool {
-        let (_, _, end) = self.shared.window.bounds();
-        self.shared.deadline.at() <= end
+        self.shared.deadline.at() <= self.shared.window.bounds().end
     }
 
     fn collect(&mut self, observer: &mut dyn Observer) {

@@ -16,7 +16,7 @@ use choice::{Chooser, Spot};
 use handles::Handles;
 use names::Names;
 use pacer::Pacer;
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, WindowBounds};
 use plimsoll_plan::{FileId, Mix, MixOp, Pool, Rng, WorkerGroup};
 use plimsoll_target::{OpError, Session};
 use rand::RngExt;
@@ -309,12 +309,9 @@ fn cut_short(lane: &plimsoll_lane::Lane, done: u64) -> Result<(), OpError> {
     Ok(())
 }
 
-/// Number, first instant and end of the measured window.
-type Bounds = (u32, Nanos, Nanos);
-
 impl ProcessFigures {
-    fn missed_at(&mut self, due: Nanos, (number, start, end): Bounds) {
-        if number > 0 && due >= start && due < end {
+    fn missed_at(&mut self, due: Nanos, window: WindowBounds) {
+        if window.contains(due) {
             self.due += 1;
             self.missed += 1;
         }
@@ -323,9 +320,9 @@ impl ProcessFigures {
 
 impl MixState {
     /// Figures are those of the latest window.
-    fn enter(&mut self, (number, ..): Bounds) {
-        if number != self.window {
-            self.window = number;
+    fn enter(&mut self, window: WindowBounds) {
+        if window.number != self.window {
+            self.window = window.number;
             self.figures = ProcessFigures {
                 group: self.figures.group,
                 number: self.figures.number,
@@ -335,24 +332,24 @@ impl MixState {
     }
 
     /// An operation of the schedule is begun.
-    fn due(&mut self, due: Nanos, (number, start, end): Bounds) {
-        if number > 0 && due >= start && due < end {
+    fn due(&mut self, due: Nanos, window: WindowBounds) {
+        if window.contains(due) {
             self.figures.due += 1;
         }
     }
 
     /// An operation has completed.
-    fn done(&mut self, now: Nanos, (number, start, end): Bounds) {
-        if number > 0 && now >= start && now < end {
+    fn done(&mut self, now: Nanos, window: WindowBounds) {
+        if window.contains(now) {
             self.figures.done += 1;
         }
     }
 
     /// The run is over: what was still due in the window was not done.
-    fn end(&mut self, (number, start, end): Bounds) {
-        self.enter((number, start, end));
-        if let (Some(pacer), true) = (&self.pacer, number > 0) {
-            self.figures.due += pacer.left_until(end);
+    fn end(&mut self, window: WindowBounds) {
+        self.enter(window);
+        if let (Some(pacer), true) = (&self.pacer, window.number > 0) {
+            self.figures.due += pacer.left_until(window.end);
         }
     }
 }

@@ -190,7 +190,7 @@ impl<S: Session> Worker<S> {
         let Choice::Taken(_) = set.files.claim(file.0) else {
             return None;
         };
-        if set.open_count(file) > u16::from(slot.handle.is_some()) {
+        if set.open_count(file) > u32::from(slot.handle.is_some()) {
             set.release(file, Kind::Present);
             return None;
         }

@@ -209,7 +209,7 @@ impl<S: Session> Worker<S> {
                 if !self.core.claim(f, id).await? {
                     return Ok(());
                 }
-                let own = u16::from(self.slots[file.slot as usize].handle.is_some());
+                let own = u32::from(self.slots[file.slot as usize].handle.is_some());
                 let set = &shared.filesets[f as usize];
                 if set.open_count(id) > own {
                     // Others hold it open: it is left alone.
