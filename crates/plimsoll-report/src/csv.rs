@@ -3,7 +3,9 @@
 use crate::markdown::SCALED;
 use crate::percentiles::Of;
 use plimsoll_diagnostics::foreign;
-use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, Percentiles, Run};
+use plimsoll_results::{
+    LatencyFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Run,
+};
 
 /// Columns before those of latencies.
 const HEAD: [&str; 14] = [
@@ -32,18 +34,21 @@ const LATENCIES: [&str; 7] = [
 /// operation mix, and what follows from it.
 const SCALE: [&str; 2] = ["scale", "remark"];
 
-/// Columns at the end, of what was under way when the window ended, and of gaps.
-const STANDSTILL: [&str; 4] = [
+/// Columns at the end: of what was under way when the window ended, of gaps, and from which of the
+/// percentiles on the latencies, and the service times, are lower bounds.
+const STANDSTILL: [&str; 6] = [
     "in_flight",
     "oldest_in_flight_ms",
     "longest_gap_ms",
     "likely_gap_ms",
+    "latency_at_least_from",
+    "service_at_least_from",
 ];
 
 /// A line an operation of each run, with the figures as `run.json` has them and a first line of
 /// names; what was not measured is empty. The latency of an operation that was not paced is its
 /// service time. Percentiles that were requested besides the usual ones have columns of their own, which
-/// are empty where there are too few operations. `runs` are names of results directories with what is in
+/// are empty where there are too few operations for them, unless they are lower bounds. `runs` are names of results directories with what is in
 /// them.
 #[must_use]
 pub fn render(runs: &[(&str, &Run)]) -> String {
@@ -92,29 +97,59 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
         o.paced_ops.to_string(),
     ];
     for (figures, of) in [(&o.latency, Of::Latency), (o.service(), Of::Service)] {
-        cells.extend(latency((o.ops > 0).then_some(figures)));
-        let enough = |p: &Percentile| o.percentile(*p).filter(|f| f.enough);
-        let ms = more
-            .iter()
-            .map(|p| enough(p).map(|f| of.ms(&f).to_string()));
-        cells.extend(ms.map(Option::unwrap_or_default));
+        cells.extend(latency(o, figures));
+        let known = |p: &Percentile| known(o.percentile(*p), of);
+        cells.extend(more.iter().map(|p| known(p).unwrap_or_default()));
     }
     cells.push(scale.map_or_else(String::new, |s| s.to_string()));
     cells.push(remark.to_owned());
     cells.push(o.in_flight.to_string());
     let times = [o.oldest_in_flight_ms, o.longest_gap_ms, o.likely_gap_ms];
     cells.extend(times.map(|ms| ms.map_or_else(String::new, |ms| ms.to_string())));
+    let figures = Percentiles::new(more.iter().copied().chain(Percentile::SHOWN));
+    let figures = figures.as_slice().iter().map(|p| o.percentile(*p));
+    let figures: Vec<PercentileFigure> = figures.flatten().collect();
+    cells.push(at_least_from(
+        &figures,
+        Of::Latency,
+        o.is_at_least(o.latency.max_ms),
+    ));
+    let max_at_least = o.is_service_at_least(o.service().max_ms);
+    cells.push(at_least_from(&figures, Of::Service, max_at_least));
     cells
 }
 
-fn latency(figures: Option<&LatencyFigures>) -> [String; 7] {
-    let Some(f) = figures else {
-        return Default::default();
+/// The first of some percentiles in increasing order that is a lower bound, as those behind it and
+/// the greatest are; `max` where only the greatest is, empty where that is exact too.
+pub(crate) fn at_least_from(figures: &[PercentileFigure], of: Of, max_at_least: bool) -> String {
+    match figures.iter().find(|f| of.at_least(f)) {
+        Some(figure) => figure.percentile.to_string(),
+        None if max_at_least => "max".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// A percentile in milliseconds; none where it has too few operations and is no lower bound.
+pub(crate) fn known(figure: Option<PercentileFigure>, of: Of) -> Option<String> {
+    let figure = figure.filter(|f| f.enough || of.at_least(f))?;
+    Some(of.ms(&figure).to_string())
+}
+
+/// Of operations that are all still under way nothing is known but lower bounds of the percentiles and
+/// of the greatest.
+fn latency(o: &OperationFigures, f: &LatencyFigures) -> [String; 7] {
+    let of_done = |ms: f64| match o.ops {
+        0 => String::new(),
+        _ => ms.to_string(),
     };
-    [
-        f.mean_ms, f.min_ms, f.p50_ms, f.p95_ms, f.p99_ms, f.p999_ms, f.max_ms,
-    ]
-    .map(|ms| ms.to_string())
+    let bounded = |ms: f64| match o.has_latencies() {
+        false => String::new(),
+        true => ms.to_string(),
+    };
+    let [p50, p95, p99, p999, max] =
+        [f.p50_ms, f.p95_ms, f.p99_ms, f.p999_ms, f.max_ms].map(bounded);
+    let [mean, min] = [f.mean_ms, f.min_ms].map(of_done);
+    [mean, min, p50, p95, p99, p999, max]
 }
 
 /// A line of cells by RFC 4180, ended as on this system.

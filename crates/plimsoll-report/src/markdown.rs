@@ -2,7 +2,7 @@
 
 use crate::filebench;
 use crate::format::{latency, mib_per_s, rate};
-use crate::percentiles::{DOUBTFUL, FEW, Of, any_doubtful, greatest, told};
+use crate::percentiles::{DOUBTFUL, FEW, Of, any_doubtful, greatest, of_done, told};
 use crate::standstill;
 use plimsoll_diagnostics::foreign;
 use plimsoll_plan::{Count, counted};
@@ -107,13 +107,9 @@ fn paced(run: &Run) -> Option<String> {
 
 fn rows(o: &OperationFigures, shown: &[Percentile]) -> Vec<Vec<String>> {
     let times = |f: &LatencyFigures, of: Of| {
-        if o.ops == 0 {
-            return vec!["–".to_owned(); shown.len() + 2];
-        }
-        let plain = |ms| latency(ms).replace("  ", " ");
-        let mut cells = vec![plain(f.mean_ms)];
+        let mut cells = vec![of_done(o, f.mean_ms, "–").replace("  ", " ")];
         cells.extend(shown.iter().map(|p| told(o.percentile(*p), of, "–")));
-        cells.push(greatest(o, f.max_ms).replace("  ", " "));
+        cells.push(greatest(o, of, "–").replace("  ", " "));
         cells
     };
     let mut row = vec![

@@ -1,6 +1,7 @@
 //! Operation mixes in a report: the load, and how much of it was carried.
 
 use crate::format::{latency, rate};
+use crate::percentiles::bounded;
 use crate::text::{paragraph, whole};
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{CarriedFigures, LatencyFigures, MixFigures};
@@ -47,20 +48,19 @@ fn parts(c: &CarriedFigures) -> String {
     }
     // In a table the unit has two columns.
     let time = |ms| latency(ms).replace("  ", " ");
-    let times = |what: &str, f: &LatencyFigures| {
-        format!(
-            "{what} mean {}, p99 {}, max {}",
-            time(f.mean_ms),
-            time(f.p99_ms),
-            time(f.max_ms)
-        )
+    let times = |what: &str, f: &LatencyFigures, is_at_least: &dyn Fn(f64) -> bool| {
+        let mean = match f.max_ms > 0.0 && f.mean_ms == 0.0 {
+            true => "-".to_owned(),
+            false => time(f.mean_ms),
+        };
+        let bounded = |ms| bounded(ms, is_at_least(ms)).replace("  ", " ");
+        let (p99, max) = (bounded(f.p99_ms), bounded(f.max_ms));
+        format!("{what} mean {mean}, p99 {p99}, max {max}")
     };
-    parts.extend(c.response.as_ref().map(|f| times("response", f)));
-    parts.extend(
-        c.start_lateness
-            .as_ref()
-            .map(|f| times("late starts of the client", f)),
-    );
+    let response = c.response.as_ref();
+    parts.extend(response.map(|f| times("response", f, &|ms| c.is_at_least(ms))));
+    let late = c.start_lateness.as_ref();
+    parts.extend(late.map(|f| times("late starts of the client", f, &|_| false)));
     let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
     parts.join("; ")
 }

@@ -17,12 +17,42 @@ pub const DOUBTFUL: &str = "?: fewer operations than the percentile needs (100 f
 /// the end.
 pub const AT_LEAST: &str = "≥ ";
 
-/// The greatest latency of an operation, as [`latency`] shows it.
+/// The sentence on that.
+pub const AT_LEAST_MEANS: &str = "≥: it takes at least so long; operations were under way at the end that had waited \
+                                  so long, and none of those that completed took longer";
+
+/// A time as [`latency`] shows it, with a mark where it is a lower bound.
 #[must_use]
-pub fn greatest(o: &OperationFigures, max_ms: f64) -> String {
-    match o.is_at_least(max_ms) {
-        true => format!("{AT_LEAST}{}", latency(max_ms)),
-        false => latency(max_ms),
+pub fn bounded(ms: f64, at_least: bool) -> String {
+    match at_least {
+        true => format!("{AT_LEAST}{}", latency(ms)),
+        false => latency(ms),
+    }
+}
+
+/// The greatest latency of an operation, or its greatest service time, as [`latency`] shows it; `none`
+/// where it is not known.
+#[must_use]
+pub fn greatest(o: &OperationFigures, of: Of, none: &str) -> String {
+    if !o.has_latencies() {
+        return none.to_owned();
+    }
+    match of {
+        Of::Latency => bounded(o.latency.max_ms, o.is_at_least(o.latency.max_ms)),
+        Of::Service => {
+            let max_ms = o.service().max_ms;
+            bounded(max_ms, o.is_service_at_least(max_ms))
+        }
+    }
+}
+
+/// A figure of the operations that completed, such as their mean, as [`latency`] shows it; `none` where
+/// there are none.
+#[must_use]
+pub fn of_done(o: &OperationFigures, ms: f64, none: &str) -> String {
+    match o.ops {
+        0 => none.to_owned(),
+        _ => latency(ms),
     }
 }
 
@@ -44,6 +74,15 @@ impl Of {
             Self::Service => figure.service_ms.unwrap_or(figure.ms),
         }
     }
+
+    /// Whether that is known only as a lower bound. Older results have one mark for both.
+    #[must_use]
+    pub fn at_least(self, figure: &PercentileFigure) -> bool {
+        match self {
+            Self::Latency => figure.at_least,
+            Self::Service => figure.service_at_least.unwrap_or(figure.at_least),
+        }
+    }
 }
 
 /// A percentile as a text, as [`latency`] shows it, with a mark where it has too few operations; `none`
@@ -54,8 +93,7 @@ pub fn shown(figure: Option<PercentileFigure>, of: Of, none: &str) -> String {
         return none.to_owned();
     };
     let mark = if figure.enough { "" } else { DOUBT };
-    let bound = if figure.at_least { AT_LEAST } else { "" };
-    format!("{bound}{}{mark}", latency(of.ms(&figure)))
+    bounded(of.ms(&figure), of.at_least(&figure)) + mark
 }
 
 /// The same for a text in which nothing lines up.

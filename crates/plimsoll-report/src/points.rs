@@ -1,13 +1,15 @@
 //! Load curves and searches for load lines as comma-separated values and as Markdown.
 
-use crate::csv::line;
+use crate::csv::{at_least_from, known, line};
 use crate::find::interval;
 use crate::format::{latency, mib_per_s, rate};
 use crate::markdown::{code, escaped, scaled, table};
 use crate::percentiles::{DOUBTFUL, Of, any_doubtful, told};
 use plimsoll_plan::{Count, counted};
 use plimsoll_points::Support;
-use plimsoll_results::{CurvePoint, LoadCurve, LoadSearch, Percentile, Percentiles, SearchRun};
+use plimsoll_results::{
+    CurvePoint, LoadCurve, LoadSearch, Percentile, PercentileFigure, Percentiles, SearchRun,
+};
 
 /// Percentiles of the tables of points, where no others were requested.
 const OF_POINTS: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
@@ -38,15 +40,17 @@ const HEAD: [&str; 19] = [
     "run",
 ];
 
-/// Names of the columns, with those of more percentiles.
+/// Names of the columns, with those of more percentiles, and from which of all on they are lower
+/// bounds.
 fn names(more: &[Percentile]) -> Vec<String> {
     let more = more.iter().map(|p| format!("response_{p}_ms"));
-    HEAD.map(str::to_owned).into_iter().chain(more).collect()
+    let names = HEAD.map(str::to_owned).into_iter().chain(more);
+    names.chain(["response_at_least_from".to_owned()]).collect()
 }
 
 /// A line a load point of each curve, with the figures as `curve.json` has them and a first line
 /// of names; what was not measured is empty, and so are percentiles of too few operations that were
-/// requested besides the usual ones.
+/// requested besides the usual ones, unless they are lower bounds.
 #[must_use]
 pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
     let asked = curves
@@ -102,8 +106,10 @@ pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
 
 fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
     let number = |n: Option<f64>| n.map_or_else(String::new, |n| n.to_string());
-    let enough = |at: &Percentile| p.percentile(*at).filter(|f| f.enough);
-    let more = more.iter().map(|at| number(enough(at).map(|f| f.ms)));
+    let figures = Percentiles::new(more.iter().copied().chain(OF_POINTS));
+    let figures = figures.as_slice().iter().map(|at| p.percentile(*at));
+    let figures: Vec<PercentileFigure> = figures.flatten().collect();
+    let known = |at: &Percentile| known(p.percentile(*at), Of::Latency).unwrap_or_default();
     let mut values = vec![
         p.load.to_string(),
         p.verdict.to_string(),
@@ -121,7 +127,8 @@ fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
         p.window_s.to_string(),
         p.run.clone(),
     ];
-    values.extend(more);
+    values.extend(more.iter().map(known));
+    values.push(at_least_from(&figures, Of::Latency, p.max_at_least));
     values
 }
 

@@ -2,7 +2,7 @@
 
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
 use crate::format::{latency, mib_per_s, rate};
-use crate::percentiles::{DOUBT, DOUBTFUL, Of, any_doubtful};
+use crate::percentiles::{DOUBT, DOUBTFUL, Of, any_doubtful, bounded};
 use crate::study;
 use crate::table::Table;
 use crate::terminal::Layout;
@@ -185,8 +185,9 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
             return "-".to_owned();
         };
         let ms = figures.iter().map(|f| of.ms(f)).sum::<f64>() / figures.len() as f64;
+        let at_least = figures.iter().any(|f| of.at_least(f));
         let doubt = any_doubtful(figures.into_iter().map(Some));
-        latency(ms) + if doubt { DOUBT } else { "" }
+        bounded(ms, at_least) + if doubt { DOUBT } else { "" }
     };
     let cpu: Option<Vec<f64>> = runs.iter().map(|r| r.summary.cpu_us_per_op).collect();
     let cpu = cpu.map(|all| all.iter().sum::<f64>() / all.len() as f64);

@@ -41,7 +41,7 @@ fn of_stage<'a>(
         ns => n as f64 * 1e9 / ns as f64,
     };
     let operations = stage.window.operations.iter();
-    let done = operations.filter(|o| o.ops + o.errors > 0);
+    let done = operations.filter(|o| o.ops + o.errors + o.in_flight > 0);
     done.map(move |o| OperationFigures {
         name: format!("{name}: {}", o.name),
         ops_per_s: per_s(o.ops),

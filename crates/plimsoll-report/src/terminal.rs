@@ -254,17 +254,14 @@ impl Row {
 
 /// Mean, percentiles and maximum of an operation.
 fn latency_cells(o: &OperationFigures, shown: &[Percentile], of: Of) -> Vec<String> {
-    if o.ops == 0 {
-        return vec!["-".into(); shown.len() + 2];
-    }
     let figures = match of {
         Of::Latency => &o.latency,
         Of::Service => o.service(),
     };
-    let mut cells = vec![latency(figures.mean_ms)];
+    let mut cells = vec![percentiles::of_done(o, figures.mean_ms, "-")];
     let percentile = |p: &Percentile| percentiles::shown(o.percentile(*p), of, "-");
     cells.extend(shown.iter().map(percentile));
-    cells.push(percentiles::greatest(o, figures.max_ms));
+    cells.push(percentiles::greatest(o, of, "-"));
     cells
 }
 
@@ -320,7 +317,7 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
         format!("{} writes/s", rate(s.writes_per_s)),
         format!("{} MiB/s", mib_per_s(s.bytes_per_s)),
     ];
-    if s.ops > 0 {
+    if s.has_latencies() {
         parts.extend(times(run));
     }
     if let Some(us) = s.cpu_us_per_op {
@@ -354,7 +351,10 @@ fn times(run: &Run) -> Vec<String> {
     let shown = run.shown(&FEW);
     let list = |what: &str, mean: f64, of: Of| {
         // In a table the unit has two columns.
-        let mean = latency(mean).replace("  ", " ");
+        let mean = match s.ops {
+            0 => "-".to_owned(),
+            _ => latency(mean).replace("  ", " "),
+        };
         let mut parts = vec![format!("{what}mean {mean}")];
         let percentile = |p: &Percentile| format!("{p} {}", told(s.percentile(*p), of, "-"));
         parts.extend(shown.iter().map(percentile));

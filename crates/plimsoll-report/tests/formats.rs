@@ -8,7 +8,8 @@ use plimsoll_plan::{Note, OpKind, Operation, Place, Plan};
 use plimsoll_report::terminal::{Layout, render};
 use plimsoll_report::{filebench, live};
 use plimsoll_results::{
-    ClockKind, Environment, Failure, Measured, Reason, Run, Target, VariableFigures, WorkDir,
+    ClockKind, Environment, Failure, Measured, Percentile, Reason, Run, Target, VariableFigures,
+    WorkDir,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -416,4 +417,150 @@ fn comparison_of_repeated_runs() {
     };
     insta::assert_snapshot!("comparison_text", text(&compared, layout));
     insta::assert_snapshot!("comparison_markdown", markdown(&compared));
+}
+
+/// A run in which nobody who looked at a file came back, for three seconds.
+fn hanging() -> Measured {
+    let mut m = measured();
+    m.windows[0].0.rows[4] = OpTotals::default();
+    m.windows[0].0.rows[4].in_flight.add(3 * SECOND);
+    m
+}
+
+/// The cells of a line of comma-separated values, by the names in the first.
+fn cells<'a>(csv: &'a str, operation: &str) -> BTreeMap<&'a str, &'a str> {
+    let mut lines = csv.lines();
+    let head = lines.next().unwrap().split(',');
+    let line = lines.find(|l| l.contains(operation)).unwrap();
+    head.zip(line.split(',')).collect()
+}
+
+#[test]
+fn what_hangs_is_shown_with_lower_bounds() {
+    let shown = show(hanging(), 160);
+    let row = shown
+        .lines()
+        .find(|l| l.starts_with("a-very-long"))
+        .unwrap();
+    assert_eq!(row.matches("≥ 3.00").count(), 5, "{row}");
+    let run = Run::assemble(hanging());
+    let markdown = plimsoll_report::markdown::render("results", &run);
+    let row = markdown.lines().find(|l| l.starts_with("| a-very-long"));
+    let bounds = "| – | ≥ 3.00 s? | ≥ 3.00 s? | ≥ 3.00 s? | ≥ 3.00 s? | ≥ 3.00 s | – |";
+    assert!(row.unwrap().ends_with(bounds), "{row:?}");
+}
+
+#[test]
+fn csv_says_from_which_percentile_on_figures_are_lower_bounds() {
+    let mut m = hanging();
+    m.percentiles = Some("99.99".parse().unwrap());
+    // A paced row whose answers took longer than what is under way has waited since its call.
+    let row = &mut m.windows[0].0.rows[1];
+    row.response = Latency::of((1..=1000).map(|i| i * 10_000_000));
+    row.paced = 1000;
+    row.in_flight.add(4 * SECOND);
+    let csv = plimsoll_report::csv::render(&[("results", &Run::assemble(m))]);
+    let hung = cells(&csv, "a-very-long");
+    for kind in ["latency", "service"] {
+        let cell = |name: &str| hung[format!("{kind}_{name}").as_str()];
+        assert_eq!((cell("mean_ms"), cell("min_ms")), ("", ""));
+        for name in ["p50_ms", "p999_ms", "p99.99_ms", "max_ms"] {
+            assert_eq!(cell(name), "3000", "{name}");
+        }
+        assert_eq!(cell("at_least_from"), "p50");
+    }
+    let paced = cells(&csv, "wrtfile1");
+    assert_eq!(paced["latency_at_least_from"], "");
+    assert_eq!(paced["service_at_least_from"], "p99.99");
+    assert_eq!(paced["service_p99.99_ms"], "4000");
+    let done = cells(&csv, "readfile1");
+    assert_eq!(
+        (done["latency_at_least_from"], done["service_at_least_from"]),
+        ("", "")
+    );
+}
+
+#[test]
+fn service_times_of_a_row_are_marked_by_themselves() {
+    let mut m = measured();
+    let row = &mut m.windows[0].0.rows[1];
+    row.response = Latency::of((1..=1000).map(|i| i * 10_000_000));
+    row.paced = 1000;
+    row.in_flight.add(4 * SECOND);
+    let shown = show(m, 160);
+    let after = shown.split("\nwrtfile1").nth(1).unwrap();
+    let rows: Vec<&str> = after.lines().take(2).collect();
+    assert!(
+        !rows[0].contains('≥') && rows[1].contains("≥ 4.00"),
+        "{rows:?}"
+    );
+}
+
+#[test]
+fn a_comparison_marks_lower_bounds() {
+    use plimsoll_report::compare::{Metric, Row, RunSet, markdown, of_runs, text};
+    let (done, hung) = ([Run::assemble(measured())], [Run::assemble(hanging())]);
+    let set = |name, runs| RunSet { name, runs };
+    let compared = of_runs(&[set("done", &done), set("hung", &hung)], None);
+    let layout = Layout {
+        width: 100,
+        color: false,
+    };
+    for shown in [text(&compared, layout), markdown(&compared)] {
+        assert!(shown.contains("≥ 3.00"), "{shown}");
+        assert!(
+            shown.contains("≥ +145.0 %") || shown.contains("≥ +145 %"),
+            "{shown}"
+        );
+        assert!(shown.contains("≥: it takes at least so long"), "{shown}");
+    }
+    let is_p99 = |r: &&Row| {
+        r.operation.starts_with("a-very-long") && r.metric == Metric::PercentileMs(Percentile::P99)
+    };
+    let row = compared.rows.iter().find(is_p99).unwrap();
+    let bounds: Vec<bool> = row.values.iter().flatten().map(|v| v.at_least).collect();
+    assert_eq!(bounds, [false, true]);
+    // From one lower bound to another nothing is known.
+    let both = markdown(&of_runs(&[set("hung", &hung), set("hung", &hung)], None));
+    let row = both
+        .lines()
+        .find(|l| l.starts_with("| a-very-long") && l.contains('≥'));
+    assert!(row.unwrap().ends_with("| - |"), "{row:?}");
+}
+
+#[test]
+fn response_times_of_a_mix_are_marked() {
+    use plimsoll_results::{CarriedFigures, LatencyFigures, MixFigures};
+    let response = LatencyFigures {
+        mean_ms: 1.0,
+        p99_ms: 2.0,
+        max_ms: 3000.0,
+        ..LatencyFigures::default()
+    };
+    let mut run = Run::assemble(measured());
+    let total = CarriedFigures {
+        asked_ops_per_s: Some(10.0),
+        done_ops_per_s: 5.0,
+        due: 100,
+        done: 50,
+        missed: 0,
+        slowest_percent: None,
+        response: Some(response),
+        response_at_least_ms: Some(3000.0),
+        start_lateness: None,
+    };
+    run.mix = Some(MixFigures {
+        load: 0,
+        metric: String::new(),
+        scale: 1.0,
+        total,
+        components: vec![],
+    });
+    let layout = Layout {
+        width: 140,
+        color: false,
+    };
+    let shown = render(&run, None, layout);
+    let line = "response mean 1.00 ms, p99 2.00 ms, max ≥ 3.00 s";
+    assert!(shown.contains(line), "{shown}");
 }

@@ -1,6 +1,7 @@
 //! The results directory.
 
 use crate::document::{self, Directory, Document};
+use crate::error::OF_RUN;
 use crate::hidden::Hidden;
 use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
@@ -261,6 +262,13 @@ impl Directory<Run> {
             run.percentiles_shown = Some(wanted.clone());
         }
         Ok(run)
+    }
+
+    /// Names of files that every result of a run has and this one does not.
+    #[must_use]
+    pub fn lacks(&self) -> Vec<&'static str> {
+        let missing = |file: &&str| !self.path().join(file).exists();
+        OF_RUN.into_iter().filter(missing).collect()
     }
 
     /// Replaces the run, of which more is known now. At any time one of the two is there, whole.

@@ -132,4 +132,4 @@ impl ResultsError {
 }
 
 /// Files that every result of a run has.
-const OF_RUN: [&str; 3] = [RUN_FILE, HISTOGRAMS_FILE, INTERVALS_FILE];
+pub(crate) const OF_RUN: [&str; 3] = [RUN_FILE, HISTOGRAMS_FILE, INTERVALS_FILE];

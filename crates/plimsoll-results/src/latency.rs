@@ -86,6 +86,14 @@ impl LatencyFigures {
             max_ms: ms(latency.max().max(ages.oldest()) as f64),
         }
     }
+
+    /// Whether one of the figures is known only as a lower bound: it is the age of the oldest
+    /// operation that was under way at the end, and nothing that completed took longer.
+    #[must_use]
+    pub fn is_at_least(&self, value_ms: f64, oldest_in_flight_ms: Option<f64>) -> bool {
+        let oldest = oldest_in_flight_ms.filter(|ms| *ms > 0.0);
+        oldest.is_some_and(|oldest| oldest >= self.max_ms && value_ms >= oldest)
+    }
 }
 
 /// A latency distribution of all operations together, in milliseconds.

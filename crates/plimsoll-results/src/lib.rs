@@ -78,13 +78,14 @@ pub use regular::{open_regular, read_regular};
 pub use removal::Removal;
 pub use repeats::{
     REPEATS_FILE, REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs, repeats_schema,
+    run_dirs,
 };
 pub use run::{
     ClockKind, Done, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary,
     Target, Validity, VariableFigures, Verdict, Window,
 };
 pub use sparse::SparseHistogram;
-pub use standstill::{AgeFigure, StallFigure, is_at_least};
+pub use standstill::{AgeFigure, StallFigure};
 
 /// Version of `run.json`; raised when a field changes meaning or goes.
 pub const SCHEMA: u32 = 2;

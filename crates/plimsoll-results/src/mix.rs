@@ -1,6 +1,7 @@
 //! Figures of operation mixes: how much of the load was carried.
 
 use crate::latency::LatencyFigures;
+use crate::standstill::oldest_ms;
 use plimsoll_measure::{Ages, Latency, OpTotals};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
@@ -63,8 +64,13 @@ pub struct CarriedFigures {
     /// Least part of its operations that a process did, in percent; null without a schedule.
     pub slowest_percent: Option<f64>,
     /// Response time of all operations: from when they were due to their return; null without a
-    /// schedule.
+    /// schedule. Where none was done and some were under way at the end, its percentiles and its
+    /// greatest are lower bounds, and the others are 0.
     pub response: Option<LatencyFigures>,
+    /// Figures of the response time that are so great, in milliseconds, are known only as lower bounds,
+    /// from operations under way at the end; null where none is.
+    #[serde(default)]
+    pub response_at_least_ms: Option<f64>,
     /// How late operations began that their process was free for: the client's own doing; null
     /// without a schedule.
     pub start_lateness: Option<LatencyFigures>,
@@ -99,7 +105,12 @@ impl Sum {
     }
 
     fn figures(&self, seconds: f64) -> CarriedFigures {
-        let latency = |l: &Latency, ages| (l.count() > 0).then(|| LatencyFigures::of(l, ages));
+        let latency = |l: &Latency, ages: &Ages| {
+            let known = l.count() > 0 || ages.oldest() > 0;
+            known.then(|| LatencyFigures::of(l, ages))
+        };
+        let response = latency(&self.response, &self.in_flight);
+        let oldest = oldest_ms(&self.in_flight);
         CarriedFigures {
             asked_ops_per_s: self.paced.then_some(self.asked),
             done_ops_per_s: match seconds > 0.0 {
@@ -110,9 +121,20 @@ impl Sum {
             done: self.done,
             missed: self.missed,
             slowest_percent: self.slowest,
-            response: latency(&self.response, &self.in_flight),
+            response,
+            response_at_least_ms: oldest
+                .filter(|ms| response.is_some_and(|r| r.is_at_least(*ms, oldest))),
             start_lateness: latency(&self.late, &Ages::default()),
         }
+    }
+}
+
+impl CarriedFigures {
+    /// Whether a response time is known only as a lower bound.
+    #[must_use]
+    pub fn is_at_least(&self, value_ms: f64) -> bool {
+        self.response_at_least_ms
+            .is_some_and(|bound| value_ms >= bound)
     }
 }
 

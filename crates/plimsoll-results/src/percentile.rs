@@ -63,22 +63,24 @@ impl Percentile {
     }
 
     /// What is known of the percentile: in a list of figures, or else the latency and the service time
-    /// that stand elsewhere, of `ops` operations.
+    /// that stand elsewhere, of `ops` operations. Figures of which nothing is `known` are zeros that
+    /// stand for nothing.
     pub(crate) fn find(
         self,
         figures: &[PercentileFigure],
-        ops: u64,
+        (ops, known): (u64, bool),
         fixed: Option<(f64, Option<f64>)>,
     ) -> Option<PercentileFigure> {
-        let known = figures.iter().find(|f| f.percentile == self).copied();
+        let listed = figures.iter().find(|f| f.percentile == self).copied();
         let figure = |(ms, service_ms)| PercentileFigure {
             percentile: self,
             ms,
             service_ms,
             enough: ops >= self.needs(),
             at_least: false,
+            service_at_least: None,
         };
-        known.or(fixed.map(figure)).filter(|_| ops > 0)
+        listed.or(fixed.map(figure)).filter(|_| known)
     }
 
     /// The text of the number, such as `99.99`.
@@ -274,10 +276,13 @@ pub struct PercentileFigure {
     /// Whether there are as many operations as it takes to tell the percentile from the greatest
     /// latency, which stands for it otherwise: 100 for the 99th, 100 000 for the 99.999th.
     pub enough: bool,
-    /// Whether it is known only as a lower bound: operations that were under way at the end have
-    /// waited so long, and none of those that completed took longer.
+    /// Whether the latency is known only as a lower bound: operations that were under way at the end
+    /// have waited so long, and none of those that completed took longer.
     #[serde(default)]
     pub at_least: bool,
+    /// The same of the service time; null where nothing was paced, and in older results.
+    #[serde(default)]
+    pub service_at_least: Option<bool>,
 }
 
 impl PercentileFigure {
@@ -294,8 +299,10 @@ impl PercentileFigure {
             let quantile = |l: &Latency| l.quantile_with(ages, percentile.share());
             let at = |l: &Latency| ms(quantile(l) as f64);
             let oldest = ages.oldest();
+            let at_least = |l: &Latency| oldest > 0 && oldest >= l.max() && quantile(l) == oldest;
             Self {
-                at_least: oldest > 0 && oldest >= latency.max() && quantile(latency) == oldest,
+                at_least: at_least(latency),
+                service_at_least: service.map(at_least),
                 percentile: *percentile,
                 ms: at(latency),
                 service_ms: service.map(at),

@@ -91,15 +91,14 @@ impl Times {
             let quantile = d.quantile_with(&ages, percentile.share());
             quantile.map_or(max_ms, |ns| (ns as f64 / 1e6).min(max_ms))
         };
-        let service_ms = at(&self.service, self.service_max_ms);
+        let at_least = |d: &Distribution| d.quantile_with(&ages, percentile.share()).is_none();
+        let paced = self.paced_ops > 0;
         PercentileFigure {
-            at_least: self
-                .latency
-                .quantile_with(&ages, percentile.share())
-                .is_none(),
+            at_least: at_least(&self.latency),
+            service_at_least: paced.then(|| at_least(&self.service)),
             percentile,
             ms: at(&self.latency, self.max_ms),
-            service_ms: (self.paced_ops > 0).then_some(service_ms),
+            service_ms: paced.then(|| at(&self.service, self.service_max_ms)),
             enough: self.ops >= percentile.needs(),
         }
     }
@@ -165,4 +164,36 @@ pub(crate) fn complete(
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SparseHistogram;
+
+    #[test]
+    fn a_service_time_is_a_lower_bound_by_itself() {
+        let one = |ns| {
+            let mut d = Distribution::default();
+            d.add(&SparseHistogram {
+                counts: vec![(ns, 1)],
+            });
+            d
+        };
+        let times = Times {
+            latency: one(10_000_000_000),
+            service: one(1_000_000),
+            ops: 1,
+            paced_ops: 1,
+            max_ms: 10_000.0,
+            service_max_ms: 3000.0,
+            ages: BTreeMap::from([(3_000_000_000, 1)]),
+        };
+        let p99 = times.figure(Percentile::P99);
+        assert_eq!((p99.ms, p99.at_least), (10_000.0, false));
+        assert_eq!(
+            (p99.service_ms, p99.service_at_least),
+            (Some(3000.0), Some(true))
+        );
+    }
 }

@@ -146,19 +146,26 @@ impl RepeatsWriter {
     }
 }
 
+/// The results directories of runs in one, be it of one run or of repeated ones.
+///
+/// # Errors
+/// As [`RunDir::read`], of `repeats.json`.
+pub fn run_dirs(path: &Path) -> Result<Vec<RunDir>, ResultsError> {
+    let repeats = RepeatsDir::at(path);
+    match repeats.exists() {
+        true => repeats.runs(),
+        false => Ok(vec![RunDir::at(path)]),
+    }
+}
+
 /// Reads the runs of a results directory, be it of one run or of repeated ones, with the percentiles
 /// requested.
 ///
 /// # Errors
 /// As [`RunDir::read_with`].
 pub fn read_runs(path: &Path, percentiles: Option<&Percentiles>) -> Result<Vec<Run>, ResultsError> {
-    let repeats = RepeatsDir::at(path);
-    let dirs = match repeats.exists() {
-        true => repeats.runs()?,
-        false => vec![RunDir::at(path)],
-    };
-    let runs = dirs.iter().map(|d| d.read_with(percentiles));
-    runs.collect()
+    let dirs = run_dirs(path)?;
+    dirs.iter().map(|d| d.read_with(percentiles)).collect()
 }
 
 #[cfg(test)]

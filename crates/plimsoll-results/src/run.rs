@@ -6,7 +6,7 @@ use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
-use crate::standstill::{AgeFigure, StallFigure, is_at_least};
+use crate::standstill::{AgeFigure, StallFigure, has_latencies};
 use plimsoll_measure::RankStage;
 use plimsoll_measure::system::SystemUse;
 use plimsoll_plan::{Note, OpClass, OpKind, Place, Plan};
@@ -269,7 +269,15 @@ impl Summary {
             Percentile::P99 => Some((self.p99_ms, service.map(|s| s.p99_ms))),
             _ => None,
         };
-        percentile.find(&self.percentiles, self.ops, fixed)
+        let of = (self.ops, self.has_latencies());
+        percentile.find(&self.percentiles, of, fixed)
+    }
+
+    /// Whether anything is known of latencies: of completed operations, or as lower bounds of
+    /// operations under way at the end.
+    #[must_use]
+    pub fn has_latencies(&self) -> bool {
+        has_latencies(self.ops, self.oldest_in_flight_ms)
     }
 
     /// What the latency is.
@@ -294,21 +302,36 @@ impl OperationFigures {
     /// the end.
     #[must_use]
     pub fn is_at_least(&self, value_ms: f64) -> bool {
-        is_at_least(value_ms, self.latency.max_ms, self.oldest_in_flight_ms)
+        self.latency.is_at_least(value_ms, self.oldest_in_flight_ms)
+    }
+
+    /// The same of a service time.
+    #[must_use]
+    pub fn is_service_at_least(&self, value_ms: f64) -> bool {
+        self.service()
+            .is_at_least(value_ms, self.oldest_in_flight_ms)
+    }
+
+    /// Whether anything is known of latencies: of completed operations, or as lower bounds of
+    /// operations under way at the end.
+    #[must_use]
+    pub fn has_latencies(&self) -> bool {
+        has_latencies(self.ops, self.oldest_in_flight_ms)
     }
 
     /// A percentile; none where it is not known.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
+        let of = (self.ops, self.has_latencies());
         let pick: fn(&LatencyFigures) -> f64 = match percentile {
             Percentile::P50 => |f| f.p50_ms,
             Percentile::P95 => |f| f.p95_ms,
             Percentile::P99 => |f| f.p99_ms,
             Percentile::P999 => |f| f.p999_ms,
-            _ => return percentile.find(&self.percentiles, self.ops, None),
+            _ => return percentile.find(&self.percentiles, of, None),
         };
         let fixed = (pick(&self.latency), self.service.as_ref().map(pick));
-        percentile.find(&self.percentiles, self.ops, Some(fixed))
+        percentile.find(&self.percentiles, of, Some(fixed))
     }
 
     /// What the latency is.

@@ -78,9 +78,8 @@ pub(crate) fn gaps_ms(gap: Gap, window_s: f64, completions: u64) -> (f64, f64) {
     (ms(gap.length() as f64), ms(likely))
 }
 
-/// Whether a figure of a latency distribution is known only as a lower bound: it is the age of the
-/// oldest operation that was under way at the end, and nothing that completed took longer.
-#[must_use]
-pub fn is_at_least(value_ms: f64, max_ms: f64, oldest_in_flight_ms: Option<f64>) -> bool {
-    oldest_in_flight_ms.is_some_and(|oldest| oldest >= max_ms && value_ms >= oldest)
+/// Whether latencies are known of so many completed operations, or at least lower bounds of
+/// operations under way at the end.
+pub(crate) fn has_latencies(ops: u64, oldest_in_flight_ms: Option<f64>) -> bool {
+    ops > 0 || oldest_in_flight_ms > Some(0.0)
 }

@@ -83,6 +83,10 @@ fn plan(load: u32) -> Plan {
 
 /// A window of 10 s in which so many of the operations due were done, each in `ms`.
 fn run(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Run {
+    Run::assemble(measured(load, done, ms, reasons))
+}
+
+fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Measured {
     let row = |ops: u64| OpTotals {
         ops,
         bytes: ops * 4096,
@@ -114,7 +118,7 @@ fn run(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Run {
         code: (*code).into(),
         text: format!("{code} was missed"),
     };
-    Run::assemble(Measured {
+    Measured {
         plan: plan(load),
         target: Target {
             url: "null".into(),
@@ -137,7 +141,7 @@ fn run(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Run {
         notes: vec![],
         variables: vec![],
         environment: Environment::look(None),
-    })
+    }
 }
 
 fn empty() -> LoadCurve {
@@ -248,7 +252,8 @@ fn a_point_has_the_figures_of_its_run() {
             ("errors", true),
             ("latency", false),
             ("client_saturated", true),
-            ("late_starts", true)
+            ("late_starts", true),
+            ("stalled", true)
         ]
     );
     let texts: Vec<&str> = point.criteria.iter().map(|c| c.text.as_str()).collect();
@@ -260,6 +265,44 @@ fn a_point_has_the_figures_of_its_run() {
         ]
     );
     assert_eq!(texts[3], "latency was missed");
+}
+
+#[test]
+fn a_point_that_stood_still_misses_a_criterion() {
+    let point = CurvePoint::of(&run(2, 400, 2, &["stalled"]), 2, "a");
+    let stalled = point.criteria.iter().find(|c| c.code == "stalled").unwrap();
+    assert_eq!((stalled.met, &*stalled.text), (false, "stalled was missed"));
+}
+
+#[test]
+fn a_point_whose_operations_hang_has_lower_bounds() {
+    let mut m = measured(2, 400, 2, &[]);
+    let rows = &mut m.windows[0].0.rows;
+    rows[0] = OpTotals::default();
+    rows[1] = OpTotals::default();
+    rows[0].in_flight.add(3 * SECOND);
+    let run = Run::assemble(m.clone());
+    let total = &run.mix.as_ref().unwrap().total;
+    let response = total.response.unwrap();
+    assert_eq!((response.mean_ms, response.p99_ms), (0.0, 3000.0));
+    assert_eq!(total.response_at_least_ms, Some(3000.0));
+    let point = CurvePoint::of(&run, 2, "a");
+    assert_eq!((point.latency_ms, point.service_ms), (None, None));
+    let bound = Some(3000.0);
+    assert_eq!(
+        (point.p50_ms, point.p95_ms, point.p99_ms),
+        (bound, bound, bound)
+    );
+    assert_eq!((point.max_ms, point.max_at_least), (bound, true));
+    assert!(point.percentile("95".parse().unwrap()).unwrap().at_least);
+    // Of those that completed the greatest is exact where it was greater.
+    m.windows[0].0.rows[1].response = Latency::of([9 * SECOND]);
+    m.windows[0].0.rows[1].service = Latency::of([SECOND]);
+    (m.windows[0].0.rows[1].ops, m.windows[0].0.rows[1].paced) = (1, 1);
+    let run = Run::assemble(m);
+    assert_eq!(run.mix.as_ref().unwrap().total.response_at_least_ms, None);
+    let point = CurvePoint::of(&run, 2, "a");
+    assert_eq!((point.max_ms, point.max_at_least), (Some(9000.0), false));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use plimsoll_plan::{
     WorkerGroup,
 };
 use plimsoll_results::{
-    ClockKind, Environment, Failure, LatencyFigures, LatencyKind, Measured, Percentiles,
-    ResultsError, Run, RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
+    ClockKind, Environment, Failure, LatencyFigures, LatencyKind, Measured, PercentileFigure,
+    Percentiles, ResultsError, Run, RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -186,6 +186,57 @@ fn a_paced_operation_counts_with_its_response_time() {
     assert_eq!(s.service.unwrap().mean_ms, 5.0);
     assert_eq!(s.latency_kind(), LatencyKind::Mixed);
     assert_eq!(mixed.operations[1].latency_kind(), LatencyKind::Service);
+}
+
+#[test]
+fn what_is_all_under_way_has_lower_bounds() {
+    let mut m = one_window();
+    let mut hanging = row(&[], 0, &[]);
+    hanging.in_flight.add(3 * SECOND);
+    m.windows[0].0.rows[0] = hanging;
+    let run = Run::assemble(m.clone());
+    let read = &run.operations[0];
+    assert!(read.has_latencies() && run.summary.has_latencies());
+    for figure in Percentiles::kept(None).as_slice() {
+        for known in [read.percentile(*figure), run.summary.percentile(*figure)] {
+            let known = known.unwrap();
+            assert_eq!((known.ms, known.at_least), (3000.0, true), "{known:?}");
+        }
+    }
+    assert!(read.is_at_least(read.latency.max_ms));
+    // Nothing is known of what nothing is under way of, nor of what began at the very end.
+    m.windows[0].0.rows[0] = row(&[], 0, &[]);
+    m.windows[0].0.rows[0].in_flight.add(0);
+    let run = Run::assemble(m);
+    assert!(!run.summary.has_latencies());
+    assert_eq!(run.operations[0].percentile("99".parse().unwrap()), None);
+}
+
+#[test]
+fn a_service_time_is_a_lower_bound_by_itself() {
+    let mut m = one_window();
+    let mut paced = row(&[1_000_000], 1, &[10 * SECOND]);
+    paced.in_flight.add(3 * SECOND);
+    m.windows[0].0.rows[0] = paced;
+    let run = Run::assemble(m);
+    let read = &run.operations[0];
+    let of_all = run.summary.percentile("99".parse().unwrap()).unwrap();
+    let p99 = read.percentile("99".parse().unwrap()).unwrap();
+    for p99 in [of_all, p99] {
+        assert_eq!((p99.ms, p99.at_least), (10_000.0, false), "{p99:?}");
+        assert_eq!(
+            (p99.service_ms, p99.service_at_least),
+            (Some(3000.0), Some(true)),
+            "{p99:?}"
+        );
+    }
+    assert!(!read.is_at_least(read.latency.max_ms));
+    assert!(read.is_service_at_least(read.service().max_ms));
+    // Older results have one mark.
+    let mut older = serde_json::to_value(p99).unwrap();
+    older.as_object_mut().unwrap().remove("service_at_least");
+    let older: PercentileFigure = serde_json::from_value(older).unwrap();
+    assert_eq!(older.service_at_least, None);
 }
 
 #[test]

@@ -171,11 +171,16 @@ impl Progress {
             ("operations a second".to_owned(), rate(latest.ops_per_s)),
             ("MiB a second".to_owned(), mib_per_s(latest.bytes_per_s)),
         ];
-        let (mean, service) = (latest.mean_ms, latest.service_mean_ms);
+        let times = |mean_ms, p99_ms| page::TileTimes {
+            mean_ms,
+            p99_ms,
+            p99_at_least: false,
+        };
+        let service = latest.service_mean_ms;
         tiles.extend(page::latency_tiles(
             latest.latency_kind(),
-            mean.zip(latest.p99_ms),
-            service.zip(latest.service_p99_ms),
+            times(latest.mean_ms, latest.p99_ms),
+            service.map(|_| times(service, latest.service_p99_ms)),
         ));
         tiles.push(("failed".to_owned(), Count(latest.errors).to_string()));
         html! {

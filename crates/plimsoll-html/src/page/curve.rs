@@ -143,7 +143,8 @@ fn points(curve: &LoadCurve) -> Markup {
         let mut cells = points::point_cells(curve, p);
         let slowest = p.slowest_percent.map(|s| format!("{s:.1} %"));
         cells.extend([
-            points::time_cell(p.max_ms),
+            p.max_ms
+                .map_or("–".into(), |ms| tables::time_or_more(ms, p.max_at_least)),
             points::time_cell(p.service_ms),
             slowest.unwrap_or("–".into()),
             Count(p.errors).to_string(),

@@ -10,7 +10,7 @@ mod search;
 mod tables;
 
 pub use compare::{comparison, comparison_body};
-pub use run::latency_tiles;
+pub use run::{TileTimes, latency_tiles};
 
 use crate::Subject;
 use crate::chart::{Chart, Theme, style};

@@ -5,8 +5,9 @@ use super::{Ids, client, tables};
 use crate::{Loaded, charts};
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count, counted, show_duration};
+use plimsoll_report::percentiles::Of;
 use plimsoll_report::{filebench, mib_per_s, rate, standstill};
-use plimsoll_results::{ClockKind, LatencyKind, Run, Verdict};
+use plimsoll_results::{ClockKind, LatencyKind, Percentile, Run, Verdict};
 use std::time::Duration;
 
 /// The verdict in a word.
@@ -122,19 +123,32 @@ fn asked(run: &Run) -> String {
     format!("Asked for: {}.", parts.join(", "))
 }
 
-/// Mean and 99th percentile of the latency in milliseconds, and of the service time where the load
-/// was paced and that is something else.
+/// Mean and 99th percentile of a latency in milliseconds, as far as they are known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TileTimes {
+    /// The mean.
+    pub mean_ms: Option<f64>,
+    /// The percentile.
+    pub p99_ms: Option<f64>,
+    /// Whether the percentile is known only as a lower bound.
+    pub p99_at_least: bool,
+}
+
+/// Mean and 99th percentile of the latency, and of the service time where the load was paced and that
+/// is something else.
 #[must_use]
 pub fn latency_tiles(
     kind: LatencyKind,
-    latency: Option<(f64, f64)>,
-    service: Option<(f64, f64)>,
+    latency: TileTimes,
+    service: Option<TileTimes>,
 ) -> Vec<(String, String)> {
-    let shown = |ms: Option<f64>| ms.map_or("–".into(), tables::time);
-    let both = |mean: String, p99: String, of: Option<(f64, f64)>| {
+    let both = |mean: String, p99: String, of: TileTimes| {
+        let p99_ms = of
+            .p99_ms
+            .map(|ms| tables::time_or_more(ms, of.p99_at_least));
         [
-            (mean, shown(of.map(|(mean, _)| mean))),
-            (p99, shown(of.map(|(_, p99)| p99))),
+            (mean, of.mean_ms.map_or("–".into(), tables::time)),
+            (p99, p99_ms.unwrap_or("–".into())),
         ]
     };
     let named = |name: &str| {
@@ -148,7 +162,7 @@ pub fn latency_tiles(
         kind => named(kind.name()),
     };
     let mut tiles = Vec::from(both(mean, p99, latency));
-    if service.is_some() {
+    if let Some(service) = service {
         let (mean, p99) = named(LatencyKind::Service.name());
         tiles.extend(both(mean, p99, service));
     }
@@ -162,10 +176,18 @@ fn achieved(run: &Run) -> Markup {
         ("operations a second".to_owned(), rate(s.ops_per_s)),
         ("MiB a second".to_owned(), mib_per_s(s.bytes_per_s)),
     ];
+    let times = |mean_ms: f64, of: Of| {
+        let p99 = s.percentile(Percentile::P99);
+        TileTimes {
+            mean_ms: (s.ops > 0).then_some(mean_ms),
+            p99_ms: p99.map(|f| of.ms(&f)),
+            p99_at_least: p99.is_some_and(|f| of.at_least(&f)),
+        }
+    };
     tiles.extend(latency_tiles(
         s.latency_kind(),
-        Some((s.mean_ms, s.p99_ms)),
-        s.service.map(|s| (s.mean_ms, s.p99_ms)),
+        times(s.mean_ms, Of::Latency),
+        s.service.map(|s| times(s.mean_ms, Of::Service)),
     ));
     let cpu = s.cpu_us_per_op.map(|us| format!("{us:.1} µs"));
     tiles.extend([

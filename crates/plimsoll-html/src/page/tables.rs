@@ -3,10 +3,10 @@
 use crate::label;
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count};
-use plimsoll_report::percentiles::{AT_LEAST, DOUBT, DOUBTFUL, FEW, Of, told};
+use plimsoll_report::percentiles::{DOUBT, DOUBTFUL, FEW, Of, bounded, greatest, of_done, told};
 use plimsoll_report::{mib_per_s, points, rate, stages};
 use plimsoll_results::{
-    CarriedFigures, Done, LatencyFigures, MixFigures, OperationFigures, Percentile, Run, Stage,
+    CarriedFigures, Done, MixFigures, OperationFigures, Percentile, Run, Stage,
 };
 
 /// A table of a heading row and rows whose first cell is their name.
@@ -37,21 +37,25 @@ pub(crate) fn time(ms: f64) -> String {
 
 /// Mean, least, percentiles and greatest of an operation.
 fn times(o: &OperationFigures, shown: &[Percentile], of: Of) -> Vec<String> {
-    if o.ops == 0 {
-        return vec!["–".to_owned(); shown.len() + 3];
-    }
     let figures = match of {
         Of::Latency => &o.latency,
         Of::Service => o.service(),
     };
-    let mut cells = vec![time(figures.mean_ms), time(figures.min_ms)];
+    let done = [figures.mean_ms, figures.min_ms].map(|ms| plain(&of_done(o, ms, "–")));
+    let mut cells = Vec::from(done);
     cells.extend(shown.iter().map(|p| told(o.percentile(*p), of, "–")));
-    let bound = match o.is_at_least(figures.max_ms) {
-        true => AT_LEAST,
-        false => "",
-    };
-    cells.push(format!("{bound}{}", time(figures.max_ms)));
+    cells.push(plain(&greatest(o, of, "–")));
     cells
+}
+
+/// A time of a report without the space that lines it up in a column of text.
+fn plain(shown: &str) -> String {
+    shown.replace("  ", " ")
+}
+
+/// A latency that may be a lower bound.
+pub(crate) fn time_or_more(ms: f64, at_least: bool) -> String {
+    plain(&bounded(ms, at_least))
 }
 
 /// What is said below a table in which percentiles have too few operations.
@@ -164,9 +168,12 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
         "late starts p99",
     ];
     let row = |name: &str, processes: String, c: &CarriedFigures| {
-        let of = |f: &Option<LatencyFigures>, pick: fn(&LatencyFigures) -> f64| {
-            f.as_ref().map_or("–".into(), |f| time(pick(f)))
-        };
+        let late = c.start_lateness.map(|f| time(f.p99_ms));
+        let mean = c.response.filter(|f| f.mean_ms > 0.0 || f.max_ms == 0.0);
+        let p99 = c
+            .response
+            .map(|f| time_or_more(f.p99_ms, c.is_at_least(f.p99_ms)));
+        let none = || "–".to_owned();
         vec![
             name.to_owned(),
             processes,
@@ -177,9 +184,9 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
             Count(c.missed).to_string(),
             c.slowest_percent
                 .map_or("–".into(), |p| format!("{p:.1} %")),
-            of(&c.response, |f| f.mean_ms),
-            of(&c.response, |f| f.p99_ms),
-            of(&c.start_lateness, |f| f.p99_ms),
+            mean.map_or_else(none, |f| time(f.mean_ms)),
+            p99.unwrap_or_else(none),
+            late.unwrap_or_else(none),
         ]
     };
     let mut rows: Vec<Vec<String>> = mix
@@ -270,9 +277,8 @@ fn per(n: u64, seconds: f64) -> f64 {
 fn stage(stage: &Stage, shown: &[Percentile]) -> Vec<Vec<String>> {
     let seconds = longest_s(stage);
     let done = stage.window.operations.iter();
-    let done = done.filter(|o| o.ops + o.errors > 0);
+    let done = done.filter(|o| o.ops + o.errors + o.in_flight > 0);
     done.map(|o| {
-        let f = &o.latency;
         let mut row = vec![
             stage.name.clone(),
             (stage.iteration + 1).to_string(),
@@ -283,13 +289,13 @@ fn stage(stage: &Stage, shown: &[Percentile]) -> Vec<Vec<String>> {
             mib_per_s(per(o.bytes, seconds)),
             Count(o.errors).to_string(),
         ];
-        row.push(time(f.mean_ms));
+        row.push(plain(&of_done(o, o.latency.mean_ms, "–")));
         row.extend(
             shown
                 .iter()
                 .map(|p| told(o.percentile(*p), Of::Latency, "–")),
         );
-        row.push(time(f.max_ms));
+        row.push(plain(&greatest(o, Of::Latency, "–")));
         row
     })
     .collect()

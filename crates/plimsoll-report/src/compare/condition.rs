@@ -115,6 +115,7 @@ impl Condition {
         }
         for row in &rows {
             self.has_enough(comparison, row)?;
+            self.is_decided(comparison, row)?;
         }
         Ok(rows
             .into_iter()
@@ -136,6 +137,30 @@ impl Condition {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// A change from or to a lower bound may be another than that of the bounds, and must not pass for a
+    /// good result where it may meet the condition.
+    fn is_decided(&self, comparison: &Comparison, row: &Row) -> Result<(), String> {
+        let first = row.values.first().and_then(Option::as_ref);
+        let from_bound = first.is_some_and(|f| f.at_least);
+        for (side, value) in comparison.sets.iter().zip(&row.values).skip(1) {
+            let Some(value) = value else { continue };
+            let Some(change) = value.change else { continue };
+            // It may be more where this is a lower bound, and less where the first is.
+            let may_meet = match self.more {
+                true => value.at_least && change <= self.change,
+                false => from_bound && change >= self.change,
+            };
+            if may_meet {
+                return Err(format!(
+                    "the change of {} of {} in {} is not known: operations were under way at the end, \
+                     and what is known are lower bounds",
+                    self.metric, row.operation, side.name
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The rows that the condition is about. Profiles have no row of all together: without a name

@@ -16,7 +16,7 @@ pub use results::{Results, side_by_side};
 pub use runs::{OF_ALL, OF_ONE, RunSet, of_runs};
 pub use show::{Block, Cell, blocks, letter, markdown, text};
 
-use crate::percentiles::DOUBTFUL;
+use crate::percentiles::{AT_LEAST_MEANS, DOUBTFUL};
 use plimsoll_measure::compare::{Difference, can_tell};
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,9 @@ pub struct Value {
     pub statement: Statement,
     /// Whether every run has as many operations as a percentile needs; true of other figures.
     pub enough: bool,
+    /// Whether it is known only as a lower bound in some run, from operations under way at the end.
+    #[serde(default)]
+    pub at_least: bool,
 }
 
 /// What may be said of a change.
@@ -154,6 +157,7 @@ impl Value {
             difference,
             statement,
             enough: true,
+            at_least: false,
         }
     }
 
@@ -216,7 +220,9 @@ impl Comparison {
         ];
         let said = sentences.into_iter().filter(|(s, _)| any(*s));
         let doubtful = values().any(|v| !v.enough).then_some(DOUBTFUL);
-        said.map(|(_, text)| text).chain(doubtful).collect()
+        let bounds = values().any(|v| v.at_least).then_some(AT_LEAST_MEANS);
+        let said = said.map(|(_, text)| text);
+        said.chain(doubtful).chain(bounds).collect()
     }
 }
 

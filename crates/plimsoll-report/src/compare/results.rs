@@ -3,17 +3,17 @@
 use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
 use crate::profile;
 use plimsoll_results::{
-    CurveDir, FindDir, LoadCurve, Percentiles, ProfileDir, Run, Verdict, read_runs,
+    CurveDir, FindDir, LoadCurve, Percentiles, ProfileDir, Run, Verdict, read_runs, run_dirs,
 };
 use std::path::Path;
 
 /// One of the results that are compared, by its kind.
 #[derive(Debug, Clone)]
 pub enum Results {
-    /// A run, or repeated ones, with their name.
-    Runs(String, Vec<Run>),
-    /// The runs of a profile: a set for each file system.
-    Profile(Vec<ProfileSet>),
+    /// A run, or repeated ones, with their name, and sentences on files that they lack.
+    Runs(String, Vec<Run>, Vec<String>),
+    /// The runs of a profile: a set for each file system; and sentences on files that they lack.
+    Profile(Vec<ProfileSet>, Vec<String>),
     /// A load curve.
     Curve(CurveSet),
 }
@@ -45,9 +45,37 @@ impl Results {
         let runs = read_runs(path, percentiles).map_err(|e| e.to_string())?;
         match runs.is_empty() {
             true => Err(format!("{name} has no run in it")),
-            false => Ok(Self::Runs(name.to_owned(), runs)),
+            false => Ok(Self::Runs(
+                name.to_owned(),
+                runs,
+                lacking(name, path, [path])?,
+            )),
         }
     }
+}
+
+/// What results lack of the files of a run, a sentence a run; the figures that are compared need only
+/// `run.json`. `parts` are the directories of runs or of repeated ones in `root`.
+fn lacking(
+    name: &str,
+    root: &Path,
+    parts: impl IntoIterator<Item = impl AsRef<Path>>,
+) -> Result<Vec<String>, String> {
+    let mut said = Vec::new();
+    for part in parts {
+        for run in run_dirs(part.as_ref()).map_err(|e| e.to_string())? {
+            let lacks = run.lacks().join(" and ");
+            let below = run.path().strip_prefix(root).unwrap_or(run.path());
+            let name = match below.as_os_str().is_empty() {
+                true => name.to_owned(),
+                false => format!("{name}/{}", below.display()),
+            };
+            if !lacks.is_empty() {
+                said.push(format!("{name} is no whole result: it lacks {lacks}"));
+            }
+        }
+    }
+    Ok(said)
 }
 
 fn measured(name: &str, curve: &LoadCurve) -> Result<Results, String> {
@@ -94,7 +122,8 @@ fn of_profile(
             false => name.to_owned(),
         };
     }
-    Ok(Results::Profile(sets))
+    let parts = results.cases.iter().filter_map(|c| dir.results(c));
+    Ok(Results::Profile(sets, lacking(name, dir.path(), parts)?))
 }
 
 /// Compares results of one kind, with the requested percentiles.
@@ -107,9 +136,11 @@ pub fn side_by_side(
 ) -> Result<Comparison, String> {
     let (mut runs, mut curves, mut profiles) = (vec![], vec![], vec![]);
     let mut kinds: Vec<(&str, String)> = Vec::new();
+    let mut lacking = Vec::new();
     for r in results {
         let (kind, name) = match r {
-            Results::Runs(name, set) => {
+            Results::Runs(name, set, lacks) => {
+                lacking.extend(lacks);
                 runs.push((name.clone(), set));
                 ("runs", name)
             }
@@ -118,7 +149,8 @@ pub fn side_by_side(
                 curves.push(set);
                 ("a load curve", name)
             }
-            Results::Profile(sets) => {
+            Results::Profile(sets, lacks) => {
+                lacking.extend(lacks);
                 let name = sets.first().map(|s| s.name.clone());
                 profiles.extend(sets);
                 ("a profile", name.unwrap_or_default())
@@ -131,12 +163,12 @@ pub fn side_by_side(
         }
         kinds.push((kind, name));
     }
-    if !profiles.is_empty() {
-        return Ok(of_profiles(&profiles, percentiles));
-    }
-    if !curves.is_empty() {
-        return Ok(of_curves(&curves));
-    }
     let sets = runs.iter().map(|(name, runs)| RunSet { name, runs });
-    Ok(of_runs(&sets.collect::<Vec<_>>(), percentiles))
+    let mut comparison = match (profiles.is_empty(), curves.is_empty()) {
+        (false, _) => of_profiles(&profiles, percentiles),
+        (true, false) => of_curves(&curves),
+        (true, true) => of_runs(&sets.collect::<Vec<_>>(), percentiles),
+    };
+    comparison.warnings.extend(lacking);
+    Ok(comparison)
 }

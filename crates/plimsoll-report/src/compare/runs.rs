@@ -41,7 +41,8 @@ pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> 
     metrics(Percentiles::shown(percentiles, &OF_ALL), paced)
 }
 
-/// A row of figures of runs, with a mark at those that have too few operations for them.
+/// A row of figures of runs, with marks at those that have too few operations for them, and at those
+/// that are lower bounds.
 pub(super) fn row_of<'a>(
     name: &str,
     metric: Metric,
@@ -51,11 +52,16 @@ pub(super) fn row_of<'a>(
 ) -> Option<Row> {
     let of_set = |runs: &&'a [Run]| runs.iter().filter_map(&figure).collect();
     let mut row = row(name, metric, sets.iter().map(of_set).collect())?;
+    let of = match metric.is_service() {
+        true => Of::Service,
+        false => Of::Latency,
+    };
     if let Some(p) = metric.percentile() {
         for (value, runs) in row.values.iter_mut().zip(sets) {
             if let Some(value) = value {
-                let mut figures = runs.iter().filter_map(|r| percentile(r, p));
-                value.enough = figures.all(|f| f.enough);
+                let figures = || runs.iter().filter_map(|r| percentile(r, p));
+                value.enough = figures().all(|f| f.enough);
+                value.at_least = figures().any(|f| of.at_least(&f));
             }
         }
     }
@@ -124,7 +130,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
 fn operations(sets: &[RunSet<'_>]) -> Vec<(String, String)> {
     let mut seen = BTreeSet::new();
     let all = sets.iter().flat_map(|s| s.runs).flat_map(|r| &r.operations);
-    all.filter(|o| o.kind.counts() && o.ops + o.errors > 0)
+    all.filter(|o| o.kind.counts() && o.ops + o.errors + o.in_flight > 0)
         .map(|o| (o.name.clone(), o.kind.to_string()))
         .filter(|key| seen.insert(key.clone()))
         .collect()

@@ -2,7 +2,7 @@
 
 use super::{Comparison, Metric, Row, Statement, Value};
 use crate::markdown::{escaped, table};
-use crate::percentiles::DOUBT;
+use crate::percentiles::{AT_LEAST, DOUBT};
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
@@ -46,17 +46,27 @@ fn percent(change: f64) -> String {
     }
 }
 
-fn change(metric: Metric, value: Option<&Value>) -> Cell {
+/// The change from the first result. From one lower bound to another it may be any; from or to one it
+/// is a bound itself.
+fn change(row: &Row, value: Option<&Value>) -> Cell {
+    let unknown = Cell {
+        text: "-".into(),
+        better: None,
+    };
     let Some((value, change)) = value.and_then(|v| Some((v, v.change?))) else {
-        return Cell {
-            text: "-".into(),
-            better: None,
-        };
+        return unknown;
+    };
+    let first = row.values.first().and_then(Option::as_ref);
+    let bound = match (first.is_some_and(|f| f.at_least), value.at_least) {
+        (true, true) => return unknown,
+        (true, false) => "≤ ",
+        (false, true) => AT_LEAST,
+        (false, false) => "",
     };
     let real = value.statement == Statement::Real;
     Cell {
-        text: format!("{}{}", percent(change), value.statement.mark()),
-        better: real.then_some((change > 0.0) == metric.more_is_better()),
+        text: format!("{bound}{}{}", percent(change), value.statement.mark()),
+        better: real.then_some((change > 0.0) == row.metric.more_is_better()),
     }
 }
 
@@ -88,14 +98,16 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
             for (i, value) in row.values.iter().enumerate() {
                 let shown = value.as_ref().map_or("-".into(), |v| {
                     let doubt = if v.enough { "" } else { DOUBT };
-                    metric.show(v.mean) + doubt + v.statement.figure_mark()
+                    let bound = if v.at_least { AT_LEAST } else { "" };
+                    let (shown, mark) = (metric.show(v.mean), v.statement.figure_mark());
+                    format!("{bound}{shown}{doubt}{mark}")
                 });
                 cells.push(Cell {
                     text: shown,
                     better: None,
                 });
                 if i > 0 {
-                    cells.push(change(metric, value.as_ref()));
+                    cells.push(change(row, value.as_ref()));
                 }
             }
             (row.operation.clone(), cells)

@@ -152,6 +152,30 @@ fn a_percentile_of_too_few_operations_is_marked_and_meets_no_condition() {
     );
 }
 
+#[test]
+fn a_condition_on_a_lower_bound_does_not_pass_for_a_good_result() {
+    let bounds = |first: bool, second: bool| {
+        let mut c = p99(vec![2.0], vec![2.1]);
+        c.rows[0].values[0].as_mut().unwrap().at_least = first;
+        c.rows[0].values[1].as_mut().unwrap().at_least = second;
+        c
+    };
+    let check = |text: &str, c: &Comparison| text.parse::<Condition>().unwrap().check(c);
+    // At least 2.1 may be more than a tenth above 2.0, and is more than a hundredth above it.
+    let up = bounds(false, true);
+    let error = check("p99 > +10%", &up).unwrap_err();
+    assert!(
+        error.starts_with("the change of p99 of all in b is not known"),
+        "{error}"
+    );
+    assert_eq!(check("p99 > +1%", &up).unwrap().len(), 1);
+    assert_eq!(check("p99 < -10%", &up).unwrap(), []);
+    // From at least 2.0 to 2.1 it may be a fall.
+    let down = bounds(true, false);
+    assert!(check("p99 < -10%", &down).is_err());
+    assert_eq!(check("p99 > +10%", &down).unwrap(), []);
+}
+
 fn curve(points: &[(f64, f64)]) -> CurveSet {
     let point = |(load, latency_ms): &(f64, f64)| Point {
         load: *load,

@@ -1,8 +1,8 @@
 //! A load point, from the run that measured it.
 
 use crate::{
-    CommandRun, MixFigures, Percentile, PercentileFigure, Percentiles, Reason, ResultsError, Run,
-    RunDir, Verdict,
+    CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Reason,
+    ResultsError, Run, RunDir, Verdict,
 };
 use plimsoll_plan::{Criteria, OpKind};
 use schemars::JsonSchema;
@@ -28,15 +28,20 @@ pub struct CurvePoint {
     pub asked_ops_per_s: Option<f64>,
     /// Least part of its operations that a process did, in percent; null without pacing.
     pub slowest_percent: Option<f64>,
-    /// Median of the response time in milliseconds; null where no operation was done.
+    /// Median of the response time in milliseconds; null where no operation was done. A lower bound
+    /// where none was done but some were under way at the end, as all percentiles are; `percentiles`
+    /// says which are.
     pub p50_ms: Option<f64>,
-    /// 95th percentile of the response time in milliseconds; null without pacing, and where no
-    /// operation was done.
+    /// 95th percentile of the response time in milliseconds; null without pacing, and where the
+    /// median is.
     pub p95_ms: Option<f64>,
-    /// 99th percentile of the response time in milliseconds; null where no operation was done.
+    /// 99th percentile of the response time in milliseconds; null where the median is.
     pub p99_ms: Option<f64>,
-    /// Greatest response time in milliseconds; null without pacing, and where no operation was done.
+    /// Greatest response time in milliseconds; null without pacing, and where the median is.
     pub max_ms: Option<f64>,
+    /// Whether that is known only as a lower bound, from an operation under way at the end.
+    #[serde(default)]
+    pub max_at_least: bool,
     /// More percentiles of the response time, in increasing order.
     #[serde(default)]
     pub percentiles: Vec<PercentileFigure>,
@@ -98,8 +103,11 @@ impl CurvePoint {
         };
         // Without operations there is nothing that took time.
         let of_done = |ms: f64| (summary.ops > 0).then_some(ms);
-        let counted = run.operations.iter().filter(|o| o.kind.counts());
-        let max_ms = counted.map(|o| o.latency.max_ms).fold(0.0, f64::max);
+        // What was under way at the end takes at least so long; its mean nobody knows.
+        let known = |ms: f64| summary.has_latencies().then_some(ms);
+        let counted = || run.operations.iter().filter(|o| o.kind.counts());
+        let max_ms = counted().map(|o| o.latency.max_ms).fold(0.0, f64::max);
+        let bounds = |o: &OperationFigures| o.latency.max_ms >= max_ms && o.is_at_least(max_ms);
         Self {
             load,
             achieved: summary.ops_per_s,
@@ -109,10 +117,11 @@ impl CurvePoint {
             criteria,
             asked_ops_per_s: total.and_then(|t| t.asked_ops_per_s),
             slowest_percent: total.and_then(|t| t.slowest_percent),
-            p50_ms: of_done(summary.p50_ms),
-            p95_ms: response.and_then(|_| of_done(summary.percentile(Percentile::P95)?.ms)),
-            p99_ms: of_done(summary.p99_ms),
-            max_ms: response.and_then(|_| of_done(max_ms)),
+            p50_ms: known(summary.p50_ms),
+            p95_ms: response.and_then(|_| known(summary.percentile(Percentile::P95)?.ms)),
+            p99_ms: known(summary.p99_ms),
+            max_ms: response.and_then(|_| known(max_ms)),
+            max_at_least: response.is_some() && counted().any(bounds),
             percentiles: summary.percentiles.clone(),
             service_ms: of_done(summary.service().mean_ms),
             read_bytes_per_s: moved(OpKind::reads),
@@ -141,7 +150,7 @@ impl CurvePoint {
         Ok(())
     }
 
-    /// A percentile of the response time; none where it is not known, or no operation was done.
+    /// A percentile of the response time; none where it is not known.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
         let ms = match percentile {
@@ -153,7 +162,8 @@ impl CurvePoint {
         // The operations are not kept; their rate and time are.
         let ops = (self.achieved * self.window_s).round() as u64;
         let ops = self.latency_ms.map_or(0, |_| ops.max(1));
-        percentile.find(&self.percentiles, ops, ms.map(|ms| (ms, None)))
+        let known = self.latency_ms.or(self.p50_ms).is_some();
+        percentile.find(&self.percentiles, (ops, known), ms.map(|ms| (ms, None)))
     }
 }
 
@@ -193,6 +203,9 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
         );
         met.push(("late_starts", text));
     }
+    let text =
+        "the target did not stand still at the end, nor for more than a twentieth of the time";
+    met.push(("stalled", text.to_owned()));
     let missed = |code: &str| run.validity.reasons.iter().find(|r| r.code == code);
     let result = |(code, text): (&str, String)| CriterionResult {
         code: code.into(),

@@ -30,6 +30,42 @@ fn names_that_begin_with_a_hyphen_are_taken_and_printed_as_any_command_takes_the
 }
 
 #[test]
+fn a_comparison_says_which_result_is_not_whole() {
+    let bench = Bench::on_tmpfs();
+    let more = ["--target=null", "--time=100ms", "--set=nfiles=20"];
+    bench.run("varmail", &more).result(0);
+    bench
+        .run("varmail", &[&more[..], &["--repeat=2"]].concat())
+        .expect_code(0);
+    let mut places: Vec<_> = bench
+        .results()
+        .iter()
+        .map(|r| r.path().to_owned())
+        .collect();
+    places.sort();
+    let [one, two] = &places[..] else {
+        panic!("{places:?}")
+    };
+    let compare = || {
+        let mut command = bench.plimsoll(["compare", "--format=json"]);
+        command.args(&places);
+        Ended::of(command).expect_code(0).stdout
+    };
+    assert!(!compare().contains("no whole result"));
+    std::fs::remove_file(one.join("histograms.hlog")).unwrap();
+    std::fs::remove_file(two.join("run-02/histograms.hlog")).unwrap();
+    std::fs::remove_file(two.join("run-02/intervals.csv")).unwrap();
+    let said = compare();
+    let (one, two) = (one.display(), two.display());
+    for line in [
+        format!("{one} is no whole result: it lacks histograms.hlog\""),
+        format!("{two}/run-02 is no whole result: it lacks histograms.hlog and intervals.csv\""),
+    ] {
+        assert!(said.contains(&line), "{line}: {said}");
+    }
+}
+
+#[test]
 fn a_result_that_lacks_a_file_is_said_to_whatever_looks_for_it() {
     let bench = Bench::on_tmpfs();
     let more = ["--target=null", "--time=100ms", "--set=nfiles=20"];

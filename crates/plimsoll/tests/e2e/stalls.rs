@@ -2,7 +2,7 @@
 
 use crate::common::served::Served;
 use crate::common::{Bench, Ended, row, started};
-use plimsoll_results::{LoadCurve, Run, StallFigure, Verdict};
+use plimsoll_results::{LoadCurve, LoadSearch, Run, StallFigure, Verdict};
 use rustix::process::Signal;
 use std::time::Duration;
 
@@ -194,6 +194,114 @@ fn a_point_with_a_stall_is_not_sustained() {
     assert_eq!(point.verdict, Verdict::Invalid, "{point:?}");
     let codes: Vec<&str> = point.reasons.iter().map(|r| &*r.code).collect();
     assert!(codes.contains(&"stalled"), "{codes:?}");
+}
+
+/// A load line is not looked for above a load at which the target stands still.
+#[test]
+fn a_load_with_a_stall_is_not_carried_in_a_search() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    for (stall, carried) in [("&stall=1500ms&stall_after=6s", None), ("", Some(2))] {
+        let target = format!("--target=null:?latency=2ms{stall}");
+        let mut command = bench.plimsoll(["find", "users.toml", "--format=json", "--max=2"]);
+        command.args(["--time=20s", "--warmup=1s", "--clock=virtual", &target]);
+        command.arg("--results").arg(bench.path("results"));
+        let ended = Ended::of(command);
+        let search: LoadSearch = serde_json::from_str(&ended.stdout).unwrap();
+        let line = search.line.carried.map(|s| s.load);
+        assert_eq!(line, carried, "{:?}", search.line);
+        for run in &search.runs {
+            assert_eq!(run.held, carried.is_some());
+            let criteria = &run.point.criteria;
+            let stalled = criteria.iter().find(|c| c.code == "stalled").unwrap();
+            assert_eq!(stalled.met, carried.is_some(), "{stalled:?}");
+            // What was due in the stall was made up for.
+            let missed: Vec<_> = criteria.iter().filter(|c| !c.met).collect();
+            assert_eq!(missed.len(), usize::from(carried.is_none()), "{missed:?}");
+        }
+    }
+}
+
+/// A mix of one load, at the end of whose window the target stands still.
+#[test]
+fn a_mix_with_a_stall_at_the_end_shows_what_it_owes() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let more = [
+        "--target=null:?latency=2ms&stall=60s&stall_after=7s",
+        "--clock=virtual",
+        "--time=10s",
+        "--warmup=1s",
+    ];
+    let run = bench.run("users.toml", &more).result(3);
+    let codes: Vec<&str> = run.validity.reasons.iter().map(|r| &*r.code).collect();
+    assert!(codes.contains(&"stalled"), "{codes:?}");
+    assert!(only_stall(&run).at_end);
+    let total = &run.mix.as_ref().unwrap().total;
+    let response = total.response.unwrap();
+    let bound = total.response_at_least_ms.unwrap();
+    assert_eq!(run.summary.oldest_in_flight_ms, Some(bound));
+    assert_eq!(response.max_ms, bound);
+    assert!((998..=1002).contains(&total.due), "{total:?}");
+    let text = page(&bench, "text");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let carried = flat.split("carried: ").nth(1).unwrap();
+    assert!(carried.contains("max ≥ "), "{carried}");
+    assert!(page(&bench, "html").contains("≥ "));
+}
+
+/// Nothing completed, so that all that is known are the ages of what hangs.
+#[test]
+fn what_never_comes_back_is_shown_by_its_age() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(LOOKERS);
+    let more = [
+        "--target=null:?latency=1ms&stall=60s&stall_after=0s",
+        "--clock=virtual",
+    ];
+    let run = bench.run(&workload, &more).result(3);
+    let look = row(&run, "look");
+    assert_eq!((look.ops, look.in_flight), (0, 2));
+    for form in ["text", "markdown", "html"] {
+        let text = page(&bench, form).replace("  ", " ");
+        let (_, of_row) = text.split_once("look").unwrap();
+        assert!(of_row.contains("≥ 10.0 s"), "{form}: {text}");
+    }
+    let csv = page(&bench, "csv");
+    let mut lines = csv.lines().map(|l| l.split(',').collect::<Vec<_>>());
+    let (head, figures) = (lines.next().unwrap(), lines.next().unwrap());
+    let cell = |name: &str| figures[head.iter().position(|h| *h == name).unwrap()];
+    assert_eq!(
+        (cell("latency_mean_ms"), cell("latency_at_least_from")),
+        ("", "p50")
+    );
+    assert_eq!(cell("latency_p99_ms"), look.latency.p99_ms.to_string());
+}
+
+/// The same at a load of a curve, which is in its tables, and nowhere else.
+#[test]
+fn a_point_of_which_nothing_comes_back_has_lower_bounds() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let mut command = bench.plimsoll(["curve", "users.toml", "--format=json", "--load=1"]);
+    command.args(["--time=10s", "--warmup=1s", "--clock=virtual"]);
+    command.arg("--target=null:?latency=2ms&stall=60s&stall_after=0s");
+    command.arg("--results").arg(bench.path("results"));
+    let ended = Ended::of(command).expect_code(3);
+    let curve: LoadCurve = serde_json::from_str(&ended.stdout).unwrap();
+    let point = &curve.points[0];
+    assert_eq!(point.latency_ms, None);
+    assert!(
+        point.p99_ms > Some(9000.0) && point.max_at_least,
+        "{point:?}"
+    );
+    for form in ["text", "markdown", "html"] {
+        assert!(page(&bench, form).contains("≥ "), "{form}");
+    }
+    let csv = page(&bench, "csv");
+    let (head, figures) = csv.split_once('\n').unwrap();
+    assert!(head.ends_with(",response_at_least_from"), "{head}");
+    assert!(figures.trim_end().ends_with(",p50"), "{figures}");
 }
 
 /// What was due while the target stood still is due, also where it did so to the end.

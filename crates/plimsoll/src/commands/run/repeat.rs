@@ -5,7 +5,7 @@ use crate::cli::Format;
 use crate::console;
 use crate::exit::{Exit, Stopped};
 use plimsoll_plan::Plan;
-use plimsoll_report::percentiles::{DOUBT, Of};
+use plimsoll_report::percentiles::{AT_LEAST, DOUBT, Of};
 use plimsoll_report::{latency, rate};
 use plimsoll_results::{Percentile, Percentiles, RepeatsWriter, Run, read_runs};
 use std::path::Path;
@@ -77,7 +77,9 @@ fn conclude(round: &Round<'_>, writer: &RepeatsWriter) -> Result<(), Stopped> {
             let ms = |r: &Run| figure(r).map_or(0.0, |f| of.ms(&f));
             let doubtful = runs.iter().filter_map(figure).any(|f| !f.enough);
             let doubt = if doubtful { DOUBT } else { "" };
-            parts.push(format!("{p} {}{doubt}", range(&ms, latency)));
+            let at_least = runs.iter().filter_map(figure).any(|f| of.at_least(&f));
+            let bound = if at_least { AT_LEAST } else { "" };
+            parts.push(format!("{p} {bound}{}{doubt}", range(&ms, latency)));
         }
         parts.join(", ")
     };
