@@ -2,19 +2,21 @@
 
 use super::{found, only, report};
 use crate::common::{Bench, row, started, wait_until};
-use plimsoll_results::Verdict;
+use plimsoll_results::{Run, Verdict};
 
 /// A worker that looks at files; what follows says when it works.
 const WORKER: &str = "\
 define fileset name=s,path=files,entries=5,dirwidth=20,prealloc
-define process name=p { thread name=t,memsize=1m { flowop statfile name=look,filesetname=s } }
+define process name=p { thread name=t,memsize=1m,instances=2 {
+  flowop statfile name=look,filesetname=s } }
 ";
 
 /// What `stats clear` dropped does not come back.
 #[test]
 fn after_a_window_was_dropped() {
     let bench = Bench::on_tmpfs();
-    let script = "create processes\nsleep 1\nstats clear\nsleep 3600\nstats snap\nshutdown processes\n";
+    let script =
+        "create processes\nsleep 1\nstats clear\nsleep 3600\nstats snap\nshutdown processes\n";
     let workload = bench.workload(&format!("{WORKER}{script}"));
     let args = ["--interval=50ms"];
     let mut going = started(bench.command_in_work(&workload, &args), "measuring");
@@ -42,7 +44,8 @@ fn after_a_window_was_dropped() {
 #[test]
 fn numbers_of_windows_after_one_was_dropped() {
     let bench = Bench::on_tmpfs();
-    let script = "create processes\nsleep 1\nstats clear\nsleep 1\nstats snap\nshutdown processes\nrun 1\n";
+    let script =
+        "create processes\nsleep 1\nstats clear\nsleep 1\nstats snap\nshutdown processes\nrun 1\n";
     let workload = bench.workload(&format!("{WORKER}{script}"));
     let run = bench.run_in_work(&workload, &[]).result(0);
     let earlier: Vec<_> = run.earlier_windows.iter().map(|w| w.number).collect();
@@ -55,4 +58,62 @@ fn numbers_of_windows_after_one_was_dropped() {
             .sum::<u64>()
     };
     assert_eq!(of(3), row(&run, "look").ops);
+}
+
+/// What is said of results that were written early.
+const EARLY: &str = "the run was not over";
+
+fn says(run: &Run, text: &str) -> bool {
+    run.notes.iter().any(|n| n.text.contains(text))
+}
+
+/// While a command runs that comes after the measurement: one of the user, or of the workload.
+#[test]
+fn while_a_command_runs_after_the_window() {
+    let after = "[ $PLIMSOLL_PHASE = load ] || exit 0; \
+                 echo $PLIMSOLL_RESULTS > place; mv place running; sleep 30";
+    let own = "system \"touch running; sleep 30\"\n";
+    for (script, more) in [("", &["--after", after][..]), (own, &[])] {
+        for ranks in ["--processes=1", "--processes=2"] {
+            let bench = Bench::on_tmpfs();
+            let workload = bench.workload(&format!("{WORKER}run 1\n{script}"));
+            let args = [&["--allow-system", "--per-rank", ranks], more].concat();
+            let mut going = started(bench.command_in_work(&workload, &args), "measuring");
+            wait_until("the command has begun", || bench.path("running").exists());
+            going.child.kill().unwrap();
+            going.end();
+            let (path, run) = only(&bench);
+            assert_eq!(run.validity.verdict, Verdict::Valid);
+            assert!(row(&run, "look").ops > 0 && says(&run, EARLY));
+            let told = report(&bench, &[], &path).expect_code(0);
+            assert!(told.stdout.contains(EARLY), "{}", told.stdout);
+            if script.is_empty() {
+                let place = std::fs::read_to_string(bench.path("running")).unwrap();
+                assert_eq!(place.trim(), path.to_str().unwrap());
+                assert!(path.join("commands.log").exists());
+                let done: Vec<_> = run.commands.iter().map(|c| c.phase.as_str()).collect();
+                assert_eq!(done, ["populate"]);
+            }
+        }
+    }
+}
+
+/// Results that were written early are completed.
+#[test]
+fn not_and_its_last_command_is_in_the_results() {
+    for ranks in [1, 2] {
+        let bench = Bench::on_tmpfs();
+        let workload = bench.workload(&format!("{WORKER}run 1\n"));
+        let processes = format!("--processes={ranks}");
+        let args = ["--allow-system", "--per-rank", &processes, "--after=exit 3"];
+        let run = bench.run_in_work(&workload, &args).result(0);
+        let (path, written) = only(&bench);
+        assert_eq!(written, run);
+        let done: Vec<_> = run.commands.iter().map(|c| c.phase.as_str()).collect();
+        assert_eq!(done, ["populate", "load"]);
+        let failed = run.notes.iter().filter(|n| n.text.contains("`exit 3`"));
+        assert_eq!((failed.count(), says(&run, EARLY)), (2, false));
+        let each = std::fs::read_dir(path.join("ranks")).unwrap();
+        assert_eq!(each.count(), ranks);
+    }
 }
