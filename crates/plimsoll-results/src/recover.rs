@@ -38,6 +38,15 @@ impl Abandoned {
         paths.iter().filter_map(|path| Self::at(path)).collect()
     }
 
+    /// What killed runs left in a directory of results, and in those of curves, repeated runs and
+    /// profiles there.
+    #[must_use]
+    pub fn below(path: &Path) -> Vec<Self> {
+        let mut dirs = vec![path.to_owned()];
+        add_directories(path, DEPTH, &mut dirs);
+        Self::find(&dirs)
+    }
+
     /// What a killed run left in this directory; `None` if that is not what it is.
     #[must_use]
     pub fn at(dir: &Path) -> Option<Self> {
@@ -102,11 +111,7 @@ const DEPTH: u32 = 3;
 pub fn recover(path: &Path) -> Result<Vec<Result<RunDir, ResultsError>>, ResultsError> {
     let found = match Abandoned::at(path) {
         Some(one) => vec![one],
-        None => {
-            let mut dirs = vec![path.to_owned()];
-            add_directories(path, DEPTH, &mut dirs);
-            Abandoned::find(&dirs)
-        }
+        None => Abandoned::below(path),
     };
     if found.is_empty() {
         return Err(ResultsError::NothingLeft {
@@ -154,7 +159,7 @@ fn made_of_series(dir: &Path) -> Result<Run, ResultsError> {
     cut(&csv, whole.rows_end)?;
     cut(&log, whole.lines_end)?;
     let stages = stages(&draft.plan, whole.windows.len());
-    let text = whole.said();
+    let text = whole.said(draft.ranks);
     Ok(Run::assemble(Measured {
         started: started(&draft),
         windows: whole.windows,
@@ -171,10 +176,7 @@ fn made_of_series(dir: &Path) -> Result<Run, ResultsError> {
         interrupted: true,
         reasons: vec![],
         stuck: vec![],
-        notes: vec![Note {
-            text: text.into(),
-            place: None,
-        }],
+        notes: vec![Note { text, place: None }],
         variables: vec![],
         environment: draft.environment,
         plan: draft.plan,
@@ -334,16 +336,27 @@ impl Whole {
         whole
     }
 
-    /// What is said of the run.
-    fn said(&self) -> &'static str {
+    /// What is said of a run of so many processes.
+    fn said(&self, ranks: u32) -> String {
+        let gathered = "are gathered when the workers of a part of the run have ended";
         match (self.windows.is_empty(), self.has_dropped) {
+            (false, _) if ranks > 1 => format!(
+                "the run was killed: the figures of its {ranks} processes {gathered}, and those of \
+                 the part that was under way were not"
+            ),
+            (true, _) if ranks > 1 => format!(
+                "the run was killed, and the figures of its {ranks} processes were not gathered: \
+                 they {gathered}"
+            ),
             (false, _) => {
                 "the process was killed: the figures are those of the intervals that were complete"
+                    .into()
             }
-            (true, false) => "the process was killed before it had measured an interval",
+            (true, false) => "the process was killed before it had measured an interval".into(),
             (true, true) => {
                 "the process was killed before it had measured an interval that counts: the series \
                  have those that the workload drops (`stats clear`)"
+                    .into()
             }
         }
     }

@@ -185,3 +185,17 @@ fn processes_that_recover_at_once_make_each_result_once() {
     let left = left.map(|e| e.unwrap().file_name().into_string().unwrap());
     assert_eq!(left.filter(|n| !n.starts_with('.')).count(), names.len());
 }
+
+#[test]
+fn a_run_of_several_processes_says_that_their_figures_were_not_gathered() {
+    for (intervals, text) in [
+        (&[][..], "the figures of its 3 processes were not gathered"),
+        (&[(2, 0)], "those of the part that was under way were not"),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let left = killed(root.path(), ".plimsoll-aaaaaa", 3, intervals);
+        let (_, run) = recovered(&left);
+        assert_eq!((run.ranks, run.summary.ops), (3, intervals.len() as u64));
+        assert!(says(&run, text), "{:?}", run.notes);
+    }
+}

@@ -3,6 +3,7 @@
 use super::{found, only, report};
 use crate::common::{Bench, row, started, wait_until};
 use plimsoll_results::{Run, Verdict};
+use std::time::Duration;
 
 /// A worker that looks at files; what follows says when it works.
 const WORKER: &str = "\
@@ -116,4 +117,26 @@ fn not_and_its_last_command_is_in_the_results() {
         let each = std::fs::read_dir(path.join("ranks")).unwrap();
         assert_eq!(each.count(), ranks);
     }
+}
+
+/// Of several processes nothing was gathered, which is said; and what lies there is found.
+#[test]
+fn in_the_window_of_several_processes() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(&format!("{WORKER}run 3600\n"));
+    let args = ["--processes=2", "--interval=50ms"];
+    let mut going = started(bench.command_in_work(&workload, &args), "measuring");
+    std::thread::sleep(Duration::from_millis(500));
+    let root = bench.path("results");
+    let none = report(&bench, &[], &root).refusal();
+    assert!(!none.contains("--recover"), "{none}");
+    going.child.kill().unwrap();
+    going.end();
+    let hint = report(&bench, &[], &root).refusal();
+    let said = "holds no results, but what 1 killed run left: --recover makes results";
+    assert!(hint.contains(said), "{hint}");
+    let told = report(&bench, &["--recover"], &root).expect_code(0);
+    let said = "the figures of its 2 processes were not gathered";
+    assert!(told.stdout.contains(said), "{}", told.stdout);
+    assert_eq!(only(&bench).1.window_number, 0);
 }
