@@ -133,16 +133,6 @@ impl RunWriter {
         self.dir.path()
     }
 
-    /// Opens `commands.log`, to append what a command of the user prints.
-    ///
-    /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses.
-    pub fn commands_log(&self) -> Result<File, ResultsError> {
-        let path = self.dir.path().join(COMMANDS_FILE);
-        let opened = File::options().create(true).append(true).open(&path);
-        opened.map_err(ResultsError::io("open", &path))
-    }
-
     /// Writes what the run would be if it ended now with nothing measured: with the series, all that
     /// is needed to make results of it should the process be killed.
     ///
@@ -150,18 +140,6 @@ impl RunWriter {
     /// [`ResultsError::Io`] if the file system refuses, or if there is a draft.
     pub fn draft(&mut self, run: &Run) -> Result<(), ResultsError> {
         document::replace(&self.dir.path().join(DRAFT_FILE), &run.to_json())
-    }
-
-    /// Writes another file of the results; `name` may have one directory in it.
-    ///
-    /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses, or if the file is there.
-    pub fn add(&mut self, name: &str, text: &str) -> Result<(), ResultsError> {
-        let path = self.dir.path().join(name);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(ResultsError::io("create", parent))?;
-        }
-        document::write_new(&path, text)
     }
 
     /// Writes `run.json` and gives the directory its name: the workload, the local time at the
@@ -277,6 +255,30 @@ impl Directory<Run> {
     /// [`ResultsError::Io`] if the file system refuses; the run is then as it was.
     pub fn amend(&self, run: &Run) -> Result<(), ResultsError> {
         document::replace(&self.path().join(RUN_FILE), &run.to_json())
+    }
+
+    /// Writes another file of the results, which may still be being written; `name` may have one
+    /// directory in it.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses, or if the file is there.
+    pub fn add(&self, name: &str, text: &str) -> Result<(), ResultsError> {
+        let path = self.path().join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(ResultsError::io("create", parent))?;
+        }
+        document::write_new(&path, text)
+    }
+
+    /// Opens `commands.log`, to append what a command of the user prints; the results may still be being
+    /// written.
+    ///
+    /// # Errors
+    /// [`ResultsError::Io`] if the file system refuses.
+    pub fn commands_log(&self) -> Result<File, ResultsError> {
+        let path = self.path().join(COMMANDS_FILE);
+        let opened = File::options().create(true).append(true).open(&path);
+        opened.map_err(ResultsError::io("open", &path))
     }
 
     /// Path of the throughput and latency over time.

@@ -1,6 +1,7 @@
 //! What can go wrong with results.
 
 use crate::{HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE};
+use plimsoll_diagnostics::foreign;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// The file system refuses.
-    #[error("cannot {doing} {}: {source}", path.display())]
+    #[error("cannot {doing} {}: {source}", shown(path))]
     Io {
         /// What was tried, such as `write`.
         doing: &'static str,
@@ -18,7 +19,7 @@ pub enum ResultsError {
         source: io::Error,
     },
     /// A directory has only some of the files of a result.
-    #[error("{} is no whole result: it lacks {}", dir.display(), files.join(" and "))]
+    #[error("{} is no whole result: it lacks {}", shown(dir), files.join(" and "))]
     Lacks {
         /// The directory.
         dir: PathBuf,
@@ -26,7 +27,7 @@ pub enum ResultsError {
         files: Vec<String>,
     },
     /// A file does not hold what its name promises.
-    #[error("{} is no result of a {what}: {source}", path.display())]
+    #[error("{} is no result of a {what}: {source}", shown(path))]
     Json {
         /// What it should be the result of, such as `run`.
         what: &'static str,
@@ -36,7 +37,10 @@ pub enum ResultsError {
         source: serde_json::Error,
     },
     /// A file is of another version.
-    #[error("{} has schema {found}; this program reads schema {reads}", path.display())]
+    #[error(
+        "{} has schema {found}; this program reads schema {reads}",
+        shown(path)
+    )]
     Schema {
         /// The file.
         path: PathBuf,
@@ -46,31 +50,34 @@ pub enum ResultsError {
         reads: u32,
     },
     /// A directory holds no results.
-    #[error("{} holds no results of Plimsoll", path.display())]
+    #[error("{} holds no results of Plimsoll", shown(path))]
     None {
         /// The directory.
         path: PathBuf,
     },
     /// A directory holds nothing that a killed run left.
-    #[error("{} holds nothing of a run that was killed, or the run goes on", path.display())]
+    #[error(
+        "{} holds nothing of a run that was killed, or the run goes on",
+        shown(path)
+    )]
     NothingLeft {
         /// The directory.
         path: PathBuf,
     },
     /// Something that is not Plimsoll's lies among results.
-    #[error("{} is no file of Plimsoll's", path.display())]
+    #[error("{} is no file of Plimsoll's", shown(path))]
     Foreign {
         /// What lies there.
         path: PathBuf,
     },
     /// Another process is writing to a directory.
-    #[error("{} is being written by another process", path.display())]
+    #[error("{} is being written by another process", shown(path))]
     InUse {
         /// The directory.
         path: PathBuf,
     },
     /// An `intervals.csv` is damaged.
-    #[error("{}:{line}: {reason}", path.display())]
+    #[error("{}:{line}: {reason}", shown(path))]
     Intervals {
         /// The file.
         path: PathBuf,
@@ -80,7 +87,7 @@ pub enum ResultsError {
         reason: String,
     },
     /// A `histograms.hlog` is damaged.
-    #[error("{}:{line}: {reason}", path.display())]
+    #[error("{}:{line}: {reason}", shown(path))]
     Histogram {
         /// The file.
         path: PathBuf,
@@ -89,6 +96,11 @@ pub enum ResultsError {
         /// What is wrong.
         reason: String,
     },
+}
+
+/// A path in an error, which remains one line.
+fn shown(path: &Path) -> String {
+    foreign::escaped(&path.to_string_lossy()).into_owned()
 }
 
 impl ResultsError {
@@ -133,3 +145,16 @@ impl ResultsError {
 
 /// Files that every result of a run has.
 pub(crate) const OF_RUN: [&str; 3] = [RUN_FILE, HISTOGRAMS_FILE, INTERVALS_FILE];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_whatever_the_path() {
+        let path = PathBuf::from("a\nb\u{202e}");
+        let error = ResultsError::None { path };
+        let said = r"a\u000ab\u202e holds no results of Plimsoll";
+        assert_eq!(error.to_string(), said);
+    }
+}

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -162,11 +162,20 @@ pub(crate) fn lock_of_gone_owner(dir: &Path) -> Option<File> {
     // A shared file system may want write access for an exclusive lock.
     let file = File::options().read(true).write(true).open(&path).ok()?;
     file.try_lock().ok()?;
+    // Another process may have finished it meanwhile, and let go of a file that has gone.
+    is_at(&file, &path).then_some(())?;
     let mut text = String::new();
     let start = (&file).take(MOST_OWNER_BYTES).read_to_string(&mut text);
     start.ok()?;
     let process = text.split_ascii_whitespace().nth(6)?.parse().ok()?;
     (text == owner_line(process)).then_some(file)
+}
+
+/// Whether an open file is the one that is found at a place now.
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |m: std::fs::Metadata| (m.dev(), m.ino());
+    let there = std::fs::symlink_metadata(path).map(id);
+    matches!((file.metadata().map(id), there), (Ok(open), Ok(there)) if open == there)
 }
 
 /// Removes the files that a run writes, then the directory, if nothing else is in it. The owner
@@ -251,6 +260,20 @@ mod tests {
             assert!(kept.exists(), "{}", kept.display());
         }
         assert!(more.join(INTERVALS_FILE).exists());
+    }
+
+    #[test]
+    fn a_file_that_has_gone_is_no_lock() {
+        let root = tempfile::tempdir().unwrap();
+        let left = abandoned(root.path(), ".plimsoll-aZ09xx", &owner_line(1));
+        let owner = left.join(OWNER_FILE);
+        let file = File::open(&owner).unwrap();
+        assert!(is_at(&file, &owner));
+        // Another process has finished it, and a further one has begun in its place.
+        std::fs::rename(&left, root.path().join("results")).unwrap();
+        assert!(!is_at(&file, &owner));
+        abandoned(root.path(), ".plimsoll-aZ09xx", &owner_line(1));
+        assert!(!is_at(&file, &owner));
     }
 
     #[test]

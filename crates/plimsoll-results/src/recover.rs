@@ -8,12 +8,14 @@ use crate::hidden::{self, OWNER_FILE};
 use crate::histograms::{LogLine, log_line, tag_of_text};
 use crate::{
     DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LIVE_FILE, LiveDir, Measured,
-    RUN_FILE, ResultsError, Run, RunDir, Verdict, document, read_regular,
+    RUN_FILE, ResultsError, Run, RunDir, Verdict, document, open_regular,
 };
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Latency, OpTotals, RankStage, WindowTotals};
 use plimsoll_plan::{Note, Phase, Plan};
+use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -34,6 +36,15 @@ impl Abandoned {
         let mut paths: Vec<PathBuf> = paths.filter(|path| hidden::is_hidden(path)).collect();
         paths.sort();
         paths.iter().filter_map(|path| Self::at(path)).collect()
+    }
+
+    /// What killed runs left in a directory of results, and in those of curves, repeated runs and
+    /// profiles there.
+    #[must_use]
+    pub fn below(path: &Path) -> Vec<Self> {
+        let mut dirs = vec![path.to_owned()];
+        add_directories(path, DEPTH, &mut dirs);
+        Self::find(&dirs)
     }
 
     /// What a killed run left in this directory; `None` if that is not what it is.
@@ -100,11 +111,7 @@ const DEPTH: u32 = 3;
 pub fn recover(path: &Path) -> Result<Vec<Result<RunDir, ResultsError>>, ResultsError> {
     let found = match Abandoned::at(path) {
         Some(one) => vec![one],
-        None => {
-            let mut dirs = vec![path.to_owned()];
-            add_directories(path, DEPTH, &mut dirs);
-            Abandoned::find(&dirs)
-        }
+        None => Abandoned::below(path),
     };
     if found.is_empty() {
         return Err(ResultsError::NothingLeft {
@@ -147,18 +154,12 @@ fn started(run: &Run) -> SystemTime {
 fn made_of_series(dir: &Path) -> Result<Run, ResultsError> {
     let draft: Run = document::read(&dir.join(DRAFT_FILE))?;
     let (csv, log) = (dir.join(INTERVALS_FILE), dir.join(HISTOGRAMS_FILE));
-    let rows = read_regular(&csv).map_err(ResultsError::io("read", &csv))?;
-    let lines = read_regular(&log).map_err(ResultsError::io("read", &log))?;
-    let whole = Whole::of(&draft.plan, &rows, &lines);
+    let (rows, lines) = (written(&csv)?, written(&log)?);
+    let whole = Whole::of(&draft.plan, &rows, text_of(&lines));
     cut(&csv, whole.rows_end)?;
     cut(&log, whole.lines_end)?;
     let stages = stages(&draft.plan, whole.windows.len());
-    let text = match whole.windows.is_empty() {
-        true => "the process was killed before it had measured an interval",
-        false => {
-            "the process was killed: the figures are those of the intervals that were complete"
-        }
-    };
+    let text = whole.said(draft.ranks);
     Ok(Run::assemble(Measured {
         started: started(&draft),
         windows: whole.windows,
@@ -175,14 +176,46 @@ fn made_of_series(dir: &Path) -> Result<Run, ResultsError> {
         interrupted: true,
         reasons: vec![],
         stuck: vec![],
-        notes: vec![Note {
-            text: text.into(),
-            place: None,
-        }],
+        notes: vec![Note { text, place: None }],
         variables: vec![],
         environment: draft.environment,
         plan: draft.plan,
     }))
+}
+
+/// What a killed process wrote of a series, up to the end of its last line: what follows was being
+/// written, and may end within a character.
+fn written(path: &Path) -> Result<Vec<u8>, ResultsError> {
+    let mut bytes = Vec::new();
+    let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(ResultsError::io("read", path))?;
+    let end = bytes.iter().rposition(|b| *b == b'\n');
+    bytes.truncate(end.map_or(0, |end| end + 1));
+    Ok(bytes)
+}
+
+/// The text that bytes begin with.
+fn text_of(bytes: &[u8]) -> &str {
+    let valid = bytes.utf8_chunks().next();
+    valid.map_or("", |chunk| chunk.valid())
+}
+
+/// Windows that the script drops: the next one opens before they are closed.
+fn dropped(plan: &Plan) -> BTreeSet<u32> {
+    let (mut dropped, mut number, mut is_open) = (BTreeSet::new(), 0, false);
+    for phase in &plan.script {
+        match phase {
+            Phase::OpenWindow => {
+                if is_open {
+                    dropped.insert(number);
+                }
+                (number, is_open) = (number + 1, true);
+            }
+            Phase::CloseWindow | Phase::Stop => is_open = false,
+            _ => {}
+        }
+    }
+    dropped
 }
 
 /// Shortens a file to this length, in bytes.
@@ -210,8 +243,13 @@ fn stages(plan: &Plan, windows: usize) -> Vec<(u32, Vec<RankStage>)> {
 }
 
 /// The whole intervals of both series, added up by window.
+#[derive(Default)]
 struct Whole {
     windows: Vec<(WindowTotals, SystemUse)>,
+    /// Windows that do not count.
+    dropped: BTreeSet<u32>,
+    /// There are intervals of such a window.
+    has_dropped: bool,
     /// Bytes of `intervals.csv` up to the end of the last.
     rows_end: usize,
     /// Bytes of `histograms.hlog` up to there.
@@ -252,21 +290,19 @@ impl Lines<'_> {
 }
 
 impl Whole {
-    fn of(plan: &Plan, rows: &str, lines: &str) -> Self {
+    fn of(plan: &Plan, rows: &[u8], lines: &str) -> Self {
         let mut lines = Lines {
             text: lines,
             at: 0,
             window: 0,
         };
+        let head = rows.iter().position(|b| *b == b'\n');
         let mut whole = Self {
-            windows: vec![],
-            rows_end: 0,
-            lines_end: 0,
+            dropped: dropped(plan),
+            rows_end: head.map_or(0, |end| end + 1),
+            ..Self::default()
         };
-        // A line without an end was being written.
-        let rows = &rows[..rows.rfind('\n').map_or(0, |end| end + 1)];
-        whole.rows_end = rows.find('\n').map_or(0, |end| end + 1);
-        let mut reader = csv::Reader::from_reader(rows.as_bytes());
+        let mut reader = csv::Reader::from_reader(rows);
         let (mut group, mut end) = (Vec::new(), whole.rows_end);
         let mut records = reader.deserialize::<IntervalRow>();
         loop {
@@ -288,7 +324,7 @@ impl Whole {
             end = records.reader().position().byte() as usize;
             group.push(next);
         }
-        if whole.windows.is_empty() {
+        if whole.lines_end == 0 {
             // Its head stays.
             lines = Lines {
                 at: 0,
@@ -298,6 +334,31 @@ impl Whole {
             whole.lines_end = lines.head();
         }
         whole
+    }
+
+    /// What is said of a run of so many processes.
+    fn said(&self, ranks: u32) -> String {
+        let gathered = "are gathered when the workers of a part of the run have ended";
+        match (self.windows.is_empty(), self.has_dropped) {
+            (false, _) if ranks > 1 => format!(
+                "the run was killed: the figures of its {ranks} processes {gathered}, and those of \
+                 the part that was under way were not"
+            ),
+            (true, _) if ranks > 1 => format!(
+                "the run was killed, and the figures of its {ranks} processes were not gathered: \
+                 they {gathered}"
+            ),
+            (false, _) => {
+                "the process was killed: the figures are those of the intervals that were complete"
+                    .into()
+            }
+            (true, false) => "the process was killed before it had measured an interval".into(),
+            (true, true) => {
+                "the process was killed before it had measured an interval that counts: the series \
+                 have those that the workload drops (`stats clear`)"
+                    .into()
+            }
+        }
     }
 
     /// Adds an interval; `None` if it is not whole.
@@ -314,6 +375,10 @@ impl Whole {
             totals[at].add(&total);
         }
         let first = rows.first()?;
+        if self.dropped.contains(&first.window) {
+            self.has_dropped = true;
+            return Some(());
+        }
         if self
             .windows
             .last()

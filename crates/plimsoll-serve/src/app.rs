@@ -1,5 +1,6 @@
 //! What all requests share, and which address leads where.
 
+use crate::abandoned::Finisher;
 use crate::guard::{self, Guard};
 use crate::index::Index;
 use crate::problem::Problem;
@@ -8,7 +9,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
-use plimsoll_results::{Abandoned, Entry, Kind, LiveDir, directories};
+use plimsoll_results::{Entry, Kind, LiveDir, directories};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +22,7 @@ pub(crate) struct App {
     pub(crate) root: PathBuf,
     pub(crate) guard: Guard,
     index: Mutex<Index>,
+    finisher: Finisher,
 }
 
 /// Shared by the requests.
@@ -32,6 +34,7 @@ impl App {
             root,
             guard,
             index: Mutex::new(index),
+            finisher: Finisher::default(),
         }
     }
 
@@ -71,8 +74,9 @@ impl App {
 
     /// The index, which says what the directories say now.
     pub(crate) fn index(&self) -> Result<MutexGuard<'_, Index>, Problem> {
+        // Before the lock: what was written for hours takes its time to be read.
+        self.finisher.finish(std::slice::from_ref(&self.root));
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        finish_abandoned(std::slice::from_ref(&self.root));
         index.refresh().map_err(Problem::internal)?;
         Ok(index)
     }
@@ -101,16 +105,8 @@ impl App {
             }
             dirs.push(path);
         }
-        finish_abandoned(&dirs);
+        self.finisher.finish(&dirs);
         Ok(LiveDir::find(&dirs))
-    }
-}
-
-/// Makes results of what killed runs left in these directories. What cannot be finished stays as it
-/// is: the directories may not be this user's.
-fn finish_abandoned(dirs: &[PathBuf]) {
-    for abandoned in Abandoned::find(dirs) {
-        let _ = abandoned.finish();
     }
 }
 
@@ -149,6 +145,27 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn what_killed_runs_left_is_finished_while_the_index_is_in_use() {
+        let root = tempfile::tempdir().unwrap();
+        let left = crate::abandoned::tests::left(root.path(), "aaaaaa");
+        let index = Index::in_memory(root.path()).unwrap();
+        let guard = Guard::new(None, vec![], 1).unwrap();
+        let app = App::new(root.path().to_owned(), index, guard);
+        std::thread::scope(|scope| {
+            let in_use = app.index.lock().unwrap();
+            let other = scope.spawn(|| app.index().map(|_| ()).is_ok());
+            let begun = Instant::now();
+            while left.exists() && begun.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let is_finished = !left.exists();
+            drop(in_use);
+            assert!(is_finished && other.join().unwrap());
+        });
+    }
 
     #[test]
     fn no_name_leads_out_of_the_root() {

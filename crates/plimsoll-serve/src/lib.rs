@@ -10,6 +10,7 @@
 //! one is set, and changes something only if it comes from one of our own pages or from no page at
 //! all. Names in addresses are looked up in the index and never become paths before that.
 
+mod abandoned;
 mod api;
 mod app;
 mod assets;

@@ -2,11 +2,12 @@
 
 use plimsoll_engine::{CommandEnd, Limits, PhaseInfo, run_command};
 use plimsoll_plan::Plan;
-use plimsoll_results::{CommandRun, HookTime, Hooks, ResultsError, RunWriter};
+use plimsoll_results::{CommandRun, HookTime, Hooks, ResultsError, RunDir};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -68,7 +69,8 @@ impl HookRunner {
         }
     }
 
-    /// Runs the command for a phase to its end; what it prints is kept with the results.
+    /// Runs the command for a phase to its end; what it prints is kept with the results, in this
+    /// directory.
     ///
     /// # Errors
     /// A sentence if it fails.
@@ -76,7 +78,7 @@ impl HookRunner {
         &mut self,
         when: HookTime,
         phase: PhaseInfo<'_>,
-        writer: &RunWriter,
+        results: &Path,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), String> {
         let Some(command) = self.command(when).cloned() else {
@@ -94,7 +96,7 @@ impl HookRunner {
             seconds: 0.0,
         };
         let begun = Instant::now();
-        let log = self.call(&mut run, writer, stopped);
+        let log = self.call(&mut run, results, stopped);
         run.seconds = begun.elapsed().as_secs_f64();
         let kept = log.and_then(|mut log| {
             let (end, seconds) = (run.outcome(), run.seconds);
@@ -115,13 +117,15 @@ impl HookRunner {
     fn call(
         &self,
         run: &mut CommandRun,
-        writer: &RunWriter,
+        results: &Path,
         stopped: &dyn Fn() -> bool,
     ) -> Result<File, String> {
-        let mut log = writer.commands_log().map_err(|e: ResultsError| {
-            run.error = Some(e.to_string());
-            e.to_string()
-        })?;
+        let mut log = RunDir::at(results)
+            .commands_log()
+            .map_err(|e: ResultsError| {
+                run.error = Some(e.to_string());
+                e.to_string()
+            })?;
         let mut called = || -> io::Result<CommandEnd> {
             let (when, phase) = (run.when, run.phase_name());
             writeln!(log, "== {when} {phase}: {}", run.command)?;
@@ -138,7 +142,7 @@ impl HookRunner {
                         .map(|n| (n + 1).to_string())
                         .unwrap_or_default(),
                 )
-                .env("PLIMSOLL_RESULTS", writer.path())
+                .env("PLIMSOLL_RESULTS", results)
                 .stdin(Stdio::null())
                 .stdout(log.try_clone()?)
                 .stderr(log.try_clone()?);
@@ -164,6 +168,11 @@ impl HookRunner {
                 HookTime::After => LIMIT_ONCE_STOPPED,
             },
         }
+    }
+
+    /// The commands that have run so far.
+    pub fn done(&self) -> &[CommandRun] {
+        &self.done
     }
 
     /// The commands that ran.

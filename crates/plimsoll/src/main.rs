@@ -53,14 +53,16 @@ fn main() -> ExitCode {
         Command::Completions { shell } => commands::documents::completions(shell),
         Command::Man { dir } => commands::documents::man(dir.as_deref()),
     };
-    match done {
+    let code = match done {
         Ok(Exit::Valid) if console::has_lost_output() => lost_output(),
         Ok(exit) => exit.into(),
         Err(Stopped { exit, message }) => {
             console::err(&message);
             exit.into()
         }
-    }
+    };
+    signals::ends();
+    code
 }
 
 /// Says that what was printed is not all there was to say; results are where they belong.

@@ -189,6 +189,10 @@ impl<O: Observer> Observer for Watched<'_, O> {
         self.observer.after(phase, stopped);
     }
 
+    fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
+        self.observer.all_measured(outcome);
+    }
+
     fn measured(&mut self, outcome: &Outcome) {
         self.observer.measured(outcome);
     }

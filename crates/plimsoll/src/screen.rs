@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, Populated, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
-use plimsoll_plan::{Bytes, Plan, counted, show_duration};
+use plimsoll_plan::{Bytes, Phase, Plan, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
 use plimsoll_results::{HookTime, Percentile, Percentiles, figures};
 use std::time::{Duration, Instant};
@@ -118,8 +118,8 @@ impl<'a> Screen<'a> {
         self.message(&format!("{when} {}", phase.name()));
         self.bar.tick();
         self.tell(&format!("running the command {when} {}", phase.name()));
-        let ran = match self.scribe.writer() {
-            Some(writer) => hooks.run(when, phase, writer, stopped),
+        let ran = match self.scribe.place() {
+            Some(results) => hooks.run(when, phase, results, stopped),
             // The run stops because they cannot be written.
             None => Ok(()),
         };
@@ -145,6 +145,16 @@ impl<'a> Screen<'a> {
     fn write(&mut self, outcome: &Outcome) {
         let (hooks, remarks) = (self.hooks.take(), std::mem::take(&mut self.notes));
         self.scribe.publish(outcome.clone(), hooks, remarks);
+    }
+
+    /// Whether what comes after the measurement may take its time: a command of the user, or of the
+    /// workload.
+    fn goes_on_unmeasured(&self) -> bool {
+        let has_command = |hooks: &HookRunner| hooks.has(HookTime::After);
+        let rest = self.plan.script.iter().rev();
+        let mut rest = rest.take_while(|p| !matches!(p, Phase::Stop));
+        self.hooks.as_ref().is_some_and(has_command)
+            || rest.any(|p| matches!(p, Phase::System { .. } | Phase::Wait { .. }))
     }
 
     /// Says a line, above the one that is rewritten.
@@ -314,6 +324,16 @@ impl Observer for Screen<'_> {
     fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
         let ran = self.command(HookTime::After, phase, stopped);
         self.notes.extend(ran.err());
+    }
+
+    fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
+        if self.goes_on_unmeasured()
+            && let Some(outcome) = outcome()
+        {
+            let done = self.hooks.as_ref().map(|hooks| hooks.done().to_vec());
+            let (done, remarks) = (done.unwrap_or_default(), self.notes.clone());
+            self.scribe.publish_early(outcome, done, remarks);
+        }
     }
 
     fn measured(&mut self, outcome: &Outcome) {

@@ -8,6 +8,7 @@ use plimsoll_engine::Outcome;
 use plimsoll_measure::Interval;
 use plimsoll_plan::Note;
 use plimsoll_results::{CommandRun, Measured, ResultsError, Run, RunDir, RunWriter};
+use std::path::Path;
 
 /// Writes the results of a run.
 pub struct Scribe<'a> {
@@ -29,7 +30,14 @@ struct Published {
     run: Box<Run>,
     /// What is missing in it.
     missing: Option<String>,
+    /// They were written before the run was over.
+    is_early: bool,
 }
+
+/// What is said in results that were written before the run was over.
+const EARLY: &str = "this was written when all was measured and the run was not over: what came after \
+     it, such as the command after the last phase and the removal of the files, is missing, and the \
+     verdict knows nothing of it";
 
 /// What is known of a run besides its outcome.
 struct Frame<'a> {
@@ -93,11 +101,12 @@ impl<'a> Scribe<'a> {
         })
     }
 
-    /// The writer, while the series grow.
-    pub fn writer(&self) -> Option<&RunWriter> {
+    /// Where the results are, unless they could not be written.
+    pub fn place(&self) -> Option<&Path> {
         match &self.state {
-            State::Open(writer) => Some(writer),
-            State::Ended(_) => None,
+            State::Open(writer) => Some(writer.path()),
+            State::Ended(Ok(published)) => Some(published.dir.path()),
+            State::Ended(Err(_)) => None,
         }
     }
 
@@ -115,6 +124,20 @@ impl<'a> Scribe<'a> {
         is_kept
     }
 
+    /// Writes the results of a run that is not over but has measured everything: whatever becomes of
+    /// this process, they are there, and say that they are not all. `commands` of the user have run.
+    pub fn publish_early(
+        &mut self,
+        outcome: Outcome,
+        commands: Vec<CommandRun>,
+        remarks: Vec<String>,
+    ) {
+        // All that there is of them comes again when the run is over.
+        self.frame.commands = (commands, remarks);
+        self.write(outcome, true);
+        self.frame.commands = Default::default();
+    }
+
     /// Writes the results of a run that is over, unless they are written. `remarks`: on commands of
     /// the user.
     pub fn publish(&mut self, outcome: Outcome, hooks: Option<HookRunner>, remarks: Vec<String>) {
@@ -122,6 +145,16 @@ impl<'a> Scribe<'a> {
             self.frame.commands.0 = hooks.into_done();
         }
         self.frame.commands.1.extend(remarks);
+        match &mut self.state {
+            State::Ended(Ok(published)) if published.is_early => {
+                self.frame.complete(published, outcome);
+            }
+            _ => self.write(outcome, false),
+        }
+    }
+
+    /// Writes the results while the series grow.
+    fn write(&mut self, outcome: Outcome, is_early: bool) {
         let State::Open(writer) = &self.state else {
             return;
         };
@@ -129,7 +162,7 @@ impl<'a> Scribe<'a> {
         let path = writer.path().to_owned();
         let nothing = State::Ended(Err(ResultsError::None { path }));
         if let State::Open(writer) = std::mem::replace(&mut self.state, nothing) {
-            let written = self.frame.write(*writer, outcome);
+            let written = self.frame.write(*writer, outcome, is_early);
             if written.is_err() {
                 signals::has_lost();
             }
@@ -142,7 +175,7 @@ impl<'a> Scribe<'a> {
     pub fn end(self, mut outcome: Outcome) -> Written {
         let frame = self.frame;
         let ended = match self.state {
-            State::Open(writer) => frame.write(*writer, outcome.clone()),
+            State::Open(writer) => frame.write(*writer, outcome.clone(), false),
             State::Ended(ended) => ended,
         };
         let unremoved = std::mem::take(&mut outcome.cleanup.unremoved);
@@ -173,23 +206,48 @@ impl<'a> Scribe<'a> {
 impl Frame<'_> {
     fn write(
         &self,
-        mut writer: RunWriter,
-        mut outcome: Outcome,
+        writer: RunWriter,
+        outcome: Outcome,
+        is_early: bool,
     ) -> Result<Published, ResultsError> {
         let _uninterrupted = signals::writes();
+        let (run, missing) = match is_early {
+            // The other ranks give theirs when the run is over.
+            true => (Run::assemble(self.measured(outcome)), None),
+            false => self.whole(&RunDir::at(writer.path()), outcome),
+        };
+        let run = with(run, is_early.then_some(EARLY));
+        let (dir, run) = (writer.finish(&run)?, Box::new(run));
+        signals::has_written(dir.path());
+        Ok(Published {
+            dir,
+            run,
+            missing,
+            is_early,
+        })
+    }
+
+    /// Completes results that were written before the run was over.
+    fn complete(&self, published: &mut Published, outcome: Outcome) {
+        let _uninterrupted = signals::writes();
+        let (run, missing) = self.whole(&published.dir, outcome);
+        (published.missing, published.is_early) = (missing, false);
+        published.amend(run);
+    }
+
+    /// The run, of which the results of each rank are written if they are kept; and what is missing
+    /// of those.
+    fn whole(&self, dir: &RunDir, mut outcome: Outcome) -> (Run, Option<String>) {
         let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
         let measured = self.measured(outcome);
         let ranks = self.each.map(|company| {
             let mine = Run::assemble(convert::own(&measured, own, lanes)).to_json();
-            write_ranks(&mut writer, company, mine)
+            write_ranks(dir, company, mine)
         });
         // The results of all together are whole; what is missing is said.
         let missing = ranks.and_then(Result::err);
         let missing = missing.map(|e| format!("the results of each rank are not complete: {e}"));
-        let run = with(Run::assemble(measured), missing.as_deref());
-        let (dir, run) = (writer.finish(&run)?, Box::new(run));
-        signals::has_written(dir.path());
-        Ok(Published { dir, run, missing })
+        (with(Run::assemble(measured), missing.as_deref()), missing)
     }
 
     fn measured(&self, mut outcome: Outcome) -> Measured {
@@ -204,16 +262,23 @@ impl Frame<'_> {
 
 impl Published {
     /// The directory, with what is known of the run now.
-    fn amended(self, run: &Run) -> RunDir {
-        if *self.run != *run {
-            let _uninterrupted = signals::writes();
-            if let Err(e) = self.dir.amend(run) {
-                console::err(&format!(
-                    "warning: what became of the files is missing: {e}\n"
-                ));
-            }
-        }
+    fn amended(mut self, run: &Run) -> RunDir {
+        let _uninterrupted = signals::writes();
+        self.amend(run.clone());
         self.dir
+    }
+
+    /// Replaces the run, if more is known of it now.
+    fn amend(&mut self, run: Run) {
+        if *self.run == run {
+            return;
+        }
+        match self.dir.amend(&run) {
+            Ok(()) => *self.run = run,
+            Err(e) => console::err(&format!(
+                "warning: what came after the measurement is missing in the results: {e}\n"
+            )),
+        }
     }
 }
 
@@ -227,11 +292,11 @@ fn with(mut run: Run, text: Option<&str>) -> Run {
 }
 
 /// Writes `ranks/rank-N.json`, what `run.json` would be of each rank alone.
-fn write_ranks(writer: &mut RunWriter, company: &Company, mine: String) -> Result<(), String> {
+fn write_ranks(dir: &RunDir, company: &Company, mine: String) -> Result<(), String> {
     let mut first = Ok(());
     let collected = company.collect(mine, |rank, json| {
         let name = format!("ranks/rank-{rank}.json");
-        if let (Ok(()), Err(e)) = (&first, writer.add(&name, &json)) {
+        if let (Ok(()), Err(e)) = (&first, dir.add(&name, &json)) {
             first = Err(e.to_string());
         }
     });

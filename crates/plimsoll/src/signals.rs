@@ -36,6 +36,10 @@ static STATUS: Mutex<Status> = Mutex::new(Status {
     clean: None,
 });
 
+/// Taken for good by whoever ends the program, the main thread or a third interrupt: the first of
+/// them says with which code.
+static END: Mutex<()> = Mutex::new(());
+
 /// Held while results are written.
 static RESULTS: Mutex<()> = Mutex::new(());
 
@@ -66,6 +70,22 @@ pub fn has_written(results: &Path) {
 /// There will be no results.
 pub fn has_lost() {
     status().results = None;
+}
+
+/// The main thread ends the program: a third interrupt comes too late from now on, and one that came
+/// before ends it instead.
+pub fn ends() {
+    let mut now = status();
+    if !now.are_written {
+        // There will be none that could be waited for.
+        now.results = None;
+    }
+    drop(now);
+    take_end();
+}
+
+fn take_end() {
+    std::mem::forget(END.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
 /// Files are being removed, or not any more.
@@ -124,6 +144,7 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
                         say(&second(&now));
                     }
                     _ => {
+                        take_end();
                         plimsoll_engine::kill_commands();
                         let written = status().are_written;
                         if !written {

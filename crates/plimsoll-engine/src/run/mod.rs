@@ -161,6 +161,11 @@ pub trait Observer {
     /// A phase that [`before`](Self::before) let begin has ended, however it did.
     fn after(&mut self, _phase: PhaseInfo<'_>, _stopped: &dyn Fn() -> bool) {}
 
+    /// Nothing more will be measured, and this is what the run has come to so far; only at rank 0,
+    /// before [`after`](Self::after) the last phase, which may take its time. `None` if that is
+    /// nothing. [`measured`](Self::measured) says it again once the run is over.
+    fn all_measured(&mut self, _outcome: &dyn Fn() -> Option<Outcome>) {}
+
     /// The run is over, and this is what it came to; only at rank 0. Its files have not been touched
     /// yet: what of them cannot be removed is known afterwards, and in the outcome that the run
     /// returns.

@@ -182,7 +182,7 @@ impl Runner<'_> {
                         Err(e) => Err(e),
                     };
                     // Whatever became of it: what was started before it is to be stopped.
-                    self.after(PhaseInfo::Load);
+                    self.after_work(PhaseInfo::Load, &ran, outcome);
                     at = ran?;
                     continue;
                 }
@@ -193,7 +193,7 @@ impl Runner<'_> {
                         Ok(()) => self.segment(crew, &clock, vec![], Some(*stage), at, outcome),
                         Err(e) => Err(e),
                     };
-                    self.after(info);
+                    self.after_work(info, &ran, outcome);
                     at = ran?;
                     continue;
                 }
@@ -240,6 +240,23 @@ impl Runner<'_> {
         if team.leads() {
             self.observer.after(phase, &|| team.is_stopped(stop));
         }
+    }
+
+    /// The same of a phase in which workers worked; before that, whether it was the last such phase.
+    fn after_work(
+        &mut self,
+        phase: PhaseInfo<'_>,
+        ran: &Result<usize, EngineError>,
+        outcome: &Outcome,
+    ) {
+        let (plan, team) = (self.plan, self.team);
+        let works = |p: &Phase| matches!(p, Phase::Start | Phase::StartStage { .. });
+        let goes_on = |at: usize| !outcome.is_cut_short() && plan.script[at..].iter().any(works);
+        if team.leads() && !ran.as_ref().is_ok_and(|at| goes_on(*at)) {
+            let ended = || settled(ran.clone().map(drop), plan, outcome.clone(), team).ok();
+            self.observer.all_measured(&ended);
+        }
+        self.after(phase);
     }
 
     /// A stage of the Plan's pattern, as the observer is told of it.

@@ -114,7 +114,9 @@ impl<'a> Segment<'a> {
         };
         let all = workers(plan, team.rank(), team.size());
         let interval = settings.interval.as_nanos() as Nanos;
-        let window = WindowState::after(interval, outcome.windows.len() as u32);
+        // Windows that were dropped have numbers too.
+        let before = outcome.windows.last().map_or(0, |w| w.totals.number);
+        let window = WindowState::after(interval, before);
         let (gate, bell) = (Arc::new(Gate::default()), Arc::new(Bell::default()));
         let stage = stage
             .map(|(stage, states)| StageRun::new(stage, states, !team.is_alone(), bell.clone()));

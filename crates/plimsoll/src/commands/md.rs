@@ -192,7 +192,7 @@ fn lead(
     let begun = Instant::now();
     let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut watch, company.ranks());
     let outcome = match run::settled(ran) {
-        Ok(outcome) => watch.judged(outcome),
+        Ok(outcome) => judged(outcome, watch.broken.as_ref()),
         Err(refused) => {
             drop(watch);
             return Err(refused);
@@ -284,23 +284,23 @@ struct Watch<'a> {
     stop: Stop,
 }
 
+/// The outcome, unless the run was stopped because the time of an operation could not be kept.
+fn judged(mut outcome: Outcome, broken: Option<&LatencyError>) -> Outcome {
+    if let Some(error) = broken {
+        // It was this error that stopped the run, not a person.
+        outcome.interrupted = false;
+        let what = "keep the time of every operation";
+        outcome.failure = crate::convert::failed(what, error.to_string()).failure;
+    }
+    outcome
+}
+
 impl Watch<'_> {
     /// Prints what comes first, once.
     fn say_head(&mut self) {
         if !self.head.is_empty() {
             self.screen.print(&std::mem::take(&mut self.head));
         }
-    }
-
-    /// The outcome, unless the run was stopped because the time of an operation could not be kept.
-    fn judged(&self, mut outcome: Outcome) -> Outcome {
-        if let Some(error) = &self.broken {
-            // It was this error that stopped the run, not a person.
-            outcome.interrupted = false;
-            let what = "keep the time of every operation";
-            outcome.failure = crate::convert::failed(what, error.to_string()).failure;
-        }
-        outcome
     }
 
     fn latency(&mut self, add: impl FnOnce(&mut LatencyFiles) -> Result<(), LatencyError>) {
@@ -323,8 +323,14 @@ impl Observer for Watch<'_> {
         self.screen.after(phase, stopped);
     }
 
+    fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
+        let judged = || outcome().map(|outcome| judged(outcome, self.broken.as_ref()));
+        self.screen.all_measured(&judged);
+    }
+
     fn measured(&mut self, outcome: &Outcome) {
-        self.screen.measured(&self.judged(outcome.clone()));
+        let judged = judged(outcome.clone(), self.broken.as_ref());
+        self.screen.measured(&judged);
     }
 
     fn event(&mut self, event: Event<'_>) {

@@ -254,3 +254,27 @@ fn a_worker_that_does_not_come_back_is_named_and_the_results_are_written() {
     let codes: Vec<_> = run.validity.reasons.iter().map(|r| &r.code[..]).collect();
     assert!(codes.contains(&"stuck"), "{codes:?}");
 }
+
+/// A third interrupt that says that it ends the program ends it, with its code; however late it comes.
+#[test]
+fn a_third_interrupt_has_its_code() {
+    for n in 0..60u64 {
+        let bench = Bench::on_tmpfs();
+        let args = ["--time=50ms", "--set=nfiles=50", "--set=nthreads=2"];
+        let going = started(
+            bench.command_in_work("varmail", &args),
+            "removing the files",
+        );
+        for _ in 0..3 {
+            // One that has ended and was not waited for takes signals.
+            going.interrupt();
+            std::thread::sleep(Duration::from_micros(80 * n));
+        }
+        let ended = going.end();
+        let code = match ended.stderr.contains("\nended") {
+            true => 130,
+            false => 0,
+        };
+        assert_eq!(ended.code, Some(code), "{n}: {}", ended.stderr);
+    }
+}

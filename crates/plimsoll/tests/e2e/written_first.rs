@@ -1,6 +1,7 @@
 //! Results are written before files are removed: interrupts at every stage, kills, and what is made of
 //! what a killed run left.
 
+mod killed;
 mod silence;
 
 use crate::common::served::Served;

@@ -4,11 +4,12 @@ use crate::commands::import;
 use crate::exit::Stopped;
 use plimsoll_disclosure::Disclosure;
 use plimsoll_html::Subject;
+use plimsoll_plan::counted;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::profile;
 use plimsoll_results::{
     Abandoned, Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, Percentiles, ProfileDir,
-    ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir,
+    ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir, ResultsError,
 };
 use std::path::{Path, PathBuf};
 
@@ -101,13 +102,7 @@ impl Found {
         annotations: Annotations,
         percentiles: Option<&Percentiles>,
     ) -> Result<Self, Stopped> {
-        let subject = Subject::read(dir, percentiles).map_err(|e| match Abandoned::at(dir) {
-            Some(_) => Stopped::usage(format!(
-                "{}: the run was killed; --recover makes results of what it left",
-                dir.display()
-            )),
-            None => Stopped::usage(e),
-        })?;
+        let subject = Subject::read(dir, percentiles).map_err(|e| unreadable(dir, &e))?;
         Ok(Self {
             path: dir.to_owned(),
             what: What::Measured(subject.with(annotations.clone())),
@@ -125,6 +120,29 @@ impl Found {
             What::Published(_) => "a published report",
         };
         format!("{} is {what}", self.path.display())
+    }
+}
+
+/// Why there are no results in a directory; what killed runs left there may become some.
+fn unreadable(dir: &Path, e: &ResultsError) -> Stopped {
+    if Abandoned::at(dir).is_some() {
+        return Stopped::usage(format!(
+            "{}: the run was killed; --recover makes results of what it left",
+            dir.display()
+        ));
+    }
+    let is_none = matches!(e, ResultsError::None { .. } | ResultsError::Lacks { .. });
+    let left = match is_none {
+        true => Abandoned::below(dir).len() as u64,
+        false => 0,
+    };
+    match left {
+        0 => Stopped::usage(e),
+        n => Stopped::usage(format!(
+            "{} holds no results, but what {} left: --recover makes results of that",
+            dir.display(),
+            counted(n, "killed run", "killed runs")
+        )),
     }
 }
 

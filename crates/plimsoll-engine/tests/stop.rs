@@ -1,0 +1,57 @@
+//! Runs that are stopped from outside.
+
+mod common;
+
+use common::plan;
+use plimsoll_engine::{Event, Observer, Settings, Stop, run};
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const WINDOW: Duration = Duration::from_millis(200);
+
+/// Requests the stop so long after the workers have started, and knows when it has.
+struct Late {
+    stop: Stop,
+    after: Duration,
+    requested: Option<JoinHandle<Duration>>,
+}
+
+impl Observer for Late {
+    fn event(&mut self, event: Event<'_>) {
+        if matches!(event, Event::Started { .. }) {
+            let (stop, after, begun) = (self.stop.clone(), self.after, Instant::now());
+            self.requested = Some(std::thread::spawn(move || {
+                std::thread::sleep(after);
+                stop.request();
+                begun.elapsed()
+            }));
+        }
+    }
+}
+
+/// Also in the moment between the last look and the end of the window.
+#[test]
+fn a_stop_before_the_end_of_the_window_interrupts() {
+    let text = "define fileset name=s,path=files,entries=5,dirwidth=20,prealloc
+        define process name=p { thread name=t,memsize=1m { flowop statfile name=look,filesetname=s } }
+        run 1";
+    let plan = plan(text, Path::new("/nowhere"), |o| o.time = Some(WINDOW));
+    let settings = Settings {
+        target: "null:?latency=1ms".into(),
+        ..Settings::default()
+    };
+    for before_ms in (1..20).step_by(2) {
+        let mut late = Late {
+            stop: Stop::default(),
+            after: WINDOW - Duration::from_millis(before_ms),
+            requested: None,
+        };
+        let stop = late.stop.clone();
+        let outcome = run(&plan, &settings, &stop, &mut late).unwrap();
+        let requested = late.requested.unwrap().join().unwrap();
+        if requested < WINDOW {
+            assert!(outcome.interrupted, "{before_ms} ms before the end");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Results of what a killed run left.
+
+use plimsoll_measure::{Completions, Interval, Latency, OpTotals};
+use plimsoll_plan::{OpKind, Operation, Phase, Plan};
+use plimsoll_results::{
+    ClockKind, Environment, HISTOGRAMS_FILE, INTERVALS_FILE, Measured, Run, RunDir, RunWriter,
+    Target, Verdict, recover,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::time::SystemTime;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A name that is longer in bytes than in characters.
+const NAME: &str = "schön";
+
+/// Two windows, of which the second begins anew.
+fn plan() -> Plan {
+    let mut plan = Plan::empty("w");
+    plan.operations = vec![Operation {
+        name: NAME.into(),
+        kind: OpKind::Read,
+        place: None,
+    }];
+    plan.script = vec![
+        Phase::Start,
+        Phase::OpenWindow,
+        Phase::OpenWindow,
+        Phase::CloseWindow,
+        Phase::Stop,
+    ];
+    plan
+}
+
+fn draft(plan: &Plan, ranks: u32) -> Run {
+    Run::assemble(Measured {
+        plan: plan.clone(),
+        target: Target {
+            url: "posix".into(),
+            description: String::new(),
+        },
+        clock: ClockKind::Real,
+        lanes: 1,
+        started: SystemTime::UNIX_EPOCH,
+        windows: vec![],
+        ranks,
+        stages: vec![],
+        percentiles: None,
+        processes: vec![],
+        populated: vec![],
+        commands: vec![],
+        failure: None,
+        interrupted: true,
+        reasons: vec![],
+        stuck: vec![],
+        notes: vec![],
+        variables: vec![],
+        environment: Environment::default(),
+    })
+}
+
+fn interval(window: u32, index: u64) -> Interval {
+    Interval {
+        window,
+        index,
+        opened: 0,
+        start: index * SECOND,
+        length: SECOND,
+        rows: vec![OpTotals {
+            ops: 1,
+            service: Latency::of([2_000_000]),
+            ..OpTotals::default()
+        }],
+        completions: Completions::default(),
+    }
+}
+
+/// What a run of so many ranks leaves below `root` that is killed after these intervals: its writer
+/// holds a lock, but not on copies.
+fn killed(root: &Path, name: &str, ranks: u32, intervals: &[(u32, u64)]) -> PathBuf {
+    let (plan, elsewhere) = (plan(), tempfile::tempdir().unwrap());
+    let started = SystemTime::UNIX_EPOCH;
+    let writer = RunWriter::create(elsewhere.path(), &plan, started, ClockKind::Real);
+    let mut writer = writer.unwrap();
+    writer.draft(&draft(&plan, ranks)).unwrap();
+    for (window, index) in intervals {
+        writer.interval(&interval(*window, *index)).unwrap();
+    }
+    let left = root.join(name);
+    std::fs::create_dir(&left).unwrap();
+    for file in std::fs::read_dir(writer.path()).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), left.join(file.file_name())).unwrap();
+    }
+    left
+}
+
+/// The only results that are made of something.
+#[track_caller]
+fn recovered(path: &Path) -> (RunDir, Run) {
+    let mut found = recover(path).unwrap();
+    assert_eq!(found.len(), 1);
+    let dir = found.remove(0).unwrap();
+    let run = dir.read().unwrap();
+    assert_eq!(run.validity.verdict, Verdict::Interrupted);
+    (dir, run)
+}
+
+fn says(run: &Run, text: &str) -> bool {
+    run.notes.iter().any(|n| n.text.contains(text))
+}
+
+#[test]
+fn what_was_dropped_does_not_come_back() {
+    let root = tempfile::tempdir().unwrap();
+    let left = killed(
+        root.path(),
+        ".plimsoll-aaaaaa",
+        1,
+        &[(1, 0), (1, 1), (2, 0)],
+    );
+    let (dir, run) = recovered(&left);
+    assert_eq!((run.window_number, run.summary.ops), (2, 1));
+    assert_eq!(run.earlier_windows, []);
+    // The series have it, as those of a run that came to its end.
+    assert_eq!(dir.read_intervals().unwrap().len(), 3);
+    assert_eq!(dir.read_histograms().unwrap().len(), 3);
+}
+
+#[test]
+fn a_run_of_which_all_is_dropped_has_measured_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let left = killed(root.path(), ".plimsoll-aaaaaa", 1, &[(1, 0), (1, 1)]);
+    let (dir, run) = recovered(&left);
+    assert_eq!((run.window_number, run.summary.ops), (0, 0));
+    assert!(says(&run, "an interval that counts"), "{:?}", run.notes);
+    assert_eq!(dir.read_histograms().unwrap().len(), 2);
+}
+
+#[test]
+fn a_cut_within_a_character_costs_the_line_that_it_is_in() {
+    for name in [INTERVALS_FILE, HISTOGRAMS_FILE] {
+        let root = tempfile::tempdir().unwrap();
+        let left = killed(root.path(), ".plimsoll-aaaaaa", 1, &[(2, 0), (2, 1)]);
+        let path = left.join(name);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let cut = bytes.windows(2).rposition(|pair| pair == "ö".as_bytes());
+        bytes.truncate(cut.unwrap() + 1);
+        std::fs::write(&path, bytes).unwrap();
+        let (dir, run) = recovered(&left);
+        assert_eq!((run.window_s, run.summary.ops), (1.0, 1), "{name}");
+        assert_eq!(dir.read_intervals().unwrap()[0].operation, NAME);
+        assert_eq!(dir.read_histograms().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn processes_that_recover_at_once_make_each_result_once() {
+    const THREADS: usize = 4;
+    let root = tempfile::tempdir().unwrap();
+    let names: Vec<_> = (0..40).map(|n| format!(".plimsoll-aaaa{n:02}")).collect();
+    for name in &names {
+        killed(root.path(), name, 1, &[(2, 0)]);
+    }
+    let begin = Barrier::new(THREADS);
+    let each = || {
+        begin.wait();
+        let mut made = 0;
+        // One by one, so that each is looked at by all.
+        for name in &names {
+            for result in recover(&root.path().join(name)).unwrap_or_default() {
+                result.unwrap();
+                made += 1;
+            }
+        }
+        made
+    };
+    let made: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(each)).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).sum()
+    });
+    assert_eq!(made, names.len());
+    let left = std::fs::read_dir(root.path()).unwrap();
+    let left = left.map(|e| e.unwrap().file_name().into_string().unwrap());
+    assert_eq!(left.filter(|n| !n.starts_with('.')).count(), names.len());
+}
+
+#[test]
+fn a_run_of_several_processes_says_that_their_figures_were_not_gathered() {
+    for (intervals, text) in [
+        (&[][..], "the figures of its 3 processes were not gathered"),
+        (&[(2, 0)], "those of the part that was under way were not"),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let left = killed(root.path(), ".plimsoll-aaaaaa", 3, intervals);
+        let (_, run) = recovered(&left);
+        assert_eq!((run.ranks, run.summary.ops), (3, intervals.len() as u64));
+        assert!(says(&run, text), "{:?}", run.notes);
+    }
+}

@@ -1,0 +1,115 @@
+//! Results of what killed runs left.
+
+use plimsoll_results::Abandoned;
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A directory as it is: device, inode, and its time of change in nanoseconds.
+type Stamp = (u64, u64, i128);
+
+/// Makes results of what killed runs left. What cannot be finished stays as it is: the directories
+/// may not be this user's. It is tried again when it has changed, and not at every request.
+#[derive(Default)]
+pub(crate) struct Finisher {
+    failed: Mutex<HashSet<Stamp>>,
+}
+
+impl Finisher {
+    /// Makes results of what killed runs left in these directories; how many it tried.
+    pub(crate) fn finish(&self, dirs: &[PathBuf]) -> usize {
+        let mut tried = 0;
+        for abandoned in Abandoned::find(dirs) {
+            let path = abandoned.path().to_owned();
+            if stamp(&path).is_some_and(|stamp| self.failed().contains(&stamp)) {
+                continue;
+            }
+            tried += 1;
+            if abandoned.finish().is_err() {
+                // As it is now: to try may change it.
+                self.failed().extend(stamp(&path));
+            }
+        }
+        tried
+    }
+
+    fn failed(&self) -> MutexGuard<'_, HashSet<Stamp>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn stamp(dir: &Path) -> Option<Stamp> {
+    let meta = std::fs::symlink_metadata(dir).ok()?;
+    let changed = i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec());
+    Some((meta.dev(), meta.ino(), changed))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use plimsoll_plan::Plan;
+    use plimsoll_results::{ClockKind, Environment, Measured, Run, RunWriter, Target};
+    use std::time::SystemTime;
+
+    /// Makes what a killed run leaves: its writer holds a lock, but not on copies.
+    pub(crate) fn left(root: &Path, id: &str) -> PathBuf {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let (plan, started) = (Plan::empty("w"), SystemTime::UNIX_EPOCH);
+        let writer = RunWriter::create(elsewhere.path(), &plan, started, ClockKind::Real);
+        let mut writer = writer.unwrap();
+        let draft = Run::assemble(Measured {
+            plan,
+            target: Target {
+                url: "posix".into(),
+                description: String::new(),
+            },
+            clock: ClockKind::Real,
+            lanes: 1,
+            started,
+            windows: vec![],
+            ranks: 1,
+            stages: vec![],
+            percentiles: None,
+            processes: vec![],
+            populated: vec![],
+            commands: vec![],
+            failure: None,
+            interrupted: true,
+            reasons: vec![],
+            stuck: vec![],
+            notes: vec![],
+            variables: vec![],
+            environment: Environment::default(),
+        });
+        writer.draft(&draft).unwrap();
+        let left = root.join(format!(".plimsoll-{id}"));
+        std::fs::create_dir(&left).unwrap();
+        for file in std::fs::read_dir(writer.path()).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), left.join(file.file_name())).unwrap();
+        }
+        left
+    }
+
+    #[test]
+    fn what_cannot_be_finished_is_tried_again_when_it_has_changed() {
+        let root = tempfile::tempdir().unwrap();
+        let dirs = [root.path().to_owned()];
+        let finisher = Finisher::default();
+        let (damaged, whole) = (left(root.path(), "aaaaaa"), left(root.path(), "bbbbbb"));
+        let draft = damaged.join("draft.json");
+        let text = std::fs::read(&draft).unwrap();
+        std::fs::write(&draft, "{").unwrap();
+        assert_eq!(finisher.finish(&dirs), 2);
+        assert!(damaged.exists() && !whole.exists());
+        assert_eq!(finisher.finish(&dirs), 0);
+        left(root.path(), "cccccc");
+        assert_eq!(finisher.finish(&dirs), 1);
+        // Somebody mends it.
+        std::fs::remove_file(&draft).unwrap();
+        std::fs::write(&draft, text).unwrap();
+        assert_eq!(finisher.finish(&dirs), 1);
+        assert!(!damaged.exists());
+    }
+}
