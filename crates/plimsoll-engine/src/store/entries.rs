@@ -142,6 +142,7 @@ impl Entries {
     }
 
     /// Whether the entry exists and nobody works on it.
+    #[cfg(test)]
     pub(crate) fn is_present(&self, i: u32) -> bool {
         self.present.contains(i)
     }
