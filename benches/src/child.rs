@@ -5,10 +5,10 @@ use crate::suite::{Bench, md, md_loop, nfs, planning, reactor, waiting};
 use std::process::Command;
 
 /// Does something with a count and reports figures by name.
-type Job = fn(u64) -> Result<serde_json::Value, BenchError>;
+type ChildJob = fn(u64) -> Result<serde_json::Value, BenchError>;
 
 /// Jobs for a fresh process, by name.
-const JOBS: [(&str, Job); 7] = [
+const JOBS: [(&str, ChildJob); 7] = [
     (md::NULL, md::null_in_child),
     (md::FILES, md::files_in_child),
     (md_loop::JOB, md_loop::in_child),

@@ -43,15 +43,15 @@ impl Load {
 }
 
 /// Hears nothing.
-struct Deaf;
+struct SilentObserver;
 
-impl Observer for Deaf {
+impl Observer for SilentObserver {
     fn event(&mut self, _: Event<'_>) {}
 }
 
 /// How long a load runs, and where.
 #[derive(Clone)]
-pub(crate) struct Conditions<'a> {
+pub(crate) struct BenchConditions<'a> {
     pub(crate) target: &'a str,
     pub(crate) time: Duration,
     pub(crate) warmup: Duration,
@@ -61,10 +61,10 @@ pub(crate) struct Conditions<'a> {
     pub(crate) keep: bool,
 }
 
-impl Conditions<'_> {
+impl BenchConditions<'_> {
     /// Real time on this target, warmed up for a fifth of the time.
-    pub(crate) fn new(target: &str, time: Duration) -> Conditions<'_> {
-        Conditions {
+    pub(crate) fn new(target: &str, time: Duration) -> BenchConditions<'_> {
+        BenchConditions {
             target,
             time,
             warmup: time / 5,
@@ -94,7 +94,7 @@ pub(crate) fn plan(text: &str, dir: &Path, mut overrides: Overrides) -> Result<P
 ///
 /// # Errors
 /// When it cannot be run, when an operation fails, and when it comes to nothing.
-pub(crate) fn run(text: &str, dir: &Path, how: &Conditions<'_>) -> Result<Load, BenchError> {
+pub(crate) fn run(text: &str, dir: &Path, how: &BenchConditions<'_>) -> Result<Load, BenchError> {
     let mut overrides = Overrides {
         time: Some(how.time),
         warmup: Some(how.warmup),
@@ -108,7 +108,7 @@ pub(crate) fn run(text: &str, dir: &Path, how: &Conditions<'_>) -> Result<Load, 
         lanes: how.lanes,
         ..Settings::default()
     };
-    let outcome = plimsoll_engine::run(&plan, &settings, &Stop::default(), &mut Deaf)?;
+    let outcome = plimsoll_engine::run(&plan, &settings, &Stop::default(), &mut SilentObserver)?;
     if let Some(failure) = &outcome.failure {
         return Err(BenchError::Implausible {
             what: failure.operation.clone(),

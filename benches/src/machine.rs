@@ -24,7 +24,7 @@ impl Machine {
     ///
     /// # Errors
     /// When fio is missing.
-    pub(crate) fn look() -> Result<Self, BenchError> {
+    pub(crate) fn inspect() -> Result<Self, BenchError> {
         let uname = rustix::system::uname();
         let cpu = procfs::CpuInfo::current()?;
         Ok(Self {

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
 
 /// Runs the benchmarks that were asked for and prints the table.
 fn measure(arguments: &Arguments) -> Result<(), BenchError> {
-    let machine = Machine::look()?;
+    let machine = Machine::inspect()?;
     let bench = Bench::new(arguments.quick, &arguments.dir)?;
     let mut rows = Vec::new();
     for (name, run) in suite::ALL {

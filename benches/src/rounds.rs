@@ -31,7 +31,7 @@ impl Figures {
 
     /// These figures over another contender's, round by round: two figures of one round were
     /// measured within seconds, so their ratio is steadier than the ratio of the medians.
-    pub(crate) fn over(&self, other: &Figures) -> Figures {
+    pub(crate) fn ratio_to(&self, other: &Figures) -> Figures {
         Figures(self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect())
     }
 }
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn ratios_are_taken_within_a_round() {
         let (a, b) = (Figures::new(vec![2.0, 30.0]), Figures::new(vec![1.0, 10.0]));
-        assert_eq!(a.over(&b).range(), (2.0, 3.0));
+        assert_eq!(a.ratio_to(&b).range(), (2.0, 3.0));
     }
 
     #[test]

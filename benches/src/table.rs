@@ -118,7 +118,7 @@ impl Row {
     }
 
     /// Figures beside another contender's.
-    pub(crate) fn beside(
+    pub(crate) fn with_reference(
         what: impl Into<String>,
         unit: Unit,
         ours: &Figures,
@@ -126,7 +126,7 @@ impl Row {
         theirs: &Figures,
         goal: Goal,
     ) -> Self {
-        let ratio = ours.over(theirs);
+        let ratio = ours.ratio_to(theirs);
         let (least, greatest) = ratio.range();
         Self {
             what: what.into(),
@@ -263,7 +263,7 @@ mod tests {
     fn a_goal_of_a_comparison_is_one_of_its_ratio() {
         let (ours, theirs) = (Figures::new(vec![95e3]), Figures::new(vec![100e3]));
         let goal = Goal::AtLeast(0.9);
-        let row = Row::beside("stat", Unit::PerSecond, &ours, "loop", &theirs, goal);
+        let row = Row::with_reference("stat", Unit::PerSecond, &ours, "loop", &theirs, goal);
         assert_eq!(
             row.cells(),
             [

@@ -60,9 +60,9 @@ struct CommandLine {
 }
 
 /// Hears nothing.
-struct Deaf;
+struct SilentObserver;
 
-impl Observer for Deaf {
+impl Observer for SilentObserver {
     fn event(&mut self, _: Event<'_>) {}
 }
 
@@ -81,8 +81,13 @@ fn run(arguments: &[&str], ranks: u32) -> Result<Outcome, BenchError> {
         target: options.target.clone(),
         ..Settings::default()
     };
-    let outcome =
-        plimsoll_engine::run_ranks(&plan, &settings, &Stop::default(), &mut Deaf, &*joined)?;
+    let outcome = plimsoll_engine::run_ranks(
+        &plan,
+        &settings,
+        &Stop::default(),
+        &mut SilentObserver,
+        &*joined,
+    )?;
     match outcome.reasons.first() {
         Some(reason) => Err(wrong(reason.text.clone())),
         None => Ok(outcome),
@@ -172,11 +177,11 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     for ranks in [1, 2] {
         let contenders: Vec<Contender<'_>> = vec![
             Box::new(|| Ok(figures(&child::run(FILES, ranks, bench)?)?.median())),
-            Box::new(|| by_hand(ranks, bench)),
+            Box::new(|| plain_loop(ranks, bench)),
         ];
         let figures = interleave(bench.rounds(), contenders)?;
         let plural = if ranks == 1 { "" } else { "s" };
-        rows.push(Row::beside(
+        rows.push(Row::with_reference(
             format!("metadata pattern on tmpfs, {ranks} rank{plural}: operations"),
             Unit::PerSecond,
             &figures[0],
@@ -190,7 +195,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
 
 /// Operations a second of as many hand-written loops at once, each in a process of its own, as
 /// ranks are.
-fn by_hand(ranks: u64, bench: &Bench) -> Result<f64, BenchError> {
+fn plain_loop(ranks: u64, bench: &Bench) -> Result<f64, BenchError> {
     let reports: Vec<_> = std::thread::scope(|scope| {
         let loops: Vec<_> = (0..ranks)
             .map(|n| scope.spawn(move || child::run(md_loop::JOB, n, bench)))

@@ -2,7 +2,7 @@
 
 use super::Bench;
 use crate::error::{BenchError, plausible};
-use crate::load::{Conditions, Load, plan, run};
+use crate::load::{BenchConditions, Load, plan, run};
 use crate::rounds::{Contender, interleave, on_a_thread};
 use crate::table::{Goal, Row, Unit};
 use plimsoll_plan::{FileId, FilesetId, Layout, Overrides};
@@ -163,9 +163,9 @@ fn compare(
     cycle: impl Fn(BorrowedFd<'_>, &CStr, &mut Timer) -> Result<(), Errno> + Sync,
 ) -> Result<Vec<Row>, BenchError> {
     let dir = &bench.dir(name)?;
-    let how = &Conditions {
+    let how = &BenchConditions {
         keep: true,
-        ..Conditions::new("posix", bench.time(800))
+        ..BenchConditions::new("posix", bench.time(800))
     };
     let ours = || {
         let load = run(text, dir, how)?;
@@ -192,7 +192,7 @@ fn compare(
     };
     let contenders: Vec<Contender<'_>> = vec![Box::new(ours), Box::new(|| on_a_thread(by_hand))];
     let figures = interleave(bench.rounds(), contenders)?;
-    Ok(vec![Row::beside(
+    Ok(vec![Row::with_reference(
         what,
         Unit::PerSecond,
         &figures[0],

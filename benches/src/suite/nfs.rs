@@ -3,13 +3,15 @@
 use super::Bench;
 use crate::child;
 use crate::error::{BenchError, plausible};
-use crate::load::{Conditions, run};
+use crate::load::{BenchConditions, run};
 use crate::rounds::{Contender, Figures, interleave, on_a_thread};
 use crate::table::{Goal, Row, Unit};
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::Clock;
-use plimsoll_nfs::rpc::{Accepted, Blocking, Channel, ChannelSpec, Credentials, RpcError, Target};
-use plimsoll_nfs::server::{Behaviour, Server, Service, Tree};
+use plimsoll_nfs::rpc::{
+    Accepted, BlockingTransport, Channel, ChannelSpec, Credentials, RpcError, Target,
+};
+use plimsoll_nfs::server::{Server, ServerOptions, Service, Tree};
 use plimsoll_nfs::v3::{Attributes, Client, GetAttr, Handle, PROGRAM, Proc, Reply, VERSION};
 use plimsoll_nfs::xdr::{Decoder, Encode};
 use rustix::time::{ClockId, clock_gettime};
@@ -69,7 +71,7 @@ fn of_socket(e: std::io::Error) -> BenchError {
 /// A server that does nothing on the loopback.
 fn null_server() -> Result<Server, BenchError> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(of_socket)?;
-    Server::serve(listener, NullServer::new()?, Behaviour::default()).map_err(of_socket)
+    Server::serve(listener, NullServer::new()?, ServerOptions::default()).map_err(of_socket)
 }
 
 fn handle() -> Result<Handle, BenchError> {
@@ -86,7 +88,7 @@ fn one_at_a_time(time: Duration) -> Result<f64, BenchError> {
         procedure: Proc::GetAttr as u32,
     };
     let (calls, s) = on_a_thread(|| {
-        let mut caller = Blocking::connect(server.address(), Duration::from_secs(10))?;
+        let mut caller = BlockingTransport::connect(server.address(), Duration::from_secs(10))?;
         let (mut calls, begin) = (0u64, Instant::now());
         while begin.elapsed() < time {
             caller.call(target, &who, &handle)?;
@@ -103,13 +105,13 @@ fn getattr(time: Duration) -> Result<(f64, f64), BenchError> {
     let server = null_server()?;
     let spec = ChannelSpec {
         address: server.address(),
-        through: None,
-        who: Credentials::sys("bench", 0, 0),
+        relay: None,
+        credentials: Credentials::sys("bench", 0, 0),
         connections: 1,
         timeout: 10_000_000_000,
         retries: 0,
-        again_in_place: true,
-        longest: 1 << 20,
+        may_retransmit_in_place: true,
+        max_reply_bytes: 1 << 20,
         silence: None,
     };
     let (calls, cpu, wall) = on_a_thread(|| calls_for(spec, time))?;
@@ -172,12 +174,12 @@ fn workload(workers: u64) -> String {
 fn many(workers: u64, time: Duration) -> Result<(f64, u64), BenchError> {
     let tree = Arc::new(Mutex::new(Tree::new(64 << 20)));
     let listen = ([127, 0, 0, 1], 0).into();
-    let server = Server::start(listen, tree, Behaviour::default()).map_err(of_socket)?;
+    let server = Server::start(listen, tree, ServerOptions::default()).map_err(of_socket)?;
     let at = server.address();
     let target = format!("nfs3://{at}/?mountport={}", at.port());
-    let how = Conditions {
+    let how = BenchConditions {
         lanes: Some(2),
-        ..Conditions::new(&target, time)
+        ..BenchConditions::new(&target, time)
     };
     let load = run(&workload(workers), Path::new("/work"), &how)?;
     let looked = server.calls(Proc::Lookup);
@@ -225,7 +227,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
             &Figures::new(core),
             Goal::AtLeast(300_000.0),
         ),
-        Row::beside(
+        Row::with_reference(
             format!("{what}: calls a second"),
             Unit::PerSecond,
             &figures[0],

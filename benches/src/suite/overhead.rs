@@ -2,7 +2,7 @@
 
 use super::Bench;
 use crate::error::{BenchError, plausible};
-use crate::load::{Conditions, run};
+use crate::load::{BenchConditions, run};
 use crate::rounds::{Contender, interleave};
 use crate::table::{Goal, Row, Unit};
 
@@ -26,7 +26,7 @@ run 1
 
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let dir = bench.dir("overhead")?;
-    let (how, dir) = (Conditions::new("null", bench.time(400)), &dir);
+    let (how, dir) = (BenchConditions::new("null", bench.time(400)), &dir);
     let how = &how;
     let contender = |text: &'static str, bytes: u64| -> Contender<'_> {
         Box::new(move || {

@@ -21,9 +21,9 @@ const TOLERANCE: f64 = 0.001;
 /// Operations that take no time, so that only pacing is measured.
 const TARGET: &str = "null";
 
-struct Deaf;
+struct SilentObserver;
 
-impl Observer for Deaf {
+impl Observer for SilentObserver {
     fn event(&mut self, _: Event<'_>) {}
 }
 
@@ -36,13 +36,18 @@ fn workload(rate: f64, workers: u64, arrivals: &str) -> String {
 }
 
 /// What came of a load: operations due and done, and how late they began.
-struct Kept {
+struct PacedFigures {
     due: u64,
     done: u64,
     late: Latency,
 }
 
-fn run(rate: u64, workers: u64, arrivals: &str, time: Duration) -> Result<Kept, BenchError> {
+fn run(
+    rate: u64,
+    workers: u64,
+    arrivals: &str,
+    time: Duration,
+) -> Result<PacedFigures, BenchError> {
     let what = format!("pacing of {rate} by {workers}");
     let text = workload(rate as f64 / workers as f64, workers, arrivals);
     let overrides = Overrides {
@@ -61,14 +66,14 @@ fn run(rate: u64, workers: u64, arrivals: &str, time: Duration) -> Result<Kept, 
         target: TARGET.into(),
         ..Settings::default()
     };
-    let outcome = plimsoll_engine::run(&plan, &settings, &Stop::default(), &mut Deaf)?;
+    let outcome = plimsoll_engine::run(&plan, &settings, &Stop::default(), &mut SilentObserver)?;
     let sum = |of: fn(&plimsoll_engine::ProcessFigures) -> u64| -> u64 {
         outcome.processes.iter().map(of).sum()
     };
     let start = plan.operations.iter().position(|o| o.kind == OpKind::Start);
     let rows = outcome.windows.last().map(|w| &w.totals.rows);
     let row = start.and_then(|at| rows.and_then(|rows| rows.get(at)));
-    let kept = Kept {
+    let kept = PacedFigures {
         due: sum(|p| p.due),
         done: sum(|p| p.done),
         late: row.map_or_else(Latency::default, |r| r.service.clone()),

@@ -6,7 +6,7 @@ use crate::error::{BenchError, plausible};
 use crate::load::plan;
 use crate::rounds::{Contender, Figures, interleave};
 use crate::table::{Goal, Row, Unit};
-use plimsoll_engine::{FilesetState, Hand, Settings, preflight};
+use plimsoll_engine::{BlockCursor, FilesetState, Settings, preflight};
 use plimsoll_plan::{FilesetId, Overrides};
 use std::path::Path;
 use std::sync::{Arc, Barrier};
@@ -49,7 +49,7 @@ pub(crate) fn in_child(entries: u64) -> Result<serde_json::Value, BenchError> {
         "seconds": seconds,
         "bytes": child::peak_memory()? - before,
         "files": state.layout.files(),
-        "present": state.present(),
+        "present": state.existing_count(),
     }))
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn choosing(bench: &Bench) -> Result<Vec<Row>, BenchError> {
             &figures[0],
             Goal::None,
         ),
-        Row::beside(
+        Row::with_reference(
             "the same, 2 threads at once, the slower one",
             Unit::Nanoseconds,
             &figures[1],
@@ -137,7 +137,7 @@ fn choose_at_once(
     let spawn = |_| {
         let (state, start) = (state.clone(), start.clone());
         std::thread::spawn(move || {
-            let mut hand = Hand::default();
+            let mut hand = BlockCursor::default();
             start.wait();
             let begin = Instant::now();
             let found = (0..choices)

@@ -3,7 +3,7 @@
 use super::Bench;
 use crate::error::{BenchError, plausible};
 use crate::fio;
-use crate::load::{Conditions, run};
+use crate::load::{BenchConditions, run};
 use crate::rounds::{Contender, interleave, on_a_thread};
 use crate::table::{Goal, Row, Unit};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -26,9 +26,9 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let dir = bench.dir("pread")?;
     let bytes = bench.pick(1 << 30, 4 << 20);
     let text = workload(bytes);
-    let how = Conditions {
+    let how = BenchConditions {
         keep: true,
-        ..Conditions::new("posix", bench.time(1000))
+        ..BenchConditions::new("posix", bench.time(1000))
     };
     let seconds = how.time.as_secs_f64();
     // The first run makes the file that all read, and counts for nothing.
@@ -45,7 +45,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let file = &find_file(&dir, bytes)?;
     let contenders: Vec<Contender<'_>> = vec![
         Box::new(ours),
-        Box::new(|| on_a_thread(|| by_hand(file, bytes, how.time))),
+        Box::new(|| on_a_thread(|| plain_loop(file, bytes, how.time))),
         Box::new(|| fio::random_reads(file, bytes, seconds)),
     ];
     let figures = interleave(bench.rounds(), contenders)?;
@@ -54,7 +54,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         bytes >> 20
     );
     let beside = |whose: &str, at: usize, goal| {
-        Row::beside(
+        Row::with_reference(
             what.clone(),
             Unit::PerSecond,
             &figures[0],
@@ -92,7 +92,7 @@ fn find_file(dir: &Path, bytes: u64) -> Result<PathBuf, BenchError> {
 }
 
 /// Reads a second of a loop around `pread` that reads the clock before and after each call.
-fn by_hand(file: &Path, bytes: u64, time: Duration) -> Result<f64, BenchError> {
+fn plain_loop(file: &Path, bytes: u64, time: Duration) -> Result<f64, BenchError> {
     let fd = rustix::fs::openat(CWD, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut buffer = vec![0u8; BLOCK];
     let blocks = bytes / BLOCK as u64;

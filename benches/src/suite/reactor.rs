@@ -3,7 +3,7 @@
 use super::Bench;
 use crate::child;
 use crate::error::{BenchError, plausible};
-use crate::load::{Conditions, Load, run};
+use crate::load::{BenchConditions, Load, run};
 use crate::table::{Goal, Row, Unit};
 use plimsoll_engine::ClockKind;
 use std::path::Path;
@@ -15,12 +15,12 @@ pub(crate) const JOB: &str = "reactor";
 const TARGET: &str = "null:?latency=10ms";
 
 /// Operations a second of a worker that waits 10 ms for each.
-const EACH: f64 = 100.0;
+const OPS_PER_WORKER_PER_S: f64 = 100.0;
 
 const WORKERS: u64 = 5000;
 
 /// Nothing is written, so no directory is needed.
-const NOWHERE: &str = "/";
+const UNUSED_DIR: &str = "/";
 
 /// A file for each worker: opening the same one, they would wait for each other.
 fn workload(workers: u64) -> String {
@@ -34,13 +34,13 @@ fn workload(workers: u64) -> String {
 }
 
 fn load(workers: u64, time: Duration, clock: ClockKind) -> Result<Load, BenchError> {
-    let how = Conditions {
+    let how = BenchConditions {
         warmup: Duration::from_millis(500),
         clock,
         lanes: (clock == ClockKind::Real).then_some(2),
-        ..Conditions::new(TARGET, time)
+        ..BenchConditions::new(TARGET, time)
     };
-    run(&workload(workers), Path::new(NOWHERE), &how)
+    run(&workload(workers), Path::new(UNUSED_DIR), &how)
 }
 
 /// Peak memory of a process in which this many workers have run for half a second.
@@ -53,7 +53,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let workers = bench.pick(WORKERS, 500);
     let what = format!("{workers} workers on 2 lanes, null target of 10 ms latency");
     let real = load(workers, bench.time(5000), ClockKind::Real)?;
-    let most = workers as f64 * EACH * real.seconds;
+    let most = workers as f64 * OPS_PER_WORKER_PER_S * real.seconds;
     // A worker may complete one operation more than fits its time, never fewer than a tenth.
     let ops = real.ops as f64;
     plausible(
@@ -65,7 +65,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let begin = Instant::now();
     let simulated = load(workers, Duration::from_secs(seconds), ClockKind::Virtual)?;
     let wall = begin.elapsed().as_secs_f64();
-    let exact = workers as f64 * EACH * seconds as f64;
+    let exact = workers as f64 * OPS_PER_WORKER_PER_S * seconds as f64;
     plausible(
         "virtual",
         (simulated.ops as f64 - exact).abs() <= workers as f64,
@@ -76,7 +76,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
             format!("{what}: operations"),
             Unit::PerSecond,
             real.ops_per_s(),
-            Goal::Within(workers as f64 * EACH, 0.01),
+            Goal::Within(workers as f64 * OPS_PER_WORKER_PER_S, 0.01),
         ),
         Row::plain(
             format!("{what}: memory of a worker"),

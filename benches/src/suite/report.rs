@@ -5,11 +5,11 @@ use crate::error::{BenchError, plausible};
 use crate::load::plan;
 use crate::rounds::Figures;
 use crate::table::{Goal, Row, Unit};
-use plimsoll_html::{Subject, page};
+use plimsoll_html::{RunData, page};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{Overrides, Plan};
-use plimsoll_results::{ClockKind, Environment, Measured, Run, RunDir, RunWriter, Target};
+use plimsoll_results::{ClockKind, Environment, MeasuredRun, Run, RunDir, RunWriter, Target};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::time::SystemTime;
@@ -44,7 +44,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let (mut times, mut bytes) = (Vec::new(), 0);
     for _ in 0..bench.pick(3, 1) {
         let before = processor_time();
-        let subject = Subject::read(results.path(), None)?;
+        let subject = RunData::read(results.path(), None)?;
         let text = page::report(&[subject]);
         times.push(processor_time() - before);
         bytes = text.len();
@@ -131,7 +131,7 @@ fn totals(ops: u64, second: u64, op: u64) -> OpTotals {
 }
 
 fn run(plan: Plan, window: WindowTotals) -> Run {
-    Run::assemble(Measured {
+    Run::assemble(MeasuredRun {
         plan,
         target: Target {
             url: "null".into(),

@@ -3,7 +3,7 @@
 use super::{Bench, md};
 use crate::child;
 use crate::error::{BenchError, plausible};
-use crate::load::{Conditions, run};
+use crate::load::{BenchConditions, run};
 use crate::rounds::Figures;
 use crate::table::{Goal, Row, Unit};
 use plimsoll_engine::ClockKind;
@@ -20,7 +20,7 @@ const TARGET: &str = "null:?latency=1us";
 const WAITERS: [u64; 5] = [10, 100, 1000, 10_000, 100_000];
 
 /// Most that an operation may cost with many waiters, over what it costs with the fewest.
-const MOST: f64 = 2.0;
+const MAX_COST_RATIO: f64 = 2.0;
 
 /// One worker has the file, and the others wait for it.
 fn workload(waiters: u64) -> String {
@@ -41,10 +41,10 @@ fn processor_time() -> f64 {
 
 /// Operations of a run of this many microseconds of virtual time, and the processor time it takes.
 fn cost(waiters: u64, micros: u64) -> Result<(u64, f64), BenchError> {
-    let how = Conditions {
+    let how = BenchConditions {
         warmup: Duration::ZERO,
         clock: ClockKind::Virtual,
-        ..Conditions::new(TARGET, Duration::from_micros(micros))
+        ..BenchConditions::new(TARGET, Duration::from_micros(micros))
     };
     let before = processor_time();
     let load = run(&workload(waiters), Path::new("/"), &how)?;
@@ -83,8 +83,8 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let first = Row::median(what(waiters[0]), Unit::Nanoseconds, fewest, Goal::None);
     let rows = others.map(|(figures, n)| {
         let whose = format!("{} wait", waiters[0]);
-        let goal = Goal::AtMost(MOST);
-        Row::beside(what(*n), Unit::Nanoseconds, figures, &whose, fewest, goal)
+        let goal = Goal::AtMost(MAX_COST_RATIO);
+        Row::with_reference(what(*n), Unit::Nanoseconds, figures, &whose, fewest, goal)
     });
     Ok(std::iter::once(first).chain(rows).collect())
 }

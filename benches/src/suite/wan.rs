@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 const MESSAGE: usize = 100;
 
 /// Longest that an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Round trips of each message under way that are made before those that are counted.
 const START_ROUNDS: u32 = 10;
 
 /// Round trips of messages.
-type Trips = Histogram<u64>;
+type RoundTrips = Histogram<u64>;
 
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let asked = Duration::from_millis(bench.pick(100, 5));
@@ -53,7 +53,7 @@ fn rows_of(
     what: &str,
     asked: Duration,
     under_way: u32,
-    trips: impl Fn() -> Result<Trips, BenchError>,
+    trips: impl Fn() -> Result<RoundTrips, BenchError>,
 ) -> Result<[Row; 2], BenchError> {
     let asked = asked.as_secs_f64() * 1e3;
     let (mut half, mut nearly_all) = (Vec::new(), Vec::new());
@@ -82,7 +82,7 @@ fn rows_of(
 }
 
 /// Trips by a relay of connections, to a server on the loopback.
-fn relay(asked: Duration, under_way: u32, rounds: u32) -> io::Result<Trips> {
+fn relay(asked: Duration, under_way: u32, rounds: u32) -> io::Result<RoundTrips> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let to = listener.local_addr()?;
     let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
@@ -99,7 +99,7 @@ fn relay(asked: Duration, under_way: u32, rounds: u32) -> io::Result<Trips> {
         });
         let mut stream = TcpStream::connect(line.address())?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         let mut sending = stream.try_clone()?;
         trips(
             asked,
@@ -113,9 +113,9 @@ fn relay(asked: Duration, under_way: u32, rounds: u32) -> io::Result<Trips> {
 }
 
 /// Trips of datagrams through a tunnel: TCP's own windows are not what is measured.
-fn tunnel(asked: Duration, under_way: u32, rounds: u32) -> Result<Trips, BenchError> {
+fn tunnel(asked: Duration, under_way: u32, rounds: u32) -> Result<RoundTrips, BenchError> {
     let of_tunnel = |e: &dyn std::fmt::Display| failed("wan tunnel", e);
-    let far = Far::new().map_err(|e| of_tunnel(&e))?;
+    let far = RemoteNamespace::new().map_err(|e| of_tunnel(&e))?;
     let own: Namespace = "self".parse().map_err(|e| of_tunnel(&e))?;
     let line = Tunnel::start(&own, &far.namespace()?, &Link::of_rtt(asked));
     let line = line.map_err(|e| of_tunnel(&e))?;
@@ -138,7 +138,7 @@ fn tunnel(asked: Duration, under_way: u32, rounds: u32) -> Result<Trips, BenchEr
             });
             let client = UdpSocket::bind((near, 0))?;
             make_room(&client)?;
-            client.set_read_timeout(Some(PATIENCE))?;
+            client.set_read_timeout(Some(ANSWER_TIMEOUT))?;
             client.connect(at)?;
             let trips = trips(
                 asked,
@@ -179,8 +179,8 @@ fn trips(
     rounds: u32,
     mut send: impl FnMut(&[u8; MESSAGE]) -> io::Result<()> + Send,
     mut receive: impl FnMut(&mut [u8; MESSAGE]) -> io::Result<()>,
-) -> io::Result<Trips> {
-    let mut trips = Trips::new_with_bounds(1, 60_000_000_000, 4).map_err(io::Error::other)?;
+) -> io::Result<RoundTrips> {
+    let mut trips = RoundTrips::new_with_bounds(1, 60_000_000_000, 4).map_err(io::Error::other)?;
     let begin = Instant::now();
     let now = || u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let (first, all) = (
@@ -224,9 +224,9 @@ fn trips(
 }
 
 /// A network namespace, which is there as long as a process of its own.
-struct Far(Child);
+struct RemoteNamespace(Child);
 
-impl Far {
+impl RemoteNamespace {
     fn new() -> io::Result<Self> {
         let own = std::fs::read_link("/proc/self/ns/net")?;
         let mut command = Command::new("setpriv");
@@ -263,7 +263,7 @@ impl Far {
     }
 }
 
-impl Drop for Far {
+impl Drop for RemoteNamespace {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.0.kill();

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Most errors collected before reading stops; more would bury the first.
-pub const MOST_ERRORS: usize = 10;
+pub const MAX_ERRORS: usize = 10;
 
 /// Columns that [`fmt::Display`] renders for.
 const DISPLAY_WIDTH: usize = 100;
@@ -135,7 +135,7 @@ impl Problem {
     /// Help that offers the nearest of the known names, or lists them when few.
     #[must_use]
     pub fn suggest<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
-        const MOST_LISTED: usize = 12;
+        const MAX_LISTED: usize = 12;
         let mut known: Vec<&str> = known.into_iter().collect();
         known.sort_unstable();
         known.dedup();
@@ -144,7 +144,7 @@ impl Problem {
         }
         match known.len() {
             0 => self,
-            1..=MOST_LISTED => {
+            1..=MAX_LISTED => {
                 let list: Vec<String> = known.iter().map(|k| format!("`{k}`")).collect();
                 self.help(format!("known here: {}", list.join(", ")))
             }
@@ -156,7 +156,7 @@ impl Problem {
 /// The known name nearest to `name`, if it is near enough to be a slip of the hand.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    const NEAR_ENOUGH: f64 = 0.6;
+    const MIN_SIMILARITY: f64 = 0.6;
     let lower = name.to_ascii_lowercase();
     known
         .map(|k| {
@@ -166,14 +166,14 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
             let part = long && (k.starts_with(&lower) || lower.starts_with(k));
             (
                 if part {
-                    likeness.max(NEAR_ENOUGH)
+                    likeness.max(MIN_SIMILARITY)
                 } else {
                     likeness
                 },
                 k,
             )
         })
-        .filter(|(likeness, _)| *likeness >= NEAR_ENOUGH - 1e-9)
+        .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY - 1e-9)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, k)| k)
 }
@@ -210,7 +210,7 @@ impl Diagnostics {
     #[must_use]
     pub fn new(sources: Vec<Arc<Source>>, mut problems: Vec<Problem>) -> Self {
         debug_assert!(!problems.is_empty() && !sources.is_empty());
-        problems.truncate(MOST_ERRORS);
+        problems.truncate(MAX_ERRORS);
         Self { sources, problems }
     }
 
@@ -251,15 +251,15 @@ impl Diagnostics {
             if i > 0 {
                 out.push('\n');
             }
-            let view = View::new(problem, &self.sources);
+            let view = RenderedProblem::new(problem, &self.sources);
             if handler.render_report(&mut out, &view).is_err() {
                 // Only a span outside its text gets here; the message still tells what it is.
                 out.push_str(&problem.message);
                 out.push('\n');
             }
         }
-        if self.problems.len() == MOST_ERRORS {
-            out.push_str(&format!("\n{MOST_ERRORS} errors; there may be more\n"));
+        if self.problems.len() == MAX_ERRORS {
+            out.push_str(&format!("\n{MAX_ERRORS} errors; there may be more\n"));
         }
         out
     }
@@ -280,14 +280,14 @@ impl std::error::Error for Diagnostics {}
 
 /// One problem in the form the renderer takes.
 #[derive(Debug)]
-struct View {
+struct RenderedProblem {
     message: String,
     help: Option<String>,
     excerpt: Option<Excerpt>,
     labels: Vec<LabeledSpan>,
 }
 
-impl View {
+impl RenderedProblem {
     fn new(problem: &Problem, sources: &[Arc<Source>]) -> Self {
         let file = usize::from(problem.span.file).min(sources.len() - 1);
         let source = &sources[file];
@@ -334,15 +334,15 @@ fn within(span: Span, text: &str) -> Range<usize> {
     start..start + line.len()
 }
 
-impl fmt::Display for View {
+impl fmt::Display for RenderedProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for View {}
+impl std::error::Error for RenderedProblem {}
 
-impl miette::Diagnostic for View {
+impl miette::Diagnostic for RenderedProblem {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let help = self.help.as_ref()?;
         Some(Box::new(help))

@@ -8,13 +8,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Most characters of a line that are shown for one mark.
-const MOST_COLUMNS: usize = 120;
+const MAX_COLUMNS: usize = 120;
 
 /// Of these, characters before the mark where there are as many.
 const COLUMNS_BEFORE: usize = 40;
 
 /// Most characters of a message, a label or a help; the middle of a longer one is left out.
-const MOST_CHARACTERS: usize = 500;
+const MAX_CHARACTERS: usize = 500;
 
 /// A text with its long lines cut, and where its marks lie in it.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ fn shown(part: &str) -> Cow<'_, str> {
 /// the line.
 fn windows(line: &str, marks: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
     // A line of so few bytes has no more characters.
-    if line.len() <= MOST_COLUMNS {
+    if line.len() <= MAX_COLUMNS {
         let whole = 0..line.len();
         return vec![whole];
     }
@@ -120,7 +120,7 @@ fn windows(line: &str, marks: impl Iterator<Item = usize>) -> Vec<Range<usize>> 
     firsts.sort_unstable();
     let mut windows: Vec<Range<usize>> = Vec::new();
     for first in firsts {
-        let (from, to) = (byte(first), byte(first + MOST_COLUMNS));
+        let (from, to) = (byte(first), byte(first + MAX_COLUMNS));
         match windows.last_mut() {
             Some(before) if from <= before.end => before.end = to.max(before.end),
             _ => windows.push(from..to),
@@ -159,10 +159,10 @@ impl SourceCode for Excerpt {
 pub(crate) fn shorten(text: &str) -> String {
     let text = &*foreign::escaped_lines(text);
     let length = text.chars().count();
-    if length <= MOST_CHARACTERS {
+    if length <= MAX_CHARACTERS {
         return text.into();
     }
-    let half = MOST_CHARACTERS / 2;
+    let half = MAX_CHARACTERS / 2;
     let head: String = text.chars().take(half).collect();
     let tail: String = text.chars().skip(length - half).collect();
     format!("{head}…{tail}")
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn endless_messages_keep_both_ends() {
         let text = shorten(&format!("unknown `{}` here", "x".repeat(9000)));
-        assert_eq!(text.chars().count(), MOST_CHARACTERS + 1);
+        assert_eq!(text.chars().count(), MAX_CHARACTERS + 1);
         assert!(
             text.starts_with("unknown `x") && text.ends_with("x` here"),
             "{text}"
@@ -238,7 +238,7 @@ mod tests {
             prop_assert_eq!(marked(&e, 0), &text[start..end]);
             prop_assert_eq!(e.text.matches('\n').count(), text.matches('\n').count());
             let widest = e.text.lines().map(|l| l.chars().count()).max().unwrap_or(0);
-            prop_assert!(widest <= MOST_COLUMNS + 2);
+            prop_assert!(widest <= MAX_COLUMNS + 2);
         }
     }
 }

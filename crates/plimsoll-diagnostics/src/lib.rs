@@ -20,4 +20,4 @@ mod diagnostics;
 mod excerpt;
 pub mod foreign;
 
-pub use diagnostics::{Diagnostics, Finding, MOST_ERRORS, Problem, Source, Span, nearest};
+pub use diagnostics::{Diagnostics, Finding, MAX_ERRORS, Problem, Source, Span, nearest};

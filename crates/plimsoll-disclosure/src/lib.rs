@@ -18,7 +18,7 @@ mod summary;
 pub mod sut;
 mod write;
 
-pub use import::{Imported, MOST_BYTES, import};
+pub use import::{Imported, MAX_REPORT_BYTES, import};
 pub use model::{Disclosure, LoadPoint, Section};
 pub use sut::Sut;
 pub use write::{DisclosureInput, MeasuredPoint, NotDisclosable, style};

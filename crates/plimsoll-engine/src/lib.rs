@@ -3,21 +3,22 @@
 //! [`preflight`] says what a run would need and whether it would begin; [`run`] runs. What
 //! happens meanwhile is told to an [`Observer`].
 
-mod ends;
+mod file_pool;
 mod outcome;
 mod run;
-mod shared;
-mod store;
+mod run_state;
 mod sync;
 mod worker;
+mod worker_ends;
 
+pub use file_pool::{BlockCursor, FilesetState};
 pub use outcome::{
-    Cleanup, Drawn, Failure, Outcome, Populated, ProcessFigures, RanOut, Reason, StageOutcome,
-    VariableStats, Window,
+    Cleanup, DrawnVariable, Failure, Outcome, PopulatedFileset, ProcessFigures, RanOut, Reason,
+    StageOutcome, VariableStats, Window,
 };
 pub use run::{
     ClockKind, CommandEnd, EngineError, Event, Limits, Observer, PhaseInfo, Preflight, Settings,
-    Stop, clean, clean_commands, kill_commands, leave, preflight, run, run_command, run_ranks,
+    Stop, clean, clean_commands, kill_commands, preflight, release_claim, run, run_command,
+    run_ranks,
 };
-pub use store::{FilesetState, Hand};
 pub use worker::Sample;

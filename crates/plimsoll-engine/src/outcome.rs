@@ -2,7 +2,7 @@
 
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{RankStage, WindowTotals};
-use plimsoll_plan::{OpKind, Place};
+use plimsoll_plan::{OpKind, SourcePosition};
 use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct Outcome {
     /// Stages of a pattern, in the order of their windows; only at rank 0.
     pub stages: Vec<StageOutcome>,
     /// Filesets, made or used again.
-    pub populated: Vec<Populated>,
+    pub populated: Vec<PopulatedFileset>,
     /// The operation that ended the run.
     pub failure: Option<Failure>,
     /// The operation that ended the run because there was nothing left for it to work on.
@@ -36,7 +36,7 @@ pub struct Outcome {
     /// What each process of an operation mix did in the last window.
     pub processes: Vec<ProcessFigures>,
     /// Draws of testrandvar.
-    pub variables: Vec<Drawn>,
+    pub variables: Vec<DrawnVariable>,
     /// What the target said of itself.
     pub target: String,
     /// Lanes that drove the workers.
@@ -88,7 +88,7 @@ pub struct Window {
 
 /// A fileset that was made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Populated {
+pub struct PopulatedFileset {
     /// Name.
     pub fileset: String,
     /// Files made or found.
@@ -132,7 +132,7 @@ pub struct Failure {
     /// What went wrong.
     pub error: String,
     /// Where the operation stands in the workload.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
 }
 
 impl Failure {
@@ -163,7 +163,7 @@ pub struct RanOut {
     /// Name of the operation.
     pub operation: String,
     /// Where the operation stands in the workload.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
     /// What was used up, such as `existing file`.
     pub supply: String,
     /// The fileset that has none left.
@@ -211,7 +211,7 @@ pub struct Reason {
 
 /// What testrandvar drew.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Drawn {
+pub struct DrawnVariable {
     /// Name of the operation.
     pub name: String,
     /// Count, mean and deviation.

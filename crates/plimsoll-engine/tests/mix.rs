@@ -404,7 +404,7 @@ fn constant_arrivals_are_exactly_as_many() {
 }
 
 #[test]
-fn random_arrivals_are_as_many_as_asked_for_and_queue() {
+fn random_arrivals_meet_the_requested_rate_and_queue() {
     let dir = tmpfs();
     let plan = plan(dir.path(), 10, &[(MixOp::Stat, 100.0)], |_| ());
     let plan = lasting(

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Heard;
+use common::RecordingObserver;
 use plimsoll_engine::{EngineError, Event, Observer, Outcome, Settings, Stop, clean, run};
 use plimsoll_plan::*;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ fn step(row: u32, op: ObjectOp, per_set: i64, offset: u64) -> ObjectStep {
     ObjectStep {
         row: OperationId(row),
         op,
-        owner: Shift { constant, per_set },
+        owner: RankShift { constant, per_set },
         offset,
         gates: op == ObjectOp::Stat,
     }
@@ -45,7 +45,7 @@ fn plan(dir: &Path, stages: &str) -> Plan {
         rounds: Rounds::Count(PRECREATE),
         set_by_set: false,
         steps: vec![],
-        advances: Advances::Nothing,
+        advances: StageProgress::Nothing,
         remove_sets: None,
     };
     let make = ObjectOp::Create { sync: false };
@@ -72,7 +72,7 @@ fn plan(dir: &Path, stages: &str) -> Plan {
                         step(delete, ObjectOp::Delete, -1, 0),
                         step(create, make, 1, PRECREATE),
                     ],
-                    advances: Advances::Position,
+                    advances: StageProgress::Position,
                     ..whole.clone()
                 },
             ),
@@ -82,11 +82,11 @@ fn plan(dir: &Path, stages: &str) -> Plan {
                 ObjectLoop {
                     rounds: Rounds::Left {
                         window: PRECREATE,
-                        deleted_by: Shift {
+                        deleted_by: RankShift {
                             constant: 0,
                             per_set: 1,
                         },
-                        made_by: Shift {
+                        made_by: RankShift {
                             constant: 0,
                             per_set: -1,
                         },
@@ -104,9 +104,9 @@ fn plan(dir: &Path, stages: &str) -> Plan {
     let pattern = Pattern {
         root: root.clone(),
         root_is: if stages.starts_with('p') {
-            RootIs::New
+            RootHandling::New
         } else {
-            RootIs::Kept
+            RootHandling::Kept
         },
         leaves_objects: !stages.ends_with('c'),
         set_name: NameTemplate::parse("{rank}_{set}").unwrap(),
@@ -189,7 +189,7 @@ struct Stages {
     ended: Vec<u32>,
     /// Stage, row and how many.
     samples: Vec<(u32, u32, usize)>,
-    heard: Heard,
+    heard: RecordingObserver,
 }
 
 impl Observer for Stages {

@@ -39,7 +39,7 @@ const COPY: &str = "flowop openfile name=from,filesetname=old,fd=1
                     flowop writewholefile name=out,fd=2,srcfd=1
                     flowop closefile name=shut1,fd=1
                     flowop closefile name=shut2,fd=2";
-const LOOK: &str = "flowop statfile name=look,filesetname=still";
+const STAT_FLOWOP: &str = "flowop statfile name=look,filesetname=still";
 
 fn codes(outcome: &Outcome) -> Vec<&str> {
     outcome.reasons.iter().map(|r| r.code).collect()
@@ -96,7 +96,7 @@ fn the_end_waits_for_all_work_that_ends_by_itself() {
 
 #[test]
 fn other_work_beside_it_makes_the_result_invalid_from_that_instant_on() {
-    let groups = thread("d", 1, DELETE) + &thread("l", 3, LOOK);
+    let groups = thread("d", 1, DELETE) + &thread("l", 3, STAT_FLOWOP);
     let plan = with(&groups, "run 60");
     let outcome = run_virtually(&plan, "10ms");
     assert_eq!(codes(&outcome), ["ran_out"]);
@@ -119,7 +119,7 @@ fn other_work_beside_it_makes_the_result_invalid_from_that_instant_on() {
 #[test]
 fn quit_modes_that_ask_for_it_end_it_as_before() {
     for (quit, ops) in [(QuitMode::AllDone, 10), (QuitMode::FirstDone, 10)] {
-        let groups = thread("d", 1, DELETE) + &thread("l", 1, LOOK);
+        let groups = thread("d", 1, DELETE) + &thread("l", 1, STAT_FLOWOP);
         let mut plan = with(&groups, "run 60");
         plan.quit = quit;
         let outcome = run_virtually(&plan, "10ms");
@@ -138,7 +138,7 @@ fn quit_modes_that_ask_for_it_end_it_as_before() {
 }
 
 #[test]
-fn a_supply_that_was_never_there_is_no_natural_end() {
+fn a_supply_that_never_existed_is_not_a_natural_end() {
     let empty = "flowop statfile name=look,filesetname=new";
     let plan = with(&thread("l", 1, empty), "run 60");
     let outcome = run_virtually(&plan, "10ms");
@@ -150,8 +150,8 @@ fn a_supply_that_was_never_there_is_no_natural_end() {
 }
 
 #[test]
-fn what_runs_out_before_the_window_is_told_as_such() {
-    let groups = thread("d", 1, DELETE) + &thread("l", 1, LOOK);
+fn what_runs_out_before_the_window_is_reported_as_such() {
+    let groups = thread("d", 1, DELETE) + &thread("l", 1, STAT_FLOWOP);
     let outcome = run_virtually(&with(&groups, "warmup 1\nrun 60"), "10ms");
     assert_eq!(codes(&outcome), ["no_operations", "ran_out"]);
     let text = &outcome.reasons[1].text;
@@ -172,7 +172,7 @@ fn run_really(groups: &str, script: &str, window: Option<Duration>) -> (Plan, Ou
 
 #[test]
 fn the_window_that_ran_out_is_the_result_and_those_behind_it_are_not_opened() {
-    let groups = thread("d", 1, DELETE) + &thread("l", 1, LOOK);
+    let groups = thread("d", 1, DELETE) + &thread("l", 1, STAT_FLOWOP);
     let script = "create processes\nstats clear\nsleep 600\nstats snap\nsleep 600\n\
                   stats clear\nsleep 600\nstats snap";
     let (plan, outcome) = run_really(&groups, script, None);
@@ -184,7 +184,7 @@ fn the_window_that_ran_out_is_the_result_and_those_behind_it_are_not_opened() {
 
 #[test]
 fn what_runs_out_after_the_last_window_changes_nothing() {
-    let groups = thread("d", 1, DELETE) + &thread("l", 1, LOOK);
+    let groups = thread("d", 1, DELETE) + &thread("l", 1, STAT_FLOWOP);
     let window = Some(Duration::from_millis(50));
     let script = "create processes\nsleep 50\nstats snap\nsleep 600";
     let (_, outcome) = run_really(&groups, script, window);
@@ -199,7 +199,7 @@ fn what_runs_out_after_the_last_window_changes_nothing() {
 #[test]
 fn a_run_that_ends_when_its_files_do_is_valid() {
     // The last of ten deletes ends with the run.
-    let groups = thread("d", 1, DELETE) + &thread("l", 1, LOOK);
+    let groups = thread("d", 1, DELETE) + &thread("l", 1, STAT_FLOWOP);
     let outcome = run_virtually(&with(&groups, "run 1"), "100ms");
     assert_eq!(codes(&outcome), [""; 0]);
 }

@@ -1,15 +1,15 @@
 //! Results to look at: a page in one file that needs no network, and charts as pictures.
 //!
-//! [`Subject::read`] reads a results directory, [`Subject::charts`] says what there is to draw, and
+//! [`RunData::read`] reads a results directory, [`RunData::charts`] says what there is to draw, and
 //! [`page::report`] makes the page.
 
 pub mod chart;
 pub mod charts;
-mod loaded;
+pub mod latency_distribution;
+mod loaded_result;
 pub mod page;
-pub mod spread;
-mod subject;
+mod run_data;
 pub mod timeline;
 
-pub use loaded::{Loaded, OpName, label};
-pub use subject::Subject;
+pub use loaded_result::{LoadedResult, OpName, label};
+pub use run_data::RunData;

@@ -4,11 +4,11 @@ use crate::OpName;
 use plimsoll_results::{IntervalRow, LatencyKind};
 
 /// Most points of a series; more intervals than these are taken together.
-pub const MOST_POINTS: u64 = 720;
+pub const MAX_POINTS: u64 = 720;
 
 /// A window of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Span {
+pub struct WindowSpan {
     /// Number, from 1.
     pub number: u32,
     /// When it opened, in seconds since the first window shown.
@@ -45,21 +45,21 @@ pub struct Series {
     pub paced: Vec<u64>,
     /// Latencies: response times of operations that had an intended start, service times of the
     /// others.
-    pub latency: Times,
+    pub latency: LatencySeries,
     /// Service times.
-    pub service: Times,
+    pub service: LatencySeries,
 }
 
 /// Latencies of an operation, point by point.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Times {
+pub struct LatencySeries {
     /// Sum of all in milliseconds.
     pub sum_ms: Vec<f64>,
     /// 99th percentile in milliseconds; of several intervals the greatest.
     pub p99_ms: Vec<f64>,
 }
 
-impl Times {
+impl LatencySeries {
     fn new(points: usize) -> Self {
         Self {
             sum_ms: vec![0.0; points],
@@ -80,8 +80,8 @@ impl Series {
             bytes: vec![0; points],
             errors: vec![0; points],
             paced: vec![0; points],
-            latency: Times::new(points),
-            service: Times::new(points),
+            latency: LatencySeries::new(points),
+            service: LatencySeries::new(points),
         }
     }
 
@@ -93,7 +93,7 @@ impl Series {
 
     /// Mean of each point in milliseconds; `None` where nothing was done.
     #[must_use]
-    pub fn mean_ms(&self, times: &Times) -> Vec<Option<f64>> {
+    pub fn mean_ms(&self, times: &LatencySeries) -> Vec<Option<f64>> {
         let means = times.sum_ms.iter().zip(&self.ops);
         means
             .map(|(sum, n)| (*n > 0).then(|| sum / *n as f64))
@@ -102,15 +102,15 @@ impl Series {
 
     /// 99th percentile of each point in milliseconds; `None` where nothing was done.
     #[must_use]
-    pub fn p99_ms(&self, times: &Times) -> Vec<Option<f64>> {
+    pub fn p99_ms(&self, times: &LatencySeries) -> Vec<Option<f64>> {
         let shown = times.p99_ms.iter().zip(&self.ops);
         shown.map(|(p, n)| (*n > 0).then_some(*p)).collect()
     }
 }
 
 /// Where the points of a window are.
-struct Place {
-    span: Span,
+struct WindowPoints {
+    span: WindowSpan,
     first: usize,
     points: u64,
     intervals: u64,
@@ -118,15 +118,15 @@ struct Place {
 
 impl Timeline {
     /// Takes the rows of some windows and operations together, so that there are at most
-    /// [`MOST_POINTS`] points and one for each window. An interval without a row, in which nothing
+    /// [`MAX_POINTS`] points and one for each window. An interval without a row, in which nothing
     /// was done, is a point as well.
     #[must_use]
-    pub fn of(rows: &[IntervalRow], spans: &[Span], operations: &[OpName]) -> Self {
+    pub fn of(rows: &[IntervalRow], spans: &[WindowSpan], operations: &[OpName]) -> Self {
         let interval_s = rows.iter().map(|r| r.length_s).fold(0.0, f64::max);
         if interval_s <= 0.0 {
             return Self::default();
         }
-        let intervals = |s: &Span| {
+        let intervals = |s: &WindowSpan| {
             let happened = rows.iter().any(|r| r.window == s.number);
             // The end of a window may be a rounding error behind the end of an interval.
             let by_length = (s.length_s / interval_s - 1e-6).ceil().max(0.0) as u64;
@@ -134,7 +134,7 @@ impl Timeline {
         };
         let counts: Vec<u64> = spans.iter().map(intervals).collect();
         let all: u64 = counts.iter().sum();
-        let together = all.div_ceil(MOST_POINTS).max(1);
+        let together = all.div_ceil(MAX_POINTS).max(1);
         let mut line = Self {
             together,
             interval_s,
@@ -142,7 +142,7 @@ impl Timeline {
         };
         let mut places = Vec::new();
         for (span, intervals) in spans.iter().zip(counts) {
-            let place = Place {
+            let place = WindowPoints {
                 span: *span,
                 first: line.start_s.len(),
                 points: intervals.div_ceil(together),
@@ -154,7 +154,7 @@ impl Timeline {
         let points = line.start_s.len();
         line.operations = vec![Series::new(points); operations.len()];
         for row in rows {
-            let op = operations.iter().position(|o| o.is(row));
+            let op = operations.iter().position(|o| o.matches(row));
             let place = places.iter().find(|p| p.span.number == row.window);
             if let (Some(op), Some(place)) = (op, place)
                 && place.intervals > 0
@@ -169,7 +169,7 @@ impl Timeline {
         line
     }
 
-    fn add_window(&mut self, place: &Place) {
+    fn add_window(&mut self, place: &WindowPoints) {
         let width = self.together as f64 * self.interval_s;
         for i in 0..place.points {
             let start = i as f64 * width;
@@ -235,8 +235,8 @@ mod tests {
         }]
     }
 
-    fn span(number: u32, start_s: f64, length_s: f64) -> Span {
-        Span {
+    fn span(number: u32, start_s: f64, length_s: f64) -> WindowSpan {
+        WindowSpan {
             number,
             start_s,
             length_s,

@@ -1,6 +1,6 @@
 //! The instant at which a run stops.
 
-use crate::remote::Remote;
+use crate::lane_waker::LaneWaker;
 use plimsoll_measure::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ pub struct Stopped;
 #[derive(Debug)]
 pub struct Deadline {
     at: AtomicU64,
-    lanes: Mutex<Vec<Arc<Remote>>>,
+    lanes: Mutex<Vec<Arc<LaneWaker>>>,
 }
 
 impl Default for Deadline {
@@ -47,15 +47,15 @@ impl Deadline {
         self.at.store(Nanos::MAX, Relaxed);
     }
 
-    pub(crate) fn join(&self, lane: Arc<Remote>) {
+    pub(crate) fn register(&self, lane: Arc<LaneWaker>) {
         self.lanes().push(lane);
     }
 
-    pub(crate) fn leave(&self, lane: &Arc<Remote>) {
+    pub(crate) fn unregister(&self, lane: &Arc<LaneWaker>) {
         self.lanes().retain(|l| !Arc::ptr_eq(l, lane));
     }
 
-    fn lanes(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Remote>>> {
+    fn lanes(&self) -> std::sync::MutexGuard<'_, Vec<Arc<LaneWaker>>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
 //! The loop of a lane.
 
 use crate::deadline::Deadline;
-use crate::remote::Remote;
-use crate::waits::{Readable, Sleep, Timer, Watch, Yield};
+use crate::lane_waker::LaneWaker;
+use crate::waits::{FdWatch, Readable, Sleep, Timer, Yield};
 use plimsoll_measure::{Clock, Nanos};
 use polling::Events;
 use std::any::Any;
@@ -20,19 +20,19 @@ use std::time::Duration;
 
 /// The kernel wakes a sleeper this late, in nanoseconds, on a busy client: the lane sleeps that
 /// much shorter and spins for the rest, so that a late start is not charged to the server.
-const SPIN: Nanos = 50_000;
+const SPIN_BEFORE_DEADLINE_NS: Nanos = 50_000;
 
 /// Descriptors are looked at this often, in nanoseconds, while workers keep the lane busy.
-const LOOK: Nanos = 50_000;
+const IO_POLL_INTERVAL_NS: Nanos = 50_000;
 
 /// Turns a worker may take before others on its lane get theirs.
-const TURNS: u32 = 128;
+const POLL_BUDGET: u32 = 128;
 
 /// Virtual nanoseconds that pass when a worker has used up its turns.
-const VIRTUAL_REST: Nanos = 1_000;
+const VIRTUAL_YIELD_NS: Nanos = 1_000;
 
 /// Stores after which a busy worker looks whether the run is over.
-const BUSY_LOOK: u64 = 1 << 16;
+const STORES_PER_STOP_CHECK: u64 = 1 << 16;
 
 /// Kinds of lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,23 +65,23 @@ struct Inner {
     kind: LaneKind,
     clock: Clock,
     deadline: Arc<Deadline>,
-    remote: Arc<Remote>,
+    remote: Arc<LaneWaker>,
     timers: RefCell<BinaryHeap<Reverse<(Nanos, u64, u32)>>>,
     /// Makes timers of the same instant fire in the order they were set.
     sequence: Cell<u64>,
     current: Cell<u32>,
-    turns: Cell<u32>,
-    alone: Cell<bool>,
-    scratch: RefCell<Vec<u64>>,
+    polls_used: Cell<u32>,
+    is_single_worker: Cell<bool>,
+    stores_target: RefCell<Vec<u64>>,
     /// Helpers that have not been polled yet.
-    helpers: RefCell<Vec<Task<'static>>>,
+    background_tasks: RefCell<Vec<Task<'static>>>,
     /// What workers of this lane share, by a number that its owner chose.
-    residents: RefCell<Vec<(usize, Weak<dyn Any>)>>,
+    shared_by_key: RefCell<Vec<(usize, Weak<dyn Any>)>>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.deadline.leave(&self.remote);
+        self.deadline.unregister(&self.remote);
     }
 }
 
@@ -89,9 +89,9 @@ impl Lane {
     /// A lane for the calling thread.
     #[must_use]
     pub fn new(kind: LaneKind, clock: Clock, deadline: Arc<Deadline>) -> Self {
-        let remote = Arc::new(Remote::new());
+        let remote = Arc::new(LaneWaker::new());
         remote.bind();
-        deadline.join(remote.clone());
+        deadline.register(remote.clone());
         let inner = Inner {
             kind,
             clock,
@@ -100,11 +100,11 @@ impl Lane {
             timers: RefCell::default(),
             sequence: Cell::new(0),
             current: Cell::new(0),
-            turns: Cell::new(0),
-            alone: Cell::new(true),
-            scratch: RefCell::default(),
-            helpers: RefCell::default(),
-            residents: RefCell::default(),
+            polls_used: Cell::new(0),
+            is_single_worker: Cell::new(true),
+            stores_target: RefCell::default(),
+            background_tasks: RefCell::default(),
+            shared_by_key: RefCell::default(),
         };
         Self {
             inner: Rc::new(inner),
@@ -139,30 +139,30 @@ impl Lane {
 
     /// Waits until `due`, even if the run stops meanwhile: for the latency of an operation.
     #[must_use]
-    pub fn timer(&self, due: Nanos) -> Timer {
+    pub fn uncancellable_sleep_until(&self, due: Nanos) -> Timer {
         Timer::new(self.clone(), due)
     }
 
-    /// Whether a worker need not let others of the lane have a turn now: what [`Lane::breathe`]
+    /// Whether a worker need not let others of the lane have a turn now: what [`Lane::yield_if_exhausted`]
     /// finds out first, without a future.
     #[inline]
     #[must_use]
-    pub fn may_go_on(&self) -> bool {
-        let left = self.inner.turns.get();
-        self.inner.turns.set(left.saturating_sub(1));
-        left > 0 || (self.inner.kind != LaneKind::Virtual && self.inner.alone.get())
+    pub fn consume_poll_budget(&self) -> bool {
+        let left = self.inner.polls_used.get();
+        self.inner.polls_used.set(left.saturating_sub(1));
+        left > 0 || (self.inner.kind != LaneKind::Virtual && self.inner.is_single_worker.get())
     }
 
     /// Lets other workers of the lane have a turn, if this one has had its share.
     #[inline]
     #[must_use]
-    pub fn breathe(&self) -> Yield {
-        if self.may_go_on() {
+    pub fn yield_if_exhausted(&self) -> Yield {
+        if self.consume_poll_budget() {
             return Yield::new(None, false);
         }
         let real = self.inner.kind != LaneKind::Virtual;
         // A worker that never waits would stop virtual time for everybody.
-        let timed = (!real).then(|| (self.clone(), self.now() + VIRTUAL_REST));
+        let timed = (!real).then(|| (self.clone(), self.now() + VIRTUAL_YIELD_NS));
         Yield::new(timed, true)
     }
 
@@ -180,22 +180,25 @@ impl Lane {
 
     /// Watches a descriptor for the current task, for as long as the result lives.
     #[must_use]
-    pub fn watch<F: AsFd>(&self, fd: F) -> Watch<F> {
-        Watch::new(self.clone(), fd)
+    pub fn watch<F: AsFd>(&self, fd: F) -> FdWatch<F> {
+        FdWatch::new(self.clone(), fd)
     }
 
     /// Keeps the processor busy with `stores` stores to memory; in virtual time a store takes a
     /// nanosecond. Cut short when the run stops.
-    pub async fn busy(&self, stores: u64) {
+    pub async fn spin_stores(&self, stores: u64) {
         if self.inner.kind == LaneKind::Virtual {
-            self.timer(self.now().saturating_add(stores)).await;
+            self.uncancellable_sleep_until(self.now().saturating_add(stores))
+                .await;
             return;
         }
-        let mut scratch = self.inner.scratch.borrow_mut();
+        let mut scratch = self.inner.stores_target.borrow_mut();
         scratch.resize(512, 0);
         for i in 0..stores {
             black_box(&mut *scratch)[i as usize % 512] = i;
-            if i % BUSY_LOOK == BUSY_LOOK - 1 && self.now() >= self.deadline() {
+            if i % STORES_PER_STOP_CHECK == STORES_PER_STOP_CHECK - 1
+                && self.now() >= self.deadline()
+            {
                 return;
             }
         }
@@ -213,15 +216,15 @@ impl Lane {
 
     /// Has a task driven beside the workers, for what they share, such as a connection. Nobody
     /// waits for its end: it is dropped when the last worker has ended.
-    pub fn help(&self, task: Task<'static>) {
-        self.inner.helpers.borrow_mut().push(task);
+    pub fn spawn_background(&self, task: Task<'static>) {
+        self.inner.background_tasks.borrow_mut().push(task);
     }
 
     /// What the lane's workers share under a number that is the same for all of them, such as an
     /// address; made for the first of them, and dropped with the last.
     #[must_use]
-    pub fn resident<T: 'static>(&self, number: usize, make: impl FnOnce() -> Rc<T>) -> Rc<T> {
-        let mut residents = self.inner.residents.borrow_mut();
+    pub fn lane_shared<T: 'static>(&self, number: usize, make: impl FnOnce() -> Rc<T>) -> Rc<T> {
+        let mut residents = self.inner.shared_by_key.borrow_mut();
         residents.retain(|(_, r)| r.strong_count() > 0);
         let known = residents.iter().filter(|(n, _)| *n == number);
         let mut known = known.filter_map(|(_, r)| r.upgrade()?.downcast().ok());
@@ -241,7 +244,7 @@ impl Lane {
     /// [`Deadlock`] in virtual time, when no worker can ever go on.
     pub fn run(&self, tasks: Vec<Task<'_>>) -> Result<(), Deadlock> {
         let inner = &*self.inner;
-        inner.alone.set(tasks.len() == 1);
+        inner.is_single_worker.set(tasks.len() == 1);
         Driver::new(inner, tasks).run()
     }
 
@@ -259,7 +262,7 @@ impl Lane {
         self.inner.current.get()
     }
 
-    pub(crate) fn remote(&self) -> &Arc<Remote> {
+    pub(crate) fn remote(&self) -> &Arc<LaneWaker> {
         &self.inner.remote
     }
 }
@@ -275,12 +278,12 @@ struct Driver<'a, 'f> {
     /// Tasks from this number on are helpers.
     workers: usize,
     /// Numbers of helpers that have ended.
-    vacant: Vec<u32>,
-    live: usize,
+    free_slots: Vec<u32>,
+    live_workers: usize,
     stopped: bool,
     events: Events,
     /// When descriptors were last looked at.
-    looked: Nanos,
+    last_io_poll: Nanos,
 }
 
 impl<'a, 'f> Driver<'a, 'f> {
@@ -294,18 +297,18 @@ impl<'a, 'f> Driver<'a, 'f> {
             queued: vec![true; count],
             woken: Vec::new(),
             workers: count,
-            vacant: Vec::new(),
-            live: count,
+            free_slots: Vec::new(),
+            live_workers: count,
             stopped: false,
             events: Events::new(),
-            looked: 0,
+            last_io_poll: 0,
         }
     }
 
     fn run(&mut self) -> Result<(), Deadlock> {
-        inner_timers_reset(self.inner);
-        while self.live > 0 {
-            self.take_helpers();
+        reset_timers(self.inner);
+        while self.live_workers > 0 {
+            self.take_background_tasks();
             // Only those that are ready now: workers that keep waking themselves or each other
             // must not keep timers, descriptors and the deadline from the rest.
             for _ in 0..self.ready.len() {
@@ -314,11 +317,11 @@ impl<'a, 'f> Driver<'a, 'f> {
                 }
             }
             self.take_woken();
-            if self.live > 0 {
-                if self.fire() {
-                    self.glance();
+            if self.live_workers > 0 {
+                if self.fire_timers() {
+                    self.poll_io_if_due();
                 } else {
-                    self.idle()?;
+                    self.wait_for_event()?;
                 }
             }
             self.take_woken();
@@ -332,7 +335,7 @@ impl<'a, 'f> Driver<'a, 'f> {
             return;
         };
         self.inner.current.set(task);
-        self.inner.turns.set(TURNS);
+        self.inner.polls_used.set(POLL_BUDGET);
         if future
             .as_mut()
             .poll(&mut Context::from_waker(&self.wakers[task as usize]))
@@ -340,21 +343,21 @@ impl<'a, 'f> Driver<'a, 'f> {
         {
             self.tasks[task as usize] = None;
             match (task as usize) < self.workers {
-                true => self.live -= 1,
-                false => self.vacant.push(task),
+                true => self.live_workers -= 1,
+                false => self.free_slots.push(task),
             }
         }
     }
 
     /// Takes on the helpers that workers asked for.
-    fn take_helpers(&mut self) {
-        if self.inner.helpers.borrow().is_empty() {
+    fn take_background_tasks(&mut self) {
+        if self.inner.background_tasks.borrow().is_empty() {
             return;
         }
-        self.inner.alone.set(false);
-        for helper in self.inner.helpers.take() {
+        self.inner.is_single_worker.set(false);
+        for helper in self.inner.background_tasks.take() {
             // A waker or a timer of the one that ended is a turn for nothing.
-            if let Some(task) = self.vacant.pop() {
+            if let Some(task) = self.free_slots.pop() {
                 self.tasks[task as usize] = Some(helper);
                 self.make_ready(task);
                 continue;
@@ -378,7 +381,7 @@ impl<'a, 'f> Driver<'a, 'f> {
     }
 
     fn take_woken(&mut self) {
-        if !self.inner.remote.any() {
+        if !self.inner.remote.has_pending() {
             return;
         }
         let mut woken = std::mem::take(&mut self.woken);
@@ -390,7 +393,7 @@ impl<'a, 'f> Driver<'a, 'f> {
     }
 
     /// Makes the workers ready whose timers are due, and all of them when the deadline comes.
-    fn fire(&mut self) -> bool {
+    fn fire_timers(&mut self) -> bool {
         let now = self.inner.clock.now();
         let due = |timers: &mut BinaryHeap<Reverse<(Nanos, u64, u32)>>| match timers.peek() {
             Some(Reverse((when, _, _))) if *when <= now => timers.pop().map(|Reverse((_, _, t))| t),
@@ -405,11 +408,11 @@ impl<'a, 'f> Driver<'a, 'f> {
                 self.make_ready(task);
             }
         }
-        !self.ready.is_empty() || !self.inner.helpers.borrow().is_empty()
+        !self.ready.is_empty() || !self.inner.background_tasks.borrow().is_empty()
     }
 
     /// Nothing can go on now: sleeps, spins or jumps until something can.
-    fn idle(&mut self) -> Result<(), Deadlock> {
+    fn wait_for_event(&mut self) -> Result<(), Deadlock> {
         let timer = self
             .inner
             .timers
@@ -423,23 +426,26 @@ impl<'a, 'f> Driver<'a, 'f> {
         };
         let next = timer.unwrap_or(Nanos::MAX).min(deadline);
         if self.inner.kind == LaneKind::Virtual {
-            if self.inner.remote.any() {
+            if self.inner.remote.has_pending() {
                 // Somebody may go on now, so it is not yet later.
                 return Ok(());
             }
             if next == Nanos::MAX {
-                return Err(Deadlock { waiting: self.live });
+                return Err(Deadlock {
+                    waiting: self.live_workers,
+                });
             }
             self.inner.clock.advance(next);
             return Ok(());
         }
         let wait = next.saturating_sub(self.inner.clock.now());
-        if wait <= SPIN {
+        if wait <= SPIN_BEFORE_DEADLINE_NS {
             std::hint::spin_loop();
-            self.look();
+            self.poll_io();
             return Ok(());
         }
-        let timeout = (next != Nanos::MAX).then(|| Duration::from_nanos(wait - SPIN));
+        let timeout =
+            (next != Nanos::MAX).then(|| Duration::from_nanos(wait - SPIN_BEFORE_DEADLINE_NS));
         if self.inner.remote.fall_asleep() {
             match (self.inner.remote.poller_if_any().cloned(), timeout) {
                 (Some(poller), timeout) => self.poll_events(&poller, timeout),
@@ -452,21 +458,21 @@ impl<'a, 'f> Driver<'a, 'f> {
     }
 
     /// While spinning, descriptors are looked at too.
-    fn look(&mut self) {
+    fn poll_io(&mut self) {
         if let Some(poller) = self.inner.remote.poller_if_any().cloned() {
             self.poll_events(&poller, Some(Duration::ZERO));
         }
     }
 
     /// While workers are busy, descriptors are looked at now and then.
-    fn glance(&mut self) {
+    fn poll_io_if_due(&mut self) {
         if self.inner.remote.poller_if_any().is_none() {
             return;
         }
         let now = self.inner.clock.now();
-        if now.saturating_sub(self.looked) >= LOOK {
-            self.looked = now;
-            self.look();
+        if now.saturating_sub(self.last_io_poll) >= IO_POLL_INTERVAL_NS {
+            self.last_io_poll = now;
+            self.poll_io();
         }
     }
 
@@ -482,6 +488,6 @@ impl<'a, 'f> Driver<'a, 'f> {
 }
 
 /// Timers of an earlier call would wake workers of this one.
-fn inner_timers_reset(inner: &Inner) {
+fn reset_timers(inner: &Inner) {
     inner.timers.borrow_mut().clear();
 }

@@ -13,10 +13,10 @@
 
 mod deadline;
 mod lane;
+mod lane_waker;
 pub mod os;
-mod remote;
 mod waits;
 
 pub use deadline::{Deadline, Stopped};
 pub use lane::{Deadlock, Lane, LaneKind, Task};
-pub use waits::{Readable, Sleep, Timer, Watch, Yield};
+pub use waits::{FdWatch, Readable, Sleep, Timer, Yield};

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Waits for an instant that does not move. See [`Lane::timer`].
+/// Waits for an instant that does not move. See [`Lane::uncancellable_sleep_until`].
 pub struct Timer {
     lane: Lane,
     due: Nanos,
@@ -69,7 +69,7 @@ impl Future for Sleep {
     }
 }
 
-/// Lets other workers have a turn. See [`Lane::breathe`].
+/// Lets other workers have a turn. See [`Lane::yield_if_exhausted`].
 pub struct Yield {
     /// In virtual time, until when.
     timed: Option<(Lane, Nanos)>,
@@ -102,14 +102,14 @@ impl Future for Yield {
 /// Waits for a descriptor. See [`Lane::readable`].
 pub struct Readable<'a> {
     write: bool,
-    watch: Watch<BorrowedFd<'a>>,
+    watch: FdWatch<BorrowedFd<'a>>,
 }
 
 impl<'a> Readable<'a> {
     pub(crate) fn new(lane: Lane, fd: BorrowedFd<'a>, write: bool) -> Self {
         Self {
             write,
-            watch: Watch::new(lane, fd),
+            watch: FdWatch::new(lane, fd),
         }
     }
 
@@ -151,13 +151,13 @@ impl Future for Readable<'_> {
 }
 
 /// A descriptor whose every change wakes the task that watches it. See [`Lane::watch`].
-pub struct Watch<F: AsFd> {
+pub struct FdWatch<F: AsFd> {
     lane: Lane,
     fd: F,
     armed: bool,
 }
 
-impl<F: AsFd> Watch<F> {
+impl<F: AsFd> FdWatch<F> {
     pub(crate) fn new(lane: Lane, fd: F) -> Self {
         Self {
             lane,
@@ -196,7 +196,7 @@ impl<F: AsFd> Watch<F> {
     }
 }
 
-impl<F: AsFd> Drop for Watch<F> {
+impl<F: AsFd> Drop for FdWatch<F> {
     fn drop(&mut self) {
         if self.armed
             && let Some(poller) = self.lane.remote().poller_if_any()

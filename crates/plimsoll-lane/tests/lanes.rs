@@ -29,7 +29,7 @@ fn virtual_time_jumps_in_the_order_of_the_timers() {
         let (lane, log) = (lane.clone(), &log);
         Box::pin(async move {
             for i in 1..=3 {
-                lane.timer(i * step).await;
+                lane.uncancellable_sleep_until(i * step).await;
                 log.borrow_mut().push((name, lane.now()));
             }
         })
@@ -72,7 +72,7 @@ fn a_sleep_is_cut_short_at_the_deadline_and_a_timer_is_not() {
     let task: Task<'_> = Box::pin(async {
         assert_eq!(lane.sleep_until(100).await, Err(Stopped));
         let cut = lane.now();
-        lane.timer(50).await;
+        lane.uncancellable_sleep_until(50).await;
         seen.set((cut, lane.now()));
     });
     lane.run(vec![task]).unwrap();
@@ -109,7 +109,7 @@ fn workers_take_turns() {
         Box::pin(async move {
             for _ in 0..1000 {
                 turns.borrow_mut().push(n);
-                lane.breathe().await;
+                lane.yield_if_exhausted().await;
             }
         })
     };
@@ -157,7 +157,7 @@ fn many_workers_on_one_thread_wait_for_descriptors() {
 #[test]
 fn virtual_busy_takes_a_nanosecond_a_store() {
     let (lane, _) = lane(LaneKind::Virtual);
-    let task: Task<'_> = Box::pin(async { lane.busy(12_345).await });
+    let task: Task<'_> = Box::pin(async { lane.spin_stores(12_345).await });
     lane.run(vec![task]).unwrap();
     assert_eq!(lane.now(), 12_345);
 }

@@ -358,7 +358,7 @@ fn a_deadline_that_moves_while_lanes_come_and_go() {
                             let lane = Lane::new(LaneKind::Blocking, clock, deadline.clone());
                             let due = lane.now() + 10 * US;
                             let task: Task<'_> = Box::pin(async {
-                                lane.timer(due).await;
+                                lane.uncancellable_sleep_until(due).await;
                                 assert!(lane.now() >= due, "woken early");
                             });
                             lane.run(vec![task]).unwrap();
@@ -380,13 +380,13 @@ fn a_worker_that_only_yields_starves_no_timer() {
         let (lane, _) = lane(LaneKind::Reactor);
         let fired = Cell::new(false);
         let timer: Task<'_> = Box::pin(async {
-            lane.timer(lane.now() + MS).await;
+            lane.uncancellable_sleep_until(lane.now() + MS).await;
             fired.set(true);
         });
         let busy: Task<'_> = Box::pin(async {
             let begun = Instant::now();
             while !fired.get() {
-                lane.breathe().await;
+                lane.yield_if_exhausted().await;
                 assert!(
                     begun.elapsed() < Duration::from_secs(2),
                     "the timer starves"
@@ -416,7 +416,7 @@ fn a_worker_that_only_yields_starves_no_descriptor() {
         let busy: Task<'_> = Box::pin(async {
             let begun = Instant::now();
             while !seen.get() {
-                lane.breathe().await;
+                lane.yield_if_exhausted().await;
                 assert!(
                     begun.elapsed() < Duration::from_secs(2),
                     "the descriptor starves"
@@ -476,7 +476,7 @@ fn two_thousand_workers_are_never_woken_early() {
             Box::pin(async move {
                 for round in 0..5 {
                     let due = begin + round * 10 * MS + scatter(n * 5 + round) % (10 * MS);
-                    lane.timer(due).await;
+                    lane.uncancellable_sleep_until(due).await;
                     assert!(lane.now() >= due, "early");
                     fired.set(fired.get() + 1);
                 }
@@ -529,7 +529,7 @@ fn a_waker_that_outlives_its_worker_wakes_nobody() {
             for waker in kept.borrow_mut().drain(..) {
                 waker.wake();
             }
-            lane.timer(lane.now() + MS).await;
+            lane.uncancellable_sleep_until(lane.now() + MS).await;
             ended.set(true);
         });
         lane.run(vec![task]).unwrap();
@@ -549,7 +549,11 @@ fn no_workers_is_an_end_at_once() {
 fn timers_of_an_earlier_run_are_forgotten() {
     let (lane, _) = lane(LaneKind::Virtual);
     let left: Task<'_> = Box::pin(async {
-        assert!(poll_once(lane.timer(3_600_000 * MS)).await.is_none());
+        assert!(
+            poll_once(lane.uncancellable_sleep_until(3_600_000 * MS))
+                .await
+                .is_none()
+        );
     });
     lane.run(vec![left]).unwrap();
     let stuck: Task<'_> = Box::pin(std::future::pending());

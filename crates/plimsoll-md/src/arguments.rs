@@ -255,9 +255,9 @@ fn mebibytes(text: &str) -> Result<u64, String> {
 
 fn factor(text: &str) -> Result<f64, String> {
     /// Longer waits than this are a slip of the pen.
-    const MOST: f64 = 1e6;
+    const MAX_WAITING_FACTOR: f64 = 1e6;
     match text.parse::<f64>() {
-        Ok(f) if (0.0..=MOST).contains(&f) => Ok(f),
+        Ok(f) if (0.0..=MAX_WAITING_FACTOR).contains(&f) => Ok(f),
         _ => Err("expected a number from 0 to 1000000, such as 0.5 for half as long".into()),
     }
 }

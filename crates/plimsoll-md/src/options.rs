@@ -465,7 +465,7 @@ fn ior(args: &Arguments) -> Result<Ior, String> {
 }
 
 /// Interfaces of MD-Workbench, and of IOR's layer that it can run on, which are no targets here.
-const FOREIGN: &[&str] = &[
+const UNSUPPORTED_INTERFACES: &[&str] = &[
     "mpi", "mpiio", "mpi-io", "s3", "s3-libs3", "s3-plus", "s3-emc", "postgres", "mongo", "hdf5",
     "hdfs", "ncmpi", "mmap", "rados", "cephfs", "dfs", "ime", "gfarm", "pmdk", "aio", "libnfs",
 ];
@@ -477,7 +477,7 @@ fn target(interface: &str, url: bool) -> Result<String, String> {
         _ if url => Ok(interface.into()),
         "posix" => Ok("posix".into()),
         "dummy" | "null" => Ok("null".into()),
-        name if FOREIGN.contains(&name) => Err(format!(
+        name if UNSUPPORTED_INTERFACES.contains(&name) => Err(format!(
             "the interface `{interface}` is not in Plimsoll; `-i list` names those that are"
         )),
         _ => Ok(interface.into()),

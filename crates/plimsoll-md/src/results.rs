@@ -3,8 +3,8 @@
 use crate::lower::row;
 use crate::options::Workbench;
 use crate::run_info::Position;
-use plimsoll_measure::{Nanos, OpTotals, RankRow, RankStage, seven};
-use plimsoll_plan::{Advances, Plan, StageWork};
+use plimsoll_measure::{Nanos, OpTotals, RankRow, RankStage, seven_number_summary};
+use plimsoll_plan::{Plan, StageProgress, StageWork};
 
 /// Count of one kind of operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,7 +41,9 @@ impl Counts {
         }
         for (name, count) in all.named() {
             let totals = index(plan, name).and_then(|i| rows.get(i));
-            count.quantiles = totals.map(|t| seven(&t.service)).unwrap_or_default();
+            count.quantiles = totals
+                .map(|t| seven_number_summary(&t.service))
+                .unwrap_or_default();
         }
         all
     }
@@ -116,11 +118,11 @@ impl Counts {
 }
 
 /// A row that may be missing.
-trait OrDefault {
+trait RowOrDefault {
     fn copied_or_default(self) -> RankRow;
 }
 
-impl OrDefault for Option<&RankRow> {
+impl RowOrDefault for Option<&RankRow> {
     fn copied_or_default(self) -> RankRow {
         self.cloned().unwrap_or_default()
     }
@@ -144,7 +146,7 @@ pub fn position_after(plan: &Plan, done: &[Vec<RankStage>]) -> Option<Position> 
     let mut positions: Vec<u64> = (0..pattern.ranks).map(|r| pattern.position_of(r)).collect();
     for (stage, ranks) in pattern.stages.iter().zip(done) {
         let moves = matches!(&stage.work,
-            StageWork::Objects(work) if work.advances == Advances::Position);
+            StageWork::Objects(work) if work.advances == StageProgress::Position);
         if moves {
             for rank in ranks {
                 *positions.get_mut(rank.rank as usize)? += rank.rounds;

@@ -5,8 +5,8 @@ mod common;
 use common::{options, pattern, plan};
 use plimsoll_md::Position;
 use plimsoll_plan::{
-    Advances, ObjectLoop, ObjectOp, OnError, Phase, Plan, RootIs, Rounds, Samples, Stage,
-    StageWork, TransferLoop, Until,
+    ObjectLoop, ObjectOp, OnError, Phase, Plan, RootHandling, Rounds, Samples, Stage,
+    StageProgress, StageWork, TransferLoop, Until,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +77,7 @@ fn single_phases_keep_the_root_and_go_on_where_the_others_were() {
         (names.join(" "), p.root_is, p.leaves_objects, p.position)
     };
     let s = |names: &str, root, leaves, position| (names.into(), root, leaves, position);
-    let (new, kept) = (RootIs::New, RootIs::Kept);
+    let (new, kept) = (RootHandling::New, RootHandling::Kept);
     assert_eq!(
         of("-R=1", Some(7)),
         s("precreate benchmark cleanup", new, false, 0)
@@ -207,7 +207,7 @@ fn read_only_stays_where_it_is() {
     let work = objects(&pattern(&plan).stages[1]);
     let ops: Vec<ObjectOp> = work.steps.iter().map(|s| s.op).collect();
     assert_eq!(ops, [ObjectOp::Stat, ObjectOp::Read]);
-    assert_eq!(work.advances, Advances::Nothing);
+    assert_eq!(work.advances, StageProgress::Nothing);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn play(plan: &plimsoll_plan::Plan) -> Vec<BTreeSet<(u32, u32, u64)>> {
                 done[rank as usize] = f + 1;
             }
         }
-        if work.advances == Advances::Position {
+        if work.advances == StageProgress::Position {
             position.iter_mut().zip(&done).for_each(|(p, d)| *p += d);
         }
         after.push(there.clone());

@@ -74,11 +74,11 @@ impl Clock {
             let ticks = counter::read().saturating_sub(zero);
             return ((u128::from(ticks) * u128::from(scale)) >> SHIFT) as Nanos;
         }
-        self.now_otherwise()
+        self.now_slow()
     }
 
     #[inline(never)]
-    fn now_otherwise(&self) -> Nanos {
+    fn now_slow(&self) -> Nanos {
         match &self.0 {
             Source::Quanta { ticks, zero } => ticks.delta_as_nanos(*zero, ticks.raw()),
             Source::Virtual(now) => now.load(Relaxed),

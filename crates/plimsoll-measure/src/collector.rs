@@ -1,9 +1,9 @@
 //! Merges what the lanes deliver into intervals and totals.
 
 use crate::completions::{Completions, SlotSet, slot_shift};
-use crate::gaps::{GapWatch, Gaps, RankStall, Spans, Stall, stalls};
+use crate::gaps::{BusySpans, GapWatch, Gaps, RankStall, Stall, stalls};
 use crate::recorder::{Delivery, LaneProgress};
-use crate::{Ages, Nanos, OpTotals, WindowBounds, WindowState, WorkersDone};
+use crate::{InFlightAges, Nanos, OpTotals, WindowBounds, WindowState, WorkersDone};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct WindowTotals {
     /// When nothing completed.
     pub gaps: Gaps,
     /// When operations were under way that took very long, one entry a row.
-    pub slow: Vec<Spans>,
+    pub slow: Vec<BusySpans>,
     /// When the target stood still, as all of the lanes or ranks together saw it.
     pub stalls: Vec<Stall>,
     /// When it stood still for the workers of single ranks, where there are several.
@@ -87,7 +87,7 @@ pub struct Collector {
     window: Arc<WindowState>,
     rows: usize,
     /// Rows that count in the window's gaps.
-    counted: Vec<bool>,
+    is_counted_row: Vec<bool>,
     gaps: GapWatch,
     open: BTreeMap<u64, OpenInterval>,
     totals: WindowTotals,
@@ -109,7 +109,7 @@ impl Collector {
             lanes,
             window,
             rows,
-            counted: vec![true; rows],
+            is_counted_row: vec![true; rows],
             gaps: GapWatch::new(vec![true; rows]),
             open: BTreeMap::new(),
             totals,
@@ -124,7 +124,7 @@ impl Collector {
     pub fn counting(mut self, counted: Vec<bool>) -> Self {
         assert_eq!(counted.len(), self.rows, "one entry a row");
         self.gaps = GapWatch::new(counted.clone());
-        self.counted = counted;
+        self.is_counted_row = counted;
         self
     }
 
@@ -147,7 +147,10 @@ impl Collector {
         // Asked before, so that what a lane has reached by then was delivered by then.
         let number = self.window.bounds().number;
         let lanes = self.lanes.iter();
-        let reached = lanes.map(|l| l.reached(number)).min().unwrap_or(u64::MAX);
+        let reached = lanes
+            .map(|l| l.delivered_upto(number))
+            .min()
+            .unwrap_or(u64::MAX);
         self.take_deliveries();
         let mut complete = Vec::new();
         while let Some((&index, _)) = self.open.first_key_value() {
@@ -190,16 +193,16 @@ impl Collector {
         (totals.number, totals.start, totals.end) = (number, start, end);
         self.finished = number;
         self.take_notes(&mut totals);
-        let gaps = std::mem::replace(&mut self.gaps, GapWatch::new(self.counted.clone()));
+        let gaps = std::mem::replace(&mut self.gaps, GapWatch::new(self.is_counted_row.clone()));
         totals.gaps = gaps.finish(totals.end.saturating_sub(totals.start));
-        totals.find_stalls(&self.counted);
+        totals.find_stalls(&self.is_counted_row);
         (last, totals)
     }
 
     /// What was under way when the window ended, and what took very long.
     fn take_notes(&self, totals: &mut WindowTotals) {
-        let mut ages = vec![Ages::default(); self.rows];
-        totals.slow = vec![Spans::default(); self.rows];
+        let mut ages = vec![InFlightAges::default(); self.rows];
+        totals.slow = vec![BusySpans::default(); self.rows];
         let window = WindowBounds {
             number: totals.number,
             start: totals.start,
@@ -234,7 +237,7 @@ impl Collector {
                 rows: vec![OpTotals::default(); self.rows],
                 ..Default::default()
             };
-            self.gaps = GapWatch::new(self.counted.clone());
+            self.gaps = GapWatch::new(self.is_counted_row.clone());
             self.open.clear();
             self.next = 0;
         }
@@ -436,7 +439,7 @@ mod tests {
         window.open(0, Nanos::MAX);
         lanes[0].record(0, 900, 1000, Some(100), 0);
         lanes[0].record(0, 1000, 1200, None, 0);
-        lanes[0].record_past(0, 1000, 1300, 0);
+        lanes[0].record_completed_at(0, 1000, 1300, 0);
         lanes[0].record(1, 1000, 1400, Some(0), 0);
         lanes[1].record(0, 2000, 2050, None, 0);
         lanes.iter().for_each(Recorder::finish);
@@ -454,7 +457,7 @@ mod tests {
         window.open(0, Nanos::MAX);
         lanes[0].record(0, 100, 200, None, 0);
         for second in 0..3 {
-            lanes[0].record_past(0, 300, second * SECOND + 500, 0);
+            lanes[0].record_completed_at(0, 300, second * SECOND + 500, 0);
         }
         lanes[0].finish();
         let (intervals, totals) = collector.finish();

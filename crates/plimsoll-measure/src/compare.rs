@@ -1,6 +1,6 @@
 //! Whether two sets of repeated measurements differ by more than chance.
 //!
-//! Two questions are asked, and a difference is called [real](Difference::is_real) if both are
+//! Two questions are asked, and a difference is called [real](Difference::is_significant) if both are
 //! answered by yes: does the bootstrap confidence interval of the change of the mean leave out
 //! zero, and is the Mann–Whitney test's probability of so great a difference of ranks, if there
 //! were none, less than [`SIGNIFICANCE`]? The first says how great the difference is, the second
@@ -25,7 +25,7 @@ const SEED: u64 = 1;
 
 /// Most measurements of both sets together whose test is exact; beyond, and with equal
 /// measurements, the normal distribution stands in.
-const MOST_EXACT: usize = 50;
+const MAX_EXACT_SAMPLES: usize = 50;
 
 /// Result of a two-sided Mann–Whitney U test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +70,7 @@ impl Difference {
 
     /// Whether the difference is more than chance, by both the interval and the test.
     #[must_use]
-    pub fn is_real(&self) -> bool {
+    pub fn is_significant(&self) -> bool {
         let (low, high) = self.interval;
         (low > 0.0 || high < 0.0) && self.test.p < SIGNIFICANCE
     }
@@ -79,7 +79,7 @@ impl Difference {
 /// Whether sets of these sizes are large enough for any difference to be more than chance: the
 /// least probability that the test can come to is below [`SIGNIFICANCE`].
 #[must_use]
-pub fn can_tell(first: usize, second: usize) -> bool {
+pub fn has_enough_runs(first: usize, second: usize) -> bool {
     // Of all ways to choose the ranks of one set, two are the most extreme.
     let ways = (1..=first).fold(1.0, |w, i| w * (second + i) as f64 / i as f64);
     first > 0 && second > 0 && 2.0 / ways < SIGNIFICANCE
@@ -110,7 +110,7 @@ pub fn mann_whitney(first: &[f64], second: &[f64]) -> Option<MannWhitney> {
         }
     }
     let ties = ties(first, second);
-    let exact = ties == 0.0 && n + m <= MOST_EXACT;
+    let exact = ties == 0.0 && n + m <= MAX_EXACT_SAMPLES;
     let p = match exact {
         true => exact_p(n, m, u),
         false => normal_p(n as f64, m as f64, u, ties),

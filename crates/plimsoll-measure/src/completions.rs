@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Slots of an interval.
-const SLOTS: u32 = 512;
+const SLOTS_PER_INTERVAL: u32 = 512;
 
-const WORDS: usize = SLOTS as usize / 64;
+const SLOT_WORDS: usize = SLOTS_PER_INTERVAL as usize / 64;
 
 /// Length of a slot as a power of two: the least with which these slots cover an interval.
 pub(crate) fn slot_shift(interval: Nanos) -> u32 {
     let bits = u64::BITS - interval.saturating_sub(1).leading_zeros();
-    bits.saturating_sub(SLOTS.ilog2())
+    bits.saturating_sub(SLOTS_PER_INTERVAL.ilog2())
 }
 
 /// The slots of one row in an interval, as its lane writes them.
 #[derive(Default)]
-pub(crate) struct Marks {
+pub(crate) struct CompletionMarks {
     /// Number of the slot that was marked last, plus one: in it nothing is to be written.
     latest: AtomicU64,
-    words: [AtomicU64; WORDS],
+    words: [AtomicU64; SLOT_WORDS],
 }
 
-impl Marks {
+impl CompletionMarks {
     /// Something completed at `end` of an interval that began at `base`. Most operations find their
     /// slot marked.
     #[inline]
@@ -40,7 +40,7 @@ impl Marks {
     #[cold]
     #[inline(never)]
     fn mark_slot(&self, slot: u64) {
-        let word = &self.words[(slot / 64) as usize % WORDS];
+        let word = &self.words[(slot / 64) as usize % SLOT_WORDS];
         word.store(word.load(Relaxed) | 1 << (slot % 64), Relaxed);
         self.latest.store(slot + 1, Relaxed);
     }
@@ -53,17 +53,17 @@ impl Marks {
 
 /// Slots of an interval in which operations completed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SlotSet([u64; WORDS]);
+pub struct SlotSet([u64; SLOT_WORDS]);
 
 impl SlotSet {
-    pub(crate) fn add_marks(&mut self, marks: &Marks) {
+    pub(crate) fn add_marks(&mut self, marks: &CompletionMarks) {
         for (mine, theirs) in self.0.iter_mut().zip(&marks.words) {
             *mine |= theirs.load(Relaxed);
         }
     }
 
     /// Adds the slots of another set.
-    pub fn unite(&mut self, other: &Self) {
+    pub fn union(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             *mine |= theirs;
         }
@@ -92,10 +92,10 @@ pub struct Completions {
 
 impl Completions {
     /// Adds what other lanes or ranks completed in the same interval.
-    pub fn unite(&mut self, other: &Self) {
+    pub fn union(&mut self, other: &Self) {
         self.slot_ns = self.slot_ns.max(other.slot_ns);
         for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
-            mine.unite(theirs);
+            mine.union(theirs);
         }
     }
 }
@@ -109,9 +109,12 @@ mod tests {
         for interval in [1, 511, 512, 513, 1_000_000_000, 60_000_000_000, u64::MAX] {
             let shift = slot_shift(interval);
             let slots = ((interval - 1) >> shift) + 1;
-            assert!(slots <= u64::from(SLOTS), "{interval}: {slots}");
             assert!(
-                interval <= 512 || slots > u64::from(SLOTS) / 2,
+                slots <= u64::from(SLOTS_PER_INTERVAL),
+                "{interval}: {slots}"
+            );
+            assert!(
+                interval <= 512 || slots > u64::from(SLOTS_PER_INTERVAL) / 2,
                 "{interval}: {slots}"
             );
         }
@@ -119,7 +122,7 @@ mod tests {
 
     #[test]
     fn marks_are_visited_in_order() {
-        let marks = Marks::default();
+        let marks = CompletionMarks::default();
         for slot in [0u64, 0, 63, 64, 64, 511] {
             marks.mark(100, 100 + (slot << 3), 3);
             marks.mark(100, 107 + (slot << 3), 3);

@@ -1,34 +1,35 @@
 //! Latency counters of one operation in one interval: the part of a histogram that is written
 //! while load is running.
 
-use crate::{GREATEST_LATENCY, Nanos};
+use crate::{MAX_LATENCY_NS, Nanos};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counters per power of two, halved: three significant digits need 2048 to begin with.
-const HALF: usize = 1024;
+const HALF_SUB_BUCKETS: usize = 1024;
 const HALF_BITS: u32 = 10;
 
 /// Bucket of a latency. The numbering is that of HdrHistogram with three significant digits and
 /// a lowest value of 1, so that a bucket here is a bucket there.
 #[inline]
 pub(crate) fn index_of(latency: Nanos) -> usize {
-    let v = latency.min(GREATEST_LATENCY);
-    let shift = (u64::BITS - (v | (2 * HALF as u64 - 1)).leading_zeros()) - HALF_BITS - 1;
+    let v = latency.min(MAX_LATENCY_NS);
+    let shift =
+        (u64::BITS - (v | (2 * HALF_SUB_BUCKETS as u64 - 1)).leading_zeros()) - HALF_BITS - 1;
     ((shift as usize) << HALF_BITS) + (v >> shift) as usize
 }
 
 /// Least latency of a bucket.
 pub(crate) fn value_of(index: usize) -> Nanos {
-    if index < 2 * HALF {
+    if index < 2 * HALF_SUB_BUCKETS {
         return index as u64;
     }
-    let shift = index / HALF - 1;
-    ((index % HALF + HALF) as u64) << shift
+    let shift = index / HALF_SUB_BUCKETS - 1;
+    ((index % HALF_SUB_BUCKETS + HALF_SUB_BUCKETS) as u64) << shift
 }
 
 /// Buckets from zero to the greatest latency.
 fn buckets() -> usize {
-    index_of(GREATEST_LATENCY) + 1
+    index_of(MAX_LATENCY_NS) + 1
 }
 
 /// Adds to a cell that only this thread writes: a plain load, add and store.
@@ -119,12 +120,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn buckets_are_those_of_hdrhistogram(v in 0u64..=GREATEST_LATENCY) {
-            let h = Histogram::<u64>::new_with_bounds(1, GREATEST_LATENCY, 3).unwrap();
+        fn buckets_are_those_of_hdrhistogram(v in 0u64..=MAX_LATENCY_NS) {
+            let h = Histogram::<u64>::new_with_bounds(1, MAX_LATENCY_NS, 3).unwrap();
             let i = index_of(v);
             prop_assert!(i < buckets());
             prop_assert_eq!(value_of(i), h.lowest_equivalent(v));
-            prop_assert_eq!(index_of(h.highest_equivalent(v).min(GREATEST_LATENCY)), i);
+            prop_assert_eq!(index_of(h.highest_equivalent(v).min(MAX_LATENCY_NS)), i);
         }
     }
 

@@ -61,7 +61,7 @@ pub struct Gaps {
 #[derive(Debug, Clone, Default)]
 pub struct GapWatch {
     /// Rows that count.
-    counted: Vec<bool>,
+    is_counted_row: Vec<bool>,
     /// End of the latest slot of each row in which something completed.
     latest: Vec<Nanos>,
     latest_of_all: Nanos,
@@ -74,7 +74,7 @@ impl GapWatch {
     pub fn new(counted: Vec<bool>) -> Self {
         let rows = counted.len();
         Self {
-            counted,
+            is_counted_row: counted,
             latest: vec![0; rows],
             latest_of_all: 0,
             gaps: Gaps {
@@ -100,8 +100,8 @@ impl GapWatch {
                     *longest = gap;
                 }
             });
-            if self.counted.get(row).is_some_and(|c| *c) {
-                all.unite(slots);
+            if self.is_counted_row.get(row).is_some_and(|c| *c) {
+                all.union(slots);
             }
         }
         all.for_each(|slot| {
@@ -156,7 +156,7 @@ impl Gaps {
 /// each other: of the `n` distances of a Poisson process of rate `n/T`, which are exponential, the
 /// greatest is on average `T/n·(1 + 1/2 + … + 1/n)`, about `T/n·(ln n + 0.577)` (Rényi 1953).
 #[must_use]
-pub fn likely_gap(time: Nanos, completions: u64) -> f64 {
+pub fn expected_max_gap(time: Nanos, completions: u64) -> f64 {
     match completions {
         0 => time as f64,
         n => (time as f64 / n as f64) * ((n as f64).ln() + EULER).min(n as f64),
@@ -166,9 +166,9 @@ pub fn likely_gap(time: Nanos, completions: u64) -> f64 {
 /// Times in which operations of [`STALL_NS`] and more were under way, of one row: without overlap
 /// and in order, so that they are never more than fit into the run one after the other.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spans(Vec<Gap>);
+pub struct BusySpans(Vec<Gap>);
 
-impl Spans {
+impl BusySpans {
     /// Adds a time, which may overlap any of the others.
     pub fn add(&mut self, mut span: Gap) {
         let first = self.0.partition_point(|s| s.to < span.from);
@@ -188,7 +188,7 @@ impl Spans {
 
     /// What of them lies in a window, in nanoseconds since it opened.
     #[must_use]
-    pub(crate) fn within(&self, start: Nanos, end: Nanos) -> Self {
+    pub(crate) fn clip(&self, start: Nanos, end: Nanos) -> Self {
         let inside = self.0.iter().filter(|s| s.to > start && s.from < end);
         let cut = |s: &Gap| Gap {
             from: s.from.max(start) - start,
@@ -198,7 +198,7 @@ impl Spans {
     }
 
     /// The earliest instant of a gap from which they reach to its end.
-    fn reach(&self, gap: Gap) -> Option<Nanos> {
+    fn earliest_cover(&self, gap: Gap) -> Option<Nanos> {
         let at_end = self.0.iter().rev().find(|s| s.from < gap.to)?;
         (at_end.to >= gap.to).then_some(at_end.from.max(gap.from))
     }
@@ -230,7 +230,7 @@ pub struct RankStall {
 pub fn stalls(
     window: Nanos,
     gaps: &Gaps,
-    slow: &[Spans],
+    slow: &[BusySpans],
     rows: &[OpTotals],
     counted: &[bool],
 ) -> Vec<Stall> {
@@ -246,7 +246,9 @@ pub fn stalls(
         let unusual = rows().filter(|(totals, _)| {
             totals.service.quantile(0.5) as f64 <= USUAL_SHARE * gap.length() as f64
         });
-        let from = unusual.filter_map(|(_, slow)| slow.reach(*gap)).min()?;
+        let from = unusual
+            .filter_map(|(_, slow)| slow.earliest_cover(*gap))
+            .min()?;
         let gap = Gap { from, ..*gap };
         let typical = (window - gap.length()) as f64 / completions.max(1) as f64;
         let length = gap.length() as f64;

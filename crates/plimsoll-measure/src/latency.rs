@@ -1,8 +1,8 @@
 //! Totals of an operation over a time: counts, bytes, errors and latency distributions.
 
 use crate::counts::Counts;
-use crate::under_way::censored_quantile;
-use crate::{Ages, GREATEST_LATENCY, LEAST_LATENCY, Nanos, SIGNIFICANT_DIGITS};
+use crate::in_flight::censored_quantile;
+use crate::{InFlightAges, MAX_LATENCY_NS, MIN_LATENCY_NS, Nanos, SIGNIFICANT_DIGITS};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub type ErrorCode = String;
 
 /// A latency distribution with exact count, sum, least and greatest value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Recorded", into = "Recorded")]
+#[serde(from = "LatencyEncoding", into = "LatencyEncoding")]
 pub struct Latency {
     histogram: Histogram<u64>,
     sum: u64,
@@ -24,7 +24,7 @@ pub struct Latency {
 impl Default for Latency {
     fn default() -> Self {
         let mut histogram =
-            Histogram::new_with_bounds(LEAST_LATENCY, 2 * LEAST_LATENCY, SIGNIFICANT_DIGITS)
+            Histogram::new_with_bounds(MIN_LATENCY_NS, 2 * MIN_LATENCY_NS, SIGNIFICANT_DIGITS)
                 .expect("the bounds are constants that the crate accepts");
         histogram.auto(true);
         Self {
@@ -38,14 +38,14 @@ impl Default for Latency {
 
 /// A [`Latency`] on its way to another process: values that occurred and how often.
 #[derive(Serialize, Deserialize)]
-struct Recorded {
+struct LatencyEncoding {
     counts: Vec<(u64, u64)>,
     sum: u64,
     min: Nanos,
     max: Nanos,
 }
 
-impl From<Latency> for Recorded {
+impl From<Latency> for LatencyEncoding {
     fn from(l: Latency) -> Self {
         let counts = l.histogram.iter_recorded();
         Self {
@@ -59,8 +59,8 @@ impl From<Latency> for Recorded {
     }
 }
 
-impl From<Recorded> for Latency {
-    fn from(r: Recorded) -> Self {
+impl From<LatencyEncoding> for Latency {
+    fn from(r: LatencyEncoding) -> Self {
         let mut latency = Self {
             sum: r.sum,
             min: r.min,
@@ -68,7 +68,7 @@ impl From<Recorded> for Latency {
             ..Self::default()
         };
         for (value, n) in r.counts {
-            latency.record_n(value.min(GREATEST_LATENCY), n);
+            latency.record_n(value.min(MAX_LATENCY_NS), n);
         }
         latency
     }
@@ -124,7 +124,7 @@ impl Latency {
     /// old: [`censored_quantile`]. The age of the oldest where no more is known than that it is
     /// at least that.
     #[must_use]
-    pub fn quantile_with(&self, ages: &Ages, q: f64) -> Nanos {
+    pub fn quantile_with(&self, ages: &InFlightAges, q: f64) -> Nanos {
         if ages.count() == 0 {
             return self.quantile(q);
         }
@@ -159,7 +159,7 @@ impl Latency {
     #[must_use]
     pub fn of_counts(counts: &[(Nanos, u64)], sum: u64, max: Nanos) -> Self {
         let least = counts.first().map_or(Nanos::MAX, |(value, _)| *value);
-        Recorded {
+        LatencyEncoding {
             counts: counts.to_vec(),
             sum,
             min: least.min(max),
@@ -170,7 +170,7 @@ impl Latency {
 
     /// Adds one sample.
     pub fn record(&mut self, latency: Nanos) {
-        self.record_n(latency.min(GREATEST_LATENCY), 1);
+        self.record_n(latency.min(MAX_LATENCY_NS), 1);
         self.sum += latency;
         self.min = self.min.min(latency);
         self.max = self.max.max(latency);
@@ -224,7 +224,7 @@ pub struct OpTotals {
     pub cpu_samples: u64,
     /// How old its operations were that were under way when a window ended; they are in no other
     /// figure here.
-    pub in_flight: Ages,
+    pub in_flight: InFlightAges,
 }
 
 impl OpTotals {

@@ -11,33 +11,35 @@ pub mod compare;
 mod completions;
 mod counts;
 pub mod curve;
-mod done;
 mod gaps;
+mod in_flight;
 mod lane_notes;
 mod latency;
 mod ranks;
 mod recorder;
 pub mod system;
-mod under_way;
 mod window;
+mod workers_done;
 
 pub use clock::{Clock, Nanos};
 pub use collector::{Collector, Interval, WindowTotals};
 pub use completions::{Completions, SlotSet};
-pub use done::WorkersDone;
-pub use gaps::{Gap, GapWatch, Gaps, RankStall, STALL_NS, Spans, Stall, likely_gap, stalls};
+pub use gaps::{
+    BusySpans, Gap, GapWatch, Gaps, RankStall, STALL_NS, Stall, expected_max_gap, stalls,
+};
+pub use in_flight::{InFlight, InFlightAges, censored_quantile};
 pub use latency::{ErrorCode, Latency, OpTotals};
-pub use ranks::{RankRow, RankStage, seven};
+pub use ranks::{RankRow, RankStage, seven_number_summary};
 pub use recorder::{LaneProgress, Recorder, RowSpec};
-pub use under_way::{Ages, UnderWay, censored_quantile};
 pub use window::{WindowBounds, WindowState};
+pub use workers_done::WorkersDone;
 
 /// Least latency a histogram tells from zero, in nanoseconds.
-pub const LEAST_LATENCY: Nanos = 1;
+pub const MIN_LATENCY_NS: Nanos = 1;
 
 /// Greatest latency a histogram holds (one hour, in nanoseconds); a longer one is counted here,
 /// while the exact maximum keeps its true value.
-pub const GREATEST_LATENCY: Nanos = 3_600_000_000_000;
+pub const MAX_LATENCY_NS: Nanos = 3_600_000_000_000;
 
 /// Significant decimal digits that histograms keep.
 pub const SIGNIFICANT_DIGITS: u8 = 3;

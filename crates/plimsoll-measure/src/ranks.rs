@@ -47,7 +47,7 @@ impl From<&OpTotals> for RankRow {
             ops: totals.ops,
             bytes: totals.bytes,
             errors: totals.error_count(),
-            quantiles_ns: seven(&totals.service),
+            quantiles_ns: seven_number_summary(&totals.service),
         }
     }
 }
@@ -59,7 +59,7 @@ impl From<&OpTotals> for RankRow {
 /// 0 and here never past the last; its median of an even number is the mean of the middle two.
 /// Least and greatest are exact, the others within a thousandth.
 #[must_use]
-pub fn seven(latency: &Latency) -> [Nanos; 7] {
+pub fn seven_number_summary(latency: &Latency) -> [Nanos; 7] {
     let n = latency.count();
     if n == 0 {
         return [0; 7];
@@ -103,7 +103,7 @@ mod tests {
                 samples[n / 2] as f64
             };
             let exact = [samples[0] as f64, at(0.25), middle, at(0.75), at(0.9), at(0.99), samples[n - 1] as f64];
-            for (got, exact) in seven(&latency).into_iter().zip(exact) {
+            for (got, exact) in seven_number_summary(&latency).into_iter().zip(exact) {
                 prop_assert!((got as f64 - exact).abs() <= exact * 1e-3 + 1.0, "{got} for {exact}");
             }
         }

@@ -1,11 +1,11 @@
 //! What a lane records with: a few plain stores an operation.
 
-use crate::completions::{Completions, Marks, slot_shift};
+use crate::completions::{CompletionMarks, Completions, slot_shift};
 use crate::counts::{Counts, bump};
-use crate::gaps::Spans;
-use crate::lane_notes::{LaneNotes, SLOW_NS};
+use crate::gaps::BusySpans;
+use crate::lane_notes::{LaneNotes, SLOW_OPERATION_NS};
 use crate::latency::{ErrorCode, Latency, OpTotals};
-use crate::{Ages, Nanos, UnderWay, WindowBounds, WindowState};
+use crate::{InFlight, InFlightAges, Nanos, WindowBounds, WindowState};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::atomic::{
@@ -30,7 +30,7 @@ struct RowBuffer {
     service: Counts,
     response: Option<Box<ResponseBuffer>>,
     /// When operations completed; a cache line of its own.
-    marks: Marks,
+    marks: CompletionMarks,
     cpu_ns: AtomicU64,
     cpu_samples: AtomicU64,
 }
@@ -77,7 +77,7 @@ impl IntervalBuffer {
                 cpu_samples: AtomicU64::new(0),
                 service: Counts::new(),
                 response: s.paced.then(ResponseBuffer::new),
-                marks: Marks::default(),
+                marks: CompletionMarks::default(),
             })
         };
         Self {
@@ -175,7 +175,7 @@ pub struct LaneProgress {
     specs: Box<[RowSpec]>,
     mailbox: Mutex<Mailbox>,
     /// The lane has delivered everything of the intervals before this one.
-    reached: AtomicU64,
+    delivered_upto: AtomicU64,
     ended: AtomicBool,
     notes: LaneNotes,
     abandoned: AtomicU64,
@@ -209,7 +209,12 @@ impl LaneProgress {
 
     /// Adds the ages of what was under way when the window ended, and when operations were under
     /// way that took very long; both one entry a row.
-    pub(crate) fn take_notes(&self, window: WindowBounds, ages: &mut [Ages], slow: &mut [Spans]) {
+    pub(crate) fn take_notes(
+        &self,
+        window: WindowBounds,
+        ages: &mut [InFlightAges],
+        slow: &mut [BusySpans],
+    ) {
         self.notes.take(window, ages, slow);
     }
 
@@ -226,11 +231,11 @@ impl LaneProgress {
     }
 
     /// Interval before which everything of window `window` is delivered.
-    pub(crate) fn reached(&self, window: u32) -> u64 {
+    pub(crate) fn delivered_upto(&self, window: u32) -> u64 {
         if self.ended() {
             return u64::MAX;
         }
-        let packed = self.reached.load(Acquire);
+        let packed = self.delivered_upto.load(Acquire);
         if packed >> 40 < u64::from(window) {
             0
         } else {
@@ -279,17 +284,17 @@ pub struct Recorder {
     current: RefCell<Arc<IntervalBuffer>>,
     epoch: Cell<u32>,
     /// Next instant at which something changes.
-    boundary: Cell<Nanos>,
+    next_change_at: Cell<Nanos>,
     measuring: Cell<bool>,
     /// The buffer holds operations that completed in a window that is over for this lane.
-    late: Cell<bool>,
-    number: Cell<u32>,
+    has_late_records: Cell<bool>,
+    window_number: Cell<u32>,
     interval: Cell<u64>,
     /// First instant of the interval.
-    base: Cell<Nanos>,
+    interval_start: Cell<Nanos>,
     slot_shift: u32,
     /// Calls that no answer came to are given up, because the run is over.
-    gives_up: Cell<bool>,
+    is_abandoning: Cell<bool>,
     /// Since when the server of calls that were given up had said nothing.
     silent_since: Cell<Option<Nanos>>,
 }
@@ -313,7 +318,7 @@ impl Recorder {
             rows: progress.clone(),
             specs: specs.into(),
             mailbox: Mutex::new(mailbox),
-            reached: AtomicU64::new(0),
+            delivered_upto: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             notes: LaneNotes::new(specs.len()),
             abandoned: AtomicU64::new(0),
@@ -326,20 +331,20 @@ impl Recorder {
             slot_shift: slot_shift(window.interval()),
             window,
             current: RefCell::new(buffer),
-            boundary: Cell::new(Nanos::MAX),
+            next_change_at: Cell::new(Nanos::MAX),
             measuring: Cell::new(false),
-            late: Cell::new(false),
-            number: Cell::new(0),
+            has_late_records: Cell::new(false),
+            window_number: Cell::new(0),
             interval: Cell::new(0),
-            base: Cell::new(0),
-            gives_up: Cell::new(false),
+            interval_start: Cell::new(0),
+            is_abandoning: Cell::new(false),
             silent_since: Cell::new(None),
         }
     }
 
     /// Where a worker of the lane writes which operation it is in.
     #[must_use]
-    pub fn worker(&self) -> Arc<UnderWay> {
+    pub fn worker(&self) -> Arc<InFlight> {
         self.shared.notes.worker()
     }
 
@@ -356,16 +361,18 @@ impl Recorder {
         let progress = &self.progress[row as usize];
         bump(&progress.ops, 1);
         bump(&progress.bytes, bytes);
-        if !self.in_window(end) {
-            return self.note_if_cut(row, start, end);
+        if !self.roll_and_check(end) {
+            return self.note_if_in_flight_at_end(row, start, end);
         }
         let buffer = self.current.borrow();
         if let Some(cells) = &buffer.rows[row as usize] {
             bump(&cells.bytes, bytes);
             let latency = end.saturating_sub(start);
             cells.service.record(latency);
-            cells.marks.mark(self.base.get(), end, self.slot_shift);
-            if latency >= SLOW_NS {
+            cells
+                .marks
+                .mark(self.interval_start.get(), end, self.slot_shift);
+            if latency >= SLOW_OPERATION_NS {
                 self.note_slow(row, start, end);
             }
             if let Some(response) = &cells.response {
@@ -377,28 +384,28 @@ impl Recorder {
     /// Records an operation that somebody else completed at `end`, at or before now: an
     /// asynchronous one that is taken notice of later. It counts in the latest window if it
     /// completed in it, whatever the lane has done since.
-    pub fn record_past(&self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
+    pub fn record_completed_at(&self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
         let progress = &self.progress[row as usize];
         bump(&progress.ops, 1);
         bump(&progress.bytes, bytes);
         let window = self.window.bounds();
         if !window.contains(end) {
-            return self.note_if_cut(row, start, end);
+            return self.note_if_in_flight_at_end(row, start, end);
         }
-        if self.number.get() != window.number
-            || (self.measuring.get() && end >= self.boundary.get())
+        if self.window_number.get() != window.number
+            || (self.measuring.get() && end >= self.next_change_at.get())
         {
             // The lane has not been in this window or this interval yet; it is now.
-            self.cross(end);
+            self.advance_interval(end);
         }
         if !self.measuring.get() {
-            self.late.set(true);
+            self.has_late_records.set(true);
         }
         if let Some(cells) = &self.current.borrow().rows[row as usize] {
             bump(&cells.bytes, bytes);
             cells.service.record(end.saturating_sub(start));
-            self.mark_past(cells, end);
-            if end.saturating_sub(start) >= SLOW_NS {
+            self.mark_outside_interval(cells, end);
+            if end.saturating_sub(start) >= SLOW_OPERATION_NS {
                 self.note_slow(row, start, end);
             }
             if let Some(response) = &cells.response {
@@ -409,7 +416,7 @@ impl Recorder {
 
     /// Records the processor time of an operation that ended at `end`.
     pub fn record_cpu(&self, row: u32, end: Nanos, cpu_ns: u64) {
-        if self.in_window(end)
+        if self.roll_and_check(end)
             && let Some(cells) = &self.current.borrow().rows[row as usize]
         {
             bump(&cells.cpu_ns, cpu_ns);
@@ -419,24 +426,24 @@ impl Recorder {
 
     /// Records an operation that was called at `start` and failed at `end`.
     pub fn record_error(&self, row: u32, start: Nanos, end: Nanos, code: &str) {
-        if !self.in_window(end) {
-            return self.note_if_cut(row, start, end);
+        if !self.roll_and_check(end) {
+            return self.note_if_in_flight_at_end(row, start, end);
         }
         let buffer = self.current.borrow();
         let mut errors = buffer.errors.lock().unwrap_or_else(PoisonError::into_inner);
         *errors.entry((row, code.into())).or_default() += 1;
         // It has come back, if with nothing.
         if let Some(cells) = &buffer.rows[row as usize] {
-            self.mark_past(cells, end);
+            self.mark_outside_interval(cells, end);
         }
-        if end.saturating_sub(start) >= SLOW_NS {
+        if end.saturating_sub(start) >= SLOW_OPERATION_NS {
             self.note_slow(row, start, end);
         }
     }
 
     /// Ops and mean service time (nanoseconds) of a row in the current interval.
     #[must_use]
-    pub fn recent(&self, row: u32) -> (u64, Nanos) {
+    pub fn current_interval_mean(&self, row: u32) -> (u64, Nanos) {
         self.current.borrow().rows[row as usize]
             .as_ref()
             .map_or((0, 0), |cells| {
@@ -450,7 +457,7 @@ impl Recorder {
 
     /// An operation that began at `start` is to count as under way when the latest window ends.
     #[cold]
-    pub fn note_cut(&self, row: u32, start: Nanos) {
+    pub fn note_in_flight_at_end(&self, row: u32, start: Nanos) {
         let window = self.window.bounds();
         self.shared.notes.cut(window.number, row, start);
     }
@@ -458,7 +465,7 @@ impl Recorder {
     /// Notes an operation that came back at `end`, in no window, if the latest one has ended
     /// while it was under way.
     #[cold]
-    fn note_if_cut(&self, row: u32, start: Nanos, end: Nanos) {
+    fn note_if_in_flight_at_end(&self, row: u32, start: Nanos, end: Nanos) {
         let window = self.window.bounds();
         if window.number > 0 && start < window.end && end >= window.end {
             self.shared.notes.cut(window.number, row, start);
@@ -473,26 +480,26 @@ impl Recorder {
 
     /// Marks when something completed that need not have done so in the current interval: if it
     /// has not, it says nothing of this one.
-    fn mark_past(&self, cells: &RowBuffer, end: Nanos) {
-        let base = self.base.get();
-        if (base..self.boundary.get()).contains(&end) {
+    fn mark_outside_interval(&self, cells: &RowBuffer, end: Nanos) {
+        let base = self.interval_start.get();
+        if (base..self.next_change_at.get()).contains(&end) {
             cells.marks.mark(base, end, self.slot_shift);
         }
     }
 
     /// Notes that calls are given up, and since when the server has said nothing if it had not since
     /// they were made. `at_end`: because the run is over.
-    pub fn note_given_up(&self, at_end: bool, silent_since: Option<Nanos>) {
-        self.gives_up.set(self.gives_up.get() || at_end);
+    pub fn note_abandoned_call(&self, at_end: bool, silent_since: Option<Nanos>) {
+        self.is_abandoning.set(self.is_abandoning.get() || at_end);
         self.silent_since.set(silent_since);
     }
 
     /// Counts an operation that was under way when the run ended and then failed as given up, if it
     /// failed because its calls were.
     pub fn count_failed_at_end(&self) {
-        if self.gives_up.get() {
+        if self.is_abandoning.get() {
             bump(&self.shared.abandoned, 1);
-            self.blame_silence();
+            self.note_lost_to_silence();
         }
     }
 
@@ -503,7 +510,7 @@ impl Recorder {
     }
 
     /// Says that an operation was lost because the server said nothing, if it did not.
-    pub fn blame_silence(&self) {
+    pub fn note_lost_to_silence(&self) {
         if let Some(since) = self.silent_since.get() {
             self.shared.unanswered.fetch_max(since + 1, Relaxed);
         }
@@ -511,7 +518,7 @@ impl Recorder {
 
     /// Delivers what is left. Call when the lane ends.
     pub fn finish(&self) {
-        if self.measuring.get() || self.late.get() {
+        if self.measuring.get() || self.has_late_records.get() {
             self.deliver(u64::MAX >> 24);
             self.measuring.set(false);
         }
@@ -520,48 +527,49 @@ impl Recorder {
 
     /// Whether an operation that completed at `end` is measured.
     #[inline]
-    fn in_window(&self, end: Nanos) -> bool {
-        if end >= self.boundary.get() || self.window.epoch() != self.epoch.get() {
-            self.cross(end);
+    fn roll_and_check(&self, end: Nanos) -> bool {
+        if end >= self.next_change_at.get() || self.window.epoch() != self.epoch.get() {
+            self.advance_interval(end);
         }
         self.measuring.get()
     }
 
     /// Something changed: a window opened or closed, or an interval ended.
     #[cold]
-    fn cross(&self, now: Nanos) {
+    fn advance_interval(&self, now: Nanos) {
         let (epoch, window) = self.window.read();
         self.epoch.set(epoch);
         let inside = window.contains(now);
         let WindowBounds { number, start, end } = window;
         let length = self.window.interval();
         let interval = if inside { (now - start) / length } else { 0 };
-        if (self.measuring.get() || self.late.get())
-            && (number != self.number.get() || interval != self.interval.get() || !inside)
+        if (self.measuring.get() || self.has_late_records.get())
+            && (number != self.window_number.get() || interval != self.interval.get() || !inside)
         {
             self.deliver(if inside { interval } else { u64::MAX >> 24 });
         }
         self.measuring.set(inside);
         if inside {
-            if self.number.get() != number || self.interval.get() != interval {
-                self.number.set(number);
+            if self.window_number.get() != number || self.interval.get() != interval {
+                self.window_number.set(number);
                 self.interval.set(interval);
                 let mut mailbox = self.shared.lock();
                 mailbox.current.window = number;
                 mailbox.current.interval = interval;
             }
             self.shared
-                .reached
+                .delivered_upto
                 .store(u64::from(number) << 40 | interval, Release);
-            self.base.set(start + interval * length);
-            self.boundary.set(end.min(start + (interval + 1) * length));
+            self.interval_start.set(start + interval * length);
+            self.next_change_at
+                .set(end.min(start + (interval + 1) * length));
         } else if number > 0 && now < start {
-            self.boundary.set(start);
+            self.next_change_at.set(start);
         } else {
             self.shared
-                .reached
+                .delivered_upto
                 .store(u64::from(number) << 40 | (u64::MAX >> 24), Release);
-            self.boundary.set(Nanos::MAX);
+            self.next_change_at.set(Nanos::MAX);
         }
     }
 
@@ -575,8 +583,8 @@ impl Recorder {
             .unwrap_or_else(|| Arc::new(IntervalBuffer::new(&self.shared.specs)));
         let full = std::mem::replace(&mut *current, empty);
         mailbox.current.buffer = current.clone();
-        self.late.set(false);
-        let (window, interval) = (self.number.get(), self.interval.get());
+        self.has_late_records.set(false);
+        let (window, interval) = (self.window_number.get(), self.interval.get());
         mailbox.delivered.push(Delivery {
             window,
             interval,
@@ -584,7 +592,7 @@ impl Recorder {
         });
         drop(mailbox);
         self.shared
-            .reached
+            .delivered_upto
             .store(u64::from(window) << 40 | next, Release);
     }
 }

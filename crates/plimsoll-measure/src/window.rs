@@ -44,13 +44,13 @@ impl WindowState {
     /// No window yet; series will have intervals of this length.
     #[must_use]
     pub fn new(interval: Nanos) -> Self {
-        Self::after(interval, 0)
+        Self::following(interval, 0)
     }
 
     /// No window yet, but `windows` in an earlier part of the same run: the next one has the
     /// number after them.
     #[must_use]
-    pub fn after(interval: Nanos, windows: u32) -> Self {
+    pub fn following(interval: Nanos, windows: u32) -> Self {
         Self {
             epoch: AtomicU32::new(0),
             number: AtomicU32::new(windows),

@@ -8,8 +8,8 @@ use crate::settings;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use plimsoll_plan::{
     BusinessMetric, Content, Criteria, DEDUPED_BLOCKS, DIRECT_BLOCK, FilesetId, Mix, MixFlags,
-    MixRow, OpKind, Operation, OperationId, Overrides, Pacing, Parameter, Phase, Place, Plan,
-    Program, QuitMode, RelPath, Source, SourceKind, Until, WorkPlace, WorkerGroup,
+    MixRow, OpKind, Operation, OperationId, Overrides, Pacing, Parameter, Phase, Plan, Program,
+    QuitMode, RelPath, Source, SourceKind, SourcePosition, Until, WorkDirSpec, WorkerGroup,
 };
 use std::path::PathBuf;
 use toml::Spanned;
@@ -18,7 +18,7 @@ use toml::Spanned;
 const DATA_TOLERANCE: f64 = 0.05;
 
 /// Most processes of a Plan.
-const MOST_PROCESSES: u64 = 1_000_000;
+const MAX_PROCESSES: u64 = 1_000_000;
 
 /// What lowering needs to know besides the workload and the command line's changes.
 #[derive(Debug, Clone)]
@@ -148,7 +148,7 @@ impl Lowerer<'_> {
                 text: self.workload.original.to_string(),
             },
             seed: self.overrides.seed.unwrap_or(1),
-            place: WorkPlace {
+            place: WorkDirSpec {
                 dir,
                 guards: vec![RelPath::default()],
                 temporary,
@@ -345,8 +345,8 @@ impl Lowerer<'_> {
             .most
             .unwrap_or(self.load)
             .saturating_mul(processes);
-        if processes == 0 || parts > MOST_PROCESSES {
-            let message = format!("a load has 1 to {MOST_PROCESSES} processes, this has {parts}");
+        if processes == 0 || parts > MAX_PROCESSES {
+            let message = format!("a load has 1 to {MAX_PROCESSES} processes, this has {parts}");
             self.problem(&c.processes, message, "of each metric");
             return;
         }
@@ -406,9 +406,9 @@ impl Lowerer<'_> {
         });
     }
 
-    fn place_of<T>(&self, at: &Spanned<T>) -> Place {
+    fn place_of<T>(&self, at: &Spanned<T>) -> SourcePosition {
         let (line, column) = self.workload.source.position(at.span().start);
-        Place {
+        SourcePosition {
             file: self.workload.source.name.clone(),
             line,
             column,

@@ -5,13 +5,13 @@
 //! files do not say (how many files, how many processes, at what rate) are defaults of ours, which
 //! `--set` or the converted TOML change.
 
+mod convert;
 mod fields;
-mod meaning;
 
 use crate::model::File;
 use crate::parse::Workload;
 use fields::{FIELDS, Field};
-use plimsoll_diagnostics::{Diagnostics, MOST_ERRORS, Problem, Source, Span};
+use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use plimsoll_plan::MixOp;
 
 /// Operations of the table: those of netmist, and two of a user's own.
@@ -115,7 +115,7 @@ pub(crate) struct Number {
 
 /// A workload of a file, before it means anything.
 #[derive(Default)]
-pub(crate) struct Raw {
+pub(crate) struct NetmistWorkload {
     pub(crate) name: String,
     pub(crate) name_span: Span,
     pub(crate) percents: Vec<Number>,
@@ -126,7 +126,7 @@ pub(crate) struct Raw {
 
 /// What comes next in a workload.
 #[derive(Clone)]
-enum Expected {
+enum ExpectedLine {
     Name,
     Percent(usize),
     Slot {
@@ -140,7 +140,7 @@ enum Expected {
 /// What a table's lines begin with.
 const TABLES: [&str; 3] = ["Read elem", "Write elem", "File size elem"];
 
-impl Expected {
+impl ExpectedLine {
     /// Everything in the order of a file.
     fn all() -> Vec<Self> {
         let mut all = vec![Self::Name];
@@ -199,9 +199,9 @@ fn read(text: &str, name: &str) -> Result<File, Vec<Problem>> {
             "there is no workload in this file",
         )]);
     }
-    let order = Expected::all();
+    let order = ExpectedLine::all();
     while left.peek().is_some() {
-        let mut raw = Raw::default();
+        let mut raw = NetmistWorkload::default();
         for expected in &order {
             let Some(line) = left.next() else {
                 let message = format!(
@@ -214,7 +214,7 @@ fn read(text: &str, name: &str) -> Result<File, Vec<Problem>> {
             if let Err(problem) = take(&mut raw, expected, line) {
                 problems.push(problem.0);
                 // What comes after a line that is not the one expected means nothing.
-                if problem.1 || problems.len() >= MOST_ERRORS {
+                if problem.1 || problems.len() >= MAX_ERRORS {
                     return Err(problems);
                 }
             }
@@ -222,14 +222,18 @@ fn read(text: &str, name: &str) -> Result<File, Vec<Problem>> {
         workloads.push(raw);
     }
     match problems.is_empty() {
-        true => meaning::file(workloads, name),
+        true => convert::file(workloads, name),
         false => Err(problems),
     }
 }
 
 /// Takes a line; the flag of an error says that the order is lost.
-fn take(raw: &mut Raw, expected: &Expected, line: Line<'_>) -> Result<(), (Problem, bool)> {
-    if let Expected::Name = expected {
+fn take(
+    raw: &mut NetmistWorkload,
+    expected: &ExpectedLine,
+    line: Line<'_>,
+) -> Result<(), (Problem, bool)> {
+    if let ExpectedLine::Name = expected {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let begins = words.len() > 2
             && words[0].eq_ignore_ascii_case("workload")
@@ -255,9 +259,9 @@ fn take(raw: &mut Raw, expected: &Expected, line: Line<'_>) -> Result<(), (Probl
     };
     let number = Number { value, span };
     match expected {
-        Expected::Name => {}
-        Expected::Percent(_) => raw.percents.push(number),
-        Expected::Slot { table, part, .. } => {
+        ExpectedLine::Name => {}
+        ExpectedLine::Percent(_) => raw.percents.push(number),
+        ExpectedLine::Slot { table, part, .. } => {
             let slots = &mut raw.tables[*table];
             if *part == 0 {
                 slots.push(<[Number; 3]>::default());
@@ -266,15 +270,15 @@ fn take(raw: &mut Raw, expected: &Expected, line: Line<'_>) -> Result<(), (Probl
                 slot[*part] = number;
             }
         }
-        Expected::Field(n) => raw.fields.push((FIELDS[*n].0, number)),
+        ExpectedLine::Field(n) => raw.fields.push((FIELDS[*n].0, number)),
     }
     Ok(())
 }
 
-fn out_of_order(expected: &Expected, line: Line<'_>) -> Problem {
+fn out_of_order(expected: &ExpectedLine, line: Line<'_>) -> Problem {
     let key = expected.key();
     let found = key_of(line.text);
-    let known = Expected::all()
+    let known = ExpectedLine::all()
         .iter()
         .any(|e| e.key().eq_ignore_ascii_case(&found));
     let problem = Problem::new(

@@ -1,7 +1,7 @@
 //! From a text to the tables and keys in it.
 
 use crate::model::File;
-use plimsoll_diagnostics::{Diagnostics, MOST_ERRORS, Problem, Source, Span};
+use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use serde::Deserialize;
 use std::ops::Range;
 use std::sync::Arc;
@@ -61,8 +61,7 @@ fn problems(first: toml::de::Error, text: &str) -> Vec<Problem> {
         return problems;
     };
     let mut error = first;
-    while problems.len() < MOST_ERRORS && error.span().is_some_and(|at| take(table.get_mut(), &at))
-    {
+    while problems.len() < MAX_ERRORS && error.span().is_some_and(|at| take(table.get_mut(), &at)) {
         match File::deserialize(Deserializer::from(table.clone())) {
             // What is missing may be what was taken out.
             Err(e) if !e.message().starts_with("missing field") => {

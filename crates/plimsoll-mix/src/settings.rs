@@ -25,7 +25,7 @@ pub(crate) fn apply(
         let mut table: Table = toml::from_str(&changed.source.text).unwrap_or_default();
         let before = set(&mut table, name, value).map_err(|unknown| {
             fail(&|span| match &unknown {
-                Unknown::Place { part, known } => {
+                SettingError::Place { part, known } => {
                     let message = format!("there is no `{part}` to change");
                     Problem::new(span, message, "names a component or a table")
                         .suggest(part, known.iter().map(String::as_str))
@@ -60,13 +60,13 @@ pub(crate) fn apply(
 }
 
 /// Why a setting cannot be changed.
-enum Unknown {
+enum SettingError {
     /// A part of its name leads nowhere.
     Place { part: String, known: Vec<String> },
 }
 
 /// Sets a value; returns the one it had.
-fn set(table: &mut Table, name: &str, value: &str) -> Result<Option<Value>, Unknown> {
+fn set(table: &mut Table, name: &str, value: &str) -> Result<Option<Value>, SettingError> {
     let mut parts: Vec<&str> = name.split('.').collect();
     let key = parts.pop().unwrap_or_default();
     let mut at: &mut Table = table;
@@ -80,7 +80,7 @@ fn set(table: &mut Table, name: &str, value: &str) -> Result<Option<Value>, Unkn
 }
 
 /// The table of a component, or one of the file's own.
-fn place<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, Unknown> {
+fn place<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, SettingError> {
     let named = |c: &Value| c.get("name").and_then(Value::as_str) == Some(name);
     let components = table.get("component").and_then(Value::as_array);
     let at = components.and_then(|all| all.iter().position(named));
@@ -92,7 +92,7 @@ fn place<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, Unknown>
             .map(str::to_owned)
             .collect();
         if !known[known.len() - 3..].iter().any(|k| k == name) {
-            return Err(Unknown::Place {
+            return Err(SettingError::Place {
                 part: name.into(),
                 known,
             });
@@ -103,19 +103,19 @@ fn place<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, Unknown>
     components
         .and_then(|all| all.get_mut(at?))
         .and_then(Value::as_table_mut)
-        .ok_or_else(|| Unknown::Place {
+        .ok_or_else(|| SettingError::Place {
             part: name.into(),
             known: vec![],
         })
 }
 
 /// A table of a table, made if it is not there.
-fn below<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, Unknown> {
+fn below<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, SettingError> {
     let known: Vec<String> = table.keys().cloned().collect();
     let value = table
         .entry(name)
         .or_insert_with(|| Value::Table(Table::new()));
-    value.as_table_mut().ok_or_else(|| Unknown::Place {
+    value.as_table_mut().ok_or_else(|| SettingError::Place {
         part: name.into(),
         known,
     })

@@ -2,10 +2,10 @@
 //! of its root.
 
 use crate::rpc::{
-    Blocking, Credentials, Deviations, Flavor, ProcedureName, RpcError, Surplus, Target,
-    decode_reply, result,
+    BlockingTransport, Credentials, Deviations, Flavor, ProcedureName, RpcError, Target,
+    TrailingBytes, decode_reply, result,
 };
-use crate::v3::{Handle, Name, STANDARD};
+use crate::v3::{Handle, Name, PROTOCOL_RFC};
 use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices};
 use std::fmt;
 
@@ -148,7 +148,7 @@ impl Decode<'_> for Reply {
 /// Calls a procedure and reads what it gives; how that deviates from the protocol is added to
 /// `deviations`.
 fn ask<T: for<'a> Decode<'a>>(
-    caller: &mut Blocking,
+    caller: &mut BlockingTransport,
     who: &Credentials,
     (procedure, name): (Proc, &'static str),
     export: &[u8],
@@ -157,12 +157,12 @@ fn ask<T: for<'a> Decode<'a>>(
     let message = caller.call(target(procedure), who, &Name(export))?;
     let name = ProcedureName {
         name,
-        standard: STANDARD,
+        standard: PROTOCOL_RFC,
     };
     match decode_reply(result(&message)?) {
         Ok((value, 0)) => Ok(value),
         Ok((value, surplus)) => {
-            deviations.add_surplus(name, Surplus::of_reply(surplus));
+            deviations.add_surplus(name, TrailingBytes::of_reply(surplus));
             Ok(value)
         }
         Err(malformed) => {
@@ -177,7 +177,7 @@ fn ask<T: for<'a> Decode<'a>>(
 /// # Errors
 /// See [`MountError`].
 pub fn mount(
-    caller: &mut Blocking,
+    caller: &mut BlockingTransport,
     who: &Credentials,
     export: &[u8],
     deviations: &Deviations,
@@ -199,7 +199,7 @@ pub fn mount(
 /// # Errors
 /// What kept the answer from coming.
 pub fn unmount(
-    caller: &mut Blocking,
+    caller: &mut BlockingTransport,
     who: &Credentials,
     export: &[u8],
     deviations: &Deviations,

@@ -1,6 +1,6 @@
 //! The port mapper (RFC 1833, 3): which port a program of a server listens on.
 
-use crate::rpc::{Blocking, Credentials, RpcError, Target, decode_reply, result};
+use crate::rpc::{BlockingTransport, Credentials, RpcError, Target, decode_reply, result};
 use crate::xdr::structures;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub fn port_of(
     version: u32,
     patience: Duration,
 ) -> Result<Option<u16>, RpcError> {
-    let mut caller = Blocking::connect(SocketAddr::new(host, PORT), patience)?;
+    let mut caller = BlockingTransport::connect(SocketAddr::new(host, PORT), patience)?;
     let target = Target {
         program: PROGRAM,
         version: VERSION,

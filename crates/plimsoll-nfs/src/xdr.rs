@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_refused() {
+    fn malformed_values_are_refused() {
         let two = 2u32.to_be_bytes();
         assert_eq!(
             Decoder::new(&two).get::<bool>(),

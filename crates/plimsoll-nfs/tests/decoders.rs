@@ -3,7 +3,7 @@
 use plimsoll_nfs::mount::Mounted;
 use plimsoll_nfs::portmap::Mapping;
 use plimsoll_nfs::rpc::{Accepted, Credentials, Target, call, called, reply, result, seal};
-use plimsoll_nfs::server::{Memory, Service, Tree};
+use plimsoll_nfs::server::{MemoryService, Service, Tree};
 use plimsoll_nfs::v3::*;
 use plimsoll_nfs::xdr::{Decode, Decoder, Encode, FieldPath};
 use proptest::prelude::*;
@@ -117,7 +117,7 @@ fn comes_back<T: Encode + for<'a> Decode<'a> + PartialEq + std::fmt::Debug>(valu
 }
 
 /// Of a reply that is cut short the field is known, and what follows a whole one is ignored.
-fn is_named_where_it_ends<P: Procedure>(done: P::Done<'_>) {
+fn is_named_where_it_ends<P: Procedure>(done: P::ResOk<'_>) {
     let mut out = Vec::new();
     Reply::<P>::Done(done).encode(&mut out);
     for end in 0..out.len() {
@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn any_call(procedure in 0u32..24, program in 0usize..3, bytes in words()) {
         let tree = Arc::new(Mutex::new(Tree::new(1 << 20)));
-        let memory = Memory::new(tree.clone(), 1, 1);
+        let memory = MemoryService::new(tree.clone(), 1, 1);
         let program = [(100_003, 3), (100_005, 3), (100_000, 2)][program];
         let target = Target { program: program.0, version: program.1, procedure };
         let mut args = Vec::new();
@@ -249,9 +249,9 @@ proptest! {
         comes_back(&CommitArgs { file: object, offset, count });
         let dir = object;
         comes_back(&ReadDirArgs { dir, cookie: offset, verifier, count });
-        comes_back(&How::Exclusive(verifier));
-        comes_back(&How::Unchecked(set));
-        comes_back(&Special::Pipe(FileType::Socket, set));
+        comes_back(&CreateHow::Exclusive(verifier));
+        comes_back(&CreateHow::Unchecked(set));
+        comes_back(&SpecialNode::Pipe(FileType::Socket, set));
     }
 
     #[test]

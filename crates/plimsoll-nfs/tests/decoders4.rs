@@ -3,7 +3,7 @@
 
 use plimsoll_nfs::rpc::{Credentials, Target, call, result};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap};
-use plimsoll_nfs::v4::callback::{CallbackGetAttr, Callbacks, Recall, answer};
+use plimsoll_nfs::v4::callback::{CallbackGetAttr, CallbackOps, Recall, answer};
 use plimsoll_nfs::v4::operations::*;
 use plimsoll_nfs::v4::state::*;
 use plimsoll_nfs::v4::types::*;
@@ -25,7 +25,7 @@ fn survive<O: Operation>(bytes: &[u8]) {
         }
     }
     taken::<O::Args<'_>>(bytes);
-    taken::<O::Done<'_>>(bytes);
+    taken::<O::ResOk<'_>>(bytes);
     if let Ok(mut results) = Results::read(Decoder::new(bytes)) {
         // One answer after the other, until there is no more.
         while results.skip::<O>().is_ok() {}
@@ -112,13 +112,13 @@ fn attributes() -> impl Strategy<Value = Attributes> {
 
 /// A client that has one delegation, and says what it was asked.
 #[derive(Default)]
-struct Asked {
+struct RecordingCallbacks {
     recalled: std::cell::Cell<u32>,
     place: std::cell::Cell<u32>,
     kept: std::cell::RefCell<Vec<u8>>,
 }
 
-impl Callbacks for Asked {
+impl CallbackOps for RecordingCallbacks {
     fn sequence(&self, args: &SequenceArgs) -> Result<(), Status> {
         match self.place.replace(args.sequence) + 1 == args.sequence {
             true => Ok(()),
@@ -126,12 +126,12 @@ impl Callbacks for Asked {
         }
     }
 
-    fn again(&self, args: &SequenceArgs) -> Option<Vec<u8>> {
+    fn replay(&self, args: &SequenceArgs) -> Option<Vec<u8>> {
         let kept = self.kept.borrow();
         (args.sequence == self.place.get() && !kept.is_empty()).then(|| kept.clone())
     }
 
-    fn keep(&self, _: &SequenceArgs, answer: &[u8]) {
+    fn store_reply(&self, _: &SequenceArgs, answer: &[u8]) {
         *self.kept.borrow_mut() = answer.to_vec();
     }
 
@@ -169,7 +169,7 @@ fn callback(procedure: u32, words: &[u32]) -> Vec<u8> {
 }
 
 /// The words of an answer, after the head of its message.
-fn answered(call: &[u8], minor: u32, asked: &Asked) -> Vec<u32> {
+fn answered(call: &[u8], minor: u32, asked: &RecordingCallbacks) -> Vec<u32> {
     let record = answer(call, minor, asked).expect("a call is answered");
     let from = result(&record[4..]).expect("it is accepted");
     let words = from.rest().chunks(4);
@@ -180,7 +180,7 @@ fn answered(call: &[u8], minor: u32, asked: &Asked) -> Vec<u32> {
 
 #[test]
 fn callbacks_are_answered() {
-    let asked = Asked::default();
+    let asked = RecordingCallbacks::default();
     assert_eq!(answered(&callback(0, &[]), 0, &asked), [0u32; 0]);
     // No tag, minor version 0, ident, one operation: CB_RECALL of a state and a handle.
     let recall = [0, 0, 1, 1, 4, 5, 6, 7, 8, 0, 4, 0x6162_6364];
@@ -205,7 +205,7 @@ fn callbacks_are_answered() {
 /// On 4.1 a callback has its place, and one that comes again has the answer that it had.
 #[test]
 fn callbacks_that_come_again_are_done_once() {
-    let asked = Asked::default();
+    let asked = RecordingCallbacks::default();
     // CB_SEQUENCE: session, number, slot, highest, kept, no lists; then CB_RECALL.
     let words = |sequence| {
         let head = [0, 1, 0, 2, 11, 1, 2, 3, 4, sequence, 0, 0, 0, 0];
@@ -224,7 +224,7 @@ fn callbacks_that_come_again_are_done_once() {
 /// On 4.1 nothing is done for a callback that does not say its place first, and only there.
 #[test]
 fn callbacks_say_their_place_first() {
-    let asked = Asked::default();
+    let asked = RecordingCallbacks::default();
     let recall = [0, 1, 0, 1, 4, 5, 6, 7, 8, 0, 0];
     let outside = Status::OpNotInSession as u32;
     let answer = answered(&callback(1, &recall), 1, &asked);
@@ -239,7 +239,7 @@ fn callbacks_say_their_place_first() {
         (again, 2, 11)
     );
     // CB_LAYOUTRECALL is one that is not needed here.
-    let asked = Asked::default();
+    let asked = RecordingCallbacks::default();
     let layout = [&[0, 1, 0, 2][..], &place, &[5]].concat();
     let refused = Status::NotSupp as u32;
     let answer = answered(&callback(1, &layout), 1, &asked);
@@ -267,7 +267,7 @@ proptest! {
             .collect();
         let mut call = callback(procedure, &words);
         call.truncate(call.len().saturating_sub(cut));
-        if let Some(answer) = answer(&call, minor, &Asked::default()) {
+        if let Some(answer) = answer(&call, minor, &RecordingCallbacks::default()) {
             prop_assert!(answer.len() < 10_000);
         }
     }
@@ -307,8 +307,8 @@ proptest! {
         let args = OpenArgs { seqid: count, access: 3, deny: 0, owner, how, claim };
         comes_back(&args, &mut Vec::new());
         let locker = match choice {
-            0 => Locker::Next(NextLock { state, seqid: count }),
-            _ => Locker::First(FirstLock { open_seqid: count, open: state, seqid: 1, owner }),
+            0 => LockOwnerArg::Next(NextLock { state, seqid: count }),
+            _ => LockOwnerArg::First(FirstLock { open_seqid: count, open: state, seqid: 1, owner }),
         };
         let kind = LockType::WriteWait;
         comes_back(&LockArgs { kind, reclaim: false, offset, len: 9, locker }, &mut Vec::new());

@@ -1,8 +1,8 @@
 //! What the server in memory keeps, and how much of it.
 
-use plimsoll_nfs::rpc::{Credentials, Records, Target, call};
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
-use plimsoll_nfs::v3::{self, How, Proc, ReadArgs, Setting, Status};
+use plimsoll_nfs::rpc::{Credentials, RecordReader, Target, call};
+use plimsoll_nfs::server::{Server, ServerOptions, Tree};
+use plimsoll_nfs::v3::{self, CreateHow, Proc, ReadArgs, Setting, Status};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -27,11 +27,11 @@ fn answers_that_wait_are_bounded() {
     for delay in [Duration::ZERO, Duration::from_millis(20)] {
         let mut tree = Tree::new(16 << 20);
         let root = tree.root();
-        let file = tree.create(&root, b"f", &How::Guarded(Setting::NOTHING));
+        let file = tree.create(&root, b"f", &CreateHow::Guarded(Setting::NOTHING));
         let file = file.unwrap();
         tree.write(&file, 0, &vec![7; SIZE as usize]).unwrap();
         let listen = "127.0.0.1:0".parse().unwrap();
-        let behaviour = Behaviour {
+        let behaviour = ServerOptions {
             delay,
             faults: vec![],
         };
@@ -54,7 +54,7 @@ fn answers_that_wait_are_bounded() {
         stream.write_all(&calls).unwrap();
         // Time in which it could answer them all.
         std::thread::sleep(Duration::from_millis(300));
-        let mut records = Records::new(2 * SIZE as usize);
+        let mut records = RecordReader::new(2 * SIZE as usize);
         let (mut next, mut bytes) = (0, vec![0; 1 << 20]);
         while next < CALLS {
             let read = stream.read(&mut bytes).unwrap();
@@ -78,7 +78,9 @@ fn names_and_links_take_memory() {
     let root = tree.root();
     let nothing = Setting::NOTHING;
     let before = tree.space();
-    let file = tree.create(&root, b"f", &How::Guarded(nothing)).unwrap();
+    let file = tree
+        .create(&root, b"f", &CreateHow::Guarded(nothing))
+        .unwrap();
     let one = tree.space().1;
     let links = (0..1000).map(|i| tree.link(&file, &root, format!("l{i}").as_bytes()));
     let made = links.take_while(|made| *made == Ok(())).count();
@@ -106,7 +108,7 @@ fn names_and_links_take_memory() {
 fn a_file_larger_than_the_machine() {
     let mut tree = Tree::new(u64::MAX);
     let root = tree.root();
-    let file = tree.create(&root, b"f", &How::Guarded(Setting::NOTHING));
+    let file = tree.create(&root, b"f", &CreateHow::Guarded(Setting::NOTHING));
     let file = file.unwrap();
     assert_eq!(tree.write(&file, 1 << 62, b"x").unwrap_err(), Status::NoSpc);
     assert_eq!(tree.attributes(&file).unwrap().size, 0);

@@ -60,14 +60,14 @@ impl Compressible {
 
 /// The parts of a content that were given.
 #[derive(Default)]
-struct Given {
+struct ContentParts {
     compressible: Option<Compressible>,
     duplicate: Option<f64>,
     block: Option<u64>,
     groups: Option<u32>,
 }
 
-impl Given {
+impl ContentParts {
     fn take(&mut self, part: &str) -> Result<(), String> {
         let Some((key, value)) = part.split_once(':') else {
             return Err(match part {
@@ -172,7 +172,7 @@ impl FromStr for Content {
             "zero" => return Ok(Self::Zero),
             _ => {}
         }
-        let mut given = Given::default();
+        let mut given = ContentParts::default();
         for part in text.split(',') {
             given.take(part.trim())?;
         }

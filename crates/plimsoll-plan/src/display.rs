@@ -119,9 +119,9 @@ fn variables(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     for v in &plan.variables {
         write!(f, "  ${}: {}", v.name, v.distribution)?;
         match (v.min, v.max) {
-            (Some(min), Some(max)) => write!(f, ", from {} to {}", Digits(min), Digits(max))?,
-            (Some(min), None) => write!(f, ", at least {}", Digits(min))?,
-            (None, Some(max)) => write!(f, ", at most {}", Digits(max))?,
+            (Some(min), Some(max)) => write!(f, ", from {} to {}", SixDigits(min), SixDigits(max))?,
+            (Some(min), None) => write!(f, ", at least {}", SixDigits(min))?,
+            (None, Some(max)) => write!(f, ", at most {}", SixDigits(max))?,
             (None, None) => {}
         }
         if v.round > 1 {
@@ -133,9 +133,9 @@ fn variables(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
 }
 
 /// A number of a distribution: a fraction with six significant digits, a whole number as it is.
-struct Digits(f64);
+struct SixDigits(f64);
 
-impl Display for Digits {
+impl Display for SixDigits {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let rounded = match self.0.fract() == 0.0 {
             true => None,
@@ -147,7 +147,7 @@ impl Display for Digits {
 
 impl Display for Distribution {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let d = |x: &f64| Digits(*x);
+        let d = |x: &f64| SixDigits(*x);
         match self {
             Self::Uniform { lower, upper } => {
                 write!(f, "uniform from {} to {}", d(lower), d(upper))
@@ -168,7 +168,7 @@ impl Display for Distribution {
                 shape,
                 scale,
             } => {
-                let mean = Digits(offset + shape * scale);
+                let mean = SixDigits(offset + shape * scale);
                 write!(f, "gamma, mean {mean}, shape {}", d(shape))?;
                 match *offset == 0.0 {
                     true => Ok(()),

@@ -1,6 +1,6 @@
 //! Filesets: trees of files and directories, as a workload asks for them.
 
-use crate::program::Place;
+use crate::program::SourcePosition;
 use crate::variable::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Fileset {
     /// Empty directories that makedir and removedir work on.
     pub leaf_dirs: u64,
     /// Entries per directory.
-    pub width: Width,
+    pub width: EntriesPerDir,
     /// Target depth of a directory, drawn per directory; without it the mean follows from
     /// the entries and the width.
     pub depth: Option<Value>,
@@ -44,25 +44,25 @@ pub struct Fileset {
     #[serde(default)]
     pub letters: Option<Letters>,
     /// Where it is defined.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
 }
 
 /// Letters around the number that is the name of a file; how many is drawn for each file, between
 /// two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Letters {
-    /// Fewest and most letters before the number; at most [`MOST_LETTERS`].
+    /// Fewest and most letters before the number; at most [`MAX_NAME_LETTERS`].
     pub before: [u8; 2],
-    /// Fewest and most letters after it; at most [`MOST_LETTERS`].
+    /// Fewest and most letters after it; at most [`MAX_NAME_LETTERS`].
     pub after: [u8; 2],
 }
 
 /// Most letters before or after the number of a file: a name has at most 255 bytes.
-pub const MOST_LETTERS: u8 = 120;
+pub const MAX_NAME_LETTERS: u8 = 120;
 
 /// Entries per directory of a [`Fileset`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Width {
+pub struct EntriesPerDir {
     /// Mean number of entries of a directory, at least 2.
     pub mean: f64,
     /// Shape of the gamma distribution that widths and depths are drawn from; `None`: exact.

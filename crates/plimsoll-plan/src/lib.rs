@@ -24,22 +24,25 @@ mod variable;
 
 pub use content::{Content, DEDUPED_BLOCKS, is_block};
 pub use display::PlanView;
-pub use fileset::{Access, Fileset, Letters, MOST_LETTERS, RelPath, RelPathError, Width};
+pub use fileset::{
+    Access, EntriesPerDir, Fileset, Letters, MAX_NAME_LETTERS, RelPath, RelPathError,
+};
 pub use layout::{DirId, FileId, Layout, LayoutError, SizeSummary};
 pub use mix::{
-    Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, MILLION, Missed, Mix, MixFiles,
-    MixFlags, MixOp, MixRow, Pacing, Pool, SCALED, SizeSlot, SizeTable, Spots, WorkingSet, scaled,
+    Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, FailedCriterion, MILLION, Mix,
+    MixFiles, MixFlags, MixOp, MixRow, Pacing, Pool, SCALED, SizeSlot, SizeTable, Spots,
+    WorkingSet, scaled,
 };
 pub use needs::PatternNeeds;
 pub use options::{Cold, OnError, OpsLimit, Overrides, RunOptions};
 pub use pattern::{
-    Advances, NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RootIs, Rounds,
-    Samples, Shift, Stage, StageWork, Stonewall, TransferLoop,
+    NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, RootHandling,
+    Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop,
 };
-pub use plan::{CACHED_DATA, Note, Parameter, Plan, PlanError, Source, SourceKind, WorkPlace};
+pub use plan::{CACHED_DATA, Note, Parameter, Plan, PlanError, Source, SourceKind, WorkDirSpec};
 pub use program::{
-    FileRef, Io, LimitKind, Op, OpClass, OpKind, Operation, OperationId, Place, Program, Step,
-    WorkerGroup,
+    FileRef, Io, LimitKind, Op, OpClass, OpKind, Operation, OperationId, Program, SourcePosition,
+    Step, WorkerGroup,
 };
 pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};

@@ -1,7 +1,7 @@
 //! What a pattern takes on the file system.
 
 use crate::pattern::{
-    ObjectLoop, ObjectOp, Pattern, RootIs, Rounds, Stage, StageWork, TransferLoop,
+    ObjectLoop, ObjectOp, Pattern, RootHandling, Rounds, Stage, StageWork, TransferLoop,
 };
 
 /// What a [`Pattern`] takes on the file system at its greatest.
@@ -75,7 +75,9 @@ impl Pattern {
             1
         };
         match self.root_is {
-            RootIs::New if !self.set_name.is_empty() => u64::from(self.sets) * u64::from(owners),
+            RootHandling::New if !self.set_name.is_empty() => {
+                u64::from(self.sets) * u64::from(owners)
+            }
             _ => 0,
         }
     }

@@ -19,7 +19,7 @@ pub struct Pattern {
     /// Directory that holds everything, relative to the work directory.
     pub root: RelPath,
     /// What is done about the root before the first stage.
-    pub root_is: RootIs,
+    pub root_is: RootHandling,
     /// Whether the root and all that is in it stay for a later run of other stages.
     pub leaves_objects: bool,
     /// Name of a set's directory below the root; empty if objects lie in the root itself.
@@ -66,7 +66,7 @@ fn is_zero(n: &u64) -> bool {
 /// What is done about a pattern's root before its first stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum RootIs {
+pub enum RootHandling {
     /// Made, or used if it is empty; refused if anything is in it.
     New,
     /// As an earlier run of the same pattern left it; refused if none did.
@@ -283,7 +283,7 @@ pub struct ObjectLoop {
     /// What is done with each object, in order.
     pub steps: Vec<ObjectStep>,
     /// What the rounds done change.
-    pub advances: Advances,
+    pub advances: StageProgress,
     /// The rank at last removes its sets; counted and timed as this row.
     pub remove_sets: Option<OperationId>,
 }
@@ -303,16 +303,16 @@ pub enum Rounds {
         /// Objects of a set.
         window: u64,
         /// From the owner of the set to the rank that deletes from it.
-        deleted_by: Shift,
+        deleted_by: RankShift,
         /// From the owner of the set to the rank that makes objects in it.
-        made_by: Shift,
+        made_by: RankShift,
     },
 }
 
 /// What the rounds of a stage change for the stages after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Advances {
+pub enum StageProgress {
     /// Nothing.
     #[default]
     Nothing,
@@ -324,14 +324,14 @@ pub enum Advances {
 
 /// From a rank to another: `rank + constant + per_set · (set + 1)`, modulo the ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Shift {
+pub struct RankShift {
     /// Ranks.
     pub constant: i64,
     /// Ranks for each set, the first counting once.
     pub per_set: i64,
 }
 
-impl Shift {
+impl RankShift {
     /// The rank that this leads to.
     #[inline]
     #[must_use]
@@ -350,7 +350,7 @@ pub struct ObjectStep {
     /// What is done.
     pub op: ObjectOp,
     /// From the rank to the owner of the set it works in.
-    pub owner: Shift,
+    pub owner: RankShift,
     /// Added to the object's number.
     pub offset: u64,
     /// When it fails, the steps after it are left out for this object.
@@ -378,7 +378,7 @@ pub enum ObjectOp {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TransferLoop {
     /// From the rank to the one whose part is transferred.
-    pub owner: Shift,
+    pub owner: RankShift,
     /// Write, making the object; else read.
     pub write: bool,
     /// Bytes of a transfer.
@@ -544,8 +544,8 @@ mod tests {
         #[test]
         fn shifts_there_and_back_meet(rank in 0u32..50, set in 0u32..20, by in -100i64..100, ranks in 1u32..50) {
             let rank = rank % ranks;
-            let there = Shift { constant: 0, per_set: -by };
-            let back = Shift { constant: 0, per_set: by };
+            let there = RankShift { constant: 0, per_set: -by };
+            let back = RankShift { constant: 0, per_set: by };
             let owner = there.of(rank, set, ranks);
             prop_assert!(owner < ranks);
             prop_assert_eq!(back.of(owner, set, ranks), rank);

@@ -1,6 +1,6 @@
 //! The Plan itself, and what must hold of it.
 
-use crate::fileset::{Fileset, MOST_LETTERS};
+use crate::fileset::{Fileset, MAX_NAME_LETTERS};
 use crate::mix::{BusinessMetric, Mix};
 use crate::options::RunOptions;
 use crate::pattern::{Pattern, StageWork};
@@ -28,7 +28,7 @@ pub struct Plan {
     /// Root of all random choices.
     pub seed: u64,
     /// Where files go.
-    pub place: WorkPlace,
+    pub place: WorkDirSpec,
     /// The workload's parameters and their values in this Plan.
     pub parameters: Vec<Parameter>,
     /// Random variables that draws refer to.
@@ -80,7 +80,7 @@ pub enum SourceKind {
 
 /// Where files go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkPlace {
+pub struct WorkDirSpec {
     /// Directory that every path of the Plan is relative to.
     #[serde(with = "crate::path_text")]
     #[schemars(with = "String")]
@@ -110,7 +110,7 @@ pub struct Note {
     /// One sentence.
     pub text: String,
     /// Where in the workload.
-    pub place: Option<crate::Place>,
+    pub place: Option<crate::SourcePosition>,
 }
 
 /// Why a Plan cannot be run. Front ends give the place; these are caught for every front end.
@@ -312,9 +312,9 @@ impl Plan {
                 )));
             }
             for bounds in f.letters.iter().flat_map(|l| [l.before, l.after]) {
-                if bounds[0] > bounds[1] || bounds[1] > MOST_LETTERS {
+                if bounds[0] > bounds[1] || bounds[1] > MAX_NAME_LETTERS {
                     return Err(PlanError::Range(format!(
-                        "fileset `{}`: names have 0 to {MOST_LETTERS} letters before and after \
+                        "fileset `{}`: names have 0 to {MAX_NAME_LETTERS} letters before and after \
                          their number, not {} to {}",
                         f.name, bounds[0], bounds[1]
                     )));
@@ -505,7 +505,7 @@ impl Plan {
                 text: String::new(),
             },
             seed: 1,
-            place: WorkPlace {
+            place: WorkDirSpec {
                 dir: PathBuf::new(),
                 guards: vec![RelPath::default()],
                 temporary: false,

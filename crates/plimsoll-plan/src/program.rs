@@ -19,7 +19,7 @@ pub struct OperationId(pub u32);
 
 /// Place in a source text; line and column count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Place {
+pub struct SourcePosition {
     /// Name of the text: a path, or a built-in workload's name.
     pub file: String,
     /// Line.
@@ -28,7 +28,7 @@ pub struct Place {
     pub column: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourcePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -44,7 +44,7 @@ pub struct Operation {
     /// What it does.
     pub kind: OpKind,
     /// Where it is first written.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
 }
 
 /// Kinds of operation, the unit of statistics.
@@ -271,7 +271,7 @@ pub struct WorkerGroup {
     /// What each worker does.
     pub program: Program,
     /// Where it is defined.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
 }
 
 impl WorkerGroup {

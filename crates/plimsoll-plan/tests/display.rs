@@ -1,10 +1,10 @@
 //! The Plan as it is printed.
 
 use plimsoll_plan::{
-    Access, Cold, Content, Distribution, FileRef, Fileset, FilesetId, Io, Layout, LimitKind, Note,
-    OnError, Op, OpKind, Operation, OperationId, OpsLimit, Parameter, Phase, Place, Plan, PlanView,
-    Program, QuitMode, RelPath, Row, Snapshots, Step, Until, Value, Variable, VariableId, Width,
-    WorkerGroup,
+    Access, Cold, Content, Distribution, EntriesPerDir, FileRef, Fileset, FilesetId, Io, Layout,
+    LimitKind, Note, OnError, Op, OpKind, Operation, OperationId, OpsLimit, Parameter, Phase, Plan,
+    PlanView, Program, QuitMode, RelPath, Row, Snapshots, SourcePosition, Step, Until, Value,
+    Variable, VariableId, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn fileset(name: &str, entries: u64, size: Value) -> Fileset {
         path: RelPath::new("data").unwrap(),
         entries,
         leaf_dirs: 0,
-        width: Width {
+        width: EntriesPerDir {
             mean: 10.0,
             gamma_shape: Some(1.5),
         },
@@ -230,7 +230,7 @@ fn plan() -> Plan {
     plan.options.cpus = vec![0, 2];
     plan.notes = vec![Note {
         text: "`useism` has no meaning any more".into(),
-        place: Some(Place {
+        place: Some(SourcePosition {
             file: "x.f".into(),
             line: 3,
             column: 9,
@@ -287,7 +287,7 @@ fn everything_a_plan_can_hold_is_printed() {
 }
 
 #[test]
-fn without_layouts_it_says_what_is_asked_for() {
+fn without_layouts_it_prints_what_is_requested() {
     let text = plan().to_string();
     assert!(text.contains("200 files of $filesize\n"), "{text}");
     assert!(text.contains("3 files of 4 KiB\n    2 leaf directories\n"));

@@ -1,9 +1,9 @@
 //! Operation mixes: what is checked, and how they are printed.
 
 use plimsoll_plan::{
-    Access, Arrivals, BusinessMetric, Choice, Criteria, Fileset, FilesetId, Mix, MixFiles,
-    MixFlags, MixOp, MixRow, OpKind, Operation, OperationId, Pacing, Phase, Plan, Program, RelPath,
-    SizeSlot, SizeTable, Spots, Value, Width, WorkerGroup, WorkingSet,
+    Access, Arrivals, BusinessMetric, Choice, Criteria, EntriesPerDir, Fileset, FilesetId, Mix,
+    MixFiles, MixFlags, MixOp, MixRow, OpKind, Operation, OperationId, Pacing, Phase, Plan,
+    Program, RelPath, SizeSlot, SizeTable, Spots, Value, WorkerGroup, WorkingSet,
 };
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fileset
         path: RelPath::default(),
         entries,
         leaf_dirs: 4,
-        width: Width {
+        width: EntriesPerDir {
             mean: 20.0,
             gamma_shape: None,
         },

@@ -24,7 +24,7 @@ mod margin;
 mod search;
 mod stop;
 
-pub use loads::{Loads, MOST_LOAD, MOST_POINTS};
+pub use loads::{Loads, MAX_LOAD, MAX_POINTS};
 pub use margin::margin;
-pub use search::{Ended, LoadLine, Purpose, Search, Step, Support, Trial};
+pub use search::{Agreement, LoadLine, Purpose, Search, SearchEnd, Step, TrialRun};
 pub use stop::{CurveEnd, StopRules};

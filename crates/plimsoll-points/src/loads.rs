@@ -5,10 +5,10 @@ use std::fmt;
 use std::ops::Range;
 
 /// Most load points of one curve: at the usual ten minutes each, a week.
-pub const MOST_POINTS: u64 = 1000;
+pub const MAX_POINTS: u64 = 1000;
 
 /// Greatest load that can be asked for.
-pub const MOST_LOAD: u64 = 1_000_000_000_000;
+pub const MAX_LOAD: u64 = 1_000_000_000_000;
 
 /// Loads in increasing order, each at least 1; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Loads {
     ///
     /// # Errors
     /// The first thing that is wrong, with its place: no number, a load of 0 or above
-    /// [`MOST_LOAD`], a load that does not exceed the one before it, more than [`MOST_POINTS`].
+    /// [`MAX_LOAD`], a load that does not exceed the one before it, more than [`MAX_POINTS`].
     pub fn parse(option: &str, text: &str) -> Result<Self, Diagnostics> {
         let reader = Reader { text };
         let mut loads = Vec::new();
@@ -40,9 +40,9 @@ impl Loads {
     /// nearest whole number (halves up).
     ///
     /// # Errors
-    /// No points or more than [`MOST_POINTS`], a `max` of 0 or above [`MOST_LOAD`], or fewer loads up to
+    /// No points or more than [`MAX_POINTS`], a `max` of 0 or above [`MAX_LOAD`], or fewer loads up to
     /// `max` than points.
-    pub fn even(points: u64, max: u64) -> Result<Self, Diagnostics> {
+    pub fn evenly_spaced(points: u64, max: u64) -> Result<Self, Diagnostics> {
         let (first, last) = (format!("--points {points}"), format!("--max {max}"));
         let text = format!("{first} {last}");
         let fail = |place: Range<usize>, message: String, label: &str| {
@@ -54,12 +54,12 @@ impl Loads {
         };
         let of_points = "--points ".len()..first.len();
         let of_max = first.len() + " --max ".len()..text.len();
-        if points == 0 || points > MOST_POINTS {
-            let message = format!("a curve has 1 to {MOST_POINTS} load points");
+        if points == 0 || points > MAX_POINTS {
+            let message = format!("a curve has 1 to {MAX_POINTS} load points");
             return fail(of_points, message, "not a number of points");
         }
-        if max == 0 || max > MOST_LOAD {
-            let message = format!("a load is a whole number from 1 to {MOST_LOAD}");
+        if max == 0 || max > MAX_LOAD {
+            let message = format!("a load is a whole number from 1 to {MAX_LOAD}");
             return fail(of_max, message, "not a load");
         }
         if max < points {
@@ -93,7 +93,7 @@ impl fmt::Display for Loads {
 }
 
 /// Boxed, since a problem is larger than what is read.
-type Wrong = Box<Problem>;
+type BoxedProblem = Box<Problem>;
 
 /// Reads a list by places in it.
 struct Reader<'a> {
@@ -102,7 +102,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads what is between two commas, and appends its loads.
-    fn item(&self, place: Range<usize>, loads: &mut Vec<u64>) -> Result<(), Wrong> {
+    fn item(&self, place: Range<usize>, loads: &mut Vec<u64>) -> Result<(), BoxedProblem> {
         let item = &self.text[place.clone()];
         let Some(dots) = item.find("..") else {
             let load = self.number(place.clone(), "a load")?;
@@ -137,7 +137,7 @@ impl Reader<'_> {
         range: std::ops::RangeInclusive<u64>,
         step: u64,
         loads: &mut Vec<u64>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), BoxedProblem> {
         let (first, last) = range.into_inner();
         if let Some(before) = loads.last().filter(|b| **b >= first) {
             return Err(wrong(
@@ -149,10 +149,10 @@ impl Reader<'_> {
             )
             .into());
         }
-        if (last - first) / step + 1 > MOST_POINTS - loads.len() as u64 {
+        if (last - first) / step + 1 > MAX_POINTS - loads.len() as u64 {
             return Err(wrong(
                 place,
-                format!("a curve has at most {MOST_POINTS} load points"),
+                format!("a curve has at most {MAX_POINTS} load points"),
                 "too many with these",
             )
             .help("a step makes fewer, as in `10..100/10`")
@@ -166,14 +166,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a number from 1 to [`MOST_LOAD`]; blanks around it do not count.
-    fn number(&self, place: Range<usize>, what: &str) -> Result<u64, Wrong> {
+    /// Reads a number from 1 to [`MAX_LOAD`]; blanks around it do not count.
+    fn number(&self, place: Range<usize>, what: &str) -> Result<u64, BoxedProblem> {
         let raw = &self.text[place.clone()];
         let digits = raw.trim();
         let begin = place.start + (raw.len() - raw.trim_start().len());
         let place = begin..begin + digits.len();
         let fail = |label: String| {
-            let message = format!("expected {what}: a whole number from 1 to {MOST_LOAD}");
+            let message = format!("expected {what}: a whole number from 1 to {MAX_LOAD}");
             wrong(&place, message, label)
         };
         if digits.is_empty() {
@@ -182,16 +182,18 @@ impl Reader<'_> {
                 .into());
         }
         match digits.parse::<u64>() {
-            Ok(n) if digits.starts_with('+') || n == 0 || n > MOST_LOAD => {
+            Ok(n) if digits.starts_with('+') || n == 0 || n > MAX_LOAD => {
                 Err(fail("out of range".into()).into())
             }
             Ok(n) => Ok(n),
-            Err(_) => Err(self.hinted(fail("not such a number".into()), digits).into()),
+            Err(_) => Err(self
+                .with_hint(fail("not such a number".into()), digits)
+                .into()),
         }
     }
 
     /// Adds what somebody who writes this may have meant.
-    fn hinted(&self, problem: Problem, digits: &str) -> Problem {
+    fn with_hint(&self, problem: Problem, digits: &str) -> Problem {
         let parts = |by: char| -> Option<(u64, u64)> {
             let (a, b) = digits.split_once(by)?;
             Some((a.trim().parse().ok()?, b.trim().parse().ok()?))
@@ -254,7 +256,7 @@ mod tests {
         assert_eq!(read("7..7/9"), [7]);
         assert_eq!(read("1,2, 4..8 / 2 ,100"), [1, 2, 4, 6, 8, 100]);
         assert_eq!(read("1..1000").len(), 1000);
-        assert_eq!(read(&MOST_LOAD.to_string()), [MOST_LOAD]);
+        assert_eq!(read(&MAX_LOAD.to_string()), [MAX_LOAD]);
     }
 
     #[test]
@@ -307,13 +309,18 @@ mod tests {
 
     #[test]
     fn even_loads_end_at_the_greatest() {
-        let even = |points, max| Loads::even(points, max).unwrap().as_slice().to_vec();
+        let even = |points, max| {
+            Loads::evenly_spaced(points, max)
+                .unwrap()
+                .as_slice()
+                .to_vec()
+        };
         assert_eq!(even(10, 1700)[0], 170);
         assert_eq!(even(4, 10), [3, 5, 8, 10]);
         assert_eq!(even(3, 3), [1, 2, 3]);
         assert_eq!(even(1, 7), [7]);
         let column = |points, max| {
-            let e = Loads::even(points, max).unwrap_err();
+            let e = Loads::evenly_spaced(points, max).unwrap_err();
             e.findings()[0].column
         };
         // `--points 10 --max 9`: the number of points begins at 10, the greatest load at 19.
@@ -321,7 +328,7 @@ mod tests {
         assert_eq!(column(1001, 9000), 10);
         assert_eq!(column(10, 9), 19);
         assert_eq!(column(10, 0), 19);
-        assert_eq!(column(10, MOST_LOAD + 1), 19);
+        assert_eq!(column(10, MAX_LOAD + 1), 19);
     }
 
     proptest! {
@@ -330,7 +337,7 @@ mod tests {
             match Loads::parse("--load", &text) {
                 Ok(loads) => {
                     let loads = loads.as_slice();
-                    prop_assert!(!loads.is_empty() && loads.len() as u64 <= MOST_POINTS);
+                    prop_assert!(!loads.is_empty() && loads.len() as u64 <= MAX_POINTS);
                     prop_assert!(loads.is_sorted_by(|a, b| a < b) && loads[0] > 0);
                 }
                 Err(e) => prop_assert_eq!(e.findings().len(), 1),
@@ -338,15 +345,15 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_reads_back(loads in prop::collection::btree_set(1..=MOST_LOAD, 1..50)) {
+        fn what_is_written_reads_back(loads in prop::collection::btree_set(1..=MAX_LOAD, 1..50)) {
             let loads = Loads(loads.into_iter().collect());
             prop_assert_eq!(Loads::parse("--load", &loads.to_string()).ok(), Some(loads));
         }
 
         #[test]
-        fn even_loads_are_evenly_spaced(points in 1..=MOST_POINTS, more in 0..MOST_LOAD / 2) {
+        fn even_loads_are_evenly_spaced(points in 1..=MAX_POINTS, more in 0..MAX_LOAD / 2) {
             let max = points + more;
-            let loads = Loads::even(points, max).unwrap();
+            let loads = Loads::evenly_spaced(points, max).unwrap();
             prop_assert_eq!(loads.as_slice().len() as u64, points);
             prop_assert_eq!(loads.greatest(), max);
             let mut before = 0;

@@ -11,11 +11,11 @@ use std::fmt;
 
 /// Margins beyond this count as this where repeats are compared: how far a system is overloaded
 /// says nothing of how much it wavers at its limit.
-const FAR: f64 = 0.25;
+const MAX_COMPARED_MARGIN: f64 = 0.25;
 
 /// Without a resolution of its own, a search ends when the interval is at most this part of the
 /// load that is carried.
-const PART_OF_LOAD: u64 = 50;
+const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 
 /// How the load line is looked for.
 ///
@@ -44,7 +44,7 @@ pub struct Search {
 
 /// One run of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Trial {
+pub struct TrialRun {
     /// The load.
     pub load: u64,
     /// Whether it met every criterion.
@@ -95,16 +95,16 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadLine {
     /// The highest load that is carried; null if none is.
-    pub carried: Option<Support>,
+    pub carried: Option<Agreement>,
     /// The lowest load that is not; null if the greatest that was tried is carried.
-    pub not_carried: Option<Support>,
+    pub not_carried: Option<Agreement>,
     /// How the search ended.
-    pub ended: Ended,
+    pub ended: SearchEnd,
 }
 
 /// How sure a judgement of a load is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Support {
+pub struct Agreement {
     /// The load.
     pub load: u64,
     /// Runs of it that met every criterion.
@@ -116,7 +116,7 @@ pub struct Support {
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum SearchEnd {
     /// The interval is as narrow as it was to be, and both its ends are confirmed.
     Found,
     /// The greatest load is carried: the load line lies above it.
@@ -129,7 +129,7 @@ pub enum Ended {
     Interrupted,
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for SearchEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Found => "found",
@@ -143,10 +143,10 @@ impl fmt::Display for Ended {
 
 /// The runs of one load.
 #[derive(Debug, Clone, Copy, Default)]
-struct Tally {
+struct LoadTally {
     held: u32,
     runs: u32,
-    /// Least and greatest margin, within ±[`FAR`].
+    /// Least and greatest margin, within ±[`MAX_COMPARED_MARGIN`].
     margins: Option<(f64, f64)>,
     /// Distance from a criterion of the run that came nearest to one.
     nearest: Option<f64>,
@@ -154,13 +154,13 @@ struct Tally {
     doubtful: bool,
 }
 
-impl Tally {
-    fn carried(&self) -> bool {
+impl LoadTally {
+    fn is_sustained(&self) -> bool {
         2 * self.held > self.runs
     }
 
     /// Whether `all` runs would say the same, however those still missing go.
-    fn is_settled(&self, all: u32) -> bool {
+    fn is_decided(&self, all: u32) -> bool {
         let missed = self.runs - self.held;
         self.runs >= all || 2 * self.held > all || 2 * missed >= all
     }
@@ -198,9 +198,9 @@ impl Search {
     /// What `measure` returns; it ends the search.
     pub fn run<E>(
         &self,
-        earlier: &[Trial],
-        mut measure: impl FnMut(u64, Purpose) -> Result<Trial, E>,
-    ) -> Result<(LoadLine, Vec<Trial>), E> {
+        earlier: &[TrialRun],
+        mut measure: impl FnMut(u64, Purpose) -> Result<TrialRun, E>,
+    ) -> Result<(LoadLine, Vec<TrialRun>), E> {
         let mut trials = earlier.to_vec();
         loop {
             match self.next(&trials) {
@@ -212,13 +212,13 @@ impl Search {
 
     /// What comes after `trials`.
     #[must_use]
-    pub fn next(&self, trials: &[Trial]) -> Step {
+    pub fn next(&self, trials: &[TrialRun]) -> Step {
         let tallies = tally(trials);
         let (carried, not_carried) = bounds(&tallies);
         let step = self.step(&tallies, carried, not_carried);
         match step {
             Step::Measure(..) if trials.len() >= self.most_runs.max(1) as usize => {
-                Step::Done(line(&tallies, Ended::OutOfRuns))
+                Step::Done(line(&tallies, SearchEnd::OutOfRuns))
             }
             step => step,
         }
@@ -226,16 +226,16 @@ impl Search {
 
     /// What is known of the load line after `trials` if the search ends here and now.
     #[must_use]
-    pub fn interrupted(&self, trials: &[Trial]) -> LoadLine {
+    pub fn interrupted(&self, trials: &[TrialRun]) -> LoadLine {
         match self.next(trials) {
             Step::Done(line) => line,
-            Step::Measure(..) => line(&tally(trials), Ended::Interrupted),
+            Step::Measure(..) => line(&tally(trials), SearchEnd::Interrupted),
         }
     }
 
     fn step(
         &self,
-        tallies: &BTreeMap<u64, Tally>,
+        tallies: &BTreeMap<u64, LoadTally>,
         carried: Option<u64>,
         not_carried: Option<u64>,
     ) -> Step {
@@ -247,7 +247,7 @@ impl Search {
             load.doubtful || load.nearest.is_some_and(|m| m <= spread)
         };
         let confirm = self.confirm.max(1);
-        if let Some(load) = ends().find(|l| near(l) && !of(l).is_settled(confirm)) {
+        if let Some(load) = ends().find(|l| near(l) && !of(l).is_decided(confirm)) {
             return Step::Measure(load, Purpose::Repeat);
         }
         match (carried, not_carried) {
@@ -269,28 +269,30 @@ impl Search {
             return Step::Measure(load, Purpose::Confirmation);
         }
         let ended = match (carried, not_carried) {
-            (_, None) => Ended::LimitNotReached,
-            (None, Some(_)) => Ended::NothingCarried,
-            (Some(_), Some(_)) => Ended::Found,
+            (_, None) => SearchEnd::LimitNotReached,
+            (None, Some(_)) => SearchEnd::NothingCarried,
+            (Some(_), Some(_)) => SearchEnd::Found,
         };
         Step::Done(line(tallies, ended))
     }
 
     /// Widest interval above a load that is carried.
     fn resolution_at(&self, carried: u64) -> u64 {
-        self.resolution.unwrap_or(carried / PART_OF_LOAD).max(1)
+        self.resolution
+            .unwrap_or(carried / DEFAULT_RESOLUTION_DIVISOR)
+            .max(1)
     }
 
     /// How much runs of one load differ in their margins.
-    fn spread(&self, tallies: &BTreeMap<u64, Tally>) -> f64 {
+    fn spread(&self, tallies: &BTreeMap<u64, LoadTally>) -> f64 {
         let seen = tallies.values().filter_map(|t| t.margins);
         seen.map(|(least, most)| most - least)
             .fold(self.noise, f64::max)
     }
 }
 
-fn tally(trials: &[Trial]) -> BTreeMap<u64, Tally> {
-    let mut tallies: BTreeMap<u64, Tally> = BTreeMap::new();
+fn tally(trials: &[TrialRun]) -> BTreeMap<u64, LoadTally> {
+    let mut tallies: BTreeMap<u64, LoadTally> = BTreeMap::new();
     for trial in trials {
         let tally = tallies.entry(trial.load).or_default();
         tally.runs += 1;
@@ -299,7 +301,7 @@ fn tally(trials: &[Trial]) -> BTreeMap<u64, Tally> {
         if let Some(margin) = trial.margin.filter(|m| !m.is_nan()) {
             let nearest = tally.nearest.unwrap_or(f64::INFINITY);
             tally.nearest = Some(nearest.min(margin.abs()));
-            let margin = margin.clamp(-FAR, FAR);
+            let margin = margin.clamp(-MAX_COMPARED_MARGIN, MAX_COMPARED_MARGIN);
             let (least, most) = tally.margins.unwrap_or((margin, margin));
             tally.margins = Some((least.min(margin), most.max(margin)));
         }
@@ -308,17 +310,20 @@ fn tally(trials: &[Trial]) -> BTreeMap<u64, Tally> {
 }
 
 /// The highest load that is carried below the lowest that is not, and that one.
-fn bounds(tallies: &BTreeMap<u64, Tally>) -> (Option<u64>, Option<u64>) {
-    let not_carried = tallies.iter().find(|(_, t)| !t.carried()).map(|(l, _)| *l);
+fn bounds(tallies: &BTreeMap<u64, LoadTally>) -> (Option<u64>, Option<u64>) {
+    let not_carried = tallies
+        .iter()
+        .find(|(_, t)| !t.is_sustained())
+        .map(|(l, _)| *l);
     let below = tallies.range(..not_carried.unwrap_or(u64::MAX));
     (below.map(|(l, _)| *l).next_back(), not_carried)
 }
 
-fn line(tallies: &BTreeMap<u64, Tally>, ended: Ended) -> LoadLine {
+fn line(tallies: &BTreeMap<u64, LoadTally>, ended: SearchEnd) -> LoadLine {
     let (carried, not_carried) = bounds(tallies);
     let support = |load: u64| {
         let tally = tallies.get(&load).copied().unwrap_or_default();
-        Support {
+        Agreement {
             load,
             held: tally.held,
             runs: tally.runs,

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_carry_their_code_in_json() {
+    fn ends_have_their_code_in_json() {
         let ends = [
             CurveEnd::AllMeasured,
             CurveEnd::InvalidInARow {

@@ -1,14 +1,14 @@
 //! The search for the load line, against systems that are a formula.
 
-use plimsoll_points::{Ended, LoadLine, Purpose, Search, Step, Support, Trial};
+use plimsoll_points::{Agreement, LoadLine, Purpose, Search, SearchEnd, Step, TrialRun};
 use proptest::prelude::*;
 use std::convert::Infallible;
 
 /// Runs a search against a system; returns the line, the loads in order and what each was for.
 fn found(
     search: &Search,
-    mut system: impl FnMut(u64) -> Trial,
-) -> (LoadLine, Vec<Trial>, Vec<(u64, Purpose)>) {
+    mut system: impl FnMut(u64) -> TrialRun,
+) -> (LoadLine, Vec<TrialRun>, Vec<(u64, Purpose)>) {
     let mut asked = Vec::new();
     let measure = |load, purpose| {
         asked.push((load, purpose));
@@ -19,8 +19,8 @@ fn found(
 }
 
 /// A system that carries loads up to a limit, and never wavers.
-fn sharp(limit: u64) -> impl FnMut(u64) -> Trial {
-    move |load| Trial {
+fn sharp(limit: u64) -> impl FnMut(u64) -> TrialRun {
+    move |load| TrialRun {
         load,
         held: load <= limit,
         margin: None,
@@ -28,8 +28,8 @@ fn sharp(limit: u64) -> impl FnMut(u64) -> Trial {
     }
 }
 
-fn support(load: u64, held: u32, runs: u32) -> Option<Support> {
-    Some(Support { load, held, runs })
+fn support(load: u64, held: u32, runs: u32) -> Option<Agreement> {
+    Some(Agreement { load, held, runs })
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_sharp_limit_is_found_by_doubling_and_halving() {
     use Purpose::{Bisection, Confirmation, Doubling};
     let search = Search::new(4, 1000).unwrap();
     let (line, _, asked) = found(&search, sharp(37));
-    assert_eq!(line.ended, Ended::Found);
+    assert_eq!(line.ended, SearchEnd::Found);
     assert_eq!(line.carried, support(37, 3, 3));
     assert_eq!(line.not_carried, support(38, 0, 3));
     let expected = [
@@ -63,7 +63,7 @@ fn a_sharp_limit_is_found_by_doubling_and_halving() {
 fn the_last_doubling_stops_at_the_greatest_load() {
     let search = Search::new(3, 20).unwrap();
     let (line, _, asked) = found(&search, sharp(100));
-    assert_eq!(line.ended, Ended::LimitNotReached);
+    assert_eq!(line.ended, SearchEnd::LimitNotReached);
     assert_eq!(line.carried, support(20, 3, 3));
     assert_eq!(line.not_carried, None);
     let loads: Vec<u64> = asked.iter().map(|a| a.0).collect();
@@ -71,10 +71,10 @@ fn the_last_doubling_stops_at_the_greatest_load() {
 }
 
 #[test]
-fn where_nothing_is_carried_the_least_load_is_asked() {
+fn where_no_load_is_sustained_the_least_load_is_tried() {
     let search = Search::new(8, 20).unwrap();
     let (line, _, asked) = found(&search, sharp(0));
-    assert_eq!(line.ended, Ended::NothingCarried);
+    assert_eq!(line.ended, SearchEnd::NothingCarried);
     assert_eq!((line.carried, line.not_carried), (None, support(1, 0, 3)));
     let loads: Vec<u64> = asked.iter().map(|a| a.0).collect();
     assert_eq!(loads, [8, 4, 2, 1, 1, 1]);
@@ -90,7 +90,7 @@ fn a_load_near_its_criterion_is_judged_by_the_majority() {
             l if l < 10 => 0.2,
             _ => -0.2,
         };
-        Trial {
+        TrialRun {
             load,
             held: margin >= 0.0,
             margin: Some(margin),
@@ -120,7 +120,7 @@ fn a_spread_seen_in_repeats_makes_more_of_them() {
             24 => -0.09,
             _ => -0.2,
         };
-        Trial {
+        TrialRun {
             load,
             held: margin >= 0.0,
             margin: Some(margin),
@@ -144,7 +144,7 @@ fn a_run_that_the_machine_held_back_is_made_again() {
     let system = |load: u64| {
         runs_of_8 += u32::from(load == 8);
         let doubtful = load == 8 && runs_of_8 == 1;
-        Trial {
+        TrialRun {
             load,
             held: load <= 12 && !doubtful,
             margin: (!doubtful).then_some(if load <= 12 { 0.2 } else { -0.2 }),
@@ -170,7 +170,7 @@ fn a_confirmation_that_fails_sends_the_search_down() {
     let mut runs_of_8 = 0;
     let system = |load: u64| {
         runs_of_8 += u32::from(load == 8);
-        Trial {
+        TrialRun {
             load,
             held: load < 8 || (load == 8 && runs_of_8 == 1),
             margin: None,
@@ -189,7 +189,7 @@ fn a_confirmation_that_holds_sends_the_search_up() {
     let mut runs_of_8 = 0;
     let system = |load: u64| {
         runs_of_8 += u32::from(load == 8);
-        Trial {
+        TrialRun {
             load,
             held: load <= 12 && !(load == 8 && runs_of_8 == 1),
             margin: None,
@@ -217,7 +217,7 @@ fn it_goes_on_from_earlier_runs() {
         assert_eq!(all, trials);
         assert_eq!(more, trials[cut..]);
         let stopped = search.interrupted(&trials[..cut]);
-        assert_eq!(stopped.ended, Ended::Interrupted, "after {cut} runs");
+        assert_eq!(stopped.ended, SearchEnd::Interrupted, "after {cut} runs");
     }
     assert_eq!(search.interrupted(&trials), whole);
 }
@@ -230,7 +230,7 @@ fn the_number_of_runs_is_bounded() {
     };
     let (line, trials, _) = found(&search, sharp(1 << 30));
     assert_eq!(trials.len(), 7);
-    assert_eq!(line.ended, Ended::OutOfRuns);
+    assert_eq!(line.ended, SearchEnd::OutOfRuns);
     assert_eq!((line.carried, line.not_carried), (support(64, 1, 1), None));
 }
 
@@ -253,7 +253,7 @@ fn halvings(from: u64, to: u64) -> u32 {
 }
 
 /// What the runs of a load say, counted apart from the search.
-fn count(trials: &[Trial], load: u64) -> (u32, u32) {
+fn count(trials: &[TrialRun], load: u64) -> (u32, u32) {
     let of = trials.iter().filter(|t| t.load == load);
     of.fold((0, 0), |(held, runs), t| {
         (held + u32::from(t.held), runs + 1)
@@ -261,7 +261,7 @@ fn count(trials: &[Trial], load: u64) -> (u32, u32) {
 }
 
 /// Checks that a line says what its runs say.
-fn supported(line: &LoadLine, trials: &[Trial]) -> Result<(), TestCaseError> {
+fn supported(line: &LoadLine, trials: &[TrialRun]) -> Result<(), TestCaseError> {
     if let Some(s) = line.carried {
         prop_assert_eq!((s.held, s.runs), count(trials, s.load));
         prop_assert!(2 * s.held > s.runs);
@@ -291,7 +291,7 @@ proptest! {
         let width = halvings(max, 1) + 1;
         prop_assert!(trials.len() as u32 <= doublings + width + 2 * confirm);
         if limit >= max {
-            prop_assert_eq!(line.ended, Ended::LimitNotReached);
+            prop_assert_eq!(line.ended, SearchEnd::LimitNotReached);
             prop_assert_eq!(line.carried, support(max, confirm, confirm));
             return Ok(());
         }
@@ -302,10 +302,10 @@ proptest! {
         prop_assert!(upper.load - lower <= resolution.unwrap_or(lower / 50).max(1));
         match line.carried {
             Some(carried) => {
-                prop_assert_eq!(line.ended, Ended::Found);
+                prop_assert_eq!(line.ended, SearchEnd::Found);
                 prop_assert_eq!((carried.held, carried.runs), (confirm, confirm));
             }
-            None => prop_assert_eq!(line.ended, Ended::NothingCarried),
+            None => prop_assert_eq!(line.ended, SearchEnd::NothingCarried),
         }
     }
 
@@ -319,7 +319,7 @@ proptest! {
         let system = |load: u64| {
             let wobble = noise * draws.next().unwrap_or_default();
             let margin = (limit as f64 - load as f64) / limit as f64 + wobble;
-            Trial { load, held: margin >= 0.0, margin: Some(margin), doubtful: false }
+            TrialRun { load, held: margin >= 0.0, margin: Some(margin), doubtful: false }
         };
         let search = Search { most_runs: 200, ..Search::new(10, 1_000_000).unwrap() };
         let (line, trials, _) = found(&search, system);
@@ -329,7 +329,7 @@ proptest! {
         let (lower, upper) = (line.carried.unwrap(), line.not_carried.unwrap());
         prop_assert!(lower.load as f64 <= most, "{lower:?}");
         prop_assert!(upper.load as f64 >= least, "{upper:?}");
-        prop_assert_eq!(line.ended, Ended::Found, "{} runs", trials.len());
+        prop_assert_eq!(line.ended, SearchEnd::Found, "{} runs", trials.len());
         prop_assert!(lower.runs == 3 && upper.runs == 3);
         prop_assert!(upper.load - lower.load <= (lower.load / 50).max(1));
     }
@@ -350,13 +350,13 @@ proptest! {
         let search = Search { confirm, most_runs, ..Search::new(start, max).unwrap() };
         let (line, trials, asked) = found(&search, |load| {
             let (held, margin, doubtful) = answers.next().expect("they go round");
-            Trial { load, held, margin, doubtful }
+            TrialRun { load, held, margin, doubtful }
         });
         supported(&line, &trials)?;
         prop_assert!(trials.len() as u32 <= most_runs);
         prop_assert!(asked.iter().all(|(load, _)| (1..=max).contains(load)));
         prop_assert!(trials.iter().all(|t| count(&trials, t.load).1 <= confirm));
-        if line.ended == Ended::Found {
+        if line.ended == SearchEnd::Found {
             let (lower, upper) = (line.carried.unwrap(), line.not_carried.unwrap());
             prop_assert!(lower.load < upper.load);
             prop_assert_eq!((lower.runs, upper.runs), (confirm, confirm));

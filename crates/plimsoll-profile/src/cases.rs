@@ -3,12 +3,12 @@
 mod keys;
 mod sweeps;
 
+use crate::filesystems::{self, CaseFilesystem, at_system, directory_name};
 use crate::functions::{Step, WORKING_SET, size};
 use crate::names::{OF_PROFILE, PASSED_APART};
 use crate::parse::{Config, Entry, Keys, Profile, Value, parse_keys};
-use crate::places::{self, Place, at_system, directory_name};
-use crate::values::Chosen;
-use plimsoll_diagnostics::{Diagnostics, MOST_ERRORS, Problem, Source, Span};
+use crate::values::ChosenValue;
+use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use plimsoll_plan::Parameter;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use sweeps::Function;
 
 /// Most runs of one profile: of a minute each, a week.
-pub const MOST_CASES: usize = 10_000;
+pub const MAX_CASES: usize = 10_000;
 
 /// What a profile has to know of workloads.
 pub trait Library {
@@ -37,7 +37,7 @@ pub trait Library {
     ///
     /// # Errors
     /// What to say, in one sentence, if it cannot be read.
-    fn configuration(&self, name: &str) -> Result<Option<Text>, String> {
+    fn configuration(&self, name: &str) -> Result<Option<NamedText>, String> {
         let _ = name;
         Ok(None)
     }
@@ -54,7 +54,7 @@ pub enum Unavailable {
 
 /// A text and what it is called in messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text {
+pub struct NamedText {
     /// A path.
     pub name: String,
     /// The text.
@@ -63,9 +63,9 @@ pub struct Text {
 
 /// What a command line changes of a profile.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Changes {
+pub struct ProfileOverrides {
     /// File systems instead of the profile's; empty: the profile's.
-    pub places: Vec<Place>,
+    pub places: Vec<CaseFilesystem>,
     /// Directory instead of the profile's, which must then have one file system.
     pub dir: Option<PathBuf>,
     /// Whether a target was given, instead of the profile's.
@@ -88,7 +88,7 @@ pub struct Case {
     /// The configuration.
     pub config: String,
     /// Where the load goes.
-    pub place: Place,
+    pub place: CaseFilesystem,
     /// Built-in name or path of the workload.
     pub personality: String,
     /// Parameters of the workload and their values, in the order of the profile.
@@ -105,7 +105,7 @@ pub struct Case {
 
 /// A configuration that cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotRun {
+pub struct SkippedConfiguration {
     /// As [`Case::name`].
     pub name: String,
     /// Why, in one sentence.
@@ -114,18 +114,18 @@ pub struct NotRun {
 
 /// The runs of a profile.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Listed {
+pub struct CaseList {
     /// In the order they are run in: configuration by configuration, each on every file system.
     pub cases: Vec<Case>,
     /// Configurations without a workload or a function, which the others are run without.
-    pub not_run: Vec<NotRun>,
+    pub not_run: Vec<SkippedConfiguration>,
     /// What the profile says of itself; may be empty.
     pub description: String,
     /// Directory that results go to, if the profile names one.
     pub stats: Option<String>,
     /// What was left out of the profile or taken to mean something else, in sentences.
     pub notes: Vec<String>,
-    /// Names of [`Changes::sets`] that no run takes.
+    /// Names of [`ProfileOverrides::sets`] that no run takes.
     pub unused_sets: Vec<String>,
 }
 
@@ -135,10 +135,14 @@ impl Profile {
     /// # Errors
     /// Every error found, at most ten, each with its place in the profile, or in the file of a
     /// configuration. A profile of which no configuration can be run is refused too.
-    pub fn cases(&self, library: &dyn Library, changes: &Changes) -> Result<Listed, Diagnostics> {
+    pub fn cases(
+        &self,
+        library: &dyn Library,
+        changes: &ProfileOverrides,
+    ) -> Result<CaseList, Diagnostics> {
         let mut read = Configs::read(self, library);
         let configs = std::mem::take(&mut read.configs);
-        let mut lister = Lister {
+        let mut lister = CaseLister {
             profile: self,
             library,
             changes,
@@ -208,7 +212,7 @@ impl Configs {
         }
     }
 
-    fn keys(&mut self, text: &Text, span: Span) -> Option<Keys> {
+    fn keys(&mut self, text: &NamedText, span: Span) -> Option<Keys> {
         let Ok(file) = u16::try_from(self.sources.len()) else {
             let message = "the profile has more than 65 535 files of configurations";
             self.problems.push(Problem::new(span, message, "this one"));
@@ -227,14 +231,14 @@ impl Configs {
 }
 
 /// The parameters of a workload, once looked up.
-type Looked = Result<Rc<Vec<Parameter>>, Unavailable>;
+type LookupResult = Result<Rc<Vec<Parameter>>, Unavailable>;
 
-struct Lister<'a> {
+struct CaseLister<'a> {
     profile: &'a Profile,
     library: &'a dyn Library,
-    changes: &'a Changes,
+    changes: &'a ProfileOverrides,
     /// Parameters by personality.
-    parameters: HashMap<String, Looked>,
+    parameters: HashMap<String, LookupResult>,
     /// Parameters of all workloads, once looked up.
     all: Option<Vec<String>>,
     /// Keys of the defaults that some configuration takes.
@@ -243,27 +247,27 @@ struct Lister<'a> {
     used_sets: HashSet<String>,
     /// Names of runs with those of their file systems.
     taken: HashSet<(String, String)>,
-    not_run: Vec<NotRun>,
-    /// What is said of [`Lister::not_run`] if nothing is left to run.
+    not_run: Vec<SkippedConfiguration>,
+    /// What is said of [`CaseLister::not_run`] if nothing is left to run.
     reasons: Vec<Problem>,
     problems: Vec<Problem>,
     notes: Vec<String>,
 }
 
 /// What one run is made of.
-struct Ground<'c, 'a> {
+struct CaseInput<'c, 'a> {
     config: &'c Config,
     function: &'c Function,
-    place: &'c Place,
-    chosen: Chosen<'a>,
+    place: &'c CaseFilesystem,
+    chosen: ChosenValue<'a>,
 }
 
-impl<'a> Lister<'a> {
-    fn list(&mut self, configs: &[Config]) -> Listed {
-        let mut listed = Listed {
+impl<'a> CaseLister<'a> {
+    fn list(&mut self, configs: &[Config]) -> CaseList {
+        let mut listed = CaseList {
             description: self.joined("description"),
             stats: self.stats(),
-            ..Listed::default()
+            ..CaseList::default()
         };
         for config in configs {
             self.check_entries(config);
@@ -287,7 +291,7 @@ impl<'a> Lister<'a> {
     }
 
     fn problem(&mut self, problem: Problem) {
-        if self.problems.len() < MOST_ERRORS && !self.problems.contains(&problem) {
+        if self.problems.len() < MAX_ERRORS && !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
     }
@@ -303,11 +307,11 @@ impl<'a> Lister<'a> {
         if self.not_run.iter().any(|n| n.name == name) {
             return;
         }
-        if self.reasons.len() < MOST_ERRORS {
+        if self.reasons.len() < MAX_ERRORS {
             self.reasons
                 .push(Problem::new(at, reason.clone(), label.to_owned()));
         }
-        self.not_run.push(NotRun { name, reason });
+        self.not_run.push(SkippedConfiguration { name, reason });
     }
 
     fn is_wanted(&self, config: &str) -> bool {
@@ -341,7 +345,7 @@ impl<'a> Lister<'a> {
             self.problem(problem);
             return None;
         }
-        let chosen = Chosen::new(self.profile.defaults.iter().map(|e| (e, 0)).collect());
+        let chosen = ChosenValue::new(self.profile.defaults.iter().map(|e| (e, 0)).collect());
         match chosen.resolve(&entry.values[0]) {
             Ok(stats) => Some(stats),
             Err(problem) => {
@@ -392,7 +396,7 @@ impl<'a> Lister<'a> {
                 return vec![];
             }
         };
-        let found = match places::places(&entries, config.span, self.changes) {
+        let found = match filesystems::places(&entries, config.span, self.changes) {
             Ok(found) => found,
             Err(problem) => {
                 self.problem(problem);
@@ -417,11 +421,11 @@ impl<'a> Lister<'a> {
                 let chosen = entries.iter().zip(numbers);
                 let chosen = chosen.map(|(e, n)| (*e, at_system(e, i).unwrap_or(*n)));
                 let before = self.problems.len();
-                let ground = Ground {
+                let ground = CaseInput {
                     config,
                     function: &function,
                     place,
-                    chosen: Chosen::new(chosen.collect()),
+                    chosen: ChosenValue::new(chosen.collect()),
                 };
                 match self.steps_of(ground) {
                     Ok(steps) => rows.push(steps.into_iter()),
@@ -448,8 +452,8 @@ impl<'a> Lister<'a> {
                 Some(_) => 1,
                 None => entry.values.len(),
             };
-            if all.len().saturating_mul(number).saturating_mul(most) > MOST_CASES {
-                let message = format!("the profile has more than {MOST_CASES} runs");
+            if all.len().saturating_mul(number).saturating_mul(most) > MAX_CASES {
+                let message = format!("the profile has more than {MAX_CASES} runs");
                 let problem = Problem::new(entry.span, message, "with this list");
                 self.problem(problem);
                 return None;
@@ -464,10 +468,10 @@ impl<'a> Lister<'a> {
     }
 
     /// The runs of one combination of values on one file system: one, or those of a sweep.
-    fn steps_of(&mut self, mut ground: Ground<'_, '_>) -> Result<Vec<Case>, Problem> {
+    fn steps_of(&mut self, mut ground: CaseInput<'_, '_>) -> Result<Vec<Case>, Problem> {
         let config = ground.config;
         let place = match self.changes.places.is_empty() {
-            true => places::place(&mut ground.chosen, self.changes)?,
+            true => filesystems::place(&mut ground.chosen, self.changes)?,
             false => {
                 let label = ground.place.label.clone();
                 ground.chosen.fix("filesystem", label);
@@ -531,7 +535,7 @@ impl<'a> Lister<'a> {
     }
 
     /// Parameters of a personality.
-    fn known(&mut self, personality: &str) -> Looked {
+    fn known(&mut self, personality: &str) -> LookupResult {
         let library = self.library;
         let known = self
             .parameters
@@ -542,7 +546,7 @@ impl<'a> Lister<'a> {
 }
 
 /// What a run is called: its configuration, and the values of lists.
-fn case_name(config: &Config, chosen: &Chosen<'_>) -> Result<String, Problem> {
+fn case_name(config: &Config, chosen: &ChosenValue<'_>) -> Result<String, Problem> {
     let mut name = config.name.clone();
     for (entry, value) in chosen.iter() {
         if entry.values.len() > 1 && at_system(entry, 0).is_none() {

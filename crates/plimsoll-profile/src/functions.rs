@@ -29,15 +29,15 @@ impl Sweep {
 }
 
 /// A function of Filebench 1.x.
-pub(crate) struct Known {
+pub(crate) struct SweepFunction {
     name: &'static str,
     pub(crate) sweep: Sweep,
     /// Whether it was written for the workload of its own name.
     pub(crate) is_workload: bool,
 }
 
-const fn known(name: &'static str, sweep: Sweep, is_workload: bool) -> Known {
-    Known {
+const fn known(name: &'static str, sweep: Sweep, is_workload: bool) -> SweepFunction {
+    SweepFunction {
         name,
         sweep,
         is_workload,
@@ -45,7 +45,7 @@ const fn known(name: &'static str, sweep: Sweep, is_workload: bool) -> Known {
 }
 
 /// The functions that are known.
-const FUNCTIONS: [Known; 10] = [
+const FUNCTIONS: [SweepFunction; 10] = [
     known("generic", Sweep::None, false),
     // `generic`, with the results in XML as well.
     known("generic_xanadu", Sweep::None, false),
@@ -63,7 +63,7 @@ const FUNCTIONS: [Known; 10] = [
 pub(crate) const GENERIC: &str = "generic";
 
 /// The function of a name, if it is known.
-pub(crate) fn find(name: &str) -> Option<&'static Known> {
+pub(crate) fn find(name: &str) -> Option<&'static SweepFunction> {
     FUNCTIONS.iter().find(|f| f.name == name)
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn fixed_working_sets() -> Vec<Step> {
 }
 
 /// A value that a function cannot do without, and where it comes from.
-pub(crate) struct Needed<'a> {
+pub(crate) struct RequiredValue<'a> {
     /// Name of the function.
     pub(crate) function: &'a str,
     /// The value as it was given; `None`: it was not.
@@ -149,7 +149,7 @@ pub(crate) struct Needed<'a> {
     pub(crate) span: Span,
 }
 
-impl Needed<'_> {
+impl RequiredValue<'_> {
     /// The problem of a key that is missing.
     pub(crate) fn missing(&self, key: &str, why: &str, example: &str) -> Problem {
         let message = format!("the function `{}` needs `{key}`, {why}", self.function);

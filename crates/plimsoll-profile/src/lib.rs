@@ -32,14 +32,17 @@
 //! ```
 
 mod cases;
+mod filesystems;
 mod functions;
 pub mod library;
 mod names;
 mod parse;
-mod places;
 mod values;
 
-pub use cases::{Case, Changes, Library, Listed, MOST_CASES, NotRun, Text, Unavailable};
+pub use cases::{
+    Case, CaseList, Library, MAX_CASES, NamedText, ProfileOverrides, SkippedConfiguration,
+    Unavailable,
+};
+pub use filesystems::{CaseFilesystem, directory_name};
 pub use names::renamed_personality;
 pub use parse::{Profile, parse};
-pub use places::{Place, directory_name};

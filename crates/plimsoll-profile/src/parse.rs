@@ -1,6 +1,6 @@
 //! From the text of a profile to its blocks.
 
-use plimsoll_diagnostics::{Diagnostics, MOST_ERRORS, Problem, Source, Span, nearest};
+use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span, nearest};
 use std::sync::Arc;
 
 /// A profile as it was written.
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
     }
 
     fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MOST_ERRORS {
+        if self.problems.len() < MAX_ERRORS {
             self.problems.push(problem);
         }
         Reported
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
     fn blocks(&mut self) {
         loop {
             self.skip();
-            if self.rest().is_empty() || self.problems.len() >= MOST_ERRORS {
+            if self.rest().is_empty() || self.problems.len() >= MAX_ERRORS {
                 return;
             }
             if self.block().is_err() {
@@ -427,7 +427,7 @@ impl<'a> Reader<'a> {
                     }
                     entries.push(entry);
                 }
-                Err(Reported) if self.problems.len() >= MOST_ERRORS => return Err(Reported),
+                Err(Reported) if self.problems.len() >= MAX_ERRORS => return Err(Reported),
                 Err(Reported) => self.skip_entry(head.is_some()),
             }
         }

@@ -4,7 +4,7 @@ use crate::parse::{Entry, Value};
 use plimsoll_diagnostics::Problem;
 
 /// One value chosen for each key of a configuration.
-pub(crate) struct Chosen<'a> {
+pub(crate) struct ChosenValue<'a> {
     /// Entry and number of the value, in the order of the configuration.
     entries: Vec<(&'a Entry, usize)>,
     /// Keys of the file system that is measured, such as its label.
@@ -12,10 +12,10 @@ pub(crate) struct Chosen<'a> {
 }
 
 /// Text that grows by its variables ends here: no value of a profile is longer.
-const MOST_TEXT: usize = 64 << 10;
+const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// Variables that are replaced for one value, those in their values counted too.
-const MOST_VARIABLES: usize = 10_000;
+const MAX_VARIABLES: usize = 10_000;
 
 /// How far the replacing of variables has come.
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct Progress {
     replaced: usize,
 }
 
-impl<'a> Chosen<'a> {
+impl<'a> ChosenValue<'a> {
     pub(crate) fn new(entries: Vec<(&'a Entry, usize)>) -> Self {
         Self {
             entries,
@@ -70,7 +70,7 @@ impl<'a> Chosen<'a> {
             out.push_str(&self.value_of(whole, name, progress)?);
             rest = &rest[whole.len()..];
             progress.replaced += 1;
-            if out.len() > MOST_TEXT || progress.replaced > MOST_VARIABLES {
+            if out.len() > MAX_TEXT_BYTES || progress.replaced > MAX_VARIABLES {
                 return Err(
                     "the value is longer than 64 KiB, or has more than 10 000 variables".into(),
                 );
@@ -135,7 +135,7 @@ mod tests {
 
     fn resolved(pairs: &[(&str, &str)], text: &str) -> Result<String, String> {
         let entries = entries(pairs);
-        let chosen = Chosen::new(entries.iter().map(|e| (e, 0)).collect());
+        let chosen = ChosenValue::new(entries.iter().map(|e| (e, 0)).collect());
         let value = Value {
             text: text.into(),
             span: Span::default(),

@@ -2,7 +2,7 @@
 //! without harm.
 
 use plimsoll_plan::Parameter;
-use plimsoll_profile::{Changes, Library, Text, Unavailable, parse};
+use plimsoll_profile::{Library, NamedText, ProfileOverrides, Unavailable, parse};
 use proptest::prelude::*;
 
 /// Knows one workload.
@@ -31,8 +31,8 @@ impl Library for One {
         vec![]
     }
 
-    fn configuration(&self, name: &str) -> Result<Option<Text>, String> {
-        Ok((name == "own").then(|| Text {
+    fn configuration(&self, name: &str) -> Result<Option<NamedText>, String> {
+        Ok((name == "own").then(|| NamedText {
             name: "own.conf".into(),
             text: "function = generic;\npersonality randomread;\n".into(),
         }))
@@ -40,7 +40,7 @@ impl Library for One {
 }
 
 fn said(text: &str) -> String {
-    let cases = parse(text, "study.prof").and_then(|p| p.cases(&One, &Changes::default()));
+    let cases = parse(text, "study.prof").and_then(|p| p.cases(&One, &ProfileOverrides::default()));
     match cases {
         Ok(_) => panic!("nothing is wrong with it"),
         Err(d) => d.to_string(),
@@ -162,7 +162,7 @@ fn value() -> impl Strategy<Value = (String, String)> {
 proptest! {
     #[test]
     fn any_text_is_read_or_refused_with_a_place(text in prop_oneof![jumbled(), any::<String>()]) {
-        let cases = parse(&text, "x").and_then(|p| p.cases(&One, &Changes::default()));
+        let cases = parse(&text, "x").and_then(|p| p.cases(&One, &ProfileOverrides::default()));
         if let Err(d) = cases {
             prop_assert!(!d.findings().is_empty() && !d.to_string().is_empty());
         }
@@ -179,7 +179,7 @@ proptest! {
         let text = format!(
             "CONFIG c {{{spaces}personality = randomread;{spaces}iosize ={spaces} {list} {spaces};}}"
         );
-        let listed = parse(&text, "x").and_then(|p| p.cases(&One, &Changes::default()));
+        let listed = parse(&text, "x").and_then(|p| p.cases(&One, &ProfileOverrides::default()));
         let listed = listed.map_err(|d| TestCaseError::fail(format!("{d}\n{text}")))?;
         let read: Vec<String> = listed.cases.iter().map(|c| c.sets[0].1.clone()).collect();
         let expected: Vec<String> = values.into_iter().map(|(_, v)| v).collect();
@@ -198,7 +198,7 @@ proptest! {
         let text = format!("CONFIG c {{ personality = randomread;\n{entries}}}");
         let strict = text.replace(";\n", "\n").replace('\n', ";\n").replace("};", "}");
         let read = |text: &str| {
-            parse(text, "x").and_then(|p| p.cases(&One, &Changes::default())).unwrap()
+            parse(text, "x").and_then(|p| p.cases(&One, &ProfileOverrides::default())).unwrap()
         };
         let (some, all) = (read(&text), read(&strict));
         prop_assert_eq!(&some.cases, &all.cases);
@@ -217,7 +217,7 @@ proptest! {
         let profile = parse(&text, "x").map_err(|d| TestCaseError::fail(d.to_string()))?;
         let expected: Vec<&str> = ["randomread"].into_iter().chain(names.iter().copied()).collect();
         prop_assert_eq!(profile.configs().collect::<Vec<_>>(), expected);
-        let listed = profile.cases(&One, &Changes::default()).unwrap();
+        let listed = profile.cases(&One, &ProfileOverrides::default()).unwrap();
         prop_assert_eq!((listed.cases.len(), listed.not_run.len()), (1, names.len()));
     }
 
@@ -233,7 +233,7 @@ proptest! {
              CONFIG c {{ personality = randomread; nthreads = {}; iosize = {}; }}",
             names.join(","), list(lengths[0]), list(lengths[1])
         );
-        let listed = parse(&text, "x").and_then(|p| p.cases(&One, &Changes::default())).unwrap();
+        let listed = parse(&text, "x").and_then(|p| p.cases(&One, &ProfileOverrides::default())).unwrap();
         prop_assert_eq!(listed.cases.len(), lengths[0] * lengths[1] * systems);
         let mut seen: Vec<_> = listed.cases.iter().map(|c| (&c.name, &c.place.label)).collect();
         seen.sort();

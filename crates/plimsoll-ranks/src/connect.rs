@@ -1,6 +1,6 @@
 //! Which ranks there are.
 
-use crate::launcher::{self, Launch};
+use crate::launcher::{self, LaunchInfo};
 use crate::{Ranks, Solo, local};
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub const MAX_PROCESSES: u32 = 1024;
 pub struct ConnectError {
     message: String,
     usage: bool,
-    quiet: bool,
+    reported_elsewhere: bool,
 }
 
 impl ConnectError {
@@ -22,7 +22,7 @@ impl ConnectError {
         Self {
             message,
             usage: true,
-            quiet: false,
+            reported_elsewhere: false,
         }
     }
 
@@ -31,7 +31,7 @@ impl ConnectError {
         Self {
             message,
             usage: false,
-            quiet: false,
+            reported_elsewhere: false,
         }
     }
 
@@ -41,8 +41,8 @@ impl ConnectError {
     }
 
     /// Whether another process of the same launcher says this already, so that this one need not.
-    pub fn is_said_elsewhere(&self) -> bool {
-        self.quiet
+    pub fn is_reported_elsewhere(&self) -> bool {
+        self.reported_elsewhere
     }
 }
 
@@ -70,12 +70,15 @@ pub fn connect(processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
     }
     let launch = launcher::find(|name| std::env::var(name).ok());
     if let Some(launch) = launch.filter(|l| l.size != Some(1)) {
-        return under(&launch, processes).map_err(|error| {
+        return join_launched(&launch, processes).map_err(|error| {
             let quiet = launch.rank.is_some_and(|rank| rank > 0);
             if quiet {
-                let_rank_0_speak();
+                wait_for_rank_0_report();
             }
-            ConnectError { quiet, ..error }
+            ConnectError {
+                reported_elsewhere: quiet,
+                ..error
+            }
         });
     }
     match processes {
@@ -89,19 +92,19 @@ pub fn connect(processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
 
 /// Whether this process, of all that were started with the same arguments, is the one to say what is
 /// wrong with them. Can be asked before [`connect`].
-pub fn speaks() -> bool {
+pub fn is_reporting_rank() -> bool {
     let launch = launcher::find(|name| std::env::var(name).ok());
-    !local::is_copy() && launch.and_then(|l| l.rank).is_none_or(|rank| rank == 0)
+    !local::is_spawned_rank() && launch.and_then(|l| l.rank).is_none_or(|rank| rank == 0)
 }
 
 /// How long a process that says nothing waits before it ends with an error.
-const SILENCE: Duration = Duration::from_secs(2);
+const QUIET_EXIT_DELAY: Duration = Duration::from_secs(2);
 
 /// Waits a little, for a process that is about to end with an error that rank 0 says: a launcher kills
 /// all others at the first one that ends so, and what rank 0 has to say would be lost. Where rank 0
 /// ends first, the launcher ends the wait as well.
-pub fn let_rank_0_speak() {
-    std::thread::sleep(SILENCE);
+pub fn wait_for_rank_0_report() {
+    std::thread::sleep(QUIET_EXIT_DELAY);
 }
 
 /// Whether a launcher takes what this process writes, and writes it somewhere itself, so that a
@@ -120,7 +123,10 @@ pub fn mpi_library() -> Option<String> {
 }
 
 /// Joins the processes that a launcher started.
-fn under(launch: &Launch, processes: Option<u32>) -> Result<Box<dyn Ranks>, ConnectError> {
+fn join_launched(
+    launch: &LaunchInfo,
+    processes: Option<u32>,
+) -> Result<Box<dyn Ranks>, ConnectError> {
     let started = match launch.size {
         Some(size) => format!("{} started {size} processes", launch.name),
         None => format!("{} started this process", launch.name),
@@ -142,7 +148,7 @@ fn under(launch: &Launch, processes: Option<u32>) -> Result<Box<dyn Ranks>, Conn
 use crate::mpi::join as join_mpi;
 
 #[cfg(not(feature = "mpi"))]
-fn join_mpi(_launch: &Launch, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {
+fn join_mpi(_launch: &LaunchInfo, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {
     Err(ConnectError::usage(format!(
         "{started}, but this plimsoll was built without MPI; build with --features mpi"
     )))

@@ -19,7 +19,7 @@ pub const MAX_PAYLOAD: usize = 1 << 20;
 pub const MAX_FRAME: usize = MAX_PAYLOAD + CALL_HEADER;
 
 const CALL_HEADER: usize = 7;
-const CALL: u8 = 1;
+const TAG_CALL: u8 = 1;
 const STOP: u8 = 2;
 const FAIL: u8 = 3;
 const END: u8 = 4;
@@ -122,7 +122,7 @@ impl Frame {
     /// Reads what was received; `None` if no rank can have sent it.
     pub fn decode(mut bytes: Vec<u8>) -> Option<Self> {
         match (*bytes.first()?, bytes.len()) {
-            (CALL, len) if (CALL_HEADER..=MAX_FRAME).contains(&len) => {
+            (TAG_CALL, len) if (CALL_HEADER..=MAX_FRAME).contains(&len) => {
                 let call = *Call::ALL.iter().find(|&&c| c as u8 == bytes[1])?;
                 let last = match bytes[2] {
                     0 => false,
@@ -153,7 +153,7 @@ impl Frame {
 /// A [`Frame::Part`], without a copy of the payload for the frame.
 pub fn encode_part(id: CallId, last: bool, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(CALL_HEADER + payload.len());
-    bytes.extend([CALL, id.call as u8, u8::from(last)]);
+    bytes.extend([TAG_CALL, id.call as u8, u8::from(last)]);
     bytes.extend(id.number.to_le_bytes());
     bytes.extend(payload);
     bytes
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_said_is_heard(frame in frame()) {
+        fn frames_survive_a_round_trip(frame in frame()) {
             prop_assert_eq!(Frame::decode(frame.encode()), Some(frame));
         }
 

@@ -1,6 +1,6 @@
 //! Collective calls, failures and the end, over any [`Link`].
 //!
-//! Why nothing hangs: a rank waits only in [`Group::wait_until`], and there it hears everything its
+//! Why nothing hangs: a rank waits only in [`TreeGroup::wait_until`], and there it hears everything its
 //! neighbours say. A failure is passed on to all neighbours once, by whoever hears of it, and ends
 //! every wait. At the end each rank goes on listening until every neighbour has said that it fails
 //! or ends: then no frame is on its way, and the link can be closed. Where a link can only be closed
@@ -11,25 +11,25 @@
 //! value of each neighbour that it has not used yet.
 
 use crate::frame::{Call, CallId, Frame, MAX_PAYLOAD, encode_part};
-use crate::link::{Heard, Link, Pace};
-use crate::tree::Place;
-use crate::{News, PATIENCE, RankError, Ranks};
+use crate::link::{Incoming, Link, PollRate};
+use crate::tree::TreePosition;
+use crate::{FAILURE_DRAIN_TIMEOUT, GroupStatus, RankError, Ranks};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Ranks joined by a link.
-pub struct Group<L: Link> {
+pub struct TreeGroup<L: Link> {
     link: L,
-    place: Place,
+    place: TreePosition,
     /// The ranks the link numbers: the parent, then the children.
     neighbours: Vec<u32>,
-    state: RefCell<State>,
+    state: RefCell<GroupState>,
 }
 
 #[derive(Default)]
-struct State {
+struct GroupState {
     heard: Vec<Neighbour>,
     failed: Option<RankError>,
     /// When this rank heard of it.
@@ -38,15 +38,15 @@ struct State {
     /// Collective calls begun.
     calls: u32,
     /// This rank has said that it ends.
-    over: bool,
+    has_ended: bool,
 }
 
 /// What has come from a neighbour.
 #[derive(Default)]
 struct Neighbour {
-    parts: VecDeque<Part>,
+    parts: VecDeque<ReceivedPart>,
     /// It has said that it fails or ends, or is gone: nothing that matters comes any more.
-    settled: bool,
+    drained: bool,
     /// It has said that it ends, or is gone: nobody to make calls with.
     ended: bool,
     /// It has said that all ranks that are to close before this one can: see [`Frame::Close`].
@@ -55,19 +55,19 @@ struct Neighbour {
     gone: bool,
 }
 
-struct Part {
+struct ReceivedPart {
     id: CallId,
     last: bool,
     payload: Vec<u8>,
 }
 
-impl<L: Link> Group<L> {
+impl<L: Link> TreeGroup<L> {
     /// The group of which this process has the `place`; the link leads to its neighbours.
-    pub fn new(place: Place, link: L) -> Self {
+    pub fn new(place: TreePosition, link: L) -> Self {
         let neighbours = place.neighbours();
-        let state = State {
+        let state = GroupState {
             heard: neighbours.iter().map(|_| Neighbour::default()).collect(),
-            ..State::default()
+            ..GroupState::default()
         };
         Self {
             link,
@@ -103,35 +103,39 @@ impl<L: Link> Group<L> {
     }
 
     /// Takes note of everything that has come; whether there was anything.
-    fn listen(&self) -> bool {
+    fn process_incoming(&self) -> bool {
         let mut any = false;
         while let Some((from, heard)) = self.link.receive() {
             any = true;
             match heard {
-                Heard::Frame(bytes) => match Frame::decode(bytes) {
-                    Some(frame) => self.hear(from, frame),
-                    None => self.lose(from, "it sent what no rank of this version sends", false),
+                Incoming::Frame(bytes) => match Frame::decode(bytes) {
+                    Some(frame) => self.handle_frame(from, frame),
+                    None => self.note_lost_neighbour(
+                        from,
+                        "it sent what no rank of this version sends",
+                        false,
+                    ),
                 },
-                Heard::Gone(reason) => self.lose(from, &reason, true),
+                Incoming::Gone(reason) => self.note_lost_neighbour(from, &reason, true),
             }
         }
         any
     }
 
-    fn hear(&self, from: usize, frame: Frame) {
+    fn handle_frame(&self, from: usize, frame: Frame) {
         match frame {
             Frame::Part { id, last, payload } => {
-                let part = Part { id, last, payload };
+                let part = ReceivedPart { id, last, payload };
                 self.state.borrow_mut().heard[from].parts.push_back(part);
             }
-            Frame::Stop => self.spread_stop(),
+            Frame::Stop => self.broadcast_stop(),
             Frame::Fail(error) => {
-                self.state.borrow_mut().heard[from].settled = true;
-                self.spread_failure(error);
+                self.state.borrow_mut().heard[from].drained = true;
+                self.broadcast_failure(error);
             }
             Frame::End => {
                 let neighbour = &mut self.state.borrow_mut().heard[from];
-                neighbour.settled = true;
+                neighbour.drained = true;
                 neighbour.ended = true;
             }
             Frame::Close => self.state.borrow_mut().heard[from].closes = true,
@@ -139,58 +143,58 @@ impl<L: Link> Group<L> {
     }
 
     /// A neighbour is gone, or as good as that; that is a failure unless it had said so.
-    fn lose(&self, from: usize, reason: &str, gone: bool) {
+    fn note_lost_neighbour(&self, from: usize, reason: &str, gone: bool) {
         let settled = {
             let neighbour = &mut self.state.borrow_mut().heard[from];
             neighbour.ended = true;
             neighbour.gone |= gone;
-            std::mem::replace(&mut neighbour.settled, true)
+            std::mem::replace(&mut neighbour.drained, true)
         };
         if !settled {
-            self.spread_failure(RankError::new(self.neighbours[from], reason));
+            self.broadcast_failure(RankError::new(self.neighbours[from], reason));
         }
     }
 
     /// Notes the first failure and tells all neighbours, the one it came from too: that is how it
     /// knows that this rank says nothing else any more.
-    fn spread_failure(&self, error: RankError) {
+    fn broadcast_failure(&self, error: RankError) {
         {
             let mut state = self.state.borrow_mut();
-            if state.failed.is_some() || state.over {
+            if state.failed.is_some() || state.has_ended {
                 return;
             }
             state.failed = Some(error.clone());
             state.failed_at = Some(Instant::now());
             state.heard.iter_mut().for_each(|n| n.parts.clear());
         }
-        self.tell_all(&Frame::Fail(error));
+        self.post_to_all(&Frame::Fail(error));
     }
 
-    fn spread_stop(&self) {
+    fn broadcast_stop(&self) {
         {
             let mut state = self.state.borrow_mut();
             let known = std::mem::replace(&mut state.stop, true);
-            if known || state.failed.is_some() || state.over {
+            if known || state.failed.is_some() || state.has_ended {
                 return;
             }
         }
-        self.tell_all(&Frame::Stop);
+        self.post_to_all(&Frame::Stop);
     }
 
     /// Posts a frame to all neighbours, those that have ended too: they listen until this rank has
     /// said its last word, a failure or the end, which every rank says once.
-    fn tell_all(&self, frame: &Frame) {
+    fn post_to_all(&self, frame: &Frame) {
         for to in 0..self.neighbours.len() {
             self.link.post(to, frame.encode());
         }
     }
 
     /// Listens until `done` or `limit`; whether it is done.
-    fn wait_until(&self, pace: Pace, limit: Option<Duration>, done: impl Fn() -> bool) -> bool {
+    fn wait_until(&self, pace: PollRate, limit: Option<Duration>, done: impl Fn() -> bool) -> bool {
         let begin = Instant::now();
         let mut quiet = begin;
         loop {
-            let came = self.listen();
+            let came = self.process_incoming();
             if done() {
                 return true;
             }
@@ -206,21 +210,21 @@ impl<L: Link> Group<L> {
     }
 
     /// The next part of a value from a neighbour.
-    fn part(&self, from: usize) -> Result<Part, RankError> {
-        self.wait_until(Pace::Brisk, None, || {
+    fn part(&self, from: usize) -> Result<ReceivedPart, RankError> {
+        self.wait_until(PollRate::Fast, None, || {
             let state = self.state.borrow();
             let neighbour = &state.heard[from];
             state.failed.is_some() || neighbour.ended || !neighbour.parts.is_empty()
         });
         self.check()?;
         let part = self.state.borrow_mut().heard[from].parts.pop_front();
-        part.ok_or_else(|| self.fail_of(from, "it ended before the others"))
+        part.ok_or_else(|| self.neighbour_failure(from, "it ended before the others"))
     }
 
     /// Makes a neighbour's failure known; the error that counts.
-    fn fail_of(&self, neighbour: usize, reason: &str) -> RankError {
+    fn neighbour_failure(&self, neighbour: usize, reason: &str) -> RankError {
         let error = RankError::new(self.neighbours[neighbour], reason);
-        self.spread_failure(error.clone());
+        self.broadcast_failure(error.clone());
         self.check().err().unwrap_or(error)
     }
 
@@ -238,7 +242,7 @@ impl<L: Link> Group<L> {
                     id.number,
                     id.call.name()
                 );
-                return Err(self.fail_of(from, &reason));
+                return Err(self.neighbour_failure(from, &reason));
             }
             if value.is_empty() {
                 value = part.payload;
@@ -256,12 +260,12 @@ impl<L: Link> Group<L> {
         loop {
             self.check()?;
             if self.state.borrow().heard[to].ended {
-                return Err(self.fail_of(to, "it ended before the others"));
+                return Err(self.neighbour_failure(to, "it ended before the others"));
             }
             let (now, later) = rest.split_at(rest.len().min(MAX_PAYLOAD));
             let frame = encode_part(id, later.is_empty(), now);
             self.link.send(to, frame, &mut || {
-                self.listen();
+                self.process_incoming();
             });
             if later.is_empty() {
                 return Ok(());
@@ -291,15 +295,17 @@ impl<L: Link> Group<L> {
         let bytes = self.receive(from, id)?;
         match bytes.as_slice().try_into() {
             Ok(bytes) => Ok(u64::from_le_bytes(bytes)),
-            Err(_) => Err(self.fail_of(from, "it sent what no rank of this version sends")),
+            Err(_) => {
+                Err(self.neighbour_failure(from, "it sent what no rank of this version sends"))
+            }
         }
     }
 
     /// Waits until all ranks have settled, not only the neighbours. However long it takes: a rank may
     /// be cleaning up after a failure, and one that never settles is given up by its neighbours.
-    fn settle_together(&self) {
+    fn drain_all_ranks(&self) {
         let wait_for = |neighbours: Range<usize>| {
-            self.wait_until(Pace::Calm, None, || {
+            self.wait_until(PollRate::Slow, None, || {
                 let heard = &self.state.borrow().heard;
                 heard[neighbours.clone()].iter().all(|n| n.closes) && self.link.flushed()
             });
@@ -318,16 +324,16 @@ impl<L: Link> Group<L> {
 
     /// Waits until every neighbour has said its last word; after a failure, only as long as there
     /// is patience. Whether all have.
-    fn settle(&self, pace: Pace) -> bool {
+    fn drain(&self, pace: PollRate) -> bool {
         let failed_at = self.state.borrow().failed_at;
-        let limit = failed_at.map(|at| PATIENCE.saturating_sub(at.elapsed()));
+        let limit = failed_at.map(|at| FAILURE_DRAIN_TIMEOUT.saturating_sub(at.elapsed()));
         self.wait_until(pace, limit, || {
-            self.state.borrow().heard.iter().all(|n| n.settled) && self.link.flushed()
+            self.state.borrow().heard.iter().all(|n| n.drained) && self.link.flushed()
         })
     }
 }
 
-impl<L: Link> Ranks for Group<L> {
+impl<L: Link> Ranks for TreeGroup<L> {
     fn rank(&self) -> u32 {
         self.place.rank
     }
@@ -433,51 +439,50 @@ impl<L: Link> Ranks for Group<L> {
     }
 
     fn fail(&self, reason: &str) {
-        self.spread_failure(RankError::new(self.place.rank, reason));
-        self.settle(Pace::Brisk);
+        self.broadcast_failure(RankError::new(self.place.rank, reason));
+        self.drain(PollRate::Fast);
     }
 
     fn wait_for_ends(&self, limit: Duration) -> bool {
-        if !L::TELLS_ENDS {
+        if !L::REPORTS_PEER_EXIT {
             return self.neighbours.is_empty();
         }
-        self.wait_until(Pace::Calm, Some(limit), || {
+        self.wait_until(PollRate::Slow, Some(limit), || {
             self.state.borrow().heard.iter().all(|n| n.gone)
         })
     }
 
     fn request_stop(&self) {
-        self.spread_stop();
+        self.broadcast_stop();
     }
 
-    fn poll(&self) -> News {
-        self.listen();
+    fn poll(&self) -> GroupStatus {
+        self.process_incoming();
         let state = self.state.borrow();
         match &state.failed {
-            Some(error) => News::Failed(error.clone()),
-            None if state.stop => News::Stop,
-            None => News::Nothing,
+            Some(error) => GroupStatus::Failed(error.clone()),
+            None if state.stop => GroupStatus::Stop,
+            None => GroupStatus::Nothing,
         }
     }
 }
 
-impl<L: Link> Drop for Group<L> {
+impl<L: Link> Drop for TreeGroup<L> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.spread_failure(RankError::new(self.place.rank, "the program panicked"));
+            self.broadcast_failure(RankError::new(self.place.rank, "the program panicked"));
         }
         if self.check().is_ok() {
-            self.tell_all(&Frame::End);
-            self.state.borrow_mut().over = true;
+            self.post_to_all(&Frame::End);
+            self.state.borrow_mut().has_ended = true;
         }
-        let in_order = self.settle(Pace::Calm);
-        if in_order && L::CLOSES_TOGETHER {
-            self.settle_together();
+        let in_order = self.drain(PollRate::Slow);
+        if in_order && L::CLOSE_IS_COLLECTIVE {
+            self.drain_all_ranks();
         }
         self.link.close(in_order);
     }
 }
 
 #[cfg(test)]
-#[path = "group_tests.rs"]
 mod tests;

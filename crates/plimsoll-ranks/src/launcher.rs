@@ -2,7 +2,7 @@
 
 /// What a launcher says of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
+pub struct LaunchInfo {
     /// How messages call the launcher.
     pub name: &'static str,
     /// How many processes it started, where it says so.
@@ -14,7 +14,7 @@ pub struct Launch {
 }
 
 /// Variables of one kind of launcher.
-struct Kind {
+struct LauncherKind {
     name: &'static str,
     size: &'static str,
     rank: &'static str,
@@ -23,34 +23,34 @@ struct Kind {
 
 /// The first kind with one of its variables in the environment is the one: launchers that are built
 /// on others set the variables of both.
-const KINDS: [Kind; 5] = [
-    Kind {
+const KINDS: [LauncherKind; 5] = [
+    LauncherKind {
         name: "mpiexec of Open MPI",
         size: "OMPI_COMM_WORLD_SIZE",
         rank: "OMPI_COMM_WORLD_RANK",
         mpi: true,
     },
-    Kind {
+    LauncherKind {
         name: "mpiexec of MVAPICH",
         size: "MV2_COMM_WORLD_SIZE",
         rank: "MV2_COMM_WORLD_RANK",
         mpi: true,
     },
-    Kind {
+    LauncherKind {
         name: "an MPI launcher (PMI)",
         size: "PMI_SIZE",
         rank: "PMI_RANK",
         mpi: true,
     },
     // PMIx tells the size only to those who ask its server; srun says it besides.
-    Kind {
+    LauncherKind {
         name: "an MPI launcher (PMIx)",
         size: "SLURM_STEP_NUM_TASKS",
         rank: "PMIX_RANK",
         mpi: true,
     },
     // A batch script has no step, so that this is set below srun only.
-    Kind {
+    LauncherKind {
         name: "srun",
         size: "SLURM_STEP_NUM_TASKS",
         rank: "SLURM_PROCID",
@@ -59,7 +59,7 @@ const KINDS: [Kind; 5] = [
 ];
 
 /// Looks for a launcher; `variable` reads the environment.
-pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Launch> {
+pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<LaunchInfo> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
     KINDS.iter().find_map(|kind| {
         let (size, rank) = (number(kind.size), number(kind.rank));
@@ -69,7 +69,7 @@ pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Launch> {
             "srun" => size.is_some(),
             _ => size.is_some() || rank.is_some(),
         };
-        found.then_some(Launch {
+        found.then_some(LaunchInfo {
             name: kind.name,
             size,
             rank,
@@ -85,7 +85,7 @@ pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Launch> {
 /// `srun --pty` the terminal is the user's, unless another launcher was started there: those of Open
 /// MPI and MVAPICH set variables of their own, and those that only set `PMI_RANK` use pipes.
 pub fn forwards_output(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let own_variables = |launch: &Launch| launch.name.starts_with("mpiexec of ");
+    let own_variables = |launch: &LaunchInfo| launch.name.starts_with("mpiexec of ");
     find(&variable)
         .is_some_and(|launch| own_variables(&launch) || variable("SLURM_PTY_PORT").is_none())
 }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn srun_is_told_from_a_batch_script() {
+    fn srun_is_distinguished_from_a_batch_script() {
         let batch = [("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")];
         assert_eq!(find_in(&batch), None);
         let step = [("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "5")];

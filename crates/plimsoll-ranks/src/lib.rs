@@ -8,7 +8,7 @@
 //! - MPI (feature `mpi`): the processes that `mpiexec` or `srun` started.
 //!
 //! Local processes and MPI differ in how a frame gets to a neighbour (`Link`); everything above is
-//! the same code (`Group`): collectives along a tree, failures that flood it, an orderly end.
+//! the same code (`TreeGroup`): collectives along a tree, failures that flood it, an orderly end.
 
 mod connect;
 mod frame;
@@ -23,8 +23,8 @@ mod solo;
 mod tree;
 
 pub use connect::{
-    ConnectError, MAX_PROCESSES, connect, is_output_forwarded, let_rank_0_speak, mpi_library,
-    speaks,
+    ConnectError, MAX_PROCESSES, connect, is_output_forwarded, is_reporting_rank, mpi_library,
+    wait_for_rank_0_report,
 };
 pub use solo::Solo;
 
@@ -109,7 +109,7 @@ pub trait Ranks {
     /// that error, unless another rank had failed before.
     ///
     /// The reason becomes one line of at most 2000 bytes. Returns when the neighbours in the tree
-    /// have answered, or after [`PATIENCE`].
+    /// have answered, or after [`FAILURE_DRAIN_TIMEOUT`].
     fn fail(&self, reason: &str);
 
     /// After a failure: waits until the neighbours in the tree have ended, so that they change
@@ -122,16 +122,16 @@ pub trait Ranks {
 
     /// What ranks have said meanwhile. Never blocks; meant to be called every few milliseconds
     /// while the workers of this rank work, because news only travel through ranks that listen.
-    fn poll(&self) -> News;
+    fn poll(&self) -> GroupStatus;
 }
 
 /// How long a rank that has failed waits for its neighbours to hear of it, before it ends without
 /// them.
-pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+pub const FAILURE_DRAIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
 
 /// What [`Ranks::poll`] hears. Once a stop or a failure is heard, it is heard at every later call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum GroupStatus {
     /// All is well.
     Nothing,
     /// A rank, maybe this one, has asked all to stop.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// Something that comes from a neighbour.
 #[derive(Debug)]
-pub enum Heard {
+pub enum Incoming {
     /// A frame.
     Frame(Vec<u8>),
     /// The neighbour is no more, and why; nothing more comes from it.
@@ -13,12 +13,12 @@ pub enum Heard {
 
 /// Frames to and from neighbours: in order, none lost, none twice, none invented.
 ///
-/// Neighbours are numbered as in [`Place::neighbours`](crate::tree::Place::neighbours).
+/// Neighbours are numbered as in [`TreePosition::neighbours`](crate::tree::TreePosition::neighbours).
 pub trait Link {
-    /// Whether [`Heard::Gone`] comes from a neighbour whose process has ended.
-    const TELLS_ENDS: bool;
+    /// Whether [`Incoming::Gone`] comes from a neighbour whose process has ended.
+    const REPORTS_PEER_EXIT: bool;
     /// Whether [`Self::close`] in order must be called by all ranks or by none.
-    const CLOSES_TOGETHER: bool;
+    const CLOSE_IS_COLLECTIVE: bool;
 
     /// Sends a short frame without waiting. Frames to a neighbour that is gone vanish.
     fn post(&self, to: usize, frame: Vec<u8>);
@@ -27,11 +27,11 @@ pub trait Link {
     fn send(&self, to: usize, frame: Vec<u8>, meanwhile: &mut dyn FnMut());
 
     /// The next thing that has come from any neighbour. Does not wait.
-    fn receive(&self) -> Option<(usize, Heard)>;
+    fn receive(&self) -> Option<(usize, Incoming)>;
 
     /// Waits for something to come, for a posted frame to go, or for a short time. Nothing has
     /// come since `since`.
-    fn wait(&self, since: Instant, pace: Pace);
+    fn wait(&self, since: Instant, pace: PollRate);
 
     /// Whether every posted frame is on its way.
     fn flushed(&self) -> bool;
@@ -42,20 +42,20 @@ pub trait Link {
 
 /// How quickly a wait must notice what comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum PollRate {
     /// Others wait too: at once, or within 0.2 ms.
-    Brisk,
+    Fast,
     /// At the end of the program: within 5 ms.
-    Calm,
+    Slow,
 }
 
-impl Pace {
+impl PollRate {
     /// Longest sleep between two looks, where a link has to look.
     #[cfg_attr(not(feature = "mpi"), expect(dead_code))]
     pub fn longest_sleep(self) -> Duration {
         match self {
-            Self::Brisk => Duration::from_micros(200),
-            Self::Calm => Duration::from_millis(5),
+            Self::Fast => Duration::from_micros(200),
+            Self::Slow => Duration::from_millis(5),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Processes of this machine: the program starts copies of itself.
 //!
 //! Each copy gets a socket as its standard input, and its number in the environment variable
-//! [`VARIABLE`]. Rank 0, the parent, is in the middle of a star. A copy whose parent is gone finds
+//! [`LOCAL_RANK_VARIABLE`]. Rank 0, the parent, is in the middle of a star. A copy whose parent is gone finds
 //! its socket closed and ends; the parent knows from the system why a copy ended.
 
 use crate::connect::ConnectError;
-use crate::group::Group;
+use crate::group::TreeGroup;
 use crate::socket::SocketLink;
-use crate::tree::Place;
-use crate::{PATIENCE, Ranks};
+use crate::tree::TreePosition;
+use crate::{FAILURE_DRAIN_TIMEOUT, Ranks};
 use rustix::fs::FileType;
 use std::cell::RefCell;
 use std::env;
@@ -22,10 +22,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Tells a copy its rank and how many ranks there are, as `3/8`.
-const VARIABLE: &str = "PLIMSOLL_LOCAL_RANK";
+const LOCAL_RANK_VARIABLE: &str = "PLIMSOLL_LOCAL_RANK";
 /// A process whose socket is closed is as good as dead; this is how long the system may take to
 /// say how it died.
-const DYING: Duration = Duration::from_secs(2);
+const EXIT_STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Starts `size - 1` copies of this program with the same arguments, and joins them.
 ///
@@ -52,11 +52,11 @@ pub fn start(size: u32) -> Result<Box<dyn Ranks>, ConnectError> {
     let dying = children.clone();
     let link = SocketLink::new(
         sockets,
-        Box::new(move |child| how_it_ended(&mut dying.borrow_mut()[child])),
+        Box::new(move |child| exit_description(&mut dying.borrow_mut()[child])),
         Box::new(move |in_order| reap(&mut children.borrow_mut(), in_order)),
     );
     let link = link.map_err(|e| ConnectError::failed(format!("cannot use a socket: {e}")))?;
-    let group = Group::new(Place::new(0, started, started.max(2) - 1), link);
+    let group = TreeGroup::new(TreePosition::new(0, started, started.max(2) - 1), link);
     match trouble {
         None => Ok(Box::new(group)),
         Some(trouble) => {
@@ -75,7 +75,7 @@ fn start_one(rank: u32, size: u32) -> io::Result<(UnixStream, Child)> {
     }
     let child = command
         .args(arguments)
-        .env(VARIABLE, format!("{rank}/{size}"))
+        .env(LOCAL_RANK_VARIABLE, format!("{rank}/{size}"))
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::null())
         .spawn()?;
@@ -88,21 +88,21 @@ fn start_one(rank: u32, size: u32) -> io::Result<(UnixStream, Child)> {
 /// # Errors
 /// The socket cannot be used.
 pub fn join() -> Option<Result<Box<dyn Ranks>, ConnectError>> {
-    let (rank, size) = copy()?;
+    let (rank, size) = spawned_rank()?;
     Some(join_as(rank, size).map_err(|e| ConnectError::failed(format!("rank {rank}: {e}"))))
 }
 
 /// Whether this process is a copy that [`start`] made, and has not joined yet.
-pub fn is_copy() -> bool {
-    copy().is_some()
+pub fn is_spawned_rank() -> bool {
+    spawned_rank().is_some()
 }
 
 /// Rank and number of ranks of a copy.
 ///
 /// The variable alone does not make a copy: programs that a copy starts inherit it. Only a copy has
 /// a socket as its standard input too.
-fn copy() -> Option<(u32, u32)> {
-    let ranks = parse(&env::var(VARIABLE).ok()?)?;
+fn spawned_rank() -> Option<(u32, u32)> {
+    let ranks = parse(&env::var(LOCAL_RANK_VARIABLE).ok()?)?;
     let stat = rustix::fs::fstat(io::stdin().as_fd()).ok()?;
     (FileType::from_raw_mode(stat.st_mode) == FileType::Socket).then_some(ranks)
 }
@@ -115,7 +115,10 @@ fn join_as(rank: u32, size: u32) -> io::Result<Box<dyn Ranks>> {
         Box::new(|_| "died, or ended before the others".into()),
         Box::new(|_| {}),
     )?;
-    Ok(Box::new(Group::new(Place::new(rank, size, size), link)))
+    Ok(Box::new(TreeGroup::new(
+        TreePosition::new(rank, size, size),
+        link,
+    )))
 }
 
 /// Reads a rank other than 0, and a number of ranks that has it.
@@ -125,8 +128,8 @@ fn parse(text: &str) -> Option<(u32, u32)> {
     (0 < rank && rank < size).then_some((rank, size))
 }
 
-fn how_it_ended(child: &mut Child) -> String {
-    let status = wait_for(child, DYING);
+fn exit_description(child: &mut Child) -> String {
+    let status = wait_for(child, EXIT_STATUS_TIMEOUT);
     match status {
         Some(status) => describe(status),
         None => "closed its connection".into(),
@@ -154,15 +157,19 @@ fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 }
 
 /// Waits for all children, so that none is left behind. After a failure, one that has not ended
-/// within [`PATIENCE`] of that is killed.
+/// within [`FAILURE_DRAIN_TIMEOUT`] of that is killed.
 fn reap(children: &mut [Child], in_order: bool) {
     for (index, child) in children.iter_mut().enumerate() {
-        let limit = if in_order { Duration::MAX } else { DYING };
+        let limit = if in_order {
+            Duration::MAX
+        } else {
+            EXIT_STATUS_TIMEOUT
+        };
         if wait_for(child, limit).is_none() {
             eprintln!(
                 "rank {}: killed, since it did not end within {} s",
                 index + 1,
-                PATIENCE.as_secs()
+                FAILURE_DRAIN_TIMEOUT.as_secs()
             );
             // It may have ended this instant.
             let _ = child.kill();

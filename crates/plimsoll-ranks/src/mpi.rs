@@ -4,11 +4,11 @@
 //! another rank fails nor waited for without burning a core.
 
 use crate::connect::ConnectError;
-use crate::group::Group;
-use crate::launcher::Launch;
-use crate::link::{Heard, Link, Pace};
-use crate::tree::Place;
-use crate::{PATIENCE, Ranks};
+use crate::group::TreeGroup;
+use crate::launcher::LaunchInfo;
+use crate::link::{Incoming, Link, PollRate};
+use crate::tree::TreePosition;
+use crate::{FAILURE_DRAIN_TIMEOUT, Ranks};
 use mpi::Threading;
 use mpi::environment::Universe;
 use mpi::point_to_point::{Destination, MatchedReceiveVec, Source};
@@ -22,16 +22,16 @@ use std::time::{Duration, Instant};
 const FAN_OUT: u32 = 8;
 /// How long a wait looks again and again before it sleeps. A message between two processes of one
 /// machine takes about a microsecond, one between two machines a few.
-const SPIN: Duration = Duration::from_micros(50);
+const SPIN_BEFORE_SLEEP: Duration = Duration::from_micros(50);
 /// Shortest sleep of a wait.
-const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
+const MIN_SLEEP: Duration = Duration::from_micros(20);
 
 /// Initialises MPI and joins the processes.
 ///
 /// # Errors
 /// MPI sees another number of processes than the launcher has started, so that it is another
 /// library than the launcher's; it cannot be used by a program with threads.
-pub fn join(launch: &Launch, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {
+pub fn join(launch: &LaunchInfo, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {
     let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Funneled) else {
         return Err(ConnectError::failed("MPI is initialised already".into()));
     };
@@ -49,24 +49,24 @@ pub fn join(launch: &Launch, started: &str) -> Result<Box<dyn Ranks>, ConnectErr
             "the MPI library cannot be used by a program with threads".into(),
         ));
     }
-    let place = Place::new(rank, size, FAN_OUT);
+    let place = TreePosition::new(rank, size, FAN_OUT);
     let link = MpiLink {
         neighbours: place.neighbours(),
         world,
         posted: RefCell::default(),
         universe: RefCell::new(Some(universe)),
     };
-    Ok(Box::new(Group::new(place, link)))
+    Ok(Box::new(TreeGroup::new(place, link)))
 }
 
 /// Name and version of the MPI library.
 pub fn library() -> String {
-    brief(&mpi::environment::library_version().unwrap_or_default())
+    short_library_name(&mpi::environment::library_version().unwrap_or_default())
 }
 
 /// The name and the version from what a library says of itself: `Open MPI v4.1.4, package: ...`, or
 /// a table that begins with `MPICH Version:` and `4.0.2`.
-fn brief(library: &str) -> String {
+fn short_library_name(library: &str) -> String {
     let first = library.lines().next().unwrap_or_default();
     let name = first.split(',').next().unwrap_or_default();
     let name = name.replace("Version:", "");
@@ -93,10 +93,10 @@ impl MpiLink {
 }
 
 impl Link for MpiLink {
-    const TELLS_ENDS: bool = false;
+    const REPORTS_PEER_EXIT: bool = false;
     // `MPI_Finalize` waits for all ranks. The launcher of Open MPI 4.1 now and then crashes or hangs
     // when a rank calls `MPI_Abort` while others are in it.
-    const CLOSES_TOGETHER: bool = true;
+    const CLOSE_IS_COLLECTIVE: bool = true;
 
     fn post(&self, to: usize, frame: Vec<u8>) {
         // MPI reads the frame until the request is done, whenever that is. At most three frames are
@@ -115,25 +115,25 @@ impl Link for MpiLink {
             while let Err(pending) = request.test() {
                 request = pending;
                 meanwhile();
-                self.wait(since, Pace::Brisk);
+                self.wait(since, PollRate::Fast);
             }
         });
     }
 
-    fn receive(&self) -> Option<(usize, Heard)> {
+    fn receive(&self) -> Option<(usize, Incoming)> {
         let message = self.world.any_process().immediate_matched_probe()?;
         let (frame, status) = message.matched_receive_vec::<u8>();
         let sender = status.source_rank() as u32;
         let from = self.neighbours.iter().position(|&n| n == sender)?;
-        Some((from, Heard::Frame(frame)))
+        Some((from, Incoming::Frame(frame)))
     }
 
-    fn wait(&self, since: Instant, pace: Pace) {
+    fn wait(&self, since: Instant, pace: PollRate) {
         let waited = since.elapsed();
-        if waited < SPIN {
+        if waited < SPIN_BEFORE_SLEEP {
             std::thread::yield_now();
         } else {
-            std::thread::sleep((waited / 8).clamp(SHORTEST_SLEEP, pace.longest_sleep()));
+            std::thread::sleep((waited / 8).clamp(MIN_SLEEP, pace.longest_sleep()));
         }
     }
 
@@ -149,7 +149,7 @@ impl Link for MpiLink {
             eprintln!(
                 "rank {}: another rank has not ended within {} s of a failure; all are ended",
                 self.world.rank(),
-                PATIENCE.as_secs()
+                FAILURE_DRAIN_TIMEOUT.as_secs()
             );
             self.world.abort(1);
         }
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn libraries_are_named_briefly() {
         let open = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4\0";
-        assert_eq!(brief(open), "Open MPI v4.1.4");
+        assert_eq!(short_library_name(open), "Open MPI v4.1.4");
         let mpich = "MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 12:34:45 CDT 2022\n";
-        assert_eq!(brief(mpich), "MPICH 4.0.2");
-        assert_eq!(brief(""), "");
+        assert_eq!(short_library_name(mpich), "MPICH 4.0.2");
+        assert_eq!(short_library_name(""), "");
     }
 }

@@ -1,7 +1,7 @@
 //! Frames over Unix stream sockets, each preceded by its length.
 
 use crate::frame::MAX_FRAME;
-use crate::link::{Heard, Link, Pace};
+use crate::link::{Incoming, Link, PollRate};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -16,9 +16,9 @@ use std::time::Instant;
 pub struct SocketLink {
     peers: RefCell<Vec<Peer>>,
     /// Why a neighbour's socket was closed, if this process can know. Called once for each.
-    why: Box<dyn Fn(usize) -> String>,
+    close_reason: Box<dyn Fn(usize) -> String>,
     /// What is left to do when all is said: whether the end was in order.
-    at_end: Box<dyn Fn(bool)>,
+    on_end: Box<dyn Fn(bool)>,
 }
 
 struct Peer {
@@ -26,19 +26,19 @@ struct Peer {
     /// `false` once it was closed at the other end.
     open: bool,
     /// Bytes to be sent, and how many of them were.
-    out: VecDeque<u8>,
+    send_buffer: VecDeque<u8>,
     /// Bytes that have come: length, frame, length, frame.
-    come: Vec<u8>,
+    receive_buffer: Vec<u8>,
     /// How many of them were handed out.
-    used: usize,
+    consumed: usize,
 }
 
 /// Bytes of the length before a frame.
-const LENGTH: usize = 4;
+const LENGTH_PREFIX_BYTES: usize = 4;
 /// Room for what is read at a time, bytes.
-const READ: usize = 64 << 10;
+const READ_CHUNK_BYTES: usize = 64 << 10;
 /// How often a wait looks without a reason. Everything that matters wakes it.
-const LOOK_AGAIN: Timespec = Timespec {
+const MAX_POLL_WAIT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
@@ -59,15 +59,15 @@ impl SocketLink {
         let peers = sockets.into_iter().map(Peer::new);
         Ok(Self {
             peers: RefCell::new(peers.collect::<io::Result<_>>()?),
-            why,
-            at_end,
+            close_reason: why,
+            on_end: at_end,
         })
     }
 }
 
 impl Link for SocketLink {
-    const TELLS_ENDS: bool = true;
-    const CLOSES_TOGETHER: bool = false;
+    const REPORTS_PEER_EXIT: bool = true;
+    const CLOSE_IS_COLLECTIVE: bool = false;
 
     fn post(&self, to: usize, frame: Vec<u8>) {
         let peer = &mut self.peers.borrow_mut()[to];
@@ -77,44 +77,44 @@ impl Link for SocketLink {
 
     fn send(&self, to: usize, frame: Vec<u8>, meanwhile: &mut dyn FnMut()) {
         self.post(to, frame);
-        while !self.peers.borrow()[to].out.is_empty() {
+        while !self.peers.borrow()[to].send_buffer.is_empty() {
             meanwhile();
-            self.wait(Instant::now(), Pace::Brisk);
+            self.wait(Instant::now(), PollRate::Fast);
             self.peers.borrow_mut()[to].flush();
         }
     }
 
-    fn receive(&self) -> Option<(usize, Heard)> {
+    fn receive(&self) -> Option<(usize, Incoming)> {
         let mut closed = None;
         for (from, peer) in self.peers.borrow_mut().iter_mut().enumerate() {
             peer.flush();
             if let Some(frame) = peer.next_frame() {
-                return Some((from, Heard::Frame(frame)));
+                return Some((from, Incoming::Frame(frame)));
             }
             if peer.open && !peer.fill() {
                 closed = Some(from);
                 break;
             }
             if let Some(frame) = peer.next_frame() {
-                return Some((from, Heard::Frame(frame)));
+                return Some((from, Incoming::Frame(frame)));
             }
         }
-        closed.map(|from| (from, Heard::Gone((self.why)(from))))
+        closed.map(|from| (from, Incoming::Gone((self.close_reason)(from))))
     }
 
-    fn wait(&self, _since: Instant, _pace: Pace) {
+    fn wait(&self, _since: Instant, _pace: PollRate) {
         let peers = self.peers.borrow();
         let mut fds: Vec<_> = peers.iter().filter_map(Peer::interest).collect();
         // An interrupted wait is over: the caller looks what there is, and waits again.
-        let _ = poll(&mut fds, Some(&LOOK_AGAIN));
+        let _ = poll(&mut fds, Some(&MAX_POLL_WAIT));
     }
 
     fn flushed(&self) -> bool {
-        self.peers.borrow().iter().all(|p| p.out.is_empty())
+        self.peers.borrow().iter().all(|p| p.send_buffer.is_empty())
     }
 
     fn close(&self, in_order: bool) {
-        (self.at_end)(in_order);
+        (self.on_end)(in_order);
     }
 }
 
@@ -124,39 +124,43 @@ impl Peer {
         Ok(Self {
             socket,
             open: true,
-            out: VecDeque::new(),
-            come: Vec::new(),
-            used: 0,
+            send_buffer: VecDeque::new(),
+            receive_buffer: Vec::new(),
+            consumed: 0,
         })
     }
 
     fn push(&mut self, frame: &[u8]) {
         if self.open {
-            self.out.extend((frame.len() as u32).to_le_bytes());
-            self.out.extend(frame);
+            self.send_buffer.extend((frame.len() as u32).to_le_bytes());
+            self.send_buffer.extend(frame);
         }
     }
 
     /// Sends what the socket takes. That the other end is closed is left for `fill` to find, after
     /// what was sent before.
     fn flush(&mut self) {
-        while !self.out.is_empty() {
-            match send(&self.socket, self.out.as_slices().0, SendFlags::NOSIGNAL) {
-                Ok(sent) => drop(self.out.drain(..sent)),
+        while !self.send_buffer.is_empty() {
+            match send(
+                &self.socket,
+                self.send_buffer.as_slices().0,
+                SendFlags::NOSIGNAL,
+            ) {
+                Ok(sent) => drop(self.send_buffer.drain(..sent)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                Err(_) => self.out.clear(),
+                Err(_) => self.send_buffer.clear(),
             }
         }
     }
 
     /// Takes what has come, at most about a frame; `false` when the other end is closed.
     fn fill(&mut self) -> bool {
-        while self.come.len() - self.used <= MAX_FRAME + LENGTH {
-            self.come.reserve(READ);
+        while self.receive_buffer.len() - self.consumed <= MAX_FRAME + LENGTH_PREFIX_BYTES {
+            self.receive_buffer.reserve(READ_CHUNK_BYTES);
             match recv(
                 &self.socket,
-                spare_capacity(&mut self.come),
+                spare_capacity(&mut self.receive_buffer),
                 RecvFlags::empty(),
             ) {
                 Ok((0, _)) => return self.closed(),
@@ -174,37 +178,37 @@ impl Peer {
             return true;
         }
         self.open = false;
-        self.out.clear();
+        self.send_buffer.clear();
         false
     }
 
     /// The length of the next frame, if all of it has come.
     fn frame_len(&self) -> Option<usize> {
-        let come = &self.come[self.used..];
-        let len = u32::from_le_bytes(come.get(..LENGTH)?.try_into().ok()?) as usize;
+        let come = &self.receive_buffer[self.consumed..];
+        let len = u32::from_le_bytes(come.get(..LENGTH_PREFIX_BYTES)?.try_into().ok()?) as usize;
         // A frame that is too long is handed out cut off, and found to be none.
         let len = len.min(MAX_FRAME + 1);
-        (come.len() - LENGTH >= len).then_some(len)
+        (come.len() - LENGTH_PREFIX_BYTES >= len).then_some(len)
     }
 
     fn next_frame(&mut self) -> Option<Vec<u8>> {
         let len = self.frame_len()?;
-        let start = self.used + LENGTH;
-        let frame = self.come[start..start + len].to_vec();
-        self.used = start + len;
-        if self.used == self.come.len() {
-            self.come.clear();
-            self.used = 0;
-        } else if self.used > MAX_FRAME {
-            self.come.drain(..self.used);
-            self.used = 0;
+        let start = self.consumed + LENGTH_PREFIX_BYTES;
+        let frame = self.receive_buffer[start..start + len].to_vec();
+        self.consumed = start + len;
+        if self.consumed == self.receive_buffer.len() {
+            self.receive_buffer.clear();
+            self.consumed = 0;
+        } else if self.consumed > MAX_FRAME {
+            self.receive_buffer.drain(..self.consumed);
+            self.consumed = 0;
         }
         Some(frame)
     }
 
     fn interest(&self) -> Option<PollFd<'_>> {
         let mut flags = PollFlags::IN;
-        if !self.out.is_empty() {
+        if !self.send_buffer.is_empty() {
             flags |= PollFlags::OUT;
         }
         self.open.then(|| PollFd::new(&self.socket, flags))

@@ -1,6 +1,6 @@
 //! A single process.
 
-use crate::{News, RankError, Ranks};
+use crate::{GroupStatus, RankError, Ranks};
 use std::cell::{Cell, RefCell};
 
 /// One process alone: every collective call is done at once.
@@ -17,7 +17,7 @@ impl Solo {
     }
 
     /// `value`, unless this rank has said that it failed.
-    fn give<T>(&self, value: T) -> Result<T, RankError> {
+    fn unless_failed<T>(&self, value: T) -> Result<T, RankError> {
         match &*self.failed.borrow() {
             Some(error) => Err(error.clone()),
             None => Ok(value),
@@ -35,11 +35,11 @@ impl Ranks for Solo {
     }
 
     fn barrier(&self) -> Result<(), RankError> {
-        self.give(())
+        self.unless_failed(())
     }
 
     fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RankError> {
-        self.give(bytes)
+        self.unless_failed(bytes)
     }
 
     fn reduce(
@@ -47,25 +47,25 @@ impl Ranks for Solo {
         mine: Vec<u8>,
         _combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
     ) -> Result<Option<Vec<u8>>, RankError> {
-        self.give(Some(mine))
+        self.unless_failed(Some(mine))
     }
 
     fn collect(&self, mine: Vec<u8>, take: &mut dyn FnMut(u32, Vec<u8>)) -> Result<(), RankError> {
-        self.give(())?;
+        self.unless_failed(())?;
         take(0, mine);
         Ok(())
     }
 
     fn max(&self, mine: u64) -> Result<u64, RankError> {
-        self.give(mine)
+        self.unless_failed(mine)
     }
 
     fn min(&self, mine: u64) -> Result<u64, RankError> {
-        self.give(mine)
+        self.unless_failed(mine)
     }
 
     fn sum(&self, mine: u64) -> Result<u64, RankError> {
-        self.give(mine)
+        self.unless_failed(mine)
     }
 
     fn fail(&self, reason: &str) {
@@ -82,11 +82,11 @@ impl Ranks for Solo {
         self.stop.set(true);
     }
 
-    fn poll(&self) -> News {
+    fn poll(&self) -> GroupStatus {
         match &*self.failed.borrow() {
-            Some(error) => News::Failed(error.clone()),
-            None if self.stop.get() => News::Stop,
-            None => News::Nothing,
+            Some(error) => GroupStatus::Failed(error.clone()),
+            None if self.stop.get() => GroupStatus::Stop,
+            None => GroupStatus::Nothing,
         }
     }
 }
@@ -114,15 +114,15 @@ mod tests {
     }
 
     #[test]
-    fn news_and_failures_stay() {
+    fn status_and_failures_stay() {
         let solo = Solo::new();
-        assert_eq!(solo.poll(), News::Nothing);
+        assert_eq!(solo.poll(), GroupStatus::Nothing);
         solo.request_stop();
-        assert_eq!(solo.poll(), News::Stop);
+        assert_eq!(solo.poll(), GroupStatus::Stop);
         solo.fail("no space left");
         solo.fail("cannot clean up");
         let error = RankError::new(0, "no space left");
-        assert_eq!(solo.poll(), News::Failed(error.clone()));
+        assert_eq!(solo.poll(), GroupStatus::Failed(error.clone()));
         assert_eq!(solo.barrier(), Err(error.clone()));
         assert_eq!(solo.collect(vec![], &mut |_, _| {}), Err(error));
     }

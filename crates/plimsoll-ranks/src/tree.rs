@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Where a rank stands in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TreePosition {
     /// The rank itself.
     pub rank: u32,
     /// How many ranks there are.
@@ -19,7 +19,7 @@ pub struct Place {
     pub children: Vec<Range<u32>>,
 }
 
-impl Place {
+impl TreePosition {
     /// The place of `rank` among `size` ranks when a rank has at most `fan_out` children.
     ///
     /// # Panics
@@ -75,13 +75,13 @@ mod tests {
         #[test]
         fn places_agree(size in 1u32..300, fan_out in 1u32..300) {
             for rank in 0..size {
-                let place = Place::new(rank, size, fan_out);
+                let place = TreePosition::new(rank, size, fan_out);
                 prop_assert!(place.children.len() <= fan_out as usize);
                 prop_assert_eq!(place.parent.is_none(), rank == 0);
                 let mut next = rank + 1;
                 for child in &place.children {
                     prop_assert_eq!(child.start, next);
-                    let theirs = Place::new(child.start, size, fan_out);
+                    let theirs = TreePosition::new(child.start, size, fan_out);
                     prop_assert_eq!(theirs.parent, Some(rank));
                     prop_assert_eq!(theirs.subtree_len(), child.end - child.start);
                     next = child.end;
@@ -97,7 +97,7 @@ mod tests {
         fn a_binary_tree_is_flat(size in 1u32..100_000, pick in any::<prop::sample::Index>()) {
             let mut rank = pick.index(size as usize) as u32;
             let mut depth = 0;
-            while let Some(parent) = Place::new(rank, size, 2).parent {
+            while let Some(parent) = TreePosition::new(rank, size, 2).parent {
                 rank = parent;
                 depth += 1;
             }
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn a_star_has_one_level() {
-        let leader = Place::new(0, 5, 4);
+        let leader = TreePosition::new(0, 5, 4);
         assert_eq!(leader.neighbours(), [1, 2, 3, 4]);
-        assert_eq!(Place::new(3, 5, 4).neighbours(), [0]);
+        assert_eq!(TreePosition::new(3, 5, 4).neighbours(), [0]);
     }
 }

@@ -1,7 +1,7 @@
 //! The figures of runs as comma-separated values, for spreadsheets and scripts.
 
 use crate::markdown::SCALED;
-use crate::percentiles::Of;
+use crate::percentiles::PercentileKind;
 use plimsoll_diagnostics::foreign;
 use plimsoll_results::{
     LatencyFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Run,
@@ -55,7 +55,7 @@ pub fn render(runs: &[(&str, &Run)]) -> String {
     let asked = runs
         .iter()
         .filter_map(|(_, r)| r.percentiles_shown.as_ref());
-    let more = Percentiles::besides(asked, &Percentile::SHOWN);
+    let more = Percentiles::extra(asked, &Percentile::DEFAULT_TABLE);
     let latencies = ["latency", "service"].into_iter().flat_map(|kind| {
         let fixed = LATENCIES.iter().map(move |l| format!("{kind}_{l}"));
         fixed.chain(more.iter().map(move |p| format!("{kind}_{p}_ms")))
@@ -96,7 +96,10 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
             .map_or_else(String::new, |us| us.to_string()),
         o.paced_ops.to_string(),
     ];
-    for (figures, of) in [(&o.latency, Of::Latency), (o.service(), Of::Service)] {
+    for (figures, of) in [
+        (&o.latency, PercentileKind::Latency),
+        (o.service(), PercentileKind::Service),
+    ] {
         cells.extend(latency(o, figures));
         let known = |p: &Percentile| known(o.percentile(*p), of);
         cells.extend(more.iter().map(|p| known(p).unwrap_or_default()));
@@ -106,22 +109,30 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
     cells.push(o.in_flight.to_string());
     let times = [o.oldest_in_flight_ms, o.longest_gap_ms, o.likely_gap_ms];
     cells.extend(times.map(|ms| ms.map_or_else(String::new, |ms| ms.to_string())));
-    let figures = Percentiles::new(more.iter().copied().chain(Percentile::SHOWN));
+    let figures = Percentiles::new(more.iter().copied().chain(Percentile::DEFAULT_TABLE));
     let figures = figures.as_slice().iter().map(|p| o.percentile(*p));
     let figures: Vec<PercentileFigure> = figures.flatten().collect();
     cells.push(at_least_from(
         &figures,
-        Of::Latency,
+        PercentileKind::Latency,
         o.is_at_least(o.latency.max_ms),
     ));
     let max_at_least = o.is_service_at_least(o.service().max_ms);
-    cells.push(at_least_from(&figures, Of::Service, max_at_least));
+    cells.push(at_least_from(
+        &figures,
+        PercentileKind::Service,
+        max_at_least,
+    ));
     cells
 }
 
 /// The first of some percentiles in increasing order that is a lower bound, as those behind it and
 /// the greatest are; `max` where only the greatest is, empty where that is exact too.
-pub(crate) fn at_least_from(figures: &[PercentileFigure], of: Of, max_at_least: bool) -> String {
+pub(crate) fn at_least_from(
+    figures: &[PercentileFigure],
+    of: PercentileKind,
+    max_at_least: bool,
+) -> String {
     match figures.iter().find(|f| of.at_least(f)) {
         Some(figure) => figure.percentile.to_string(),
         None if max_at_least => "max".to_owned(),
@@ -130,7 +141,7 @@ pub(crate) fn at_least_from(figures: &[PercentileFigure], of: Of, max_at_least: 
 }
 
 /// A percentile in milliseconds; none where it has too few operations and is no lower bound.
-pub(crate) fn known(figure: Option<PercentileFigure>, of: Of) -> Option<String> {
+pub(crate) fn known(figure: Option<PercentileFigure>, of: PercentileKind) -> Option<String> {
     let figure = figure.filter(|f| f.enough || of.at_least(f))?;
     Some(of.ms(&figure).to_string())
 }

@@ -1,7 +1,9 @@
 //! A load curve in a terminal or a text file.
 
 use crate::format::{latency, mib_per_s, rate};
-use crate::percentiles::{self, DOUBTFUL, Of, any_doubtful, line_up, told};
+use crate::percentiles::{
+    self, PercentileKind, UNCERTAIN_NOTE, align_marked, any_doubtful, shown_inline,
+};
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
@@ -19,7 +21,7 @@ pub fn render(curve: &LoadCurve, results: Option<&Path>, layout: Layout) -> Stri
     if !curve.points.is_empty() {
         out.push('\n');
         table(curve).render(&mut out, layout.columns(), paint);
-        let shown = curve.shown(&[Percentile::P99]);
+        let shown = curve.shown_percentiles(&[Percentile::P99]);
         doubt(&mut out, curve.points.iter(), shown, layout);
         reasons(&mut out, curve, layout);
         out.push('\n');
@@ -53,7 +55,11 @@ pub fn line(point: &CurvePoint) -> String {
         Count(point.load),
         rate(point.achieved),
         time(point.latency_ms),
-        told(point.percentile(Percentile::P99), Of::Latency, "-"),
+        shown_inline(
+            point.percentile(Percentile::P99),
+            PercentileKind::Latency,
+            "-"
+        ),
         point.verdict
     )
 }
@@ -108,7 +114,7 @@ fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
 }
 
 fn table(curve: &LoadCurve) -> Table {
-    let shown = curve.shown(&[Percentile::P99]);
+    let shown = curve.shown_percentiles(&[Percentile::P99]);
     let mut head = ["load", "asked/s", "ops/s", "mean"]
         .map(str::to_owned)
         .to_vec();
@@ -116,7 +122,7 @@ fn table(curve: &LoadCurve) -> Table {
     head.extend(["read MiB/s", "write MiB/s", "verdict"].map(str::to_owned));
     let mut table = Table::new(&head);
     let mut times: Vec<Vec<String>> = curve.points.iter().map(|p| times(p, shown)).collect();
-    line_up(&mut times.iter_mut().collect::<Vec<_>>());
+    align_marked(&mut times.iter_mut().collect::<Vec<_>>());
     for (p, times) in curve.points.iter().zip(times) {
         let mut row = vec![
             Count(p.load).to_string(),
@@ -136,7 +142,8 @@ fn table(curve: &LoadCurve) -> Table {
 
 /// Mean and percentiles of a point, as cells.
 pub(crate) fn times(p: &CurvePoint, shown: &[Percentile]) -> Vec<String> {
-    let percentile = |at: &Percentile| percentiles::shown(p.percentile(*at), Of::Latency, "-");
+    let percentile =
+        |at: &Percentile| percentiles::shown(p.percentile(*at), PercentileKind::Latency, "-");
     let mean = std::iter::once(latency_of(p.latency_ms));
     mean.chain(shown.iter().map(percentile)).collect()
 }
@@ -149,7 +156,7 @@ pub(crate) fn doubt<'a>(
     layout: Layout,
 ) {
     if points.any(|p| any_doubtful(shown.iter().map(|at| p.percentile(*at)))) {
-        paragraph(out, "  ", DOUBTFUL, layout.columns());
+        paragraph(out, "  ", UNCERTAIN_NOTE, layout.columns());
     }
 }
 

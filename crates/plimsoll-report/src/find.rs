@@ -2,12 +2,12 @@
 
 use crate::curve::{doubt, latency_of, times};
 use crate::format::rate;
-use crate::percentiles::line_up;
+use crate::percentiles::align_marked;
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
 use plimsoll_plan::{Count, counted, scaled, show_duration};
-use plimsoll_points::{Ended, Support};
+use plimsoll_points::{Agreement, SearchEnd};
 use plimsoll_results::{ClockKind, LoadSearch, Percentile, SearchRun};
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,12 @@ pub fn render(search: &LoadSearch, results: Option<&Path>, layout: Layout) -> St
         out.push('\n');
         table(search).render(&mut out, layout.columns(), paint);
         let points = search.runs.iter().map(|r| &r.point);
-        doubt(&mut out, points, search.shown(&[Percentile::P99]), layout);
+        doubt(
+            &mut out,
+            points,
+            search.shown_percentiles(&[Percentile::P99]),
+            layout,
+        );
         out.push('\n');
         line_found(&mut out, search, layout);
     }
@@ -63,9 +68,9 @@ fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
     let said = search.line.ended.to_string();
     let state = match (search.line.ended, &search.failure) {
         (_, Some(_)) => paint.bad("failed"),
-        (Ended::Found, None) => paint.good("found"),
-        (Ended::NothingCarried, None) => paint.bad(&said),
-        (Ended::LimitNotReached | Ended::OutOfRuns | Ended::Interrupted, None) => {
+        (SearchEnd::Found, None) => paint.good("found"),
+        (SearchEnd::NothingCarried, None) => paint.bad(&said),
+        (SearchEnd::LimitNotReached | SearchEnd::OutOfRuns | SearchEnd::Interrupted, None) => {
             paint.doubtful(&said)
         }
     };
@@ -106,7 +111,7 @@ fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
 }
 
 fn table(search: &LoadSearch) -> Table {
-    let shown = search.shown(&[Percentile::P99]);
+    let shown = search.shown_percentiles(&[Percentile::P99]);
     let mut head = ["run", "load", "asked/s", "ops/s", "mean"]
         .map(str::to_owned)
         .to_vec();
@@ -114,7 +119,7 @@ fn table(search: &LoadSearch) -> Table {
     head.extend(["margin", "for", "verdict"].map(str::to_owned));
     let mut table = Table::new(&head);
     let mut all: Vec<Vec<String>> = search.runs.iter().map(|r| times(&r.point, shown)).collect();
-    line_up(&mut all.iter_mut().collect::<Vec<_>>());
+    align_marked(&mut all.iter_mut().collect::<Vec<_>>());
     for ((number, run), times) in (1..).zip(&search.runs).zip(all) {
         let p = &run.point;
         let number: u64 = number;
@@ -140,7 +145,7 @@ fn table(search: &LoadSearch) -> Table {
 fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
     let columns = layout.columns();
     let metric = &search.metric;
-    let sure = |s: Support| {
+    let sure = |s: Agreement| {
         format!(
             "{} {metric}, held in {} of {}",
             Count(s.load),
@@ -149,7 +154,7 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
         )
     };
     let carried = match (search.line.carried, search.line.ended) {
-        (Some(s), Ended::LimitNotReached) => {
+        (Some(s), SearchEnd::LimitNotReached) => {
             format!("at least {}; --max is the greatest load tried", sure(s))
         }
         (Some(s), _) => sure(s),
@@ -174,7 +179,7 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
     for reason in &worst.point.reasons {
         paragraph(out, &format!("  {}: ", reason.code), &reason.text, columns);
     }
-    if worst.is_held_back() {
+    if worst.is_client_limited() {
         let text = "this machine held the load back, so that the load line may be its own and not \
                     the storage's";
         paragraph(out, "  ", text, columns);
@@ -185,11 +190,13 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
 #[must_use]
 pub fn interval(search: &LoadSearch) -> Option<String> {
     let line = &search.line;
-    if !matches!(line.ended, Ended::OutOfRuns | Ended::Interrupted) || search.runs.is_empty() {
+    if !matches!(line.ended, SearchEnd::OutOfRuns | SearchEnd::Interrupted)
+        || search.runs.is_empty()
+    {
         return None;
     }
     let (metric, max) = (&search.metric, search.search.max);
-    let of = |s: Support| Count(s.load).to_string();
+    let of = |s: Agreement| Count(s.load).to_string();
     let known = match (line.carried, line.not_carried) {
         (Some(lower), Some(upper)) => format!(
             "it lies from {} up to below {} {metric}; the interval is not as narrow as it was to \

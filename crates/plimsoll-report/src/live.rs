@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// What the latest moments of a run look like.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Moment {
+pub struct LiveFigures {
     /// Time since the run began.
     pub elapsed: Duration,
     /// Operations a second.
@@ -23,7 +23,7 @@ pub struct Moment {
 
 /// One line without its end.
 #[must_use]
-pub fn line(m: &Moment) -> String {
+pub fn line(m: &LiveFigures) -> String {
     let shown = |ms: Option<f64>| ms.map_or("-".into(), latency);
     let whole = Duration::from_secs(m.elapsed.as_secs());
     let service = m.service_ms.map(|(mean, p99)| {

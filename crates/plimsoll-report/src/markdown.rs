@@ -2,7 +2,10 @@
 
 use crate::filebench;
 use crate::format::{latency, mib_per_s, rate};
-use crate::percentiles::{DOUBTFUL, FEW, Of, any_doubtful, greatest, of_done, told};
+use crate::percentiles::{
+    BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, any_doubtful, greatest, of_done,
+    shown_inline,
+};
 use crate::standstill;
 use plimsoll_diagnostics::foreign;
 use plimsoll_plan::{Count, counted};
@@ -42,7 +45,7 @@ pub fn render(name: &str, run: &Run) -> String {
         run.started,
     ));
     if !run.operations.is_empty() {
-        let shown = run.shown(&Percentile::SHOWN);
+        let shown = run.shown(&Percentile::DEFAULT_TABLE);
         let head = [
             "operation",
             "kind",
@@ -61,9 +64,9 @@ pub fn render(name: &str, run: &Run) -> String {
         out.push('\n');
     }
     let operations = run.operations.iter();
-    let shown = run.shown(&Percentile::SHOWN);
+    let shown = run.shown(&Percentile::DEFAULT_TABLE);
     if any_doubtful(operations.flat_map(|o| shown.iter().map(|p| o.percentile(*p)))) {
-        out.push_str(&format!("{DOUBTFUL}\n\n"));
+        out.push_str(&format!("{UNCERTAIN_NOTE}\n\n"));
     }
     if let Some(text) = paced(run) {
         out.push_str(&format!("{text}\n\n"));
@@ -90,25 +93,30 @@ pub fn render(name: &str, run: &Run) -> String {
 fn paced(run: &Run) -> Option<String> {
     let s = &run.summary;
     let service = s.service.as_ref()?;
-    let times = |mean: f64, of: Of| {
+    let times = |mean: f64, of: PercentileKind| {
         let mean = format!("mean {}", latency(mean).replace("  ", " "));
-        let percentile = |p: &Percentile| format!("{p} {}", told(s.percentile(*p), of, "–"));
-        let percentiles = run.shown(&FEW).iter().map(percentile);
+        let percentile =
+            |p: &Percentile| format!("{p} {}", shown_inline(s.percentile(*p), of, "–"));
+        let percentiles = run.shown(&BRIEF_PERCENTILES).iter().map(percentile);
         let parts: Vec<String> = std::iter::once(mean).chain(percentiles).collect();
         parts.join(", ")
     };
     Some(format!(
         "All operations: {} ({}); service time {}.",
-        times(s.mean_ms, Of::Latency),
+        times(s.mean_ms, PercentileKind::Latency),
         s.latency_kind().words(),
-        times(service.mean_ms, Of::Service)
+        times(service.mean_ms, PercentileKind::Service)
     ))
 }
 
 fn rows(o: &OperationFigures, shown: &[Percentile]) -> Vec<Vec<String>> {
-    let times = |f: &LatencyFigures, of: Of| {
+    let times = |f: &LatencyFigures, of: PercentileKind| {
         let mut cells = vec![of_done(o, f.mean_ms, "–").replace("  ", " ")];
-        cells.extend(shown.iter().map(|p| told(o.percentile(*p), of, "–")));
+        cells.extend(
+            shown
+                .iter()
+                .map(|p| shown_inline(o.percentile(*p), of, "–")),
+        );
         cells.push(greatest(o, of, "–").replace("  ", " "));
         cells
     };
@@ -120,13 +128,13 @@ fn rows(o: &OperationFigures, shown: &[Percentile]) -> Vec<Vec<String>> {
         mib_per_s(o.bytes_per_s),
         Count(o.errors).to_string(),
     ];
-    row.extend(times(&o.latency, Of::Latency));
+    row.extend(times(&o.latency, PercentileKind::Latency));
     row.push(o.cpu_us_per_op.map_or("–".into(), |us| format!("{us:.1}")));
     let mut rows = vec![row];
     if let Some(service) = &o.service {
         let mut row = vec![format!("{}, service time", escaped(&o.name))];
         row.extend(std::iter::repeat_n(String::new(), 5));
-        row.extend(times(service, Of::Service));
+        row.extend(times(service, PercentileKind::Service));
         row.push(String::new());
         rows.push(row);
     }

@@ -4,7 +4,7 @@ use crate::format::{latency, rate};
 use crate::percentiles::bounded;
 use crate::text::{paragraph, whole};
 use plimsoll_plan::{Count, scaled};
-use plimsoll_results::{CarriedFigures, LatencyFigures, MixFigures};
+use plimsoll_results::{LatencyFigures, MixFigures, ScheduledFigures};
 
 /// The load in a few words; a result that is not comparable says so here.
 pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
@@ -19,7 +19,7 @@ pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
 }
 
 /// What was due and what was done, in all and of each component.
-pub(crate) fn carried(out: &mut String, mix: &MixFigures, columns: usize) {
+pub(crate) fn sustained(out: &mut String, mix: &MixFigures, columns: usize) {
     let all = parts(&mix.total);
     paragraph(out, "carried: ", &all, columns);
     if mix.components.len() > 1 {
@@ -30,7 +30,7 @@ pub(crate) fn carried(out: &mut String, mix: &MixFigures, columns: usize) {
     }
 }
 
-fn parts(c: &CarriedFigures) -> String {
+fn parts(c: &ScheduledFigures) -> String {
     let mut parts = Vec::new();
     match c.asked_ops_per_s {
         Some(asked) => parts.push(format!(

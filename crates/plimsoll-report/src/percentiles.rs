@@ -4,18 +4,18 @@ use crate::format::latency;
 use plimsoll_results::{OperationFigures, Percentile, PercentileFigure};
 
 /// Percentiles of the lines and tables that show few.
-pub const FEW: [Percentile; 2] = [Percentile::P50, Percentile::P99];
+pub const BRIEF_PERCENTILES: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 
 /// What stands behind a percentile of too few operations.
-pub const DOUBT: &str = "?";
+pub const UNCERTAIN_MARK: &str = "?";
 
 /// What is said below a table in which that stands.
-pub const DOUBTFUL: &str = "?: fewer operations than the percentile needs (100 for p99, 1 000 for p99.9); the \
+pub const UNCERTAIN_NOTE: &str = "?: fewer operations than the percentile needs (100 for p99, 1 000 for p99.9); the \
                             greatest latency stands for it";
 
 /// What stands before a time that is only known to be at least so long, from operations under way at
 /// the end.
-pub const AT_LEAST: &str = "≥ ";
+pub const LOWER_BOUND_MARK: &str = "≥ ";
 
 /// The sentence on that.
 pub const AT_LEAST_MEANS: &str = "≥: it takes at least so long; operations were under way at the end that had waited \
@@ -25,7 +25,7 @@ pub const AT_LEAST_MEANS: &str = "≥: it takes at least so long; operations wer
 #[must_use]
 pub fn bounded(ms: f64, at_least: bool) -> String {
     match at_least {
-        true => format!("{AT_LEAST}{}", latency(ms)),
+        true => format!("{LOWER_BOUND_MARK}{}", latency(ms)),
         false => latency(ms),
     }
 }
@@ -33,13 +33,13 @@ pub fn bounded(ms: f64, at_least: bool) -> String {
 /// The greatest latency of an operation, or its greatest service time, as [`latency`] shows it; `none`
 /// where it is not known.
 #[must_use]
-pub fn greatest(o: &OperationFigures, of: Of, none: &str) -> String {
+pub fn greatest(o: &OperationFigures, of: PercentileKind, none: &str) -> String {
     if !o.has_latencies() {
         return none.to_owned();
     }
     match of {
-        Of::Latency => bounded(o.latency.max_ms, o.is_at_least(o.latency.max_ms)),
-        Of::Service => {
+        PercentileKind::Latency => bounded(o.latency.max_ms, o.is_at_least(o.latency.max_ms)),
+        PercentileKind::Service => {
             let max_ms = o.service().max_ms;
             bounded(max_ms, o.is_service_at_least(max_ms))
         }
@@ -58,14 +58,14 @@ pub fn of_done(o: &OperationFigures, ms: f64, none: &str) -> String {
 
 /// Which figure of a percentile is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub enum PercentileKind {
     /// The latency.
     Latency,
     /// The service time.
     Service,
 }
 
-impl Of {
+impl PercentileKind {
     /// The time of a percentile in milliseconds; of what was not paced both are the same.
     #[must_use]
     pub fn ms(self, figure: &PercentileFigure) -> f64 {
@@ -88,23 +88,23 @@ impl Of {
 /// A percentile as a text, as [`latency`] shows it, with a mark where it has too few operations; `none`
 /// where it is not known.
 #[must_use]
-pub fn shown(figure: Option<PercentileFigure>, of: Of, none: &str) -> String {
+pub fn shown(figure: Option<PercentileFigure>, of: PercentileKind, none: &str) -> String {
     let Some(figure) = figure else {
         return none.to_owned();
     };
-    let mark = if figure.enough { "" } else { DOUBT };
+    let mark = if figure.enough { "" } else { UNCERTAIN_MARK };
     bounded(of.ms(&figure), of.at_least(&figure)) + mark
 }
 
 /// The same for a text in which nothing lines up.
 #[must_use]
-pub fn told(figure: Option<PercentileFigure>, of: Of, none: &str) -> String {
+pub fn shown_inline(figure: Option<PercentileFigure>, of: PercentileKind, none: &str) -> String {
     shown(figure, of, none).replace("  ", " ")
 }
 
 /// Lines up cells of which some are marked: the others get a space in the mark's place.
-pub(crate) fn line_up(cells: &mut [&mut Vec<String>]) {
-    let marked = |c: &String| c.ends_with(DOUBT);
+pub(crate) fn align_marked(cells: &mut [&mut Vec<String>]) {
+    let marked = |c: &String| c.ends_with(UNCERTAIN_MARK);
     if cells.iter().any(|row| row.iter().any(marked)) {
         for cell in cells.iter_mut().flat_map(|row| row.iter_mut()) {
             if !marked(cell) && !cell.is_empty() {

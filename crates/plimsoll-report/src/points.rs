@@ -4,18 +4,18 @@ use crate::csv::{at_least_from, known, line};
 use crate::find::interval;
 use crate::format::{latency, mib_per_s, rate};
 use crate::markdown::{code, escaped, scaled, table};
-use crate::percentiles::{DOUBTFUL, Of, any_doubtful, told};
+use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, shown_inline};
 use plimsoll_plan::{Count, counted};
-use plimsoll_points::Support;
+use plimsoll_points::Agreement;
 use plimsoll_results::{
     CurvePoint, LoadCurve, LoadSearch, Percentile, PercentileFigure, Percentiles, SearchRun,
 };
 
 /// Percentiles of the tables of points, where no others were requested.
-const OF_POINTS: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
+const POINT_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
 
 /// Percentiles of the tables of a search's runs, where no others were requested.
-const OF_RUNS: [Percentile; 1] = [Percentile::P99];
+const RUN_PERCENTILES: [Percentile; 1] = [Percentile::P99];
 
 /// Columns of the values.
 const HEAD: [&str; 19] = [
@@ -56,7 +56,7 @@ pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
     let asked = curves
         .iter()
         .filter_map(|(_, c)| c.percentiles_shown.as_ref());
-    let more = Percentiles::besides(asked, &OF_POINTS);
+    let more = Percentiles::extra(asked, &POINT_PERCENTILES);
     let mut out = line(&names(&more));
     for (name, curve) in curves {
         for point in &curve.points {
@@ -79,7 +79,7 @@ pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
     let asked = searches
         .iter()
         .filter_map(|(_, s)| s.percentiles_shown.as_ref());
-    let more = Percentiles::besides(asked, &OF_POINTS);
+    let more = Percentiles::extra(asked, &POINT_PERCENTILES);
     let mut head = names(&more);
     head.extend(own.map(str::to_owned));
     let mut out = line(&head);
@@ -106,10 +106,11 @@ pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
 
 fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
     let number = |n: Option<f64>| n.map_or_else(String::new, |n| n.to_string());
-    let figures = Percentiles::new(more.iter().copied().chain(OF_POINTS));
+    let figures = Percentiles::new(more.iter().copied().chain(POINT_PERCENTILES));
     let figures = figures.as_slice().iter().map(|at| p.percentile(*at));
     let figures: Vec<PercentileFigure> = figures.flatten().collect();
-    let known = |at: &Percentile| known(p.percentile(*at), Of::Latency).unwrap_or_default();
+    let known =
+        |at: &Percentile| known(p.percentile(*at), PercentileKind::Latency).unwrap_or_default();
     let mut values = vec![
         p.load.to_string(),
         p.verdict.to_string(),
@@ -128,7 +129,11 @@ fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
         p.run.clone(),
     ];
     values.extend(more.iter().map(known));
-    values.push(at_least_from(&figures, Of::Latency, p.max_at_least));
+    values.push(at_least_from(
+        &figures,
+        PercentileKind::Latency,
+        p.max_at_least,
+    ));
     values
 }
 
@@ -159,7 +164,7 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         cells
     };
     let rows: Vec<Vec<String>> = curve.points.iter().map(row).collect();
-    let shown = curve.shown(&OF_POINTS);
+    let shown = curve.shown_percentiles(&POINT_PERCENTILES);
     out + &table(&head, &rows) + &doubt(curve.points.iter(), shown)
 }
 
@@ -167,7 +172,7 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
 fn doubt<'a>(mut points: impl Iterator<Item = &'a CurvePoint>, shown: &[Percentile]) -> String {
     let doubtful = |p: &CurvePoint| any_doubtful(shown.iter().map(|at| p.percentile(*at)));
     match points.any(doubtful) {
-        true => format!("\n{DOUBTFUL}\n"),
+        true => format!("\n{UNCERTAIN_NOTE}\n"),
         false => String::new(),
     }
 }
@@ -191,7 +196,7 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     if !search.comparable {
         out.push_str(&format!("**{}**\n\n", scaled(search.scale)));
     }
-    let held = |s: Option<Support>| {
+    let held = |s: Option<Agreement>| {
         s.map_or("none".into(), |s| {
             let runs = counted(u64::from(s.runs), "run", "runs");
             let metric = escaped(&search.metric);
@@ -214,7 +219,7 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
     let rows: Vec<_> = rows.map(|(n, run)| run_cells(search, n, run)).collect();
     let head = run_head(search);
     let points = search.runs.iter().map(|r| &r.point);
-    out + &table(&head, &rows) + &doubt(points, search.shown(&OF_RUNS))
+    out + &table(&head, &rows) + &doubt(points, search.shown_percentiles(&RUN_PERCENTILES))
 }
 
 /// What the columns of [`point_cells`] are.
@@ -228,7 +233,10 @@ pub fn point_head(curve: &LoadCurve) -> Vec<String> {
         "MiB/s",
         "response mean",
     ];
-    let shown = curve.shown(&OF_POINTS).iter().map(Percentile::to_string);
+    let shown = curve
+        .shown_percentiles(&POINT_PERCENTILES)
+        .iter()
+        .map(Percentile::to_string);
     head.map(str::to_owned).into_iter().chain(shown).collect()
 }
 
@@ -243,8 +251,8 @@ pub fn point_cells(curve: &LoadCurve, p: &CurvePoint) -> Vec<String> {
         mib_per_s(p.bytes_per_s),
         time_cell(p.latency_ms),
     ];
-    let shown = curve.shown(&OF_POINTS).iter();
-    cells.extend(shown.map(|at| told(p.percentile(*at), Of::Latency, "–")));
+    let shown = curve.shown_percentiles(&POINT_PERCENTILES).iter();
+    cells.extend(shown.map(|at| shown_inline(p.percentile(*at), PercentileKind::Latency, "–")));
     cells
 }
 
@@ -269,7 +277,12 @@ pub fn run_head(search: &LoadSearch) -> Vec<String> {
         "response mean",
     ];
     let mut head = head.map(str::to_owned).to_vec();
-    head.extend(search.shown(&OF_RUNS).iter().map(Percentile::to_string));
+    head.extend(
+        search
+            .shown_percentiles(&RUN_PERCENTILES)
+            .iter()
+            .map(Percentile::to_string),
+    );
     head.push("errors".into());
     head
 }
@@ -290,8 +303,8 @@ pub fn run_cells(search: &LoadSearch, number: usize, run: &SearchRun) -> Vec<Str
         mib_per_s(p.bytes_per_s),
         time_cell(p.latency_ms),
     ];
-    let shown = search.shown(&OF_RUNS).iter();
-    cells.extend(shown.map(|at| told(p.percentile(*at), Of::Latency, "–")));
+    let shown = search.shown_percentiles(&RUN_PERCENTILES).iter();
+    cells.extend(shown.map(|at| shown_inline(p.percentile(*at), PercentileKind::Latency, "–")));
     cells.push(Count(p.errors).to_string());
     cells
 }

@@ -2,7 +2,7 @@
 
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
 use crate::format::{latency, mib_per_s, rate};
-use crate::percentiles::{DOUBT, DOUBTFUL, Of, any_doubtful, bounded};
+use crate::percentiles::{PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, any_doubtful, bounded};
 use crate::study;
 use crate::table::Table;
 use crate::terminal::Layout;
@@ -15,7 +15,7 @@ use plimsoll_results::{
 use std::path::Path;
 
 /// Percentiles of the table, where no others were requested.
-const USUAL: [Percentile; 1] = [Percentile::P99];
+const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];
 
 /// The runs of a profile by file system, in the order of the profile, with the requested percentiles;
 /// `dir` is where they lie.
@@ -77,11 +77,11 @@ pub fn render(
                 table(one).render(&mut out, layout.columns(), paint);
                 let mut runs = one.cases.iter().flat_map(|(_, runs)| runs);
                 let doubtful = |r: &Run| {
-                    let shown = r.shown(&USUAL).iter();
+                    let shown = r.shown(&DEFAULT_PERCENTILES).iter();
                     any_doubtful(shown.map(|p| r.summary.percentile(*p)))
                 };
                 if runs.any(doubtful) {
-                    paragraph(&mut out, "  ", DOUBTFUL, layout.columns());
+                    paragraph(&mut out, "  ", UNCERTAIN_NOTE, layout.columns());
                 }
             }
             several => {
@@ -143,7 +143,9 @@ pub(crate) fn headline(out: &mut String, results: &ProfileResults, layout: Layou
 fn table(set: &ProfileSet) -> Table {
     let runs = || set.cases.iter().flat_map(|(_, runs)| runs);
     let paced = runs().any(|r| r.summary.service.is_some());
-    let shown = runs().next().map_or(&USUAL[..], |r| r.shown(&USUAL));
+    let shown = runs()
+        .next()
+        .map_or(&DEFAULT_PERCENTILES[..], |r| r.shown(&DEFAULT_PERCENTILES));
     let named = |what: &str| {
         let percentiles = shown.iter().map(|p| format!("{what}{p}"));
         let all = std::iter::once(format!("{what}mean")).chain(percentiles);
@@ -178,7 +180,7 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
     let done = runs.iter().all(|r| r.summary.ops > 0);
     let time = |ms: f64| if done { latency(ms) } else { "-".into() };
     // The mean of a percentile over runs, in doubt if it is in one of them.
-    let percentile = |at: Percentile, of: Of| {
+    let percentile = |at: Percentile, of: PercentileKind| {
         let figures: Option<Vec<PercentileFigure>> =
             runs.iter().map(|r| r.summary.percentile(at)).collect();
         let Some(figures) = figures else {
@@ -187,7 +189,7 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
         let ms = figures.iter().map(|f| of.ms(f)).sum::<f64>() / figures.len() as f64;
         let at_least = figures.iter().any(|f| of.at_least(f));
         let doubt = any_doubtful(figures.into_iter().map(Some));
-        bounded(ms, at_least) + if doubt { DOUBT } else { "" }
+        bounded(ms, at_least) + if doubt { UNCERTAIN_MARK } else { "" }
     };
     let cpu: Option<Vec<f64>> = runs.iter().map(|r| r.summary.cpu_us_per_op).collect();
     let cpu = cpu.map(|all| all.iter().sum::<f64>() / all.len() as f64);
@@ -198,10 +200,18 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
         mib_per_s(mean(&|r| r.summary.bytes_per_s)),
         time(mean(&|r| r.summary.mean_ms)),
     ];
-    cells.extend(shown.iter().map(|p| percentile(*p, Of::Latency)));
+    cells.extend(
+        shown
+            .iter()
+            .map(|p| percentile(*p, PercentileKind::Latency)),
+    );
     if paced {
         cells.push(time(mean(&|r| r.summary.service().mean_ms)));
-        cells.extend(shown.iter().map(|p| percentile(*p, Of::Service)));
+        cells.extend(
+            shown
+                .iter()
+                .map(|p| percentile(*p, PercentileKind::Service)),
+        );
     }
     cells.push(cpu.map_or("-".into(), |c| Metric::CpuUsPerOp.show(c)));
     cells.push(worst.to_string());

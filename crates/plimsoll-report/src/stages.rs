@@ -3,19 +3,19 @@
 use plimsoll_results::{OperationFigures, Run, Stage};
 
 /// Most stages whose rows are shown one by one.
-const MOST_STAGES: usize = 12;
+const MAX_STAGES: usize = 12;
 
 /// A row for each stage and kind of operation that it did, with rates over the time that the
 /// longest rank took. Empty for a run without stages, or with more than anybody reads.
 pub(crate) fn operations(run: &Run) -> Vec<OperationFigures> {
-    let stages = few(run);
+    let stages = if_few(run);
     let rows = stages.map(|(name, stage)| of_stage(&name, stage).collect::<Vec<_>>());
     rows.flatten().collect()
 }
 
 /// The stages by their names, none if there are more than anybody reads.
-pub(crate) fn few(run: &Run) -> impl Iterator<Item = (String, &Stage)> {
-    let few = run.stages.len() <= MOST_STAGES;
+pub(crate) fn if_few(run: &Run) -> impl Iterator<Item = (String, &Stage)> {
+    let few = run.stages.len() <= MAX_STAGES;
     named(run).filter(move |_| few)
 }
 

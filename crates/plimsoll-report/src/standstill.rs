@@ -12,7 +12,7 @@ const LONG_GAP_S: f64 = 1.0;
 pub fn in_flight(s: &Summary) -> String {
     let count = format!("{} in flight at the end", Count(s.in_flight));
     match s.oldest_in_flight_ms {
-        Some(ms) => format!("{count}, the oldest for {}", told(ms)),
+        Some(ms) => format!("{count}, the oldest for {}", duration_text(ms)),
         None => count,
     }
 }
@@ -32,7 +32,9 @@ pub fn sentences(run: &Run) -> Vec<String> {
                 .is_some_and(|ms| ms > LONG_GAP_S * 1e3)
         });
         let of = old.iter().map(|o| {
-            let oldest = o.oldest_in_flight_ms.map_or_else(String::new, told);
+            let oldest = o
+                .oldest_in_flight_ms
+                .map_or_else(String::new, duration_text);
             format!("{} of {} ({oldest})", Count(o.in_flight), o.name)
         });
         let of: Vec<String> = of.collect();
@@ -42,7 +44,8 @@ pub fn sentences(run: &Run) -> Vec<String> {
         };
         sentences.push(format!(
             "oldest in flight: {}{of}; they took at least so long",
-            s.oldest_in_flight_ms.map_or_else(String::new, told)
+            s.oldest_in_flight_ms
+                .map_or_else(String::new, duration_text)
         ));
     }
     if let (Some(longest), Some(likely)) = (s.longest_gap_ms, s.likely_gap_ms)
@@ -50,8 +53,8 @@ pub fn sentences(run: &Run) -> Vec<String> {
     {
         sentences.push(format!(
             "longest time without a completed operation: {}; {} would be likely at the mean rate",
-            told(longest),
-            told(likely)
+            duration_text(longest),
+            duration_text(likely)
         ));
     }
     sentences
@@ -64,11 +67,11 @@ pub fn warning<'a>(name: &str, runs: impl Iterator<Item = &'a Run>) -> Option<St
     let longest = stalls.map(StallFigure::length_s).reduce(f64::max)?;
     Some(format!(
         "{name} stood still for up to {}",
-        told(longest * 1e3)
+        duration_text(longest * 1e3)
     ))
 }
 
 /// A time in running text.
-fn told(ms: f64) -> String {
+fn duration_text(ms: f64) -> String {
     latency(ms).replace("  ", " ")
 }

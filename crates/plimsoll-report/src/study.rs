@@ -17,7 +17,7 @@ use std::time::Duration;
 pub const NFS4_OPENS: &str = "nfs4-opens";
 
 /// What stands between a way and a round trip.
-const BETWEEN: &str = ", round trip ";
+const RTT_LABEL_SEPARATOR: &str = ", round trip ";
 
 /// Figures that are shown.
 const METRICS: [Metric; 3] = [Metric::OpsPerS, Metric::MeanMs, Metric::CpuUsPerOp];
@@ -30,14 +30,14 @@ pub fn label(way: &str, round_trip: Duration) -> String {
         true => "0ms".to_owned(),
         false => show_duration(round_trip),
     };
-    format!("{way}{BETWEEN}{trip}")
+    format!("{way}{RTT_LABEL_SEPARATOR}{trip}")
 }
 
 /// Whether the results of a profile are those of a study.
 #[must_use]
 pub fn is_study(results: &ProfileResults) -> bool {
     let mut systems = results.filesystems().into_iter();
-    results.profile == NFS4_OPENS && systems.all(|s| s.contains(BETWEEN))
+    results.profile == NFS4_OPENS && systems.all(|s| s.contains(RTT_LABEL_SEPARATOR))
 }
 
 /// One comparison for each workload and round trip, with what it is of.
@@ -50,7 +50,11 @@ pub fn comparisons(
     let mut trips: Vec<&str> = Vec::new();
     let ways: Vec<(&str, &str, &ProfileSet)> = sets
         .iter()
-        .filter_map(|s| s.name.split_once(BETWEEN).map(|(way, trip)| (way, trip, s)))
+        .filter_map(|s| {
+            s.name
+                .split_once(RTT_LABEL_SEPARATOR)
+                .map(|(way, trip)| (way, trip, s))
+        })
         .collect();
     for (_, trip, _) in &ways {
         if !trips.contains(trip) {
@@ -83,7 +87,7 @@ pub fn comparisons(
                     || (percentiles.is_some() && matches!(metric, Metric::PercentileMs(_)))
             };
             comparison.rows.retain(|r| shown(r.metric));
-            all.push((format!("{name}{BETWEEN}{trip}"), comparison));
+            all.push((format!("{name}{RTT_LABEL_SEPARATOR}{trip}"), comparison));
         }
     }
     all

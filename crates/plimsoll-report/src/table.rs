@@ -7,7 +7,7 @@ use plimsoll_diagnostics::foreign;
 const GAP: usize = 2;
 
 /// Least columns a shortened first column keeps.
-const LEAST_NAME: usize = 12;
+const MIN_NAME_WIDTH: usize = 12;
 
 /// A table that is being filled.
 pub(crate) struct Table {
@@ -52,7 +52,7 @@ impl Table {
         let mut widths = self.widths();
         let excess = self.width().saturating_sub(width);
         if excess > 0 {
-            widths[0] = widths[0].saturating_sub(excess).max(LEAST_NAME);
+            widths[0] = widths[0].saturating_sub(excess).max(MIN_NAME_WIDTH);
         }
         let line = |cells: &[String]| {
             let mut line = String::new();

@@ -3,7 +3,10 @@
 use crate::filebench;
 use crate::format::{latency, mib_per_s, percent, rate};
 use crate::mix;
-use crate::percentiles::{self, DOUBTFUL, FEW, Of, any_doubtful, line_up, told};
+use crate::percentiles::{
+    self, BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, align_marked, any_doubtful,
+    shown_inline,
+};
 use crate::table::Table;
 use crate::text::{Paint, paragraph, shorten, whole};
 use crate::{stages, standstill};
@@ -14,10 +17,10 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Least columns a report is laid out for.
-const LEAST_WIDTH: usize = 60;
+const MIN_WIDTH: usize = 60;
 
 /// Most columns the name of an operation takes.
-const MOST_NAME: usize = 36;
+const MAX_NAME_WIDTH: usize = 36;
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +33,7 @@ pub struct Layout {
 
 impl Layout {
     pub(crate) fn columns(&self) -> usize {
-        self.width.max(LEAST_WIDTH)
+        self.width.max(MIN_WIDTH)
     }
 }
 
@@ -48,7 +51,11 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
     };
     if !operations.is_empty() {
         out.push('\n');
-        out.push_str(&table(operations, run.shown(&Percentile::SHOWN), layout));
+        out.push_str(&table(
+            operations,
+            run.shown(&Percentile::DEFAULT_TABLE),
+            layout,
+        ));
     }
     procedures(&mut out, run, layout);
     out.push('\n');
@@ -56,7 +63,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
         summary(&mut out, run, layout);
         ends(&mut out, run, layout);
         if let Some(mix) = &run.mix {
-            mix::carried(&mut out, mix, layout.columns());
+            mix::sustained(&mut out, mix, layout.columns());
         }
         out.push_str(&filebench::io_summary(&run.summary));
         out.push('\n');
@@ -94,7 +101,7 @@ fn procedures(out: &mut String, run: &Run, layout: Layout) {
 
 /// Per procedure: calls and their latency, from when they were made to when the answer came.
 fn calls(run: &Run, layout: Layout) -> String {
-    let shown = run.shown(&FEW);
+    let shown = run.shown(&BRIEF_PERCENTILES);
     let mut head = ["procedure", "calls", "calls/s", "errors", "mean"]
         .map(str::to_owned)
         .to_vec();
@@ -104,9 +111,9 @@ fn calls(run: &Run, layout: Layout) -> String {
     let mut times: Vec<Vec<String>> = run
         .procedures
         .iter()
-        .map(|p| latency_cells(p, shown, Of::Latency))
+        .map(|p| latency_cells(p, shown, PercentileKind::Latency))
         .collect();
-    line_up(&mut times.iter_mut().collect::<Vec<_>>());
+    align_marked(&mut times.iter_mut().collect::<Vec<_>>());
     for (p, times) in run.procedures.iter().zip(times) {
         let mut row = vec![
             p.name.clone(),
@@ -192,7 +199,7 @@ pub fn table(operations: &[OperationFigures], shown: &[Percentile], layout: Layo
     let times = rows
         .iter_mut()
         .flat_map(|r| [Some(&mut r.latency), r.service.as_mut()]);
-    line_up(&mut times.flatten().collect::<Vec<_>>());
+    align_marked(&mut times.flatten().collect::<Vec<_>>());
     let names = names(operations);
     for ((op, name), row) in operations.iter().zip(&names).zip(rows) {
         let mut count_cells = vec![
@@ -231,7 +238,7 @@ pub fn table(operations: &[OperationFigures], shown: &[Percentile], layout: Layo
         .iter()
         .flat_map(|o| shown.iter().map(|p| o.percentile(*p)));
     if any_doubtful(figures) {
-        paragraph(&mut out, "  ", DOUBTFUL, layout.columns());
+        paragraph(&mut out, "  ", UNCERTAIN_NOTE, layout.columns());
     }
     out
 }
@@ -244,19 +251,21 @@ struct Row {
 
 impl Row {
     fn of(o: &OperationFigures, shown: &[Percentile]) -> Self {
-        let service = o.service.map(|_| latency_cells(o, shown, Of::Service));
+        let service = o
+            .service
+            .map(|_| latency_cells(o, shown, PercentileKind::Service));
         Self {
-            latency: latency_cells(o, shown, Of::Latency),
+            latency: latency_cells(o, shown, PercentileKind::Latency),
             service,
         }
     }
 }
 
 /// Mean, percentiles and maximum of an operation.
-fn latency_cells(o: &OperationFigures, shown: &[Percentile], of: Of) -> Vec<String> {
+fn latency_cells(o: &OperationFigures, shown: &[Percentile], of: PercentileKind) -> Vec<String> {
     let figures = match of {
-        Of::Latency => &o.latency,
-        Of::Service => o.service(),
+        PercentileKind::Latency => &o.latency,
+        PercentileKind::Service => o.service(),
     };
     let mut cells = vec![percentiles::of_done(o, figures.mean_ms, "-")];
     let percentile = |p: &Percentile| percentiles::shown(o.percentile(*p), of, "-");
@@ -274,8 +283,8 @@ fn names(operations: &[OperationFigures]) -> Vec<String> {
     operations
         .iter()
         .map(|op| match uses[&op.name] {
-            1 => shorten(&op.name, MOST_NAME),
-            _ => shorten(&format!("{} ({})", op.name, op.kind), MOST_NAME),
+            1 => shorten(&op.name, MAX_NAME_WIDTH),
+            _ => shorten(&format!("{} ({})", op.name, op.kind), MAX_NAME_WIDTH),
         })
         .collect()
 }
@@ -285,7 +294,7 @@ fn names(operations: &[OperationFigures]) -> Vec<String> {
 fn ends(out: &mut String, run: &Run, layout: Layout) {
     let of_run = run.first_done.zip(run.last_done);
     let of_run = of_run.map(|(first, last)| ("worker", String::new(), first, last));
-    let of_stages = stages::few(run).filter_map(|(name, stage)| {
+    let of_stages = stages::if_few(run).filter_map(|(name, stage)| {
         let (first, last) = stage.window.first_done.zip(stage.window.last_done)?;
         Some(("rank", format!(" of {name}"), first, last))
     });
@@ -348,25 +357,32 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
 /// Latency of all operations: where some were paced by what it is, with the service time beside it.
 fn times(run: &Run) -> Vec<String> {
     let s = &run.summary;
-    let shown = run.shown(&FEW);
-    let list = |what: &str, mean: f64, of: Of| {
+    let shown = run.shown(&BRIEF_PERCENTILES);
+    let list = |what: &str, mean: f64, of: PercentileKind| {
         // In a table the unit has two columns.
         let mean = match s.ops {
             0 => "-".to_owned(),
             _ => latency(mean).replace("  ", " "),
         };
         let mut parts = vec![format!("{what}mean {mean}")];
-        let percentile = |p: &Percentile| format!("{p} {}", told(s.percentile(*p), of, "-"));
+        let percentile =
+            |p: &Percentile| format!("{p} {}", shown_inline(s.percentile(*p), of, "-"));
         parts.extend(shown.iter().map(percentile));
         parts
     };
     let what = match (s.latency_kind(), s.service) {
-        (LatencyKind::Service, _) | (_, None) => return list("", s.mean_ms, Of::Latency),
+        (LatencyKind::Service, _) | (_, None) => {
+            return list("", s.mean_ms, PercentileKind::Latency);
+        }
         (LatencyKind::Mixed, _) => format!("latency ({} of the ops paced) ", Count(s.paced_ops)),
         (kind, _) => format!("{} ", kind.name()),
     };
-    let mut parts = list(&what, s.mean_ms, Of::Latency);
-    parts.extend(list("service time ", s.service().mean_ms, Of::Service));
+    let mut parts = list(&what, s.mean_ms, PercentileKind::Latency);
+    parts.extend(list(
+        "service time ",
+        s.service().mean_ms,
+        PercentileKind::Service,
+    ));
     parts
 }
 

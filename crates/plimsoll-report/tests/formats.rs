@@ -4,11 +4,11 @@ use plimsoll_measure::system::{
     DiskUse, MachineUse, NetworkUse, PageCacheUse, ProcessUse, SystemUse,
 };
 use plimsoll_measure::{Latency, OpTotals, WindowTotals};
-use plimsoll_plan::{Note, OpKind, Operation, Place, Plan};
+use plimsoll_plan::{Note, OpKind, Operation, Plan, SourcePosition};
 use plimsoll_report::terminal::{Layout, render};
 use plimsoll_report::{filebench, live};
 use plimsoll_results::{
-    ClockKind, Environment, Failure, Measured, Percentile, Reason, Run, Target, VariableFigures,
+    ClockKind, Environment, Failure, MeasuredRun, Percentile, Reason, Run, Target, VariableFigures,
     WorkDir,
 };
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime};
 
 const SECOND: u64 = 1_000_000_000;
 
-fn place(line: u32) -> Option<Place> {
-    Some(Place {
+fn place(line: u32) -> Option<SourcePosition> {
+    Some(SourcePosition {
         file: "fileserver".into(),
         line,
         column: 5,
@@ -108,7 +108,7 @@ fn system() -> SystemUse {
     }
 }
 
-fn measured() -> Measured {
+fn measured() -> MeasuredRun {
     let mut first = row(40_000, 1000, 0);
     [1000, 2000, 3000]
         .into_iter()
@@ -128,7 +128,7 @@ fn measured() -> Measured {
         rows,
         ..WindowTotals::default()
     };
-    Measured {
+    MeasuredRun {
         plan: plan(),
         target: Target {
             url: "posix".into(),
@@ -162,7 +162,7 @@ fn measured() -> Measured {
     }
 }
 
-fn show(m: Measured, width: usize) -> String {
+fn show(m: MeasuredRun, width: usize) -> String {
     let layout = Layout {
         width,
         color: false,
@@ -194,7 +194,7 @@ fn open_loop_report_says_service_and_response() {
 }
 
 /// A run whose operations are all paced: one in fifty waits a second for its turn.
-fn paced() -> Measured {
+fn paced() -> MeasuredRun {
     let mut m = measured();
     for row in m.windows[0].0.rows.iter_mut().filter(|r| r.ops > 0) {
         let longest = row.service.max();
@@ -356,18 +356,18 @@ fn filebench_line() {
 
 #[test]
 fn live_line() {
-    let line = live::line(&live::Moment {
+    let line = live::line(&live::LiveFigures {
         elapsed: Duration::from_millis(12_700),
         ops_per_s: 123_456.7,
         bytes_per_s: 2e8,
         latency_ms: Some((0.0123, 4.56)),
-        ..live::Moment::default()
+        ..live::LiveFigures::default()
     });
     insta::assert_snapshot!(line, @"   12s    123 457 ops/s      191 MiB/s  mean 12.3 µs  p99 4.56 ms  0 errors");
-    let line = live::line(&live::Moment {
+    let line = live::line(&live::LiveFigures {
         latency_ms: Some((50.5, 902.0)),
         service_ms: Some((0.43, 0.08)),
-        ..live::Moment::default()
+        ..live::LiveFigures::default()
     });
     insta::assert_snapshot!(line, @"    0s          0 ops/s        0 MiB/s  mean 50.5 ms  p99  902 ms  service mean  430 µs  p99 80.0 µs  0 errors");
 }
@@ -420,7 +420,7 @@ fn comparison_of_repeated_runs() {
 }
 
 /// A run in which nobody who looked at a file came back, for three seconds.
-fn hanging() -> Measured {
+fn hanging() -> MeasuredRun {
     let mut m = measured();
     m.windows[0].0.rows[4] = OpTotals::default();
     m.windows[0].0.rows[4].in_flight.add(3 * SECOND);
@@ -530,7 +530,7 @@ fn a_comparison_marks_lower_bounds() {
 
 #[test]
 fn response_times_of_a_mix_are_marked() {
-    use plimsoll_results::{CarriedFigures, LatencyFigures, MixFigures};
+    use plimsoll_results::{LatencyFigures, MixFigures, ScheduledFigures};
     let response = LatencyFigures {
         mean_ms: 1.0,
         p99_ms: 2.0,
@@ -538,7 +538,7 @@ fn response_times_of_a_mix_are_marked() {
         ..LatencyFigures::default()
     };
     let mut run = Run::assemble(measured());
-    let total = CarriedFigures {
+    let total = ScheduledFigures {
         asked_ops_per_s: Some(10.0),
         done_ops_per_s: 5.0,
         due: 100,

@@ -16,7 +16,7 @@ pub const ANNOTATIONS_SCHEMA: u32 = 1;
 pub const ANNOTATIONS_FILE: &str = "annotations.json";
 
 /// Most characters of a tag.
-const MOST_IN_A_TAG: usize = 64;
+const MAX_TAG_BYTES: usize = 64;
 
 /// Tags and a note on results. They are no part of what was measured: `run.json` and the other
 /// files stay as they are.
@@ -35,7 +35,7 @@ pub struct Annotations {
 impl Document for Annotations {
     const FILE: &str = ANNOTATIONS_FILE;
     const SCHEMA: u32 = ANNOTATIONS_SCHEMA;
-    const WHAT: &str = "`plimsoll tag`";
+    const KIND_NAME: &str = "`plimsoll tag`";
 }
 
 impl Default for Annotations {
@@ -90,9 +90,9 @@ impl FromStr for Tag {
         let may_begin = |c: char| c.is_alphanumeric();
         let may_follow = |c: char| c.is_alphanumeric() || "._:/=+-".contains(c);
         let plain = text.starts_with(may_begin) && text.chars().all(may_follow);
-        if !plain || text.chars().count() > MOST_IN_A_TAG {
+        if !plain || text.chars().count() > MAX_TAG_BYTES {
             return Err(format!(
-                "`{}` is no tag: expected at most {MOST_IN_A_TAG} letters, digits and . _ : / = + -, \
+                "`{}` is no tag: expected at most {MAX_TAG_BYTES} letters, digits and . _ : / = + -, \
                  of which the first is a letter or a digit",
                 text.escape_debug()
             ));

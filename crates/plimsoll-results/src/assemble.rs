@@ -1,19 +1,20 @@
 //! From what was measured to the figures of a [`Run`].
 
-use crate::client_cache::{ClientCache, Doubt};
+use crate::client_cache::{CacheDoubt, ClientCache};
 use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::{MixFigures, ProcessCounts};
 use crate::percentile::{PercentileFigure, Percentiles};
 use crate::run::{
-    ClockKind, Done, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary,
-    Target, Validity, VariableFigures, Verdict, Window,
+    ClockKind, CompletedFigures, Failure, OperationFigures, Populated, Program, Reason, Run, Stage,
+    Summary, Target, Validity, VariableFigures, Verdict, Window,
 };
 use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Environment, SCHEMA};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    Ages, Gap, Latency, Nanos, OpTotals, RankStage, RankStall, Stall, WindowTotals, WorkersDone,
+    Gap, InFlightAges, Latency, Nanos, OpTotals, RankStage, RankStall, Stall, WindowTotals,
+    WorkersDone,
 };
 use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan};
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ use std::time::SystemTime;
 
 /// What a run measured, before any figure is computed.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct MeasuredRun {
     /// What was run.
     pub plan: Plan,
     /// What the load was put on.
@@ -69,7 +70,7 @@ impl Run {
     /// A run with a failure has failed; else one that somebody ended was interrupted; else one
     /// with any reason against it is invalid. Failed operations and stuck workers are reasons.
     #[must_use]
-    pub fn assemble(measured: Measured) -> Run {
+    pub fn assemble(measured: MeasuredRun) -> Run {
         let m = measured;
         let kept = Percentiles::kept(m.percentiles.as_ref());
         let mut windows: Vec<Window> = m
@@ -90,11 +91,11 @@ impl Run {
         let mix = m.windows.last().and_then(|(totals, _)| {
             MixFigures::of(&m.plan, &m.processes, &totals.rows, last.window_s)
         });
-        let validity = judge(&m, &last);
+        let validity = validate(&m, &last);
         let mut notes = m.plan.notes.clone();
         notes.extend(m.notes);
         let doubt = last.client_cache.and_then(|c| {
-            c.doubt(&Doubt {
+            c.doubt(&CacheDoubt {
                 plan: &m.plan,
                 clock: m.clock,
                 populated: &m.populated,
@@ -160,7 +161,7 @@ fn no_window() -> Window {
 }
 
 /// All windows of a run as one that is as long as all of them.
-fn whole(m: &Measured, kept: &Percentiles) -> Window {
+fn whole(m: &MeasuredRun, kept: &Percentiles) -> Window {
     let Some(((first, _), others)) = m.windows.split_first() else {
         return no_window();
     };
@@ -312,9 +313,9 @@ fn operation(
         kind: op.kind,
         class: op.kind.class(),
         ops: t.ops,
-        ops_per_s: per(t.ops, seconds),
+        ops_per_s: per_second(t.ops, seconds),
         bytes: t.bytes,
-        bytes_per_s: per(t.bytes, seconds),
+        bytes_per_s: per_second(t.bytes, seconds),
         latency: LatencyFigures::of(t.latency(), &t.in_flight),
         paced_ops: t.paced,
         service: service.map(|s| LatencyFigures::of(s, &t.in_flight)),
@@ -331,7 +332,7 @@ fn operation(
 }
 
 fn window(
-    measured: &Measured,
+    measured: &MeasuredRun,
     totals: &WindowTotals,
     system: &SystemUse,
     kept: &Percentiles,
@@ -368,17 +369,21 @@ fn window(
 }
 
 /// How far the workers were when the first and the last of them came to their ends.
-fn done(plan: &Plan, totals: &WindowTotals, all: &Summary) -> Option<(Done, Done)> {
+fn done(
+    plan: &Plan,
+    totals: &WindowTotals,
+    all: &Summary,
+) -> Option<(CompletedFigures, CompletedFigures)> {
     let several = |d: &WorkersDone| d.workers > 1 && d.workers == plan.workers();
     let d = totals.done.filter(several)?;
     let at = |after, ops, bytes| {
         let after_s = after as f64 / 1e9;
-        Done {
+        CompletedFigures {
             after_s,
             ops,
-            ops_per_s: per(ops, after_s),
+            ops_per_s: per_second(ops, after_s),
             bytes,
-            bytes_per_s: per(bytes, after_s),
+            bytes_per_s: per_second(bytes, after_s),
         }
     };
     Some((
@@ -398,7 +403,7 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
     };
     let all = sum(OpTotals::latency);
     let service = (paced_ops > 0).then(|| sum(|t| &t.service));
-    let mut ages = Ages::default();
+    let mut ages = InFlightAges::default();
     counted().for_each(|t| ages.merge(&t.in_flight));
     let latency = SummaryLatency::of(&all, &ages);
     let ops: u64 = counted().map(|t| t.ops).sum();
@@ -409,9 +414,9 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
     };
     Summary {
         ops,
-        ops_per_s: per(ops, seconds),
+        ops_per_s: per_second(ops, seconds),
         bytes,
-        bytes_per_s: per(bytes, seconds),
+        bytes_per_s: per_second(bytes, seconds),
         mean_ms: latency.mean_ms,
         p50_ms: latency.p50_ms,
         p99_ms: latency.p99_ms,
@@ -423,8 +428,8 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
             .filter(|(kind, _)| kind.is_of_workload())
             .map(|(_, t)| t.error_count())
             .sum(),
-        reads_per_s: per(ops_where(OpKind::reads), seconds),
-        writes_per_s: per(ops_where(OpKind::writes), seconds),
+        reads_per_s: per_second(ops_where(OpKind::reads), seconds),
+        writes_per_s: per_second(ops_where(OpKind::writes), seconds),
         cpu_us_per_op: None,
         in_flight: ages.count(),
         oldest_in_flight_ms: oldest_ms(&ages),
@@ -435,7 +440,7 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
     }
 }
 
-fn per(n: u64, seconds: f64) -> f64 {
+fn per_second(n: u64, seconds: f64) -> f64 {
     if seconds > 0.0 {
         n as f64 / seconds
     } else {
@@ -443,7 +448,7 @@ fn per(n: u64, seconds: f64) -> f64 {
     }
 }
 
-fn judge(m: &Measured, last: &Window) -> Validity {
+fn validate(m: &MeasuredRun, last: &Window) -> Validity {
     let mut reasons = Vec::new();
     let mut say = |code: &str, text: String| {
         reasons.push(Reason {

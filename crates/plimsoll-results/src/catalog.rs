@@ -7,7 +7,7 @@ use crate::{
     ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir, ResultsError, Run, Summary, Validity,
     Verdict,
 };
-use plimsoll_points::{Ended, LoadLine};
+use plimsoll_points::{LoadLine, SearchEnd};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -184,12 +184,12 @@ pub struct Entry {
     pub ort_ms: Option<f64>,
     /// Tags and note.
     #[serde(flatten)]
-    pub said: Said,
+    pub said: EntryAnnotations,
 }
 
 /// Tags and note of an entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct EntryAnnotations {
     /// Tags, in the order of their letters.
     pub tags: Vec<String>,
     /// A text for people; empty if there is none.
@@ -271,7 +271,7 @@ impl Entry {
             .file_name()
             .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let annotations = Annotations::read(dir)?;
-        entry.said = Said {
+        entry.said = EntryAnnotations {
             tags: annotations.tags.into_iter().map(String::from).collect(),
             note: annotations.note,
         };
@@ -296,7 +296,7 @@ impl Entry {
             load_line: None,
             metric: None,
             ort_ms: None,
-            said: Said::default(),
+            said: EntryAnnotations::default(),
         }
     }
 }
@@ -344,10 +344,10 @@ fn of_search(dir: &Path) -> Result<Entry, ResultsError> {
     let search: SearchPart = read_part::<LoadSearch, _>(dir)?;
     let status = match search.line.ended {
         _ if search.failure.is_some() => Status::Failed,
-        Ended::Found | Ended::LimitNotReached => Status::Valid,
-        Ended::NothingCarried | Ended::OutOfRuns => Status::Invalid,
+        SearchEnd::Found | SearchEnd::LimitNotReached => Status::Valid,
+        SearchEnd::NothingCarried | SearchEnd::OutOfRuns => Status::Invalid,
         // What a search that goes on says too.
-        Ended::Interrupted => Status::Unfinished,
+        SearchEnd::Interrupted => Status::Unfinished,
     };
     Ok(Entry {
         target: search.target.url,

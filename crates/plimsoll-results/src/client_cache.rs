@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Share of the client's cache from which a run that measures storage is doubtful.
-const DOUBTFUL_SHARE: f64 = 0.5;
+const DOUBTFUL_CACHE_SHARE: f64 = 0.5;
 
 /// Bytes that a run has to read before its share is doubtful...
 const SUBSTANTIAL_BYTES: u64 = 64 << 20;
@@ -93,8 +93,8 @@ impl ClientCache {
     }
 
     /// What is to be said where a run that claims to measure a storage measured this machine's memory.
-    pub(crate) fn doubt(&self, circumstances: &Doubt<'_>) -> Option<String> {
-        let Doubt {
+    pub(crate) fn doubt(&self, circumstances: &CacheDoubt<'_>) -> Option<String> {
+        let CacheDoubt {
             plan,
             clock,
             populated,
@@ -104,7 +104,7 @@ impl ClientCache {
         let substantial = self.read_bytes >= SUBSTANTIAL_BYTES || self.reads >= SUBSTANTIAL_READS;
         // A workload may want its files cached.
         let wanted = plan.filesets.iter().any(|f| f.cached == Some(true));
-        let share = self.share.filter(|s| *s >= DOUBTFUL_SHARE)?;
+        let share = self.share.filter(|s| *s >= DOUBTFUL_CACHE_SHARE)?;
         if !of_storage || !substantial || wanted || clock != ClockKind::Real {
             return None;
         }
@@ -133,7 +133,7 @@ impl ClientCache {
 }
 
 /// Circumstances in which a share of the client's cache is doubtful, or not.
-pub(crate) struct Doubt<'a> {
+pub(crate) struct CacheDoubt<'a> {
     /// What was run.
     pub(crate) plan: &'a Plan,
     /// Clock of the run.

@@ -1,11 +1,11 @@
 //! The results directory.
 
 use crate::document::{self, Directory, Document};
-use crate::error::OF_RUN;
-use crate::hidden::Hidden;
+use crate::error::MISSING_RUN_HINT;
 use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
 use crate::series::SeriesWriter;
+use crate::staging::StagingDir;
 use crate::{
     COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA,
     LiveRun, Percentiles, RUN_FILE, ResultsError, Run, SCHEMA, Verdict, recompute, upgrade,
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Most runs of one workload that may begin in the same second.
-const MOST_IN_A_SECOND: u32 = 10_000;
+const MAX_RUNS_PER_SECOND: u32 = 10_000;
 
 /// A finished results directory.
 pub type RunDir = Directory<Run>;
@@ -32,16 +32,16 @@ pub struct RunWriter {
     name: String,
     /// The name says so if the run was interrupted or failed.
     tells_verdict: bool,
-    dir: Hidden,
+    dir: StagingDir,
     series: SeriesWriter,
     /// After `dir`, so that it is dropped when the hidden directory has gone.
-    _made_root: Option<MadeRoot>,
+    _made_root: Option<CreatedRoot>,
 }
 
 /// A root that did not exist before; removed if nothing came to be in it.
-pub(crate) struct MadeRoot(PathBuf);
+pub(crate) struct CreatedRoot(PathBuf);
 
-impl MadeRoot {
+impl CreatedRoot {
     /// Makes a root if it is missing.
     pub(crate) fn make(root: &Path) -> Result<Option<Self>, ResultsError> {
         let made = (!root.exists()).then(|| Self(root.to_owned()));
@@ -50,7 +50,7 @@ impl MadeRoot {
     }
 }
 
-impl Drop for MadeRoot {
+impl Drop for CreatedRoot {
     fn drop(&mut self) {
         // One that is not empty is meant to stay.
         let _ = std::fs::remove_dir(&self.0);
@@ -97,8 +97,8 @@ impl RunWriter {
         (started, clock): (SystemTime, ClockKind),
         tells_verdict: bool,
     ) -> Result<Self, ResultsError> {
-        let made_root = MadeRoot::make(root)?;
-        let dir = Hidden::create(root)?;
+        let made_root = CreatedRoot::make(root)?;
+        let dir = StagingDir::create(root)?;
         let base = match clock {
             ClockKind::Real => started,
             ClockKind::Virtual => SystemTime::UNIX_EPOCH,
@@ -183,7 +183,7 @@ fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> L
 
 /// Renames `hidden` to the first free name.
 pub(crate) fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf, ResultsError> {
-    for n in 1..=MOST_IN_A_SECOND {
+    for n in 1..=MAX_RUNS_PER_SECOND {
         let path = match n {
             1 => root.join(name),
             n => root.join(format!("{name}-{n}")),
@@ -246,14 +246,14 @@ impl Directory<Run> {
     #[must_use]
     pub fn lacks(&self) -> Vec<&'static str> {
         let missing = |file: &&str| !self.path().join(file).exists();
-        OF_RUN.into_iter().filter(missing).collect()
+        MISSING_RUN_HINT.into_iter().filter(missing).collect()
     }
 
     /// Replaces the run, of which more is known now. At any time one of the two is there, whole.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the run is then as it was.
-    pub fn amend(&self, run: &Run) -> Result<(), ResultsError> {
+    pub fn replace_run(&self, run: &Run) -> Result<(), ResultsError> {
         document::replace(&self.path().join(RUN_FILE), &run.to_json())
     }
 
@@ -321,7 +321,7 @@ impl Directory<Run> {
 impl Document for Run {
     const FILE: &str = RUN_FILE;
     const SCHEMA: u32 = SCHEMA;
-    const WHAT: &str = "run";
+    const KIND_NAME: &str = "run";
 
     fn upgrade(value: &mut serde_json::Value, from: u64, dir: &Path) -> bool {
         upgrade::run(value, from, dir)

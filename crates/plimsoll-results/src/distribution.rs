@@ -1,10 +1,10 @@
 //! Latency distributions that are added up from `histograms.hlog`.
 
 use crate::SparseHistogram;
-use plimsoll_measure::{GREATEST_LATENCY, censored_quantile};
+use plimsoll_measure::{MAX_LATENCY_NS, censored_quantile};
 
 /// Bits of a value that tell a bucket from its neighbours; at least as many as the log keeps.
-const KEPT_BITS: u32 = 10;
+const SIGNIFICANT_BITS: u32 = 10;
 
 /// A latency distribution that is added to quickly. Values keep three significant digits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,15 +15,15 @@ pub struct Distribution {
 
 impl Distribution {
     fn index(value: u64) -> usize {
-        let bucket = value.max(1).ilog2().saturating_sub(KEPT_BITS);
-        ((u64::from(bucket) << KEPT_BITS) + (value >> bucket)) as usize
+        let bucket = value.max(1).ilog2().saturating_sub(SIGNIFICANT_BITS);
+        ((u64::from(bucket) << SIGNIFICANT_BITS) + (value >> bucket)) as usize
     }
 
     /// Greatest value that is counted at an index.
     fn greatest(index: usize) -> u64 {
         let index = index as u64;
-        let bucket = (index >> KEPT_BITS).saturating_sub(1);
-        let within = index - (bucket << KEPT_BITS);
+        let bucket = (index >> SIGNIFICANT_BITS).saturating_sub(1);
+        let within = index - (bucket << SIGNIFICANT_BITS);
         ((within + 1) << bucket) - 1
     }
 
@@ -31,7 +31,7 @@ impl Distribution {
     /// an hour.
     pub fn add(&mut self, histogram: &SparseHistogram) {
         for (value, n) in &histogram.counts {
-            let index = Self::index((*value).min(GREATEST_LATENCY));
+            let index = Self::index((*value).min(MAX_LATENCY_NS));
             if index >= self.counts.len() {
                 self.counts.resize(index + 1, 0);
             }
@@ -147,7 +147,7 @@ mod tests {
         }
 
         #[test]
-        fn a_value_is_counted_where_it_is_found_again(value in 0u64..=GREATEST_LATENCY) {
+        fn a_value_is_counted_where_it_is_found_again(value in 0u64..=MAX_LATENCY_NS) {
             let index = Distribution::index(value);
             let greatest = Distribution::greatest(index);
             prop_assert!(greatest >= value);

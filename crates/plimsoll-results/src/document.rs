@@ -1,8 +1,8 @@
 //! JSON files with a version, written whole or not at all, and the directories that they are in.
 
-use crate::dir::{MadeRoot, name_of, publish};
-use crate::hidden::{Hidden, lock};
-use crate::{Abandoned, ResultsError, RunDir, read_regular};
+use crate::dir::{CreatedRoot, name_of, publish};
+use crate::staging::{StagingDir, lock};
+use crate::{AbandonedRun, ResultsError, RunDir, read_regular};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,7 +19,7 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
     /// Version of its form; raised when a field changes meaning or goes.
     const SCHEMA: u32;
     /// What it is the result of, for errors.
-    const WHAT: &str;
+    const KIND_NAME: &str;
 
     /// Gives a document of an older version the form of this one; `false` if that version is not
     /// read. `dir` is the directory that it is in.
@@ -100,7 +100,7 @@ pub(crate) struct Writer<D> {
     /// Holds the lock, which the system lifts when the process ends, however it does.
     _lock: File,
     /// Goes again if the directory is withdrawn.
-    _made_root: Option<MadeRoot>,
+    _made_root: Option<CreatedRoot>,
 }
 
 impl<D: Document> Writer<D> {
@@ -116,8 +116,8 @@ impl<D: Document> Writer<D> {
 
     /// The same, with a name that no time is added to; a number follows it if it is taken.
     pub(crate) fn create_as(root: &Path, document: D, name: &str) -> Result<Self, ResultsError> {
-        let made_root = MadeRoot::make(root)?;
-        let hidden = Hidden::create(root)?;
+        let made_root = CreatedRoot::make(root)?;
+        let hidden = StagingDir::create(root)?;
         write_new(&hidden.path().join(D::FILE), &json(&document))?;
         let path = publish(hidden.path(), root, name)?;
         hidden.published(&path);
@@ -136,7 +136,7 @@ impl<D: Document> Writer<D> {
         dir.read()?;
         let lock = lock(path)?;
         // What it was measuring when it was killed is a result as well. What cannot be finished stays.
-        for abandoned in Abandoned::find(&[path.to_owned()]) {
+        for abandoned in AbandonedRun::find(&[path.to_owned()]) {
             let _ = abandoned.finish();
         }
         Ok(Self {
@@ -163,7 +163,7 @@ impl<D: Document> Writer<D> {
     }
 
     /// Takes the directory away; one that holds anything else stays, with an error.
-    pub(crate) fn withdraw(self) -> Result<(), ResultsError> {
+    pub(crate) fn remove_empty(self) -> Result<(), ResultsError> {
         let (dir, file) = (self.dir.path(), self.dir.file());
         std::fs::remove_file(&file).map_err(ResultsError::io("remove", &file))?;
         std::fs::remove_dir(dir).map_err(ResultsError::io("remove", dir))
@@ -196,7 +196,7 @@ pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<
 
 fn not_json<D: Document>(path: &Path) -> impl Fn(serde_json::Error) -> ResultsError {
     |source| ResultsError::Json {
-        what: D::WHAT,
+        what: D::KIND_NAME,
         path: path.to_owned(),
         source,
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// The file system refuses.
-    #[error("cannot {doing} {}: {source}", shown(path))]
+    #[error("cannot {doing} {}: {source}", shown_percentiles(path))]
     Io {
         /// What was tried, such as `write`.
         doing: &'static str,
@@ -19,7 +19,7 @@ pub enum ResultsError {
         source: io::Error,
     },
     /// A directory has only some of the files of a result.
-    #[error("{} is no whole result: it lacks {}", shown(dir), files.join(" and "))]
+    #[error("{} is no whole result: it lacks {}", shown_percentiles(dir), files.join(" and "))]
     Lacks {
         /// The directory.
         dir: PathBuf,
@@ -27,7 +27,7 @@ pub enum ResultsError {
         files: Vec<String>,
     },
     /// A file does not hold what its name promises.
-    #[error("{} is no result of a {what}: {source}", shown(path))]
+    #[error("{} is no result of a {what}: {source}", shown_percentiles(path))]
     Json {
         /// What it should be the result of, such as `run`.
         what: &'static str,
@@ -39,7 +39,7 @@ pub enum ResultsError {
     /// A file is of another version.
     #[error(
         "{} has schema {found}; this program reads schema {reads}",
-        shown(path)
+        shown_percentiles(path)
     )]
     Schema {
         /// The file.
@@ -50,7 +50,7 @@ pub enum ResultsError {
         reads: u32,
     },
     /// A directory holds no results.
-    #[error("{} holds no results of Plimsoll", shown(path))]
+    #[error("{} holds no results of Plimsoll", shown_percentiles(path))]
     None {
         /// The directory.
         path: PathBuf,
@@ -58,26 +58,26 @@ pub enum ResultsError {
     /// A directory holds nothing that a killed run left.
     #[error(
         "{} holds nothing of a run that was killed, or the run goes on",
-        shown(path)
+        shown_percentiles(path)
     )]
     NothingLeft {
         /// The directory.
         path: PathBuf,
     },
     /// Something that is not Plimsoll's lies among results.
-    #[error("{} is no file of Plimsoll's", shown(path))]
+    #[error("{} is no file of Plimsoll's", shown_percentiles(path))]
     Foreign {
         /// What lies there.
         path: PathBuf,
     },
     /// Another process is writing to a directory.
-    #[error("{} is being written by another process", shown(path))]
+    #[error("{} is being written by another process", shown_percentiles(path))]
     InUse {
         /// The directory.
         path: PathBuf,
     },
     /// An `intervals.csv` is damaged.
-    #[error("{}:{line}: {reason}", shown(path))]
+    #[error("{}:{line}: {reason}", shown_percentiles(path))]
     Intervals {
         /// The file.
         path: PathBuf,
@@ -87,7 +87,7 @@ pub enum ResultsError {
         reason: String,
     },
     /// A `histograms.hlog` is damaged.
-    #[error("{}:{line}: {reason}", shown(path))]
+    #[error("{}:{line}: {reason}", shown_percentiles(path))]
     Histogram {
         /// The file.
         path: PathBuf,
@@ -99,7 +99,7 @@ pub enum ResultsError {
 }
 
 /// A path in an error, which remains one line.
-fn shown(path: &Path) -> String {
+fn shown_percentiles(path: &Path) -> String {
     foreign::escaped(&path.to_string_lossy()).into_owned()
 }
 
@@ -131,8 +131,8 @@ impl ResultsError {
                 return Self::io("read", path)(source);
             }
             let mut files = vec![name.to_string()];
-            if OF_RUN.contains(&&*name) {
-                files = OF_RUN.map(String::from).to_vec();
+            if MISSING_RUN_HINT.contains(&&*name) {
+                files = MISSING_RUN_HINT.map(String::from).to_vec();
                 files.retain(|file| !dir.join(file).exists());
             }
             Self::Lacks {
@@ -144,7 +144,7 @@ impl ResultsError {
 }
 
 /// Files that every result of a run has.
-pub(crate) const OF_RUN: [&str; 3] = [RUN_FILE, HISTOGRAMS_FILE, INTERVALS_FILE];
+pub(crate) const MISSING_RUN_HINT: [&str; 3] = [RUN_FILE, HISTOGRAMS_FILE, INTERVALS_FILE];
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use crate::{
     ResultsError, Run, RunDir, RunWriter, Target,
 };
 use plimsoll_plan::{Criteria, Note, Plan};
-use plimsoll_points::{Ended, LoadLine, Purpose, Search, Trial};
+use plimsoll_points::{LoadLine, Purpose, Search, SearchEnd, TrialRun};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub const FIND_SCHEMA: u32 = 2;
 pub const FIND_FILE: &str = "find.json";
 
 /// Reasons that lie with the measuring machine.
-const OF_THE_CLIENT: [&str; 2] = ["client_saturated", "late_starts"];
+const CLIENT_REASONS: [&str; 2] = ["client_saturated", "late_starts"];
 
 /// A search for the load line of a workload: the highest load that is carried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,33 +96,33 @@ pub struct SearchRun {
 impl SearchRun {
     /// The run as the search takes it.
     #[must_use]
-    pub fn trial(&self) -> Trial {
-        Trial {
+    pub fn trial(&self) -> TrialRun {
+        TrialRun {
             load: self.point.load,
             held: self.held,
             margin: self.margin,
-            doubtful: self.is_held_back(),
+            doubtful: self.is_client_limited(),
         }
     }
 
     /// Whether the measuring machine held the run back, so that it says little of the system.
     #[must_use]
-    pub fn is_held_back(&self) -> bool {
+    pub fn is_client_limited(&self) -> bool {
         let codes = self.point.reasons.iter().map(|r| r.code.as_str());
-        codes.into_iter().any(|c| OF_THE_CLIENT.contains(&c))
+        codes.into_iter().any(|c| CLIENT_REASONS.contains(&c))
     }
 }
 
 impl LoadSearch {
     /// Percentiles that a table shows, which has `usual` where no others were requested.
     #[must_use]
-    pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
-        Percentiles::shown(self.percentiles_shown.as_ref(), usual)
+    pub fn shown_percentiles<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
+        Percentiles::shown_percentiles(self.percentiles_shown.as_ref(), usual)
     }
 
     /// The runs as the search takes them.
     #[must_use]
-    pub fn trials(&self) -> Vec<Trial> {
+    pub fn trials(&self) -> Vec<TrialRun> {
         self.runs.iter().map(SearchRun::trial).collect()
     }
 
@@ -130,7 +130,7 @@ impl LoadSearch {
     /// an error ended it.
     #[must_use]
     pub fn can_resume(&self) -> bool {
-        self.failure.is_some() || self.line.ended == Ended::Interrupted
+        self.failure.is_some() || self.line.ended == SearchEnd::Interrupted
     }
 
     /// The search as `find.json` holds it: pretty-printed, with a newline at the end.
@@ -143,7 +143,7 @@ impl LoadSearch {
 impl Document for LoadSearch {
     const FILE: &str = FIND_FILE;
     const SCHEMA: u32 = FIND_SCHEMA;
-    const WHAT: &str = "search";
+    const KIND_NAME: &str = "search";
 }
 
 /// The JSON schema of `find.json`, pretty-printed.
@@ -258,7 +258,7 @@ impl FindWriter {
         };
         run.margin = run
             .margin
-            .filter(|_| !run.is_held_back())
+            .filter(|_| !run.is_client_limited())
             .map(|m| match held {
                 // Processes of one kind need not have the same number of operations due, and only
                 // their mean is known here: the judgement itself is exact.
@@ -281,7 +281,7 @@ impl FindWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses, or if something else lies in it.
     pub fn withdraw(self) -> Result<(), ResultsError> {
-        self.0.withdraw()
+        self.0.remove_empty()
     }
 }
 

@@ -147,10 +147,11 @@ fn tag(interval: &IntervalLogHistogram<'_>) -> String {
 }
 
 /// What is called with the window, the line and the histogram's bytes.
-type Visit<'a> = &'a mut dyn FnMut(u32, &IntervalLogHistogram<'_>, &[u8]) -> Result<(), String>;
+type LineVisitor<'a> =
+    &'a mut dyn FnMut(u32, &IntervalLogHistogram<'_>, &[u8]) -> Result<(), String>;
 
 /// Calls `visit` line by line.
-fn for_each(path: &Path, visit: Visit<'_>) -> Result<(), ResultsError> {
+fn for_each(path: &Path, visit: LineVisitor<'_>) -> Result<(), ResultsError> {
     let text = crate::read_regular(path).map_err(ResultsError::reading(path))?;
     for_each_in(&text, &mut 0, visit).map_err(|(line, reason)| ResultsError::Histogram {
         path: path.to_owned(),
@@ -160,7 +161,11 @@ fn for_each(path: &Path, visit: Visit<'_>) -> Result<(), ResultsError> {
 }
 
 /// The same of a text, whose first lines are of this window; an error is that of a line.
-fn for_each_in(text: &str, window: &mut u32, visit: Visit<'_>) -> Result<(), (usize, String)> {
+fn for_each_in(
+    text: &str,
+    window: &mut u32,
+    visit: LineVisitor<'_>,
+) -> Result<(), (usize, String)> {
     for (i, line) in text.split_inclusive('\n').enumerate() {
         let wrong = |reason: String| (i + 1, reason);
         if let Some(number) = line.strip_prefix(WINDOW_MARK) {

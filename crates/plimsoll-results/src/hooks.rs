@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_a_command_ended_is_said() {
+    fn the_end_of_a_command_is_described() {
         let run = |exit_status, signal, timed_out, error: Option<&str>| CommandRun {
             when: HookTime::Before,
             phase: "benchmark".into(),

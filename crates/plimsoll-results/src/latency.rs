@@ -1,6 +1,6 @@
 //! Figures of latencies, and what they are latencies of.
 
-use plimsoll_measure::{Ages, Latency};
+use plimsoll_measure::{InFlightAges, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,7 @@ pub struct LatencyFigures {
 impl LatencyFigures {
     /// The figures of a distribution, and of operations that were still under way.
     #[must_use]
-    pub fn of(latency: &Latency, ages: &Ages) -> Self {
+    pub fn of(latency: &Latency, ages: &InFlightAges) -> Self {
         let quantile = |q| ms(latency.quantile_with(ages, q) as f64);
         Self {
             mean_ms: ms(latency.mean()),
@@ -110,7 +110,7 @@ pub struct SummaryLatency {
 impl SummaryLatency {
     /// The figures of a distribution, and of operations that were still under way.
     #[must_use]
-    pub fn of(latency: &Latency, ages: &Ages) -> Self {
+    pub fn of(latency: &Latency, ages: &InFlightAges) -> Self {
         let quantile = |q| ms(latency.quantile_with(ages, q) as f64);
         Self {
             mean_ms: ms(latency.mean()),

@@ -24,7 +24,6 @@ mod document;
 mod environment;
 mod error;
 mod find;
-mod hidden;
 mod histograms;
 mod hooks;
 mod intervals;
@@ -36,18 +35,19 @@ mod profile;
 mod read_source;
 mod recompute;
 mod recover;
-mod regular;
+mod regular_file;
 mod removal;
 mod repeats;
 mod run;
 mod series;
 mod sparse;
+mod staging;
 mod standstill;
 mod upgrade;
 
 pub use annotations::{ANNOTATIONS_FILE, ANNOTATIONS_SCHEMA, Annotations, Tag};
-pub use assemble::{Measured, figures};
-pub use catalog::{Entry, Kind, Said, Status, directories};
+pub use assemble::{MeasuredRun, figures};
+pub use catalog::{Entry, EntryAnnotations, Kind, Status, directories};
 pub use client_cache::ClientCache;
 pub use curve::{
     CURVE_FILE, CURVE_SCHEMA, CriterionResult, CurveDir, CurvePoint, CurveState, CurveWriter,
@@ -65,24 +65,24 @@ pub use histograms::{
 pub use hooks::{COMMANDS_FILE, CommandRun, HookTime, Hooks};
 pub use intervals::IntervalRow;
 pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
-pub use live::{Follower, LIVE_FILE, LIVE_SCHEMA, LiveDir, LiveRun, Whereabouts};
-pub use mix::{CarriedFigures, ComponentFigures, MixFigures, ProcessCounts};
+pub use live::{LIVE_FILE, LIVE_SCHEMA, LiveDir, LiveLocation, LiveReader, LiveRun};
+pub use mix::{ComponentFigures, MixFigures, ProcessCounts, ScheduledFigures};
 pub use percentile::{NotAPercentile, NotPercentiles, Percentile, PercentileFigure, Percentiles};
 pub use profile::{
     PROFILE_FILE, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
     ProfileWriter, profile_schema,
 };
 pub use read_source::ReadSource;
-pub use recover::{Abandoned, recover};
-pub use regular::{open_regular, read_regular};
+pub use recover::{AbandonedRun, recover};
+pub use regular_file::{open_regular, read_regular};
 pub use removal::Removal;
 pub use repeats::{
     REPEATS_FILE, REPEATS_SCHEMA, Repeats, RepeatsDir, RepeatsWriter, read_runs, repeats_schema,
     run_dirs,
 };
 pub use run::{
-    ClockKind, Done, Failure, OperationFigures, Populated, Program, Reason, Run, Stage, Summary,
-    Target, Validity, VariableFigures, Verdict, Window,
+    ClockKind, CompletedFigures, Failure, OperationFigures, Populated, Program, Reason, Run, Stage,
+    Summary, Target, Validity, VariableFigures, Verdict, Window,
 };
 pub use sparse::SparseHistogram;
 pub use standstill::{AgeFigure, StallFigure};

@@ -4,7 +4,7 @@
 //! anyway. Whoever watches reads files; the run knows nothing of it.
 
 use crate::document::{Directory, Document};
-use crate::hidden;
+use crate::staging;
 use crate::{ClockKind, INTERVALS_FILE, IntervalRow, ResultsError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub const LIVE_SCHEMA: u32 = 1;
 pub const LIVE_FILE: &str = "live.json";
 
 /// Most bytes that are read at a time.
-const MOST_AT_A_TIME: u64 = 1 << 22;
+const MAX_READ_BYTES: u64 = 1 << 22;
 
 /// What is known of a run in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ pub struct LiveRun {
 impl Document for LiveRun {
     const FILE: &str = LIVE_FILE;
     const SCHEMA: u32 = LIVE_SCHEMA;
-    const WHAT: &str = "run in progress";
+    const KIND_NAME: &str = "run in progress";
 }
 
 /// The hidden directory of a run in progress.
@@ -61,7 +61,7 @@ pub struct LiveDir {
 
 /// What became of a run that is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum LiveLocation {
     /// It goes on.
     InProgress,
     /// Its results have this place.
@@ -81,11 +81,11 @@ impl LiveDir {
             for entry in entries {
                 let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
                 let name = entry.file_name();
-                let id = name.to_str().and_then(hidden::id_of).filter(|_| is_dir);
+                let id = name.to_str().and_then(staging::id_of).filter(|_| is_dir);
                 let path = entry.path();
                 if let Some(id) = id
                     && path.join(LIVE_FILE).is_file()
-                    && !hidden::is_abandoned(&path)
+                    && !staging::is_abandoned(&path)
                 {
                     let id = id.to_owned();
                     found.push(Self { path, id });
@@ -99,7 +99,7 @@ impl LiveDir {
     /// A hidden directory that says which run it is, or was, of.
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
-        let id = path.file_name()?.to_str().and_then(hidden::id_of)?;
+        let id = path.file_name()?.to_str().and_then(staging::id_of)?;
         path.join(LIVE_FILE).is_file().then(|| Self {
             id: id.to_owned(),
             path: path.to_owned(),
@@ -130,11 +130,11 @@ impl LiveDir {
     ///
     /// # Errors
     /// [`ResultsError::Io`] if it has just ended.
-    pub fn follow(&self) -> Result<Follower, ResultsError> {
+    pub fn open_reader(&self) -> Result<LiveReader, ResultsError> {
         let dir = File::open(&self.path).map_err(ResultsError::io("open", &self.path))?;
         let path = self.path.join(INTERVALS_FILE);
         let series = crate::open_regular(&path).map_err(ResultsError::io("open", &path))?;
-        Ok(Follower {
+        Ok(LiveReader {
             dir,
             series,
             at: 0,
@@ -146,14 +146,14 @@ impl LiveDir {
 /// Reads the intervals of a run in progress as they are written. It goes on to the end, also
 /// when the directory has got its name meanwhile.
 #[derive(Debug)]
-pub struct Follower {
+pub struct LiveReader {
     dir: File,
     series: File,
     at: u64,
     headed: bool,
 }
 
-impl Follower {
+impl LiveReader {
     /// The rows that were written since the last call: whole lines alone.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl Follower {
             .map_err(failed())?;
         let mut bytes = Vec::new();
         (&self.series)
-            .take(MOST_AT_A_TIME)
+            .take(MAX_READ_BYTES)
             .read_to_end(&mut bytes)
             .map_err(failed())?;
         let Some(end) = bytes.iter().rposition(|b| *b == b'\n') else {
@@ -184,17 +184,17 @@ impl Follower {
 
     /// Whether the run goes on.
     #[must_use]
-    pub fn whereabouts(&self) -> Whereabouts {
+    pub fn location(&self) -> LiveLocation {
         // The system says under which name a directory that is held open is found now.
         let place = format!("/proc/self/fd/{}", self.dir.as_raw_fd());
         let Ok(path) = std::fs::read_link(place) else {
-            return Whereabouts::Gone;
+            return LiveLocation::Gone;
         };
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
-        match hidden::id_of(name) {
-            Some(_) if path.is_dir() && !hidden::is_abandoned(&path) => Whereabouts::InProgress,
-            None if path.is_dir() => Whereabouts::Finished(path),
-            _ => Whereabouts::Gone,
+        match staging::id_of(name) {
+            Some(_) if path.is_dir() && !staging::is_abandoned(&path) => LiveLocation::InProgress,
+            None if path.is_dir() => LiveLocation::Finished(path),
+            _ => LiveLocation::Gone,
         }
     }
 }

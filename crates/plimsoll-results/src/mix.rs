@@ -2,7 +2,7 @@
 
 use crate::latency::LatencyFigures;
 use crate::standstill::oldest_ms;
-use plimsoll_measure::{Ages, Latency, OpTotals};
+use plimsoll_measure::{InFlightAges, Latency, OpTotals};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct MixFigures {
     /// compared.
     pub scale: f64,
     /// All components together.
-    pub total: CarriedFigures,
+    pub total: ScheduledFigures,
     /// One entry a component, in the order of the Plan's groups.
     pub components: Vec<ComponentFigures>,
 }
@@ -45,12 +45,12 @@ pub struct ComponentFigures {
     pub processes: u64,
     /// What they did.
     #[serde(flatten)]
-    pub carried: CarriedFigures,
+    pub carried: ScheduledFigures,
 }
 
 /// Operations that were due, and what became of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CarriedFigures {
+pub struct ScheduledFigures {
     /// Operations a second asked for; null if there is no schedule.
     pub asked_ops_per_s: Option<f64>,
     /// Operations a second done.
@@ -78,7 +78,7 @@ pub struct CarriedFigures {
 
 /// What is added up of processes and rows.
 #[derive(Default)]
-struct Sum {
+struct MixSum {
     asked: f64,
     paced: bool,
     due: u64,
@@ -86,11 +86,11 @@ struct Sum {
     missed: u64,
     slowest: Option<f64>,
     response: Latency,
-    in_flight: Ages,
+    in_flight: InFlightAges,
     late: Latency,
 }
 
-impl Sum {
+impl MixSum {
     fn add(&mut self, other: &Self) {
         self.asked += other.asked;
         self.paced |= other.paced;
@@ -104,14 +104,14 @@ impl Sum {
         self.late.add(&other.late);
     }
 
-    fn figures(&self, seconds: f64) -> CarriedFigures {
-        let latency = |l: &Latency, ages: &Ages| {
+    fn figures(&self, seconds: f64) -> ScheduledFigures {
+        let latency = |l: &Latency, ages: &InFlightAges| {
             let known = l.count() > 0 || ages.oldest() > 0;
             known.then(|| LatencyFigures::of(l, ages))
         };
         let response = latency(&self.response, &self.in_flight);
         let oldest = oldest_ms(&self.in_flight);
-        CarriedFigures {
+        ScheduledFigures {
             asked_ops_per_s: self.paced.then_some(self.asked),
             done_ops_per_s: match seconds > 0.0 {
                 true => self.done as f64 / seconds,
@@ -124,12 +124,12 @@ impl Sum {
             response,
             response_at_least_ms: oldest
                 .filter(|ms| response.is_some_and(|r| r.is_at_least(*ms, oldest))),
-            start_lateness: latency(&self.late, &Ages::default()),
+            start_lateness: latency(&self.late, &InFlightAges::default()),
         }
     }
 }
 
-impl CarriedFigures {
+impl ScheduledFigures {
     /// Whether a response time is known only as a lower bound.
     #[must_use]
     pub fn is_at_least(&self, value_ms: f64) -> bool {
@@ -147,14 +147,14 @@ impl MixFigures {
         rows: &[OpTotals],
         seconds: f64,
     ) -> Option<Self> {
-        let mut total = Sum::default();
+        let mut total = MixSum::default();
         let mut components = Vec::new();
         for (i, group) in plan.groups.iter().enumerate() {
             let mix = group.program.mix()?;
-            let mut sum = Sum {
+            let mut sum = MixSum {
                 asked: mix.pacing.map_or(0.0, |p| p.rate * group.workers() as f64),
                 paced: mix.pacing.is_some(),
-                ..Sum::default()
+                ..MixSum::default()
             };
             for p in processes.iter().filter(|p| p.group as usize == i) {
                 sum.due += p.due;

@@ -1,7 +1,7 @@
 //! Percentiles: which are requested, and what a distribution says of them.
 
 use crate::latency::ms;
-use plimsoll_measure::{Ages, Latency};
+use plimsoll_measure::{InFlightAges, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -12,10 +12,10 @@ use std::str::FromStr;
 const MILLIONTHS: u32 = 1_000_000;
 
 /// Most decimals of a percentile.
-const MOST_DECIMALS: usize = 6;
+const MAX_DECIMALS: usize = 6;
 
 /// Most percentiles of a list: a table must still fit a page.
-const MOST_PERCENTILES: usize = 16;
+const MAX_PERCENTILES: usize = 16;
 
 /// A percentile: above 0 and at most 100, in millionths of a percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,10 +32,10 @@ impl Percentile {
     pub const P999: Self = Self(99_900_000);
 
     /// Percentiles that tables of operations show where no others were requested.
-    pub const SHOWN: [Self; 4] = [Self::P50, Self::P95, Self::P99, Self::P999];
+    pub const DEFAULT_TABLE: [Self; 4] = [Self::P50, Self::P95, Self::P99, Self::P999];
 
     /// Percentiles that every run keeps.
-    pub const KEPT: [Self; 7] = [
+    pub const DEFAULT_STORED: [Self; 7] = [
         Self::P50,
         Self(90 * MILLIONTHS),
         Self::P95,
@@ -121,10 +121,10 @@ impl FromStr for Percentile {
             return Err(wanted);
         }
         let decimals = decimals.trim_end_matches('0');
-        if decimals.len() > MOST_DECIMALS {
+        if decimals.len() > MAX_DECIMALS {
             return Err(NotAPercentile("a percentile has at most six decimals"));
         }
-        let millionths = format!("{decimals:0<MOST_DECIMALS$}").parse().unwrap_or(0);
+        let millionths = format!("{decimals:0<MAX_DECIMALS$}").parse().unwrap_or(0);
         let whole: u32 = whole
             .parse()
             .ok()
@@ -190,18 +190,21 @@ impl Percentiles {
     #[must_use]
     pub fn kept(asked: Option<&Self>) -> Self {
         let asked = asked.map_or(&[][..], Self::as_slice);
-        Self::new(asked.iter().copied().chain(Percentile::KEPT))
+        Self::new(asked.iter().copied().chain(Percentile::DEFAULT_STORED))
     }
 
     /// Percentiles that a table shows: those that were requested, else the usual ones.
     #[must_use]
-    pub fn shown<'a>(asked: Option<&'a Self>, usual: &'a [Percentile]) -> &'a [Percentile] {
+    pub fn shown_percentiles<'a>(
+        asked: Option<&'a Self>,
+        usual: &'a [Percentile],
+    ) -> &'a [Percentile] {
         asked.map_or(usual, Self::as_slice)
     }
 
     /// Those among requested ones that are none of `columns`: they have no column of their own.
     #[must_use]
-    pub fn besides<'a>(
+    pub fn extra<'a>(
         asked: impl IntoIterator<Item = &'a Self>,
         columns: &[Percentile],
     ) -> Vec<Percentile> {
@@ -255,8 +258,8 @@ impl FromStr for Percentiles {
                 _ => fail(format!("`{name}` is not a percentile"), e.0),
             })?;
             list.push(read);
-            if list.len() > MOST_PERCENTILES {
-                let message = format!("there are more than {MOST_PERCENTILES} percentiles");
+            if list.len() > MAX_PERCENTILES {
+                let message = format!("there are more than {MAX_PERCENTILES} percentiles");
                 return Err(fail(message, "one too many"));
             }
         }
@@ -293,7 +296,7 @@ impl PercentileFigure {
         list: &Percentiles,
         latency: &Latency,
         service: Option<&Latency>,
-        ages: &Ages,
+        ages: &InFlightAges,
     ) -> Vec<Self> {
         let figure = |percentile: &Percentile| {
             let quantile = |l: &Latency| l.quantile_with(ages, percentile.share());
@@ -375,13 +378,13 @@ mod tests {
         assert_eq!(all, [2, 10, 100, 1000, 10_000, 100_000, 1, 2]);
         let latency = Latency::of(1..=999);
         let list: Percentiles = "99,99.9".parse().unwrap();
-        let figures = PercentileFigure::all(&list, &latency, None, &Ages::default());
+        let figures = PercentileFigure::all(&list, &latency, None, &InFlightAges::default());
         assert_eq!(
             figures.iter().map(|f| f.enough).collect::<Vec<_>>(),
             [true, false]
         );
         let latency = Latency::of(1..=1000);
-        assert!(PercentileFigure::all(&list, &latency, None, &Ages::default())[1].enough);
+        assert!(PercentileFigure::all(&list, &latency, None, &InFlightAges::default())[1].enough);
     }
 
     proptest! {

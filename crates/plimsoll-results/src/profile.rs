@@ -132,7 +132,7 @@ impl ProfileResults {
 impl Document for ProfileResults {
     const FILE: &str = PROFILE_FILE;
     const SCHEMA: u32 = PROFILE_SCHEMA;
-    const WHAT: &str = "profile";
+    const KIND_NAME: &str = "profile";
 }
 
 /// The JSON schema of `profile.json`, pretty-printed.
@@ -196,12 +196,12 @@ impl ProfileWriter {
     /// As [`ProfileDir::read`]; [`ResultsError::InUse`] if another process writes to the directory.
     pub fn resume(path: &Path) -> Result<Self, ResultsError> {
         let mut writer = Self(Writer::resume(path)?);
-        writer.adopt()?;
+        writer.list_unlisted_runs()?;
         Ok(writer)
     }
 
     /// Lists the run that is there and not listed.
-    fn adopt(&mut self) -> Result<(), ResultsError> {
+    fn list_unlisted_runs(&mut self) -> Result<(), ResultsError> {
         let next = self
             .results()
             .cases
@@ -318,13 +318,13 @@ impl ProfileWriter {
     }
 
     /// Takes the directory away if no run is in it, for instance because the first was refused.
-    pub fn withdraw_if_empty(self) {
+    pub fn remove_if_empty(self) {
         if self.results().cases.iter().all(|c| c.results.is_none()) {
             for number in 0..self.results().cases.len() {
                 let _ = std::fs::remove_dir(self.place_of(number).0);
             }
             // A run that could not be listed stays, and with it the directory.
-            let _ = self.0.withdraw();
+            let _ = self.0.remove_empty();
         }
     }
 }
@@ -422,7 +422,7 @@ mod tests {
     fn a_profile_without_runs_leaves_nothing() {
         let root = tempfile::tempdir().unwrap();
         let writer = ProfileWriter::create(root.path(), profile(), SystemTime::UNIX_EPOCH).unwrap();
-        writer.withdraw_if_empty();
+        writer.remove_if_empty();
         assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
     }
 }

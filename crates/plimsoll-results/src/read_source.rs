@@ -22,30 +22,30 @@ pub enum ReadSource {
 }
 
 /// File systems that keep everything in memory.
-const IN_MEMORY: [&str; 5] = ["tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
+const MEMORY_FILESYSTEMS: [&str; 5] = ["tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
 
 /// File systems on block devices whose reads of data the kernel accounts to the process that causes them.
-const ON_BLOCK_DEVICES: [&str; 20] = [
+const BLOCK_DEVICE_FILESYSTEMS: [&str; 20] = [
     "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "reiserfs", "bcachefs",
     "ocfs2", "gfs2", "vfat", "msdos", "exfat", "ntfs3", "hfs", "hfsplus", "minix", "udf",
 ];
 
 /// Longest chain of devices that is followed: partitions, device mapper, loops.
-const MOST_DEVICES: u32 = 16;
+const MAX_STACKED_DEVICES: u32 = 16;
 
 impl ReadSource {
     /// What tells it of files in these directories, or their nearest existing parents; `None` if
     /// nothing does, or not the same for all of them.
     #[must_use]
     pub fn of_directories(dirs: &[PathBuf]) -> Option<Self> {
-        let system = System {
+        let system = MountTable {
             mounts: mounts(),
             sys: "/sys".into(),
         };
         let mut found = dirs.iter().map(|dir| {
             let dir = std::path::absolute(dir).ok()?;
             let mount = find_mount(&dir, &system.mounts)?;
-            let source = system.of_mount(mount, MOST_DEVICES)?;
+            let source = system.of_mount(mount, MAX_STACKED_DEVICES)?;
             // Of mounted NFS one mount is looked at.
             let mount = (source == Self::NfsMount).then_some(mount.mount_point.as_path());
             Some((source, mount))
@@ -56,18 +56,18 @@ impl ReadSource {
 }
 
 /// What is mounted, and where the kernel describes its devices.
-struct System {
+struct MountTable {
     mounts: Vec<MountInfo>,
     sys: PathBuf,
 }
 
-impl System {
+impl MountTable {
     fn of_mount(&self, mount: &MountInfo, depth: u32) -> Option<ReadSource> {
         match mount.fs_type.as_str() {
-            t if IN_MEMORY.contains(&t) => Some(ReadSource::Memory),
+            t if MEMORY_FILESYSTEMS.contains(&t) => Some(ReadSource::Memory),
             "nfs" | "nfs4" => Some(ReadSource::NfsMount),
             "overlay" => self.of_overlay(mount, depth.checked_sub(1)?),
-            t if ON_BLOCK_DEVICES.contains(&t) => self.of_device(mount, depth),
+            t if BLOCK_DEVICE_FILESYSTEMS.contains(&t) => self.of_device(mount, depth),
             _ => None,
         }
     }
@@ -162,20 +162,20 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     /// A system of these mounts, with devices below a directory.
-    fn system(sys: &Path, lines: &[String]) -> System {
+    fn system(sys: &Path, lines: &[String]) -> MountTable {
         let mount = |line: &String| MountInfo::from_line(line).unwrap();
-        System {
+        MountTable {
             mounts: lines.iter().map(mount).collect(),
             sys: sys.into(),
         }
     }
 
-    fn of(system: &System, number: usize) -> Option<ReadSource> {
-        system.of_mount(&system.mounts[number], MOST_DEVICES)
+    fn of(system: &MountTable, number: usize) -> Option<ReadSource> {
+        system.of_mount(&system.mounts[number], MAX_STACKED_DEVICES)
     }
 
     #[test]
-    fn file_systems_are_told_apart() {
+    fn file_systems_are_distinguished() {
         let dir = tempfile::tempdir().unwrap();
         let cases = [
             ("tmpfs tmpfs rw,size=1024k", Some(Memory)),

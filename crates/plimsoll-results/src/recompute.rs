@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The distributions of a log, added up by window and tag.
-pub(crate) struct Log(BTreeMap<(u32, String), Distribution>);
+pub(crate) struct LogDistributions(BTreeMap<(u32, String), Distribution>);
 
-impl Log {
+impl LogDistributions {
     /// Reads the log in a results directory.
     pub(crate) fn read(dir: &Path) -> Result<Self, ResultsError> {
         let mut sums = BTreeMap::<(u32, String), Distribution>::new();
@@ -38,7 +38,7 @@ impl Log {
 
 /// Latencies of an operation or of several, as the log has them, with the greatest, which is exact.
 #[derive(Default)]
-struct Times {
+struct LogLatencies {
     latency: Distribution,
     service: Distribution,
     ops: u64,
@@ -54,8 +54,8 @@ fn age(figure: &AgeFigure) -> (u64, u64) {
     ((figure.at_least_ms * 1e6).round() as u64, figure.ops)
 }
 
-impl Times {
-    fn of(log: &Log, windows: &[u32], o: &OperationFigures) -> Self {
+impl LogLatencies {
+    fn of(log: &LogDistributions, windows: &[u32], o: &OperationFigures) -> Self {
         let tag = tag_of(&o.name, o.kind);
         let service = log.sum(windows, &tag);
         let latency = match o.paced_ops {
@@ -126,7 +126,7 @@ pub(crate) fn complete(
     if run.window_number == 0 || kept(&run.summary.percentiles) {
         return Ok(());
     }
-    let log = Log::read(dir)?;
+    let log = LogDistributions::read(dir)?;
     let mut windows: Vec<u32> = run.stages.iter().map(|s| s.window.number).collect();
     if windows.is_empty() {
         windows.push(run.window_number);
@@ -135,16 +135,16 @@ pub(crate) fn complete(
                      operations: &mut [OperationFigures],
                      procedures: &mut [OperationFigures],
                      summary: &mut Summary| {
-        let mut all = Times::default();
+        let mut all = LogLatencies::default();
         for o in operations {
-            let times = Times::of(&log, windows, o);
+            let times = LogLatencies::of(&log, windows, o);
             times.complete(&mut o.percentiles, wanted);
             if o.kind.counts() {
                 all.add(&times);
             }
         }
         for p in procedures {
-            Times::of(&log, windows, p).complete(&mut p.percentiles, wanted);
+            LogLatencies::of(&log, windows, p).complete(&mut p.percentiles, wanted);
         }
         all.complete(&mut summary.percentiles, wanted);
     };
@@ -180,7 +180,7 @@ mod tests {
             });
             d
         };
-        let times = Times {
+        let times = LogLatencies {
             latency: one(10_000_000_000),
             service: one(1_000_000),
             ops: 1,

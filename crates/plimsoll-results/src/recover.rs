@@ -4,10 +4,10 @@
 //! interval is whole if all its lines are in both; what follows the last whole one is cut off.
 
 use crate::dir::{name_of, publish};
-use crate::hidden::{self, OWNER_FILE};
 use crate::histograms::{LogLine, log_line, tag_of_text};
+use crate::staging::{self, OWNER_FILE};
 use crate::{
-    DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LIVE_FILE, LiveDir, Measured,
+    DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LIVE_FILE, LiveDir, MeasuredRun,
     RUN_FILE, ResultsError, Run, RunDir, Verdict, document, open_regular,
 };
 use plimsoll_measure::system::SystemUse;
@@ -21,19 +21,19 @@ use std::time::SystemTime;
 
 /// What a killed run left: its hidden directory, which no other process finishes meanwhile.
 #[derive(Debug)]
-pub struct Abandoned {
+pub struct AbandonedRun {
     dir: PathBuf,
     _lock: File,
 }
 
-impl Abandoned {
+impl AbandonedRun {
     /// What killed runs left in some directories that results can be made of, in the order of their
     /// places.
     #[must_use]
     pub fn find(dirs: &[PathBuf]) -> Vec<Self> {
         let entries = dirs.iter().flat_map(|dir| std::fs::read_dir(dir).ok());
         let paths = entries.flatten().flatten().map(|entry| entry.path());
-        let mut paths: Vec<PathBuf> = paths.filter(|path| hidden::is_hidden(path)).collect();
+        let mut paths: Vec<PathBuf> = paths.filter(|path| staging::is_hidden(path)).collect();
         paths.sort();
         paths.iter().filter_map(|path| Self::at(path)).collect()
     }
@@ -43,7 +43,7 @@ impl Abandoned {
     #[must_use]
     pub fn below(path: &Path) -> Vec<Self> {
         let mut dirs = vec![path.to_owned()];
-        add_directories(path, DEPTH, &mut dirs);
+        add_directories(path, MAX_SEARCH_DEPTH, &mut dirs);
         Self::find(&dirs)
     }
 
@@ -51,11 +51,11 @@ impl Abandoned {
     #[must_use]
     pub fn at(dir: &Path) -> Option<Self> {
         let is_dir = std::fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir());
-        if !is_dir || !hidden::is_hidden(dir) || !hidden::can_be_finished(dir) {
+        if !is_dir || !staging::is_hidden(dir) || !staging::can_be_finished(dir) {
             return None;
         }
         Some(Self {
-            _lock: hidden::lock_of_gone_owner(dir)?,
+            _lock: staging::lock_of_gone_owner(dir)?,
             dir: dir.to_owned(),
         })
     }
@@ -75,7 +75,7 @@ impl Abandoned {
         let run = match written {
             Ok(run) => run,
             Err(_) => {
-                let run = made_of_series(&self.dir)?;
+                let run = run_from_series(&self.dir)?;
                 document::replace(&self.dir.join(RUN_FILE), &run.to_json())?;
                 run
             }
@@ -100,25 +100,25 @@ impl Abandoned {
 
 /// Levels below a directory of results at which runs may lie: those of a profile are below its
 /// file systems, and may be repeated.
-const DEPTH: u32 = 3;
+const MAX_SEARCH_DEPTH: u32 = 3;
 
 /// Makes results of what killed runs left: of a hidden directory, or of all in a directory of results.
 /// One of which none can be made does not keep the others from it.
 ///
 /// # Errors
 /// [`ResultsError::NothingLeft`] if there is nothing of that kind; of each, as
-/// [`Abandoned::finish`].
+/// [`AbandonedRun::finish`].
 pub fn recover(path: &Path) -> Result<Vec<Result<RunDir, ResultsError>>, ResultsError> {
-    let found = match Abandoned::at(path) {
+    let found = match AbandonedRun::at(path) {
         Some(one) => vec![one],
-        None => Abandoned::below(path),
+        None => AbandonedRun::below(path),
     };
     if found.is_empty() {
         return Err(ResultsError::NothingLeft {
             path: path.to_owned(),
         });
     }
-    Ok(found.into_iter().map(Abandoned::finish).collect())
+    Ok(found.into_iter().map(AbandonedRun::finish).collect())
 }
 
 /// Adds the directories below one, but for hidden ones and links.
@@ -151,16 +151,16 @@ fn started(run: &Run) -> SystemTime {
 }
 
 /// The run that the draft and the series make; the series lose what is not whole.
-fn made_of_series(dir: &Path) -> Result<Run, ResultsError> {
+fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     let draft: Run = document::read(&dir.join(DRAFT_FILE))?;
     let (csv, log) = (dir.join(INTERVALS_FILE), dir.join(HISTOGRAMS_FILE));
     let (rows, lines) = (written(&csv)?, written(&log)?);
-    let whole = Whole::of(&draft.plan, &rows, text_of(&lines));
-    cut(&csv, whole.rows_end)?;
-    cut(&log, whole.lines_end)?;
+    let whole = CompleteIntervals::of(&draft.plan, &rows, text_of(&lines));
+    truncate_to_complete(&csv, whole.rows_end)?;
+    truncate_to_complete(&log, whole.lines_end)?;
     let stages = stages(&draft.plan, whole.windows.len());
     let text = whole.said(draft.ranks);
-    Ok(Run::assemble(Measured {
+    Ok(Run::assemble(MeasuredRun {
         started: started(&draft),
         windows: whole.windows,
         stages,
@@ -219,7 +219,7 @@ fn dropped(plan: &Plan) -> BTreeSet<u32> {
 }
 
 /// Shortens a file to this length, in bytes.
-fn cut(path: &Path, bytes: usize) -> Result<(), ResultsError> {
+fn truncate_to_complete(path: &Path, bytes: usize) -> Result<(), ResultsError> {
     let file = File::options().write(true).open(path);
     let cut = file.and_then(|file| {
         file.set_len(bytes as u64)?;
@@ -244,7 +244,7 @@ fn stages(plan: &Plan, windows: usize) -> Vec<(u32, Vec<RankStage>)> {
 
 /// The whole intervals of both series, added up by window.
 #[derive(Default)]
-struct Whole {
+struct CompleteIntervals {
     windows: Vec<(WindowTotals, SystemUse)>,
     /// Windows that do not count.
     dropped: BTreeSet<u32>,
@@ -257,13 +257,13 @@ struct Whole {
 }
 
 /// The lines of the log that are to be read yet.
-struct Lines<'a> {
+struct LogLines<'a> {
     text: &'a str,
     at: usize,
     window: u32,
 }
 
-impl Lines<'_> {
+impl LogLines<'_> {
     /// The next distribution; `None` at the end, or where a line is damaged.
     fn next(&mut self) -> Option<LogLine> {
         loop {
@@ -289,9 +289,9 @@ impl Lines<'_> {
     }
 }
 
-impl Whole {
+impl CompleteIntervals {
     fn of(plan: &Plan, rows: &[u8], lines: &str) -> Self {
-        let mut lines = Lines {
+        let mut lines = LogLines {
             text: lines,
             at: 0,
             window: 0,
@@ -326,7 +326,7 @@ impl Whole {
         }
         if whole.lines_end == 0 {
             // Its head stays.
-            lines = Lines {
+            lines = LogLines {
                 at: 0,
                 window: 0,
                 ..lines
@@ -362,7 +362,7 @@ impl Whole {
     }
 
     /// Adds an interval; `None` if it is not whole.
-    fn add(&mut self, plan: &Plan, rows: &[IntervalRow], lines: &mut Lines<'_>) -> Option<()> {
+    fn add(&mut self, plan: &Plan, rows: &[IntervalRow], lines: &mut LogLines<'_>) -> Option<()> {
         let mut totals = vec![OpTotals::default(); plan.operations.len()];
         let mut opened = None;
         for row in rows {
@@ -403,7 +403,7 @@ impl Whole {
     }
 }
 
-impl Lines<'_> {
+impl LogLines<'_> {
     /// Bytes before the first distribution and the window that it is of.
     fn head(&self) -> usize {
         let lines = self.text.split_inclusive('\n');
@@ -417,7 +417,7 @@ impl Lines<'_> {
 
 /// What an operation did in an interval, and when the window opened; `None` if its distributions
 /// are not there.
-fn of_row(row: &IntervalRow, lines: &mut Lines<'_>) -> Option<(OpTotals, Option<u64>)> {
+fn of_row(row: &IntervalRow, lines: &mut LogLines<'_>) -> Option<(OpTotals, Option<u64>)> {
     let mut total = OpTotals {
         ops: row.ops,
         bytes: row.bytes,

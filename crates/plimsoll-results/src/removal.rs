@@ -1,6 +1,6 @@
 //! Taking results away: only what Plimsoll wrote, and only when nobody writes to it.
 
-use crate::hidden::{self, lock};
+use crate::staging::{self, lock};
 use crate::{
     ANNOTATIONS_FILE, Annotations, COMMANDS_FILE, CurveDir, DRAFT_FILE, Entry, FindDir,
     HISTOGRAMS_FILE, INTERVALS_FILE, Kind, LIVE_FILE, ProfileDir, RUN_FILE, RepeatsDir,
@@ -25,7 +25,7 @@ const COMPARISON_FILE: &str = "comparison.html";
 #[derive(Debug)]
 pub struct Removal {
     dir: PathBuf,
-    parts: Vec<Part>,
+    parts: Vec<RemovalPart>,
     /// Where the runs of a profile go.
     places: Vec<PathBuf>,
     bytes: u64,
@@ -34,7 +34,7 @@ pub struct Removal {
 
 /// A directory and its files, in the order in which they go.
 #[derive(Debug)]
-struct Part {
+struct RemovalPart {
     dir: PathBuf,
     files: Vec<PathBuf>,
 }
@@ -81,7 +81,7 @@ impl Removal {
     ///
     /// # Errors
     /// As [`of`](Self::of).
-    pub fn of_abandoned(dir: &Path) -> Result<Self, ResultsError> {
+    pub fn abandoned(dir: &Path) -> Result<Self, ResultsError> {
         let mut removal = Self {
             _lock: lock(dir)?,
             dir: dir.to_owned(),
@@ -115,8 +115,8 @@ impl Removal {
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; what is left is still results.
-    pub fn carry_out(self) -> Result<(), ResultsError> {
-        for Part { dir, files } in &self.parts {
+    pub fn execute(self) -> Result<(), ResultsError> {
+        for RemovalPart { dir, files } in &self.parts {
             for file in files {
                 std::fs::remove_file(file).map_err(ResultsError::io("remove", file))?;
             }
@@ -143,9 +143,11 @@ impl Removal {
                 }
                 (Kind::Run, RANKS_DIR, true) => self.ranks(&path)?,
                 // Of a process that was killed while it gave the directory its name.
-                (Kind::Run, LIVE_FILE | DRAFT_FILE | hidden::OWNER_FILE, false) => files.push(path),
+                (Kind::Run, LIVE_FILE | DRAFT_FILE | staging::OWNER_FILE, false) => {
+                    files.push(path)
+                }
                 // Of one that was killed while it replaced the file of this kind.
-                (_, name, false) if hidden::id_of(name).is_some() => files.push(path),
+                (_, name, false) if staging::id_of(name).is_some() => files.push(path),
                 (Kind::Profile, COMPARISON_FILE, false) => files.push(path),
                 (Kind::Profile, _, true) => self.of_profile(&path)?,
                 (Kind::Curve | Kind::Search | Kind::Repeats, _, true)
@@ -180,19 +182,19 @@ impl Removal {
     /// Takes note of what a killed run left.
     fn unfinished(&mut self, dir: &Path) -> Result<(), ResultsError> {
         let path = dir.to_owned();
-        if !hidden::is_hidden(dir) {
+        if !staging::is_hidden(dir) {
             return Err(ResultsError::Foreign { path });
         }
-        if !hidden::is_abandoned(dir) {
+        if !staging::is_abandoned(dir) {
             return Err(ResultsError::InUse { path });
         }
         let (mut files, mut owner) = (vec![], vec![]);
         for (path, is_dir) in entries(dir)? {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or("");
             match name {
-                hidden::OWNER_FILE => owner.push(path),
-                _ if hidden::FILES.contains(&name) && !is_dir => files.push(path),
-                _ if hidden::id_of(name).is_some() && !is_dir => files.push(path),
+                staging::OWNER_FILE => owner.push(path),
+                _ if staging::STAGING_FILES.contains(&name) && !is_dir => files.push(path),
+                _ if staging::id_of(name).is_some() && !is_dir => files.push(path),
                 RANKS_DIR if is_dir => self.ranks(&path)?,
                 _ => return Err(ResultsError::Foreign { path }),
             }
@@ -224,7 +226,7 @@ impl Removal {
             self.bytes += meta.len();
         }
         let dir = dir.to_owned();
-        self.parts.push(Part { dir, files });
+        self.parts.push(RemovalPart { dir, files });
         Ok(())
     }
 }

@@ -47,7 +47,7 @@ pub fn repeats_schema() -> String {
 impl Document for Repeats {
     const FILE: &str = REPEATS_FILE;
     const SCHEMA: u32 = REPEATS_SCHEMA;
-    const WHAT: &str = "repeated runs";
+    const KIND_NAME: &str = "repeated runs";
 }
 
 /// A directory of repeated runs.
@@ -141,7 +141,7 @@ impl RepeatsWriter {
     pub fn discard_if_empty(self) {
         if self.0.document().runs.is_empty() {
             // A run that could not be listed stays, and with it the directory.
-            let _ = self.0.withdraw();
+            let _ = self.0.remove_empty();
         }
     }
 }

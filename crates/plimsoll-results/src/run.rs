@@ -9,7 +9,7 @@ use crate::percentile::{Percentile, PercentileFigure, Percentiles};
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
 use plimsoll_measure::RankStage;
 use plimsoll_measure::system::SystemUse;
-use plimsoll_plan::{Note, OpClass, OpKind, Place, Plan};
+use plimsoll_plan::{Note, OpClass, OpKind, Plan, SourcePosition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -58,10 +58,10 @@ pub struct Run {
     /// When the first worker came to the end of its work; null unless there are several workers
     /// and each came to its end by itself, and for a pattern, whose stages say it.
     #[serde(default)]
-    pub first_done: Option<Done>,
+    pub first_done: Option<CompletedFigures>,
     /// When the last worker did; null where `first_done` is.
     #[serde(default)]
-    pub last_done: Option<Done>,
+    pub last_done: Option<CompletedFigures>,
     /// Use of the machine during the measured window.
     pub system: SystemUse,
     /// What was read, and how much of it came from the client's own cache; null if nothing was read, or
@@ -255,7 +255,7 @@ impl Run {
     /// Percentiles that a table shows, which has `usual` where no others were requested.
     #[must_use]
     pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
-        Percentiles::shown(self.percentiles_shown.as_ref(), usual)
+        Percentiles::shown_percentiles(self.percentiles_shown.as_ref(), usual)
     }
 }
 
@@ -395,10 +395,10 @@ pub struct Window {
     /// When the first worker came to the end of its work; null unless there are several workers
     /// and each came to its end by itself.
     #[serde(default)]
-    pub first_done: Option<Done>,
+    pub first_done: Option<CompletedFigures>,
     /// When the last worker did; null where `first_done` is.
     #[serde(default)]
-    pub last_done: Option<Done>,
+    pub last_done: Option<CompletedFigures>,
     /// Use of the machine.
     pub system: SystemUse,
     /// What was read, and how much of it came from the client's own cache; null if nothing was read, or
@@ -410,7 +410,7 @@ pub struct Window {
 /// How far all workers had come at an instant, such as the one at which the first of them came to
 /// the end of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Done {
+pub struct CompletedFigures {
     /// The instant, in seconds since the window opened.
     pub after_s: f64,
     /// Operations of the summary up to it. At the first end of several ranks, those of
@@ -472,7 +472,7 @@ pub struct Failure {
     /// What went wrong.
     pub error: String,
     /// Where the operation is written in the workload.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
 }
 
 impl fmt::Display for Failure {

@@ -15,10 +15,10 @@ const V2_COOKIE: u32 = 0x1c84_9313;
 const HEADER_BYTES: usize = 40;
 
 /// Most bytes a histogram is inflated to: more than any with five significant digits has.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_HISTOGRAM_BYTES: usize = 64 << 20;
 
 /// Bytes that inflated histograms mostly fit into.
-const USUAL_BYTES: usize = 16 << 10;
+const INITIAL_HISTOGRAM_BYTES: usize = 16 << 10;
 
 /// Inflates histogram after histogram with one state and into one buffer: making them anew takes
 /// longer than the histogram itself.
@@ -31,7 +31,7 @@ impl Inflater {
     pub(crate) fn new() -> Self {
         Self {
             state: Decompress::new(true),
-            plain: Vec::with_capacity(USUAL_BYTES),
+            plain: Vec::with_capacity(INITIAL_HISTOGRAM_BYTES),
         }
     }
 
@@ -53,10 +53,11 @@ impl Inflater {
             if room > 0 {
                 return Err("the histogram is cut short".into());
             }
-            if self.plain.len() >= MOST_BYTES {
+            if self.plain.len() >= MAX_HISTOGRAM_BYTES {
                 return Err("the histogram is damaged: it never ends".into());
             }
-            self.plain.reserve(self.plain.len().max(USUAL_BYTES));
+            self.plain
+                .reserve(self.plain.len().max(INITIAL_HISTOGRAM_BYTES));
         }
     }
 }

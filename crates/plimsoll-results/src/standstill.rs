@@ -1,7 +1,7 @@
 //! Operations that were under way at the end, and times in which nothing completed.
 
 use crate::latency::ms;
-use plimsoll_measure::{Ages, Gap, Stall, WindowTotals, likely_gap};
+use plimsoll_measure::{Gap, InFlightAges, Stall, WindowTotals, expected_max_gap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct AgeFigure {
 }
 
 impl AgeFigure {
-    pub(crate) fn all(ages: &Ages) -> Vec<Self> {
+    pub(crate) fn all(ages: &InFlightAges) -> Vec<Self> {
         let figure = |(age, ops): (u64, u64)| Self {
             at_least_ms: ms(age as f64),
             ops,
@@ -25,7 +25,7 @@ impl AgeFigure {
 }
 
 /// Milliseconds that the oldest has waited; none if nothing was under way.
-pub(crate) fn oldest_ms(ages: &Ages) -> Option<f64> {
+pub(crate) fn oldest_ms(ages: &InFlightAges) -> Option<f64> {
     (ages.count() > 0).then(|| ms(ages.oldest() as f64))
 }
 
@@ -74,7 +74,7 @@ impl StallFigure {
 
 /// The longest gap in milliseconds, and the longest that is likely at the mean rate.
 pub(crate) fn gaps_ms(gap: Gap, window_s: f64, completions: u64) -> (f64, f64) {
-    let likely = likely_gap((window_s * 1e9) as u64, completions);
+    let likely = expected_max_gap((window_s * 1e9) as u64, completions);
     (ms(gap.length() as f64), ms(likely))
 }
 

@@ -7,7 +7,7 @@
 
 use crate::Distribution;
 use crate::histograms::tag_of_text;
-use crate::recompute::Log;
+use crate::recompute::LogDistributions;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const LATENCY: [&str; 7] = [
 const SUMMARY: [&str; 3] = ["mean_ms", "p50_ms", "p99_ms"];
 
 /// What is said where response times cannot be told from what is there.
-const NO_LOG: &str = "the summary of this older result has service times, not response times: \
+const NO_HISTOGRAM_NOTE: &str = "the summary of this older result has service times, not response times: \
                       histograms.hlog cannot be read";
 
 /// Gives a `run.json` of version 1 the form of version 2.
@@ -47,7 +47,7 @@ pub(crate) fn run(value: &mut Value, from: u64, dir: &Path) -> bool {
         .chain(earlier.iter().flat_map(|(_, rows)| rows));
     let paced = rows.any(|r| r.paced);
     let log = match paced {
-        true => Log::read(dir).ok(),
+        true => LogDistributions::read(dir).ok(),
         false => None,
     };
     let mut told = summary(run, &last, log.as_ref());
@@ -55,14 +55,14 @@ pub(crate) fn run(value: &mut Value, from: u64, dir: &Path) -> bool {
         told &= summary(window, rows, log.as_ref());
     }
     if !told && let Some(notes) = run.get_mut("notes").and_then(Value::as_array_mut) {
-        notes.push(json!({ "text": NO_LOG, "place": null }));
+        notes.push(json!({ "text": NO_HISTOGRAM_NOTE, "place": null }));
     }
     run.insert("schema".into(), json!(2));
     true
 }
 
 /// A row of a window that counts in its summary.
-struct Row {
+struct SummaryRow {
     tag: String,
     ops: f64,
     paced: bool,
@@ -86,7 +86,7 @@ fn part(object: &Map<String, Value>, names: &[&str]) -> Value {
 }
 
 /// Gives the operations and procedures of a window their new form; returns those that count.
-fn rows_of(window: &mut Map<String, Value>) -> Vec<Row> {
+fn rows_of(window: &mut Map<String, Value>) -> Vec<SummaryRow> {
     for procedure in objects(window.get_mut("procedures")) {
         row_of(procedure);
     }
@@ -98,7 +98,7 @@ fn rows_of(window: &mut Map<String, Value>) -> Vec<Row> {
         .collect()
 }
 
-fn row_of(o: &mut Map<String, Value>) -> Row {
+fn row_of(o: &mut Map<String, Value>) -> SummaryRow {
     let text = |name: &str| o.get(name).and_then(Value::as_str).unwrap_or_default();
     let tag = tag_of_text(text("name"), text("kind"));
     let response = o.remove("response").filter(Value::is_object);
@@ -114,7 +114,7 @@ fn row_of(o: &mut Map<String, Value>) -> Row {
     };
     o.insert("service".into(), service);
     o.insert("paced_ops".into(), ops);
-    Row {
+    SummaryRow {
         tag,
         ops: figure(o, "ops"),
         paced,
@@ -133,8 +133,8 @@ fn unpaced(summary: Option<&mut Value>) {
 /// Gives a window's summary its new form; `false` if its response times are not known.
 fn summary(
     window: &mut Map<String, Value>,
-    (number, rows): &(u64, Vec<Row>),
-    log: Option<&Log>,
+    (number, rows): &(u64, Vec<SummaryRow>),
+    log: Option<&LogDistributions>,
 ) -> bool {
     unpaced(window.get_mut("summary"));
     if !rows.iter().any(|r| r.paced) {
@@ -143,7 +143,7 @@ fn summary(
     let Some(log) = log else { return false };
     let window_number = u32::try_from(*number).unwrap_or(u32::MAX);
     let of = |tag: &str| log.of(window_number, tag);
-    let response = |row: &Row| of(&format!("{}/response", row.tag)).filter(|_| row.paced);
+    let response = |row: &SummaryRow| of(&format!("{}/response", row.tag)).filter(|_| row.paced);
     let (mut latency, mut paced_ops) = (Distribution::default(), 0);
     let (mut sum_ms, mut ops, mut max_ms) = (0.0, 0.0, 0.0f64);
     for row in rows {

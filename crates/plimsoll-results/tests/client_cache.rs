@@ -3,10 +3,10 @@
 use plimsoll_measure::system::{NfsMountUse, ProcessUse, SystemUse};
 use plimsoll_measure::{Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
-    Access, CACHED_DATA, Cold, Fileset, OpKind, Operation, Plan, RelPath, Value, Width,
+    Access, CACHED_DATA, Cold, EntriesPerDir, Fileset, OpKind, Operation, Plan, RelPath, Value,
 };
 use plimsoll_results::{
-    ClientCache, ClockKind, Environment, Measured, Populated, ReadSource, Run, Target, WorkDir,
+    ClientCache, ClockKind, Environment, MeasuredRun, Populated, ReadSource, Run, Target, WorkDir,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -28,7 +28,7 @@ fn measured(
     source: Option<ReadSource>,
     rows: &[(OpKind, u64, u64)],
     system: SystemUse,
-) -> Measured {
+) -> MeasuredRun {
     let mut plan = Plan::empty("reads");
     let operation = |(kind, ..): &(OpKind, u64, u64)| Operation {
         name: match kind {
@@ -46,7 +46,7 @@ fn measured(
         rows: totals(rows),
         ..WindowTotals::default()
     };
-    Measured {
+    MeasuredRun {
         plan,
         target: Target {
             url: "posix".into(),
@@ -98,15 +98,15 @@ fn from_storage(bytes: u64) -> SystemUse {
     }
 }
 
-fn local(rows: &[(OpKind, u64, u64)], storage: u64) -> Measured {
+fn local(rows: &[(OpKind, u64, u64)], storage: u64) -> MeasuredRun {
     measured(Some(ReadSource::ProcessIo), rows, from_storage(storage))
 }
 
-fn cache(m: Measured) -> Option<ClientCache> {
+fn cache(m: MeasuredRun) -> Option<ClientCache> {
     Run::assemble(m).client_cache
 }
 
-fn notes(m: Measured) -> Vec<String> {
+fn notes(m: MeasuredRun) -> Vec<String> {
     let notes = Run::assemble(m).notes;
     notes.into_iter().map(|n| n.text).collect()
 }
@@ -198,7 +198,7 @@ fn each_source_has_its_own_counter() {
 }
 
 #[test]
-fn memory_that_was_measured_for_a_storage_is_said() {
+fn memory_measured_instead_of_storage_is_reported() {
     let reads = [(OpKind::Read, 10, 100 * MIB)];
     assert_eq!(
         notes(local(&reads, 3 * MIB)),
@@ -227,7 +227,7 @@ fn cached_fileset() -> Fileset {
         path: RelPath::default(),
         entries: 1,
         leaf_dirs: 0,
-        width: Width {
+        width: EntriesPerDir {
             mean: 2.0,
             gamma_shape: None,
         },

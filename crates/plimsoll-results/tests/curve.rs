@@ -8,7 +8,7 @@ use plimsoll_plan::{
 };
 use plimsoll_results::{
     CURVE_FILE, CURVE_SCHEMA, ClockKind, CurveDir, CurvePoint, CurveState, CurveWriter,
-    Environment, LoadCurve, Measured, ProcessCounts, Reason, ResultsError, Run, RunWriter,
+    Environment, LoadCurve, MeasuredRun, ProcessCounts, Reason, ResultsError, Run, RunWriter,
     StopRules, Target, Verdict,
 };
 use std::path::Path;
@@ -86,7 +86,7 @@ fn run(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Run {
     Run::assemble(measured(load, done, ms, reasons))
 }
 
-fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Measured {
+fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
     let row = |ops: u64| OpTotals {
         ops,
         bytes: ops * 4096,
@@ -118,7 +118,7 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> Measured {
         code: (*code).into(),
         text: format!("{code} was missed"),
     };
-    Measured {
+    MeasuredRun {
         plan: plan(load),
         target: Target {
             url: "null".into(),
@@ -388,7 +388,7 @@ fn a_curve_goes_on_where_its_writer_ended() {
 }
 
 #[test]
-fn a_run_that_was_interrupted_is_no_point() {
+fn an_interrupted_run_is_not_a_point() {
     let root = tempfile::tempdir().unwrap();
     let writer = CurveWriter::create(root.path(), empty(), SystemTime::now()).unwrap();
     let path = writer.dir().path().to_owned();
@@ -417,7 +417,7 @@ fn a_curve_that_was_refused_leaves_nothing() {
 }
 
 #[test]
-fn what_is_no_curve_is_refused_and_left_as_it_is() {
+fn what_is_not_a_curve_is_refused_and_left_as_it_is() {
     let root = tempfile::tempdir().unwrap();
     let error = |text: &str| {
         std::fs::write(root.path().join(CURVE_FILE), text).unwrap();

@@ -17,7 +17,7 @@ fn the_schema_in_the_documents_is_up_to_date() {
 }
 
 #[test]
-fn what_is_no_search_is_refused() {
+fn what_is_not_a_search_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let search = FindDir::at(dir.path());
     assert!(!search.exists());

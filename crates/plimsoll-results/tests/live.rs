@@ -4,8 +4,8 @@ use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{OpKind, Operation, Plan};
 use plimsoll_results::{
-    ClockKind, Environment, INTERVALS_FILE, LIVE_FILE, LiveDir, Measured, Run, RunWriter, Target,
-    Whereabouts,
+    ClockKind, Environment, INTERVALS_FILE, LIVE_FILE, LiveDir, LiveLocation, MeasuredRun, Run,
+    RunWriter, Target,
 };
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -72,7 +72,7 @@ fn run() -> Run {
         rows: [5, 1].map(totals).into(),
         ..WindowTotals::default()
     };
-    Run::assemble(Measured {
+    Run::assemble(MeasuredRun {
         plan: plan(),
         target: Target {
             url: "posix".into(),
@@ -109,7 +109,7 @@ fn intervals_are_seen_when_they_end_and_the_run_is_found_at_its_end() {
     assert_eq!(known.started, "2023-11-14T22:13:20Z");
     assert_eq!(known.process, std::process::id());
 
-    let mut follower = live.follow().unwrap();
+    let mut follower = live.open_reader().unwrap();
     assert_eq!(follower.rows().unwrap(), []);
     writer.interval(&interval(0, [3, 0])).unwrap();
     let rows = follower.rows().unwrap();
@@ -120,27 +120,27 @@ fn intervals_are_seen_when_they_end_and_the_run_is_found_at_its_end() {
     let rows = follower.rows().unwrap();
     let seen: Vec<_> = rows.iter().map(|r| (r.operation.as_str(), r.ops)).collect();
     assert_eq!(seen, [("read", 2), ("a,\"b\"", 1)]);
-    assert_eq!(follower.whereabouts(), Whereabouts::InProgress);
+    assert_eq!(follower.location(), LiveLocation::InProgress);
 
     // Whoever comes later sees all of it.
-    assert_eq!(live.follow().unwrap().rows().unwrap().len(), 3);
+    assert_eq!(live.open_reader().unwrap().rows().unwrap().len(), 3);
     let dir = writer.finish(&run()).unwrap();
     let place = dir.path().canonicalize().unwrap();
-    assert_eq!(follower.whereabouts(), Whereabouts::Finished(place));
+    assert_eq!(follower.location(), LiveLocation::Finished(place));
     assert_eq!(follower.rows().unwrap(), []);
     assert_eq!(LiveDir::find(&[root.path().to_owned()]), []);
     assert!(!dir.path().join(LIVE_FILE).exists());
     assert_eq!(dir.read_intervals().unwrap().len(), 3);
-    assert!(live.read().is_err() && live.follow().is_err());
+    assert!(live.read().is_err() && live.open_reader().is_err());
 }
 
 #[test]
 fn a_run_that_leaves_nothing_is_gone() {
     let root = tempfile::tempdir().unwrap();
     let writer = writer(root.path());
-    let follower = only(root.path()).follow().unwrap();
+    let follower = only(root.path()).open_reader().unwrap();
     drop(writer);
-    assert_eq!(follower.whereabouts(), Whereabouts::Gone);
+    assert_eq!(follower.location(), LiveLocation::Gone);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn only_whole_lines_are_rows() {
     let mut writer = writer(root.path());
     writer.interval(&interval(0, [3, 0])).unwrap();
     let live = only(root.path());
-    let mut follower = live.follow().unwrap();
+    let mut follower = live.open_reader().unwrap();
     assert_eq!(follower.rows().unwrap().len(), 1);
     let mut file = OpenOptions::new()
         .append(true)

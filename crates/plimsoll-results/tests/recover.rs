@@ -3,7 +3,7 @@
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals};
 use plimsoll_plan::{OpKind, Operation, Phase, Plan};
 use plimsoll_results::{
-    ClockKind, Environment, HISTOGRAMS_FILE, INTERVALS_FILE, Measured, Run, RunDir, RunWriter,
+    ClockKind, Environment, HISTOGRAMS_FILE, INTERVALS_FILE, MeasuredRun, Run, RunDir, RunWriter,
     Target, Verdict, recover,
 };
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn plan() -> Plan {
 }
 
 fn draft(plan: &Plan, ranks: u32) -> Run {
-    Run::assemble(Measured {
+    Run::assemble(MeasuredRun {
         plan: plan.clone(),
         target: Target {
             url: "posix".into(),

@@ -95,11 +95,11 @@ fn results_go_whole() {
     let bytes = RUN.len() + LOG.len() + SERIES.len() + "{\"schema\":1}12345".len();
     assert_eq!((removal.files(), removal.bytes()), (5, bytes as u64));
     assert!(one.exists(), "looking changes nothing");
-    removal.carry_out().unwrap();
+    removal.execute().unwrap();
     assert!(!one.exists());
     let removal = Removal::of(&many).unwrap();
     assert_eq!(removal.files(), 7);
-    removal.carry_out().unwrap();
+    removal.execute().unwrap();
     assert_eq!(tree(root.path()), [root.path()]);
 }
 
@@ -112,7 +112,7 @@ fn what_is_left_of_an_end_that_was_cut_short_goes_too() {
     for name in ["live.json", "draft.json", ".owner", ".plimsoll-aZ09xx"] {
         write(one.join(name), "{").unwrap();
     }
-    Removal::of(&one).unwrap().carry_out().unwrap();
+    Removal::of(&one).unwrap().execute().unwrap();
     assert!(!one.exists());
     let one = run(&root.path().join("one"));
     write(one.join(".plimsoll-notours"), "").unwrap();
@@ -207,7 +207,7 @@ fn what_is_being_written_stays_and_what_a_killed_process_left_goes() {
         Err(ResultsError::Foreign { .. })
     ));
     std::fs::remove_file(hidden.join("thesis.tex")).unwrap();
-    Removal::of(&dir).unwrap().carry_out().unwrap();
+    Removal::of(&dir).unwrap().execute().unwrap();
     assert!(!dir.exists());
 }
 
@@ -217,7 +217,7 @@ fn an_interrupted_removal_can_be_finished() {
     let dir = repeats(&root.path().join("many"), 2, &["run-01", "run-02"]);
     std::fs::remove_dir_all(dir.join("run-01")).unwrap();
     std::fs::remove_file(dir.join("run-02").join(INTERVALS_FILE)).unwrap();
-    Removal::of(&dir).unwrap().carry_out().unwrap();
+    Removal::of(&dir).unwrap().execute().unwrap();
     assert!(!dir.exists());
 }
 

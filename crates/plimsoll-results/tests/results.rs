@@ -7,7 +7,7 @@ use plimsoll_plan::{
     WorkerGroup,
 };
 use plimsoll_results::{
-    ClockKind, Environment, Failure, LatencyFigures, LatencyKind, Measured, PercentileFigure,
+    ClockKind, Environment, Failure, LatencyFigures, LatencyKind, MeasuredRun, PercentileFigure,
     Percentiles, ResultsError, Run, RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
 };
 use proptest::prelude::*;
@@ -90,7 +90,7 @@ fn row(samples: &[u64], bytes: u64, response: &[u64]) -> OpTotals {
     }
 }
 
-fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
+fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> MeasuredRun {
     let windows = rows.into_iter().zip(1..).map(|(rows, number)| {
         let totals = WindowTotals {
             number,
@@ -101,7 +101,7 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
         };
         (totals, SystemUse::default())
     });
-    Measured {
+    MeasuredRun {
         plan,
         target: Target {
             url: "posix".into(),
@@ -127,7 +127,7 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> Measured {
     }
 }
 
-fn one_window() -> Measured {
+fn one_window() -> MeasuredRun {
     let mut first = row(&[1_000_000, 3_000_000], 8192, &[]);
     [1000, 2000]
         .into_iter()

@@ -1,6 +1,6 @@
 //! Results of what killed runs left.
 
-use plimsoll_results::Abandoned;
+use plimsoll_results::AbandonedRun;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ impl Finisher {
     /// Makes results of what killed runs left in these directories; how many it tried.
     pub(crate) fn finish(&self, dirs: &[PathBuf]) -> usize {
         let mut tried = 0;
-        for abandoned in Abandoned::find(dirs) {
+        for abandoned in AbandonedRun::find(dirs) {
             let path = abandoned.path().to_owned();
             if stamp(&path).is_some_and(|stamp| self.failed().contains(&stamp)) {
                 continue;
@@ -49,7 +49,7 @@ fn stamp(dir: &Path) -> Option<Stamp> {
 pub(crate) mod tests {
     use super::*;
     use plimsoll_plan::Plan;
-    use plimsoll_results::{ClockKind, Environment, Measured, Run, RunWriter, Target};
+    use plimsoll_results::{ClockKind, Environment, MeasuredRun, Run, RunWriter, Target};
     use std::time::SystemTime;
 
     /// Makes what a killed run leaves: its writer holds a lock, but not on copies.
@@ -58,7 +58,7 @@ pub(crate) mod tests {
         let (plan, started) = (Plan::empty("w"), SystemTime::UNIX_EPOCH);
         let writer = RunWriter::create(elsewhere.path(), &plan, started, ClockKind::Real);
         let mut writer = writer.unwrap();
-        let draft = Run::assemble(Measured {
+        let draft = Run::assemble(MeasuredRun {
             plan,
             target: Target {
                 url: "posix".into(),

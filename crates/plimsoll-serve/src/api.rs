@@ -1,8 +1,8 @@
 //! The JSON interface: the same data as the pages, for programs.
 
-use crate::app::{App, Shared, apart};
+use crate::app::{App, Shared, run_blocking};
 use crate::filter::Listing;
-use crate::live::{find, progress};
+use crate::live::{find_run, progress};
 use crate::pages::{compare, delete};
 use crate::problem::Problem;
 use axum::Router;
@@ -59,18 +59,18 @@ fn answer(value: &impl Serialize) -> Answer {
 
 async fn list(State(app): State<Shared>, RawQuery(query): RawQuery) -> Answer {
     let listing = Listing::parse(&query.unwrap_or_default()).map_err(Problem::bad)?;
-    let found = apart(move || Ok(app.index()?.list(&listing)?)).await?;
+    let found = run_blocking(move || Ok(app.index()?.list(&listing)?)).await?;
     answer(&found)
 }
 
 async fn entry(State(app): State<Shared>, Path(name): Path<String>) -> Answer {
-    let results = apart(move || app.results(&name)).await?;
+    let results = run_blocking(move || app.results(&name)).await?;
     answer(&results.entry)
 }
 
 /// The file that makes a directory results, as it is.
 async fn document(State(app): State<Shared>, Path(name): Path<String>) -> Answer {
-    let text = apart(move || {
+    let text = run_blocking(move || {
         let results = app.results(&name)?;
         let path = results.path.join(results.entry.kind.file());
         plimsoll_results::read_regular(&path)
@@ -93,18 +93,18 @@ async fn remove(
             return Err(Problem::bad(message).into());
         }
     };
-    apart(move || delete::remove(&app, &name, tagged)).await?;
+    run_blocking(move || delete::remove(&app, &name, tagged)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 async fn side_by_side(State(app): State<Shared>, RawQuery(query): RawQuery) -> Answer {
     let names = compare::names(&query.unwrap_or_default())?;
-    let comparison = apart(move || compare::compared(&app, &names)).await?;
+    let comparison = run_blocking(move || compare::compared(&app, &names)).await?;
     answer(&comparison)
 }
 
 async fn live(State(app): State<Shared>) -> Answer {
-    let runs = apart(move || {
+    let runs = run_blocking(move || {
         let dirs = app.live()?;
         // One that has just ended has nothing to be read any more.
         let runs = dirs.iter().filter_map(|d| described(d).ok());
@@ -115,7 +115,7 @@ async fn live(State(app): State<Shared>) -> Answer {
 }
 
 async fn live_run(State(app): State<Shared>, Path(id): Path<String>) -> Answer {
-    let run = apart(move || described(&find(&app, &id)?)).await?;
+    let run = run_blocking(move || described(&find_run(&app, &id)?)).await?;
     answer(&run)
 }
 

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Most bytes that a form may have.
-const MOST_IN_A_FORM: usize = 1 << 16;
+const MAX_FORM_BYTES: usize = 1 << 16;
 
 /// What all requests share.
 pub(crate) struct App {
@@ -51,7 +51,7 @@ impl App {
             )
             .route(
                 "/results/{name}/delete",
-                get(pages::delete::ask).post(pages::delete::carry_out),
+                get(pages::delete::confirm_page).post(pages::delete::carry_out),
             )
             .route("/compare", get(pages::compare::show))
             .route("/live", get(pages::live::list))
@@ -67,7 +67,7 @@ impl App {
             .route(assets::CHARTS_PATH, get(assets::charts))
             .route(assets::BROWSER_PATH, get(assets::browser))
             .fallback(async || Problem::missing("There is no such page."))
-            .layer(DefaultBodyLimit::max(MOST_IN_A_FORM))
+            .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
             .layer(from_fn_with_state(self.clone(), guard::check))
             .with_state(self.clone())
     }
@@ -133,7 +133,7 @@ pub(crate) fn below(dir: &Path, names: &str) -> Option<PathBuf> {
 }
 
 /// Does something that takes its time without keeping other requests waiting.
-pub(crate) async fn apart<T, F>(work: F) -> Result<T, Problem>
+pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T, Problem>
 where
     T: Send + 'static,
     F: FnOnce() -> Result<T, Problem> + Send + 'static,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 pub const PER_PAGE: u64 = 50;
 
 /// Most results that a request may ask for at a time.
-pub const MOST_PER_PAGE: u64 = 1000;
+pub const MAX_PER_PAGE: u64 = 1000;
 
 /// What a result must be to be listed. An empty filter lists all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,8 +75,8 @@ impl Listing {
                 "to" => filter.to = Some(date("to", value)?),
                 "status" => filter.status = Some(value.parse()?),
                 "tag" => filter.tags.push(value.to_owned()),
-                "page" => listing.page = number("page", value, u64::MAX / MOST_PER_PAGE)?,
-                "per_page" => listing.per_page = number("per_page", value, MOST_PER_PAGE)?,
+                "page" => listing.page = number("page", value, u64::MAX / MAX_PER_PAGE)?,
+                "per_page" => listing.per_page = number("per_page", value, MAX_PER_PAGE)?,
                 other => {
                     return Err(format!(
                         "`{}` is no parameter of a list: expected workload, target, from, to, \

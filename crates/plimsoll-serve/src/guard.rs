@@ -113,7 +113,7 @@ impl Guard {
     }
 
     /// Whether a request knows the token, if there is one.
-    fn knows(&self, headers: &HeaderMap) -> bool {
+    fn has_token(&self, headers: &HeaderMap) -> bool {
         if self.token.is_none() {
             return true;
         }
@@ -243,7 +243,7 @@ fn refusal(guard: &Guard, request: &Request) -> Option<Refusal> {
     let path = request.uri().path();
     // The page that asks for the token, and what it looks like.
     let open = path == LOGIN || path == crate::assets::STYLE_PATH;
-    (!open && !guard.knows(headers)).then_some(Refusal::Unknown)
+    (!open && !guard.has_token(headers)).then_some(Refusal::Unknown)
 }
 
 #[cfg(test)]
@@ -289,9 +289,9 @@ mod tests {
         let with = |name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            guard.knows(&headers)
+            guard.has_token(&headers)
         };
-        assert!(!guard.knows(&HeaderMap::new()));
+        assert!(!guard.has_token(&HeaderMap::new()));
         assert!(with("authorization", "Bearer 0123456789abcdef"));
         assert!(!with("authorization", "Bearer 0123456789abcdeg"));
         assert!(!with("authorization", "Bearer "));

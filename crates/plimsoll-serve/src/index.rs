@@ -22,7 +22,7 @@ const VERSION: i32 = 2;
 
 /// A directory that changed so short a time ago may change again without its time telling: file
 /// systems count it in steps.
-const SETTLED: Duration = Duration::from_secs(2);
+const MTIME_SETTLE_TIME: Duration = Duration::from_secs(2);
 
 const TABLES: &str = "
 create table results (
@@ -79,7 +79,7 @@ pub enum IndexError {
 
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Found {
+pub struct ListPage {
     /// Results that the filter lets through.
     pub total: u64,
     /// Which page this is, from 1.
@@ -92,7 +92,7 @@ pub struct Found {
 
 /// What a filter can be set to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Choices {
+pub struct FilterChoices {
     /// Workloads, in the order of their letters.
     pub workloads: Vec<String>,
     /// Targets.
@@ -102,7 +102,7 @@ pub struct Choices {
 }
 
 /// A directory as it is now.
-struct Seen {
+struct DirSnapshot {
     path: PathBuf,
     changed: i64,
     inode: i64,
@@ -205,7 +205,7 @@ impl Index {
             .map_err(|e| format!("the index cannot be changed: {e}"))
     }
 
-    fn update(&mut self, seen: Vec<Seen>) -> rusqlite::Result<usize> {
+    fn update(&mut self, seen: Vec<DirSnapshot>) -> rusqlite::Result<usize> {
         let mut known: HashMap<String, (i64, i64)> = HashMap::new();
         {
             let mut query = self
@@ -216,7 +216,7 @@ impl Index {
                 known.insert(row.get(0)?, (row.get(1)?, row.get(2)?));
             }
         }
-        let settled = nanoseconds(SystemTime::now() - SETTLED);
+        let settled = nanoseconds(SystemTime::now() - MTIME_SETTLE_TIME);
         let mut stale = Vec::new();
         for dir in seen {
             // A name that is no text cannot be in an address either.
@@ -242,7 +242,7 @@ impl Index {
         let count = read.len();
         let change = self.db.transaction()?;
         {
-            let mut writer = Writer::new(&change)?;
+            let mut writer = IndexWriter::new(&change)?;
             for name in known.keys() {
                 writer.remove.execute([name])?;
             }
@@ -258,7 +258,7 @@ impl Index {
     ///
     /// # Errors
     /// If the database cannot be read.
-    pub fn list(&self, listing: &Listing) -> rusqlite::Result<Found> {
+    pub fn list(&self, listing: &Listing) -> rusqlite::Result<ListPage> {
         let (condition, mut values) = condition(&listing.filter);
         let count = format!("select count(*) from results where {condition}");
         let total: i64 = self
@@ -279,7 +279,7 @@ impl Index {
         for row in rows {
             results.extend(serde_json::from_str::<Entry>(&row?));
         }
-        Ok(Found {
+        Ok(ListPage {
             total,
             page: listing.page,
             pages,
@@ -334,12 +334,12 @@ impl Index {
     ///
     /// # Errors
     /// If the database cannot be read.
-    pub fn choices(&self) -> rusqlite::Result<Choices> {
+    pub fn choices(&self) -> rusqlite::Result<FilterChoices> {
         let all = |query: &str| -> rusqlite::Result<Vec<String>> {
             let mut query = self.db.prepare(query)?;
             query.query_map([], |r| r.get(0))?.collect()
         };
-        Ok(Choices {
+        Ok(FilterChoices {
             workloads: all(
                 "select distinct workload from results where kind is not null order by workload",
             )?,
@@ -360,13 +360,13 @@ fn nanoseconds(time: SystemTime) -> i64 {
 }
 
 /// The directories below a root as they are now.
-fn look(root: &Path) -> Result<Vec<Seen>, ResultsError> {
+fn look(root: &Path) -> Result<Vec<DirSnapshot>, ResultsError> {
     let paths = directories(root)?;
     // One that goes meanwhile is not there.
     let seen = paths.into_iter().filter_map(|path| {
         let meta = std::fs::symlink_metadata(&path).ok()?;
         let seconds = meta.mtime().checked_mul(1_000_000_000)?;
-        Some(Seen {
+        Some(DirSnapshot {
             path,
             changed: seconds.checked_add(meta.mtime_nsec())?,
             inode: meta.ino() as i64,
@@ -376,13 +376,13 @@ fn look(root: &Path) -> Result<Vec<Seen>, ResultsError> {
 }
 
 /// Writes what is known of directories.
-struct Writer<'a> {
+struct IndexWriter<'a> {
     remove: Statement<'a>,
     add: Statement<'a>,
     add_tag: Statement<'a>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> IndexWriter<'a> {
     fn new(db: &'a Connection) -> rusqlite::Result<Self> {
         let add = "insert into results values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         Ok(Self {

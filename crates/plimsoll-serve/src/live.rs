@@ -1,18 +1,18 @@
 //! A run in progress: what it has measured so far, and the stream of it to a browser.
 
-use crate::app::{Shared, apart};
+use crate::app::{Shared, run_blocking};
 use crate::problem::Problem;
 use axum::extract::{Path, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use maud::{Markup, html};
 use plimsoll_diagnostics::foreign;
-use plimsoll_html::charts::{OverTime, over_time};
-use plimsoll_html::timeline::{Span, Timeline};
+use plimsoll_html::charts::{TimeSeriesInput, over_time};
+use plimsoll_html::timeline::{Timeline, WindowSpan};
 use plimsoll_html::{OpName, page};
 use plimsoll_plan::{Count, OpClass, OpKind, show_duration};
 use plimsoll_report::{mib_per_s, rate};
-use plimsoll_results::{Follower, IntervalRow, LatencyKind, LiveDir, Whereabouts};
+use plimsoll_results::{IntervalRow, LatencyKind, LiveDir, LiveLocation, LiveReader};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -20,10 +20,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Time between two looks at what a run has written.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Most intervals that charts of a run in progress show; the last ones.
-const MOST_INTERVALS: u64 = 600;
+const MAX_SHOWN_INTERVALS: u64 = 600;
 
 /// Operations, bytes and errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -52,7 +52,7 @@ pub(crate) struct Progress {
 
 /// The last interval, of all operations together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Latest {
+pub(crate) struct LastInterval {
     /// Window, from 1.
     pub(crate) window: u32,
     /// Seconds of the window that have been measured.
@@ -76,7 +76,7 @@ pub(crate) struct Latest {
     pub(crate) errors: u64,
 }
 
-impl Latest {
+impl LastInterval {
     /// What the latency is.
     fn latency_kind(&self) -> LatencyKind {
         LatencyKind::of(self.paced_ops, self.ops)
@@ -85,12 +85,12 @@ impl Latest {
 
 /// Latencies of several operations.
 #[derive(Default)]
-struct Sum {
+struct LatencySum {
     ms: f64,
     p99_ms: f64,
 }
 
-impl Sum {
+impl LatencySum {
     fn add(&mut self, ops: u64, mean_ms: f64, p99_ms: f64) {
         self.ms += mean_ms * ops as f64;
         self.p99_ms = self.p99_ms.max(p99_ms);
@@ -111,7 +111,7 @@ impl Progress {
             if self.recent.back().is_some_and(|b| b.window != row.window) {
                 self.recent.clear();
             }
-            let first = row.interval.saturating_sub(MOST_INTERVALS - 1);
+            let first = row.interval.saturating_sub(MAX_SHOWN_INTERVALS - 1);
             while self.recent.front().is_some_and(|r| r.interval < first) {
                 self.recent.pop_front();
             }
@@ -126,11 +126,11 @@ impl Progress {
     }
 
     /// The last interval, of all operations that count together.
-    pub(crate) fn latest(&self) -> Option<Latest> {
+    pub(crate) fn latest(&self) -> Option<LastInterval> {
         let end = self.recent.back()?;
         let mut sum = Totals::default();
         let mut paced_ops = 0;
-        let (mut latency, mut service) = (Sum::default(), Sum::default());
+        let (mut latency, mut service) = (LatencySum::default(), LatencySum::default());
         for row in self.last().filter(|r| counts(&r.kind)) {
             sum.add(row);
             paced_ops += row.paced_ops;
@@ -145,7 +145,7 @@ impl Progress {
         };
         let done = |ms: f64| (sum.ops > 0).then_some(ms);
         let paced = |ms: f64| (paced_ops > 0).then_some(ms);
-        Some(Latest {
+        Some(LastInterval {
             window: end.window,
             measured_s: end.start_s + end.length_s,
             ops_per_s: per_s(sum.ops),
@@ -218,13 +218,13 @@ impl Progress {
         for row in &mut rows {
             row.interval = row.interval.saturating_sub(begin);
         }
-        let span = Span {
+        let span = WindowSpan {
             number: last.window,
             start_s: first.start_s,
             length_s: last.start_s + last.length_s - first.start_s,
         };
         let timeline = Timeline::of(&rows, &[span], &operations);
-        page::figures(&over_time(OverTime {
+        page::figures(&over_time(TimeSeriesInput {
             timeline: &timeline,
             operations: &operations,
             staged: false,
@@ -233,22 +233,22 @@ impl Progress {
 }
 
 /// A run in progress by its characters.
-pub(crate) fn find(app: &Shared, id: &str) -> Result<LiveDir, Problem> {
+pub(crate) fn find_run(app: &Shared, id: &str) -> Result<LiveDir, Problem> {
     let mut all = app.live()?.into_iter();
     all.find(|d| d.id() == id)
         .ok_or_else(|| Problem::missing("There is no such run in progress; it may have ended."))
 }
 
 /// Everything a run has written so far.
-pub(crate) fn progress(dir: &LiveDir) -> Result<(Follower, Progress), Problem> {
-    let mut follower = dir.follow()?;
+pub(crate) fn progress(dir: &LiveDir) -> Result<(LiveReader, Progress), Problem> {
+    let mut follower = dir.open_reader()?;
     let mut progress = Progress::default();
-    read_on(&mut follower, &mut progress)?;
+    read_new_rows(&mut follower, &mut progress)?;
     Ok((follower, progress))
 }
 
 /// Reads what has been written since; says whether that was anything.
-fn read_on(follower: &mut Follower, progress: &mut Progress) -> Result<bool, Problem> {
+fn read_new_rows(follower: &mut LiveReader, progress: &mut Progress) -> Result<bool, Problem> {
     let mut any = false;
     loop {
         let rows = follower.rows()?;
@@ -261,9 +261,9 @@ fn read_on(follower: &mut Follower, progress: &mut Progress) -> Result<bool, Pro
 }
 
 /// What the stream does next.
-enum Watch {
+enum StreamState {
     Begin(LiveDir),
-    On(Box<(Follower, Progress)>),
+    On(Box<(LiveReader, Progress)>),
     End,
 }
 
@@ -272,8 +272,8 @@ pub(crate) async fn events(
     Path(id): Path<String>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let root = app.root.clone();
-    let dir = apart(move || find(&app, &id)).await?;
-    let stream = futures_util::stream::unfold(Watch::Begin(dir), move |watch| {
+    let dir = run_blocking(move || find_run(&app, &id)).await?;
+    let stream = futures_util::stream::unfold(StreamState::Begin(dir), move |watch| {
         let root = root.clone();
         async move {
             let (event, next) = next(watch, root).await?;
@@ -284,50 +284,50 @@ pub(crate) async fn events(
 }
 
 /// Waits for the next event.
-async fn next(watch: Watch, root: PathBuf) -> Option<(Event, Watch)> {
+async fn next(watch: StreamState, root: PathBuf) -> Option<(Event, StreamState)> {
     let (mut follower, mut progress) = match watch {
-        Watch::End => return None,
-        Watch::On(now) => *now,
-        Watch::Begin(dir) => {
-            let begun = apart(move || progress_and_markup(&dir)).await;
+        StreamState::End => return None,
+        StreamState::On(now) => *now,
+        StreamState::Begin(dir) => {
+            let begun = run_blocking(move || progress_and_markup(&dir)).await;
             return Some(match begun {
-                Ok((now, markup)) => (interval(&markup), Watch::On(Box::new(now))),
-                Err(_) => (end("ended", None), Watch::End),
+                Ok((now, markup)) => (interval(&markup), StreamState::On(Box::new(now))),
+                Err(_) => (end("ended", None), StreamState::End),
             });
         }
     };
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         let root = root.clone();
-        let looked = apart(move || {
+        let looked = run_blocking(move || {
             // In this order, so that what was written last is not missed.
-            let place = follower.whereabouts();
-            let news = read_on(&mut follower, &mut progress)?;
+            let place = follower.location();
+            let news = read_new_rows(&mut follower, &mut progress)?;
             let markup = news.then(|| progress.markup().into_string());
             Ok((follower, progress, markup, place))
         });
         let Ok((f, p, markup, place)) = looked.await else {
-            return Some((end("ended", None), Watch::End));
+            return Some((end("ended", None), StreamState::End));
         };
         (follower, progress) = (f, p);
         if let Some(markup) = markup {
             let now = Box::new((follower, progress));
-            return Some((interval(&markup), Watch::On(now)));
+            return Some((interval(&markup), StreamState::On(now)));
         }
         match place {
-            Whereabouts::InProgress => {}
-            Whereabouts::Finished(path) => {
+            LiveLocation::InProgress => {}
+            LiveLocation::Finished(path) => {
                 let address = page_of(&root, &path);
-                return Some((end("ended", address.as_deref()), Watch::End));
+                return Some((end("ended", address.as_deref()), StreamState::End));
             }
-            Whereabouts::Gone => {
-                return Some((end("ended without results", None), Watch::End));
+            LiveLocation::Gone => {
+                return Some((end("ended without results", None), StreamState::End));
             }
         }
     }
 }
 
-fn progress_and_markup(dir: &LiveDir) -> Result<((Follower, Progress), String), Problem> {
+fn progress_and_markup(dir: &LiveDir) -> Result<((LiveReader, Progress), String), Problem> {
     let now = progress(dir)?;
     let markup = now.1.markup().into_string();
     Ok((now, markup))
@@ -430,12 +430,12 @@ mod tests {
         for i in 0..5000 {
             progress.add(vec![row(1, i, "a", "read", 2)]);
         }
-        assert_eq!(progress.recent.len() as u64, MOST_INTERVALS);
+        assert_eq!(progress.recent.len() as u64, MAX_SHOWN_INTERVALS);
         assert_eq!(progress.operations.values().next().unwrap().ops, 10_000);
         let markup = progress.charts().into_string();
         assert_eq!(
             markup.matches("<tr data-at").count() as u64,
-            5 * MOST_INTERVALS
+            5 * MAX_SHOWN_INTERVALS
         );
         progress.add(vec![row(2, 0, "a", "read", 2)]);
         assert_eq!(progress.recent.len(), 1);

@@ -1,6 +1,6 @@
 //! Metrics of runs in progress in the text format of OpenMetrics 1.0, which Prometheus reads.
 
-use crate::app::{Shared, apart};
+use crate::app::{Shared, run_blocking};
 use crate::live::{Progress, Totals, progress};
 use crate::problem::Problem;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use plimsoll_results::{IntervalRow, LiveRun};
 const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(crate) async fn show(State(app): State<Shared>) -> Result<Response, Problem> {
-    let text = apart(move || {
+    let text = run_blocking(move || {
         let mut runs = Vec::new();
         for dir in app.live()? {
             // One that has just ended has nothing to be read any more.
@@ -111,9 +111,9 @@ const MEAN: Family = Family {
 };
 
 /// A run in progress by its characters.
-type Watched = (String, LiveRun, Progress);
+type LiveEntry = (String, LiveRun, Progress);
 
-fn render(runs: &[Watched]) -> String {
+fn render(runs: &[LiveEntry]) -> String {
     let mut out = String::new();
     family(&mut out, &IN_PROGRESS, [format!(" {}", runs.len())]);
     let started = runs.iter().filter_map(|(id, run, _)| {
@@ -139,8 +139,8 @@ fn render(runs: &[Watched]) -> String {
         let of = (row.operation.as_str(), row.kind.as_str(), quantile);
         format!("{} {}", labels(id, run, Some(of)), ms / 1e3)
     };
-    type Pick = fn(&IntervalRow) -> f64;
-    let mut families = |quantile: &Family, mean: &Family, pick: [Pick; 3]| {
+    type RowValue = fn(&IntervalRow) -> f64;
+    let mut families = |quantile: &Family, mean: &Family, pick: [RowValue; 3]| {
         let [p50, p99, mean_ms] = pick;
         let quantiles = rows.iter().flat_map(|r| {
             [

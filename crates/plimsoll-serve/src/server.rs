@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Least characters of a token.
-pub const LEAST_IN_A_TOKEN: usize = 16;
+pub const MIN_TOKEN_CHARS: usize = 16;
 
 /// Longest that the end waits for what a request is doing to files.
-const LONGEST_END: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is served, where, and to whom.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +42,7 @@ pub enum ServeError {
     NeedsToken(SocketAddr),
     /// The token could be guessed, or not be sent.
     #[error(
-        "a token has at least {LEAST_IN_A_TOKEN} characters, which are printable ASCII without \
+        "a token has at least {MIN_TOKEN_CHARS} characters, which are printable ASCII without \
          spaces"
     )]
     Token,
@@ -92,7 +92,7 @@ impl Server {
             return Err(ServeError::NeedsToken(listen));
         }
         let printable = |t: &String| t.bytes().all(|b| b.is_ascii_graphic());
-        let strong = |t: &String| t.len() >= LEAST_IN_A_TOKEN && printable(t);
+        let strong = |t: &String| t.len() >= MIN_TOKEN_CHARS && printable(t);
         if settings.token.as_ref().is_some_and(|t| !strong(t)) {
             return Err(ServeError::Token);
         }
@@ -157,7 +157,7 @@ impl Server {
                 Either::Right((served, _)) => served,
             }
         });
-        runtime.shutdown_timeout(LONGEST_END);
+        runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         served.map_err(start)
     }
 }

@@ -10,10 +10,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 /// Bytes in the pool; a longer transfer takes several calls.
-const POOL: usize = 8 << 20;
+const POOL_BYTES: usize = 8 << 20;
 
 /// Bytes by which transfers step through the pool.
-const BLOCK: usize = 4096;
+const POOL_STEP_BYTES: usize = 4096;
 
 /// Unit in which contents are made compressible: that of the smallest device blocks, so that small
 /// writes are as compressible as large ones.
@@ -21,14 +21,14 @@ const COMPRESSIBLE_UNIT: usize = 512;
 
 /// Most bytes of a piece that are fetched before it is written: of a longer one the processor sees
 /// by itself which come next.
-const FETCHED: u64 = 4096;
+const MAX_PREFETCH_BYTES: u64 = 4096;
 
 /// Bytes of a processor's cache line.
 const CACHE_LINE: usize = 64;
 
 /// Largest block of contents that are made for each write: all that come again and again fit half
 /// of the pool.
-const LARGEST_BLOCK: usize = POOL / 2 / DEDUPED_BLOCKS as usize;
+const MAX_COMPOSED_BLOCK_BYTES: usize = POOL_BYTES / 2 / DEDUPED_BLOCKS as usize;
 
 /// Bytes to write. Cheap to clone.
 #[derive(Clone)]
@@ -52,14 +52,14 @@ impl ContentPool {
     /// # Errors
     /// When the memory cannot be had.
     pub fn new(content: Content, stream: Stream) -> io::Result<Self> {
-        let mut bytes = MmapMut::map_anon(POOL)?;
+        let mut bytes = MmapMut::map_anon(POOL_BYTES)?;
         // A write takes pages that no write took for a while. Of small pages the processor would
         // have to look each up, through the tables of a virtual machine too. Without huge ones it
         // does, and nothing else changes.
         #[cfg(target_os = "linux")]
         let _ = bytes.advise(memmap2::Advice::HugePage);
         let mut blocks = None;
-        let mut unit = BLOCK;
+        let mut unit = POOL_STEP_BYTES;
         let random = match content {
             Content::Blocks {
                 compressible_percent,
@@ -67,13 +67,13 @@ impl ContentPool {
                 block,
                 groups,
             } => {
-                unit = (block as usize).clamp(512, LARGEST_BLOCK);
+                unit = (block as usize).clamp(512, MAX_COMPOSED_BLOCK_BYTES);
                 let groups = u64::from(groups).clamp(1, DEDUPED_BLOCKS);
                 blocks = Some((unit, dedupable_percent, groups));
                 let zeros = (compressible_percent / 100.0).clamp(0.0, 1.0);
                 unit - (unit as f64 * zeros) as usize
             }
-            Content::Random => BLOCK,
+            Content::Random => POOL_STEP_BYTES,
             Content::Zero => 0,
             Content::Compressible { ratio } => {
                 unit = COMPRESSIBLE_UNIT;
@@ -84,14 +84,14 @@ impl ContentPool {
         // The halves are the same, unless blocks are made of them: whatever is written in pieces is
         // then one text, also where it goes on at the beginning.
         let different = match blocks {
-            Some(_) => POOL,
-            None => POOL / 2,
+            Some(_) => POOL_BYTES,
+            None => POOL_BYTES / 2,
         };
         for block in bytes[..different].chunks_exact_mut(unit) {
             rng.fill_bytes(&mut block[..random]);
         }
-        if different < POOL {
-            bytes.copy_within(..POOL / 2, POOL / 2);
+        if different < POOL_BYTES {
+            bytes.copy_within(..POOL_BYTES / 2, POOL_BYTES / 2);
         }
         Ok(Self {
             bytes: Arc::new(bytes.make_read_only()?),
@@ -123,7 +123,7 @@ impl ContentPool {
     /// Bytes of a block.
     #[must_use]
     pub fn block(&self) -> usize {
-        self.blocks.map_or(BLOCK, |(block, ..)| block)
+        self.blocks.map_or(POOL_STEP_BYTES, |(block, ..)| block)
     }
 
     /// Part of the blocks that come again and again.
@@ -144,7 +144,7 @@ impl ContentPool {
 
     /// A block that others are made from, of the second half.
     pub(crate) fn own_block(&self, step: usize) -> &[u8] {
-        let begin = POOL / 2 + step % (POOL / 2 / self.block()) * self.block();
+        let begin = POOL_BYTES / 2 + step % (POOL_BYTES / 2 / self.block()) * self.block();
         &self.bytes[begin..begin + self.block()]
     }
 
@@ -156,7 +156,7 @@ impl ContentPool {
         // The share takes the high bits, the choice the low ones.
         let share = (number >> 11) as f64 / (1_u64 << 53) as f64;
         let Some((_, percent, groups)) = self.blocks else {
-            return (self.piece(number as usize, BLOCK), true);
+            return (self.piece(number as usize, POOL_STEP_BYTES), true);
         };
         match share * 100.0 < percent {
             true => (self.common_block((number % groups) as usize), false),
@@ -178,14 +178,14 @@ impl ContentPool {
     /// Longest piece the pool gives.
     #[must_use]
     pub fn longest(&self) -> usize {
-        POOL / 2
+        POOL_BYTES / 2
     }
 
     /// Steps to go on by after a piece of `len` bytes, so that the next one does not repeat it.
     #[inline]
     #[must_use]
     pub fn steps(len: usize) -> usize {
-        len.div_ceil(BLOCK)
+        len.div_ceil(POOL_STEP_BYTES)
     }
 
     /// A piece of `len` bytes, at most [`ContentPool::longest`]; the next step gives another.
@@ -193,7 +193,7 @@ impl ContentPool {
     #[must_use]
     pub fn piece(&self, step: usize, len: usize) -> &[u8] {
         let begin = self.begin(step);
-        &self.bytes[begin..begin + len.min(POOL / 2)]
+        &self.bytes[begin..begin + len.min(POOL_BYTES / 2)]
     }
 
     /// Has the processor fetch the beginning of the piece of a step, while it does other things:
@@ -201,7 +201,7 @@ impl ContentPool {
     /// charged to the target. An application has made what it writes just before.
     #[inline]
     pub(crate) fn fetch(&self, step: usize, len: u64) {
-        let len = len.min(FETCHED) as usize;
+        let len = len.min(MAX_PREFETCH_BYTES) as usize;
         for line in self.piece(step, len).chunks(CACHE_LINE) {
             fetch_line(line);
         }
@@ -211,7 +211,7 @@ impl ContentPool {
     #[inline]
     #[must_use]
     pub(crate) fn begin(&self, step: usize) -> usize {
-        (step % (POOL / 2 / BLOCK)) * BLOCK
+        (step % (POOL_BYTES / 2 / POOL_STEP_BYTES)) * POOL_STEP_BYTES
     }
 
     /// The pool as a file in memory, which the kernel can copy from; made once for all workers.
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_what_was_asked() {
+    fn contents_match_the_request() {
         assert!(pool(Content::Zero).piece(3, 10_000).iter().all(|b| *b == 0));
         let p = pool(Content::Compressible { ratio: 4.0 });
         let zeros = p.piece(1, 40_960).iter().filter(|b| **b == 0).count();

@@ -4,26 +4,26 @@
 //! session's operations. A target knows nothing of workloads. A new one is a module here and one
 //! line in [`registry::connect`]; `tests/conformance.rs` says what all of them must do.
 
-mod compose;
+mod block_composer;
 mod content;
 mod error;
+mod long_replies;
 mod nfs;
 mod nfs3;
 mod nfs4;
 mod null;
 mod posix;
 pub mod registry;
-mod replies;
 mod session;
-mod source;
+mod write_data;
 
 pub use content::ContentPool;
 pub use error::OpError;
+pub use long_replies::LongReplies;
 pub use registry::{
-    Purpose, TargetError, Visitor, absolute, connect, impatient, keeps_files, procedures,
+    Purpose, TargetError, Visitor, absolute, connect, keeps_files, procedures, with_silence_limit,
 };
-pub use replies::LongReplies;
 pub use session::{
-    AioDone, Attributes, DirectIo, EntryKind, Listed, OpenHow, OpenMode, RpcRows, Session,
+    AioDone, Attributes, DirectIo, EntryKind, ListTotals, OpenHow, OpenMode, RpcRows, Session,
     SessionSpec, Space, Target,
 };

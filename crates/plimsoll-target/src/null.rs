@@ -1,9 +1,9 @@
 //! The target that does nothing, for measuring Plimsoll itself and for trying workloads out.
 
 use crate::error::OpError;
-use crate::registry::{Options, TargetError};
+use crate::registry::{TargetError, UrlOptions};
 use crate::session::{
-    AioDone, Attributes, EntryKind, Listed, OpenHow, Session, SessionSpec, Target,
+    AioDone, Attributes, EntryKind, ListTotals, OpenHow, Session, SessionSpec, Target,
 };
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Most servers: each takes eight bytes.
-const MOST_SERVERS: u32 = 1 << 20;
+const MAX_SERVERS: u32 = 1 << 20;
 
 /// Answers every operation with success, at once or after a fixed latency; it may stand still for a
 /// time.
@@ -23,18 +23,18 @@ const MOST_SERVERS: u32 = 1 << 20;
 /// Files have the size the workload planned, so that reading one to its end ends.
 pub(crate) struct Null {
     latency: Nanos,
-    servers: Option<Servers>,
-    stall: Option<Stall>,
+    servers: Option<ServerQueue>,
+    stall: Option<ServiceOutage>,
 }
 
 /// A time during which nothing is served, on the clock of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stall {
+struct ServiceOutage {
     from: Nanos,
     until: Nanos,
 }
 
-impl Stall {
+impl ServiceOutage {
     /// When service that takes `latency` is over, where it may begin at `start`.
     fn done_at(self, start: Nanos, latency: Nanos) -> Nanos {
         let done = start + latency;
@@ -50,13 +50,13 @@ impl Stall {
 /// Servers that take one operation at a time, in the order they come: as many operations as there
 /// are servers are carried in each latency, and no more.
 #[derive(Clone)]
-struct Servers {
+struct ServerQueue {
     count: u32,
     /// When each is free again.
     free_at: Arc<Mutex<BinaryHeap<Reverse<Nanos>>>>,
 }
 
-impl Servers {
+impl ServerQueue {
     fn new(count: u32) -> Self {
         let free = (0..count).map(|_| Reverse(0)).collect();
         Self {
@@ -79,9 +79,9 @@ impl Servers {
 
 impl Null {
     pub(crate) fn connect(rest: &str) -> Result<Self, TargetError> {
-        let mut options = Options::parse("null", rest)?;
+        let mut options = UrlOptions::parse("null", rest)?;
         let latency = options.duration("latency")?.unwrap_or_default();
-        let servers = options.count("servers", MOST_SERVERS)?;
+        let servers = options.count("servers", MAX_SERVERS)?;
         let length = options.duration("stall")?;
         let after = options.duration("stall_after")?;
         options
@@ -107,7 +107,7 @@ impl Null {
         let stall = length.map(|length| {
             let from = nanos(after.unwrap_or_default());
             let until = from + nanos(length);
-            Stall { from, until }
+            ServiceOutage { from, until }
         });
         if servers.is_some() && latency.is_zero() {
             return refused(
@@ -117,7 +117,7 @@ impl Null {
         }
         Ok(Self {
             latency: nanos(latency),
-            servers: servers.map(Servers::new),
+            servers: servers.map(ServerQueue::new),
             stall,
         })
     }
@@ -158,11 +158,11 @@ impl Target for Null {
         self.latency > 0
     }
 
-    fn cannot(&self, _: OpKind) -> Option<&'static str> {
+    fn unsupported_reason(&self, _: OpKind) -> Option<&'static str> {
         None
     }
 
-    fn never_cold(&self) -> Option<&'static str> {
+    fn uncacheable_reason(&self) -> Option<&'static str> {
         Some("the target `null` keeps no files")
     }
 
@@ -182,8 +182,8 @@ pub(crate) struct NullSession {
     lane: Lane,
     clock: Clock,
     latency: Nanos,
-    servers: Option<Servers>,
-    stall: Option<Stall>,
+    servers: Option<ServerQueue>,
+    stall: Option<ServiceOutage>,
     queued: Vec<AioDone>,
 }
 
@@ -191,7 +191,9 @@ impl NullSession {
     #[inline(always)]
     async fn answer(&self) {
         if self.latency > 0 {
-            self.lane.timer(self.done_at(self.lane.now())).await;
+            self.lane
+                .uncancellable_sleep_until(self.done_at(self.lane.now()))
+                .await;
         }
     }
 
@@ -325,9 +327,9 @@ impl Session for NullSession {
         Ok(())
     }
 
-    async fn list(&mut self) -> Result<Listed, OpError> {
+    async fn list(&mut self) -> Result<ListTotals, OpError> {
         self.answer().await;
-        Ok(Listed::default())
+        Ok(ListTotals::default())
     }
 
     #[inline]
@@ -427,9 +429,9 @@ impl Session for NullSession {
         Ok(())
     }
 
-    async fn list_plus(&mut self) -> Result<Listed, OpError> {
+    async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
         self.answer().await;
-        Ok(Listed::default())
+        Ok(ListTotals::default())
     }
 
     fn aio_write(&mut self, _: &NullHandle, _: u64, len: u64, tag: u32) -> Result<(), OpError> {
@@ -488,7 +490,7 @@ mod tests {
 
     #[test]
     fn servers_take_operations_in_the_order_they_come() {
-        let servers = Servers::new(2);
+        let servers = ServerQueue::new(2);
         let done = [0, 0, 0, 1, 25, 100].map(|now| servers.done_at(now, |at| at + 10));
         assert_eq!(done, [10, 10, 20, 20, 35, 110]);
     }
@@ -516,13 +518,13 @@ mod tests {
 
     #[test]
     fn nothing_is_served_during_a_stall() {
-        let stall = Stall {
+        let stall = ServiceOutage {
             from: 100,
             until: 150,
         };
         let done = [0, 90, 91, 99, 100, 140, 150].map(|start| stall.done_at(start, 10));
         assert_eq!(done, [10, 100, 151, 159, 160, 160, 160]);
-        let servers = Servers::new(1);
+        let servers = ServerQueue::new(1);
         let done = [85, 86, 87].map(|now| servers.done_at(now, |at| stall.done_at(at, 10)));
         assert_eq!(done, [95, 155, 165]);
     }

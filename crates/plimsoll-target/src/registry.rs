@@ -2,7 +2,7 @@
 
 use crate::error::OpError;
 use crate::session::Target;
-use plimsoll_plan::{WorkPlace, parse_duration};
+use plimsoll_plan::{WorkDirSpec, parse_duration};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -90,12 +90,12 @@ pub enum Purpose {
     /// To put load on it: the work directory is made if it is missing.
     Load,
     /// To look only: nothing is made.
-    Look,
+    Inspect,
 }
 
 /// A kind of target.
 #[derive(Debug, Clone, Copy)]
-pub struct Scheme {
+pub struct TargetScheme {
     /// First part of its URLs.
     pub name: &'static str,
     /// What it is.
@@ -105,25 +105,25 @@ pub struct Scheme {
 }
 
 /// The targets there are.
-pub const SCHEMES: &[Scheme] = &[
-    Scheme {
+pub const SCHEMES: &[TargetScheme] = &[
+    TargetScheme {
         name: "posix",
         about: "files in the work directory, through system calls",
         keeps_files: true,
     },
-    Scheme {
+    TargetScheme {
         name: "null",
         about: "nothing at all, to measure Plimsoll itself: null:?latency=10ms answers later, &servers=8 \
                 that many operations at a time, &stall=1s&stall_after=5s nothing for a while",
         keeps_files: false,
     },
-    Scheme {
+    TargetScheme {
         name: "nfs3",
         about: "files of a server, by NFS version 3 and without the kernel's client: \
                 nfs3://host[:port]/export",
         keeps_files: true,
     },
-    Scheme {
+    TargetScheme {
         name: "nfs4",
         about: "files of a server, by NFS version 4.1 or 4.0 and without the kernel's client: \
                 nfs4://host[:port]/path",
@@ -153,7 +153,7 @@ pub fn keeps_files(url: &str) -> bool {
 /// `longest`: for work that is not worth waiting for. One with a `timeo` or `rtt` of its own stays as
 /// it is.
 #[must_use]
-pub fn impatient(url: &str, longest: Duration) -> String {
+pub fn with_silence_limit(url: &str, longest: Duration) -> String {
     let is_remote = url.starts_with("nfs3:") || url.starts_with("nfs4:");
     let options = url.split_once('?').map_or("", |(_, options)| options);
     let has = |name: &str| options.split('&').any(|o| o.starts_with(name));
@@ -189,7 +189,7 @@ pub fn absolute(url: &str, dir: &Path) -> std::io::Result<PathBuf> {
 /// See [`TargetError`].
 pub fn connect<V: Visitor>(
     url: &str,
-    place: &WorkPlace,
+    place: &WorkDirSpec,
     purpose: Purpose,
     visitor: V,
 ) -> Result<V::Output, TargetError> {
@@ -219,15 +219,15 @@ fn unknown(scheme: &str) -> TargetError {
 }
 
 /// Longest time an option may give: the longest latency that is recorded.
-const LONGEST: Duration = Duration::from_nanos(plimsoll_measure::GREATEST_LATENCY);
+const MAX_OPTION_DURATION: Duration = Duration::from_nanos(plimsoll_measure::MAX_LATENCY_NS);
 
 /// The options of a URL: `?name=value&name=value`.
-pub(crate) struct Options {
+pub(crate) struct UrlOptions {
     target: &'static str,
     left: Vec<(String, String)>,
 }
 
-impl Options {
+impl UrlOptions {
     pub(crate) fn parse(target: &'static str, rest: &str) -> Result<Self, TargetError> {
         let fail = |reason: String| Err(TargetError::Option { target, reason });
         let Some(query) = rest.strip_prefix('?') else {
@@ -253,7 +253,7 @@ impl Options {
         Ok(Self { target, left })
     }
 
-    /// A time of at most [`LONGEST`].
+    /// A time of at most [`MAX_OPTION_DURATION`].
     pub(crate) fn duration(&mut self, name: &str) -> Result<Option<Duration>, TargetError> {
         let Some(at) = self.left.iter().position(|(n, _)| n == name) else {
             return Ok(None);
@@ -264,7 +264,7 @@ impl Options {
             reason,
         };
         match parse_duration(&value).map_err(wrong)? {
-            time if time > LONGEST => Err(wrong(format!(
+            time if time > MAX_OPTION_DURATION => Err(wrong(format!(
                 "{name} {value} is too long: expected at most 1h"
             ))),
             time => Ok(Some(time)),
@@ -300,12 +300,12 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
-    use super::impatient;
+    use super::with_silence_limit;
     use std::time::Duration;
 
     #[test]
     fn urls_that_say_nothing_of_time_are_given_a_limit() {
-        let of = |url: &str| impatient(url, Duration::from_secs(4));
+        let of = |url: &str| with_silence_limit(url, Duration::from_secs(4));
         assert_eq!(of("posix"), "posix");
         assert_eq!(of("null:?latency=1ms"), "null:?latency=1ms");
         let limited = "nfs3://h/x?timeo=4000ms&retrans=0";

@@ -2,7 +2,7 @@
 
 use crate::content::ContentPool;
 use crate::error::OpError;
-use crate::replies::LongReplies;
+use crate::long_replies::LongReplies;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos, Recorder};
 use plimsoll_plan::{OpKind, Stream};
@@ -45,7 +45,7 @@ pub trait Target: Send + Sync + 'static {
     }
 
     /// Whether connecting made the work directory.
-    fn made_work_dir(&self) -> bool {
+    fn created_work_dir(&self) -> bool {
         false
     }
 
@@ -80,10 +80,10 @@ pub trait Target: Send + Sync + 'static {
 
     /// Why dropping files from this machine's page cache changes nothing; `None` if it may. Asked
     /// before a run.
-    fn never_cold(&self) -> Option<&'static str>;
+    fn uncacheable_reason(&self) -> Option<&'static str>;
 
     /// Why operations of this kind cannot be done; `None` if they can. Asked before a run.
-    fn cannot(&self, kind: OpKind) -> Option<&'static str> {
+    fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
         match kind {
             OpKind::Lookup | OpKind::ReadLink | OpKind::ListDirPlus => Some(
                 "procedures of NFS that no system call asks for alone need a target that speaks NFS",
@@ -243,7 +243,7 @@ pub enum EntryKind {
 
 /// What listing a directory gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Listed {
+pub struct ListTotals {
     /// Entries but `.` and `..`.
     pub entries: u64,
     /// Bytes of the records the system returned: names and their overhead.
@@ -380,7 +380,7 @@ pub trait Session {
     async fn remove_dir(&mut self) -> Result<(), OpError>;
 
     /// Opens the directory, reads it to the end and closes it.
-    async fn list(&mut self) -> Result<Listed, OpError>;
+    async fn list(&mut self) -> Result<ListTotals, OpError>;
 
     /// Chooses a second name, for [`Session::rename`].
     fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>));
@@ -488,7 +488,7 @@ pub trait Session {
     }
 
     /// Reads the directory to its end, with the attributes of its entries.
-    async fn list_plus(&mut self) -> Result<Listed, OpError> {
+    async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
         Err(OpError(Errno::OPNOTSUPP))
     }
 

@@ -10,18 +10,18 @@ mod support;
 
 #[path = "conformance/aio.rs"]
 mod aio;
-#[path = "conformance/at_once.rs"]
-mod at_once;
 #[path = "conformance/denied.rs"]
 mod denied;
 #[path = "conformance/files.rs"]
 mod files;
-#[path = "conformance/more.rs"]
-mod more;
+#[path = "conformance/immediate_calls.rs"]
+mod immediate_calls;
+#[path = "conformance/mix_operations.rs"]
+mod mix_operations;
 #[path = "conformance/names.rs"]
 mod names;
-#[path = "conformance/nothing.rs"]
-mod nothing;
+#[path = "conformance/null_target.rs"]
+mod null_target;
 #[path = "conformance/registry.rs"]
 mod registry;
 #[path = "conformance/safety.rs"]

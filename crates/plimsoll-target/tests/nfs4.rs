@@ -183,7 +183,7 @@ impl Case for Restart<'_> {
 }
 
 #[test]
-fn a_server_that_is_started_anew() {
+fn a_restarted_server() {
     needs_root!();
     let mut server = ganesha();
     for minor in [0, 1] {
@@ -401,19 +401,23 @@ impl Visitor for Said {
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
         for kind in [OpKind::MmapRead, OpKind::MmapWrite] {
-            assert!(target.cannot(kind).is_some());
+            assert!(target.unsupported_reason(kind).is_some());
         }
         for kind in [OpKind::Lock, OpKind::Lookup, OpKind::ListDirPlus] {
-            assert_eq!(target.cannot(kind), None);
+            assert_eq!(target.unsupported_reason(kind), None);
         }
         if target.exists() {
             target.writable().unwrap();
         }
         assert!(target.space().unwrap().unwrap().bytes > 1 << 20);
-        if target.made_work_dir() {
+        if target.created_work_dir() {
             target.remove_work_dir().unwrap();
         }
-        (target.exists(), target.made_work_dir(), target.describe())
+        (
+            target.exists(),
+            target.created_work_dir(),
+            target.describe(),
+        )
     }
 }
 
@@ -425,7 +429,7 @@ fn work_directories() {
     for minor in [0, 1] {
         let url = server.nfs4_url(&format!("minor={minor}&rsize=64k&wsize=32k"));
         let ask = |dir: &str, purpose| connect(&url, &place(dir), purpose, Said);
-        let (exists, made, _) = ask("/work", Purpose::Look).unwrap();
+        let (exists, made, _) = ask("/work", Purpose::Inspect).unwrap();
         assert!(!exists && !made && !there("work"));
         let (exists, made, said) = ask("/work", Purpose::Load).unwrap();
         assert!(exists && made && !there("work"));

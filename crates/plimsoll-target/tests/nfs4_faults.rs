@@ -1,16 +1,16 @@
 //! The nfs4 target and what a server says and does by chance: a relay before nfs-ganesha brings it
 //! about. Of each fault the operation's result, the bytes on the server and the rows are looked at.
 
-#[path = "support/meeting.rs"]
-mod meeting;
+#[path = "support/rendezvous.rs"]
+mod rendezvous;
 #[path = "support/rows.rs"]
 mod rows;
 
-use meeting::*;
 use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::Status;
 use plimsoll_target::{OpenMode, Session};
 use plimsoll_testbed::{Fault, Garbage, needs_root};
+use rendezvous::*;
 use rows::*;
 use rustix::io::Errno;
 
@@ -229,7 +229,7 @@ impl Case for Together<'_> {
 }
 
 #[test]
-fn a_session_is_made_anew_once_for_all_calls() {
+fn a_session_is_recreated_once_for_all_calls() {
     needs_root!();
     let bed = Bed::new("together");
     bed.run("rsize=4k&wsize=4k", 1, Together(&bed));
@@ -434,7 +434,7 @@ impl Case for Garbled<'_> {
 }
 
 #[test]
-fn answers_that_are_none() {
+fn invalid_replies() {
     needs_root!();
     for m in [0, 1] {
         let bed = Bed::new(&format!("garbled{m}"));
@@ -539,7 +539,7 @@ impl Case for Replaced<'_> {
 }
 
 #[test]
-fn files_that_somebody_else_replaces() {
+fn files_replaced_by_another_client() {
     needs_root!();
     let server = server();
     let urls = [

@@ -230,7 +230,7 @@ impl Visitor for Ask {
 }
 
 fn space(dir: &Path) -> Space {
-    let asked = connect("posix", &place_of(dir), Purpose::Look, Ask).unwrap();
+    let asked = connect("posix", &place_of(dir), Purpose::Inspect, Ask).unwrap();
     asked.expect("a file system has space")
 }
 

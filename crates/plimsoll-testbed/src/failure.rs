@@ -3,7 +3,7 @@
 use std::process::ExitStatus;
 
 /// Most lines of a log that an error shows.
-const SHOWN: usize = 20;
+const MAX_LOG_LINES: usize = 20;
 
 /// A line with one of these says that what wrote it will never be ready, though it may go on: a
 /// kernel that has panicked, the loader without a library of [`crate::preload`], nfs-ganesha at its
@@ -31,7 +31,7 @@ pub(crate) fn failure(ended: Option<ExitStatus>, logs: &[&str]) -> Option<String
     };
     let shown = logs
         .iter()
-        .map(|log| &log[log.len().saturating_sub(SHOWN)..]);
+        .map(|log| &log[log.len().saturating_sub(MAX_LOG_LINES)..]);
     let shown: Vec<&str> = shown.flatten().copied().collect();
     match shown.len() {
         0 | 1 => Some(first),
@@ -115,7 +115,7 @@ mod tests {
     fn of_a_long_log_the_end_is_shown() {
         let log: String = (0..100).map(|n| format!("line {n}\n")).collect();
         let said = of(Some(2), &[&log]).unwrap();
-        assert_eq!(said.lines().count(), 2 + SHOWN);
+        assert_eq!(said.lines().count(), 2 + MAX_LOG_LINES);
         assert!(
             said.contains("line 80\n") && !said.contains("line 79\n"),
             "{said}"

@@ -1,8 +1,8 @@
 //! nfs-ganesha, with its file system VFS or MEM.
 
-use crate::namespace::{Namespace, PLACE};
+use crate::namespace::{Namespace, SERVER_DIR};
 use crate::process::Process;
-use crate::{BedError, MOUNT_PORT, NFS_PORT, PATIENCE, preload, program};
+use crate::{BedError, MOUNT_PORT, NFS_PORT, SERVER_TIMEOUT, preload, program};
 use rustix::process::Signal;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -114,14 +114,14 @@ impl Ganesha {
         };
         this.write("ganesha.conf", text)?;
         this.write(LIBRARY, preload::HANDLES.bytes()?)?;
-        std::fs::create_dir(this.namespace.seen(PLACE).join("recovery"))
+        std::fs::create_dir(this.namespace.seen(SERVER_DIR).join("recovery"))
             .map_err(|e| BedError::failed("a directory for recovery", e))?;
         this.start_again()?;
         Ok(this)
     }
 
     fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<(), BedError> {
-        let path = self.namespace.seen(PLACE).join(name);
+        let path = self.namespace.seen(SERVER_DIR).join(name);
         std::fs::write(&path, text).map_err(|e| BedError::failed(path.display().to_string(), e))
     }
 
@@ -151,7 +151,7 @@ impl Ganesha {
 
     /// What the server has written to its log.
     pub fn log(&self) -> String {
-        let log = self.namespace.seen(PLACE).join("ganesha.log");
+        let log = self.namespace.seen(SERVER_DIR).join("ganesha.log");
         std::fs::read_to_string(log).unwrap_or_default()
     }
 
@@ -211,7 +211,7 @@ impl Ganesha {
         // Programs before it in the command are not to have the library.
         let mut command = self.namespace.command(Path::new("env"))?;
         command
-            .arg(preload::variable(&[Path::new(PLACE).join(LIBRARY)]))
+            .arg(preload::variable(&[Path::new(SERVER_DIR).join(LIBRARY)]))
             .arg(path)
             .args(["-F", "-f", "/mnt/ganesha.conf", "-L", "/mnt/ganesha.log"])
             .args(["-p", "/mnt/ganesha.pid"])
@@ -228,7 +228,7 @@ impl Ganesha {
             if let Some(why) = failure() {
                 return Err(BedError::failed("starting nfs-ganesha", why));
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > SERVER_TIMEOUT {
                 return Err(BedError::failed("nfs-ganesha is not ready", self.log()));
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -262,7 +262,7 @@ fn configuration(options: &GaneshaOptions) -> String {
         "NFS_CORE_PARAM {{ Protocols = 3, 4; NFS_Port = {NFS_PORT}; MNT_Port = {MOUNT_PORT};
             Enable_NLM = false; Enable_RQUOTA = false; }}
         NFSv4 {{ Graceless = true; Lease_Lifetime = {lease}; Delegations = true;
-            RecoveryBackend = fs; RecoveryRoot = \"{PLACE}/recovery\"; Minor_Versions = 0, 1, 2; }}
+            RecoveryBackend = fs; RecoveryRoot = \"{SERVER_DIR}/recovery\"; Minor_Versions = 0, 1, 2; }}
         {cache}
         EXPORT_DEFAULTS {{ {attributes} Access_Type = {access}; Squash = No_Root_Squash; SecType = sys;
             Transports = TCP; Protocols = 3, 4; PrivilegedPort = false; }}

@@ -1,8 +1,8 @@
 //! The NFS server of the Linux kernel, in a kernel that is a process: User-Mode Linux.
 
-use crate::namespace::{Namespace, PLACE, wait_for};
+use crate::namespace::{Namespace, SERVER_DIR, wait_for};
 use crate::process::Process;
-use crate::{BedError, NFS_PORT, PATIENCE, preload, program};
+use crate::{BedError, NFS_PORT, SERVER_TIMEOUT, preload, program};
 use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::net::{IpAddr, SocketAddr};
@@ -73,14 +73,14 @@ impl Knfsd {
         for (number, library) in libraries.iter().enumerate() {
             let name = format!("library.{number}.so");
             this.write(&name, library)?;
-            paths.push(Path::new(PLACE).join(name));
+            paths.push(Path::new(SERVER_DIR).join(name));
         }
         this.boot(&preload::variable(&paths))?;
         Ok(this)
     }
 
     fn place(&self) -> PathBuf {
-        self.namespace.seen(PLACE)
+        self.namespace.seen(SERVER_DIR)
     }
 
     fn write(&self, name: &str, text: impl AsRef<[u8]>) -> Result<PathBuf, BedError> {
@@ -106,11 +106,11 @@ impl Knfsd {
                 "rootflags=/",
                 "rw",
             ])
-            .arg(format!("init={PLACE}/init"))
-            .arg(format!("uml_dir={PLACE}"))
+            .arg(format!("init={SERVER_DIR}/init"))
+            .arg(format!("uml_dir={SERVER_DIR}"))
             .arg(format!("eth0=tuntap,{DEVICE},,{gateway}"))
             .args(["con=null", "con0=null,fd:1", "quiet"])
-            .env("HOME", PLACE);
+            .env("HOME", SERVER_DIR);
         let log = std::fs::File::create(self.place().join("log"));
         command.stdout(log.map_err(|e| BedError::failed("a log", e))?);
         let kernel = Process::start(command)?;
@@ -119,7 +119,7 @@ impl Knfsd {
             if let Some(why) = kernel.failure(|| self.log()) {
                 return Err(BedError::failed("starting User-Mode Linux", why));
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > SERVER_TIMEOUT {
                 return Err(BedError::failed("User-Mode Linux is not ready", self.log()));
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -177,7 +177,7 @@ impl Knfsd {
             if let Some(why) = kernel.failure(|| self.log()) {
                 return Err(BedError::failed(script, why));
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > SERVER_TIMEOUT {
                 return Err(BedError::failed(script, "it does not end"));
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -253,7 +253,7 @@ exportfs -i -o {EXPORT_OPTIONS},fsid=1 '*:{export}/limited'",
         self.write("stop", "")?;
         let begun = Instant::now();
         while kernel.has_ended().is_none() {
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > SERVER_TIMEOUT {
                 kernel.end(Signal::KILL)?;
                 return Err(BedError::failed("stopping User-Mode Linux", self.log()));
             }
@@ -310,11 +310,11 @@ echo 3 > /proc/sys/fs/nfs/nlm_timeout; echo 1 > /proc/sys/fs/nfs/nlm_grace_perio
 exportfs -i -o {EXPORT_OPTIONS},fsid=0 "*:{export}"
 echo ready
 number=1
-while [ ! -e {PLACE}/stop ]; do
-    if [ -e {PLACE}/do.$number ]; then
-        bash -e {PLACE}/do.$number > {PLACE}/said.$number 2>&1
-        echo $? > {PLACE}/code
-        mv {PLACE}/code {PLACE}/done.$number
+while [ ! -e {SERVER_DIR}/stop ]; do
+    if [ -e {SERVER_DIR}/do.$number ]; then
+        bash -e {SERVER_DIR}/do.$number > {SERVER_DIR}/said.$number 2>&1
+        echo $? > {SERVER_DIR}/code
+        mv {SERVER_DIR}/code {SERVER_DIR}/done.$number
         number=$((number + 1))
     else
         sleep 0.05

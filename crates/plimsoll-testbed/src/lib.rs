@@ -58,7 +58,7 @@ pub const MOUNT_PORT: u16 = 20048;
 
 /// Longest that a server may take to start or to stop. On a busy machine they take ten times as
 /// long as on an idle one, where they take 0.1 s, and with a kernel 5 s.
-const PATIENCE: Duration = Duration::from_secs(90);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]

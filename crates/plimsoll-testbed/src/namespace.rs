@@ -1,7 +1,7 @@
 //! A network of two, and a place for files in memory.
 
 use crate::process::{Process, bound_command, run};
-use crate::{BedError, PATIENCE, only_root, program};
+use crate::{BedError, SERVER_TIMEOUT, only_root, program};
 use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::linux::net::SocketAddrExt;
@@ -11,15 +11,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Most servers at the same time, on one machine.
-const MOST: u8 = u8::MAX;
+const MAX_SERVERS: u8 = u8::MAX;
 
 /// Directory of the server in its mount namespace. It is there on every system, and what lies in it
 /// is hidden from the server and nobody else.
-pub(crate) const PLACE: &str = "/mnt";
+pub(crate) const SERVER_DIR: &str = "/mnt";
 
 /// What runs first in the namespaces: it is process 1 of its own, so that with it everything ends.
 /// It says its number outside, which `/proc` of outside knows.
-const HOLDER: &str = r#"
+const INIT_SCRIPT: &str = r#"
 set -e
 mount -t tmpfs -o mode=755 run /run
 mount -t tmpfs -o mode=755 bed /mnt
@@ -36,23 +36,23 @@ wait
 
 /// Namespaces of network, mounts and processes, and a port mapper in them.
 pub(crate) struct Namespace {
-    slot: Slot,
+    slot: AddressSlot,
     holder: Option<Process>,
     pid: u32,
 }
 
 /// Addresses that are in use as long as this lives: those of 198.18.0.0/15 are for benchmarks
 /// (RFC 2544, appendix C.2.2).
-struct Slot {
+struct AddressSlot {
     number: u8,
     /// Has its name while the addresses are in use; the system frees that when the process dies.
     /// Names without a file are known in one network namespace, as addresses are.
     _name: UnixListener,
 }
 
-impl Slot {
+impl AddressSlot {
     fn take() -> Result<Self, BedError> {
-        for number in 0..MOST {
+        for number in 0..MAX_SERVERS {
             let name = format!("plimsoll-testbed-{number}");
             let at = unix::SocketAddr::from_abstract_name(&name);
             // Nobody connects: whoever comes second is told that it is in use.
@@ -62,7 +62,7 @@ impl Slot {
                 Err(e) => return Err(BedError::failed(name, e)),
             }
         }
-        Err(BedError::Full(usize::from(MOST)))
+        Err(BedError::Full(usize::from(MAX_SERVERS)))
     }
 
     fn address(&self, last: u8) -> Ipv4Addr {
@@ -79,11 +79,11 @@ impl Namespace {
     pub(crate) fn new() -> Result<Self, BedError> {
         only_root()?;
         program("rpcbind", "rpcbind")?;
-        let slot = Slot::take()?;
+        let slot = AddressSlot::take()?;
         let mut command = bound_command("unshare")?;
         command
             .args(["--net", "--mount", "--pid", "--fork", "--kill-child=KILL"])
-            .args(["sh", "-c", HOLDER])
+            .args(["sh", "-c", INIT_SCRIPT])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut holder = Process::start(command)?;
@@ -115,7 +115,7 @@ impl Namespace {
             "link", "add", &device, "type", "veth", "peer", "name", "eth0", "netns", &pid,
         ];
         while let Err(e) = ip(&add) {
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > SERVER_TIMEOUT {
                 return Err(e);
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -202,7 +202,7 @@ pub(crate) fn wait_for(
     loop {
         match TcpStream::connect_timeout(&at, Duration::from_millis(200)) {
             Ok(_) => return Ok(()),
-            Err(e) if begun.elapsed() > PATIENCE => {
+            Err(e) if begun.elapsed() > SERVER_TIMEOUT => {
                 return Err(BedError::failed(format!("waiting for {what} at {at}"), e));
             }
             Err(_) => {}

@@ -1,7 +1,7 @@
 //! Processes that end with this one.
 
 use crate::failure::failure;
-use crate::{BedError, PATIENCE, program};
+use crate::{BedError, SERVER_TIMEOUT, program};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Time between two looks whether a process has ended.
-const LOOK: Duration = Duration::from_millis(5);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A command that is killed when this process dies.
 ///
@@ -47,7 +47,7 @@ pub(crate) fn run(command: &mut Command) -> Result<String, BedError> {
 pub(crate) struct Process {
     signals: Option<Sender<Signal>>,
     // Servers are shared by tests.
-    ended: Mutex<Ended>,
+    ended: Mutex<ExitState>,
     keeper: Option<JoinHandle<()>>,
     /// Its standard error, in memory.
     errors: File,
@@ -58,7 +58,7 @@ pub(crate) struct Process {
 }
 
 /// How a process has ended.
-struct Ended {
+struct ExitState {
     told: Receiver<ExitStatus>,
     known: Option<ExitStatus>,
 }
@@ -99,7 +99,7 @@ impl Process {
         let (input, said) = started.map_err(|e| BedError::failed(&what, e))?;
         Ok(Self {
             signals: Some(signals),
-            ended: Mutex::new(Ended { told, known: None }),
+            ended: Mutex::new(ExitState { told, known: None }),
             keeper: Some(keeper),
             errors,
             input,
@@ -123,7 +123,7 @@ impl Process {
         if let Some(how) = ended.known {
             return Ok(how);
         }
-        let told = ended.told.recv_timeout(PATIENCE);
+        let told = ended.told.recv_timeout(SERVER_TIMEOUT);
         ended.known = told.ok();
         told.map_err(|_| BedError::failed("stopping a server", "it does not end"))
     }
@@ -157,7 +157,7 @@ impl Process {
         )
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ended> {
+    fn lock(&self) -> MutexGuard<'_, ExitState> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -186,7 +186,7 @@ fn keep(child: &mut Child, signals: &Receiver<Signal>) -> ExitStatus {
             Ok(None) => {}
             Err(_) => return ExitStatus::default(),
         }
-        match signals.recv_timeout(LOOK) {
+        match signals.recv_timeout(EXIT_POLL_INTERVAL) {
             Ok(signal) => send(child, signal),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
@@ -231,7 +231,7 @@ mod tests {
         command.args(["-c", "exit 7"]).stdin(Stdio::null());
         let server = Process::start(command).unwrap();
         while server.has_ended().is_none() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(EXIT_POLL_INTERVAL);
         }
         assert_eq!(server.has_ended().unwrap().code(), Some(7));
         assert_eq!(server.end(Signal::TERM).unwrap().code(), Some(7));

@@ -3,7 +3,7 @@
 use crate::loopback::own_address;
 use crate::process::{Process, bound_command};
 use crate::table::NfsServer;
-use crate::{BedError, PATIENCE, is_program};
+use crate::{BedError, SERVER_TIMEOUT, is_program};
 use rustix::process::Signal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl Rclone {
             if let Some(why) = server.failure(String::new) {
                 return Err(BedError::failed("starting rclone", why));
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > SERVER_TIMEOUT {
                 return Err(BedError::failed("rclone is not ready", said));
             }
             std::thread::sleep(Duration::from_millis(5));

@@ -15,13 +15,13 @@ const MAY_SUDO: &str = "PLIMSOLL_TEST_SUDO";
 
 /// Looks whether one really has the rights: some systems let everybody make namespaces and forbid
 /// everything in them.
-const LOOK: &str = "ip link set lo up && mount -t tmpfs look /mnt";
+const PROBE_SCRIPT: &str = "ip link set lo up && mount -t tmpfs look /mnt";
 
 /// What runs before a test in its namespaces, whose network is empty at first.
-const BEFORE: &str = r#"ip link set lo up && exec "$@""#;
+const NAMESPACE_SETUP_SCRIPT: &str = r#"ip link set lo up && exec "$@""#;
 
 /// Variables of the environment that root has of its own.
-const NOT_ROOTS: [&str; 5] = ["HOME", "USER", "LOGNAME", "MAIL", "PATH"];
+const USER_VARIABLES: [&str; 5] = ["HOME", "USER", "LOGNAME", "MAIL", "PATH"];
 
 /// Begins a test that needs the rights of root. With them the test goes on; without, it is run to
 /// its end as root of namespaces of its own, and the test returns.
@@ -53,7 +53,7 @@ pub fn is_run_as_root(here: &str) -> bool {
     let path = here.strip_suffix("::here").unwrap_or(here);
     // Names of tests are those below the crate.
     let test = path.split_once("::").map_or(path, |(_, test)| test);
-    match Way::found().and_then(|way| way.run(test)) {
+    match RootAccess::found().and_then(|way| way.run(test)) {
         Ok(done) => assert!(has_passed(&done), "{}", report(&done)),
         Err(e) => panic!("{e}"),
     }
@@ -80,18 +80,18 @@ fn report(done: &Output) -> String {
 
 /// How one comes to the rights of root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum RootAccess {
     /// In namespaces of one's own.
     Namespaces,
     /// On the machine itself, by a `sudo` that asks nothing.
     Sudo,
 }
 
-impl Way {
+impl RootAccess {
     /// The best there is. What the system allows does not change while a process runs.
     fn found() -> Result<Self, BedError> {
-        static FOUND: OnceLock<Result<Way, String>> = OnceLock::new();
-        let found = FOUND.get_or_init(|| {
+        static ROOT_ACCESS: OnceLock<Result<RootAccess, String>> = OnceLock::new();
+        let found = ROOT_ACCESS.get_or_init(|| {
             let may_sudo = std::env::var_os(MAY_SUDO).is_some();
             Self::of(look_at_namespaces, || may_sudo && sudo_asks_nothing())
         });
@@ -118,7 +118,7 @@ impl Way {
     fn run(self, test: &str) -> Result<Output, BedError> {
         let own = std::env::current_exe().map_err(|e| BedError::failed("this program", e))?;
         let mut command = match self {
-            Self::Namespaces => in_namespaces(BEFORE)?,
+            Self::Namespaces => in_namespaces(NAMESPACE_SETUP_SCRIPT)?,
             Self::Sudo => as_root()?,
         };
         command
@@ -147,7 +147,7 @@ fn in_namespaces(script: &str) -> Result<Command, BedError> {
 
 /// Whether there are any, and what was said if not.
 fn look_at_namespaces() -> Result<(), String> {
-    let mut command = in_namespaces(LOOK).map_err(|e| e.to_string())?;
+    let mut command = in_namespaces(PROBE_SCRIPT).map_err(|e| e.to_string())?;
     let done = command.stdin(Stdio::null()).output();
     let done = done.map_err(|e| e.to_string())?;
     let said = String::from_utf8_lossy(&done.stderr);
@@ -166,7 +166,8 @@ fn sudo_asks_nothing() -> bool {
 fn as_root() -> Result<Command, BedError> {
     let mut command = Command::new(program("sudo", "sudo")?);
     command.args(["-n", "--", "env"]);
-    let kept = std::env::vars_os().filter(|(name, _)| !NOT_ROOTS.iter().any(|not| name == *not));
+    let kept =
+        std::env::vars_os().filter(|(name, _)| !USER_VARIABLES.iter().any(|not| name == *not));
     for (name, value) in kept.chain([("PATH".into(), path_of_root())]) {
         let mut pair = name;
         pair.push("=");
@@ -188,8 +189,11 @@ mod tests {
 
     #[test]
     fn namespaces_are_preferred_and_sudo_is_next() {
-        assert_eq!(Way::of(|| Ok(()), || true), Ok(Way::Namespaces));
-        assert_eq!(Way::of(forbidden, || true), Ok(Way::Sudo));
+        assert_eq!(
+            RootAccess::of(|| Ok(()), || true),
+            Ok(RootAccess::Namespaces)
+        );
+        assert_eq!(RootAccess::of(forbidden, || true), Ok(RootAccess::Sudo));
     }
 
     #[test]
@@ -210,7 +214,7 @@ mod tests {
 
     #[test]
     fn without_any_way_a_line_says_what_to_do() {
-        let why = Way::of(forbidden, || false).unwrap_err();
+        let why = RootAccess::of(forbidden, || false).unwrap_err();
         let said = BedError::NotRoot(why).to_string();
         assert!(said.contains("unshare: Operation not permitted"), "{said}");
         assert!(

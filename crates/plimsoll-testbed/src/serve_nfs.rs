@@ -3,7 +3,7 @@
 use crate::BedError;
 use crate::loopback::own_address;
 use crate::table::NfsServer;
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
@@ -46,7 +46,7 @@ impl NfsServer for ServeNfs {
 
     fn start_again(&mut self) -> Result<(), BedError> {
         let tree = Arc::new(Mutex::new(Tree::new(MEMORY)));
-        let server = Server::start(self.address, tree, Behaviour::default());
+        let server = Server::start(self.address, tree, ServerOptions::default());
         let server = server.map_err(|e| BedError::failed("starting serve-nfs", e))?;
         self.address = server.address();
         self.server = Some(server);

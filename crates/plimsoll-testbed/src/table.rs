@@ -131,7 +131,7 @@ impl NfsServer for Knfsd {
 
 /// What a server has of its files once it was killed and started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Files {
+pub enum FilesAfterRestart {
     /// All of them.
     Kept,
     /// None: they were in its memory.
@@ -150,7 +150,7 @@ pub struct Exception {
 }
 
 /// A server, and how things end on it.
-pub struct Row {
+pub struct ServerRow {
     /// Its name.
     pub server: &'static str,
     /// What it speaks.
@@ -158,7 +158,7 @@ pub struct Row {
     /// Versions by which no workload can run on it, and why.
     pub unusable: Option<(&'static [Version], &'static str)>,
     /// What it has after a kill.
-    pub files: Files,
+    pub files: FilesAfterRestart,
     /// What every run by it notes.
     pub noted: Option<&'static str>,
     /// Cases of the conformance suite that it fails.
@@ -166,7 +166,7 @@ pub struct Row {
     start: fn() -> Result<Box<dyn NfsServer>, BedError>,
 }
 
-impl Row {
+impl ServerRow {
     /// The row of a server.
     ///
     /// # Panics
@@ -242,7 +242,7 @@ impl Row {
     }
 }
 
-impl Files {
+impl FilesAfterRestart {
     const fn after_a_kill(self) -> &'static str {
         match self {
             Self::Kept => "the run goes on",
@@ -289,17 +289,17 @@ const V3: &[Version] = &[Version::V3];
 const ALL: &[Version] = &[Version::V3, Version::V40, Version::V41];
 
 /// The servers.
-pub const ROWS: &[Row] = &[
-    Row {
+pub const ROWS: &[ServerRow] = &[
+    ServerRow {
         server: "nfs-ganesha, FSAL VFS",
         versions: ALL,
         unusable: None,
-        files: Files::Kept,
+        files: FilesAfterRestart::Kept,
         noted: None,
         exceptions: &[],
         start: || Ok(Box::new(Ganesha::start()?)),
     },
-    Row {
+    ServerRow {
         server: "nfs-ganesha, FSAL MEM",
         versions: ALL,
         unusable: Some((
@@ -309,7 +309,7 @@ pub const ROWS: &[Row] = &[
              file is removed before. Workers on it are few here: with 32 and more CREATE and REMOVE of a \
              client under way it crashes",
         )),
-        files: Files::Lost,
+        files: FilesAfterRestart::Lost,
         noted: None,
         exceptions: &[
             Exception {
@@ -353,11 +353,11 @@ pub const ROWS: &[Row] = &[
             })?))
         },
     },
-    Row {
+    ServerRow {
         server: "Linux kernel",
         versions: ALL,
         unusable: None,
-        files: Files::Kept,
+        files: FilesAfterRestart::Kept,
         noted: None,
         exceptions: &[],
         start: || {
@@ -366,11 +366,11 @@ pub const ROWS: &[Row] = &[
             Ok(Box::new(server))
         },
     },
-    Row {
+    ServerRow {
         server: "nfs3_server",
         versions: V3,
         unusable: None,
-        files: Files::Lost,
+        files: FilesAfterRestart::Lost,
         noted: None,
         exceptions: &[
             Exception {
@@ -419,11 +419,11 @@ pub const ROWS: &[Row] = &[
         ],
         start: || Ok(Box::new(Nfs3Server::start()?)),
     },
-    Row {
+    ServerRow {
         server: "rclone (go-nfs)",
         versions: V3,
         unusable: None,
-        files: Files::Kept,
+        files: FilesAfterRestart::Kept,
         noted: Some("the server's FSSTAT replies are 4 bytes longer than RFC 1813 says"),
         exceptions: &[
             Exception {
@@ -463,11 +463,11 @@ pub const ROWS: &[Row] = &[
         ],
         start: || Ok(Box::new(Rclone::start()?)),
     },
-    Row {
+    ServerRow {
         server: "serve-nfs",
         versions: V3,
         unusable: None,
-        files: Files::Lost,
+        files: FilesAfterRestart::Lost,
         noted: None,
         exceptions: &[],
         start: || Ok(Box::new(ServeNfs::start()?)),

@@ -16,10 +16,10 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 
 /// Bytes of a WRITE or a READDIR, which every server can do.
-const PIECE: u32 = 32 << 10;
+const WRITE_CHUNK_BYTES: u32 = 32 << 10;
 
 /// Bytes that a READ asks for; servers answer with fewer if they like.
-const READ: u32 = 1 << 20;
+const READ_REQUEST_BYTES: u32 = 1 << 20;
 
 /// Bits of a mode that are permissions and the like.
 const PERMISSIONS: u32 = 0o7777;
@@ -158,7 +158,7 @@ impl Viewer {
                 dir: dir.clone(),
                 cookie,
                 cookieverf: verifier,
-                count: PIECE,
+                count: WRITE_CHUNK_BYTES,
             };
             let listed = self.runtime.block_on(self.connection.readdir(&args));
             let listed = done("READDIR", listed)?;
@@ -188,7 +188,7 @@ impl Viewer {
             let args = READ3args {
                 file: file.clone(),
                 offset: bytes.len() as u64,
-                count: READ,
+                count: READ_REQUEST_BYTES,
             };
             let read = self.runtime.block_on(self.connection.read(&args));
             let read = done("READ", read)?;
@@ -233,7 +233,7 @@ impl Viewer {
             }
         };
         let mut offset = 0;
-        for piece in bytes.chunks(PIECE as usize) {
+        for piece in bytes.chunks(WRITE_CHUNK_BYTES as usize) {
             let args = WRITE3args {
                 file: file.clone(),
                 offset,

@@ -8,19 +8,19 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::{Duration, Instant};
 
 /// Bytes of TCP's data in a packet of Ethernet.
-pub(crate) const PACKET: usize = 1448;
+pub(crate) const TCP_SEGMENT_BYTES: usize = 1448;
 
 /// Shortest timeout after which Linux sends a packet again: `TCP_RTO_MIN`, which is added to the
 /// round trip.
-pub(crate) const RETRANSMISSION: Duration = Duration::from_millis(200);
+pub(crate) const MIN_RETRANSMIT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// One direction of a line, which all that goes through it shares: bytes leave one after the other.
-pub(crate) struct Wire {
+pub(crate) struct LineDirection {
     link: Link,
     free_at: Option<Instant>,
 }
 
-impl Wire {
+impl LineDirection {
     pub(crate) fn new(link: &Link) -> Self {
         Self {
             link: link.clone(),
@@ -47,13 +47,13 @@ impl Wire {
 }
 
 /// What must stay in its order: a connection in one direction, or all packets of one.
-pub(crate) struct Order {
+pub(crate) struct DeliveryOrder {
     link: Link,
     random: Xoshiro256PlusPlus,
     last: Option<Instant>,
 }
 
-impl Order {
+impl DeliveryOrder {
     /// `number` is another for each, so that they differ; the same number gives the same.
     pub(crate) fn new(link: &Link, number: u64) -> Self {
         Self {
@@ -86,9 +86,9 @@ impl Order {
 
     /// Time for which a chunk of a stream waits because one of its packets was lost and sent again.
     pub(crate) fn stalls(&mut self, bytes: usize) -> Option<Duration> {
-        let packets = bytes.div_ceil(PACKET);
+        let packets = bytes.div_ceil(TCP_SEGMENT_BYTES);
         let lost = (0..packets).any(|_| self.loses());
-        lost.then_some(self.link.rtt + RETRANSMISSION)
+        lost.then_some(self.link.rtt + MIN_RETRANSMIT_TIMEOUT)
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
     /// At 8 Mbit/s a kilobyte takes a millisecond, and the next waits for it.
     #[test]
     fn bytes_leave_one_after_the_other() {
-        let mut wire = Wire::new(&Link {
+        let mut wire = LineDirection::new(&Link {
             rate: "8mbit".parse().ok(),
             ..Link::default()
         });
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(wire.leaves(now, 3000), now + ms(4));
         assert_eq!(wire.backlog(now + ms(1)), ms(3));
         assert_eq!(wire.leaves(now + ms(10), 1000), now + ms(11));
-        let mut free = Wire::new(&Link::default());
+        let mut free = LineDirection::new(&Link::default());
         assert_eq!(free.leaves(now, 1 << 30), now);
     }
 
@@ -128,19 +128,19 @@ mod tests {
             loss: 0.1,
             ..link(100, 0)
         };
-        let mut order = Order::new(&lossy, 3);
+        let mut order = DeliveryOrder::new(&lossy, 3);
         let lost = (0..10_000).filter(|_| order.loses()).count();
         // Ten standard deviations, which are 30 each.
         assert!((700..1300).contains(&lost), "{lost}");
         // Of ten packets one is lost in 65 of 100 chunks.
         let stalled = (0..10_000)
-            .filter(|_| order.stalls(10 * PACKET).is_some())
+            .filter(|_| order.stalls(10 * TCP_SEGMENT_BYTES).is_some())
             .count();
         assert!((6000..7000).contains(&stalled), "{stalled}");
         let all = Link { loss: 1.0, ..lossy };
-        let stall = Order::new(&all, 0).stalls(1);
+        let stall = DeliveryOrder::new(&all, 0).stalls(1);
         assert_eq!(stall, Some(Duration::from_millis(300)));
-        assert_eq!(Order::new(&link(100, 0), 0).stalls(1 << 30), None);
+        assert_eq!(DeliveryOrder::new(&link(100, 0), 0).stalls(1 << 30), None);
     }
 
     proptest! {
@@ -151,7 +151,7 @@ mod tests {
             gaps in prop::collection::vec(0u64..20_000, 1..200),
         ) {
             let jitter = jitter.min(rtt);
-            let mut order = Order::new(&link(rtt, jitter), number);
+            let mut order = DeliveryOrder::new(&link(rtt, jitter), number);
             let us = |ms: u64| Duration::from_micros(ms * 500);
             let (mut left, mut last) = (Instant::now(), None);
             let mut latest = left;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Longest delay that is told apart, in nanoseconds; longer ones count as this.
-const LONGEST: u64 = 600_000_000_000;
+const MAX_RECORDED_DELAY_NS: u64 = 600_000_000_000;
 
 /// Counters that many threads write.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Default for Direction {
             bytes: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             stalled: AtomicU64::new(0),
-            delays: Mutex::new(Histogram::new_with_bounds(1, LONGEST, 3).ok()),
+            delays: Mutex::new(Histogram::new_with_bounds(1, MAX_RECORDED_DELAY_NS, 3).ok()),
         }
     }
 }
@@ -42,7 +42,11 @@ impl Direction {
     pub(crate) fn passed(&self, bytes: usize, delay: Duration) {
         self.bytes.fetch_add(bytes as u64, Relaxed);
         if let Some(delays) = self.delays().as_mut() {
-            delays.saturating_record(u64::try_from(delay.as_nanos()).unwrap_or(LONGEST).max(1));
+            delays.saturating_record(
+                u64::try_from(delay.as_nanos())
+                    .unwrap_or(MAX_RECORDED_DELAY_NS)
+                    .max(1),
+            );
         }
     }
 
@@ -58,13 +62,13 @@ impl Direction {
         self.delays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn summary(&self) -> Passed {
+    fn summary(&self) -> DirectionTotals {
         let delays = self.delays();
         let at = |quantile| {
             let known = delays.as_ref().filter(|d| !d.is_empty());
             known.map(|d| Duration::from_nanos(d.value_at_quantile(quantile)))
         };
-        Passed {
+        DirectionTotals {
             bytes: self.bytes.load(Relaxed),
             dropped: self.dropped.load(Relaxed),
             stalled: self.stalled.load(Relaxed),
@@ -93,14 +97,14 @@ pub struct Summary {
     /// Of these, those that the server did not take.
     pub refused: u64,
     /// To the server; in a tunnel, from the first namespace to the second.
-    pub up: Passed,
+    pub up: DirectionTotals,
     /// The other way.
-    pub down: Passed,
+    pub down: DirectionTotals,
 }
 
 /// What went through a line in one direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passed {
+pub struct DirectionTotals {
     /// Bytes: of data, or of packets with the headers of IP.
     pub bytes: u64,
     /// Packets that were lost or found the queue full.
@@ -113,7 +117,7 @@ pub struct Passed {
     pub delay_p99: Option<Duration>,
 }
 
-impl fmt::Display for Passed {
+impl fmt::Display for DirectionTotals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.bytes)?;
         if let (Some(p50), Some(p99)) = (self.delay_p50, self.delay_p99) {

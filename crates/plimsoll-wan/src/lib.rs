@@ -13,7 +13,7 @@ mod link;
 mod relay;
 mod tunnel;
 
-pub use figures::{Passed, Summary};
-pub use link::{BitRate, Link, LinkError, RTT_MOST};
+pub use figures::{DirectionTotals, Summary};
+pub use link::{BitRate, Link, LinkError, MAX_RTT};
 pub use relay::Relay;
 pub use tunnel::{Namespace, Tunnel, TunnelError};

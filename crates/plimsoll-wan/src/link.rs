@@ -5,12 +5,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Longest round trip: two seconds are more than a line by way of a satellite takes.
-pub const RTT_MOST: Duration = Duration::from_secs(10);
+pub const MAX_RTT: Duration = Duration::from_secs(10);
 
 /// A line between two places, in both directions alike.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Link {
-    /// Time of a round trip, at most [`RTT_MOST`]; half of it each way.
+    /// Time of a round trip, at most [`MAX_RTT`]; half of it each way.
     pub rtt: Duration,
     /// By how much a round trip may differ from that, either way; at most the round trip. Each way
     /// differs by up to half of it, evenly distributed, and nothing overtakes.
@@ -25,7 +25,7 @@ pub struct Link {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LinkError {
     /// A round trip that is too long.
-    #[error("a round trip of {0:?} is too long: the longest is {RTT_MOST:?}")]
+    #[error("a round trip of {0:?} is too long: the longest is {MAX_RTT:?}")]
     Rtt(Duration),
     /// More jitter than delay.
     #[error("a jitter of {0:?} is more than the round trip of {1:?}")]
@@ -50,7 +50,7 @@ impl Link {
     /// # Errors
     /// The first that is out of its range.
     pub fn check(&self) -> Result<(), LinkError> {
-        if self.rtt > RTT_MOST {
+        if self.rtt > MAX_RTT {
             return Err(LinkError::Rtt(self.rtt));
         }
         if self.jitter > self.rtt {

@@ -1,6 +1,6 @@
 //! A relay of TCP connections that passes on what comes, later.
 
-use crate::delay::{Order, Wire};
+use crate::delay::{DeliveryOrder, LineDirection};
 use crate::figures::{Counters, Direction, Summary};
 use crate::link::Link;
 use std::collections::{BTreeMap, VecDeque};
@@ -13,28 +13,28 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Most bytes that are taken at a time.
-const CHUNK: usize = 64 << 10;
+const MAX_CHUNK_BYTES: usize = 64 << 10;
 
 /// Time on a line of limited rate that a chunk may take: others have to get in between.
-const CHUNK_TIME: Duration = Duration::from_millis(2);
+const MAX_CHUNK_LINE_TIME: Duration = Duration::from_millis(2);
 
 /// Least bytes that are taken at a time, on the slowest line.
-const LEAST_CHUNK: usize = crate::delay::PACKET;
+const MIN_CHUNK_BYTES: usize = crate::delay::TCP_SEGMENT_BYTES;
 
 /// Most memory that what is on its way in one direction of a connection takes, in bytes.
-const ON_THE_WAY: usize = 64 << 20;
+const MAX_IN_FLIGHT_BYTES: usize = 64 << 20;
 
 /// Most memory of one direction of all connections, which share it evenly.
-const ON_THE_WAY_OF_ALL: usize = 512 << 20;
+const MAX_TOTAL_IN_FLIGHT_BYTES: usize = 512 << 20;
 
 /// What each connection may have on its way, however many there are.
-const LEAST_ON_THE_WAY: usize = 256 << 10;
+const MIN_IN_FLIGHT_BYTES: usize = 256 << 10;
 
 /// Longest time that bytes wait for a line of limited rate; before that nothing more is taken.
-const BACKLOG: Duration = Duration::from_millis(100);
+const MAX_LINE_WAIT: Duration = Duration::from_millis(100);
 
 /// Longest time that a server may take to take a connection.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,7 +52,7 @@ struct Shared {
     to: Vec<SocketAddr>,
     link: Link,
     counters: Counters,
-    wires: [Mutex<Wire>; 2],
+    wires: [Mutex<LineDirection>; 2],
     stop: AtomicBool,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
     /// How often all connections were cut: one that was taken before the last time is not to be, and
@@ -67,8 +67,8 @@ struct Shared {
 impl Shared {
     /// Most memory that one direction of a connection may take now.
     fn room(&self) -> usize {
-        let share = ON_THE_WAY_OF_ALL / self.count.load(Relaxed).max(1);
-        share.clamp(LEAST_ON_THE_WAY, ON_THE_WAY)
+        let share = MAX_TOTAL_IN_FLIGHT_BYTES / self.count.load(Relaxed).max(1);
+        share.clamp(MIN_IN_FLIGHT_BYTES, MAX_IN_FLIGHT_BYTES)
     }
 }
 
@@ -77,7 +77,7 @@ struct Connection {
     /// The client's, and the server's.
     ends: [TcpStream; 2],
     /// From the first end to the second, and back.
-    pipes: [Pipe; 2],
+    pipes: [DirectionQueue; 2],
 }
 
 impl Connection {
@@ -87,7 +87,7 @@ impl Connection {
             // It may be closed already.
             let _ = stream.shutdown(Shutdown::Both);
         }
-        self.pipes.iter().for_each(Pipe::cut);
+        self.pipes.iter().for_each(DirectionQueue::cut);
     }
 
     /// Ends it at once, so that this end is told of a reset and not of an end in order.
@@ -96,7 +96,7 @@ impl Connection {
         // Wakes who reads, and sends nothing: what is sent is left to closing.
         let _ = self.ends[end].shutdown(Shutdown::Read);
         let _ = self.ends[1 - end].shutdown(Shutdown::Both);
-        self.pipes.iter().for_each(Pipe::cut);
+        self.pipes.iter().for_each(DirectionQueue::cut);
     }
 }
 
@@ -120,7 +120,10 @@ impl Relay {
             to: to.to_vec(),
             link: link.clone(),
             counters: Counters::default(),
-            wires: [Mutex::new(Wire::new(link)), Mutex::new(Wire::new(link))],
+            wires: [
+                Mutex::new(LineDirection::new(link)),
+                Mutex::new(LineDirection::new(link)),
+            ],
             stop: AtomicBool::new(false),
             connections: Mutex::default(),
             cuts: AtomicU64::new(0),
@@ -226,7 +229,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 fn connect(to: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
     for address in to {
-        match TcpStream::connect_timeout(address, CONNECT) {
+        match TcpStream::connect_timeout(address, CONNECT_TIMEOUT) {
             Ok(stream) => return Ok(stream),
             Err(e) => last = e,
         }
@@ -274,7 +277,7 @@ fn relay(client: TcpStream, number: u64, cuts: u64, shared: &Arc<Shared>) {
 /// If there are no threads for it.
 fn pass(connection: &Connection, number: u64, shared: &Shared, opened: Instant) -> io::Result<()> {
     let counters = [&shared.counters.up, &shared.counters.down];
-    let from = |way| From::new(shared, way, number, opened);
+    let from = |way| DirectionDelay::new(shared, way, number, opened);
     std::thread::scope(|scope| {
         let begun = (|| {
             for (way, name) in [(0, "wan-up"), (1, "wan-down")] {
@@ -299,7 +302,7 @@ fn pass(connection: &Connection, number: u64, shared: &Shared, opened: Instant) 
 
 /// What is on its way in one direction of a connection.
 #[derive(Default)]
-struct Pipe {
+struct DirectionQueue {
     queue: Mutex<Queue>,
     /// Something came, or it was cut.
     more: Condvar,
@@ -319,7 +322,7 @@ struct Queue {
 }
 
 /// What comes out of a stream.
-enum What {
+enum StreamItem {
     Bytes(Vec<u8>),
     /// It ends in order.
     End,
@@ -329,7 +332,7 @@ enum What {
 
 /// A piece of a stream.
 struct Chunk {
-    what: What,
+    what: StreamItem,
     /// When it came, and not before the connection would have been made.
     came: Instant,
     due: Instant,
@@ -339,14 +342,14 @@ impl Chunk {
     /// Memory that it takes, in bytes.
     fn memory(&self) -> usize {
         let bytes = match &self.what {
-            What::Bytes(bytes) => bytes.capacity(),
-            What::End | What::Reset => 0,
+            StreamItem::Bytes(bytes) => bytes.capacity(),
+            StreamItem::End | StreamItem::Reset => 0,
         };
         bytes + size_of::<Self>()
     }
 }
 
-impl Pipe {
+impl DirectionQueue {
     fn cut(&self) {
         lock(&self.queue).cut = true;
         self.more.notify_all();
@@ -412,7 +415,7 @@ impl Pipe {
                 Some(_) => {
                     let chunk = queue.chunks.pop_front()?;
                     queue.memory -= chunk.memory();
-                    queue.over = !matches!(chunk.what, What::Bytes(_));
+                    queue.over = !matches!(chunk.what, StreamItem::Bytes(_));
                     self.less.notify_one();
                     return Some(chunk);
                 }
@@ -422,38 +425,38 @@ impl Pipe {
 }
 
 /// What decides when bytes of one direction of a connection come out.
-struct From<'a> {
+struct DirectionDelay<'a> {
     way: usize,
     shared: &'a Shared,
-    order: Order,
+    order: DeliveryOrder,
     opened: Instant,
 }
 
-impl<'a> From<'a> {
+impl<'a> DirectionDelay<'a> {
     fn new(shared: &'a Shared, way: usize, number: u64, opened: Instant) -> Self {
         Self {
             way,
             shared,
-            order: Order::new(&shared.link, number * 2 + way as u64),
+            order: DeliveryOrder::new(&shared.link, number * 2 + way as u64),
             opened,
         }
     }
 
     fn chunk(&self) -> usize {
         let Some(rate) = self.shared.link.rate else {
-            return CHUNK;
+            return MAX_CHUNK_BYTES;
         };
-        let bits = u128::from(rate.bits()) * CHUNK_TIME.as_micros() / 1_000_000;
+        let bits = u128::from(rate.bits()) * MAX_CHUNK_LINE_TIME.as_micros() / 1_000_000;
         usize::try_from(bits / 8)
-            .unwrap_or(CHUNK)
-            .clamp(LEAST_CHUNK, CHUNK)
+            .unwrap_or(MAX_CHUNK_BYTES)
+            .clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES)
     }
 
     /// Waits while too much waits for the line; returns whether the connection still is.
-    fn wait_for_wire(&self, pipe: &Pipe) -> bool {
+    fn wait_for_wire(&self, pipe: &DirectionQueue) -> bool {
         loop {
             let backlog = lock(&self.shared.wires[self.way]).backlog(Instant::now());
-            match backlog.checked_sub(BACKLOG) {
+            match backlog.checked_sub(MAX_LINE_WAIT) {
                 Some(wait) if !wait.is_zero() => {
                     if !pipe.pause(wait) {
                         return false;
@@ -476,7 +479,7 @@ impl<'a> From<'a> {
 }
 
 /// Takes bytes from a stream until it ends.
-fn take(mut from: From<'_>, connection: &Connection, counters: &Direction) {
+fn take(mut from: DirectionDelay<'_>, connection: &Connection, counters: &Direction) {
     let (mut stream, pipe) = (&connection.ends[from.way], &connection.pipes[from.way]);
     let mut bytes = vec![0; from.chunk()];
     loop {
@@ -485,14 +488,14 @@ fn take(mut from: From<'_>, connection: &Connection, counters: &Direction) {
         }
         let what = match stream.read(&mut bytes) {
             Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-            Err(_) => What::Reset,
-            Ok(0) => What::End,
-            Ok(read) => What::Bytes(bytes[..read].to_vec()),
+            Err(_) => StreamItem::Reset,
+            Ok(0) => StreamItem::End,
+            Ok(read) => StreamItem::Bytes(bytes[..read].to_vec()),
         };
         acknowledge(stream);
         let (len, ends) = match &what {
-            What::Bytes(bytes) => (bytes.len(), false),
-            What::End | What::Reset => (0, true),
+            StreamItem::Bytes(bytes) => (bytes.len(), false),
+            StreamItem::End | StreamItem::Reset => (0, true),
         };
         let came = Instant::now().max(from.opened);
         let due = from.due(came, len, counters);
@@ -520,18 +523,18 @@ fn put(connection: &Connection, way: usize, delay: Duration, counters: &Directio
     let (mut stream, pipe) = (&connection.ends[1 - way], &connection.pipes[way]);
     while let Some(chunk) = pipe.pop() {
         let bytes = match chunk.what {
-            What::Bytes(bytes) => bytes,
-            What::End => {
+            StreamItem::Bytes(bytes) => bytes,
+            StreamItem::End => {
                 let _ = stream.shutdown(Shutdown::Write);
                 return;
             }
-            What::Reset => return connection.reset(1 - way),
+            StreamItem::Reset => return connection.reset(1 - way),
         };
         if stream.write_all(&bytes).is_err() {
             pipe.cut();
             let came = Instant::now();
             let back = Chunk {
-                what: What::Reset,
+                what: StreamItem::Reset,
                 came,
                 due: came + delay,
             };

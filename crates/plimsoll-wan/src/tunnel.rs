@@ -1,6 +1,6 @@
 //! A line of packets between two network namespaces.
 
-use crate::delay::{Order, Wire};
+use crate::delay::{DeliveryOrder, LineDirection};
 use crate::figures::{Counters, Direction, Summary};
 use crate::link::Link;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,23 +30,23 @@ fn addresses(number: u8) -> [Ipv4Addr; 2] {
 }
 
 /// Packets that a device keeps for us while we are not looking; it drops what comes then.
-const DEVICE_QUEUE: &str = "10000";
+const DEVICE_QUEUE_PACKETS: &str = "10000";
 
 /// Longest packet that a device gives, in bytes.
-const LONGEST: usize = 64 << 10;
+const MAX_PACKET_BYTES: usize = 64 << 10;
 
 /// Most packets of one direction that are on their way; what comes then is dropped.
-const ON_THE_WAY: usize = 1 << 16;
+const MAX_IN_FLIGHT_PACKETS: usize = 1 << 16;
 
 /// Longest time that packets wait for a line of limited rate, as in the buffer of a router; what
 /// comes then is dropped.
-const BACKLOG: Duration = Duration::from_millis(100);
+const MAX_LINE_WAIT: Duration = Duration::from_millis(100);
 
 /// The file system that namespaces are files of: `NSFS_MAGIC` of Linux's `magic.h`.
 const NSFS_MAGIC: FsWord = 0x6e73_6673;
 
 /// Time between two looks whether the tunnel is to end.
-const LOOK: Timespec = Timespec {
+const STOP_POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
@@ -324,7 +324,7 @@ fn end(address: Ipv4Addr) -> Result<(File, String), TunnelError> {
         "mtu",
         "1500",
         "txqueuelen",
-        DEVICE_QUEUE,
+        DEVICE_QUEUE_PACKETS,
         "up",
     ])?;
     Ok((end, name))
@@ -424,15 +424,18 @@ fn counters(shared: &Shared, from: usize) -> &Direction {
 fn take(shared: &Shared, from: usize, link: &Link) {
     let (mut end, pipe) = (&shared.ends[from], &shared.pipes[from]);
     let counters = counters(shared, from);
-    let (mut wire, mut order) = (Wire::new(link), Order::new(link, from as u64));
-    let mut bytes = vec![0; LONGEST];
+    let (mut wire, mut order) = (
+        LineDirection::new(link),
+        DeliveryOrder::new(link, from as u64),
+    );
+    let mut bytes = vec![0; MAX_PACKET_BYTES];
     while !shared.stop.load(Relaxed) {
         let read = match end.read(&mut bytes) {
             Ok(read) => read,
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 let mut waits = [PollFd::new(end, PollFlags::IN)];
                 // Whatever it says, reading says it better.
-                let _ = poll(&mut waits, Some(&LOOK));
+                let _ = poll(&mut waits, Some(&STOP_POLL_INTERVAL));
                 continue;
             }
             // A device that somebody took down may come up again.
@@ -442,7 +445,7 @@ fn take(shared: &Shared, from: usize, link: &Link) {
             }
         };
         let came = Instant::now();
-        let full = pipe.lock().len() >= ON_THE_WAY || wire.backlog(came) > BACKLOG;
+        let full = pipe.lock().len() >= MAX_IN_FLIGHT_PACKETS || wire.backlog(came) > MAX_LINE_WAIT;
         if full || order.loses() {
             counters.dropped();
             continue;

@@ -57,7 +57,7 @@ pub(crate) enum Key {
 
 /// What an attribute takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum AttributeType {
     /// A whole number.
     Number,
     /// Nothing, `true` or `false`.
@@ -70,115 +70,115 @@ pub(crate) enum Takes {
     Table,
 }
 
-impl Takes {
+impl AttributeType {
     /// For messages: "needs …".
     pub(crate) fn show(self) -> &'static str {
         match self {
-            Takes::Number => "a whole number or a variable",
-            Takes::Flag => "`true` or `false`",
-            Takes::Percent => "a percentage, 0 to 100",
-            Takes::Text => "a name, a quoted text or a variable",
-            Takes::Table => "a table such as {{80, 1k, 4k}, {20, 4k, 64k}}",
+            AttributeType::Number => "a whole number or a variable",
+            AttributeType::Flag => "`true` or `false`",
+            AttributeType::Percent => "a percentage, 0 to 100",
+            AttributeType::Text => "a name, a quoted text or a variable",
+            AttributeType::Table => "a table such as {{80, 1k, 4k}, {20, 4k, 64k}}",
         }
     }
 
     /// Whether the attribute may stand without a value.
     pub(crate) fn may_be_bare(self) -> bool {
-        matches!(self, Takes::Flag | Takes::Percent)
+        matches!(self, AttributeType::Flag | AttributeType::Percent)
     }
 }
 
 /// The attributes of one kind of statement: name as written, key, what it takes. A key's first
 /// name is its main one.
-pub(crate) type Table = &'static [(&'static str, Key, Takes)];
+pub(crate) type Table = &'static [(&'static str, Key, AttributeType)];
 
 pub(crate) const FILESET: Table = &[
-    ("name", Key::Name, Takes::Text),
-    ("path", Key::Path, Takes::Text),
-    ("entries", Key::Entries, Takes::Number),
-    ("leafdirs", Key::LeafDirs, Takes::Number),
-    ("dirwidth", Key::DirWidth, Takes::Number),
-    ("dirgamma", Key::DirGamma, Takes::Number),
-    ("dirdepthrv", Key::DepthRv, Takes::Number),
-    ("size", Key::Size, Takes::Number),
-    ("filesize", Key::Size, Takes::Number),
-    ("filesizegamma", Key::SizeGamma, Takes::Number),
-    ("sizegamma", Key::SizeGamma, Takes::Number),
-    ("prealloc", Key::Prealloc, Takes::Percent),
-    ("paralloc", Key::Parallel, Takes::Flag),
-    ("reuse", Key::Reuse, Takes::Flag),
-    ("trusttree", Key::TrustTree, Takes::Flag),
-    ("readonly", Key::ReadOnly, Takes::Flag),
-    ("writeonly", Key::WriteOnly, Takes::Flag),
-    ("cached", Key::Cached, Takes::Flag),
+    ("name", Key::Name, AttributeType::Text),
+    ("path", Key::Path, AttributeType::Text),
+    ("entries", Key::Entries, AttributeType::Number),
+    ("leafdirs", Key::LeafDirs, AttributeType::Number),
+    ("dirwidth", Key::DirWidth, AttributeType::Number),
+    ("dirgamma", Key::DirGamma, AttributeType::Number),
+    ("dirdepthrv", Key::DepthRv, AttributeType::Number),
+    ("size", Key::Size, AttributeType::Number),
+    ("filesize", Key::Size, AttributeType::Number),
+    ("filesizegamma", Key::SizeGamma, AttributeType::Number),
+    ("sizegamma", Key::SizeGamma, AttributeType::Number),
+    ("prealloc", Key::Prealloc, AttributeType::Percent),
+    ("paralloc", Key::Parallel, AttributeType::Flag),
+    ("reuse", Key::Reuse, AttributeType::Flag),
+    ("trusttree", Key::TrustTree, AttributeType::Flag),
+    ("readonly", Key::ReadOnly, AttributeType::Flag),
+    ("writeonly", Key::WriteOnly, AttributeType::Flag),
+    ("cached", Key::Cached, AttributeType::Flag),
 ];
 
 pub(crate) const FILE: Table = &[
-    ("name", Key::Name, Takes::Text),
-    ("path", Key::Path, Takes::Text),
-    ("size", Key::Size, Takes::Number),
-    ("filesize", Key::Size, Takes::Number),
-    ("filesizegamma", Key::SizeGamma, Takes::Number),
-    ("sizegamma", Key::SizeGamma, Takes::Number),
-    ("prealloc", Key::Prealloc, Takes::Percent),
-    ("paralloc", Key::Parallel, Takes::Flag),
-    ("reuse", Key::Reuse, Takes::Flag),
-    ("trusttree", Key::TrustTree, Takes::Flag),
-    ("readonly", Key::ReadOnly, Takes::Flag),
-    ("writeonly", Key::WriteOnly, Takes::Flag),
-    ("cached", Key::Cached, Takes::Flag),
+    ("name", Key::Name, AttributeType::Text),
+    ("path", Key::Path, AttributeType::Text),
+    ("size", Key::Size, AttributeType::Number),
+    ("filesize", Key::Size, AttributeType::Number),
+    ("filesizegamma", Key::SizeGamma, AttributeType::Number),
+    ("sizegamma", Key::SizeGamma, AttributeType::Number),
+    ("prealloc", Key::Prealloc, AttributeType::Percent),
+    ("paralloc", Key::Parallel, AttributeType::Flag),
+    ("reuse", Key::Reuse, AttributeType::Flag),
+    ("trusttree", Key::TrustTree, AttributeType::Flag),
+    ("readonly", Key::ReadOnly, AttributeType::Flag),
+    ("writeonly", Key::WriteOnly, AttributeType::Flag),
+    ("cached", Key::Cached, AttributeType::Flag),
 ];
 
 pub(crate) const PROCESS: Table = &[
-    ("name", Key::Name, Takes::Text),
-    ("instances", Key::Instances, Takes::Number),
-    ("nice", Key::Nice, Takes::Number),
+    ("name", Key::Name, AttributeType::Text),
+    ("instances", Key::Instances, AttributeType::Number),
+    ("nice", Key::Nice, AttributeType::Number),
 ];
 
 pub(crate) const THREAD: Table = &[
-    ("name", Key::Name, Takes::Text),
-    ("memsize", Key::MemSize, Takes::Number),
-    ("useism", Key::UseIsm, Takes::Flag),
-    ("instances", Key::Instances, Takes::Number),
-    ("ioprio", Key::IoPrio, Takes::Number),
+    ("name", Key::Name, AttributeType::Text),
+    ("memsize", Key::MemSize, AttributeType::Number),
+    ("useism", Key::UseIsm, AttributeType::Flag),
+    ("instances", Key::Instances, AttributeType::Number),
+    ("ioprio", Key::IoPrio, AttributeType::Number),
 ];
 
 pub(crate) const FLOWOP: Table = &[
-    ("name", Key::Name, Takes::Text),
-    ("filesetname", Key::Fileset, Takes::Text),
-    ("filename", Key::Fileset, Takes::Text),
-    ("fd", Key::Fd, Takes::Number),
-    ("srcfd", Key::SrcFd, Takes::Number),
-    ("iosize", Key::IoSize, Takes::Number),
-    ("workingset", Key::WorkingSet, Takes::Number),
-    ("wss", Key::WorkingSet, Takes::Number),
-    ("random", Key::Random, Takes::Flag),
-    ("opennext", Key::OpenNext, Takes::Flag),
-    ("iters", Key::Iters, Takes::Number),
-    ("dsync", Key::Dsync, Takes::Flag),
-    ("directio", Key::DirectIo, Takes::Flag),
-    ("noreadahead", Key::NoReadAhead, Takes::Flag),
-    ("indexed", Key::Indexed, Takes::Number),
-    ("value", Key::Value, Takes::Number),
-    ("target", Key::Target, Takes::Text),
-    ("blocking", Key::Blocking, Takes::Flag),
-    ("highwater", Key::HighWater, Takes::Number),
+    ("name", Key::Name, AttributeType::Text),
+    ("filesetname", Key::Fileset, AttributeType::Text),
+    ("filename", Key::Fileset, AttributeType::Text),
+    ("fd", Key::Fd, AttributeType::Number),
+    ("srcfd", Key::SrcFd, AttributeType::Number),
+    ("iosize", Key::IoSize, AttributeType::Number),
+    ("workingset", Key::WorkingSet, AttributeType::Number),
+    ("wss", Key::WorkingSet, AttributeType::Number),
+    ("random", Key::Random, AttributeType::Flag),
+    ("opennext", Key::OpenNext, AttributeType::Flag),
+    ("iters", Key::Iters, AttributeType::Number),
+    ("dsync", Key::Dsync, AttributeType::Flag),
+    ("directio", Key::DirectIo, AttributeType::Flag),
+    ("noreadahead", Key::NoReadAhead, AttributeType::Flag),
+    ("indexed", Key::Indexed, AttributeType::Number),
+    ("value", Key::Value, AttributeType::Number),
+    ("target", Key::Target, AttributeType::Text),
+    ("blocking", Key::Blocking, AttributeType::Flag),
+    ("highwater", Key::HighWater, AttributeType::Number),
 ];
 
 pub(crate) const COMPOSITE: Table = &[
-    ("name", Key::Name, Takes::Text),
-    ("iters", Key::Iters, Takes::Number),
+    ("name", Key::Name, AttributeType::Text),
+    ("iters", Key::Iters, AttributeType::Number),
 ];
 
 pub(crate) const RANDVAR: Table = &[
-    ("type", Key::Type, Takes::Text),
-    ("seed", Key::Seed, Takes::Number),
-    ("mean", Key::Mean, Takes::Number),
-    ("gamma", Key::Gamma, Takes::Number),
-    ("min", Key::Min, Takes::Number),
-    ("round", Key::Round, Takes::Number),
-    ("randsrc", Key::RandSrc, Takes::Text),
-    ("randtable", Key::RandTable, Takes::Table),
+    ("type", Key::Type, AttributeType::Text),
+    ("seed", Key::Seed, AttributeType::Number),
+    ("mean", Key::Mean, AttributeType::Number),
+    ("gamma", Key::Gamma, AttributeType::Number),
+    ("min", Key::Min, AttributeType::Number),
+    ("round", Key::Round, AttributeType::Number),
+    ("randsrc", Key::RandSrc, AttributeType::Text),
+    ("randtable", Key::RandTable, AttributeType::Table),
 ];
 
 /// The types of `randvar`.
@@ -188,21 +188,21 @@ pub(crate) const RANDVAR_TYPES: [&str; 3] = ["uniform", "gamma", "tabular"];
 pub(crate) const DEFINE_RANDVAR: &str = "name";
 
 pub(crate) const CVAR: Table = &[
-    ("type", Key::Type, Takes::Text),
-    ("parameters", Key::Parameters, Takes::Text),
-    ("min", Key::Min, Takes::Number),
-    ("max", Key::Max, Takes::Number),
-    ("round", Key::Round, Takes::Number),
+    ("type", Key::Type, AttributeType::Text),
+    ("parameters", Key::Parameters, AttributeType::Text),
+    ("min", Key::Min, AttributeType::Number),
+    ("max", Key::Max, AttributeType::Number),
+    ("round", Key::Round, AttributeType::Number),
 ];
 
-pub(crate) const EVENTGEN: Table = &[("rate", Key::Rate, Takes::Number)];
+pub(crate) const EVENTGEN: Table = &[("rate", Key::Rate, AttributeType::Number)];
 
 pub(crate) const MULTI: Table = &[
-    ("master", Key::Master, Takes::Text),
-    ("client", Key::Client, Takes::Text),
+    ("master", Key::Master, AttributeType::Text),
+    ("client", Key::Client, AttributeType::Text),
 ];
 
-pub(crate) const MULTISYNC: Table = &[("value", Key::Value, Takes::Number)];
+pub(crate) const MULTISYNC: Table = &[("value", Key::Value, AttributeType::Number)];
 
 /// Main name of a key.
 pub(crate) fn name_of(table: Table, key: Key) -> &'static str {

@@ -1,6 +1,6 @@
 //! Tokens of the language.
 
-use crate::diagnostics::{MOST_ERRORS, Problem, Span};
+use crate::diagnostics::{MAX_ERRORS, Problem, Span};
 use plimsoll_plan::{parse_duration, show_exactly};
 use std::time::Duration;
 
@@ -159,7 +159,7 @@ impl Lexer<'_> {
 
     fn problem(&mut self, problem: Problem) -> Kind {
         // A binary file would fill the memory with problems nobody reads.
-        if self.out.problems.len() < MOST_ERRORS {
+        if self.out.problems.len() < MAX_ERRORS {
             self.out.problems.push(problem);
         }
         Kind::Bad

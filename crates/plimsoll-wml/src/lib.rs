@@ -35,8 +35,8 @@ mod lexer;
 pub mod library;
 mod lower;
 mod parser;
-mod reads;
 mod summary;
+mod variable_reads;
 
 pub use lower::{Context, Loaded, lower};
 pub use plimsoll_diagnostics::{Diagnostics, Finding};

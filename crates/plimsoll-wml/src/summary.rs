@@ -30,7 +30,7 @@ pub fn title(workload: &Workload) -> String {
 
 /// Comment lines that say nothing of the workload: licences, copyrights, revision marks, rules.
 fn is_boilerplate(text: &str) -> bool {
-    const BEGINNINGS: [&str; 10] = [
+    const SUMMARY_PREFIXES: [&str; 10] = [
         "all rights reserved",
         "copyright",
         "created by",
@@ -46,7 +46,7 @@ fn is_boilerplate(text: &str) -> bool {
     !text.chars().any(char::is_alphabetic)
         || text.starts_with('$')
         || text.starts_with("-*-")
-        || BEGINNINGS.iter().any(|b| lower.starts_with(b))
+        || SUMMARY_PREFIXES.iter().any(|b| lower.starts_with(b))
 }
 
 /// The workload's parameters in the order of their first `set`: name, default as written, and
@@ -64,7 +64,7 @@ pub fn parameters(workload: &Workload) -> Vec<Parameter> {
         &mut found,
         &mut HashSet::new(),
     );
-    let unset = crate::reads::unset(workload).into_iter();
+    let unset = crate::variable_reads::unset(workload).into_iter();
     found.extend(unset.map(|name| Parameter {
         name: name.into(),
         value: String::new(),

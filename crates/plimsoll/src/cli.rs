@@ -1,24 +1,24 @@
 //! The command line: its types and nothing else.
 
 mod hooks;
-mod keeping;
 mod load_points;
 mod nfs;
 mod profile;
 mod results;
+mod results_management;
 mod study;
 mod values;
 mod workloads;
 
 pub use hooks::HookArgs;
-pub use keeping::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs};
 pub use nfs::{ServeNfsArgs, WanArgs};
 pub use profile::{FileSystem, ProfileArgs};
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
+pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
 pub use study::{NfsVersion, Study, StudyArgs};
 pub use workloads::{
-    ClockArg, ConvertArgs, ConvertTo, HowArgs, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
+    ClockArg, CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, ShowArgs, WorkloadArgs,
 };
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -407,7 +407,7 @@ pub struct RunArgs {
     pub results: PathBuf,
     /// What is printed, and by how many processes it is made.
     #[command(flatten)]
-    pub manner: MannerArgs,
+    pub manner: OutputArgs,
     /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
     #[arg(long, value_name = "N", value_parser = values::repeats)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
@@ -416,7 +416,7 @@ pub struct RunArgs {
 
 /// What is printed while runs are made, and who makes them.
 #[derive(Debug, Args)]
-pub struct MannerArgs {
+pub struct OutputArgs {
     /// What is printed at the end; json is the content of the file that holds the results
     /// (run.json, curve.json, ...) and nothing else; of repeated runs, that of each, one after the
     /// other

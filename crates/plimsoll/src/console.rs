@@ -112,7 +112,7 @@ pub fn out(text: &str) -> io::Result<()> {
         .and_then(|()| stdout.flush())
     {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            LOST.store(true, Relaxed);
+            OUTPUT_LOST.store(true, Relaxed);
             Err(e)
         }
         _ => Ok(()),
@@ -120,12 +120,12 @@ pub fn out(text: &str) -> io::Result<()> {
 }
 
 /// Something could not be written to standard output.
-static LOST: AtomicBool = AtomicBool::new(false);
+static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
 /// Whether anything could not be written to standard output that has a reader: a program
 /// that said less than it should have did not end well.
 pub fn has_lost_output() -> bool {
-    LOST.load(Relaxed)
+    OUTPUT_LOST.load(Relaxed)
 }
 
 /// Writes to standard error; there is nowhere left to complain if that fails.

@@ -49,14 +49,14 @@ impl CleanupArgs {
 
 /// Why a command ended without doing what was asked.
 #[derive(Debug)]
-pub struct Stopped {
+pub struct CommandError {
     /// The code to end with.
     pub exit: Exit,
     /// What is said on the standard error stream; complete lines, or empty.
     pub message: String,
 }
 
-impl Stopped {
+impl CommandError {
     /// Bad usage or input.
     pub fn usage(message: impl std::fmt::Display) -> Self {
         Self {

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a command after a phase may take once the user has requested the end.
-const LIMIT_ONCE_STOPPED: Duration = Duration::from_secs(10);
+const HOOK_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Commands around the phases of one run, and what has come of them.
 pub struct HookRunner {
@@ -165,7 +165,7 @@ impl HookRunner {
             time_once_stopped: match when {
                 // What it prepares will not be.
                 HookTime::Before => Duration::ZERO,
-                HookTime::After => LIMIT_ONCE_STOPPED,
+                HookTime::After => HOOK_STOP_TIMEOUT,
             },
         }
     }

@@ -3,15 +3,15 @@
 
 mod cli;
 mod commands;
-mod company;
+mod communicator;
 mod console;
-mod convert;
 mod exit;
 mod hook;
+mod load_runner;
+mod measured_run;
 mod monitor;
-mod points;
-mod screen;
-mod scribe;
+mod progress_display;
+mod results_writer;
 mod signals;
 mod workload;
 
@@ -19,7 +19,7 @@ use clap::error::Error;
 use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
 use console::Stream;
-use exit::{Exit, Stopped};
+use exit::{CommandError, Exit};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let code = match done {
         Ok(Exit::Valid) if console::has_lost_output() => lost_output(),
         Ok(exit) => exit.into(),
-        Err(Stopped { exit, message }) => {
+        Err(CommandError { exit, message }) => {
             console::err(&message);
             exit.into()
         }
@@ -81,7 +81,7 @@ fn arguments() -> Result<Cli, Error> {
 /// Says what is wrong with the arguments, or prints the help that they ask for.
 fn explain(e: &Error) -> ExitCode {
     // Of the processes of a launcher one answers for all.
-    if plimsoll_ranks::speaks() {
+    if plimsoll_ranks::is_reporting_rank() {
         let stream = match e.use_stderr() {
             true => Stream::Err,
             false => Stream::Out,
@@ -99,8 +99,8 @@ fn explain(e: &Error) -> ExitCode {
     if console::has_lost_output() {
         return lost_output();
     }
-    if e.exit_code() != 0 && !plimsoll_ranks::speaks() {
-        plimsoll_ranks::let_rank_0_speak();
+    if e.exit_code() != 0 && !plimsoll_ranks::is_reporting_rank() {
+        plimsoll_ranks::wait_for_rank_0_report();
     }
     ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2))
 }

@@ -10,10 +10,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Longest that a call may take.
-const LIMIT: Duration = Duration::from_secs(30);
+const MONITOR_CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The same once the user has asked for the end.
-const LIMIT_AT_THE_END: Duration = Duration::from_secs(2);
+const MONITOR_STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Phases of a load point that a monitor is told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,11 +56,11 @@ impl Monitor {
     /// A sentence if there is no such program.
     pub fn new(program: &Path, workload: &str, stop: &Stop) -> Result<Self, String> {
         Self::check(program)?;
-        let caller = Caller {
+        let caller = MonitorThread {
             program: program.to_owned(),
             workload: workload.to_owned(),
             stop: stop.clone(),
-            limit: LIMIT,
+            limit: MONITOR_CALL_TIMEOUT,
         };
         let (calls, queue) = channel::<(u64, Phase)>();
         let (answer, answers) = channel();
@@ -99,14 +99,14 @@ impl Monitor {
     }
 
     /// Has the program called; does not wait for it.
-    pub fn tell(&mut self, load: u64, phase: Phase) {
+    pub fn notify(&mut self, load: u64, phase: Phase) {
         let sent = self.calls.as_ref().map(|c| c.send((load, phase)));
         self.pending += usize::from(matches!(sent, Some(Ok(()))));
     }
 
     /// Has the program called, and waits until all its calls have ended.
-    pub fn tell_and_wait(&mut self, load: u64, phase: Phase) {
-        self.tell(load, phase);
+    pub fn notify_and_wait(&mut self, load: u64, phase: Phase) {
+        self.notify(load, phase);
         while self.pending > 0 {
             self.pending -= 1;
             self.notes.extend(self.answers.recv().ok().flatten());
@@ -129,14 +129,14 @@ impl Drop for Monitor {
 }
 
 /// What the thread that calls knows.
-struct Caller {
+struct MonitorThread {
     program: PathBuf,
     workload: String,
     stop: Stop,
     limit: Duration,
 }
 
-impl Caller {
+impl MonitorThread {
     /// Calls the program; says what went wrong.
     fn call(&self, load: u64, phase: Phase) -> Option<String> {
         let wrong = self.run(load, phase).err()?;
@@ -157,7 +157,7 @@ impl Caller {
             .stdout(std::io::stderr());
         let limits = Limits {
             time: Some(self.limit),
-            time_once_stopped: LIMIT_AT_THE_END,
+            time_once_stopped: MONITOR_STOP_TIMEOUT,
         };
         match run_command(&mut command, limits, &|| self.stop.is_requested()) {
             Ok(CommandEnd::Ended(status)) if status.success() => Ok(()),
@@ -171,7 +171,7 @@ impl Caller {
 }
 
 /// Tells a monitor of the phases of a run, and another observer of everything.
-pub struct Watched<'a, O> {
+pub struct MonitoredObserver<'a, O> {
     /// Is told of everything.
     pub observer: &'a mut O,
     /// The monitor, if there is one.
@@ -180,7 +180,7 @@ pub struct Watched<'a, O> {
     pub load: u64,
 }
 
-impl<O: Observer> Observer for Watched<'_, O> {
+impl<O: Observer> Observer for MonitoredObserver<'_, O> {
     fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
         self.observer.before(phase, stopped)
     }
@@ -204,7 +204,7 @@ impl<O: Observer> Observer for Watched<'_, O> {
             _ => None,
         };
         if let (Some(phase), Some(monitor)) = (phase, &mut self.monitor) {
-            monitor.tell(self.load, phase);
+            monitor.notify(self.load, phase);
         }
         self.observer.event(event);
     }
@@ -214,11 +214,11 @@ impl<O: Observer> Observer for Watched<'_, O> {
 mod tests {
     use super::*;
 
-    fn caller(dir: &Path, script: &str, limit: Duration) -> Caller {
+    fn caller(dir: &Path, script: &str, limit: Duration) -> MonitorThread {
         let program = dir.join("monitor");
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-        Caller {
+        MonitorThread {
             program,
             workload: "users".into(),
             stop: Stop::default(),
@@ -231,7 +231,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         let script = format!("echo \"$# $*\" > {}", log.display());
-        let caller = caller(dir.path(), &script, LIMIT);
+        let caller = caller(dir.path(), &script, MONITOR_CALL_TIMEOUT);
         assert_eq!(caller.call(7, Phase::Init), None);
         assert_eq!(std::fs::read_to_string(log).unwrap(), "3 users 7 INIT\n");
     }
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_call_that_fails_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        let caller = caller(dir.path(), "exit 3", LIMIT);
+        let caller = caller(dir.path(), "exit 3", MONITOR_CALL_TIMEOUT);
         let note = caller.call(2, Phase::Run).unwrap();
         assert_eq!(note, "load 2: the monitor ended with exit status: 3 at RUN");
         std::fs::remove_file(&caller.program).unwrap();
@@ -276,14 +276,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         let script = format!("echo $3 >> {}; [ $3 != WARM ] || exit 1", log.display());
-        let program = caller(dir.path(), &script, LIMIT).program;
+        let program = caller(dir.path(), &script, MONITOR_CALL_TIMEOUT).program;
         let mut monitor = Monitor::new(&program, "users", &Stop::default()).unwrap();
-        monitor.tell_and_wait(1, Phase::Init);
+        monitor.notify_and_wait(1, Phase::Init);
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "INIT\n");
         assert_eq!(monitor.take_notes(), [""; 0]);
-        monitor.tell(1, Phase::Warm);
-        monitor.tell(1, Phase::Run);
-        monitor.tell_and_wait(1, Phase::End);
+        monitor.notify(1, Phase::Warm);
+        monitor.notify(1, Phase::Run);
+        monitor.notify_and_wait(1, Phase::End);
         let said = std::fs::read_to_string(&log).unwrap();
         assert_eq!(said, "INIT\nWARM\nRUN\nEND\n");
         assert_eq!(monitor.take_notes().len(), 1);

@@ -11,14 +11,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// How long a program that is to end at once goes on for results that are being written.
-const WRITING: Duration = Duration::from_secs(5);
+const RESULTS_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often it looks whether they are.
-const LOOK: Duration = Duration::from_millis(10);
+const WRITE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What the program is about, for interrupts to say.
 #[derive(Debug, Clone, Default)]
-struct Status {
+struct InterruptStatus {
     /// Where the results are, or are being written.
     results: Option<PathBuf>,
     /// They are complete.
@@ -29,7 +29,7 @@ struct Status {
     clean: Option<String>,
 }
 
-static STATUS: Mutex<Status> = Mutex::new(Status {
+static STATUS: Mutex<InterruptStatus> = Mutex::new(InterruptStatus {
     results: None,
     are_written: false,
     removes: false,
@@ -41,34 +41,34 @@ static STATUS: Mutex<Status> = Mutex::new(Status {
 static END: Mutex<()> = Mutex::new(());
 
 /// Held while results are written.
-static RESULTS: Mutex<()> = Mutex::new(());
+static RESULTS_LOCK: Mutex<()> = Mutex::new(());
 
-fn status() -> MutexGuard<'static, Status> {
+fn status() -> MutexGuard<'static, InterruptStatus> {
     STATUS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A run begins whose results are written to this directory; `clean` removes its files.
-pub fn begins(results: &Path, clean: Option<String>) {
-    *status() = Status {
+pub fn note_run_begin(results: &Path, clean: Option<String>) {
+    *status() = InterruptStatus {
         results: Some(results.to_owned()),
         clean,
-        ..Status::default()
+        ..InterruptStatus::default()
     };
 }
 
 /// Results are written from now on until the guard goes: nothing ends the program meanwhile.
-pub fn writes() -> MutexGuard<'static, ()> {
-    RESULTS.lock().unwrap_or_else(PoisonError::into_inner)
+pub fn hold_results() -> MutexGuard<'static, ()> {
+    RESULTS_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The results are complete.
-pub fn has_written(results: &Path) {
+pub fn note_results_written(results: &Path) {
     let mut status = status();
     (status.results, status.are_written) = (Some(results.to_owned()), true);
 }
 
 /// There will be no results.
-pub fn has_lost() {
+pub fn note_results_lost() {
     status().results = None;
 }
 
@@ -89,7 +89,7 @@ fn take_end() {
 }
 
 /// Files are being removed, or not any more.
-pub fn removes(now: bool) {
+pub fn note_removal(now: bool) {
     status().removes = now;
 }
 
@@ -136,12 +136,12 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
                 match interrupts {
                     1 => {
                         stop.request();
-                        say(first(&now));
+                        say(first_interrupt_message(&now));
                     }
                     2 => {
                         stop.skip_removal();
                         plimsoll_engine::kill_commands();
-                        say(&second(&now));
+                        say(&second_interrupt_message(&now));
                     }
                     _ => {
                         take_end();
@@ -151,7 +151,7 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
                             say("interrupted a third time: what was measured is written, and nothing else is waited for");
                         }
                         await_results();
-                        say(&last(&status()));
+                        say(&last_interrupt_message(&status()));
                         std::process::exit(Exit::Interrupted as i32);
                     }
                 }
@@ -163,21 +163,21 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
 /// Waits until what was measured is written, but not for ever.
 fn await_results() {
     let begun = Instant::now();
-    while begun.elapsed() < WRITING {
+    while begun.elapsed() < RESULTS_WRITE_TIMEOUT {
         let now = status().clone();
         let are_due = now.results.is_some() && !now.are_written;
-        match RESULTS.try_lock() {
+        match RESULTS_LOCK.try_lock() {
             // The program ends before it is let go of.
             Ok(guard) if !are_due => return std::mem::forget(guard),
             Err(TryLockError::Poisoned(_)) => return,
             Ok(_) | Err(TryLockError::WouldBlock) => {}
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(WRITE_POLL_INTERVAL);
     }
 }
 
 /// What the first interrupt says.
-fn first(now: &Status) -> &'static str {
+fn first_interrupt_message(now: &InterruptStatus) -> &'static str {
     match (now.removes, now.are_written) {
         (true, true) => {
             "interrupted: the results are written, and the files are being removed; once more leaves \
@@ -195,7 +195,7 @@ fn first(now: &Status) -> &'static str {
 }
 
 /// What the second says.
-fn second(now: &Status) -> String {
+fn second_interrupt_message(now: &InterruptStatus) -> String {
     let later = match &now.clean {
         Some(command) => format!("; {command} removes them"),
         None => String::new(),
@@ -208,7 +208,7 @@ fn second(now: &Status) -> String {
 }
 
 /// What the last says.
-fn last(now: &Status) -> String {
+fn last_interrupt_message(now: &InterruptStatus) -> String {
     let mut text = "ended".to_owned();
     if let Some(results) = &now.results {
         let shown = results.display();

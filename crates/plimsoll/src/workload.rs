@@ -4,9 +4,9 @@ mod mix;
 mod netmist;
 mod wml;
 
-use crate::cli::{ClockArg, HowArgs, WorkloadArgs};
+use crate::cli::{ClockArg, CommonRunArgs, WorkloadArgs};
 use crate::console::Stream;
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::{Diagnostics, nearest};
 use plimsoll_engine::{ClockKind, Settings};
 use plimsoll_plan::{Cold, Overrides, Parameter, Plan, RelPath, RunOptions, SourceKind};
@@ -15,14 +15,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Largest workload file that is read; the largest of Filebench's own has 6 KiB.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_WORKLOAD_BYTES: u64 = 16 << 20;
 
 /// A language that workloads are written in.
 struct FrontEnd {
     /// Whether a text is of this language.
-    claims: fn(&Found) -> bool,
+    claims: fn(&WorkloadSource) -> bool,
     /// Reads a text.
-    read: fn(&Found) -> Result<Box<dyn Reading>, Stopped>,
+    read: fn(&WorkloadSource) -> Result<Box<dyn ParsedWorkload>, CommandError>,
     /// Names and texts of the workloads that are compiled in.
     builtins: fn() -> Vec<(&'static str, &'static str)>,
 }
@@ -31,7 +31,7 @@ struct FrontEnd {
 const FRONT_ENDS: &[FrontEnd] = &[netmist::FRONT_END, mix::FRONT_END, wml::FRONT_END];
 
 /// A workload that was read.
-pub trait Reading {
+pub trait ParsedWorkload {
     /// One line that says what it stands for; may be empty.
     fn title(&self) -> String;
 
@@ -42,11 +42,11 @@ pub trait Reading {
     fn usage(&self) -> Vec<String>;
 
     /// Makes its Plan.
-    fn lower(&self, found: &Found, overrides: &Overrides) -> Result<Plan, Stopped>;
+    fn lower(&self, found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, CommandError>;
 }
 
 /// A workload that was found, before it is read.
-pub struct Found {
+pub struct WorkloadSource {
     /// Built-in name, or path as it was given, as text.
     pub name: String,
     /// The file; empty if it is built in.
@@ -58,37 +58,37 @@ pub struct Found {
 }
 
 /// Every built-in workload, sorted by name.
-pub fn builtins() -> Vec<Found> {
+pub fn builtins() -> Vec<WorkloadSource> {
     let all = FRONT_ENDS.iter().flat_map(|f| (f.builtins)());
-    let found = |(name, text): (&str, &str)| Found {
+    let found = |(name, text): (&str, &str)| WorkloadSource {
         name: name.into(),
         path: PathBuf::new(),
         text: text.into(),
         kind: SourceKind::Builtin,
     };
-    let mut all: Vec<Found> = all.map(found).collect();
+    let mut all: Vec<WorkloadSource> = all.map(found).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }
 
 /// Endings of the names of workload files.
-const ENDINGS: [&str; 2] = [".f", ".toml"];
+const WORKLOAD_SUFFIXES: [&str; 2] = [".f", ".toml"];
 
 /// Finds a workload: a built-in name; else a path, which has a slash, ends as workload files do,
 /// or exists.
-pub fn find(name: impl AsRef<OsStr>) -> Result<Found, Stopped> {
+pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
     let path = Path::new(&name);
     let name = path.to_string_lossy();
     let mut builtins = builtins();
     if let Some(at) = builtins.iter().position(|b| b.name == name) {
         return Ok(builtins.swap_remove(at));
     }
-    let ends = ENDINGS.iter().any(|e| name.ends_with(e));
+    let ends = WORKLOAD_SUFFIXES.iter().any(|e| name.ends_with(e));
     if name.contains('/') || ends || path.exists() {
-        return Ok(Found {
+        return Ok(WorkloadSource {
             name: name.into(),
             path: path.to_owned(),
-            text: read(path).map_err(Stopped::usage)?,
+            text: read(path).map_err(CommandError::usage)?,
             kind: SourceKind::File,
         });
     }
@@ -96,7 +96,7 @@ pub fn find(name: impl AsRef<OsStr>) -> Result<Found, Stopped> {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`plimsoll list` names the built-in ones; a file needs a path".into(),
     };
-    Err(Stopped::usage(format!(
+    Err(CommandError::usage(format!(
         "there is no workload `{name}`: {hint}"
     )))
 }
@@ -113,9 +113,9 @@ pub fn read_text(what: &str, path: &Path) -> Result<String, String> {
     let shown = path.display();
     let mut bytes = Vec::new();
     std::fs::File::open(path)
-        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_WORKLOAD_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|e| format!("cannot read the {what} {shown}: {e}"))?;
-    if bytes.len() as u64 > MOST_BYTES {
+    if bytes.len() as u64 > MAX_WORKLOAD_BYTES {
         return Err(format!("{shown} is no {what}: it has more than 16 MiB"));
     }
     String::from_utf8(bytes).map_err(|e| {
@@ -128,38 +128,38 @@ pub fn read_text(what: &str, path: &Path) -> Result<String, String> {
 }
 
 /// Reads a workload's text.
-pub fn parse(found: &Found) -> Result<Box<dyn Reading>, Stopped> {
+pub fn parse(found: &WorkloadSource) -> Result<Box<dyn ParsedWorkload>, CommandError> {
     let claimed = FRONT_ENDS.iter().find(|f| (f.claims)(found));
     let front_end = claimed.unwrap_or(&wml::FRONT_END);
     (front_end.read)(found)
 }
 
 /// Makes the Plan of a workload.
-pub fn lower(found: &Found, overrides: &Overrides) -> Result<Plan, Stopped> {
+pub fn lower(found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, CommandError> {
     parse(found)?.lower(found, overrides)
 }
 
 /// The Plan that a command line asks for.
-pub fn plan(args: &WorkloadArgs) -> Result<Plan, Stopped> {
+pub fn plan(args: &WorkloadArgs) -> Result<Plan, CommandError> {
     let mut plan = lower(&find(&args.workload)?, &overrides(args))?;
-    put_on_target(&mut plan, &args.how);
+    adapt_to_target(&mut plan, &args.how);
     Ok(plan)
 }
 
 /// Adds to a Plan what depends on its target.
-pub fn put_on_target(plan: &mut Plan, how: &HowArgs) {
-    put_on(plan, how.dir.is_some(), &how.target);
+pub fn adapt_to_target(plan: &mut Plan, how: &CommonRunArgs) {
+    adapt_to(plan, how.dir.is_some(), &how.target);
 }
 
 /// The same, of any target; `has_dir`: somebody named a directory.
-pub fn put_on(plan: &mut Plan, has_dir: bool, target: &str) {
+pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
     // A directory on a server that nobody named is one of this run.
     plan.place.temporary |= !has_dir && is_remote(target);
     plan.add_procedures(plimsoll_target::procedures(target));
 }
 
 /// How the engine is to run it.
-pub fn settings(args: &HowArgs) -> Settings {
+pub fn settings(args: &CommonRunArgs) -> Settings {
     Settings {
         target: args.target.clone(),
         clock: match args.clock {
@@ -203,13 +203,13 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
 }
 
 /// What the options that every command has change of the workload of a name.
-pub fn changes(args: &HowArgs, workload: impl AsRef<OsStr>) -> Overrides {
+pub fn changes(args: &CommonRunArgs, workload: impl AsRef<OsStr>) -> Overrides {
     changes_at(args, workload, args.dir.as_deref(), &args.target)
 }
 
 /// The same, for files in another directory or on another target than the options say.
 pub fn changes_at(
-    args: &HowArgs,
+    args: &CommonRunArgs,
     workload: impl AsRef<OsStr>,
     dir: Option<&Path>,
     target: &str,
@@ -246,8 +246,8 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// Errors in a text, as the program ends with them.
-pub fn diagnosed(d: Diagnostics) -> Stopped {
-    Stopped {
+pub fn diagnosed(d: Diagnostics) -> CommandError {
+    CommandError {
         exit: Exit::Usage,
         message: d.render(Stream::Err.color(), Stream::Err.width()),
     }

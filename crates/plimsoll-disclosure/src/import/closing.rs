@@ -1,12 +1,12 @@
 //! Where a report ends, and whether it is whole.
 
-use super::flow::Flow;
+use super::flow::TextFlow;
 use super::head::Head;
 use super::sections::Part;
 use super::{GENERATED, PERFORMANCE};
 
 /// Farthest from its end that a report's last lines begin, in bytes of the flow.
-const LONGEST_END: usize = 1000;
+const MAX_CLOSING_BYTES: usize = 1000;
 
 /// Most words behind [`GENERATED`] that the date may take, as in `Mon May 06 12:00:00 UTC 2013`.
 const DATE_WORDS: usize = 6;
@@ -14,8 +14,8 @@ const DATE_WORDS: usize = 6;
 /// Where the last lines begin in the flow, behind `from`: the last [`GENERATED`] near the end that
 /// has a date behind it and, where the report has lines, begins one. Prose that says of something
 /// else that it was generated on this or that does not end a report.
-pub(super) fn at(flow: &Flow, from: usize) -> Option<usize> {
-    let near = flow.text.len().saturating_sub(LONGEST_END).max(from);
+pub(super) fn at(flow: &TextFlow, from: usize) -> Option<usize> {
+    let near = flow.text.len().saturating_sub(MAX_CLOSING_BYTES).max(from);
     let near = flow.text.ceil_char_boundary(near);
     let has_lines = flow.breaks_between(0, from);
     let found = flow.text.get(near..)?.rmatch_indices(GENERATED);
@@ -29,7 +29,7 @@ pub(super) fn at(flow: &Flow, from: usize) -> Option<usize> {
     })
 }
 
-fn begins_line(flow: &Flow, at: usize) -> bool {
+fn begins_line(flow: &TextFlow, at: usize) -> bool {
     let offset = flow.offset(at);
     let start = flow.line(flow.line_of(offset)).start;
     flow.source[start..offset].trim().is_empty()
@@ -73,11 +73,11 @@ fn is_month(word: &str) -> bool {
         "november",
         "december",
     ];
-    const LEAST_LETTERS: usize = 3;
+    const MIN_LETTERS: usize = 3;
     // In small letters it is a word of some other meaning.
     let begins = word.starts_with(|c: char| c.is_ascii_uppercase());
     let word = word.to_ascii_lowercase();
-    begins && word.len() >= LEAST_LETTERS && MONTHS.iter().any(|m| m.starts_with(&word))
+    begins && word.len() >= MIN_LETTERS && MONTHS.iter().any(|m| m.starts_with(&word))
 }
 
 /// Sections of the form of 2008, in their order.
@@ -153,7 +153,12 @@ pub(super) struct Completeness {
 }
 
 /// Whether the report is whole; `end` is where its last lines begin.
-pub(super) fn check(flow: &Flow, parts: &[Part], head: &Head, end: Option<usize>) -> Completeness {
+pub(super) fn check(
+    flow: &TextFlow,
+    parts: &[Part],
+    head: &Head,
+    end: Option<usize>,
+) -> Completeness {
     let form = form(&head.metric);
     let last = parts.iter().rfind(|p| p.heading.start >= head.end);
     let is_last = |p: &&Part| form.last() == Some(&p.name.as_str());
@@ -189,7 +194,7 @@ pub(super) fn check(flow: &Flow, parts: &[Part], head: &Head, end: Option<usize>
 }
 
 /// Whether nothing follows a section, so that its own end may be missing.
-fn ends_text(flow: &Flow, part: &Part) -> bool {
+fn ends_text(flow: &TextFlow, part: &Part) -> bool {
     part.body.end == flow.text.len()
 }
 

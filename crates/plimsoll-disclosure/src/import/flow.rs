@@ -8,7 +8,7 @@ use plimsoll_diagnostics::{Problem, Span};
 use std::ops::Range;
 
 /// A source text and its flow.
-pub(super) struct Flow<'a> {
+pub(super) struct TextFlow<'a> {
     pub(super) source: &'a str,
     pub(super) text: String,
     /// Offset in the source of each byte of the flow, and of the end.
@@ -28,12 +28,12 @@ pub(super) struct Word<'a> {
 impl Word<'_> {
     /// Whether it is a line drawn with this character.
     pub(super) fn is_run_of(&self, c: char) -> bool {
-        const LEAST_RUN: usize = 3;
-        self.text.len() >= LEAST_RUN && self.text.chars().all(|x| x == c)
+        const MIN_RUN_LENGTH: usize = 3;
+        self.text.len() >= MIN_RUN_LENGTH && self.text.chars().all(|x| x == c)
     }
 }
 
-impl<'a> Flow<'a> {
+impl<'a> TextFlow<'a> {
     /// The flow of a text of less than 4 GiB.
     pub(super) fn new(source: &'a str) -> Self {
         let (mut text, mut at) = (String::new(), Vec::new());
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn white_space_is_one_space() {
-        let flow = Flow::new("\n a  b\r\n\tcä \n");
+        let flow = TextFlow::new("\n a  b\r\n\tcä \n");
         assert_eq!(flow.text, "a b cä");
         let words: Vec<&str> = flow.words(0..flow.text.len()).map(|w| w.text).collect();
         assert_eq!(words, ["a", "b", "cä"]);
@@ -154,7 +154,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_word_knows_its_place(text in "[aä= \n\t]{0,60}") {
-            let flow = Flow::new(&text);
+            let flow = TextFlow::new(&text);
             let words: Vec<Word> = flow.words(0..flow.text.len()).collect();
             let expected: Vec<&str> = text.split_whitespace().collect();
             prop_assert_eq!(words.iter().map(|w| w.text).collect::<Vec<_>>(), expected);

@@ -1,6 +1,6 @@
 //! The head of a report: title, vendor, product, metric, and the two figures that are claimed.
 
-use super::flow::Flow;
+use super::flow::TextFlow;
 use super::number::{self, Number};
 use plimsoll_diagnostics::Problem;
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub(super) struct Head {
 }
 
 /// Reads the head.
-pub(super) fn read(flow: &Flow) -> Result<Head, Problem> {
+pub(super) fn read(flow: &TextFlow) -> Result<Head, Problem> {
     let title = title(flow);
     let Some(ort_at) = flow.text.find(ORT) else {
         return Err(match title {
@@ -87,7 +87,7 @@ pub(super) fn not_a_report() -> Problem {
 }
 
 /// The title: all up to the first word `Result`.
-fn title(flow: &Flow) -> Option<Range<usize>> {
+fn title(flow: &TextFlow) -> Option<Range<usize>> {
     let mut words = flow.words(0..flow.text.len());
     let end = words.find(|w| w.text == "Result")?.range.end;
     // Lines of `=` above it are decoration.
@@ -99,7 +99,7 @@ fn title(flow: &Flow) -> Option<Range<usize>> {
 }
 
 /// Number, place and unit of `N UNIT`.
-fn peak(flow: &Flow, range: Range<usize>) -> Result<(f64, Range<usize>, String), Problem> {
+fn peak(flow: &TextFlow, range: Range<usize>) -> Result<(f64, Range<usize>, String), Problem> {
     let mut words = flow.words(range.clone());
     let wrong = |place: &Range<usize>, expected: &str| {
         flow.problem(place, "the peak figure is no number", expected)
@@ -115,7 +115,7 @@ fn peak(flow: &Flow, range: Range<usize>) -> Result<(f64, Range<usize>, String),
 /// The metric's name, which ends at `equals`, and the range of what stands before it. The title
 /// repeats the name, perhaps with trademark signs.
 fn metric(
-    flow: &Flow,
+    flow: &TextFlow,
     title: &Range<usize>,
     equals: usize,
 ) -> Result<(String, Range<usize>), Problem> {
@@ -163,7 +163,7 @@ fn without_signs(name: &str) -> String {
 }
 
 /// Vendor and product of `VENDOR : PRODUCT`; what an excerpt leaves out is empty.
-fn identity_of(flow: &Flow, range: Range<usize>) -> (String, String) {
+fn identity_of(flow: &TextFlow, range: Range<usize>) -> (String, String) {
     let words = flow.words(range);
     let text: Vec<&str> = words
         .filter(|w| !w.is_run_of('='))
@@ -176,7 +176,7 @@ fn identity_of(flow: &Flow, range: Range<usize>) -> (String, String) {
 }
 
 /// The figure behind [`ORT`], and where its parenthesis ends.
-fn overall_response_time(flow: &Flow, from: usize) -> Result<(Option<Number>, usize), Problem> {
+fn overall_response_time(flow: &TextFlow, from: usize) -> Result<(Option<Number>, usize), Problem> {
     let rest = &flow.text[from..];
     let end = rest.len();
     let mut words = flow.words(from..from + end);

@@ -11,7 +11,7 @@ pub(crate) use head::NO_FIGURE;
 pub(crate) use table::INVALID_MARK;
 
 use crate::model::Disclosure;
-use flow::Flow;
+use flow::TextFlow;
 use head::Head;
 use number::Number;
 use plimsoll_diagnostics::{Diagnostics, Problem, Source};
@@ -21,10 +21,10 @@ use std::ops::Range;
 use table::Table;
 
 /// Largest report that is read, in bytes; published ones have some ten thousand.
-pub const MOST_BYTES: usize = 16 << 20;
+pub const MAX_REPORT_BYTES: usize = 16 << 20;
 
 /// Fewest load points of a published result, by the run rules of every generation.
-const LEAST_PUBLISHED_POINTS: usize = 10;
+const MIN_PUBLISHED_POINTS: usize = 10;
 
 /// The section that holds the load points.
 pub(crate) const PERFORMANCE: &str = "Performance";
@@ -62,8 +62,8 @@ pub struct Imported {
 /// points, which cell is no number, or which load points are missing.
 pub fn import(bytes: &[u8], name: &str) -> Result<Imported, Diagnostics> {
     let fail = |text: &str, problem| Diagnostics::new(vec![Source::new(name, text)], vec![problem]);
-    if bytes.len() > MOST_BYTES {
-        let message = format!("too large for a report; at most {MOST_BYTES} bytes are read");
+    if bytes.len() > MAX_REPORT_BYTES {
+        let message = format!("too large for a report; at most {MAX_REPORT_BYTES} bytes are read");
         return Err(fail("", Problem::of_text(0, message)));
     }
     let text = decode(bytes);
@@ -86,7 +86,7 @@ fn decode(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 fn read(text: &str) -> Result<Imported, Problem> {
-    let flow = Flow::new(text);
+    let flow = TextFlow::new(text);
     if flow.text.is_empty() {
         return Err(Problem::of_text(0, "the file is empty"));
     }
@@ -146,7 +146,7 @@ fn read(text: &str) -> Result<Imported, Problem> {
 }
 
 /// Where the load points are.
-struct PlaceOfPoints {
+struct PointsSpan {
     /// The section that holds them, unless its heading is missing.
     section: Option<usize>,
     body: Range<usize>,
@@ -158,13 +158,13 @@ struct PlaceOfPoints {
 
 /// Finds the load points: below their heading, or, in an excerpt without that, behind the claim.
 fn place_of_points(
-    flow: &Flow,
+    flow: &TextFlow,
     head: &Head,
     parts: &[sections::Part],
     end: Option<usize>,
-) -> Result<PlaceOfPoints, Problem> {
+) -> Result<PointsSpan, Problem> {
     if let Some(section) = parts.iter().position(|p| p.name == PERFORMANCE) {
-        return Ok(PlaceOfPoints {
+        return Ok(PointsSpan {
             section: Some(section),
             body: parts[section].body.clone(),
             remark: head.end..parts[section].heading.start.max(head.end),
@@ -183,7 +183,7 @@ fn place_of_points(
         true => head.end..head.end,
         false => head.end..lines.range.start,
     };
-    Ok(PlaceOfPoints {
+    Ok(PointsSpan {
         section: None,
         body,
         remark,
@@ -199,7 +199,7 @@ pub(crate) fn rule_of(metric: &str) -> Rule {
     }
 }
 
-fn no_performance(flow: &Flow, head: &Head, end: Option<usize>) -> Problem {
+fn no_performance(flow: &TextFlow, head: &Head, end: Option<usize>) -> Problem {
     if end.is_none() {
         return flow.problem_at_end("the report was cut before its load points");
     }
@@ -212,7 +212,7 @@ fn no_performance(flow: &Flow, head: &Head, end: Option<usize>) -> Problem {
 }
 
 /// Whether the load points agree with the peak, and a published report has as many as it must.
-fn all_points_there(flow: &Flow, head: &Head, table: &Table) -> Result<(), Problem> {
+fn all_points_there(flow: &TextFlow, head: &Head, table: &Table) -> Result<(), Problem> {
     let valid = |p: &&crate::LoadPoint| p.verdict == PointVerdict::Valid;
     let highest = table.points.iter().rev().find(valid);
     let highest = highest.map_or(0.0, |p| p.load);
@@ -247,12 +247,12 @@ fn all_points_there(flow: &Flow, head: &Head, table: &Table) -> Result<(), Probl
         return Err(problem.also(flow.span(&head.peak_place), "the claim"));
     }
     let have = table.points.len();
-    if head.metric.contains("SPEC") && have < LEAST_PUBLISHED_POINTS {
+    if head.metric.contains("SPEC") && have < MIN_PUBLISHED_POINTS {
         let problem = flow.problem(
             &last,
             format!(
                 "load points are missing: a published result has at least \
-                 {LEAST_PUBLISHED_POINTS}, this one has {have}"
+                 {MIN_PUBLISHED_POINTS}, this one has {have}"
             ),
             "the last of them",
         );

@@ -1,7 +1,7 @@
 //! Numbers as reports print them: digits, and perhaps a point and more digits.
 
 /// Greatest number that a report may hold; what was ever measured is far below.
-const GREATEST: f64 = 1e15;
+const MAX_NUMBER: f64 = 1e15;
 
 /// A number and how exactly it was printed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> Result<Number, &'static str> {
         return Err(EXPECTED);
     }
     let value: f64 = text.parse().map_err(|_| EXPECTED)?;
-    if value > GREATEST {
+    if value > MAX_NUMBER {
         return Err("this is more than any system ever answered");
     }
     Ok(Number {

@@ -1,16 +1,16 @@
 //! Headings and what stands below them.
 
-use super::flow::{Flow, Word};
+use super::flow::{TextFlow, Word};
 use crate::model::Section;
 use std::ops::Range;
 
 /// Least length of a line of `=` that separates parts; a shorter one underlines a heading. Reports
 /// are 80 columns wide, and their longest heading has 49 characters.
-const LEAST_RULE: usize = 75;
+const MIN_RULE_LENGTH: usize = 75;
 
 /// Headings of the published forms, apart from `Notes` of each. Without line breaks they are found
 /// even below an underline of another width.
-const KNOWN: [&str; 32] = [
+const KNOWN_HEADINGS: [&str; 32] = [
     "Benchmark Network",
     "Component Software",
     "Configuration Bill of Materials",
@@ -54,13 +54,13 @@ pub(super) struct Part {
 }
 
 /// Everything below an underlined heading, in order; `end` is where the report ends.
-pub(super) fn parts(flow: &Flow, end: usize) -> Vec<Part> {
+pub(super) fn parts(flow: &TextFlow, end: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut from = 0;
     for word in flow.words(0..end) {
         // What ends a text may be a rule that was cut.
         let cut = word.range.end == flow.text.len();
-        if !word.is_run_of('=') || word.text.len() >= LEAST_RULE || cut {
+        if !word.is_run_of('=') || word.text.len() >= MIN_RULE_LENGTH || cut {
             continue;
         }
         let Some(heading) = heading_of(flow, &word, from) else {
@@ -84,7 +84,7 @@ pub(super) fn parts(flow: &Flow, end: usize) -> Vec<Part> {
 }
 
 /// The heading that a line of `=` underlines, if there is one behind `from`.
-fn heading_of(flow: &Flow, underline: &Word, from: usize) -> Option<Range<usize>> {
+fn heading_of(flow: &TextFlow, underline: &Word, from: usize) -> Option<Range<usize>> {
     let end = underline.range.start.checked_sub(1)?;
     if let Some(above) = line_above(flow, underline) {
         // The line's words are the last ones of the flow before the underline.
@@ -103,7 +103,9 @@ fn heading_of(flow: &Flow, underline: &Word, from: usize) -> Option<Range<usize>
         .map(|(at, _)| from + at)
         .filter(|start| begins(*start) && is_heading(&flow.text[*start..end]));
     let known = || {
-        let ends = KNOWN.iter().filter(|name| before.ends_with(**name));
+        let ends = KNOWN_HEADINGS
+            .iter()
+            .filter(|name| before.ends_with(**name));
         let longest = ends.map(|name| name.len()).max()?;
         Some(end - longest).filter(|start| begins(*start))
     };
@@ -112,14 +114,14 @@ fn heading_of(flow: &Flow, underline: &Word, from: usize) -> Option<Range<usize>
 
 fn is_heading(text: &str) -> bool {
     !text.is_empty()
-        && text.len() < LEAST_RULE
+        && text.len() < MIN_RULE_LENGTH
         && !text.starts_with(' ')
         && !text.contains("==")
         && !text.contains("--")
 }
 
 /// The line above an underline that has a line for itself; empty above the first line.
-fn line_above<'a>(flow: &Flow<'a>, underline: &Word) -> Option<&'a str> {
+fn line_above<'a>(flow: &TextFlow<'a>, underline: &Word) -> Option<&'a str> {
     let range = flow.source_range(&underline.range);
     let number = flow.line_of(range.start);
     let line = flow.line(number);
@@ -132,7 +134,7 @@ fn line_above<'a>(flow: &Flow<'a>, underline: &Word) -> Option<&'a str> {
 /// A piece of a flow without the lines of `=` at its ends.
 pub(super) fn without_rules(text: &str, range: Range<usize>) -> Range<usize> {
     let piece = &text[range.clone()];
-    let is_rule = |w: &str| w.len() >= LEAST_RULE && w.bytes().all(|b| b == b'=');
+    let is_rule = |w: &str| w.len() >= MIN_RULE_LENGTH && w.bytes().all(|b| b == b'=');
     let mut kept = piece.trim_end();
     loop {
         let word = kept.rsplit(' ').next().unwrap_or("");
@@ -145,7 +147,7 @@ pub(super) fn without_rules(text: &str, range: Range<usize>) -> Range<usize> {
 }
 
 /// A part with the lines of the source; trailing blanks and blank lines at both ends go.
-pub(super) fn section(flow: &Flow, part: &Part) -> Section {
+pub(super) fn section(flow: &TextFlow, part: &Part) -> Section {
     let range = flow.source_range(&part.body);
     // The indent of the first line is part of the layout.
     let start = flow.line(flow.line_of(range.start)).start;
@@ -169,7 +171,7 @@ mod tests {
     use super::*;
 
     fn sections(text: &str) -> Vec<(String, String)> {
-        let flow = Flow::new(text);
+        let flow = TextFlow::new(text);
         let found = parts(&flow, flow.text.len());
         let all = found.iter().map(|p| section(&flow, p));
         all.map(|s| (s.name, s.text)).collect()
@@ -219,7 +221,7 @@ mod tests {
         let text = "a b Memory - Physical ========= c";
         assert_eq!(sections(text), pairs(&[("Memory - Physical", "c")]));
         assert_eq!(sections("xMemory ======== c"), []);
-        assert!(KNOWN.is_sorted() && KNOWN.iter().all(|k| is_heading(k)));
+        assert!(KNOWN_HEADINGS.is_sorted() && KNOWN_HEADINGS.iter().all(|k| is_heading(k)));
     }
 
     #[test]

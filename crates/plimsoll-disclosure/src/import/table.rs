@@ -1,6 +1,6 @@
 //! The table of load points.
 
-use super::flow::{Flow, Word};
+use super::flow::{TextFlow, Word};
 use super::head::NO_FIGURE;
 use super::number::{self, Number};
 use crate::model::LoadPoint;
@@ -25,7 +25,7 @@ pub(super) struct Table {
 
 impl Table {
     /// The last cell, if it is what the text ends with, down to the last character.
-    pub(super) fn cell_at_end<'a>(&self, flow: &'a Flow) -> Option<&'a str> {
+    pub(super) fn cell_at_end<'a>(&self, flow: &'a TextFlow) -> Option<&'a str> {
         let last = self.places.last()?;
         let ends = last.end == flow.text.len() && !flow.source.ends_with(char::is_whitespace);
         let cell = flow.text[last.clone()].rsplit(' ').next()?;
@@ -36,7 +36,7 @@ impl Table {
 /// Reads the table in the body of the section on performance. `whole` says whether anything
 /// follows the section: if not, what is missing was cut off. `peak` is the load that is claimed.
 pub(super) fn read(
-    flow: &Flow,
+    flow: &TextFlow,
     body: &Range<usize>,
     whole: bool,
     peak: f64,
@@ -79,7 +79,7 @@ pub(super) fn read(
     rows.read(cells)
 }
 
-fn missing(flow: &Flow, body: &Range<usize>, whole: bool) -> Problem {
+fn missing(flow: &TextFlow, body: &Range<usize>, whole: bool) -> Problem {
     const MESSAGE: &str = "the report has no load points";
     if whole {
         let start = body.start.saturating_sub(1);
@@ -91,7 +91,7 @@ fn missing(flow: &Flow, body: &Range<usize>, whole: bool) -> Problem {
 }
 
 struct Rows<'a> {
-    flow: &'a Flow<'a>,
+    flow: &'a TextFlow<'a>,
     columns: usize,
     by_line: bool,
     whole: bool,

@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Largest size in GiB that is believed.
-const MOST_GIB: f64 = 1e15;
+const MAX_GIB: f64 = 1e15;
 
 /// A size in GiB.
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(from)?;
-    match (0.0..=MOST_GIB).contains(&value) {
+    match (0.0..=MAX_GIB).contains(&value) {
         true => Ok(value),
         false => Err(serde::de::Error::custom(format!(
-            "a size is 0 to {MOST_GIB:e} GiB, this is {value}"
+            "a size is 0 to {MAX_GIB:e} GiB, this is {value}"
         ))),
     }
 }

@@ -24,7 +24,7 @@ pub fn template(sut: &Sut) -> String {
     let schema = schemars::schema_for!(Sut);
     let mut page = Page {
         out: String::from(HEAD),
-        meanings: Meanings(schema.as_value()),
+        meanings: SchemaDocs(schema.as_value()),
     };
     for (name, value) in &tables {
         match value {
@@ -42,7 +42,7 @@ pub fn template(sut: &Sut) -> String {
 /// The file as it is written.
 struct Page<'a> {
     out: String,
-    meanings: Meanings<'a>,
+    meanings: SchemaDocs<'a>,
 }
 
 impl Page<'_> {
@@ -119,9 +119,9 @@ fn with_one_of_each(mut sut: Sut) -> Sut {
 }
 
 /// The JSON schema, which holds the documentation of every field.
-struct Meanings<'a>(&'a serde_json::Value);
+struct SchemaDocs<'a>(&'a serde_json::Value);
 
-impl Meanings<'_> {
+impl SchemaDocs<'_> {
     /// What the key at this path means, without the full stop.
     fn of(&self, path: &[&str]) -> &str {
         let mut here = self.0;

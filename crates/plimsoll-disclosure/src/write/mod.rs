@@ -19,7 +19,7 @@ use plimsoll_results::Environment;
 use std::fmt::{self, Write};
 
 /// Greatest number that a report holds.
-const GREATEST: f64 = 1e15;
+const MAX_NUMBER: f64 = 1e15;
 
 /// What Plimsoll knows of a measured curve, from which a report is made.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,9 +171,9 @@ impl MeasuredPoint {
             self.ops_per_s,
             self.mb_per_s,
         ];
-        let in_range = |v: &f64| (0.0..=GREATEST).contains(v);
+        let in_range = |v: &f64| (0.0..=MAX_NUMBER).contains(v);
         // A load that Display prints with too many digits would not be read back.
-        let load = (1e-9..=GREATEST).contains(&self.load);
+        let load = (1e-9..=MAX_NUMBER).contains(&self.load);
         if !load || !figures.iter().all(in_range) {
             return Err(NotDisclosable::OutOfRange { point: number });
         }

@@ -11,7 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 pub(super) const WIDTH: usize = 80;
 
 /// Least columns of a column of a table.
-const LEAST_COLUMN: usize = 6;
+const MIN_COLUMN_WIDTH: usize = 6;
 
 /// What stands for a text that nobody filled in.
 pub(super) const NOT_STATED: &str = "Not stated";
@@ -29,7 +29,7 @@ pub(crate) fn at_spaces<'a>(width: usize) -> Options<'a> {
 }
 
 /// Least length of a row of `=` that underlines what stands above it.
-const LEAST_UNDERLINE: usize = 3;
+const MIN_UNDERLINE: usize = 3;
 
 /// One line of ASCII: white space is one space, and a row of `=` is one of `-`, so that it
 /// underlines nothing.
@@ -42,7 +42,7 @@ pub(super) fn line(text: &str) -> String {
     let mut rest = ascii.as_str();
     while let Some(at) = rest.find('=') {
         let length = rest[at..].bytes().take_while(|b| *b == b'=').count();
-        let row = if length < LEAST_UNDERLINE { "=" } else { "-" };
+        let row = if length < MIN_UNDERLINE { "=" } else { "-" };
         plain.push_str(&rest[..at]);
         plain.push_str(&row.repeat(length));
         rest = &rest[at + length..];
@@ -142,7 +142,7 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let room = WIDTH - (head.len() - 1);
     while widths.iter().sum::<usize>() > room {
         let widest = (0..widths.len()).max_by_key(|c| widths[*c]).unwrap_or(0);
-        if widths[widest] <= LEAST_COLUMN {
+        if widths[widest] <= MIN_COLUMN_WIDTH {
             break;
         }
         widths[widest] -= 1;

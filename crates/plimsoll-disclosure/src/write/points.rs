@@ -8,10 +8,10 @@ use std::fmt::Write;
 
 /// Most columns of a heading: four of them, the spaces between them and the mark of an invalid
 /// point fit the page.
-const WIDEST_HEADING: usize = 16;
+const MAX_HEADING_WIDTH: usize = 16;
 
 /// Least columns of a column of the table.
-const LEAST_COLUMN: usize = 12;
+const MIN_COLUMN_WIDTH: usize = 12;
 
 impl Disclosure {
     /// Appends the table of load points.
@@ -25,7 +25,7 @@ impl Disclosure {
             .zip(&cells)
             .map(|(head, cells)| {
                 let longest = head.iter().chain(cells).map(String::len).max();
-                longest.unwrap_or(0).max(LEAST_COLUMN)
+                longest.unwrap_or(0).max(MIN_COLUMN_WIDTH)
             })
             .collect();
         let mut push = |cells: &[&str], mark: &str| {
@@ -114,14 +114,14 @@ struct Column {
 fn pieces(unit: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in unit.split_inclusive('_') {
-        let room = lines.last().map_or(0, |l| WIDEST_HEADING - l.len());
+        let room = lines.last().map_or(0, |l| MAX_HEADING_WIDTH - l.len());
         if word.len() > room {
             lines.push(String::new());
         }
         for c in word.chars() {
             if lines
                 .last()
-                .is_none_or(|l| l.len() + c.len_utf8() > WIDEST_HEADING)
+                .is_none_or(|l| l.len() + c.len_utf8() > MAX_HEADING_WIDTH)
             {
                 lines.push(String::new());
             }

@@ -1,9 +1,9 @@
 //! Cleaning up after runs that did not.
 
-use super::crew::LONGEST_SILENCE;
-use super::marker::{self, Found, GuardError, Marker, Others};
-use super::store::Workplace;
-use super::{EngineError, Settings, Stop, crew_for};
+use super::marker::{self, GuardError, GuardState, Marker, RemoteOwner};
+use super::setup_pool::MAX_SERVER_SILENCE;
+use super::work_dir::ClaimedWorkDir;
+use super::{EngineError, Settings, Stop, setup_pool};
 use crate::outcome::Cleanup;
 use plimsoll_plan::{Plan, RelPath};
 use plimsoll_target::{Purpose, Target, Visitor};
@@ -25,18 +25,18 @@ pub fn clean(
     stop: &Stop,
 ) -> Result<Cleanup, EngineError> {
     let others = match force {
-        true => Others::Ended,
-        false => Others::Respect,
+        true => RemoteOwner::TakeOver,
+        false => RemoteOwner::Refuse,
     };
-    end(dir, settings, (others, End::Clean), stop)
+    end(dir, settings, (others, FileDisposition::Clean), stop)
 }
 
 /// Gives up a directory that runs of this process held ([`Settings::holds`]); its files stay.
 ///
 /// # Errors
 /// As [`clean`], and if that cannot be noted in the marker.
-pub fn leave(dir: &Path, settings: &Settings) -> Result<(), EngineError> {
-    let how = (Others::Respect, End::Leave);
+pub fn release_claim(dir: &Path, settings: &Settings) -> Result<(), EngineError> {
+    let how = (RemoteOwner::Refuse, FileDisposition::Leave);
     let left = end(dir, settings, how, &Stop::default())?;
     match left.unremoved.into_iter().next() {
         None => Ok(()),
@@ -46,7 +46,7 @@ pub fn leave(dir: &Path, settings: &Settings) -> Result<(), EngineError> {
 
 /// What becomes of the files of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum FileDisposition {
     Clean,
     Leave,
 }
@@ -54,30 +54,30 @@ enum End {
 fn end(
     dir: &Path,
     settings: &Settings,
-    (others, end): (Others, End),
+    (others, end): (RemoteOwner, FileDisposition),
     stop: &Stop,
 ) -> Result<Cleanup, EngineError> {
     let dir = plimsoll_target::absolute(&settings.target, dir).map_err(EngineError::refused)?;
-    let target = plimsoll_target::impatient(&settings.target, LONGEST_SILENCE);
+    let target = plimsoll_target::with_silence_limit(&settings.target, MAX_SERVER_SILENCE);
     let mut plan = Plan::empty("clean");
     plan.place.dir = dir;
-    let look = Look {
+    let look = InspectVisitor {
         plan: &plan,
         others,
     };
-    let marker = plimsoll_target::connect(&target, &plan.place, Purpose::Look, look)
+    let marker = plimsoll_target::connect(&target, &plan.place, Purpose::Inspect, look)
         .map_err(EngineError::refused)??;
     let work_dir = work_dir(&plan.place.dir, &marker.guard)?;
     plan.place.dir = work_dir;
     plan.place.guards = vec![marker.guard];
-    let ending = Ending {
+    let ending = CleanVisitor {
         plan: &plan,
         settings,
         others,
         end,
         stop,
     };
-    plimsoll_target::connect(&target, &plan.place, Purpose::Look, ending)
+    plimsoll_target::connect(&target, &plan.place, Purpose::Inspect, ending)
         .map_err(EngineError::refused)?
 }
 
@@ -98,12 +98,12 @@ fn work_dir(dir: &Path, guard: &RelPath) -> Result<PathBuf, EngineError> {
     Ok(at.to_owned())
 }
 
-struct Look<'a> {
+struct InspectVisitor<'a> {
     plan: &'a Plan,
-    others: Others,
+    others: RemoteOwner,
 }
 
-impl Visitor for Look<'_> {
+impl Visitor for InspectVisitor<'_> {
     type Output = Result<Marker, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
@@ -114,10 +114,10 @@ impl Visitor for Look<'_> {
         if !target.exists() {
             return nothing("does not exist: there is nothing to clean");
         }
-        let crew = crew_for(Arc::new(target), self.plan)?;
+        let crew = setup_pool(Arc::new(target), self.plan)?;
         match marker::look(&crew, self.plan, &RelPath::default(), self.others) {
-            Ok(Found::Ours(marker)) => Ok(marker),
-            Ok(Found::Nothing | Found::Empty) => {
+            Ok(GuardState::Marked(marker)) => Ok(marker),
+            Ok(GuardState::Nothing | GuardState::Empty) => {
                 nothing("carries no marker of Plimsoll: there is nothing to clean")
             }
             Err(GuardError::Foreign(_)) => nothing(
@@ -129,27 +129,27 @@ impl Visitor for Look<'_> {
     }
 }
 
-struct Ending<'a> {
+struct CleanVisitor<'a> {
     plan: &'a Plan,
     settings: &'a Settings,
-    others: Others,
-    end: End,
+    others: RemoteOwner,
+    end: FileDisposition,
     stop: &'a Stop,
 }
 
-impl Visitor for Ending<'_> {
+impl Visitor for CleanVisitor<'_> {
     type Output = Result<Cleanup, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
-        let mut crew = crew_for(Arc::new(target), self.plan)?;
-        crew.silence = Some(LONGEST_SILENCE);
+        let mut crew = setup_pool(Arc::new(target), self.plan)?;
+        crew.silence = Some(MAX_SERVER_SILENCE);
         crew.stop = self.stop.removal.clone();
-        let mut place = Workplace::claim(&crew, self.plan, self.others)?;
+        let mut place = ClaimedWorkDir::claim(&crew, self.plan, self.others)?;
         let left = match self.end {
-            End::Clean => place.clean_listed(),
-            End::Leave => place.release(true),
+            FileDisposition::Clean => place.clean_listed(),
+            FileDisposition::Leave => place.release(true),
         };
-        let settings = Some(self.settings).filter(|_| self.end == End::Clean);
+        let settings = Some(self.settings).filter(|_| self.end == FileDisposition::Clean);
         Ok(place.cleanup(left, settings))
     }
 }

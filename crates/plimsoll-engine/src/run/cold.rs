@@ -1,11 +1,12 @@
 //! What is dropped from the machine's caches, so that what is read next comes from storage.
 
 use super::EngineError;
-use super::crew::{Crew, CrewError, Job};
+use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use super::tree::path_of;
 use crate::worker::RankStates;
 use plimsoll_plan::{
-    Advances, FileId, Layout, ObjectLoop, ObjectOp, ObjectStep, Pattern, Rounds, Shift, StageWork,
+    FileId, Layout, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, Rounds, StageProgress,
+    StageWork,
 };
 use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
@@ -33,28 +34,28 @@ async fn drop_file<S: Session>(session: &mut S) -> Result<(), OpError> {
 }
 
 /// Files that are dropped, each by its number.
-trait Files: Sync {
+trait NumberedFiles: Sync {
     /// Appends the path of a file; nothing for one that there never was.
     fn push(&self, index: u64, path: &mut Vec<u8>);
 }
 
-struct Drop<F>(F);
+struct DropCaches<F>(F);
 
-impl<S: Session, F: Files> Job<S> for Drop<F> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+impl<S: Session, F: NumberedFiles> BulkTask<S> for DropCaches<F> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
         let path = path_of(|p| self.0.push(index, p));
         if path.is_empty() {
             return Ok(());
         }
         session.locate(|p| p.extend_from_slice(&path));
         let dropped = drop_file(session).await;
-        dropped.map_err(|e| CrewError::failed("drop from cache", &path, e))
+        dropped.map_err(|e| SetupError::failed("drop from cache", &path, e))
     }
 }
 
-struct OfTree<'a>(&'a Layout);
+struct TreeFiles<'a>(&'a Layout);
 
-impl Files for OfTree<'_> {
+impl NumberedFiles for TreeFiles<'_> {
     fn push(&self, index: u64, path: &mut Vec<u8>) {
         let file = FileId(index as u32);
         if self.0.starts_with(file) {
@@ -64,8 +65,12 @@ impl Files for OfTree<'_> {
 }
 
 /// Drops every file of a tree from this machine's page cache.
-pub(super) fn drop_tree<T: Target>(crew: &Crew<T>, layout: &Layout) -> Result<(), CrewError> {
-    crew.all(u64::from(layout.files()), &Drop(OfTree(layout)), || ())
+pub(super) fn drop_tree<T: Target>(crew: &SetupPool<T>, layout: &Layout) -> Result<(), SetupError> {
+    crew.all(
+        u64::from(layout.files()),
+        &DropCaches(TreeFiles(layout)),
+        || (),
+    )
 }
 
 /// A stage of a pattern that has ended.
@@ -80,7 +85,7 @@ pub(super) struct PastStage {
 
 /// Objects of a set, by their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Objects {
+struct ObjectRange {
     owner: u32,
     set: u32,
     first: u64,
@@ -88,7 +93,7 @@ struct Objects {
 }
 
 /// What a rank of a pattern has touched, to be dropped before the next stage.
-pub(super) struct OfPattern<'a> {
+pub(super) struct PatternFiles<'a> {
     pub(super) pattern: &'a Pattern,
     /// The rank of this process.
     pub(super) rank: u32,
@@ -98,23 +103,26 @@ pub(super) struct OfPattern<'a> {
     pub(super) now: &'a RankStates,
 }
 
-impl OfPattern<'_> {
+impl PatternFiles<'_> {
     /// Drops what this rank wrote or read from its machine's page cache. Before the first stage
     /// that is what an earlier run left in its sets.
     ///
     /// # Errors
     /// If a file cannot be opened, written out or dropped.
-    pub(super) fn drop<T: Target>(&self, crew: &Crew<T>) -> Result<(), CrewError> {
+    pub(super) fn drop<T: Target>(&self, crew: &SetupPool<T>) -> Result<(), SetupError> {
         if self.past.is_empty() {
             let paths = self.left_by_earlier_run(crew)?;
-            return crew.all(paths.len() as u64, &Drop(Paths(paths)), || ());
+            return crew.all(paths.len() as u64, &DropCaches(Paths(paths)), || ());
         }
         let ranges = Ranges::new(self.pattern, self.touched());
-        crew.all(ranges.files(), &Drop(ranges), || ())
+        crew.all(ranges.files(), &DropCaches(ranges), || ())
     }
 
     /// Objects that are there in the sets of this rank.
-    fn left_by_earlier_run<T: Target>(&self, crew: &Crew<T>) -> Result<Vec<Vec<u8>>, CrewError> {
+    fn left_by_earlier_run<T: Target>(
+        &self,
+        crew: &SetupPool<T>,
+    ) -> Result<Vec<Vec<u8>>, SetupError> {
         let mut paths = Vec::new();
         for set in 0..self.pattern.sets {
             let dir = path_of(|p| self.pattern.push_set(self.rank, set, p));
@@ -125,7 +133,7 @@ impl OfPattern<'_> {
             let entries = match found.and_then(|entries| entries) {
                 Ok(entries) => entries,
                 Err(OpError(Errno::NOENT)) => continue,
-                Err(e) => return Err(CrewError::failed("list", &dir, e)),
+                Err(e) => return Err(SetupError::failed("list", &dir, e)),
             };
             let objects = entries.into_iter().filter(|(name, kind)| {
                 *kind == EntryKind::File && self.pattern.object_name.matches(name)
@@ -136,7 +144,7 @@ impl OfPattern<'_> {
     }
 
     /// What this rank wrote or read in the stages so far and nobody has deleted since.
-    fn touched(&self) -> Vec<Objects> {
+    fn touched(&self) -> Vec<ObjectRange> {
         let mut all = Vec::new();
         for past in self.past {
             let Some(stage) = self.pattern.stages.get(past.stage as usize) else {
@@ -153,7 +161,7 @@ impl OfPattern<'_> {
                         true => 0,
                         false => t.owner.of(self.rank, 0, self.pattern.ranks),
                     };
-                    all.push(Objects {
+                    all.push(ObjectRange {
                         owner,
                         set: 0,
                         first: 0,
@@ -170,7 +178,7 @@ impl OfPattern<'_> {
         past: &PastStage,
         work: &ObjectLoop,
         step: &ObjectStep,
-        all: &mut Vec<Objects>,
+        all: &mut Vec<ObjectRange>,
     ) {
         let none = self.rank > 0 && self.pattern.shares_objects();
         if none || !matches!(step.op, ObjectOp::Create { .. } | ObjectOp::Read) {
@@ -183,7 +191,7 @@ impl OfPattern<'_> {
                 Rounds::Count(_) | Rounds::Left { .. } => past.rounds,
             };
             let first = past.before.position[self.rank as usize] + step.offset;
-            let objects = Objects {
+            let objects = ObjectRange {
                 owner,
                 set,
                 first: first.max(self.deleted_below(owner, set)),
@@ -204,15 +212,15 @@ impl OfPattern<'_> {
                 continue;
             };
             for step in work.steps.iter().filter(|s| s.op == ObjectOp::Delete) {
-                let deleter = Shift {
+                let deleter = RankShift {
                     constant: -step.owner.constant,
                     per_set: -step.owner.per_set,
                 }
                 .of(owner, set, self.pattern.ranks);
                 below = below.max(match work.advances {
-                    Advances::Position => self.now.position[deleter as usize] + step.offset,
+                    StageProgress::Position => self.now.position[deleter as usize] + step.offset,
                     // It deletes all that there is.
-                    Advances::Nothing | Advances::Made => u64::MAX,
+                    StageProgress::Nothing | StageProgress::Made => u64::MAX,
                 });
             }
         }
@@ -221,9 +229,9 @@ impl OfPattern<'_> {
 }
 
 /// The same objects, each in one range only.
-fn merged(mut all: Vec<Objects>) -> Vec<Objects> {
+fn merged(mut all: Vec<ObjectRange>) -> Vec<ObjectRange> {
     all.sort();
-    let mut out: Vec<Objects> = Vec::new();
+    let mut out: Vec<ObjectRange> = Vec::new();
     for next in all {
         match out.last_mut() {
             Some(last)
@@ -239,7 +247,7 @@ fn merged(mut all: Vec<Objects>) -> Vec<Objects> {
 
 struct Paths(Vec<Vec<u8>>);
 
-impl Files for Paths {
+impl NumberedFiles for Paths {
     fn push(&self, index: u64, path: &mut Vec<u8>) {
         path.extend_from_slice(&self.0[index as usize]);
     }
@@ -248,13 +256,13 @@ impl Files for Paths {
 /// Objects in several sets, numbered one after the other.
 struct Ranges<'a> {
     pattern: &'a Pattern,
-    objects: Vec<Objects>,
+    objects: Vec<ObjectRange>,
     /// For each entry of `objects`, the numbers of its files.
     numbers: Vec<Range<u64>>,
 }
 
 impl<'a> Ranges<'a> {
-    fn new(pattern: &'a Pattern, objects: Vec<Objects>) -> Self {
+    fn new(pattern: &'a Pattern, objects: Vec<ObjectRange>) -> Self {
         let mut end = 0;
         let numbers = objects.iter().map(|o| {
             let first = end;
@@ -273,7 +281,7 @@ impl<'a> Ranges<'a> {
     }
 }
 
-impl Files for Ranges<'_> {
+impl NumberedFiles for Ranges<'_> {
     fn push(&self, index: u64, path: &mut Vec<u8>) {
         let at = self.numbers.partition_point(|n| n.end <= index);
         let (numbers, objects) = (&self.numbers[at], &self.objects[at]);

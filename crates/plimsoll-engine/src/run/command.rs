@@ -10,10 +10,10 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How often a command is looked at.
-const LOOK: Duration = Duration::from_millis(10);
+const COMMAND_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How long a command that was asked to end may take for it.
-const GRACE: Duration = Duration::from_secs(2);
+const COMMAND_KILL_DELAY: Duration = Duration::from_secs(2);
 
 /// How long a command may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub fn run_command(
             end(&mut child)?;
             return Ok(CommandEnd::TimedOut(limit.unwrap_or_default()));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(COMMAND_POLL_INTERVAL);
     }
 }
 
@@ -126,8 +126,8 @@ fn end(child: &mut Child) -> io::Result<()> {
     // One that is stopped gets it when it goes on.
     signal(Signal::CONT);
     let begun = Instant::now();
-    while begun.elapsed() < GRACE && child.try_wait()?.is_none() {
-        std::thread::sleep(LOOK);
+    while begun.elapsed() < COMMAND_KILL_DELAY && child.try_wait()?.is_none() {
+        std::thread::sleep(COMMAND_POLL_INTERVAL);
     }
     // What it started may still be there when it is not.
     signal(Signal::KILL);
@@ -198,7 +198,7 @@ mod tests {
         assert!(matches!(ended, CommandEnd::TimedOut(t) if t == Duration::ZERO));
         let pid = std::fs::read_to_string(pid).unwrap();
         while !is_gone(&pid) {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(COMMAND_POLL_INTERVAL);
         }
     }
 

@@ -6,10 +6,10 @@ use plimsoll_plan::{OperationId, Plan};
 use std::time::Duration;
 
 /// Mean lateness of starts, in nanoseconds, below which the client is never to blame.
-const LATE_AT_LEAST: f64 = 1e6;
+const MIN_BLAMED_DELAY_NS: f64 = 1e6;
 
 /// Share of the mean response time that the client's own lateness may be.
-const LATE_SHARE: f64 = 0.1;
+const MAX_CLIENT_DELAY_SHARE: f64 = 0.1;
 
 /// What stands against the result of a mix; nothing for other workloads.
 pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
@@ -50,7 +50,7 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             late.add(&row.service);
         }
     }
-    if late.mean() > LATE_AT_LEAST && late.mean() > LATE_SHARE * response.mean() {
+    if late.mean() > MIN_BLAMED_DELAY_NS && late.mean() > MAX_CLIENT_DELAY_SHARE * response.mean() {
         let text = format!(
             "the client itself began operations {:.1} ms after they were due, which is {:.0} % \
              of the mean response time",

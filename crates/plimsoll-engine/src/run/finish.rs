@@ -1,10 +1,10 @@
 //! The end of a run: what it came to, and what becomes of its files.
 
-use super::crew::Crew;
+use super::setup_pool::SetupPool;
 use super::stalls;
-use super::store::Workplace;
-use super::team::Team;
+use super::team::RankTeam;
 use super::verdict::verdict;
+use super::work_dir::ClaimedWorkDir;
 use super::{EngineError, Event, Observer, Settings, Stop};
 use crate::outcome::{Cleanup, Failure, Outcome};
 use plimsoll_plan::Plan;
@@ -13,11 +13,11 @@ use plimsoll_target::Target;
 /// What a run came to, before its files are removed. What was measured is kept, whatever went wrong
 /// afterwards; and the first thing that went wrong is the one to name. Only rank 0 has an outcome
 /// of a run that measured nothing.
-pub(super) fn settled(
+pub(super) fn outcome_or_refusal(
     ran: Result<(), EngineError>,
     plan: &Plan,
     mut outcome: Outcome,
-    team: &Team<'_>,
+    team: &RankTeam<'_>,
 ) -> Result<Outcome, EngineError> {
     let measured = !outcome.windows.is_empty() || outcome.failure.is_some();
     let ran = match ran {
@@ -27,11 +27,11 @@ pub(super) fn settled(
     };
     match ran {
         Ok(()) => {}
-        Err(EngineError::Failed(error)) if measured || team.leads() => match &outcome.failure {
+        Err(EngineError::Failed(error)) if measured || team.is_root() => match &outcome.failure {
             Some(_) => outcome.notes.push(error),
             None => outcome.failure = Some(Failure::of_run(error)),
         },
-        Err(EngineError::Interrupted) if measured || team.leads() => outcome.interrupted = true,
+        Err(EngineError::Interrupted) if measured || team.is_root() => outcome.interrupted = true,
         Err(e) => return Err(e),
     }
     if measured || ran_to_its_end(&outcome) {
@@ -58,13 +58,13 @@ pub(super) fn note_long_replies(outcome: &mut Outcome, said: &[String]) -> Vec<S
 }
 
 /// Whether the files of a run stay.
-pub(super) fn keeps(plan: &Plan) -> bool {
+pub(super) fn keeps_files(plan: &Plan) -> bool {
     plan.options.keep || plan.pattern().is_some_and(|p| p.leaves_objects)
 }
 
 /// The end of a run, once all that was measured is known.
-pub(super) struct Finish<'a, 'b, T: Target> {
-    pub(super) cleaner: &'a Crew<T>,
+pub(super) struct CleanupStep<'a, 'b, T: Target> {
+    pub(super) cleaner: &'a SetupPool<T>,
     pub(super) plan: &'b Plan,
     pub(super) settings: &'b Settings,
     pub(super) stop: &'b Stop,
@@ -76,22 +76,22 @@ pub(super) struct Finish<'a, 'b, T: Target> {
     pub(super) keeps: bool,
 }
 
-impl<'a, T: Target> Finish<'a, '_, T> {
+impl<'a, T: Target> CleanupStep<'a, '_, T> {
     /// Removes what the run made, or keeps it; returns what was left, and remarks. What could not be
     /// removed changes nothing of what was measured.
     pub(super) fn finish(
         self,
-        mut place: Workplace<'a, T>,
+        mut place: ClaimedWorkDir<'a, T>,
         observer: &mut dyn Observer,
     ) -> (Cleanup, Vec<String>) {
         if !place.is_ours() || !self.cleaner.target.keeps_files() {
             return Default::default();
         }
         place.work_with(self.cleaner);
-        if let Some(why) = self.obstacle() {
+        if let Some(why) = self.keep_reason() {
             let mut unremoved = vec![why.to_owned()];
             if !self.is_stuck || !self.is_quiet {
-                unremoved.extend(place.advice(self.settings));
+                unremoved.extend(place.cleanup_hint(self.settings));
             }
             let notes = unremoved.clone();
             let foreign = vec![];
@@ -118,7 +118,7 @@ impl<'a, T: Target> Finish<'a, '_, T> {
     }
 
     /// Why nothing is removed.
-    fn obstacle(&self) -> Option<&'static str> {
+    fn keep_reason(&self) -> Option<&'static str> {
         match (self.is_quiet, self.is_stuck) {
             (false, _) => {
                 Some("files were left in place because other ranks may still work on them")

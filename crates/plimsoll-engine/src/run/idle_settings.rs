@@ -22,7 +22,7 @@ fn cold<T: Target>(target: &T, plan: &Plan) -> Option<String> {
         Cold::Files => "--cold",
         Cold::System => "--cold=system",
     };
-    let why = target.never_cold()?;
+    let why = target.uncacheable_reason()?;
     Some(format!("{option} changes nothing: {why}"))
 }
 

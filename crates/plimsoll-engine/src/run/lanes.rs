@@ -1,10 +1,10 @@
 //! Lanes of a run: which workers they drive, and the threads they are.
 
-use super::crew::Crew;
+use super::setup_pool::SetupPool;
 use crate::outcome::Failure;
-use crate::shared::Shared;
+use crate::run_state::RunState;
 use crate::sync::lock;
-use crate::worker::{Compiled, Core, Hands, Uncharged, Worker, worker_name};
+use crate::worker::{Compiled, FileCursors, LimiterUsage, Worker, WorkerContext, worker_name};
 use plimsoll_lane::{Lane, LaneKind, Task, os};
 use plimsoll_measure::{Recorder, RowSpec};
 use plimsoll_plan::{Cold, OpKind, Plan};
@@ -25,12 +25,12 @@ pub(crate) struct WorkerId {
 
 /// Where lanes and the controller wait for each other.
 #[derive(Default)]
-pub(crate) struct Gate {
+pub(crate) struct StartGate {
     state: Mutex<(usize, bool)>,
     changed: Condvar,
 }
 
-impl Gate {
+impl StartGate {
     /// A lane is ready; returns when the gate opens.
     fn pass(&self) {
         let mut state = lock(&self.state);
@@ -63,12 +63,12 @@ impl Gate {
 
 /// Wakes the controller when a lane has ended.
 #[derive(Default)]
-pub(crate) struct Bell {
+pub(crate) struct ControllerWakeup {
     rung: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Bell {
+impl ControllerWakeup {
     pub(crate) fn ring(&self) {
         *lock(&self.rung) = true;
         self.changed.notify_all();
@@ -119,7 +119,7 @@ pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> 
 }
 
 /// What a lane records: the rows its workers' programs have.
-pub(crate) fn specs(shared: &Shared, workers: &[WorkerId]) -> Vec<RowSpec> {
+pub(crate) fn specs(shared: &RunState, workers: &[WorkerId]) -> Vec<RowSpec> {
     let paced = paced_rows(shared);
     let mut specs = vec![
         RowSpec {
@@ -144,7 +144,7 @@ pub(crate) fn specs(shared: &Shared, workers: &[WorkerId]) -> Vec<RowSpec> {
 
 /// Rows whose operations may have an intended start: those of every program that is paced. Programs
 /// may share rows, and a row's response times are those of all its operations.
-fn paced_rows(shared: &Shared) -> BTreeSet<u32> {
+fn paced_rows(shared: &RunState) -> BTreeSet<u32> {
     let limited = |p: &&Compiled| p.paced || (shared.events.is_some() && !p.limiters.is_empty());
     let programs = shared.programs.iter().map(|p| &**p).filter(limited);
     programs.flat_map(|p| p.rows.iter().copied()).collect()
@@ -175,14 +175,19 @@ pub(crate) struct LanePlan<T: Target> {
     pub(crate) number: usize,
     pub(crate) workers: Vec<WorkerId>,
     pub(crate) recorder: Recorder,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) shared: Arc<RunState>,
+    pub(crate) gate: Arc<StartGate>,
+    pub(crate) bell: Arc<ControllerWakeup>,
 }
 
 impl<T: Target> LanePlan<T> {
-    pub(crate) fn of(crew: &Crew<T>, kind: LaneKind, number: usize, rest: LaneRest) -> Self {
-        let LaneRest {
+    pub(crate) fn of(
+        crew: &SetupPool<T>,
+        kind: LaneKind,
+        number: usize,
+        rest: LaneContext,
+    ) -> Self {
+        let LaneContext {
             workers,
             recorder,
             shared,
@@ -330,12 +335,12 @@ impl<T: Target> LanePlan<T> {
 }
 
 /// What differs between the lanes of a run.
-pub(crate) struct LaneRest {
+pub(crate) struct LaneContext {
     pub(crate) workers: Vec<WorkerId>,
     pub(crate) recorder: Recorder,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) shared: Arc<RunState>,
+    pub(crate) gate: Arc<StartGate>,
+    pub(crate) bell: Arc<ControllerWakeup>,
 }
 
 fn no_session(plan: &Plan, id: WorkerId, error: OpError) -> Failure {
@@ -345,7 +350,12 @@ fn no_session(plan: &Plan, id: WorkerId, error: OpError) -> Failure {
     }
 }
 
-fn core(lane: &Lane, recorder: &Rc<Recorder>, shared: &Arc<Shared>, id: WorkerId) -> Core {
+fn core(
+    lane: &Lane,
+    recorder: &Rc<Recorder>,
+    shared: &Arc<RunState>,
+    id: WorkerId,
+) -> WorkerContext {
     let program = shared.programs[id.group as usize].clone();
     let stream = shared.plan.stream("worker").branch(u64::from(id.index));
     let variable = |(i, v): (usize, &plimsoll_plan::Variable)| {
@@ -359,7 +369,7 @@ fn core(lane: &Lane, recorder: &Rc<Recorder>, shared: &Arc<Shared>, id: WorkerId
         // The engine made one for each worker of each row, in the order of the workers.
         shared.semaphore_of(*row, id.index)
     });
-    Core {
+    WorkerContext {
         lane: lane.clone(),
         recorder: recorder.clone(),
         under_way: recorder.worker(),
@@ -374,12 +384,12 @@ fn core(lane: &Lane, recorder: &Rc<Recorder>, shared: &Arc<Shared>, id: WorkerId
             .enumerate()
             .map(variable)
             .collect(),
-        hands: vec![Hands::default(); shared.filesets.len()].into(),
+        cursors: vec![FileCursors::default(); shared.filesets.len()].into(),
         recorded: 0,
         intended: None,
-        tickets: shared.first_tickets(),
-        owes_ticket: false,
-        uncharged: vec![Uncharged::default(); program.limiters.len()].into(),
+        budget: shared.initial_budget(),
+        owes_budget: false,
+        limiter_usage: vec![LimiterUsage::default(); program.limiters.len()].into(),
         seen: vec![0; program.blocks.len()].into(),
         semaphores: semaphores.collect(),
         rotation_at: 0,

@@ -1,7 +1,7 @@
 //! The marker file: the proof that a directory is Plimsoll's, and the record of what is in it.
 
-use super::crew::{Crew, CrewError};
-use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootIs};
+use super::setup_pool::{SetupError, SetupPool};
+use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootHandling};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const MARKER: &str = ".plimsoll";
 
 /// A file system's own directory in its root does not make the root somebody's.
-pub(crate) const NOBODYS: &[u8] = b"lost+found";
+pub(crate) const IGNORED_ENTRIES: &[u8] = b"lost+found";
 
 /// What a marker file says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,14 +27,14 @@ pub(crate) struct Marker {
     /// The directory was made by Plimsoll, and goes when it is empty.
     pub(crate) made_dir: bool,
     /// The process that uses the directory at the moment.
-    pub(crate) used_by: Option<User>,
+    pub(crate) used_by: Option<OwnerProcess>,
     /// Trees below the directory.
     pub(crate) trees: Vec<Tree>,
 }
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct User {
+pub(crate) struct OwnerProcess {
     pub(crate) host: String,
     pub(crate) pid: u32,
     /// Tells a process from a later one with the same number: its start in clock ticks.
@@ -135,8 +135,8 @@ impl PatternNames {
 
 impl Tree {
     /// How many files, from the first, have been laid out, if this is the growing tree of a layout.
-    pub(crate) fn grown(&self, layout: &Layout) -> Option<u64> {
-        let same = self.fingerprint == print_of(layout) && self.state == TreeState::Growing;
+    pub(crate) fn files_made(&self, layout: &Layout) -> Option<u64> {
+        let same = self.fingerprint == fingerprint_hex(layout) && self.state == TreeState::Growing;
         same.then_some(self.made).flatten()
     }
 
@@ -154,21 +154,21 @@ impl Tree {
 }
 
 /// Why a pattern's root, as it was found, does not do; `None` if it does.
-pub(crate) fn pattern_refusal(plan: &Plan, found: &Found) -> Option<String> {
+pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String> {
     let pattern = plan.pattern()?;
     let place = plan.place.dir.join(pattern.root.as_str());
     let place = place.display();
     let known = match found {
-        Found::Ours(marker) => &marker.trees[..],
-        Found::Nothing | Found::Empty => &[],
+        GuardState::Marked(marker) => &marker.trees[..],
+        GuardState::Nothing | GuardState::Empty => &[],
     };
     match pattern.root_is {
-        RootIs::New if known.is_empty() => None,
-        RootIs::New => Some(format!(
+        RootHandling::New if known.is_empty() => None,
+        RootHandling::New => Some(format!(
             "`{place}` holds what an earlier run left: go on with it by its other phases, or \
              remove it with `plimsoll clean {place}`"
         )),
-        RootIs::Kept => {
+        RootHandling::Kept => {
             let Some(tree) = known.iter().find(|t| t.root == pattern.root) else {
                 return Some(format!(
                     "`{place}` holds no objects of this pattern: the phase that makes them comes \
@@ -199,7 +199,7 @@ pub(crate) fn pattern_refusal(plan: &Plan, found: &Found) -> Option<String> {
 }
 
 /// A layout's fingerprint as markers have it.
-pub(crate) fn print_of(layout: &Layout) -> String {
+pub(crate) fn fingerprint_hex(layout: &Layout) -> String {
     format!("{:016x}", layout.fingerprint())
 }
 
@@ -217,9 +217,9 @@ pub(crate) enum TreeState {
     Growing,
 }
 
-impl User {
+impl OwnerProcess {
     /// This process.
-    pub(crate) fn me() -> Self {
+    pub(crate) fn current() -> Self {
         let host = rustix::system::uname()
             .nodename()
             .to_string_lossy()
@@ -233,24 +233,24 @@ impl User {
     }
 
     /// Whether the process runs on this machine and is not this one.
-    fn is_another(&self) -> bool {
-        let me = Self::me();
+    fn is_other_local(&self) -> bool {
+        let me = Self::current();
         self.host == me.host && self.pid != me.pid && start_of(self.pid) == Some(self.start)
     }
 
     /// Whether the process is, or was, one of another machine, of which nothing can be told here.
-    fn is_elsewhere(&self) -> bool {
-        self.host != Self::me().host
+    fn is_remote(&self) -> bool {
+        self.host != Self::current().host
     }
 }
 
 /// What becomes of a directory that a run of another machine is said to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Others {
+pub(crate) enum RemoteOwner {
     /// It is left alone: the run may be going on.
-    Respect,
+    Refuse,
     /// Somebody knows that the run has ended.
-    Ended,
+    TakeOver,
 }
 
 /// Field 22 of `/proc/PID/stat`; the name before it may hold spaces, so it is counted from the
@@ -267,13 +267,13 @@ fn start_of(pid: u32) -> Option<u64> {
 
 /// What a guarded directory is.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum GuardState {
     /// Missing.
     Nothing,
     /// There, and empty.
     Empty,
     /// Plimsoll's.
-    Ours(Marker),
+    Marked(Marker),
 }
 
 /// Why a directory must not be used.
@@ -313,15 +313,15 @@ pub(crate) fn marker_path(guard: &RelPath) -> String {
 
 /// Looks at a guarded directory; changes nothing.
 pub(crate) fn look<T: Target>(
-    crew: &Crew<T>,
+    crew: &SetupPool<T>,
     plan: &Plan,
     guard: &RelPath,
-    others: Others,
-) -> Result<Found, GuardError> {
+    others: RemoteOwner,
+) -> Result<GuardState, GuardError> {
     let shown = plan.place.dir.join(guard.as_str()).display().to_string();
     let io = |e: OpError| GuardError::Io(shown.clone(), crew.target.explain(e));
     if !crew.target.keeps_files() || !crew.target.exists() {
-        return Ok(Found::Nothing);
+        return Ok(GuardState::Nothing);
     }
     let read = crew.one(async |session| {
         session.locate(|path| path.extend_from_slice(guard.as_str().as_bytes()));
@@ -337,15 +337,16 @@ pub(crate) fn look<T: Target>(
         Ok::<_, OpError>(Some((entries, marker)))
     });
     let Some((entries, marker)) = read.and_then(|r| r).map_err(io)? else {
-        return Ok(Found::Nothing);
+        return Ok(GuardState::Nothing);
     };
     let Some(text) = marker else {
-        let foreign =
-            |(name, kind): &(Vec<u8>, EntryKind)| !(name == NOBODYS && *kind == EntryKind::Dir);
+        let foreign = |(name, kind): &(Vec<u8>, EntryKind)| {
+            !(name == IGNORED_ENTRIES && *kind == EntryKind::Dir)
+        };
         return if entries.iter().any(foreign) {
             Err(GuardError::Foreign(shown))
         } else {
-            Ok(Found::Empty)
+            Ok(GuardState::Empty)
         };
     };
     let marker: Marker = serde_json::from_slice(&text)
@@ -355,16 +356,19 @@ pub(crate) fn look<T: Target>(
         return Err(GuardError::Unreadable(shown, version));
     }
     match &marker.used_by {
-        Some(user) if user.is_another() => Err(GuardError::InUse(shown, user.pid)),
-        Some(user) if user.is_elsewhere() && others == Others::Respect => {
+        Some(user) if user.is_other_local() => Err(GuardError::InUse(shown, user.pid)),
+        Some(user) if user.is_remote() && others == RemoteOwner::Refuse => {
             Err(GuardError::Elsewhere(shown, user.host.clone(), user.pid))
         }
-        _ => Ok(Found::Ours(marker)),
+        _ => Ok(GuardState::Marked(marker)),
     }
 }
 
 /// The marker of a guarded directory; `None` if there is none that can be read.
-pub(crate) fn read<T: Target>(crew: &Crew<T>, guard: &RelPath) -> Result<Option<Marker>, OpError> {
+pub(crate) fn read<T: Target>(
+    crew: &SetupPool<T>,
+    guard: &RelPath,
+) -> Result<Option<Marker>, OpError> {
     let text = crew.one(async |session| {
         session.locate(|path| path.extend_from_slice(marker_path(guard).as_bytes()));
         session.get().await
@@ -378,7 +382,7 @@ pub(crate) fn read<T: Target>(crew: &Crew<T>, guard: &RelPath) -> Result<Option<
 /// Refuses a tree's root that something lies in although no marker says that Plimsoll put it
 /// there. The marker itself may lie in it, where the root is the guarded directory.
 pub(crate) fn check_vacant<T: Target>(
-    crew: &Crew<T>,
+    crew: &SetupPool<T>,
     plan: &Plan,
     root: &RelPath,
 ) -> Result<(), GuardError> {
@@ -394,7 +398,7 @@ pub(crate) fn check_vacant<T: Target>(
         Err(OpError(Errno::NOENT)) => Ok(()),
         Err(e) => Err(GuardError::Io(shown, crew.target.explain(e))),
         Ok(entries) => {
-            let ours = |name: &[u8]| name == MARKER.as_bytes() || name == NOBODYS;
+            let ours = |name: &[u8]| name == MARKER.as_bytes() || name == IGNORED_ENTRIES;
             if entries.iter().all(|(name, _)| ours(name)) {
                 Ok(())
             } else {
@@ -406,12 +410,12 @@ pub(crate) fn check_vacant<T: Target>(
 
 /// Writes a marker.
 pub(crate) fn write<T: Target>(
-    crew: &Crew<T>,
+    crew: &SetupPool<T>,
     guard: &RelPath,
     marker: &Marker,
-) -> Result<(), CrewError> {
+) -> Result<(), SetupError> {
     let path = marker_path(guard);
-    let fail = |e| CrewError::failed("write", path.as_bytes(), e);
+    let fail = |e| SetupError::failed("write", path.as_bytes(), e);
     let text = serde_json::to_vec_pretty(marker).unwrap_or_default();
     let put = crew.one(async |session| {
         session.locate(|p| p.extend_from_slice(path.as_bytes()));
@@ -426,33 +430,33 @@ mod tests {
 
     #[test]
     fn this_process_is_not_another() {
-        let me = User::me();
+        let me = OwnerProcess::current();
         assert!(me.start > 0);
-        assert!(!me.is_another());
+        assert!(!me.is_other_local());
         assert!(
-            !User {
+            !OwnerProcess {
                 pid: 0,
                 ..me.clone()
             }
-            .is_another()
+            .is_other_local()
         );
         let parent = std::os::unix::process::parent_id();
         if let Some(start) = start_of(parent) {
             assert!(
-                User {
+                OwnerProcess {
                     pid: parent,
                     start,
                     ..me.clone()
                 }
-                .is_another()
+                .is_other_local()
             );
             assert!(
-                !User {
+                !OwnerProcess {
                     pid: parent,
                     start: start + 1,
                     ..me
                 }
-                .is_another()
+                .is_other_local()
             );
         }
     }

@@ -1,48 +1,48 @@
 //! A run from its first phase to its last.
 
-mod apart;
 mod clean;
 mod cold;
 mod command;
-mod crew;
 mod criteria;
 mod finish;
-mod grow;
 mod host;
 mod idle_settings;
+mod incremental_populate;
 mod lanes;
+mod load_phase;
 mod marker;
-mod memory;
+mod memory_pressure;
 mod populate;
 mod preflight;
+mod rank_partition;
 mod removal;
 mod runner;
-mod segment;
+mod setup_pool;
 mod stalls;
-mod store;
 mod team;
 mod tree;
 mod verdict;
+mod work_dir;
 
-pub use clean::{clean, leave};
+pub use clean::{clean, release_claim};
 pub use command::{CommandEnd, Limits, kill_commands, run_command};
-pub(crate) use lanes::{Bell, WorkerId};
+pub(crate) use lanes::{ControllerWakeup, WorkerId};
 pub use preflight::{Preflight, preflight};
-pub(crate) use tree::LINK;
+pub(crate) use tree::LINK_SUFFIX;
 
-use crate::outcome::{Drawn, Outcome, Populated};
+use crate::outcome::{DrawnVariable, Outcome, PopulatedFileset};
 use crate::worker::Sample;
-use crew::{Crew, CrewError};
 use plimsoll_measure::{Interval, OpTotals, RankStage};
 use plimsoll_plan::{Layout, Plan};
 use plimsoll_ranks::{Ranks, Solo};
 use plimsoll_target::{ContentPool, LongReplies, Purpose, Target};
 use runner::Runner;
+use setup_pool::{SetupError, SetupPool};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use team::Team;
+use team::RankTeam;
 
 /// How a run is made, whatever the Plan.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub struct Settings {
     /// Length of an interval of the series.
     pub interval: Duration,
     /// A run that keeps its files keeps the work directory too: nobody else may use it until this
-    /// process has ended, or gives it up by [`clean`] or [`leave`].
+    /// process has ended, or gives it up by [`clean`] or [`release_claim`].
     pub holds: bool,
 }
 
@@ -229,7 +229,7 @@ pub enum Event<'a> {
         bytes: u64,
     },
     /// A fileset is there.
-    PopulateEnd(&'a Populated),
+    PopulateEnd(&'a PopulatedFileset),
     /// Workers have started.
     Started {
         /// How many, at all ranks.
@@ -316,15 +316,15 @@ pub fn run_ranks(
     observer: &mut dyn Observer,
     ranks: &dyn Ranks,
 ) -> Result<Outcome, EngineError> {
-    let team = Team::new(ranks);
-    let (layouts, long_replies, notes) = team.agree(layouts(plan, settings, &team))?;
+    let team = RankTeam::new(ranks);
+    let (layouts, long_replies, notes) = team.agree_on_outcome(layouts(plan, settings, &team))?;
     // Rank 0 makes the work directory and marks it as its own; the others have not looked for it
     // yet, since NFS would go on telling them that it is missing.
-    let (marked_by, purpose) = match team.leads() {
+    let (marked_by, purpose) = match team.is_root() {
         true => (None, Purpose::Load),
         false => {
-            team.agree(Ok(()))?;
-            (team.share(None)?, Purpose::Look)
+            team.agree_on_outcome(Ok(()))?;
+            (team.broadcast_from_root(None)?, Purpose::Inspect)
         }
     };
     let visitor = Runner {
@@ -346,7 +346,7 @@ pub fn run_ranks(
         Ok(outcome) => outcome,
         // The visitor never ran; the other ranks wait to hear how this went.
         Err(e) => Err(team
-            .agree::<()>(Err(EngineError::refused(&e)))
+            .agree_on_outcome::<()>(Err(EngineError::refused(&e)))
             .err()
             .unwrap_or_else(|| EngineError::refused(e))),
     }
@@ -358,7 +358,7 @@ pub fn run_ranks(
 pub fn clean_commands(plan: &Plan, target: &str) -> Option<String> {
     let removes = plimsoll_target::keeps_files(target) && !plan.options.keep;
     let guards = Some(&plan.place.guards).filter(|_| removes)?;
-    store::clean_commands(plan, guards, target)
+    work_dir::clean_commands(plan, guards, target)
 }
 
 /// The trees of a Plan.
@@ -370,25 +370,28 @@ type Layouts = Vec<Arc<Layout>>;
 fn layouts(
     plan: &Plan,
     settings: &Settings,
-    team: &Team<'_>,
+    team: &RankTeam<'_>,
 ) -> Result<(Layouts, Vec<LongReplies>, Vec<String>), EngineError> {
-    if !team.leads() {
+    if !team.is_root() {
         plan.check().map_err(EngineError::refused)?;
         return Ok((preflight::layouts(plan)?, vec![], vec![]));
     }
     let mut look = preflight::look(plan, settings, team.size())?;
     look.refusals
-        .extend(apart::refusals(plan, settings, team.size()));
+        .extend(rank_partition::refusals(plan, settings, team.size()));
     match look.refusals.is_empty() {
         true => Ok((look.layouts, look.long_replies, look.notes)),
         false => Err(EngineError::Refused(look.refusals.join("\n"))),
     }
 }
 
-pub(crate) fn crew_for<T: Target>(target: Arc<T>, plan: &Plan) -> Result<Crew<T>, EngineError> {
+pub(crate) fn setup_pool<T: Target>(
+    target: Arc<T>,
+    plan: &Plan,
+) -> Result<SetupPool<T>, EngineError> {
     let content = ContentPool::new(plan.options.content, plan.stream("content"))
         .map_err(|e| EngineError::Failed(format!("no memory for what is written: {e}")))?;
-    Ok(Crew {
+    Ok(SetupPool {
         target,
         content,
         stop: Arc::default(),
@@ -406,10 +409,14 @@ pub(crate) fn path_in(plan: &Plan, path: &str) -> String {
     path.display().to_string()
 }
 
-pub(crate) fn crew_error<T: Target>(crew: &Crew<T>, plan: &Plan, e: CrewError) -> EngineError {
+pub(crate) fn setup_error<T: Target>(
+    crew: &SetupPool<T>,
+    plan: &Plan,
+    e: SetupError,
+) -> EngineError {
     match e {
-        CrewError::Stopped => EngineError::Interrupted,
-        CrewError::Failed {
+        SetupError::Stopped => EngineError::Interrupted,
+        SetupError::Failed {
             action,
             path,
             error,
@@ -422,11 +429,14 @@ pub(crate) fn crew_error<T: Target>(crew: &Crew<T>, plan: &Plan, e: CrewError) -
 }
 
 /// What testrandvar drew, by operation.
-pub(crate) fn drawn(plan: &Plan, stats: &[(u32, crate::VariableStats)]) -> Vec<Drawn> {
+pub(crate) fn drawn_variables(
+    plan: &Plan,
+    stats: &[(u32, crate::VariableStats)],
+) -> Vec<DrawnVariable> {
     let name = |row: u32| plan.operations[row as usize].name.clone();
     stats
         .iter()
-        .map(|(row, stats)| Drawn {
+        .map(|(row, stats)| DrawnVariable {
             name: name(*row),
             stats: *stats,
         })

@@ -1,21 +1,21 @@
 //! Making the trees of filesets, by all ranks together: rank 0 makes the directories, every rank
 //! its part of the files.
 
-use super::crew::CrewError;
-use super::grow;
-use super::marker::{Tree, TreeState, print_of};
-use super::store::Workplace;
-use super::team::Team;
+use super::incremental_populate;
+use super::marker::{Tree, TreeState, fingerprint_hex};
+use super::setup_pool::SetupError;
+use super::team::RankTeam;
 use super::tree::{self, Progress};
+use super::work_dir::ClaimedWorkDir;
 use super::{EngineError, Event, Observer, Stop};
-use crate::outcome::Populated;
+use crate::outcome::PopulatedFileset;
 use plimsoll_plan::{FilesetId, Layout};
 use plimsoll_target::Target;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-impl<T: Target> Workplace<'_, T> {
+impl<T: Target> ClaimedWorkDir<'_, T> {
     /// Makes a fileset's tree, or finds it made by an earlier run. All ranks call this.
     ///
     /// # Errors
@@ -24,17 +24,17 @@ impl<T: Target> Workplace<'_, T> {
         &mut self,
         id: FilesetId,
         layout: &Arc<Layout>,
-        team: &Team<'_>,
+        team: &RankTeam<'_>,
         stop: &Stop,
         observer: &mut dyn Observer,
-    ) -> Result<Populated, EngineError> {
+    ) -> Result<PopulatedFileset, EngineError> {
         let fileset = self.plan.fileset(id);
         let used = self.plan.files_used(id);
         let sizes = layout.size_summary_of(used.clone(), true);
         let leaf_dirs = self.plan.leaf_dirs_used(id);
         let leaf_dirs = leaf_dirs.filter(|l| layout.starts_with_leaf_dir(*l as u32));
         let started = Instant::now();
-        let mut report = Populated {
+        let mut report = PopulatedFileset {
             fileset: fileset.name.clone(),
             files: sizes.files,
             dirs: u64::from(layout.dirs()) + leaf_dirs.count() as u64,
@@ -42,14 +42,14 @@ impl<T: Target> Workplace<'_, T> {
             time: Default::default(),
             reused: false,
         };
-        if !self.crew.target.keeps_files() {
+        if !self.setup_pool.target.keeps_files() {
             return Ok(report);
         }
         let progress = Progress::default();
         // Of a tree that grows, what is to be made is what earlier points had not.
-        let grown = self.grown(id, layout).filter(|_| fileset.grows);
+        let grown = self.files_made(id, layout).filter(|_| fileset.grows);
         let sizes = layout.size_summary_of(grown.unwrap_or(0)..used.end, true);
-        let (ranks, leads) = (u64::from(team.size()), team.leads());
+        let (ranks, leads) = (u64::from(team.size()), team.is_root());
         let mut begun = false;
         let tell = |observer: &mut dyn Observer| {
             team.is_stopped(stop);
@@ -81,26 +81,32 @@ impl<T: Target> Workplace<'_, T> {
             }),
             false => Ok(false),
         };
-        report.reused = team.any(team.agree(whole)?)?;
+        report.reused = team.any_rank(team.agree_on_outcome(whole)?)?;
         if !report.reused {
             let part = team.portion(used.end);
             let tell = || tell(observer);
             let made = match fileset.grows {
-                true => grow::mend_files(self.crew, layout, part, &progress, tell),
-                false => tree::make_files(self.crew, layout, part, &progress, tell),
+                true => incremental_populate::repair_files(
+                    self.setup_pool,
+                    layout,
+                    part,
+                    &progress,
+                    tell,
+                ),
+                false => tree::make_files(self.setup_pool, layout, part, &progress, tell),
             };
             if made.is_err() {
                 // The others need not go on.
-                team.ask_to_stop();
+                team.request_stop_all();
             }
-            team.agree(made.map_err(|e| self.failed(e)))?;
+            team.agree_on_outcome(made.map_err(|e| self.failed(e)))?;
             let noted = match leads {
                 true if fileset.grows => self.note_growth(id, layout, used.end),
                 true => self.note(id, layout, TreeState::Whole),
                 false => Ok(()),
             };
-            team.agree(noted.map_err(|e| self.failed(e)))?;
-            let made = team.any(progress.files.load(Relaxed) > 0)?;
+            team.agree_on_outcome(noted.map_err(|e| self.failed(e)))?;
+            let made = team.any_rank(progress.files.load(Relaxed) > 0)?;
             report.reused = fileset.grows && !made;
         }
         report.time = started.elapsed();
@@ -116,23 +122,24 @@ impl<T: Target> Workplace<'_, T> {
         id: FilesetId,
         layout: &Layout,
         tell: &mut dyn FnMut(),
-    ) -> Result<bool, CrewError> {
+    ) -> Result<bool, SetupError> {
         let fileset = self.plan.fileset(id);
         let root = self.plan.root_of(id);
         let known = self
             .guard_of(&root)
             .and_then(|g| g.marker.trees.iter().find(|t| t.root == root).cloned());
         if let Some(tree) = known {
-            let same = tree.fingerprint == print_of(layout) && tree.state == TreeState::Whole;
-            if same && tree::is_whole(self.crew, layout, fileset.trust_tree, &mut *tell)? {
+            let same =
+                tree.fingerprint == fingerprint_hex(layout) && tree.state == TreeState::Whole;
+            if same && tree::is_whole(self.setup_pool, layout, fileset.trust_tree, &mut *tell)? {
                 return Ok(true);
             }
         }
         self.note(id, layout, TreeState::Making)?;
         self.clear_root(&root, tell)?;
         self.make_dirs_above(&root)?;
-        tree::make_dirs(self.crew, layout, false, &mut *tell)?;
-        tree::make_leaf_dirs(self.crew, layout, &mut *tell)?;
+        tree::make_dirs(self.setup_pool, layout, false, &mut *tell)?;
+        tree::make_leaf_dirs(self.setup_pool, layout, &mut *tell)?;
         Ok(false)
     }
 
@@ -142,11 +149,11 @@ impl<T: Target> Workplace<'_, T> {
         id: FilesetId,
         layout: &Layout,
         state: TreeState,
-    ) -> Result<(), CrewError> {
+    ) -> Result<(), SetupError> {
         let root = self.plan.root_of(id);
         let tree = Tree {
             root: root.clone(),
-            fingerprint: print_of(layout),
+            fingerprint: fingerprint_hex(layout),
             state,
             made: None,
             names: None,

@@ -1,7 +1,7 @@
 //! What a run would need, and whether it may begin.
 
-use super::crew::Crew;
-use super::marker::{self, Found, Others, TreeState};
+use super::marker::{self, GuardState, RemoteOwner, TreeState};
+use super::setup_pool::SetupPool;
 use super::{EngineError, Settings};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, SizeSummary, WorkerGroup};
 use plimsoll_target::{DirectIo, LongReplies, Purpose, Space, Target, Visitor};
@@ -10,11 +10,11 @@ use std::time::Duration;
 
 /// Files a crew makes in a second, and bytes it writes, for an estimate of how long populating
 /// takes: a middling local file system. Populating says what it really was.
-const FILES_A_SECOND: f64 = 20_000.0;
-const BYTES_A_SECOND: f64 = 600e6;
+const ESTIMATED_FILES_PER_S: f64 = 20_000.0;
+const ESTIMATED_BYTES_PER_S: f64 = 600e6;
 
 /// Descriptors the program itself needs.
-const OWN_DESCRIPTORS: u64 = 64;
+const RESERVED_DESCRIPTORS: u64 = 64;
 
 /// What a run would need.
 #[derive(Debug)]
@@ -58,26 +58,26 @@ pub fn preflight(plan: &Plan, settings: &Settings) -> Result<Preflight, EngineEr
 /// The same, where the Plan's workers are those of several ranks.
 pub(super) fn look(plan: &Plan, settings: &Settings, ranks: u32) -> Result<Preflight, EngineError> {
     plan.check().map_err(EngineError::refused)?;
-    let look = Look {
+    let look = InspectVisitor {
         plan,
         settings,
         ranks,
     };
-    plimsoll_target::connect(&settings.target, &plan.place, Purpose::Look, look)
+    plimsoll_target::connect(&settings.target, &plan.place, Purpose::Inspect, look)
         .map_err(EngineError::refused)?
 }
 
-struct Look<'a> {
+struct InspectVisitor<'a> {
     plan: &'a Plan,
     settings: &'a Settings,
     ranks: u32,
 }
 
-impl Visitor for Look<'_> {
+impl Visitor for InspectVisitor<'_> {
     type Output = Result<Preflight, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
-        let crew = super::crew_for(Arc::new(target), self.plan)?;
+        let crew = super::setup_pool(Arc::new(target), self.plan)?;
         let layouts = layouts(self.plan)?;
         let mut found = inspect(&crew, self.plan, self.settings, self.ranks, layouts)?;
         found.long_replies = crew.target.take_long_replies();
@@ -97,7 +97,7 @@ pub(crate) fn layouts(plan: &Plan) -> Result<Vec<Arc<Layout>>, EngineError> {
 }
 
 pub(crate) fn inspect<T: Target>(
-    crew: &Crew<T>,
+    crew: &SetupPool<T>,
     plan: &Plan,
     settings: &Settings,
     ranks: u32,
@@ -125,7 +125,7 @@ pub(crate) fn inspect<T: Target>(
 
 /// Why a rank cannot take part in a run that rank 0 has begun.
 pub(super) fn of_member<T: Target>(
-    crew: &Crew<T>,
+    crew: &SetupPool<T>,
     plan: &Plan,
     settings: &Settings,
     ranks: u32,
@@ -142,7 +142,7 @@ fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
 }
 
 /// Bytes of the buffers of a rank's workers.
-fn buffers<T: Target>(crew: &Crew<T>, plan: &Plan, ranks: u32) -> u64 {
+fn buffers<T: Target>(crew: &SetupPool<T>, plan: &Plan, ranks: u32) -> u64 {
     if !crew.target.keeps_files() {
         return 0;
     }
@@ -155,7 +155,12 @@ fn buffers<T: Target>(crew: &Crew<T>, plan: &Plan, ranks: u32) -> u64 {
 
 impl Preflight {
     /// Before anything was looked at.
-    fn of<T: Target>(crew: &Crew<T>, plan: &Plan, ranks: u32, layouts: Vec<Arc<Layout>>) -> Self {
+    fn of<T: Target>(
+        crew: &SetupPool<T>,
+        plan: &Plan,
+        ranks: u32,
+        layouts: Vec<Arc<Layout>>,
+    ) -> Self {
         Self {
             reusable: vec![false; layouts.len()],
             made: vec![0; layouts.len()],
@@ -177,10 +182,10 @@ impl Preflight {
         self.refusals.push(reason.into());
     }
 
-    fn guards<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan) {
+    fn guards<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan) {
         let mut trees = Vec::new();
         for guard in &plan.place.guards {
-            match marker::look(crew, plan, guard, Others::Respect) {
+            match marker::look(crew, plan, guard, RemoteOwner::Refuse) {
                 Err(e) => self.refuse(e.to_string()),
                 Ok(found) => {
                     // A target that keeps nothing has nothing that may not fit.
@@ -188,7 +193,7 @@ impl Preflight {
                     if let Some(why) = marker::pattern_refusal(plan, &found).filter(|_| keeps) {
                         self.refuse(why);
                     }
-                    if let Found::Ours(marker) = found {
+                    if let GuardState::Marked(marker) = found {
                         trees.extend(marker.trees);
                     }
                 }
@@ -202,12 +207,12 @@ impl Preflight {
             let layout = &self.layouts[i];
             match trees.iter().find(|t| t.root == root) {
                 Some(t) if fileset.grows => {
-                    self.made[i] = t.grown(layout).unwrap_or(0);
+                    self.made[i] = t.files_made(layout).unwrap_or(0);
                     let used = plan.files_used(FilesetId(i as u32));
                     self.reusable[i] = self.made[i] >= used.end;
                 }
                 Some(t) => {
-                    let same = t.fingerprint == marker::print_of(layout);
+                    let same = t.fingerprint == marker::fingerprint_hex(layout);
                     self.reusable[i] = same && t.state == TreeState::Whole;
                 }
                 None => {
@@ -230,7 +235,7 @@ impl Preflight {
     }
 
     /// Whether a pattern can go past the page cache.
-    fn direct<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan) {
+    fn direct<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan) {
         let Some(pattern) = plan.pattern().filter(|p| p.direct) else {
             return;
         };
@@ -301,7 +306,8 @@ impl Preflight {
             let dirs = u64::from(layout.dirs()) + leaf_dirs.count() as u64;
             self.inodes_needed += initial.files + dirs;
         }
-        let seconds = files as f64 / FILES_A_SECOND + self.bytes_needed as f64 / BYTES_A_SECOND;
+        let seconds =
+            files as f64 / ESTIMATED_FILES_PER_S + self.bytes_needed as f64 / ESTIMATED_BYTES_PER_S;
         self.populate_estimate = Duration::from_secs_f64(seconds);
         let Some(space) = self.space else { return };
         let show = plimsoll_plan::Bytes;
@@ -322,7 +328,7 @@ impl Preflight {
         }
     }
 
-    fn limits<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan, ranks: u32) {
+    fn limits<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan, ranks: u32) {
         if let Some(memory) = available_memory().filter(|m| self.buffer_bytes > *m) {
             self.refuse(format!(
                 "the workers' buffers take {} (memsize times workers, or the files that are read whole) and the machine has {} \
@@ -337,7 +343,7 @@ impl Preflight {
             .map(|g| workers_of(g, ranks) * u64::from(crate::worker::Compiled::new(plan, g).slots))
             .sum();
         let files = plimsoll_lane::os::raise_open_files();
-        if crew.target.takes_descriptors() && slots + OWN_DESCRIPTORS > files {
+        if crew.target.takes_descriptors() && slots + RESERVED_DESCRIPTORS > files {
             self.refuse(format!(
                 "the workers may hold {slots} files open and the limit is {files}: raise it with \
                  `ulimit -n`"
@@ -349,11 +355,11 @@ impl Preflight {
     }
 
     /// Operations of mixes that the target cannot do, by the reason.
-    fn operations<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan, settings: &Settings) {
+    fn operations<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan, settings: &Settings) {
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
         let mixes = plan.groups.iter().filter_map(|g| g.program.mix());
         for row in mixes.flat_map(|m| &m.table) {
-            let Some(why) = crew.target.cannot(row.op.kind()) else {
+            let Some(why) = crew.target.unsupported_reason(row.op.kind()) else {
                 continue;
             };
             let op = format!("`{}`", row.op);
@@ -372,7 +378,7 @@ impl Preflight {
         }
     }
 
-    fn settings<T: Target>(&mut self, crew: &Crew<T>, plan: &Plan, settings: &Settings) {
+    fn settings<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan, settings: &Settings) {
         use plimsoll_lane::LaneKind;
         let kind = crew.target.lane_kind();
         if settings.clock == super::ClockKind::Virtual {

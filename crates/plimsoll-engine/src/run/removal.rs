@@ -1,7 +1,7 @@
 //! Removing trees: what is Plimsoll's goes, what is not stays, and what does not go is named.
 
-use super::crew::{Crew, CrewError, Job};
 use super::marker::PatternNames;
+use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use super::tree::is_named;
 use crate::sync::lock;
 use plimsoll_target::{EntryKind, OpError, Session, Target};
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 /// How long directories that ought to be empty are tried again, in all of a clean-up. Servers that
 /// remove files behind a cache say for a moment that such a directory is not empty, or fail.
-const PATIENCE: Duration = Duration::from_secs(8);
+const EMPTY_DIR_RETRY_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// First pause before they are tried again; each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const MIN_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Longest pause.
-const MAX_PAUSE: Duration = Duration::from_millis(500);
+const MAX_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Entries that could not be removed of which each is named.
 const MAX_NAMED: usize = 8;
@@ -30,7 +30,7 @@ pub(crate) struct Leftovers {
     /// Paths of entries that Plimsoll did not make.
     pub(crate) foreign: Vec<Vec<u8>>,
     /// The first of what could not be removed, and why.
-    named: Vec<CrewError>,
+    named: Vec<SetupError>,
     /// What else could not be.
     more: u64,
     /// The target does not answer any more: nothing further was tried.
@@ -39,8 +39,8 @@ pub(crate) struct Leftovers {
 
 impl Leftovers {
     /// Notes something that could not be removed, or changed.
-    pub(crate) fn refused(&mut self, e: CrewError) {
-        self.is_gone |= matches!(&e, CrewError::Stopped) || is_of_connection(&e);
+    pub(crate) fn refused(&mut self, e: SetupError) {
+        self.is_gone |= matches!(&e, SetupError::Stopped) || is_of_connection(&e);
         match self.named.len() < MAX_NAMED {
             true => self.named.push(e),
             false => self.more += 1,
@@ -48,7 +48,7 @@ impl Leftovers {
     }
 
     /// Notes it, if it could not be done.
-    pub(crate) fn note(&mut self, done: Result<(), CrewError>) {
+    pub(crate) fn note(&mut self, done: Result<(), SetupError>) {
         if let Err(e) = done {
             self.refused(e);
         }
@@ -60,15 +60,15 @@ impl Leftovers {
     }
 
     /// What could not be removed, and how many entries besides.
-    pub(crate) fn into_refused(self) -> (Vec<CrewError>, u64) {
+    pub(crate) fn into_refused(self) -> (Vec<SetupError>, u64) {
         (self.named, self.more)
     }
 
     /// Paths of what could not be removed, as far as they are named.
     fn refused_paths(&self) -> impl Iterator<Item = &[u8]> {
         self.named.iter().filter_map(|e| match e {
-            CrewError::Failed { path, .. } => Some(path.as_bytes()),
-            CrewError::Stopped => None,
+            SetupError::Failed { path, .. } => Some(path.as_bytes()),
+            SetupError::Stopped => None,
         })
     }
 
@@ -83,8 +83,8 @@ impl Leftovers {
 }
 
 /// Whether an error is that of a connection: whatever is tried next fails as well, and may take long.
-fn is_of_connection(e: &CrewError) -> bool {
-    let CrewError::Failed { error, .. } = e else {
+fn is_of_connection(e: &SetupError) -> bool {
+    let SetupError::Failed { error, .. } = e else {
         return false;
     };
     matches!(
@@ -107,29 +107,29 @@ pub(crate) fn may_pass(error: OpError) -> bool {
 
 /// How long there is to try again.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct RetryWindow {
     /// When there is no more; set when something is first tried again.
     end: Option<Instant>,
     longest: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryWindow {
     fn default() -> Self {
         Self {
             end: None,
-            longest: PATIENCE,
+            longest: EMPTY_DIR_RETRY_TIMEOUT,
         }
     }
 }
 
-impl Patience {
+impl RetryWindow {
     /// Waits before the next attempt; `false` if there is none.
     fn wait(&mut self, attempt: u32) -> bool {
         let end = *self
             .end
             .get_or_insert_with(|| Instant::now() + self.longest);
         let left = end.saturating_duration_since(Instant::now());
-        let pause = (FIRST_PAUSE * (1 << attempt.min(8))).min(MAX_PAUSE);
+        let pause = (MIN_RETRY_PAUSE * (1 << attempt.min(8))).min(MAX_RETRY_PAUSE);
         if left.is_zero() {
             return false;
         }
@@ -166,7 +166,7 @@ struct Remove<'a> {
 
 impl Remove<'_> {
     /// An entry that cannot be removed does not keep others from it, unless nothing can.
-    fn refused(&self, e: CrewError) -> Result<(), CrewError> {
+    fn refused(&self, e: SetupError) -> Result<(), SetupError> {
         if is_of_connection(&e) {
             return Err(e);
         }
@@ -175,19 +175,19 @@ impl Remove<'_> {
     }
 }
 
-impl<S: Session> Job<S> for Remove<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+impl<S: Session> BulkTask<S> for Remove<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
         let dir = &self.dirs[index as usize];
         session.locate(|p| p.extend_from_slice(dir));
         let entries = match session.entries().await {
             Err(OpError(Errno::NOENT)) => return Ok(()),
-            Err(e) => return self.refused(CrewError::failed("list", dir, e)),
+            Err(e) => return self.refused(SetupError::failed("list", dir, e)),
             Ok(entries) => entries,
         };
         for (name, kind) in entries {
             // A directory may have millions of them.
             if self.stop.load(Relaxed) {
-                return Err(CrewError::Stopped);
+                return Err(SetupError::Stopped);
             }
             let ours = is_named(self.names, self.depth, &name, kind);
             let path = match dir.is_empty() {
@@ -201,7 +201,7 @@ impl<S: Session> Job<S> for Remove<'_> {
                     match session.remove(EntryKind::File).await {
                         // A server that removes behind a cache may list what is gone.
                         Ok(()) | Err(OpError(Errno::NOENT)) => {}
-                        Err(e) => self.refused(CrewError::failed("remove", &path, e))?,
+                        Err(e) => self.refused(SetupError::failed("remove", &path, e))?,
                     }
                 }
                 EntryKind::Dir if ours => lock(&self.below).push(path),
@@ -218,14 +218,14 @@ struct RemoveDirs<'a> {
     refused: Mutex<Vec<(Vec<u8>, OpError)>>,
 }
 
-impl<S: Session> Job<S> for RemoveDirs<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+impl<S: Session> BulkTask<S> for RemoveDirs<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
         let dir = &self.dirs[index as usize];
         session.locate(|p| p.extend_from_slice(dir));
         match session.remove(EntryKind::Dir).await {
             Ok(()) | Err(OpError(Errno::NOENT)) => Ok(()),
             Err(e) => {
-                let failed = CrewError::failed("remove directory", dir, e);
+                let failed = SetupError::failed("remove directory", dir, e);
                 if is_of_connection(&failed) {
                     return Err(failed);
                 }
@@ -255,10 +255,10 @@ fn holders<'a>(paths: impl Iterator<Item = &'a [u8]>) -> HashSet<Vec<u8>> {
 /// Removes a tree: every entry whose name and kind are Plimsoll's, whatever layout it had; with
 /// `names`, those of a pattern.
 pub(crate) fn remove<T: Target>(
-    crew: &Crew<T>,
+    crew: &SetupPool<T>,
     root: &str,
     names: Option<&PatternNames>,
-    patience: &mut Patience,
+    patience: &mut RetryWindow,
     mut tell: impl FnMut(),
 ) -> Leftovers {
     let left = Mutex::new(Leftovers::default());
@@ -293,7 +293,7 @@ pub(crate) fn remove<T: Target>(
         let holders = holders(foreign.chain(left.refused_paths()));
         let all_named = left.more == 0;
         let level = Level {
-            crew,
+            setup_pool: crew,
             names,
             depth,
             is_empty: |dir: &[u8]| all_named && !holders.contains(dir),
@@ -306,7 +306,7 @@ pub(crate) fn remove<T: Target>(
 
 /// Directories of one level of a tree, whose entries have been removed.
 struct Level<'a, T: Target, F> {
-    crew: &'a Crew<T>,
+    setup_pool: &'a SetupPool<T>,
     names: Option<&'a PatternNames>,
     depth: usize,
     /// Whether nothing is known to be left in a directory.
@@ -318,7 +318,7 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
     fn remove(
         &self,
         mut dirs: Vec<Vec<u8>>,
-        patience: &mut Patience,
+        patience: &mut RetryWindow,
         tell: &mut impl FnMut(),
     ) -> Leftovers {
         let mut left = Leftovers::default();
@@ -327,29 +327,29 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
                 dirs: &dirs,
                 refused: Mutex::default(),
             };
-            if let Err(e) = self.crew.all(dirs.len() as u64, &job, &mut *tell) {
+            if let Err(e) = self.setup_pool.all(dirs.len() as u64, &job, &mut *tell) {
                 left.refused(e);
                 break;
             }
-            let again = self.judge(std::mem::take(&mut *lock(&job.refused)), &mut left);
+            let again = self.retryable(std::mem::take(&mut *lock(&job.refused)), &mut left);
             if again.is_empty() {
                 break;
             }
             tell();
             if !patience.wait(attempt) {
                 for (dir, e) in again {
-                    left.refused(CrewError::failed("remove directory", &dir, e));
+                    left.refused(SetupError::failed("remove directory", &dir, e));
                 }
                 break;
             }
             dirs = again.into_iter().map(|(dir, _)| dir).collect();
-            self.sweep(&mut dirs, &mut left, tell);
+            self.empty_again(&mut dirs, &mut left, tell);
         }
         left
     }
 
     /// Of directories that could not be removed, those that may be in a moment.
-    fn judge(
+    fn retryable(
         &self,
         refused: Vec<(Vec<u8>, OpError)>,
         left: &mut Leftovers,
@@ -361,7 +361,7 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
                 (true, true) => again.push((dir, e)),
                 // It is not empty, which some servers say by an error of I/O.
                 (true, false) => {}
-                (false, _) => left.refused(CrewError::failed("remove directory", &dir, e)),
+                (false, _) => left.refused(SetupError::failed("remove directory", &dir, e)),
             }
         }
         again
@@ -370,7 +370,7 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
     /// Looks into directories again that ought to be empty: a server that writes and removes behind a
     /// cache may have brought back what was removed. Those with something in them
     /// that is foreign or cannot be removed stay.
-    fn sweep(&self, dirs: &mut Vec<Vec<u8>>, left: &mut Leftovers, tell: &mut impl FnMut()) {
+    fn empty_again(&self, dirs: &mut Vec<Vec<u8>>, left: &mut Leftovers, tell: &mut impl FnMut()) {
         let found = Mutex::new(Leftovers::default());
         let job = Remove {
             dirs,
@@ -378,9 +378,9 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
             depth: self.depth,
             below: Mutex::default(),
             left: &found,
-            stop: &self.crew.stop,
+            stop: &self.setup_pool.stop,
         };
-        let swept = self.crew.all(dirs.len() as u64, &job, &mut *tell);
+        let swept = self.setup_pool.all(dirs.len() as u64, &job, &mut *tell);
         let mut found = std::mem::take(&mut *lock(&found));
         found.note(swept);
         let foreign = found.foreign.iter().map(Vec::as_slice);
@@ -411,7 +411,7 @@ mod tests {
     #[test]
     fn an_empty_directory_is_tried_again_for_a_while() {
         let mut left = 3;
-        let mut patience = Patience::default();
+        let mut patience = RetryWindow::default();
         let removed = patience.remove_empty(|| {
             left -= 1;
             match left {
@@ -427,7 +427,7 @@ mod tests {
         let gone = patience.remove_empty(|| Err(OpError(Errno::NOENT)));
         assert_eq!(gone, Ok(()));
         let mut tried = 0;
-        let mut none = Patience {
+        let mut none = RetryWindow {
             end: None,
             longest: Duration::ZERO,
         };
@@ -439,10 +439,10 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_a_connection_is_told_from_what_refuses() {
-        let of = |error| is_of_connection(&CrewError::failed("remove", b"x", OpError(error)));
+    fn connection_loss_is_distinguished_from_refusal() {
+        let of = |error| is_of_connection(&SetupError::failed("remove", b"x", OpError(error)));
         assert!(of(Errno::TIMEDOUT) && of(Errno::CANCELED));
-        assert!(!of(Errno::ACCESS) && !is_of_connection(&CrewError::Stopped));
+        assert!(!of(Errno::ACCESS) && !is_of_connection(&SetupError::Stopped));
     }
 
     #[test]
@@ -450,17 +450,17 @@ mod tests {
         let mut left = Leftovers::default();
         for i in 0..20 {
             let path = format!("f{i}");
-            left.refused(CrewError::failed(
+            left.refused(SetupError::failed(
                 "remove",
                 path.as_bytes(),
                 OpError(Errno::ACCESS),
             ));
         }
         assert!(!left.is_clean() && !left.is_gone);
-        left.refused(CrewError::failed("remove", b"x", OpError(Errno::TIMEDOUT)));
+        left.refused(SetupError::failed("remove", b"x", OpError(Errno::TIMEDOUT)));
         assert!(left.is_gone);
         let (named, more) = left.into_refused();
         assert_eq!((named.len(), more), (MAX_NAMED, 13));
-        assert!(matches!(&named[7], CrewError::Failed { path, .. } if path == "f7"));
+        assert!(matches!(&named[7], SetupError::Failed { path, .. } if path == "f7"));
     }
 }

@@ -2,18 +2,18 @@
 
 use super::cold::{self, PastStage};
 use super::command::{CommandEnd, Limits, run_command};
-use super::crew::{Crew, LONGEST_SILENCE};
-use super::finish::{Finish, keeps, note_long_replies, settled};
-use super::marker::{Others, User};
-use super::segment::{Segment, SegmentSpec};
-use super::store::Workplace;
-use super::team::{Merged, Team};
+use super::finish::{CleanupStep, keeps_files, note_long_replies, outcome_or_refusal};
+use super::load_phase::{LoadPhase, LoadPhaseSpec};
+use super::marker::{OwnerProcess, RemoteOwner};
+use super::setup_pool::{MAX_SERVER_SILENCE, SetupPool};
+use super::team::{MergedPhase, RankTeam};
+use super::work_dir::ClaimedWorkDir;
 use super::{
-    ClockKind, EngineError, Event, Observer, PhaseInfo, Settings, Stop, apart, crew_error,
-    crew_for, marker, memory, preflight,
+    ClockKind, EngineError, Event, Observer, PhaseInfo, Settings, Stop, marker, memory_pressure,
+    preflight, rank_partition, setup_error, setup_pool,
 };
+use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;
-use crate::store::FilesetState;
 use crate::worker::RankStates;
 use plimsoll_measure::Clock;
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
@@ -32,15 +32,15 @@ pub(super) struct Runner<'a> {
     pub(super) long_replies: Vec<LongReplies>,
     /// What is said of the run before it begins.
     pub(super) notes: Vec<String>,
-    pub(super) team: &'a Team<'a>,
+    pub(super) team: &'a RankTeam<'a>,
     /// Who marked the work directory, if not this rank.
-    pub(super) marked_by: Option<User>,
+    pub(super) marked_by: Option<OwnerProcess>,
     /// How far the ranks of a pattern are.
     pub(super) states: Option<RankStates>,
     /// Stages of a pattern that have ended, if what they touched is to be dropped.
     pub(super) past: Vec<PastStage>,
     /// Memory that a pattern holds while it runs.
-    pub(super) held: Option<memory::Held>,
+    pub(super) held: Option<memory_pressure::PressureAllocation>,
 }
 
 impl Visitor for Runner<'_> {
@@ -50,21 +50,20 @@ impl Visitor for Runner<'_> {
         let target = Arc::new(target);
         let team = self.team;
         // The other ranks wait to hear of rank 0's work directory, and it then of how they are.
-        let mut crew = crew_for(target.clone(), self.plan).map_err(|e| team.give_up(e))?;
+        let mut crew = setup_pool(target.clone(), self.plan).map_err(|e| team.abort_run(e))?;
         crew.stop = self.stop.run.clone();
         // Whatever happens, what was made goes unless it is kept; a crew that was told to stop
         // would not do that.
-        let cleaner = Crew {
+        let cleaner = SetupPool {
             target: target.clone(),
             content: crew.content.clone(),
             stop: self.stop.removal.clone(),
-            silence: Some(LONGEST_SILENCE),
+            silence: Some(MAX_SERVER_SILENCE),
         };
-        let mut place = match team.leads() {
-            true => {
-                Workplace::claim(&crew, self.plan, Others::Respect).map_err(|e| team.give_up(e))?
-            }
-            false => Workplace::of_another(&crew, self.plan),
+        let mut place = match team.is_root() {
+            true => ClaimedWorkDir::claim(&crew, self.plan, RemoteOwner::Refuse)
+                .map_err(|e| team.abort_run(e))?,
+            false => ClaimedWorkDir::claimed_elsewhere(&crew, self.plan),
         };
         let mut outcome = Outcome {
             target: target.describe(),
@@ -81,9 +80,9 @@ impl Visitor for Runner<'_> {
             false => Ok(()),
         };
         let mut said = Vec::new();
-        let mut ended = settled(ran, self.plan, outcome, team);
+        let mut ended = outcome_or_refusal(ran, self.plan, outcome, team);
         if let Ok(outcome) = &mut ended
-            && team.leads()
+            && team.is_root()
         {
             LongReplies::add(&mut outcome.long_replies, target.take_long_replies());
             said = note_long_replies(outcome, &said);
@@ -92,22 +91,22 @@ impl Visitor for Runner<'_> {
         let quiet = match met {
             Ok(()) => true,
             // Rank 0 cleans; the others only have to be out of its way.
-            Err(_) => team.leads() && team.wait_for_ends(),
+            Err(_) => team.is_root() && team.wait_for_ends(),
         };
-        let finish = Finish {
+        let finish = CleanupStep {
             cleaner: &cleaner,
             plan: self.plan,
             settings: self.settings,
             stop: self.stop,
             is_quiet: quiet,
             is_stuck: ended.as_ref().is_ok_and(|o| !o.stuck.is_empty()),
-            keeps: has_begun && keeps(self.plan),
+            keeps: has_begun && keeps_files(self.plan),
         };
         let (cleanup, notes) = finish.finish(place, self.observer);
         let mut outcome = ended.map_err(|e| e.and_unremoved(&cleanup.unremoved))?;
         outcome.notes.extend(notes);
         outcome.cleanup = cleanup;
-        if team.leads() {
+        if team.is_root() {
             LongReplies::add(&mut outcome.long_replies, target.take_long_replies());
             note_long_replies(&mut outcome, &said);
         }
@@ -117,17 +116,18 @@ impl Visitor for Runner<'_> {
 
 impl Runner<'_> {
     /// The ranks begin once all see the work directory that rank 0 made and none refuses.
-    fn join<T: Target>(&self, crew: &Crew<T>) -> Result<(), EngineError> {
-        if self.team.leads() {
-            self.team.agree(Ok(()))?;
-            self.team.share(Some(User::me()))?;
-            return self.team.agree(Ok(()));
+    fn join<T: Target>(&self, crew: &SetupPool<T>) -> Result<(), EngineError> {
+        if self.team.is_root() {
+            self.team.agree_on_outcome(Ok(()))?;
+            self.team
+                .broadcast_from_root(Some(OwnerProcess::current()))?;
+            return self.team.agree_on_outcome(Ok(()));
         }
-        self.team.agree(self.look_around(crew))
+        self.team.agree_on_outcome(self.inspect_client(crew))
     }
 
     /// What only this rank can tell of its machine.
-    fn look_around<T: Target>(&self, crew: &Crew<T>) -> Result<(), EngineError> {
+    fn inspect_client<T: Target>(&self, crew: &SetupPool<T>) -> Result<(), EngineError> {
         let sees = |guard| {
             let found = marker::read(crew, guard);
             matches!(found, Ok(Some(m)) if m.used_by == self.marked_by)
@@ -150,8 +150,8 @@ impl Runner<'_> {
 
     fn script<T: Target>(
         &mut self,
-        crew: &Crew<T>,
-        place: &mut Workplace<'_, T>,
+        crew: &SetupPool<T>,
+        place: &mut ClaimedWorkDir<'_, T>,
         outcome: &mut Outcome,
     ) -> Result<(), EngineError> {
         let clock = match self.settings.clock {
@@ -162,7 +162,7 @@ impl Runner<'_> {
         let mut at = 0;
         let (script, keeps_files) = (&self.plan.script, crew.target.keeps_files());
         while at < script.len() && !outcome.is_cut_short() {
-            if self.team.any(self.stop.is_requested())? {
+            if self.team.any_rank(self.stop.is_requested())? {
                 outcome.interrupted = true;
                 return if outcome.windows.is_empty() {
                     Err(EngineError::Interrupted)
@@ -176,8 +176,8 @@ impl Runner<'_> {
                     let states = self.all_states(&filesets);
                     let ready = self
                         .make_cold(crew, &states)
-                        .and_then(|()| place.about_to_use());
-                    let ran = match self.team.agree(ready) {
+                        .and_then(|()| place.mark_in_use());
+                    let ran = match self.team.agree_on_outcome(ready) {
                         Ok(()) => self.segment(crew, &clock, states, None, at, outcome),
                         Err(e) => Err(e),
                     };
@@ -189,7 +189,7 @@ impl Runner<'_> {
                 Phase::StartStage { stage } => {
                     let info = Self::stage_info(self.plan, *stage);
                     self.before(info)?;
-                    let ran = match self.team.agree(self.make_stage_cold(crew)) {
+                    let ran = match self.team.agree_on_outcome(self.make_stage_cold(crew)) {
                         Ok(()) => self.segment(crew, &clock, vec![], Some(*stage), at, outcome),
                         Err(e) => Err(e),
                     };
@@ -199,14 +199,14 @@ impl Runner<'_> {
                 }
                 Phase::Populate { filesets: ids } if keeps_files && !ids.is_empty() => {
                     self.before(PhaseInfo::Populate)?;
-                    let done = self.between(&script[at], place, &mut filesets, outcome);
-                    let done = self.team.agree(done);
+                    let done = self.run_idle_phase(&script[at], place, &mut filesets, outcome);
+                    let done = self.team.agree_on_outcome(done);
                     self.after(PhaseInfo::Populate);
                     done?;
                 }
                 phase => {
-                    let done = self.between(phase, place, &mut filesets, outcome);
-                    self.team.agree(done)?;
+                    let done = self.run_idle_phase(phase, place, &mut filesets, outcome);
+                    self.team.agree_on_outcome(done)?;
                 }
             }
             at += 1;
@@ -219,14 +219,14 @@ impl Runner<'_> {
         let (team, stop) = (self.team, self.stop);
         let stopped = || team.is_stopped(stop);
         let mut ready = Ok(());
-        if team.leads() {
+        if team.is_root() {
             ready = match self.observer.before(phase, &stopped) {
                 Err(_) if stopped() => Err(EngineError::Interrupted),
                 other => other.map_err(EngineError::Failed),
             };
         }
         let has_begun = ready.is_ok();
-        let agreed = team.agree(ready);
+        let agreed = team.agree_on_outcome(ready);
         if agreed.is_err() && has_begun {
             // What was started for it is to be stopped.
             self.after(phase);
@@ -237,7 +237,7 @@ impl Runner<'_> {
     /// Tells it that a phase has ended.
     fn after(&mut self, phase: PhaseInfo<'_>) {
         let (team, stop) = (self.team, self.stop);
-        if team.leads() {
+        if team.is_root() {
             self.observer.after(phase, &|| team.is_stopped(stop));
         }
     }
@@ -252,8 +252,9 @@ impl Runner<'_> {
         let (plan, team) = (self.plan, self.team);
         let works = |p: &Phase| matches!(p, Phase::Start | Phase::StartStage { .. });
         let goes_on = |at: usize| !outcome.is_cut_short() && plan.script[at..].iter().any(works);
-        if team.leads() && !ran.as_ref().is_ok_and(|at| goes_on(*at)) {
-            let ended = || settled(ran.clone().map(drop), plan, outcome.clone(), team).ok();
+        if team.is_root() && !ran.as_ref().is_ok_and(|at| goes_on(*at)) {
+            let ended =
+                || outcome_or_refusal(ran.clone().map(drop), plan, outcome.clone(), team).ok();
             self.observer.all_measured(&ended);
         }
         self.after(phase);
@@ -272,10 +273,10 @@ impl Runner<'_> {
     }
 
     /// A phase while no workers work.
-    fn between<T: Target>(
+    fn run_idle_phase<T: Target>(
         &mut self,
         phase: &Phase,
-        place: &mut Workplace<'_, T>,
+        place: &mut ClaimedWorkDir<'_, T>,
         filesets: &mut [Option<Arc<FilesetState>>],
         outcome: &mut Outcome,
     ) -> Result<(), EngineError> {
@@ -287,16 +288,16 @@ impl Runner<'_> {
                         let layout = &self.layouts[id.0 as usize];
                         let made =
                             place.populate(*id, layout, self.team, self.stop, self.observer)?;
-                        if self.team.leads() {
+                        if self.team.is_root() {
                             outcome.populated.push(made);
                         }
-                        let part = apart::part(self.plan, *id, self.team);
+                        let part = rank_partition::part(self.plan, *id, self.team);
                         *slot = Some(Arc::new(FilesetState::part(*id, layout.clone(), part)));
                     }
                 }
             }
-            Phase::Echo { text } if self.team.leads() => self.observer.event(Event::Echo(text)),
-            Phase::System { command } if self.team.leads() => {
+            Phase::Echo { text } if self.team.is_root() => self.observer.event(Event::Echo(text)),
+            Phase::System { command } if self.team.is_root() => {
                 let stopped = || self.team.is_stopped(self.stop);
                 shell(command, &stopped, outcome)?;
             }
@@ -309,7 +310,7 @@ impl Runner<'_> {
     /// A part of the run in which workers work; returns where the script goes on.
     fn segment<T: Target>(
         &mut self,
-        crew: &Crew<T>,
+        crew: &SetupPool<T>,
         clock: &Clock,
         filesets: Vec<Arc<FilesetState>>,
         stage: Option<u32>,
@@ -319,17 +320,21 @@ impl Runner<'_> {
         let windows = outcome.windows.len();
         if let (Some(stage), Some(pattern)) = (stage, self.plan.pattern()) {
             if let (Some(leave), None) = (pattern.hold_memory, &self.held) {
-                self.held = Some(memory::Held::until_free(leave, self.stop));
+                self.held = Some(memory_pressure::PressureAllocation::fill_until_available(
+                    leave, self.stop,
+                ));
             }
             let squeeze = pattern.stages[stage as usize].squeeze_memory;
             if let Some(leave) = squeeze {
-                drop(memory::Held::until_free(leave, self.stop));
+                drop(memory_pressure::PressureAllocation::fill_until_available(
+                    leave, self.stop,
+                ));
             }
             self.states.get_or_insert_with(|| RankStates::new(pattern));
         }
-        let segment = Segment::new(
-            SegmentSpec {
-                crew,
+        let segment = LoadPhase::new(
+            LoadPhaseSpec {
+                setup_pool: crew,
                 plan: self.plan,
                 settings: self.settings,
                 stop: self.stop,
@@ -341,7 +346,7 @@ impl Runner<'_> {
             outcome,
         );
         let started = segment.as_ref().map(|_| ()).map_err(Clone::clone);
-        let mut segment = match (self.team.agree(started), segment) {
+        let mut segment = match (self.team.agree_on_outcome(started), segment) {
             (Ok(()), segment) => segment?,
             (Err(e), segment) => {
                 segment.map(|s| s.abandon()).ok();
@@ -369,13 +374,13 @@ impl Runner<'_> {
             local,
             &mut self.states,
         )?;
-        self.tell(stage, outcome, &merged);
-        self.team.agree(ran)
+        self.report_event(stage, outcome, &merged);
+        self.team.agree_on_outcome(ran)
     }
 
     /// Tells the observer what is only known once all ranks have ended.
-    fn tell(&mut self, stage: Option<u32>, outcome: &Outcome, merged: &Merged) {
-        if !self.team.leads() {
+    fn report_event(&mut self, stage: Option<u32>, outcome: &Outcome, merged: &MergedPhase) {
+        if !self.team.is_root() {
             return;
         }
         for interval in &merged.intervals {
@@ -411,7 +416,7 @@ impl Runner<'_> {
     fn all_states(&self, made: &[Option<Arc<FilesetState>>]) -> Vec<Arc<FilesetState>> {
         let state = |(i, made): (usize, &Option<Arc<FilesetState>>)| {
             let id = FilesetId(i as u32);
-            let part = || apart::part(self.plan, id, self.team);
+            let part = || rank_partition::part(self.plan, id, self.team);
             let new = || Arc::new(FilesetState::part(id, self.layouts[i].clone(), part()));
             made.clone().unwrap_or_else(new)
         };
@@ -421,7 +426,7 @@ impl Runner<'_> {
     /// Drops from the page cache what is to be cold.
     fn make_cold<T: Target>(
         &self,
-        crew: &Crew<T>,
+        crew: &SetupPool<T>,
         states: &[Arc<FilesetState>],
     ) -> Result<(), EngineError> {
         if !crew.target.keeps_files() {
@@ -430,7 +435,8 @@ impl Runner<'_> {
         for state in states {
             let wanted = self.plan.fileset(state.id).cached == Some(false);
             if self.plan.options.cold == Cold::Files || wanted {
-                cold::drop_tree(crew, &state.layout).map_err(|e| crew_error(crew, self.plan, e))?;
+                cold::drop_tree(crew, &state.layout)
+                    .map_err(|e| setup_error(crew, self.plan, e))?;
             }
         }
         match self.plan.options.cold {
@@ -440,7 +446,7 @@ impl Runner<'_> {
     }
 
     /// The same before a stage of a pattern.
-    fn make_stage_cold<T: Target>(&self, crew: &Crew<T>) -> Result<(), EngineError> {
+    fn make_stage_cold<T: Target>(&self, crew: &SetupPool<T>) -> Result<(), EngineError> {
         let Some(pattern) = self.plan.pattern().filter(|_| crew.target.keeps_files()) else {
             return Ok(());
         };
@@ -449,21 +455,21 @@ impl Runner<'_> {
             Cold::System => cold::drop_system(),
             Cold::Files => {
                 let begin = || RankStates::new(pattern);
-                let dropped = cold::OfPattern {
+                let dropped = cold::PatternFiles {
                     pattern,
                     rank: self.team.rank(),
                     past: &self.past,
                     now: &self.states.clone().unwrap_or_else(begin),
                 }
                 .drop(crew);
-                dropped.map_err(|e| crew_error(crew, self.plan, e))
+                dropped.map_err(|e| setup_error(crew, self.plan, e))
             }
         }
     }
 }
 
 /// How often a wait of the script looks whether it is to stop.
-const LOOK: Duration = Duration::from_millis(20);
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs a shell command of the workload; front ends let it through only when it is allowed. When
 /// the run is stopped, the command and what it started are stopped too.
@@ -495,7 +501,7 @@ pub(super) fn shell(
 }
 
 /// A sleep of the script while no worker runs.
-fn idle_wait(until: plimsoll_plan::Until, stop: &Stop, team: &Team<'_>) {
+fn idle_wait(until: plimsoll_plan::Until, stop: &Stop, team: &RankTeam<'_>) {
     let plimsoll_plan::Until::Elapsed { time } = until else {
         return;
     };
@@ -505,6 +511,6 @@ fn idle_wait(until: plimsoll_plan::Until, stop: &Stop, team: &Team<'_>) {
         if left.is_zero() {
             return;
         }
-        std::thread::sleep(left.min(LOOK));
+        std::thread::sleep(left.min(STOP_POLL_INTERVAL));
     }
 }

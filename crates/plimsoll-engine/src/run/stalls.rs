@@ -1,7 +1,7 @@
 //! Times in which the target stood still: those that make a result invalid, and remarks on the others.
 
 use crate::outcome::{Outcome, Reason, Window};
-use plimsoll_measure::{Stall, likely_gap};
+use plimsoll_measure::{Stall, expected_max_gap};
 use plimsoll_plan::Plan;
 
 /// Stalls for which the result is not valid; one reason for each window that has any.
@@ -94,6 +94,6 @@ fn likely(plan: &Plan, window: &Window) -> String {
         .end
         .saturating_sub(totals.start)
         .saturating_sub(stood);
-    let likely_ms = likely_gap(rest, completions) / 1e6;
+    let likely_ms = expected_max_gap(rest, completions) / 1e6;
     format!("; at the rate of the rest, {likely_ms:.3} ms are the longest that is likely")
 }

@@ -9,26 +9,26 @@ use crate::outcome::{Failure, Outcome, RanOut, StageOutcome, Window};
 use crate::worker::{RankStates, Sample};
 use plimsoll_measure::system::ProcessUse;
 use plimsoll_measure::{Interval, RankStage, WindowTotals};
-use plimsoll_plan::{Advances, Pattern, Plan, Samples, StageWork};
-use plimsoll_ranks::{News, RankError, Ranks};
-use report::Report;
+use plimsoll_plan::{Pattern, Plan, Samples, StageProgress, StageWork};
+use plimsoll_ranks::{GroupStatus, RankError, Ranks};
+use report::RankReport;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::cell::Cell;
 use std::ops::Range;
 use std::time::Duration;
 
 /// The ranks of a run.
-pub(crate) struct Team<'a> {
+pub(crate) struct RankTeam<'a> {
     ranks: &'a dyn Ranks,
     /// The others were asked to stop.
-    told: Cell<bool>,
+    stop_requested: Cell<bool>,
     /// Workers have worked: an earlier request to stop was for them.
-    spent: Cell<bool>,
+    is_stop_stale: Cell<bool>,
 }
 
 /// An error on its way to the other ranks.
 #[derive(Serialize, Deserialize)]
-enum Trouble {
+enum RankFailure {
     Refused(String),
     Failed(String),
     Interrupted,
@@ -36,20 +36,20 @@ enum Trouble {
 
 /// How long the other ranks may take to end after one was lost: as long as a worker may take to
 /// come back from a system call.
-const ENDING: Duration = Duration::from_secs(10);
+const RANK_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How much an error, or its absence, counts beside those of other ranks.
 fn weight(trouble: &[u8]) -> u8 {
-    match unpack::<Option<(u32, Trouble)>>(trouble) {
+    match unpack::<Option<(u32, RankFailure)>>(trouble) {
         Ok(None) => 0,
-        Ok(Some((_, Trouble::Interrupted))) => 1,
+        Ok(Some((_, RankFailure::Interrupted))) => 1,
         Ok(Some(_)) | Err(_) => 2,
     }
 }
 
 /// How a part of a run ended, for every rank to know.
 #[derive(Serialize, Deserialize)]
-struct Verdict {
+struct TeamVerdict {
     failure: Option<Failure>,
     ran_out: Option<RanOut>,
     interrupted: bool,
@@ -71,12 +71,12 @@ fn lost(e: RankError) -> EngineError {
     EngineError::Failed(e.to_string())
 }
 
-impl<'a> Team<'a> {
+impl<'a> RankTeam<'a> {
     pub(crate) fn new(ranks: &'a dyn Ranks) -> Self {
         Self {
             ranks,
-            told: Cell::new(false),
-            spent: Cell::new(false),
+            stop_requested: Cell::new(false),
+            is_stop_stale: Cell::new(false),
         }
     }
 
@@ -88,7 +88,7 @@ impl<'a> Team<'a> {
         self.ranks.size()
     }
 
-    pub(crate) fn leads(&self) -> bool {
+    pub(crate) fn is_root(&self) -> bool {
         self.rank() == 0
     }
 
@@ -98,15 +98,18 @@ impl<'a> Team<'a> {
 
     /// All ranks have come here and none had an error; otherwise every rank has one, its own or
     /// that of the first rank that has one.
-    pub(crate) fn agree<T>(&self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+    pub(crate) fn agree_on_outcome<T>(
+        &self,
+        result: Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         if self.is_alone() {
             return result;
         }
         let mine = result.as_ref().err().map(|e| {
             let trouble = match e {
-                EngineError::Refused(e) => Trouble::Refused(e.clone()),
-                EngineError::Failed(e) => Trouble::Failed(e.clone()),
-                EngineError::Interrupted => Trouble::Interrupted,
+                EngineError::Refused(e) => RankFailure::Refused(e.clone()),
+                EngineError::Failed(e) => RankFailure::Failed(e.clone()),
+                EngineError::Interrupted => RankFailure::Interrupted,
             };
             (self.rank(), trouble)
         });
@@ -123,29 +126,31 @@ impl<'a> Team<'a> {
             .ranks
             .broadcast(all.unwrap_or_default())
             .map_err(lost)?;
-        match (result, unpack::<Option<(u32, Trouble)>>(&all)?) {
+        match (result, unpack::<Option<(u32, RankFailure)>>(&all)?) {
             (Err(e), None) => Err(e),
             (Ok(value), None) => Ok(value),
             // Who stopped because of another's error says that error.
             (Err(e), _) if e != EngineError::Interrupted => Err(e),
-            (_, Some((rank, Trouble::Refused(e)))) => {
+            (_, Some((rank, RankFailure::Refused(e)))) => {
                 Err(EngineError::Refused(format!("rank {rank}: {e}")))
             }
-            (_, Some((rank, Trouble::Failed(e)))) => {
+            (_, Some((rank, RankFailure::Failed(e)))) => {
                 Err(EngineError::Failed(format!("rank {rank}: {e}")))
             }
-            (_, Some((_, Trouble::Interrupted))) => Err(EngineError::Interrupted),
+            (_, Some((_, RankFailure::Interrupted))) => Err(EngineError::Interrupted),
         }
     }
 
     /// Tells the others, where they agree next, that this rank cannot go on; the error that all
     /// have then.
-    pub(crate) fn give_up(&self, e: EngineError) -> EngineError {
-        self.agree::<()>(Err(e.clone())).err().unwrap_or(e)
+    pub(crate) fn abort_run(&self, e: EngineError) -> EngineError {
+        self.agree_on_outcome::<()>(Err(e.clone()))
+            .err()
+            .unwrap_or(e)
     }
 
     /// The value of rank 0, at every rank.
-    pub(crate) fn share<V: Serialize + DeserializeOwned>(
+    pub(crate) fn broadcast_from_root<V: Serialize + DeserializeOwned>(
         &self,
         value: V,
     ) -> Result<V, EngineError> {
@@ -159,13 +164,13 @@ impl<'a> Team<'a> {
     /// rank, which hears of it; or because a rank was lost.
     pub(crate) fn is_stopped(&self, stop: &Stop) -> bool {
         if stop.is_requested() {
-            self.ask_to_stop();
+            self.request_stop_all();
         }
-        match self.news() {
-            News::Nothing => {}
+        match self.poll_group_status() {
+            GroupStatus::Nothing => {}
             // It was for the workers, which have ended.
-            News::Stop if self.spent.get() => {}
-            News::Stop | News::Failed(_) => stop.request(),
+            GroupStatus::Stop if self.is_stop_stale.get() => {}
+            GroupStatus::Stop | GroupStatus::Failed(_) => stop.request(),
         }
         stop.is_requested()
     }
@@ -173,7 +178,7 @@ impl<'a> Team<'a> {
     /// Once a rank was lost: waits a while until the others have ended, which is when they can
     /// change nothing any more; whether they have.
     pub(crate) fn wait_for_ends(&self) -> bool {
-        self.ranks.wait_for_ends(ENDING)
+        self.ranks.wait_for_ends(RANK_END_TIMEOUT)
     }
 
     /// The part of `total` things in a row that falls to this rank.
@@ -182,12 +187,12 @@ impl<'a> Team<'a> {
     }
 
     /// Whether any rank says so.
-    pub(crate) fn any(&self, mine: bool) -> Result<bool, EngineError> {
-        self.max(u64::from(mine)).map(|all| all > 0)
+    pub(crate) fn any_rank(&self, mine: bool) -> Result<bool, EngineError> {
+        self.max_over_ranks(u64::from(mine)).map(|all| all > 0)
     }
 
     /// The largest number of all ranks.
-    pub(crate) fn max(&self, mine: u64) -> Result<u64, EngineError> {
+    pub(crate) fn max_over_ranks(&self, mine: u64) -> Result<u64, EngineError> {
         if self.is_alone() {
             return Ok(mine);
         }
@@ -202,16 +207,16 @@ impl<'a> Team<'a> {
     }
 
     /// Asks all ranks to end the part of the run that is under way.
-    pub(crate) fn ask_to_stop(&self) {
-        if !self.is_alone() && !self.told.replace(true) {
+    pub(crate) fn request_stop_all(&self) {
+        if !self.is_alone() && !self.stop_requested.replace(true) {
             self.ranks.request_stop();
         }
     }
 
     /// What the other ranks have said meanwhile.
-    pub(crate) fn news(&self) -> News {
+    pub(crate) fn poll_group_status(&self) -> GroupStatus {
         if self.is_alone() {
-            return News::Nothing;
+            return GroupStatus::Nothing;
         }
         self.ranks.poll()
     }
@@ -230,11 +235,11 @@ impl<'a> Team<'a> {
         outcome: &mut Outcome,
         windows: usize,
         intervals: Vec<Interval>,
-        stage: Option<LocalStage>,
+        stage: Option<RankStageResult>,
         states: &mut Option<RankStates>,
-    ) -> Result<Merged, EngineError> {
-        self.spent.set(true);
-        let mut merged = Merged {
+    ) -> Result<MergedPhase, EngineError> {
+        self.is_stop_stale.set(true);
+        let mut merged = MergedPhase {
             intervals,
             samples: Vec::new(),
             ranks: Vec::new(),
@@ -257,15 +262,15 @@ impl<'a> Team<'a> {
         plan: &Plan,
         outcome: &mut Outcome,
         windows: usize,
-        merged: &mut Merged,
+        merged: &mut MergedPhase,
     ) -> Result<(), EngineError> {
         let new = &outcome.windows[windows..];
         let used = |w: &Window| w.system.process.clone().unwrap_or_default();
         let used: Vec<ProcessUse> = new.iter().map(used).collect();
         let of_windows = new
             .iter()
-            .map(|w| Report::window_of(self.rank(), &w.totals));
-        let report = Report {
+            .map(|w| RankReport::window_of(self.rank(), &w.totals));
+        let report = RankReport {
             windows: Vec::from_iter(of_windows),
             hosts: host::of_this_rank(
                 used.iter().map(ProcessUse::cpu_s).collect(),
@@ -289,8 +294,8 @@ impl<'a> Team<'a> {
         };
         let mut broken = None;
         let mut combine = |mine: Vec<u8>, theirs: Vec<u8>| match (
-            unpack::<Report>(&mine),
-            unpack::<Report>(&theirs),
+            unpack::<RankReport>(&mine),
+            unpack::<RankReport>(&theirs),
         ) {
             (Ok(mut mine), Ok(theirs)) => {
                 mine.add(theirs);
@@ -311,7 +316,7 @@ impl<'a> Team<'a> {
         let Some(all) = all else {
             return Ok(());
         };
-        let mut all: Report = unpack(&all)?;
+        let mut all: RankReport = unpack(&all)?;
         let counted = plan.operations.iter().map(|o| o.kind.counts());
         all.find_stalls(&Vec::from_iter(counted));
         merged.intervals = all.intervals.into_values().collect();
@@ -355,11 +360,11 @@ impl<'a> Team<'a> {
         &self,
         plan: &Plan,
         outcome: &mut Outcome,
-        local: LocalStage,
+        local: RankStageResult,
         states: &mut Option<RankStates>,
-        merged: &mut Merged,
+        merged: &mut MergedPhase,
     ) -> Result<Option<RankStates>, EngineError> {
-        let LocalStage {
+        let RankStageResult {
             stage,
             done,
             samples,
@@ -397,7 +402,7 @@ impl<'a> Team<'a> {
             .stages
             .get(stage as usize)
             .is_some_and(|s| !s.warm_up);
-        if !self.leads() {
+        if !self.is_root() {
             let ranks = vec![done];
             if measured {
                 outcome.stages.push(StageOutcome { stage, ranks });
@@ -422,7 +427,7 @@ impl<'a> Team<'a> {
         decided: Option<RankStates>,
         states: &mut Option<RankStates>,
     ) -> Result<(), EngineError> {
-        let verdict = Verdict {
+        let verdict = TeamVerdict {
             failure: outcome.failure.clone(),
             ran_out: outcome.ran_out.clone(),
             interrupted: outcome.interrupted,
@@ -430,7 +435,7 @@ impl<'a> Team<'a> {
             states: decided.map(|s| (s.position, s.made)),
         };
         let verdict = self.ranks.broadcast(pack(&verdict)).map_err(lost)?;
-        let verdict: Verdict = unpack(&verdict)?;
+        let verdict: TeamVerdict = unpack(&verdict)?;
         outcome.failure = verdict.failure;
         outcome.ran_out = verdict.ran_out;
         outcome.interrupted = verdict.interrupted;
@@ -443,7 +448,7 @@ impl<'a> Team<'a> {
 }
 
 /// What came of a part of a run, besides what is in the outcome.
-pub(crate) struct Merged {
+pub(crate) struct MergedPhase {
     pub(crate) intervals: Vec<Interval>,
     /// What each rank did in a stage, in their order; only at rank 0.
     pub(crate) ranks: Vec<RankStage>,
@@ -452,7 +457,7 @@ pub(crate) struct Merged {
 }
 
 /// What this process's rank did in a stage.
-pub(crate) struct LocalStage {
+pub(crate) struct RankStageResult {
     pub(crate) stage: u32,
     pub(crate) done: RankStage,
     pub(crate) samples: Vec<Vec<Sample>>,
@@ -486,9 +491,9 @@ fn advanced(
         let at = done.rank as usize;
         match work {
             Some(StageWork::Objects(l)) => match l.advances {
-                Advances::Nothing => {}
-                Advances::Position => states.position[at] += done.rounds,
-                Advances::Made => states.made[at] = done.rounds,
+                StageProgress::Nothing => {}
+                StageProgress::Position => states.position[at] += done.rounds,
+                StageProgress::Made => states.made[at] = done.rounds,
             },
             Some(StageWork::Transfers(t)) if t.write => states.made[at] = done.rounds,
             Some(StageWork::Transfers(_)) | None => {}

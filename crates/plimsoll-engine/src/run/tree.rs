@@ -1,7 +1,7 @@
 //! Making, checking and removing the tree of a fileset.
 
-use super::crew::{Crew, CrewError, Job};
 use super::marker::{MARKER, PatternNames};
+use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use plimsoll_plan::{DirId, FileId, Layout, Stream};
 use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes written at a time when a file is made.
-const PIECE: u64 = 1 << 20;
+const WRITE_CHUNK_BYTES: u64 = 1 << 20;
 
 /// How far populating is.
 #[derive(Default)]
@@ -32,15 +32,15 @@ struct MakeDirs<'a> {
     missing_only: bool,
 }
 
-impl<S: Session> Job<S> for MakeDirs<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+impl<S: Session> BulkTask<S> for MakeDirs<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
         let dir = DirId(self.dirs[index as usize]);
         session.locate(|p| self.layout.push_dir(dir, p));
         match session.make_dir().await {
             // The root may be the guarded directory itself.
             Err(OpError(Errno::EXIST)) if dir == DirId(0) || self.missing_only => Ok(()),
             other => other.map_err(|e| {
-                CrewError::failed(
+                SetupError::failed(
                     "make directory",
                     &path_of(|p| self.layout.push_dir(dir, p)),
                     e,
@@ -83,7 +83,7 @@ pub(super) async fn fill<S: Session>(
 ) -> Result<(), OpError> {
     let mut at = part.start;
     while at < part.end {
-        let n = PIECE.min(part.end - at);
+        let n = WRITE_CHUNK_BYTES.min(part.end - at);
         session.write(handle, at, n).await?;
         at += n;
         progress.bytes.fetch_add(n, Relaxed);
@@ -91,15 +91,15 @@ pub(super) async fn fill<S: Session>(
     Ok(())
 }
 
-impl<S: Session> Job<S> for MakeFiles<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+impl<S: Session> BulkTask<S> for MakeFiles<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
         let file = FileId((self.first + index) as u32);
         if !self.layout.starts_with(file) {
             return Ok(());
         }
         self.progress.files.fetch_add(1, Relaxed);
         self.make(session, file).await.map_err(|e| {
-            CrewError::failed("make file", &path_of(|p| self.layout.push_file(file, p)), e)
+            SetupError::failed("make file", &path_of(|p| self.layout.push_file(file, p)), e)
         })
     }
 }
@@ -108,15 +108,15 @@ struct MakeLeafDirs<'a> {
     layout: &'a Layout,
 }
 
-impl<S: Session> Job<S> for MakeLeafDirs<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+impl<S: Session> BulkTask<S> for MakeLeafDirs<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
         let leaf = index as u32;
         if !self.layout.starts_with_leaf_dir(leaf) {
             return Ok(());
         }
         session.locate(|p| self.layout.push_leaf_dir(leaf, p));
         session.make_dir().await.map_err(|e| {
-            CrewError::failed(
+            SetupError::failed(
                 "make directory",
                 &path_of(|p| self.layout.push_leaf_dir(leaf, p)),
                 e,
@@ -128,11 +128,11 @@ impl<S: Session> Job<S> for MakeLeafDirs<'_> {
 /// Makes the directories of a tree but its leaf directories, or those that are missing; its
 /// root's parent is there.
 pub(crate) fn make_dirs<T: Target>(
-    crew: &Crew<T>,
+    crew: &SetupPool<T>,
     layout: &Layout,
     missing_only: bool,
     mut tell: impl FnMut(),
-) -> Result<(), CrewError> {
+) -> Result<(), SetupError> {
     // Level by level: a directory is made after the one that holds it.
     let mut levels: Vec<Vec<u32>> = Vec::new();
     let mut level = vec![0u8; layout.dirs() as usize];
@@ -159,16 +159,16 @@ pub(crate) fn make_dirs<T: Target>(
 
 /// Makes the leaf directories of a tree that it begins with.
 pub(crate) fn make_leaf_dirs<T: Target>(
-    crew: &Crew<T>,
+    crew: &SetupPool<T>,
     layout: &Layout,
     tell: impl FnMut(),
-) -> Result<(), CrewError> {
+) -> Result<(), SetupError> {
     let leaf_dirs = u64::from(layout.leaf_dirs());
     crew.all(leaf_dirs, &MakeLeafDirs { layout }, tell)
 }
 
 /// What the bytes that the files of a tree begin with follow from.
-pub(super) fn content_of<T: Target>(crew: &Crew<T>, layout: &Layout) -> Stream {
+pub(super) fn content_of<T: Target>(crew: &SetupPool<T>, layout: &Layout) -> Stream {
     let root = path_of(|p| layout.push_dir(DirId(0), p));
     crew.content
         .stream_of_files(&String::from_utf8_lossy(&root))
@@ -176,12 +176,12 @@ pub(super) fn content_of<T: Target>(crew: &Crew<T>, layout: &Layout) -> Stream {
 
 /// Makes the files of a tree whose numbers are in `part`; the directories are there.
 pub(crate) fn make_files<T: Target>(
-    crew: &Crew<T>,
+    crew: &SetupPool<T>,
     layout: &Layout,
     part: Range<u64>,
     progress: &Progress,
     tell: impl FnMut(),
-) -> Result<(), CrewError> {
+) -> Result<(), SetupError> {
     let files = MakeFiles {
         layout,
         content: content_of(crew, layout),
@@ -196,16 +196,16 @@ struct CheckFiles<'a> {
 }
 
 /// What checking says of a tree that is not as it was laid out.
-const DIFFERS: OpError = OpError(Errno::STALE);
+const TREE_DIFFERS: OpError = OpError(Errno::STALE);
 
-impl<S: Session> Job<S> for CheckFiles<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+impl<S: Session> BulkTask<S> for CheckFiles<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
         let file = FileId(index as u32);
         session.locate(|p| self.layout.push_file(file, p));
         let found = match session.stat().await {
             Ok(found) => Some((found.kind, found.size)),
             Err(OpError(Errno::NOENT)) => None,
-            Err(e) => return Err(CrewError::failed("check", b"", e)),
+            Err(e) => return Err(SetupError::failed("check", b"", e)),
         };
         let size = self.layout.size(file);
         let want = self
@@ -215,7 +215,7 @@ impl<S: Session> Job<S> for CheckFiles<'_> {
         if found == want {
             Ok(())
         } else {
-            Err(CrewError::failed("check", b"", DIFFERS))
+            Err(SetupError::failed("check", b"", TREE_DIFFERS))
         }
     }
 }
@@ -225,13 +225,13 @@ struct CheckDirs<'a> {
     entries: &'a [u32],
 }
 
-impl<S: Session> Job<S> for CheckDirs<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), CrewError> {
+impl<S: Session> BulkTask<S> for CheckDirs<'_> {
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
         session.locate(|p| self.layout.push_dir(DirId(index as u32), p));
         let mut found = session
             .entries()
             .await
-            .map_err(|e| CrewError::failed("check", b"", e))?;
+            .map_err(|e| SetupError::failed("check", b"", e))?;
         found.retain(|(name, _)| name != MARKER.as_bytes());
         let whole = found.len() == self.entries[index as usize] as usize
             && found
@@ -240,7 +240,7 @@ impl<S: Session> Job<S> for CheckDirs<'_> {
         if whole {
             Ok(())
         } else {
-            Err(CrewError::failed("check", b"", DIFFERS))
+            Err(SetupError::failed("check", b"", TREE_DIFFERS))
         }
     }
 }
@@ -249,11 +249,11 @@ impl<S: Session> Job<S> for CheckDirs<'_> {
 /// else. Of a `trusted` tree only the directories are looked at: that they are there, and no
 /// symbolic links to somewhere else.
 pub(crate) fn is_whole<T: Target>(
-    crew: &Crew<T>,
+    crew: &SetupPool<T>,
     layout: &Layout,
     trusted: bool,
     mut tell: impl FnMut(),
-) -> Result<bool, CrewError> {
+) -> Result<bool, SetupError> {
     let mut entries = vec![0u32; layout.dirs() as usize];
     for dir in 1..layout.dirs() {
         if let Some(parent) = layout.parent(DirId(dir)) {
@@ -286,8 +286,8 @@ pub(crate) fn is_whole<T: Target>(
         });
     match checked {
         Ok(()) => Ok(true),
-        Err(CrewError::Failed { error, .. }) if error == DIFFERS => Ok(false),
-        Err(CrewError::Failed {
+        Err(SetupError::Failed { error, .. }) if error == TREE_DIFFERS => Ok(false),
+        Err(SetupError::Failed {
             error: OpError(Errno::NOENT | Errno::LOOP | Errno::NOTDIR),
             ..
         }) => Ok(false),
@@ -308,11 +308,11 @@ fn is_ours(name: &[u8]) -> bool {
 }
 
 /// Letter after the number of a file in the name of the symbolic link to it.
-pub(crate) const LINK: u8 = b'l';
+pub(crate) const LINK_SUFFIX: u8 = b'l';
 
 /// Whether a symbolic link is one that a mix makes beside the files whose links it reads.
 fn is_our_link(name: &[u8]) -> bool {
-    name.strip_suffix(&[LINK]).is_some_and(is_ours)
+    name.strip_suffix(&[LINK_SUFFIX]).is_some_and(is_ours)
 }
 
 /// Whether an entry so deep below the root is one that Plimsoll makes.

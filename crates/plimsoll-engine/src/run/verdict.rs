@@ -5,7 +5,7 @@ use crate::outcome::{Outcome, Reason};
 use plimsoll_plan::{Plan, counted};
 
 /// Share of all processors above which the client is taken to have been the bottleneck.
-const SATURATED: f64 = 0.95;
+const CLIENT_SATURATED_SHARE: f64 = 0.95;
 
 /// Whether a rate was asked for.
 fn is_paced(plan: &Plan) -> bool {
@@ -86,7 +86,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     // A closed loop is as fast as client and server together; only when a rate was asked for can
     // the client have kept the server from it.
     if let Some(share) = outcome.windows.last().and_then(|w| w.client_share)
-        && share > SATURATED
+        && share > CLIENT_SATURATED_SHARE
         && is_paced(plan)
     {
         let share = share * 100.0;

@@ -3,12 +3,12 @@
 use std::task::Waker;
 
 /// No place.
-const NONE: u32 = u32::MAX;
+const NO_NODE: u32 = u32::MAX;
 
 /// Waiters in the order of their arrival, each of which leaves with what it was given. Joining,
 /// giving to the first and leaving from anywhere cost the same however many wait.
 pub(crate) struct Fifo<R, G> {
-    places: Vec<Place<R, G>>,
+    places: Vec<FifoNode<R, G>>,
     /// First of the vacant places, which are linked by their `next`.
     vacant: u32,
     first: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Fifo<R, G> {
     used: usize,
 }
 
-enum Place<R, G> {
+enum FifoNode<R, G> {
     Vacant { next: u32 },
     Waiting(Waiter<R>),
     Given(G),
@@ -35,9 +35,9 @@ impl<R, G> Default for Fifo<R, G> {
     fn default() -> Self {
         Self {
             places: Vec::new(),
-            vacant: NONE,
-            first: NONE,
-            last: NONE,
+            vacant: NO_NODE,
+            first: NO_NODE,
+            last: NO_NODE,
             used: 0,
         }
     }
@@ -47,20 +47,23 @@ impl<R, G> Fifo<R, G> {
     /// Joins the end of the queue; the number of the place, which is the waiter's until it takes
     /// what it is given or leaves.
     pub(crate) fn join(&mut self, request: R) -> u32 {
-        let waiter = Place::Waiting(Waiter {
+        let waiter = FifoNode::Waiting(Waiter {
             request,
             waker: None,
             before: self.last,
-            behind: NONE,
+            behind: NO_NODE,
         });
         let at = match self.places.get(self.vacant as usize) {
-            Some(Place::Vacant { next }) => {
+            Some(FifoNode::Vacant { next }) => {
                 let at = std::mem::replace(&mut self.vacant, *next);
                 self.places[at as usize] = waiter;
                 at
             }
             _ => {
-                debug_assert_eq!(self.vacant, NONE, "vacant places are linked to vacant ones");
+                debug_assert_eq!(
+                    self.vacant, NO_NODE,
+                    "vacant places are linked to vacant ones"
+                );
                 self.places.push(waiter);
                 self.places.len() as u32 - 1
             }
@@ -77,8 +80,8 @@ impl<R, G> Fifo<R, G> {
     /// What the first of those who wait wants.
     pub(crate) fn first(&self) -> Option<&R> {
         match self.places.get(self.first as usize)? {
-            Place::Waiting(waiter) => Some(&waiter.request),
-            Place::Vacant { .. } | Place::Given(_) => None,
+            FifoNode::Waiting(waiter) => Some(&waiter.request),
+            FifoNode::Vacant { .. } | FifoNode::Given(_) => None,
         }
     }
 
@@ -110,42 +113,42 @@ impl<R, G> Fifo<R, G> {
     ///
     /// # Panics
     /// When nobody waits.
-    pub(crate) fn give(&mut self, given: G) -> Option<Waker> {
+    pub(crate) fn grant(&mut self, given: G) -> Option<Waker> {
         let at = self.first;
         let waker = self.unlink(at).and_then(|waiter| waiter.waker.take());
-        self.places[at as usize] = Place::Given(given);
+        self.places[at as usize] = FifoNode::Given(given);
         waker
     }
 
     /// Takes what the waiter was given; without it, `waker` is woken when there is something.
     pub(crate) fn take(&mut self, at: u32, waker: &Waker) -> Option<G> {
         match &mut self.places[at as usize] {
-            Place::Waiting(waiter) => {
+            FifoNode::Waiting(waiter) => {
                 if !waiter.waker.as_ref().is_some_and(|w| w.will_wake(waker)) {
                     waiter.waker = Some(waker.clone());
                 }
                 None
             }
-            Place::Given(_) | Place::Vacant { .. } => self.leave(at),
+            FifoNode::Given(_) | FifoNode::Vacant { .. } => self.leave(at),
         }
     }
 
     /// The waiter leaves; what it was given and did not take, if there is such a thing.
     pub(crate) fn leave(&mut self, at: u32) -> Option<G> {
         self.unlink(at);
-        let vacant = Place::Vacant { next: self.vacant };
+        let vacant = FifoNode::Vacant { next: self.vacant };
         match std::mem::replace(&mut self.places[at as usize], vacant) {
-            Place::Vacant { next } => {
+            FifoNode::Vacant { next } => {
                 debug_assert!(false, "a waiter leaves once");
-                self.places[at as usize] = Place::Vacant { next };
+                self.places[at as usize] = FifoNode::Vacant { next };
                 None
             }
             left => {
                 self.vacant = at;
                 self.used -= 1;
                 match left {
-                    Place::Given(given) => Some(given),
-                    Place::Waiting(_) | Place::Vacant { .. } => None,
+                    FifoNode::Given(given) => Some(given),
+                    FifoNode::Waiting(_) | FifoNode::Vacant { .. } => None,
                 }
             }
         }
@@ -153,8 +156,8 @@ impl<R, G> Fifo<R, G> {
 
     fn waiter(&mut self, at: u32) -> Option<&mut Waiter<R>> {
         match self.places.get_mut(at as usize)? {
-            Place::Waiting(waiter) => Some(waiter),
-            Place::Vacant { .. } | Place::Given(_) => None,
+            FifoNode::Waiting(waiter) => Some(waiter),
+            FifoNode::Vacant { .. } | FifoNode::Given(_) => None,
         }
     }
 
@@ -252,7 +255,7 @@ mod tests {
                     Step::Give => {
                         prop_assert_eq!(fifo.first(), queue.front());
                         if let Some(first) = queue.pop_front() {
-                            fifo.give(number);
+                            fifo.grant(number);
                             given.insert(first, number);
                         }
                     }
@@ -287,9 +290,9 @@ mod tests {
         let (a, b) = (fifo.join(()), fifo.join(()));
         assert_eq!((fifo.take(a, &waker), fifo.take(a, &waker)), (None, None));
         let mut woken = Woken::default();
-        woken.add(fifo.give(1));
+        woken.add(fifo.grant(1));
         // This one has yet to look: it finds what it was given when it does.
-        woken.add(fifo.give(2));
+        woken.add(fifo.grant(2));
         woken.wake();
         assert_eq!(count.0.load(SeqCst), 1);
         assert_eq!((fifo.take(b, &waker), fifo.leave(a)), (Some(2), Some(1)));

@@ -23,30 +23,35 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Where waiters wait until each is given what it waits for.
-pub(crate) trait Queue {
+pub(crate) trait WaitQueue {
     /// A waiter's place.
-    type Place: Copy + Unpin;
+    type QueueKind: Copy + Unpin;
     /// What it is given.
-    type Given;
+    type Grant;
 
     /// What the waiter was given, which thereby leaves; else `waker` is woken when it is.
-    fn take(&self, place: Self::Place, waker: &Waker) -> Option<Self::Given>;
+    fn take(&self, place: Self::QueueKind, waker: &Waker) -> Option<Self::Grant>;
 
     /// The waiter leaves with nothing; what it was given already goes to who comes next.
-    fn leave(&self, place: Self::Place);
+    fn leave(&self, place: Self::QueueKind);
 }
 
 /// A waiter's stay in a queue. A waiter that is dropped, or stopped by the end of the run, leaves
 /// it, so that what it was given is not lost.
-pub(crate) struct Wait<'a, Q: Queue> {
+pub(crate) struct Wait<'a, Q: WaitQueue> {
     queue: &'a Q,
-    place: Option<Q::Place>,
+    place: Option<Q::QueueKind>,
     lane: &'a Lane,
-    _idle: IdleGuard<'a>,
+    _idle: BlockedGuard<'a>,
 }
 
-impl<'a, Q: Queue> Wait<'a, Q> {
-    pub(crate) fn at(queue: &'a Q, place: Q::Place, lane: &'a Lane, idle: &'a Idle) -> Self {
+impl<'a, Q: WaitQueue> Wait<'a, Q> {
+    pub(crate) fn at(
+        queue: &'a Q,
+        place: Q::QueueKind,
+        lane: &'a Lane,
+        idle: &'a BlockedCount,
+    ) -> Self {
         Self {
             queue,
             place: Some(place),
@@ -56,8 +61,8 @@ impl<'a, Q: Queue> Wait<'a, Q> {
     }
 }
 
-impl<Q: Queue> Future for Wait<'_, Q> {
-    type Output = Result<Q::Given, Stopped>;
+impl<Q: WaitQueue> Future for Wait<'_, Q> {
+    type Output = Result<Q::Grant, Stopped>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // Workers do not pass the last files on among themselves once the run is over.
@@ -75,7 +80,7 @@ impl<Q: Queue> Future for Wait<'_, Q> {
     }
 }
 
-impl<Q: Queue> Drop for Wait<'_, Q> {
+impl<Q: WaitQueue> Drop for Wait<'_, Q> {
     fn drop(&mut self) {
         if let Some(place) = self.place.take() {
             self.queue.leave(place);
@@ -102,7 +107,7 @@ impl Broadcast {
     pub(crate) async fn until<T>(
         &self,
         lane: &Lane,
-        idle: &Idle,
+        idle: &BlockedCount,
         mut look: impl FnMut() -> Option<T>,
     ) -> Result<T, Stopped> {
         if let Some(found) = look() {
@@ -150,16 +155,16 @@ impl Broadcast {
 
 /// Counts workers that wait for other workers, to notice when all of them do.
 #[derive(Default)]
-pub(crate) struct Idle {
+pub(crate) struct BlockedCount {
     waiting: AtomicUsize,
 }
 
-pub(crate) struct IdleGuard<'a>(&'a Idle);
+pub(crate) struct BlockedGuard<'a>(&'a BlockedCount);
 
-impl Idle {
-    pub(crate) fn enter(&self) -> IdleGuard<'_> {
+impl BlockedCount {
+    pub(crate) fn enter(&self) -> BlockedGuard<'_> {
         self.waiting.fetch_add(1, Relaxed);
-        IdleGuard(self)
+        BlockedGuard(self)
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -167,7 +172,7 @@ impl Idle {
     }
 }
 
-impl Drop for IdleGuard<'_> {
+impl Drop for BlockedGuard<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Relaxed);
     }
@@ -183,7 +188,12 @@ pub(crate) struct Wakeups {
 
 impl Wakeups {
     /// Waits for a wakeup after the `seen`-th; returns how many there were.
-    pub(crate) async fn wait(&self, lane: &Lane, idle: &Idle, seen: u64) -> Result<u64, Stopped> {
+    pub(crate) async fn wait(
+        &self,
+        lane: &Lane,
+        idle: &BlockedCount,
+        seen: u64,
+    ) -> Result<u64, Stopped> {
         self.list
             .until(lane, idle, || {
                 Some(self.count.load(SeqCst)).filter(|count| *count > seen)
@@ -220,15 +230,15 @@ impl EventSource {
 }
 
 /// Operations that a run may still begin.
-pub(crate) struct Tickets {
+pub(crate) struct OpBudget {
     left: AtomicU64,
     workers: u64,
 }
 
 /// Tickets handed out at once at most: few enough that workers end together.
-const BATCH: u64 = 64;
+const OPS_PER_GRANT: u64 = 64;
 
-impl Tickets {
+impl OpBudget {
     pub(crate) fn new(total: u64, workers: u64) -> Arc<Self> {
         Arc::new(Self {
             left: AtomicU64::new(total),
@@ -238,7 +248,11 @@ impl Tickets {
 
     /// A few tickets; 0 when none are left.
     pub(crate) fn take(&self) -> u64 {
-        let share = |left: u64| (left / (2 * self.workers)).clamp(1, BATCH).min(left);
+        let share = |left: u64| {
+            (left / (2 * self.workers))
+                .clamp(1, OPS_PER_GRANT)
+                .min(left)
+        };
         let before = self
             .left
             .fetch_update(SeqCst, SeqCst, |left| Some(left - share(left)));
@@ -263,7 +277,7 @@ mod tests {
     #[test]
     fn a_wait_ends_with_the_run() {
         let (lane, deadline) = lane();
-        let (idle, wakeups) = (Idle::default(), Wakeups::default());
+        let (idle, wakeups) = (BlockedCount::default(), Wakeups::default());
         deadline.bring_forward(1000);
         let task: Task<'_> = Box::pin(async {
             assert_eq!(wakeups.wait(&lane, &idle, 0).await, Err(Stopped));
@@ -276,7 +290,7 @@ mod tests {
     #[test]
     fn a_wakeup_that_comes_early_is_not_lost() {
         let (lane, _) = lane();
-        let (idle, wakeups) = (Idle::default(), Wakeups::default());
+        let (idle, wakeups) = (BlockedCount::default(), Wakeups::default());
         wakeups.wake();
         let task: Task<'_> = Box::pin(async {
             assert_eq!(wakeups.wait(&lane, &idle, 0).await, Ok(1));
@@ -292,9 +306,9 @@ mod tests {
     }
 
     #[test]
-    fn tickets_add_up() {
+    fn budgets_add_up() {
         for (total, workers) in [(0, 1), (1, 8), (1000, 3), (100_000, 300)] {
-            let tickets = Tickets::new(total, workers);
+            let tickets = OpBudget::new(total, workers);
             let mut sum = 0;
             loop {
                 match tickets.take() {

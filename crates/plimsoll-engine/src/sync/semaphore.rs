@@ -1,6 +1,6 @@
 //! Semaphores of semblocks.
 
-use super::{Fifo, Idle, Queue, Wait, Woken, lock};
+use super::{BlockedCount, Fifo, Wait, WaitQueue, Woken, lock};
 use plimsoll_lane::{Lane, Stopped};
 use std::sync::Mutex;
 use std::task::Waker;
@@ -42,11 +42,11 @@ impl State {
             match (self.takers.first(), self.posters.first()) {
                 (Some(&count), _) if self.posted >= count => {
                     self.posted -= count;
-                    woken.add(self.takers.give(()));
+                    woken.add(self.takers.grant(()));
                 }
                 (_, Some(&count)) if self.takes_posts() => {
                     self.posted = self.posted.saturating_add(count);
-                    woken.add(self.posters.give(()));
+                    woken.add(self.posters.grant(()));
                 }
                 _ => return woken,
             }
@@ -56,33 +56,33 @@ impl State {
 
 /// A place in one of the two queues.
 #[derive(Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum QueueKind {
     Taker { at: u32, count: u64 },
     Poster { at: u32 },
 }
 
-impl Queue for Semaphore {
-    type Place = Place;
-    type Given = ();
+impl WaitQueue for Semaphore {
+    type QueueKind = QueueKind;
+    type Grant = ();
 
-    fn take(&self, place: Place, waker: &Waker) -> Option<()> {
+    fn take(&self, place: QueueKind, waker: &Waker) -> Option<()> {
         let mut state = lock(&self.state);
         match place {
-            Place::Taker { at, .. } => state.takers.take(at, waker),
-            Place::Poster { at } => state.posters.take(at, waker),
+            QueueKind::Taker { at, .. } => state.takers.take(at, waker),
+            QueueKind::Poster { at } => state.posters.take(at, waker),
         }
     }
 
-    fn leave(&self, place: Place) {
+    fn leave(&self, place: QueueKind) {
         let mut state = lock(&self.state);
         match place {
-            Place::Taker { at, count } => {
+            QueueKind::Taker { at, count } => {
                 if state.takers.leave(at).is_some() {
                     state.posted = state.posted.saturating_add(count);
                 }
             }
             // What was posted for it stays posted.
-            Place::Poster { at } => drop(state.posters.leave(at)),
+            QueueKind::Poster { at } => drop(state.posters.leave(at)),
         }
         let woken = state.advance();
         drop(state);
@@ -95,7 +95,7 @@ impl Semaphore {
     pub(crate) async fn take(
         &self,
         lane: &Lane,
-        idle: &Idle,
+        idle: &BlockedCount,
         count: u64,
         high_water: u64,
     ) -> Result<(), Stopped> {
@@ -107,7 +107,7 @@ impl Semaphore {
                     state.posted -= count;
                     None
                 }
-                false => Some(Place::Taker {
+                false => Some(QueueKind::Taker {
                     at: state.takers.join(count),
                     count,
                 }),
@@ -128,7 +128,7 @@ impl Semaphore {
     pub(crate) async fn post(
         &self,
         lane: &Lane,
-        idle: &Idle,
+        idle: &BlockedCount,
         count: u64,
         blocking: bool,
     ) -> Result<(), Stopped> {
@@ -137,7 +137,7 @@ impl Semaphore {
             // While others wait to post, there is no room.
             if blocking && !state.takes_posts() {
                 let at = state.posters.join(count);
-                (Woken::default(), Some(Place::Poster { at }))
+                (Woken::default(), Some(QueueKind::Poster { at }))
             } else {
                 state.posted = state.posted.saturating_add(count);
                 (state.advance(), None)
@@ -156,7 +156,7 @@ impl Semaphore {
     }
 
     /// The worker has ended: posters wait no more.
-    pub(crate) fn retire(&self) {
+    pub(crate) fn release_posters(&self) {
         let mut state = lock(&self.state);
         state.retired = true;
         let woken = state.advance();
@@ -187,7 +187,8 @@ mod tests {
     #[test]
     fn a_taker_gets_exactly_what_was_posted() {
         let (lane, _) = lane();
-        let (idle, semaphore, takes) = (Idle::default(), Semaphore::default(), Cell::new(0));
+        let (idle, semaphore, takes) =
+            (BlockedCount::default(), Semaphore::default(), Cell::new(0));
         let taker: Task<'_> = Box::pin(async {
             for _ in 0..10 {
                 semaphore.take(&lane, &idle, 30, 10).await.unwrap();
@@ -210,7 +211,7 @@ mod tests {
     fn blocking_posters_wait_above_the_high_water_until_the_taker_comes() {
         let (lane, _) = lane();
         let (idle, semaphore, log) = (
-            Idle::default(),
+            BlockedCount::default(),
             Semaphore::default(),
             RefCell::new(Vec::new()),
         );
@@ -222,7 +223,7 @@ mod tests {
             }
         });
         let taker: Task<'_> = Box::pin(async {
-            lane.timer(100).await;
+            lane.uncancellable_sleep_until(100).await;
             semaphore.take(&lane, &idle, 20, 5).await.unwrap();
         });
         lane.run(vec![poster, taker]).unwrap();
@@ -248,7 +249,7 @@ mod tests {
     #[test]
     fn what_is_taken_lets_as_many_post_as_there_is_room_for_in_order() {
         let (lane, _) = lane();
-        let (idle, semaphore) = (Idle::default(), Semaphore::default());
+        let (idle, semaphore) = (BlockedCount::default(), Semaphore::default());
         semaphore.set_high_water(3);
         let counts: Vec<Arc<Count>> = (0..1000).map(|_| Arc::default()).collect();
         let mut posters: Vec<_> = (0..1000)
@@ -284,7 +285,7 @@ mod tests {
     #[test]
     fn a_taker_is_woken_when_there_is_enough_and_not_before() {
         let (lane, _) = lane();
-        let (idle, semaphore) = (Idle::default(), Semaphore::default());
+        let (idle, semaphore) = (BlockedCount::default(), Semaphore::default());
         let count = Arc::new(Count::default());
         let waker = Waker::from(count.clone());
         let mut taker = Box::pin(semaphore.take(&lane, &idle, 100, 10));
@@ -304,7 +305,7 @@ mod tests {
     #[test]
     fn who_leaves_gives_back_what_it_was_given() {
         let (lane, _) = lane();
-        let (idle, semaphore) = (Idle::default(), Semaphore::default());
+        let (idle, semaphore) = (BlockedCount::default(), Semaphore::default());
         let mut taker = Box::pin(semaphore.take(&lane, &idle, 2, 0));
         let noop = &mut Context::from_waker(Waker::noop());
         assert_eq!(taker.as_mut().poll(noop), Poll::Pending);

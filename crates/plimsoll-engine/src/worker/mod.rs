@@ -1,16 +1,16 @@
 //! Workers: they run a program until the run ends, and record every operation.
 
-mod core;
+mod context;
 mod mix;
 mod ops;
 mod pattern;
 mod program;
 mod sampling;
 
-use self::core::HaltReason;
-pub(crate) use self::core::{Core, Halt, Hands, Uncharged, worker_name};
+use self::context::ExitReason;
+pub(crate) use self::context::{FileCursors, LimiterUsage, WorkerContext, WorkerExit, worker_name};
 pub(crate) use mix::MixFileSizes;
-use ops::happened;
+use ops::took_effect;
 pub use pattern::Sample;
 pub(crate) use pattern::{RankStates, StageRun};
 pub(crate) use program::{Compiled, RowInfo};
@@ -40,8 +40,11 @@ pub(crate) fn whole_file_buffer(plan: &Plan, group: &WorkerGroup) -> u64 {
     let largest = plan
         .filesets
         .iter()
-        .map(|f| f.size.constant().unwrap_or(ops::WHOLE));
-    largest.max().unwrap_or(0).min(ops::WHOLE)
+        .map(|f| f.size.constant().unwrap_or(ops::MAX_WHOLE_FILE_CALL_BYTES));
+    largest
+        .max()
+        .unwrap_or(0)
+        .min(ops::MAX_WHOLE_FILE_CALL_BYTES)
 }
 
 /// A descriptor slot.
@@ -71,13 +74,13 @@ pub(crate) struct Worker<S: Session> {
     // Dropped first: it waits for writes to descriptors in the slots.
     pub(crate) session: S,
     pub(crate) slots: Vec<Slot<S::Handle>>,
-    pub(crate) core: Core,
+    pub(crate) context: WorkerContext,
     /// Where each composite that is running begins, and how often it runs again.
     loops: Box<[(usize, u64)]>,
 }
 
 /// Where a worker is in its program.
-struct Cursor {
+struct ProgramCounter {
     /// Instruction.
     at: usize,
     /// Times that it is still to be done, once it has begun.
@@ -88,8 +91,8 @@ struct Cursor {
     recorded: u64,
 }
 
-impl Cursor {
-    fn begin(core: &Core) -> Self {
+impl ProgramCounter {
+    fn begin(core: &WorkerContext) -> Self {
         Self {
             at: 0,
             left: None,
@@ -100,43 +103,44 @@ impl Cursor {
 }
 
 /// Nanoseconds a worker rests that found nothing to do in its whole program.
-const REST: u64 = 1_000;
+const IDLE_PROGRAM_PAUSE_NS: u64 = 1_000;
 
 impl<S: Session> Worker<S> {
-    pub(crate) fn new(session: S, core: Core) -> Self {
+    pub(crate) fn new(session: S, core: WorkerContext) -> Self {
         let slots = (0..core.program.slots).map(|_| Slot::default()).collect();
         let loops = vec![(0, 0); core.program.nesting].into();
         Self {
             session,
             slots,
-            core,
+            context: core,
             loops,
         }
     }
 
     /// Runs until the run ends or the program is done.
     pub(crate) async fn run(mut self) {
-        let program = self.core.program.clone();
+        let program = self.context.program.clone();
         if let Some(mix) = &program.mix {
             let halt = self.run_mix(mix.clone()).await;
             return self.end(halt).await;
         }
         let halt = loop {
-            if self.core.recorded == 0 && self.core.lane.now() >= self.core.lane.deadline() {
+            if self.context.recorded == 0 && self.context.lane.now() >= self.context.lane.deadline()
+            {
                 // The run was over before it began.
-                break Halt::new(HaltReason::Stopped);
+                break WorkerExit::new(ExitReason::Stopped);
             }
-            if !self.core.lane.may_go_on() {
-                self.core.lane.breathe().await;
+            if !self.context.lane.consume_poll_budget() {
+                self.context.lane.yield_if_exhausted().await;
             }
-            let before = self.core.recorded;
+            let before = self.context.recorded;
             if let Err(halt) = self.cycle(&program).await {
                 break halt;
             }
-            if self.core.recorded == before {
-                let rest = self.core.lane.now() + REST;
-                if self.core.lane.sleep_until(rest).await.is_err() {
-                    break Halt::new(HaltReason::Stopped);
+            if self.context.recorded == before {
+                let rest = self.context.lane.now() + IDLE_PROGRAM_PAUSE_NS;
+                if self.context.lane.sleep_until(rest).await.is_err() {
+                    break WorkerExit::new(ExitReason::Stopped);
                 }
             }
         };
@@ -145,10 +149,10 @@ impl<S: Session> Worker<S> {
 
     /// Once through the program.
     #[inline]
-    async fn cycle(&mut self, program: &Compiled) -> Result<(), Halt> {
-        let mut cursor = Cursor::begin(&self.core);
+    async fn cycle(&mut self, program: &Compiled) -> Result<(), WorkerExit> {
+        let mut cursor = ProgramCounter::begin(&self.context);
         while let Some((row, op, state)) = self.advance(program, &mut cursor)? {
-            self.in_time(row, op, state).await?;
+            self.run_async(row, op, state).await?;
         }
         Ok(())
     }
@@ -162,18 +166,20 @@ impl<S: Session> Worker<S> {
     fn advance<'p>(
         &mut self,
         program: &'p Compiled,
-        cursor: &mut Cursor,
-    ) -> Result<Option<(u32, &'p Op, u32)>, Halt> {
+        cursor: &mut ProgramCounter,
+    ) -> Result<Option<(u32, &'p Op, u32)>, WorkerExit> {
         loop {
             let Some(instr) = program.code.get(cursor.at) else {
-                if self.core.recorded == cursor.recorded || !self.core.lane.may_go_on() {
+                if self.context.recorded == cursor.recorded
+                    || !self.context.lane.consume_poll_budget()
+                {
                     return Ok(None);
                 }
-                *cursor = Cursor::begin(&self.core);
+                *cursor = ProgramCounter::begin(&self.context);
                 continue;
             };
             match instr {
-                Instr::Do {
+                Instr::Op {
                     row,
                     iters,
                     op,
@@ -181,11 +187,11 @@ impl<S: Session> Worker<S> {
                 } => {
                     let mut left = match cursor.left.take() {
                         Some(left) => left,
-                        None => self.core.draw(*iters),
+                        None => self.context.draw(*iters),
                     };
                     while left > 0 {
                         left -= 1;
-                        match self.at_once(*row, op) {
+                        match self.run_immediate(*row, op) {
                             Some(done) => done?,
                             None => {
                                 cursor.left = Some(left);
@@ -195,7 +201,7 @@ impl<S: Session> Worker<S> {
                     }
                     cursor.at += 1;
                 }
-                Instr::Enter { iters, exit } => match self.core.draw(*iters) {
+                Instr::LoopBegin { iters, exit } => match self.context.draw(*iters) {
                     0 => cursor.at = *exit as usize,
                     n => {
                         cursor.at += 1;
@@ -203,7 +209,7 @@ impl<S: Session> Worker<S> {
                         cursor.depth += 1;
                     }
                 },
-                Instr::Next => {
+                Instr::LoopEnd => {
                     let (begin, left) = &mut self.loops[cursor.depth - 1];
                     if *left == 0 {
                         cursor.depth -= 1;
@@ -218,31 +224,31 @@ impl<S: Session> Worker<S> {
     }
 
     /// Says why the worker ended, and closes what it has open.
-    async fn end(mut self, halt: Halt) {
-        let shared = self.core.shared.clone();
-        let now = self.core.lane.now();
-        if !matches!(*halt.0, HaltReason::Stopped | HaltReason::Failed(_)) {
+    async fn end(mut self, halt: WorkerExit) {
+        let shared = self.context.shared.clone();
+        let now = self.context.lane.now();
+        if !matches!(*halt.0, ExitReason::Stopped | ExitReason::Failed(_)) {
             shared.worker_done(now);
         }
         match *halt.0 {
-            HaltReason::Failed(failure) => shared.fail(failure, now),
-            HaltReason::RanOut { row, supply } => shared.run_out(row, supply, now),
-            HaltReason::Stopped | HaltReason::Finished | HaltReason::NotDone => {}
+            ExitReason::Failed(failure) => shared.fail(failure, now),
+            ExitReason::RanOut { row, supply } => shared.run_out(row, supply, now),
+            ExitReason::Stopped | ExitReason::Finished | ExitReason::NotDone => {}
         }
         // Closing may take long; the run does not wait for it to end.
-        shared.worker_halted(now);
-        self.core.retire();
+        shared.worker_exited(now);
+        self.context.retire();
         self.take_last_completions().await;
         for slot in &mut self.slots {
             if let Some(handle) = slot.handle.take() {
                 // The run is over; an error here is no result of it.
                 let _ = self.session.close(handle).await;
                 if let Some((f, id)) = slot.file {
-                    shared.filesets[f as usize].closed(id);
+                    shared.filesets[f as usize].dec_open(id);
                 }
             }
         }
-        shared.worker_ended(self.core.index);
+        shared.worker_ended(self.context.index);
     }
 
     /// Records the asynchronous writes that have completed, and gives up those that nobody has
@@ -255,14 +261,14 @@ impl<S: Session> Worker<S> {
         let _ = self.session.aio_take(0, &mut done).await;
         // Those that no thread has begun have waited as well.
         for (row, start) in self.session.aio_under_way() {
-            self.core.recorder.note_cut(row, start);
+            self.context.recorder.note_in_flight_at_end(row, start);
         }
         self.session.aio_abandon();
         // The first of several errors ends the run; here it has ended already.
         if let Err(halt) = self.record_completions(done)
-            && let HaltReason::Failed(failure) = *halt.0
+            && let ExitReason::Failed(failure) = *halt.0
         {
-            self.core.shared.fail(failure, self.core.lane.now());
+            self.context.shared.fail(failure, self.context.lane.now());
         }
     }
 }

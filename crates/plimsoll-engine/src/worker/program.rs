@@ -11,7 +11,7 @@ const ROTATING_SLOTS: u32 = 128;
 /// One instruction of a flat program.
 pub(crate) enum Instr {
     /// An operation, `iters` times.
-    Do {
+    Op {
         row: u32,
         iters: Value,
         op: Op,
@@ -19,9 +19,9 @@ pub(crate) enum Instr {
         state: u32,
     },
     /// A composite begins: it runs `iters` times and ends before `exit`.
-    Enter { iters: Value, exit: u32 },
+    LoopBegin { iters: Value, exit: u32 },
     /// A composite ends.
-    Next,
+    LoopEnd,
 }
 
 /// Slots that rotating opens of a fileset use.
@@ -102,11 +102,11 @@ impl Compiled {
                 Step::Do { row, iters, op } => self.operation(row.0, *iters, op),
                 Step::Block { iters, steps, .. } => {
                     let enter = self.code.len();
-                    self.code.push(Instr::Next);
+                    self.code.push(Instr::LoopEnd);
                     self.steps(steps, depth + 1);
-                    self.code.push(Instr::Next);
+                    self.code.push(Instr::LoopEnd);
                     let exit = self.code.len() as u32;
-                    self.code[enter] = Instr::Enter {
+                    self.code[enter] = Instr::LoopBegin {
                         iters: *iters,
                         exit,
                     };
@@ -148,7 +148,7 @@ impl Compiled {
             }
             _ => 0,
         };
-        self.code.push(Instr::Do {
+        self.code.push(Instr::Op {
             row,
             iters,
             op: op.clone(),
@@ -160,7 +160,7 @@ impl Compiled {
     fn assign_slots(&mut self, plan: &Plan) {
         let mut rotating = Vec::new();
         for instr in &self.code {
-            let Instr::Do { op, .. } = instr else {
+            let Instr::Op { op, .. } = instr else {
                 continue;
             };
             let slot = match op {

@@ -7,17 +7,17 @@ use std::num::NonZeroU64;
 /// As many operations are left out between two samples as take this long, in nanoseconds. A sample
 /// reads the thread's processor time twice, each a system call of about 0.7 µs, so that sampling
 /// takes far less than a hundredth of the time.
-const SPACING: Nanos = 5_000_000;
+const SAMPLE_SPACING_NS: Nanos = 5_000_000;
 
 /// Most operations left out between two samples.
-const LONGEST: Nanos = 100_000;
+const MAX_SKIPPED_OPS: Nanos = 100_000;
 
 /// Operations left out between two samples while nothing is measured: enough that a warm-up goes
 /// at the speed of what follows, few enough that a rare operation is sampled soon after.
-const UNMEASURED: u32 = 255;
+const WARMUP_SKIPPED_OPS: u32 = 255;
 
 /// First operations of a row that are all sampled, so that rare ones have a figure too.
-const FIRST: u64 = 16;
+const ALWAYS_SAMPLED_OPS: u64 = 16;
 
 /// Decides which operations of a worker are sampled.
 pub(crate) struct CpuSampling {
@@ -63,12 +63,12 @@ impl CpuSampling {
     pub(crate) fn end(&mut self, recorder: &Recorder, row: u32, used: Nanos, end: Nanos) {
         let used = used.saturating_sub(self.overhead);
         recorder.record_cpu(row, end, used);
-        let (count, mean) = recorder.recent(row);
-        let skip = SPACING / mean.max(1);
+        let (count, mean) = recorder.current_interval_mean(row);
+        let skip = SAMPLE_SPACING_NS / mean.max(1);
         self.left[row as usize] = match count {
-            0 => UNMEASURED,
-            n if n < FIRST => 0,
-            _ => skip.min(LONGEST) as u32,
+            0 => WARMUP_SKIPPED_OPS,
+            n if n < ALWAYS_SAMPLED_OPS => 0,
+            _ => skip.min(MAX_SKIPPED_OPS) as u32,
         };
     }
 }

@@ -2,8 +2,8 @@
 #![allow(dead_code, missing_docs)]
 
 use plimsoll_plan::{
-    Access, Arrivals, Fileset, FilesetId, Mix, MixFiles, MixFlags, MixOp, MixRow, OpKind,
-    Operation, OperationId, Pacing, Phase, Plan, Program, RelPath, SizeTable, Until, Value, Width,
+    Access, Arrivals, EntriesPerDir, Fileset, FilesetId, Mix, MixFiles, MixFlags, MixOp, MixRow,
+    OpKind, Operation, OperationId, Pacing, Phase, Plan, Program, RelPath, SizeTable, Until, Value,
     WorkerGroup, WorkingSet,
 };
 use std::path::Path;
@@ -19,7 +19,7 @@ pub fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fil
         path: RelPath::default(),
         entries,
         leaf_dirs: 0,
-        width: Width {
+        width: EntriesPerDir {
             mean: 10.0,
             gamma_shape: None,
         },

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::time::Duration;
 
 #[derive(Default)]
-pub struct Heard {
+pub struct RecordingObserver {
     pub said: Vec<String>,
     pub intervals: u64,
     pub snapshots: Vec<Duration>,
 }
 
-impl Observer for Heard {
+impl Observer for RecordingObserver {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Echo(text) => self.said.push(text.into()),
@@ -43,12 +43,12 @@ pub fn plan(text: &str, dir: &Path, change: impl FnOnce(&mut Overrides)) -> Plan
     plimsoll_wml::lower(&workload, &overrides, &context).unwrap_or_else(|e| panic!("{e}"))
 }
 
-pub fn try_run(plan: &Plan, target: &str) -> Result<(Outcome, Heard), EngineError> {
+pub fn try_run(plan: &Plan, target: &str) -> Result<(Outcome, RecordingObserver), EngineError> {
     let settings = Settings {
         target: target.into(),
         ..Settings::default()
     };
-    let mut heard = Heard::default();
+    let mut heard = RecordingObserver::default();
     run(plan, &settings, &Stop::default(), &mut heard).map(|o| (o, heard))
 }
 
@@ -59,12 +59,18 @@ pub fn run_virtually(plan: &Plan, latency: &str) -> Outcome {
         clock: ClockKind::Virtual,
         ..Settings::default()
     };
-    let outcome = run(plan, &settings, &Stop::default(), &mut Heard::default()).unwrap();
+    let outcome = run(
+        plan,
+        &settings,
+        &Stop::default(),
+        &mut RecordingObserver::default(),
+    )
+    .unwrap();
     assert_eq!(outcome.failure, None);
     outcome
 }
 
-pub fn run_ok(plan: &Plan) -> (Outcome, Heard) {
+pub fn run_ok(plan: &Plan) -> (Outcome, RecordingObserver) {
     let (outcome, heard) = try_run(plan, "posix").unwrap();
     assert_eq!(outcome.failure, None);
     (outcome, heard)

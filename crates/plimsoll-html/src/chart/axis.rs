@@ -4,11 +4,11 @@ use plimsoll_plan::Count;
 use plimsoll_report::{latency, rate};
 
 /// Least share left beyond a percentile that [`Scale::Tail`] tells from nothing.
-const LEAST_TAIL: f64 = 1e-9;
+const MIN_TAIL: f64 = 1e-9;
 
 /// Least value that a [`Scale::Log`] shows, and the inverse of the greatest: far beyond any
 /// measurement, and a multiple of it is still a number.
-const LEAST_DRAWN: f64 = 1e-300;
+const MIN_DRAWN: f64 = 1e-300;
 
 /// An axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Scale {
         match self {
             Self::Linear => value,
             Self::Log => value.max(f64::MIN_POSITIVE).log10(),
-            Self::Tail => -(1.0 - value).max(LEAST_TAIL).log10(),
+            Self::Tail => -(1.0 - value).max(MIN_TAIL).log10(),
         }
     }
 }
@@ -139,7 +139,7 @@ impl Axis {
     /// Begin and end of an axis for these values; the end is greater than the begin.
     #[must_use]
     pub fn bounds(&self, values: &[f64]) -> (f64, f64) {
-        let drawn = LEAST_DRAWN..1.0 / LEAST_DRAWN;
+        let drawn = MIN_DRAWN..1.0 / MIN_DRAWN;
         let usable = |v: &f64| v.is_finite() && (self.scale != Scale::Log || drawn.contains(v));
         let values = || values.iter().copied().filter(usable);
         let least = values().reduce(f64::min);

@@ -1,7 +1,7 @@
 //! Draws charts as SVG.
 
-use super::look::{self, Role, Theme};
-use super::{Axis, Chart, Extra, Ink};
+use super::theme::{self, Role, Theme};
+use super::{Axis, Chart, ChartOverlay, SeriesStyle};
 use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
@@ -40,13 +40,13 @@ const LETTERS: f64 = 12.0;
 const FONT_DIVISOR: f64 = 1.24;
 
 /// Most points of a line that are marked one by one.
-const MOST_DOTS: usize = 40;
+const MAX_MARKERS: usize = 40;
 
 /// How much of its colour a shaded stretch has.
-const SHADE: f64 = 0.18;
+const SHADE_OPACITY: f64 = 0.18;
 
 /// Height of the head of a chart that is a file of its own, in pixels.
-const HEAD: u32 = 58;
+const HEADER_HEIGHT_PX: u32 = 58;
 
 /// A drawn chart.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,12 +59,12 @@ pub struct Drawing {
 }
 
 /// Positions along an axis, some of which are ticks.
-struct Line {
+struct DrawnAxis {
     range: std::ops::Range<f64>,
     ticks: Vec<f64>,
 }
 
-impl Ranged for Line {
+impl Ranged for DrawnAxis {
     type FormatOption = DefaultFormatting;
     type ValueType = f64;
 
@@ -85,14 +85,14 @@ impl Ranged for Line {
     }
 }
 
-type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Line, Line>>;
+type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<DrawnAxis, DrawnAxis>>;
 type Fallible<T> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
 
 /// Draws a chart for a page: with the variables of its style sheet, without head and key.
 #[must_use]
 pub fn draw(chart: &Chart, size: Size) -> Drawing {
     let (svg, area) = draw_on(chart, size, 0);
-    let svg = look::for_page(&svg)
+    let svg = theme::for_page(&svg)
         .replace(" font-family=\"sans-serif\"", "")
         .replacen(&attributes(size), "", 1);
     let label = maud::html! { (foreign::replaced(&chart.title)) }.into_string();
@@ -106,12 +106,12 @@ pub fn draw(chart: &Chart, size: Size) -> Drawing {
 /// Draws a chart as a file of its own: with a background, its title and a key.
 #[must_use]
 pub fn standalone(chart: &Chart, size: Size, theme: Theme) -> String {
-    let (svg, _) = draw_on(chart, size, HEAD);
+    let (svg, _) = draw_on(chart, size, HEADER_HEIGHT_PX);
     let background = format!(
         "<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n",
-        look::background(theme)
+        theme::background(theme)
     );
-    let svg = look::for_file(&svg, theme)
+    let svg = theme::for_file(&svg, theme)
         .replace("\"sans-serif\"", "\"DejaVu Sans, Arial, sans-serif\"")
         .replacen(
             &attributes(size),
@@ -170,35 +170,37 @@ fn paint(
         )?;
     paint_mesh(chart, &mut plot, &x_ticks, &y_ticks)?;
     match &chart.extra {
-        Extra::Heat(cells) => {
+        ChartOverlay::Heat(cells) => {
             plot.draw_series(cells.iter().map(|c| {
                 let at = |x, y| (chart.x.scale.position(x), chart.y.scale.position(y));
                 let color = Role::Heat.placeholder().mix(c.depth.clamp(0.0, 1.0));
                 Rectangle::new([at(c.x.0, c.y.0), at(c.x.1, c.y.1)], color.filled())
             }))?;
         }
-        Extra::Shaded(times) => {
+        ChartOverlay::Shaded(times) => {
             let (bottom, top) = (chart.y.scale.position(y.0), chart.y.scale.position(y.1));
             plot.draw_series(times.iter().map(|(from, to)| {
                 let at = |x: f64| chart.x.scale.position(x);
-                let color = Role::Shade.placeholder().mix(SHADE);
+                let color = Role::Shade.placeholder().mix(SHADE_OPACITY);
                 Rectangle::new([(at(*from), bottom), (at(*to), top)], color.filled())
             }))?;
         }
-        Extra::Mark { at, text } => {
+        ChartOverlay::Mark { at, text } => {
             let at = chart.x.scale.position(*at);
             let (bottom, top) = (chart.y.scale.position(y.0), chart.y.scale.position(y.1));
-            let style = Role::Ink(Ink::Main).placeholder().stroke_width(UNITS);
+            let style = Role::Series(SeriesStyle::Main)
+                .placeholder()
+                .stroke_width(UNITS);
             plot.draw_series([PathElement::new(vec![(at, bottom), (at, top)], style)])?;
             let side = if at > (chart.x.scale.position(x.0) + chart.x.scale.position(x.1)) / 2.0 {
                 HPos::Right
             } else {
                 HPos::Left
             };
-            let letters = letters(Role::Ink(Ink::Main)).pos(Pos::new(side, VPos::Top));
+            let letters = letters(Role::Series(SeriesStyle::Main)).pos(Pos::new(side, VPos::Top));
             plot.draw_series([Text::new(format!("\u{a0}{text}\u{a0}"), (at, top), letters)])?;
         }
-        Extra::None => {}
+        ChartOverlay::None => {}
     }
     for (column, ink) in chart.lines() {
         paint_line(chart, &mut plot, &column.values, ink)?;
@@ -236,8 +238,8 @@ fn without_overlap(ticks: &mut Vec<(f64, String)>, pixels: f64) {
     });
 }
 
-fn line(axis: &Axis, bounds: (f64, f64), ticks: impl Iterator<Item = f64>) -> Line {
-    Line {
+fn line(axis: &Axis, bounds: (f64, f64), ticks: impl Iterator<Item = f64>) -> DrawnAxis {
+    DrawnAxis {
         range: axis.scale.position(bounds.0)..axis.scale.position(bounds.1),
         ticks: ticks.collect(),
     }
@@ -279,9 +281,9 @@ fn paint_line(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,
     values: &[Option<f64>],
-    ink: Ink,
+    ink: SeriesStyle,
 ) -> Fallible<()> {
-    let color = Role::Ink(ink).placeholder();
+    let color = Role::Series(ink).placeholder();
     let style = color.stroke_width(2 * UNITS);
     let at = |(x, y): (&f64, &Option<f64>)| {
         let y = y.filter(|y| chart.y.scale != super::Scale::Log || *y > 0.0)?;
@@ -293,7 +295,7 @@ fn paint_line(
         if piece.len() > 1 {
             plot.draw_series(LineSeries::new(piece.iter().copied(), style))?;
         }
-        if piece.len() == 1 || points.len() <= MOST_DOTS {
+        if piece.len() == 1 || points.len() <= MAX_MARKERS {
             let dot = |at: (f64, f64)| Circle::new(at, 3 * UNITS, color.filled());
             plot.draw_series(piece.into_iter().map(dot))?;
         }
@@ -304,7 +306,7 @@ fn paint_line(
 /// Title and key of a chart that is a file of its own.
 fn paint_head(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fallible<()> {
     let unit = UNITS as i32;
-    let title = letters(Role::Ink(Ink::Main)).pos(Pos::new(HPos::Left, VPos::Top));
+    let title = letters(Role::Series(SeriesStyle::Main)).pos(Pos::new(HPos::Left, VPos::Top));
     let bold = TextStyle {
         font: title.font.clone().style(FontStyle::Bold),
         ..title.clone()
@@ -316,7 +318,7 @@ fn paint_head(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Falli
     ))?;
     let mut x = 14;
     for (column, ink) in chart.lines() {
-        let color = Role::Ink(ink).placeholder();
+        let color = Role::Series(ink).placeholder();
         let swatch = [(x * unit, 40 * unit), ((x + 12) * unit, 44 * unit)];
         root.draw(&Rectangle::new(swatch, color.filled()))?;
         let place = ((x + 17) * unit, 36 * unit);

@@ -2,21 +2,21 @@
 
 mod axis;
 mod draw;
-mod look;
 mod png;
+mod theme;
 
 pub use axis::{Axis, Scale, Unit};
 pub use draw::{Drawing, NARROW, Size, WIDE, draw, standalone};
-pub use look::{Theme, style};
 pub use png::{PngError, png};
+pub use theme::{Theme, style};
 
 /// Variable of the style sheet that holds an ink's colour.
-pub(crate) fn variable(ink: Ink) -> &'static str {
-    look::Role::Ink(ink).variable()
+pub(crate) fn variable(ink: SeriesStyle) -> &'static str {
+    theme::Role::Series(ink).variable()
 }
 
 /// Most series of a chart that have a colour of their own.
-pub const MOST_SERIES: usize = 8;
+pub const MAX_SERIES: usize = 8;
 
 /// A chart.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Chart {
     /// Columns of the table, each with as many values as there are in [`Chart::at`].
     pub columns: Vec<Column>,
     /// What is drawn besides the columns' lines.
-    pub extra: Extra,
+    pub extra: ChartOverlay,
 }
 
 /// A column of a chart's table.
@@ -49,21 +49,21 @@ pub struct Column {
     /// Values; `None` where there is nothing to show.
     pub values: Vec<Option<f64>>,
     /// How it is drawn; `None`: it is in the table alone.
-    pub ink: Option<Ink>,
+    pub ink: Option<SeriesStyle>,
 }
 
 /// Colours of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ink {
+pub enum SeriesStyle {
     /// That of text, for what is the sum of the others.
     Main,
-    /// One of [`MOST_SERIES`]; a greater number begins anew.
+    /// One of [`MAX_SERIES`]; a greater number begins anew.
     Series(usize),
 }
 
 /// What is drawn besides lines.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Extra {
+pub enum ChartOverlay {
     /// Nothing.
     None,
     /// Cells of a heat map.
@@ -92,7 +92,7 @@ pub struct Cell {
 
 impl Chart {
     /// Columns that are drawn.
-    pub fn lines(&self) -> impl Iterator<Item = (&Column, Ink)> {
+    pub fn lines(&self) -> impl Iterator<Item = (&Column, SeriesStyle)> {
         self.columns.iter().filter_map(|c| Some((c, c.ink?)))
     }
 
@@ -104,13 +104,13 @@ impl Chart {
             ys.extend(column.values.iter().flatten());
         }
         match &self.extra {
-            Extra::Heat(cells) => {
+            ChartOverlay::Heat(cells) => {
                 xs.extend(cells.iter().flat_map(|c| [c.x.0, c.x.1]));
                 ys.extend(cells.iter().flat_map(|c| [c.y.0, c.y.1]));
             }
-            Extra::Mark { at, .. } => xs.push(*at),
-            Extra::Shaded(times) => xs.extend(times.iter().flat_map(|t| [t.0, t.1])),
-            Extra::None => {}
+            ChartOverlay::Mark { at, .. } => xs.push(*at),
+            ChartOverlay::Shaded(times) => xs.extend(times.iter().flat_map(|t| [t.0, t.1])),
+            ChartOverlay::None => {}
         }
         (self.x.bounds(&xs), self.y.bounds(&ys))
     }

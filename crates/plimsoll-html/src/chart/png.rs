@@ -61,7 +61,7 @@ pub fn png(chart: &Chart, size: Size, theme: Theme) -> Result<Vec<u8>, PngError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{Axis, Column, Extra, Ink, Unit, WIDE};
+    use crate::chart::{Axis, ChartOverlay, Column, SeriesStyle, Unit, WIDE};
 
     fn chart(title: &str) -> Chart {
         Chart {
@@ -75,9 +75,9 @@ mod tests {
                 name: "read".into(),
                 unit: Unit::Number,
                 values: vec![Some(1.0), Some(3.0), Some(2.0)],
-                ink: Some(Ink::Series(0)),
+                ink: Some(SeriesStyle::Series(0)),
             }],
-            extra: Extra::None,
+            extra: ChartOverlay::None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Charts of load curves.
 
-use crate::chart::{Axis, Chart, Column, Extra, Ink, Unit};
+use crate::chart::{Axis, Chart, ChartOverlay, Column, SeriesStyle, Unit};
 use plimsoll_plan::Count;
 use plimsoll_results::{CurvePoint, LoadCurve, Verdict};
 
@@ -42,9 +42,9 @@ fn by_verdict(
             .collect(),
         ink: Some(ink),
     };
-    let mut columns = vec![column(names[0], true, Ink::Series(0))];
+    let mut columns = vec![column(names[0], true, SeriesStyle::Series(0))];
     if curve.points.iter().any(|p| p.verdict != Verdict::Valid) {
-        columns.push(column(names[1], false, Ink::Series(1)));
+        columns.push(column(names[1], false, SeriesStyle::Series(1)));
     }
     columns
 }
@@ -80,13 +80,13 @@ fn response(curve: &LoadCurve) -> Chart {
 }
 
 /// The load line, where there is one.
-fn line(curve: &LoadCurve) -> Extra {
+fn line(curve: &LoadCurve) -> ChartOverlay {
     match curve.load_line {
-        Some(load) => Extra::Mark {
+        Some(load) => ChartOverlay::Mark {
             at: load as f64,
             text: format!("load line {}", Count(load)),
         },
-        None => Extra::None,
+        None => ChartOverlay::None,
     }
 }
 
@@ -99,7 +99,7 @@ fn throughput(curve: &LoadCurve) -> Chart {
             name: "asked for".into(),
             unit: Unit::Number,
             values: curve.points.iter().map(|p| p.asked_ops_per_s).collect(),
-            ink: Some(Ink::Series(7)),
+            ink: Some(SeriesStyle::Series(7)),
         });
     }
     Chart {

@@ -6,9 +6,9 @@ mod search;
 pub use curve::of_curve;
 pub use search::of_search;
 
-use crate::chart::{Axis, Cell, Chart, Column, Extra, Ink, MOST_SERIES, Scale, Unit};
-use crate::loaded::{Loaded, OpName};
-use crate::spread::{Heat, Spread};
+use crate::chart::{Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Scale, SeriesStyle, Unit};
+use crate::latency_distribution::{Heat, LatencyDistribution};
+use crate::loaded_result::{LoadedResult, OpName};
 use crate::timeline::{Series, Timeline};
 use plimsoll_plan::show_duration;
 use plimsoll_results::{LatencyKind, StallFigure};
@@ -18,15 +18,15 @@ use std::time::Duration;
 const MIB: f64 = 1_048_576.0;
 
 /// Depths that cells of a heat map have: neighbours of one depth are drawn as one.
-const DEPTHS: f64 = 8.0;
+const HEAT_LEVELS: f64 = 8.0;
 
 /// Least depth of a cell that has a sample.
-const LEAST_DEPTH: f64 = 0.12;
+const MIN_HEAT_LEVEL: f64 = 0.12;
 
 /// All charts of a run, in the order of the page.
 #[must_use]
-pub fn of_run(loaded: &Loaded) -> Vec<Chart> {
-    let mut charts = over_time(OverTime::of(loaded));
+pub fn of_run(loaded: &LoadedResult) -> Vec<Chart> {
+    let mut charts = over_time(TimeSeriesInput::of(loaded));
     shade(&mut charts, loaded);
     charts.extend(percentiles(loaded));
     charts.extend(heat_maps(loaded));
@@ -34,7 +34,7 @@ pub fn of_run(loaded: &Loaded) -> Vec<Chart> {
 }
 
 /// Shades the times in which the target stood still, of all ranks or of one.
-fn shade(charts: &mut [Chart], loaded: &Loaded) {
+fn shade(charts: &mut [Chart], loaded: &LoadedResult) {
     let run = &loaded.run;
     let of_stages = run.stages.iter().map(|s| &s.window);
     let origin = of_stages.clone().next().map_or(0.0, |w| w.start_s);
@@ -50,7 +50,7 @@ fn shade(charts: &mut [Chart], loaded: &Loaded) {
         return;
     }
     for chart in charts {
-        chart.extra = Extra::Shaded(times.clone());
+        chart.extra = ChartOverlay::Shaded(times.clone());
         chart
             .about
             .push_str(" Shaded: nothing completed, although operations were under way.");
@@ -59,7 +59,7 @@ fn shade(charts: &mut [Chart], loaded: &Loaded) {
 
 /// What charts over time are made of: of a run that is over, or of one that goes on.
 #[derive(Debug, Clone, Copy)]
-pub struct OverTime<'a> {
+pub struct TimeSeriesInput<'a> {
     /// Throughput and latency, point by point.
     pub timeline: &'a Timeline,
     /// The operations of the timeline, in its order.
@@ -68,8 +68,8 @@ pub struct OverTime<'a> {
     pub staged: bool,
 }
 
-impl<'a> OverTime<'a> {
-    fn of(loaded: &'a Loaded) -> Self {
+impl<'a> TimeSeriesInput<'a> {
+    fn of(loaded: &'a LoadedResult) -> Self {
         Self {
             timeline: &loaded.timeline,
             operations: &loaded.operations,
@@ -80,7 +80,7 @@ impl<'a> OverTime<'a> {
 
 /// Throughput and latency over time; empty if nothing was measured.
 #[must_use]
-pub fn over_time(seen: OverTime<'_>) -> Vec<Chart> {
+pub fn over_time(seen: TimeSeriesInput<'_>) -> Vec<Chart> {
     let line = seen.timeline;
     if line.start_s.is_empty() || seen.operations.is_empty() {
         return vec![];
@@ -129,7 +129,7 @@ pub fn over_time(seen: OverTime<'_>) -> Vec<Chart> {
 }
 
 /// Latency over time, and service time where that is something else.
-fn latency_over_time(seen: OverTime<'_>) -> Vec<Chart> {
+fn latency_over_time(seen: TimeSeriesInput<'_>) -> Vec<Chart> {
     let operations = &seen.timeline.operations;
     let sum = |counts: fn(&Series) -> &Vec<u64>| operations.iter().flat_map(counts).sum();
     let kind = LatencyKind::of(sum(|s| &s.paced), sum(|s| &s.ops));
@@ -166,14 +166,14 @@ fn latency_over_time(seen: OverTime<'_>) -> Vec<Chart> {
 }
 
 /// Where points are drawn: in the middle of the time they stand for.
-fn middles(seen: OverTime<'_>) -> Vec<f64> {
+fn interval_midpoints(seen: TimeSeriesInput<'_>) -> Vec<f64> {
     let line = seen.timeline;
     let points = line.start_s.iter().zip(&line.length_s);
     points.map(|(start, length)| start + length / 2.0).collect()
 }
 
 /// What a point of a series over time is.
-fn point(seen: OverTime<'_>) -> String {
+fn point(seen: TimeSeriesInput<'_>) -> String {
     if seen.staged && seen.timeline.together == 1 {
         return "A point is a stage, or an interval of a long one.".into();
     }
@@ -190,7 +190,7 @@ fn time_axis() -> Axis {
 
 /// A chart of something that can be added up over operations.
 fn sums(
-    seen: OverTime<'_>,
+    seen: TimeSeriesInput<'_>,
     id: &str,
     title: &str,
     label: &str,
@@ -208,17 +208,17 @@ fn sums(
     let shown: Vec<(usize, &Vec<f64>)> = each.iter().enumerate().filter(|v| used(&v)).collect();
     let mut columns = vec![];
     if shown.len() != 1 {
-        columns.push(column("all", unit, add(&each), Ink::Main));
+        columns.push(column("all", unit, add(&each), SeriesStyle::Main));
     }
     // Rows that have no colour of their own are shown as one.
-    let own = if shown.len() > MOST_SERIES {
-        MOST_SERIES - 1
+    let own = if shown.len() > MAX_SERIES {
+        MAX_SERIES - 1
     } else {
         shown.len()
     };
     for (i, values) in &shown[..own] {
         let label = &seen.operations[*i].label;
-        let ink = Ink::Series(if shown.len() > MOST_SERIES {
+        let ink = SeriesStyle::Series(if shown.len() > MAX_SERIES {
             columns.len() - 1
         } else {
             *i
@@ -237,7 +237,7 @@ fn sums(
             &name,
             unit,
             add(&rest),
-            Ink::Series(MOST_SERIES - 1),
+            SeriesStyle::Series(MAX_SERIES - 1),
         ));
     }
     Chart {
@@ -246,13 +246,13 @@ fn sums(
         about: point(seen),
         x: time_axis(),
         y: Axis::linear(label, unit),
-        at: middles(seen),
+        at: interval_midpoints(seen),
         columns,
-        extra: Extra::None,
+        extra: ChartOverlay::None,
     }
 }
 
-fn column(name: &str, unit: Unit, values: Vec<Option<f64>>, ink: Ink) -> Column {
+fn column(name: &str, unit: Unit, values: Vec<Option<f64>>, ink: SeriesStyle) -> Column {
     Column {
         name: name.into(),
         unit,
@@ -262,31 +262,28 @@ fn column(name: &str, unit: Unit, values: Vec<Option<f64>>, ink: Ink) -> Column 
 }
 
 /// What is left out of a chart that shows only the most frequent operations.
-fn left_out(operations: &[OpName]) -> String {
+fn omitted_note(operations: &[OpName]) -> String {
     match operations.len() {
-        n if n > MOST_SERIES => format!(" The {MOST_SERIES} most frequent of {n} operations."),
+        n if n > MAX_SERIES => format!(" The {MAX_SERIES} most frequent of {n} operations."),
         _ => String::new(),
     }
 }
 
 fn latencies(
-    seen: OverTime<'_>,
+    seen: TimeSeriesInput<'_>,
     id: &str,
     title: &str,
     values: impl Fn(&Series) -> Vec<Option<f64>>,
 ) -> Chart {
     let shown = seen.timeline.operations.iter().zip(seen.operations);
-    let columns = shown
-        .take(MOST_SERIES)
-        .enumerate()
-        .map(|(i, (series, op))| {
-            column(
-                &op.label,
-                Unit::Milliseconds,
-                values(series),
-                Ink::Series(i),
-            )
-        });
+    let columns = shown.take(MAX_SERIES).enumerate().map(|(i, (series, op))| {
+        column(
+            &op.label,
+            Unit::Milliseconds,
+            values(series),
+            SeriesStyle::Series(i),
+        )
+    });
     let mut about = point(seen);
     if id.ends_with("-p99") && seen.timeline.together > 1 {
         about.push_str(" It shows the greatest of its intervals.");
@@ -294,12 +291,12 @@ fn latencies(
     Chart {
         id: id.into(),
         title: title.into(),
-        about: about + &left_out(seen.operations),
+        about: about + &omitted_note(seen.operations),
         x: time_axis(),
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
-        at: middles(seen),
+        at: interval_midpoints(seen),
         columns: columns.collect(),
-        extra: Extra::None,
+        extra: ChartOverlay::None,
     }
 }
 
@@ -316,13 +313,13 @@ fn shares(samples: u64) -> Vec<f64> {
 
 /// Latency over percentile, of each operation; `None` without samples.
 #[must_use]
-pub fn percentiles(loaded: &Loaded) -> Option<Chart> {
+pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
     let shown = || {
         loaded
             .spreads
             .iter()
             .zip(&loaded.operations)
-            .take(MOST_SERIES)
+            .take(MAX_SERIES)
     };
     let most = shown().map(|(s, _)| s.latency.count()).max()?;
     if most == 0 {
@@ -335,13 +332,13 @@ pub fn percentiles(loaded: &Loaded) -> Option<Chart> {
             LatencyKind::Service => op.label.clone(),
             kind => format!("{}, {}", op.label, kind.name()),
         };
-        let ink = Ink::Series(columns.len());
+        let ink = SeriesStyle::Series(columns.len());
         let latency = spread.latency.quantiles_ms(&at);
         columns.push(column(&name, Unit::Milliseconds, latency, ink));
     }
     for (spread, op) in shown().filter(|(s, _)| s.service.count() > 0) {
         let name = format!("{}, service time", op.label);
-        let ink = Ink::Series(columns.len());
+        let ink = SeriesStyle::Series(columns.len());
         let service = spread.service.quantiles_ms(&at);
         columns.push(column(&name, Unit::Milliseconds, service, ink));
     }
@@ -355,25 +352,25 @@ pub fn percentiles(loaded: &Loaded) -> Option<Chart> {
         title: "Latency distribution".into(),
         about: format!(
             "The latency that a share of the operations does not exceed.{}",
-            left_out(&loaded.operations)
+            omitted_note(&loaded.operations)
         ),
         x: Axis::scaled("share of the operations", Unit::Share, Scale::Tail),
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
         at: at[..shown].to_vec(),
         columns,
-        extra: Extra::None,
+        extra: ChartOverlay::None,
     })
 }
 
 /// Latency over time of each operation, where there are at least two columns to compare.
 #[must_use]
-pub fn heat_maps(loaded: &Loaded) -> Vec<Chart> {
+pub fn heat_maps(loaded: &LoadedResult) -> Vec<Chart> {
     let shown = loaded
         .spreads
         .iter()
         .zip(&loaded.operations)
-        .take(MOST_SERIES);
-    let enough = |s: &Spread| s.heat.columns.len() > 1 && s.latency.count() > 0;
+        .take(MAX_SERIES);
+    let enough = |s: &LatencyDistribution| s.heat.columns.len() > 1 && s.latency.count() > 0;
     shown
         .enumerate()
         .filter(|(_, (s, _))| enough(s))
@@ -423,7 +420,7 @@ fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
                 row(|c| c.keys().next_back().copied(), true),
             ),
         ],
-        extra: Extra::Heat(cells(heat)),
+        extra: ChartOverlay::Heat(cells(heat)),
     }
 }
 
@@ -443,8 +440,8 @@ fn cells(heat: &Heat) -> Vec<Cell> {
     // One operation is still seen beside a million.
     let depth = |n: u64| {
         let share = (n as f64).ln_1p() / most.ln_1p();
-        let step = (share * DEPTHS).ceil() / DEPTHS;
-        LEAST_DEPTH + (1.0 - LEAST_DEPTH) * step
+        let step = (share * HEAT_LEVELS).ceil() / HEAT_LEVELS;
+        MIN_HEAT_LEVEL + (1.0 - MIN_HEAT_LEVEL) * step
     };
     let mut open: std::collections::BTreeMap<i32, Cell> = std::collections::BTreeMap::new();
     let mut done = Vec::new();

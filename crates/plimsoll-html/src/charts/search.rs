@@ -1,6 +1,6 @@
 //! Charts of searches for a load line.
 
-use crate::chart::{Axis, Chart, Column, Extra, Ink, Unit};
+use crate::chart::{Axis, Chart, ChartOverlay, Column, SeriesStyle, Unit};
 use plimsoll_plan::Count;
 use plimsoll_results::{LoadSearch, SearchRun};
 
@@ -15,19 +15,19 @@ pub fn of_search(search: &LoadSearch) -> Vec<Chart> {
     vec![
         response(search, &loads),
         throughput(search, &loads),
-        course(search),
+        load_sequence(search),
     ]
 }
 
 /// All runs of one load.
-struct Load<'a> {
+struct LoadRuns<'a> {
     load: u64,
     runs: Vec<&'a SearchRun>,
 }
 
-impl Load<'_> {
+impl LoadRuns<'_> {
     /// Whether it held in more than half of its runs, which is what counts as carried.
-    fn is_carried(&self) -> bool {
+    fn is_sustained(&self) -> bool {
         2 * self.runs.iter().filter(|r| r.held).count() > self.runs.len()
     }
 
@@ -39,12 +39,12 @@ impl Load<'_> {
 }
 
 /// The loads that were run, in increasing order.
-fn loads(search: &LoadSearch) -> Vec<Load<'_>> {
-    let mut loads: Vec<Load<'_>> = Vec::new();
+fn loads(search: &LoadSearch) -> Vec<LoadRuns<'_>> {
+    let mut loads: Vec<LoadRuns<'_>> = Vec::new();
     for run in &search.runs {
         match loads.iter_mut().find(|l| l.load == run.point.load) {
             Some(load) => load.runs.push(run),
-            None => loads.push(Load {
+            None => loads.push(LoadRuns {
                 load: run.point.load,
                 runs: vec![run],
             }),
@@ -59,19 +59,19 @@ fn load_axis(search: &LoadSearch) -> Axis {
 }
 
 /// The highest load that is carried, where there is one.
-fn line(search: &LoadSearch) -> Extra {
+fn line(search: &LoadSearch) -> ChartOverlay {
     match search.line.carried {
-        Some(carried) => Extra::Mark {
+        Some(carried) => ChartOverlay::Mark {
             at: carried.load as f64,
             text: format!("load line {}", Count(carried.load)),
         },
-        None => Extra::None,
+        None => ChartOverlay::None,
     }
 }
 
 /// Columns of one figure: of loads that are carried, and of those that are not.
 fn by_judgement(
-    loads: &[Load<'_>],
+    loads: &[LoadRuns<'_>],
     names: [&str; 2],
     unit: Unit,
     figure: impl Fn(&SearchRun) -> Option<f64> + Copy,
@@ -82,21 +82,21 @@ fn by_judgement(
         values: loads
             .iter()
             .map(|l| {
-                let it = (l.is_carried() == carried).then(|| l.mean(figure));
+                let it = (l.is_sustained() == carried).then(|| l.mean(figure));
                 it.flatten()
             })
             .collect(),
         ink: Some(ink),
     };
     vec![
-        column(names[0], true, Ink::Series(0)),
-        column(names[1], false, Ink::Series(1)),
+        column(names[0], true, SeriesStyle::Series(0)),
+        column(names[1], false, SeriesStyle::Series(1)),
     ]
 }
 
 /// Numbers of the runs of each load, for the table.
-fn counts(loads: &[Load<'_>]) -> [Column; 2] {
-    let column = |name: &str, count: &dyn Fn(&Load<'_>) -> usize| Column {
+fn counts(loads: &[LoadRuns<'_>]) -> [Column; 2] {
+    let column = |name: &str, count: &dyn Fn(&LoadRuns<'_>) -> usize| Column {
         name: name.into(),
         unit: Unit::Count,
         values: loads.iter().map(|l| Some(count(l) as f64)).collect(),
@@ -108,7 +108,7 @@ fn counts(loads: &[Load<'_>]) -> [Column; 2] {
     ]
 }
 
-fn response(search: &LoadSearch, loads: &[Load<'_>]) -> Chart {
+fn response(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
     let mut columns = by_judgement(loads, ["carried", "not carried"], Unit::Milliseconds, |r| {
         r.point.latency_ms
     });
@@ -125,7 +125,7 @@ fn response(search: &LoadSearch, loads: &[Load<'_>]) -> Chart {
     }
 }
 
-fn throughput(search: &LoadSearch, loads: &[Load<'_>]) -> Chart {
+fn throughput(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
     let mut columns = by_judgement(
         loads,
         ["done, carried", "done, not carried"],
@@ -144,7 +144,7 @@ fn throughput(search: &LoadSearch, loads: &[Load<'_>]) -> Chart {
                 .iter()
                 .map(|l| l.mean(|r| r.point.asked_ops_per_s))
                 .collect(),
-            ink: Some(Ink::Series(7)),
+            ink: Some(SeriesStyle::Series(7)),
         });
     }
     Chart {
@@ -160,7 +160,7 @@ fn throughput(search: &LoadSearch, loads: &[Load<'_>]) -> Chart {
 }
 
 /// Which load each run was of.
-fn course(search: &LoadSearch) -> Chart {
+fn load_sequence(search: &LoadSearch) -> Chart {
     let column = |name: &str, held: bool, ink| Column {
         name: name.into(),
         unit: Unit::Count,
@@ -179,9 +179,9 @@ fn course(search: &LoadSearch) -> Chart {
         y: Axis::linear(&search.metric, Unit::Count),
         at: (1..=search.runs.len()).map(|n| n as f64).collect(),
         columns: vec![
-            column("held", true, Ink::Series(0)),
-            column("not held", false, Ink::Series(1)),
+            column("held", true, SeriesStyle::Series(0)),
+            column("not held", false, SeriesStyle::Series(1)),
         ],
-        extra: Extra::None,
+        extra: ChartOverlay::None,
     }
 }

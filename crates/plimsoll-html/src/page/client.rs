@@ -54,7 +54,7 @@ fn reads(run: &Run) -> Markup {
     }
 }
 
-type Uses<'a> = [(String, &'a SystemUse)];
+type SystemUses<'a> = [(String, &'a SystemUse)];
 
 /// A table with a first column for the stage if there are stages.
 fn by_stage(
@@ -80,11 +80,11 @@ fn by_stage(
     table(caption, &all_heads, &rows)
 }
 
-fn staged(uses: &Uses<'_>) -> bool {
+fn staged(uses: &SystemUses<'_>) -> bool {
     uses.iter().any(|(name, _)| !name.is_empty())
 }
 
-fn processors(uses: &Uses<'_>) -> Markup {
+fn processors(uses: &SystemUses<'_>) -> Markup {
     let head = [
         "CPU of Plimsoll",
         "user",
@@ -134,7 +134,7 @@ fn processors(uses: &Uses<'_>) -> Markup {
     )
 }
 
-fn page_cache(uses: &Uses<'_>) -> Markup {
+fn page_cache(uses: &SystemUses<'_>) -> Markup {
     let head = [
         "read in",
         "written out",
@@ -159,7 +159,7 @@ fn page_cache(uses: &Uses<'_>) -> Markup {
     by_stage("Page cache", &head, rows, staged(uses))
 }
 
-fn disks(uses: &Uses<'_>) -> Markup {
+fn disks(uses: &SystemUses<'_>) -> Markup {
     let head = [
         "disk",
         "reads",
@@ -196,7 +196,7 @@ fn disks(uses: &Uses<'_>) -> Markup {
     by_stage("Disks", &head, rows, staged(uses))
 }
 
-fn networks(uses: &Uses<'_>) -> Markup {
+fn networks(uses: &SystemUses<'_>) -> Markup {
     let head = [
         "interface",
         "received",

@@ -2,7 +2,7 @@
 
 use super::document;
 use maud::{Markup, html};
-use plimsoll_report::compare::{Block, Comparison, blocks};
+use plimsoll_report::compare::{Comparison, FigureBlock, blocks};
 
 /// A page on results side by side.
 #[must_use]
@@ -38,7 +38,7 @@ pub fn comparison_body(comparison: &Comparison) -> Markup {
     }
 }
 
-fn block(block: &Block) -> Markup {
+fn block(block: &FigureBlock) -> Markup {
     let title = block.metric.title();
     html! {
         section {

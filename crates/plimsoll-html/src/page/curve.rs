@@ -1,7 +1,7 @@
 //! A load curve on a page.
 
 use super::figure::figure;
-use super::{Ids, client, disclosure, tables};
+use super::{UniqueIds, client, disclosure, tables};
 use crate::charts;
 use maud::{Markup, html};
 use plimsoll_disclosure::Disclosure;
@@ -26,7 +26,7 @@ pub(crate) fn article(
     name: &str,
     curve: &LoadCurve,
     said: &Annotations,
-    ids: &Ids,
+    ids: &UniqueIds,
     nested: bool,
     disclosed: Option<&Disclosure>,
 ) -> Markup {

@@ -1,6 +1,6 @@
 //! The full disclosure on the page of a load curve: what the ASCII report says, in its order.
 
-use super::Ids;
+use super::UniqueIds;
 use super::tables::table;
 use maud::{Markup, html};
 use plimsoll_disclosure::{Disclosure, LoadPoint};
@@ -10,7 +10,7 @@ use plimsoll_measure::curve::PointVerdict;
 ///
 /// The text of a section is laid out for 80 columns of one width, tables and all, and is shown
 /// like that, so that the page and the ASCII report never say two things.
-pub(crate) fn section(d: &Disclosure, ids: &Ids) -> Markup {
+pub(crate) fn section(d: &Disclosure, ids: &UniqueIds) -> Markup {
     let ort = d
         .ort_published_ms
         .map_or("n/a".into(), |ms| format!("{ms} msec"));

@@ -1,11 +1,11 @@
 //! A chart on a page: the drawing in two widths, its key, and its values as a table.
 
-use super::Ids;
-use crate::chart::{Chart, Drawing, Extra, Ink, NARROW, WIDE, draw};
+use super::UniqueIds;
+use crate::chart::{Chart, ChartOverlay, Drawing, NARROW, SeriesStyle, WIDE, draw};
 use maud::{Markup, PreEscaped, html};
 
 /// A chart with all that belongs to it.
-pub(crate) fn figure(chart: &Chart, ids: &Ids) -> Markup {
+pub(crate) fn figure(chart: &Chart, ids: &UniqueIds) -> Markup {
     let id = ids.of(&chart.id);
     html! {
         figure.chart id=(id) {
@@ -13,7 +13,7 @@ pub(crate) fn figure(chart: &Chart, ids: &Ids) -> Markup {
                 strong { (chart.title) }
                 @if !chart.about.is_empty() { " " span.about { (chart.about) } }
             }
-            @if matches!(chart.extra, Extra::Heat(_)) || chart.lines().count() == 1 {
+            @if matches!(chart.extra, ChartOverlay::Heat(_)) || chart.lines().count() == 1 {
             } @else {
                 (key(chart))
             }
@@ -39,7 +39,7 @@ fn key(chart: &Chart) -> Markup {
     }
 }
 
-fn variable(ink: Ink) -> &'static str {
+fn variable(ink: SeriesStyle) -> &'static str {
     crate::chart::variable(ink)
 }
 

@@ -12,7 +12,7 @@ mod tables;
 pub use compare::{comparison, comparison_body};
 pub use run::{TileTimes, latency_tiles};
 
-use crate::Subject;
+use crate::RunData;
 use crate::chart::{Chart, Theme, style};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_diagnostics::foreign;
@@ -27,7 +27,7 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// A page on one or several results.
 #[must_use]
-pub fn report(subjects: &[Subject]) -> String {
+pub fn report(subjects: &[RunData]) -> String {
     let title = match subjects {
         [one] => format!("{} – Plimsoll", one.name()),
         many => format!("{} results – Plimsoll", many.len()),
@@ -37,7 +37,7 @@ pub fn report(subjects: &[Subject]) -> String {
 
 /// What a page on one or several results holds, for a page that has more on it.
 #[must_use]
-pub fn body(subjects: &[Subject]) -> Markup {
+pub fn body(subjects: &[RunData]) -> Markup {
     let several = subjects.len() > 1;
     html! {
         @if several {
@@ -51,14 +51,14 @@ pub fn body(subjects: &[Subject]) -> Markup {
             }
         }
         @for (i, s) in subjects.iter().enumerate() {
-            @let ids = Ids { prefix: prefix(i, subjects.len()) };
+            @let ids = UniqueIds { prefix: prefix(i, subjects.len()) };
             // Headings of a page on several results are one level lower.
             @match s {
-                Subject::Run(loaded) => { (run::article(loaded, &ids, several)) }
-                Subject::Curve { name, curve, annotations } => {
+                RunData::Run(loaded) => { (run::article(loaded, &ids, several)) }
+                RunData::Curve { name, curve, annotations } => {
                     (curve::article(name, curve, annotations, &ids, several, None))
                 }
-                Subject::Search { name, search, annotations } => {
+                RunData::Search { name, search, annotations } => {
                     (search::article(name, search, annotations, &ids, several))
                 }
             }
@@ -69,7 +69,7 @@ pub fn body(subjects: &[Subject]) -> Markup {
 /// Charts, for a page of one's own.
 #[must_use]
 pub fn figures(charts: &[Chart]) -> Markup {
-    let ids = Ids {
+    let ids = UniqueIds {
         prefix: String::new(),
     };
     html! { @for chart in charts { (figure::figure(chart, &ids)) } }
@@ -98,7 +98,7 @@ pub fn disclosed(
     said: &Annotations,
     disclosure: &Disclosure,
 ) -> String {
-    let ids = Ids {
+    let ids = UniqueIds {
         prefix: String::new(),
     };
     let body = curve::article(name, curve, said, &ids, false, Some(disclosure));
@@ -115,11 +115,11 @@ pub(crate) fn annotations(said: &Annotations) -> Markup {
     }
 }
 
-fn badge(subject: &Subject) -> Markup {
+fn badge(subject: &RunData) -> Markup {
     match subject {
-        Subject::Run(loaded) => run::badge(&loaded.run),
-        Subject::Curve { curve, .. } => curve::badge(curve),
-        Subject::Search { search, .. } => search::badge(search),
+        RunData::Run(loaded) => run::badge(&loaded.run),
+        RunData::Curve { curve, .. } => curve::badge(curve),
+        RunData::Search { search, .. } => search::badge(search),
     }
 }
 
@@ -132,11 +132,11 @@ fn prefix(i: usize, of: usize) -> String {
 }
 
 /// Makes names of elements that differ between the runs of a page.
-pub(crate) struct Ids {
+pub(crate) struct UniqueIds {
     prefix: String,
 }
 
-impl Ids {
+impl UniqueIds {
     /// The name of the run itself.
     pub(crate) fn own(&self) -> &str {
         if self.prefix.is_empty() {

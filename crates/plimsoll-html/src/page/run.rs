@@ -1,11 +1,11 @@
 //! A run on a page.
 
 use super::figure::figure;
-use super::{Ids, client, tables};
-use crate::{Loaded, charts};
+use super::{UniqueIds, client, tables};
+use crate::{LoadedResult, charts};
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count, counted, show_duration};
-use plimsoll_report::percentiles::Of;
+use plimsoll_report::percentiles::PercentileKind;
 use plimsoll_report::{filebench, mib_per_s, rate, standstill};
 use plimsoll_results::{ClockKind, LatencyKind, Percentile, Run, Verdict};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) fn badge(run: &Run) -> Markup {
 }
 
 /// Everything on one run.
-pub(crate) fn article(loaded: &Loaded, ids: &Ids, nested: bool) -> Markup {
+pub(crate) fn article(loaded: &LoadedResult, ids: &UniqueIds, nested: bool) -> Markup {
     let run = &loaded.run;
     let charts = charts::of_run(loaded);
     let section = |id: &str, title: &str, body: Markup| {
@@ -63,7 +63,7 @@ pub(crate) fn article(loaded: &Loaded, ids: &Ids, nested: bool) -> Markup {
     }
 }
 
-fn headline(loaded: &Loaded, nested: bool) -> Markup {
+fn headline(loaded: &LoadedResult, nested: bool) -> Markup {
     let run = &loaded.run;
     html! {
         header {
@@ -77,7 +77,7 @@ fn headline(loaded: &Loaded, nested: bool) -> Markup {
             }
             @for sentence in standstill::sentences(run) { p.about { (sentence) } }
             (super::annotations(&loaded.annotations))
-            p { (asked(run)) }
+            p { (requested(run)) }
             (client::facts(&[
                 ("results", loaded.name.clone()),
                 ("began", run.started.clone()),
@@ -97,7 +97,7 @@ fn target(run: &Run) -> String {
 }
 
 /// What was asked for, in a sentence.
-fn asked(run: &Run) -> String {
+fn requested(run: &Run) -> String {
     let mut parts = vec![counted(run.workers, "worker", "workers")];
     if run.ranks > 1 {
         parts.push(format!("{} ranks", run.ranks));
@@ -176,7 +176,7 @@ fn achieved(run: &Run) -> Markup {
         ("operations a second".to_owned(), rate(s.ops_per_s)),
         ("MiB a second".to_owned(), mib_per_s(s.bytes_per_s)),
     ];
-    let times = |mean_ms: f64, of: Of| {
+    let times = |mean_ms: f64, of: PercentileKind| {
         let p99 = s.percentile(Percentile::P99);
         TileTimes {
             mean_ms: (s.ops > 0).then_some(mean_ms),
@@ -186,8 +186,8 @@ fn achieved(run: &Run) -> Markup {
     };
     tiles.extend(latency_tiles(
         s.latency_kind(),
-        times(s.mean_ms, Of::Latency),
-        s.service.map(|s| times(s.mean_ms, Of::Service)),
+        times(s.mean_ms, PercentileKind::Latency),
+        s.service.map(|s| times(s.mean_ms, PercentileKind::Service)),
     ));
     let cpu = s.cpu_us_per_op.map(|us| format!("{us:.1} µs"));
     tiles.extend([

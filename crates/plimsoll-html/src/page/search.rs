@@ -1,11 +1,11 @@
 //! A search for a load line on a page.
 
 use super::figure::figure;
-use super::{Ids, client, tables};
+use super::{UniqueIds, client, tables};
 use crate::charts;
 use maud::{Markup, html};
 use plimsoll_plan::{Count, counted};
-use plimsoll_points::{Ended, Support};
+use plimsoll_points::{Agreement, SearchEnd};
 use plimsoll_report::{find, markdown, points};
 use plimsoll_results::{Annotations, LoadSearch, SearchRun};
 
@@ -13,8 +13,8 @@ use plimsoll_results::{Annotations, LoadSearch, SearchRun};
 pub(crate) fn badge(search: &LoadSearch) -> Markup {
     let (class, word) = match (search.line.ended, &search.failure) {
         (_, Some(_)) => ("bad", "failed".to_owned()),
-        (Ended::Found, None) => ("good", "found".to_owned()),
-        (Ended::NothingCarried, None) => ("bad", search.line.ended.to_string()),
+        (SearchEnd::Found, None) => ("good", "found".to_owned()),
+        (SearchEnd::NothingCarried, None) => ("bad", search.line.ended.to_string()),
         (ended, None) => ("doubtful", ended.to_string()),
     };
     html! { span.verdict.(class) { (word) } }
@@ -25,7 +25,7 @@ pub(crate) fn article(
     name: &str,
     search: &LoadSearch,
     said: &Annotations,
-    ids: &Ids,
+    ids: &UniqueIds,
     nested: bool,
 ) -> Markup {
     let heading = |id: &str, title: &str| {
@@ -95,7 +95,7 @@ fn headline(name: &str, search: &LoadSearch, said: &Annotations, nested: bool) -
 }
 
 fn achieved(search: &LoadSearch) -> Markup {
-    let held = |s: Option<Support>| {
+    let held = |s: Option<Agreement>| {
         s.map_or("none".into(), |s| {
             let runs = counted(u64::from(s.runs), "run", "runs");
             format!(

@@ -3,10 +3,13 @@
 use crate::label;
 use maud::{Markup, html};
 use plimsoll_plan::{Bytes, Count};
-use plimsoll_report::percentiles::{DOUBT, DOUBTFUL, FEW, Of, bounded, greatest, of_done, told};
+use plimsoll_report::percentiles::{
+    BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, bounded, greatest, of_done,
+    shown_inline,
+};
 use plimsoll_report::{mib_per_s, points, rate, stages};
 use plimsoll_results::{
-    CarriedFigures, Done, MixFigures, OperationFigures, Percentile, Run, Stage,
+    CompletedFigures, MixFigures, OperationFigures, Percentile, Run, ScheduledFigures, Stage,
 };
 
 /// A table of a heading row and rows whose first cell is their name.
@@ -36,14 +39,18 @@ pub(crate) fn time(ms: f64) -> String {
 }
 
 /// Mean, least, percentiles and greatest of an operation.
-fn times(o: &OperationFigures, shown: &[Percentile], of: Of) -> Vec<String> {
+fn times(o: &OperationFigures, shown: &[Percentile], of: PercentileKind) -> Vec<String> {
     let figures = match of {
-        Of::Latency => &o.latency,
-        Of::Service => o.service(),
+        PercentileKind::Latency => &o.latency,
+        PercentileKind::Service => o.service(),
     };
     let done = [figures.mean_ms, figures.min_ms].map(|ms| plain(&of_done(o, ms, "–")));
     let mut cells = Vec::from(done);
-    cells.extend(shown.iter().map(|p| told(o.percentile(*p), of, "–")));
+    cells.extend(
+        shown
+            .iter()
+            .map(|p| shown_inline(o.percentile(*p), of, "–")),
+    );
     cells.push(plain(&greatest(o, of, "–")));
     cells
 }
@@ -63,7 +70,7 @@ pub(crate) fn doubt(rows: &[Vec<String>]) -> Markup {
     // A name may end so too, but it stands in the first column.
     let mut cells = rows.iter().flat_map(|row| row.iter().skip(1));
     html! {
-        @if cells.any(|c| c.ends_with(DOUBT)) { p.about { (DOUBTFUL) } }
+        @if cells.any(|c| c.ends_with(UNCERTAIN_MARK)) { p.about { (UNCERTAIN_NOTE) } }
     }
 }
 
@@ -88,7 +95,7 @@ pub(crate) fn procedures(run: &Run) -> Markup {
 }
 
 fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup {
-    let shown = run.shown(&Percentile::SHOWN);
+    let shown = run.shown(&Percentile::DEFAULT_TABLE);
     let head = [
         "operation",
         "kind",
@@ -108,7 +115,7 @@ fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup 
         if o.service.is_some() {
             let mut row = vec![format!("{}, service time", label(run, o)), String::new()];
             row.extend(std::iter::repeat_n(String::new(), 4));
-            row.extend(times(o, shown, Of::Service));
+            row.extend(times(o, shown, PercentileKind::Service));
             row.push(String::new());
             rows.push(row);
         }
@@ -128,7 +135,7 @@ fn operation(run: &Run, o: &OperationFigures, shown: &[Percentile]) -> Vec<Strin
         mib_per_s(o.bytes_per_s),
         Count(o.errors).to_string(),
     ];
-    row.extend(times(o, shown, Of::Latency));
+    row.extend(times(o, shown, PercentileKind::Latency));
     row.push(o.cpu_us_per_op.map_or("–".into(), |us| format!("{us:.1}")));
     row
 }
@@ -167,7 +174,7 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
         "response p99",
         "late starts p99",
     ];
-    let row = |name: &str, processes: String, c: &CarriedFigures| {
+    let row = |name: &str, processes: String, c: &ScheduledFigures| {
         let late = c.start_lateness.map(|f| time(f.p99_ms));
         let mean = c.response.filter(|f| f.mean_ms > 0.0 || f.max_ms == 0.0);
         let p99 = c
@@ -202,7 +209,7 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
 /// When the first and the last worker came to their ends, and how far all were then; nothing where
 /// they ended with the run.
 pub(crate) fn ends(run: &Run) -> Markup {
-    let row = |stage: &str, which: &str, done: Done| {
+    let row = |stage: &str, which: &str, done: CompletedFigures| {
         vec![
             format!("{which}{stage}"),
             format!("{:.3}", done.after_s),
@@ -235,7 +242,7 @@ pub(crate) fn ends(run: &Run) -> Markup {
 
 /// Stages of a pattern, and what each rank did in them.
 pub(crate) fn stages(run: &Run) -> Markup {
-    let shown = run.shown(&FEW);
+    let shown = run.shown(&BRIEF_PERCENTILES);
     let head = [
         "stage",
         "repetition",
@@ -293,16 +300,16 @@ fn stage(stage: &Stage, shown: &[Percentile]) -> Vec<Vec<String>> {
         row.extend(
             shown
                 .iter()
-                .map(|p| told(o.percentile(*p), Of::Latency, "–")),
+                .map(|p| shown_inline(o.percentile(*p), PercentileKind::Latency, "–")),
         );
-        row.push(plain(&greatest(o, Of::Latency, "–")));
+        row.push(plain(&greatest(o, PercentileKind::Latency, "–")));
         row
     })
     .collect()
 }
 
 /// Most rows of the table of ranks: a page of a run with thousands of ranks must still open.
-const MOST_RANK_ROWS: usize = 4000;
+const MAX_RANK_ROWS: usize = 4000;
 
 fn ranks(run: &Run) -> Markup {
     let head = [
@@ -329,7 +336,7 @@ fn ranks(run: &Run) -> Markup {
             let named = rank.rows.iter().zip(&run.plan.operations);
             for (r, op) in named.filter(|(r, _)| r.ops + r.errors > 0) {
                 all += 1;
-                if rows.len() >= MOST_RANK_ROWS {
+                if rows.len() >= MAX_RANK_ROWS {
                     continue;
                 }
                 let seconds = |ns: u64| format!("{:.3}", ns as f64 / 1e9);

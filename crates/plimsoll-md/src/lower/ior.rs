@@ -1,17 +1,19 @@
 //! IOR's patterns as IO500 runs them.
 
-use super::{Rows, by, countable, memory, parameter, row, samples, squeeze, stage, template, text};
+use super::{
+    RowTable, by, countable, memory, parameter, row, samples, squeeze, stage, template, text,
+};
 use crate::options::{Ior, Options};
 use plimsoll_plan::{
-    NamePiece, OnError, OpKind, Parameter, Pattern, RootIs, Rounds, Stage, StageWork, Stonewall,
-    TransferLoop,
+    NamePiece, OnError, OpKind, Parameter, Pattern, RootHandling, Rounds, Stage, StageWork,
+    Stonewall, TransferLoop,
 };
 
 pub(super) fn pattern(
     options: &Options,
     i: &Ior,
     ranks: u32,
-    rows: &mut Rows,
+    rows: &mut RowTable,
 ) -> Result<Pattern, String> {
     let bytes = u128::from(i.transfers) * u128::from(i.size) * u128::from(ranks);
     countable("the bytes of all transfers", bytes)?;
@@ -34,7 +36,7 @@ pub(super) fn pattern(
     };
     Ok(Pattern {
         root: options.place.root.clone(),
-        root_is: RootIs::New,
+        root_is: RootHandling::New,
         leaves_objects: false,
         set_name: template([]),
         object_name,
@@ -58,7 +60,7 @@ pub(super) fn pattern(
 ///
 /// No stage removes the files: a rank that is still reading one belonging to another would find
 /// it gone, and IOR does not measure it either. They go with the root.
-fn transfers(name: &str, i: &Ior, read_ahead: Option<i64>, rows: &mut Rows) -> Stage {
+fn transfers(name: &str, i: &Ior, read_ahead: Option<i64>, rows: &mut RowTable) -> Stage {
     let write = read_ahead.is_none();
     let (transfer, kind) = if write {
         (row::WRITE, OpKind::Write)

@@ -1,10 +1,12 @@
 //! mdtest's patterns as IO500 runs them.
 
-use super::{Rows, by, countable, memory, parameter, row, samples, squeeze, stage, template, text};
+use super::{
+    RowTable, by, countable, memory, parameter, row, samples, squeeze, stage, template, text,
+};
 use crate::options::{Mdtest, Options};
 use plimsoll_plan::{
-    Advances, NamePiece, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind, Parameter, Pattern,
-    RelPath, RootIs, Rounds, Stage, StageWork, Stonewall,
+    NamePiece, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind, Parameter, Pattern, RelPath,
+    RootHandling, Rounds, Stage, StageProgress, StageWork, Stonewall,
 };
 
 /// Directory below the root that mdtest works in.
@@ -14,7 +16,7 @@ pub(super) fn pattern(
     options: &Options,
     m: &Mdtest,
     ranks: u32,
-    rows: &mut Rows,
+    rows: &mut RowTable,
 ) -> Result<Pattern, String> {
     let files = u128::from(m.files) * u128::from(ranks);
     countable("the number of files (-n · processes)", files)?;
@@ -54,7 +56,7 @@ pub(super) fn pattern(
     let below = RelPath::new(TEST_DIR).map_err(|e| e.to_string())?;
     Ok(Pattern {
         root: options.place.root.join(&below),
-        root_is: RootIs::New,
+        root_is: RootHandling::New,
         leaves_objects: false,
         set_name,
         object_name: template([
@@ -79,19 +81,19 @@ pub(super) fn pattern(
 }
 
 /// Directories are made and removed in stages of their own: mdtest does not count them as files.
-fn directories(name: &str, make: bool, rows: &mut Rows) -> Stage {
+fn directories(name: &str, make: bool, rows: &mut RowTable) -> Stage {
     let work = ObjectLoop {
         make_sets: make.then(|| rows.id(row::MAKE_SET, OpKind::MakeDir)),
         rounds: Rounds::Count(0),
         set_by_set: false,
         steps: vec![],
-        advances: Advances::Nothing,
+        advances: StageProgress::Nothing,
         remove_sets: (!make).then(|| rows.id(row::REMOVE_SET, OpKind::RemoveDir)),
     };
     stage(name, StageWork::Objects(work), OnError::Stop)
 }
 
-fn write(pattern: &str, m: &Mdtest, rows: &mut Rows) -> Stage {
+fn write(pattern: &str, m: &Mdtest, rows: &mut RowTable) -> Stage {
     let work = ObjectLoop {
         make_sets: None,
         rounds: Rounds::Count(m.files),
@@ -103,7 +105,7 @@ fn write(pattern: &str, m: &Mdtest, rows: &mut Rows) -> Stage {
             offset: 0,
             gates: false,
         }],
-        advances: Advances::Made,
+        advances: StageProgress::Made,
         remove_sets: None,
     };
     let name = format!("{pattern}-write");
@@ -117,7 +119,7 @@ fn write(pattern: &str, m: &Mdtest, rows: &mut Rows) -> Stage {
 }
 
 /// A visit to every file of the rank that lies so far ahead.
-fn visit(pattern: &str, what: &str, op: ObjectOp, ahead: i64, rows: &mut Rows) -> Stage {
+fn visit(pattern: &str, what: &str, op: ObjectOp, ahead: i64, rows: &mut RowTable) -> Stage {
     let row = match op {
         ObjectOp::Stat => rows.id(row::STAT, OpKind::Stat),
         ObjectOp::Read => rows.id(row::READ, OpKind::ObjectRead),
@@ -134,7 +136,7 @@ fn visit(pattern: &str, what: &str, op: ObjectOp, ahead: i64, rows: &mut Rows) -
             offset: 0,
             gates: false,
         }],
-        advances: Advances::Nothing,
+        advances: StageProgress::Nothing,
         remove_sets: None,
     };
     let name = format!("{pattern}-{what}");

@@ -10,8 +10,8 @@ use crate::options::{Options, PatternOptions};
 use crate::run_info::Position;
 use plimsoll_plan::{
     NamePiece, NameTemplate, Note, OnError, OpKind, Operation, OperationId, Parameter, Pattern,
-    Phase, Plan, Program, QuitMode, Samples, Shift, Source, SourceKind, Stage, StageWork, Until,
-    WorkPlace, WorkerGroup,
+    Phase, Plan, Program, QuitMode, RankShift, Samples, Source, SourceKind, Stage, StageWork,
+    Until, WorkDirSpec, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(crate) mod row {
 }
 
 /// Greatest number an object can have, and most bytes and objects of a run.
-const MOST: u128 = i64::MAX as u128;
+const MAX_OBJECT_NUMBER: u128 = i64::MAX as u128;
 
 /// The Plan of these options for so many ranks.
 ///
@@ -44,7 +44,7 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
         return Err("a pattern needs at least one process".into());
     }
     let mut plan = Plan::empty(options.name().as_str());
-    let mut rows = Rows::default();
+    let mut rows = RowTable::default();
     let (pattern, parameters) = match &options.pattern {
         PatternOptions::Workbench(w) => {
             if w.rounds > w.precreate && w.phases.benchmark {
@@ -103,7 +103,7 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
         text: as_text(&parameters),
     };
     plan.seed = options.seed;
-    plan.place = WorkPlace {
+    plan.place = WorkDirSpec {
         dir: options.place.dir.clone(),
         guards: vec![pattern.root.clone()],
         temporary: false,
@@ -167,9 +167,9 @@ fn group(pattern: Pattern) -> WorkerGroup {
 
 /// Rows of the results, each made when it is first asked for.
 #[derive(Default)]
-struct Rows(Vec<Operation>);
+struct RowTable(Vec<Operation>);
 
-impl Rows {
+impl RowTable {
     fn id(&mut self, name: &str, kind: OpKind) -> OperationId {
         let found = self.0.iter().position(|o| o.name == name && o.kind == kind);
         let at = found.unwrap_or_else(|| {
@@ -234,16 +234,16 @@ fn template(pieces: impl Into<Vec<NamePiece>>) -> NameTemplate {
 }
 
 /// So many ranks further for every set.
-fn by_set(ranks: i64) -> Shift {
-    Shift {
+fn by_set(ranks: i64) -> RankShift {
+    RankShift {
         constant: 0,
         per_set: ranks,
     }
 }
 
 /// So many ranks further, whatever the set.
-fn by(ranks: i64) -> Shift {
-    Shift {
+fn by(ranks: i64) -> RankShift {
+    RankShift {
         constant: ranks,
         per_set: 0,
     }
@@ -265,7 +265,7 @@ fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
 
 /// Refuses what cannot be counted; `what` names the number.
 fn countable(what: &str, number: u128) -> Result<(), String> {
-    if number > MOST {
+    if number > MAX_OBJECT_NUMBER {
         return Err(format!(
             "{what} would be {number}, more than can be counted"
         ));

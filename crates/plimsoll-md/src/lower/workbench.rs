@@ -1,11 +1,13 @@
 //! MD-Workbench's pattern.
 
-use super::{Rows, by_set, countable, memory, parameter, row, samples, squeeze, stage, template};
+use super::{
+    RowTable, by_set, countable, memory, parameter, row, samples, squeeze, stage, template,
+};
 use crate::options::{Options, Workbench};
 use crate::run_info::Position;
 use plimsoll_plan::{
-    Advances, NamePiece, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind, Parameter, Pattern,
-    RootIs, Rounds, Shift, Stage, StageWork, Stonewall,
+    NamePiece, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind, Parameter, Pattern, RankShift,
+    RootHandling, Rounds, Stage, StageProgress, StageWork, Stonewall,
 };
 
 /// Names of the phases, as they are printed.
@@ -24,7 +26,7 @@ pub(super) fn pattern(
     w: &Workbench,
     ranks: u32,
     position: Option<&Position>,
-    rows: &mut Rows,
+    rows: &mut RowTable,
 ) -> Result<Pattern, String> {
     let position = match (w.start_item, position) {
         (Some(item), _) => Position::Common(item),
@@ -72,9 +74,9 @@ pub(super) fn pattern(
     Ok(Pattern {
         root: options.place.root.clone(),
         root_is: if w.phases.precreate {
-            RootIs::New
+            RootHandling::New
         } else {
-            RootIs::Kept
+            RootHandling::Kept
         },
         leaves_objects: !w.phases.cleanup,
         set_name: template([NamePiece::Rank(1), super::text("_"), NamePiece::Set]),
@@ -130,7 +132,7 @@ pub(super) fn warning(w: &Workbench, ranks: u32) -> Option<&'static str> {
     )
 }
 
-fn step(op: ObjectOp, rows: &mut Rows, owner: Shift, offset: u64) -> ObjectStep {
+fn step(op: ObjectOp, rows: &mut RowTable, owner: RankShift, offset: u64) -> ObjectStep {
     let (name, kind) = match op {
         ObjectOp::Create { .. } => (row::CREATE, OpKind::ObjectCreate),
         ObjectOp::Stat => (row::STAT, OpKind::Stat),
@@ -147,7 +149,7 @@ fn step(op: ObjectOp, rows: &mut Rows, owner: Shift, offset: u64) -> ObjectStep 
     }
 }
 
-fn precreate(w: &Workbench, rows: &mut Rows) -> Stage {
+fn precreate(w: &Workbench, rows: &mut RowTable) -> Stage {
     let work = ObjectLoop {
         make_sets: Some(rows.id(row::MAKE_SET, OpKind::MakeDir)),
         rounds: Rounds::Count(w.precreate),
@@ -155,10 +157,10 @@ fn precreate(w: &Workbench, rows: &mut Rows) -> Stage {
         steps: vec![step(
             ObjectOp::Create { sync: false },
             rows,
-            Shift::default(),
+            RankShift::default(),
             0,
         )],
-        advances: Advances::Nothing,
+        advances: StageProgress::Nothing,
         remove_sets: None,
     };
     let on_error = if w.ignore_precreate_errors {
@@ -174,7 +176,7 @@ fn benchmark(
     w: &Workbench,
     iteration: u32,
     waiting_factor: f64,
-    rows: &mut Rows,
+    rows: &mut RowTable,
 ) -> Stage {
     // A reader's objects are those of the rank that lies the distance before it.
     let (read_from, write_to) = (by_set(-options.offset), by_set(options.offset));
@@ -193,9 +195,9 @@ fn benchmark(
         set_by_set: false,
         steps,
         advances: if w.read_only {
-            Advances::Nothing
+            StageProgress::Nothing
         } else {
-            Advances::Position
+            StageProgress::Position
         },
         remove_sets: None,
     };
@@ -210,7 +212,7 @@ fn benchmark(
     }
 }
 
-fn cleanup(options: &Options, w: &Workbench, rows: &mut Rows) -> Stage {
+fn cleanup(options: &Options, w: &Workbench, rows: &mut RowTable) -> Stage {
     let work = ObjectLoop {
         make_sets: None,
         rounds: Rounds::Left {
@@ -219,8 +221,8 @@ fn cleanup(options: &Options, w: &Workbench, rows: &mut Rows) -> Stage {
             made_by: by_set(-options.offset),
         },
         set_by_set: true,
-        steps: vec![step(ObjectOp::Delete, rows, Shift::default(), 0)],
-        advances: Advances::Nothing,
+        steps: vec![step(ObjectOp::Delete, rows, RankShift::default(), 0)],
+        advances: StageProgress::Nothing,
         remove_sets: Some(rows.id(row::REMOVE_SET, OpKind::RemoveDir)),
     };
     stage(CLEANUP, StageWork::Objects(work), OnError::Count)

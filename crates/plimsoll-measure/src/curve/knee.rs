@@ -3,7 +3,7 @@
 use super::{Curve, Point};
 
 /// Fewest points that have a knee: with three, any bend at all would be one.
-const LEAST_POINTS: usize = 4;
+const MIN_POINTS: usize = 4;
 
 /// Kneedle's sensitivity S: how far the curve must turn back after a candidate, in mean steps of
 /// load, for the candidate to be a knee. 1 is what its authors use.
@@ -11,7 +11,7 @@ const SENSITIVITY: f64 = 1.0;
 
 /// Where a curve reaches a latency.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Crossing {
+pub enum LatencyCrossing {
     /// At this load, by a straight line between the points on either side.
     At(f64),
     /// Before the first point: already that one is slower.
@@ -37,7 +37,7 @@ impl Curve {
     #[must_use]
     pub fn knee(&self) -> Option<&Point> {
         let points = self.points();
-        if points.len() < LEAST_POINTS {
+        if points.len() < MIN_POINTS {
             return None;
         }
         let xs = scaled(points.iter().map(|p| p.load))?;
@@ -63,17 +63,17 @@ impl Curve {
     ///
     /// `None` if there are no points, or the threshold is not a number.
     #[must_use]
-    pub fn load_at_latency(&self, threshold_ms: f64) -> Option<Crossing> {
+    pub fn load_at_latency(&self, threshold_ms: f64) -> Option<LatencyCrossing> {
         let points = self.points();
         let first = points.first()?;
         if threshold_ms.is_nan() {
             return None;
         }
         if first.latency_ms > threshold_ms {
-            return Some(Crossing::BeforeFirst);
+            return Some(LatencyCrossing::BeforeFirst);
         }
         if first.latency_ms == threshold_ms {
-            return Some(Crossing::At(first.load));
+            return Some(LatencyCrossing::At(first.load));
         }
         let crossed = points
             .windows(2)
@@ -82,9 +82,9 @@ impl Curve {
                 // The earlier point is below the threshold, so the rise is more than 0.
                 let rise = w[1].latency_ms - w[0].latency_ms;
                 let share = (threshold_ms - w[0].latency_ms) / rise;
-                Crossing::At(w[0].load + share * (w[1].load - w[0].load))
+                LatencyCrossing::At(w[0].load + share * (w[1].load - w[0].load))
             });
-        Some(crossed.unwrap_or(Crossing::NotReached))
+        Some(crossed.unwrap_or(LatencyCrossing::NotReached))
     }
 }
 

@@ -17,7 +17,7 @@ mod usl;
 #[cfg(test)]
 mod tests;
 
-pub use knee::Crossing;
+pub use knee::LatencyCrossing;
 pub use ort::Rule;
 pub use usl::{UslError, UslFit};
 
@@ -27,7 +27,7 @@ use std::fmt;
 
 /// Greatest number a point may hold, and its inverse the least load: far beyond any measurement,
 /// and small enough that products of three stay finite.
-const GREATEST: f64 = 1e100;
+const MAX_VALUE: f64 = 1e100;
 
 /// Whether a load point counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
@@ -123,10 +123,10 @@ impl Curve {
     /// [`CurveError::NotIncreasing`] if a load does not exceed the one before it.
     pub fn new(points: Vec<Point>) -> Result<Self, CurveError> {
         let in_range = |p: &Point| {
-            (1.0 / GREATEST..=GREATEST).contains(&p.load)
+            (1.0 / MAX_VALUE..=MAX_VALUE).contains(&p.load)
                 && [p.achieved, p.latency_ms]
                     .iter()
-                    .all(|v| (0.0..=GREATEST).contains(v))
+                    .all(|v| (0.0..=MAX_VALUE).contains(v))
         };
         if let Some(index) = points.iter().position(|p| !in_range(p)) {
             return Err(CurveError::OutOfRange { index });

@@ -21,16 +21,16 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Fewest points for a fit: one more than there are parameters.
-const LEAST_POINTS: usize = 4;
+const MIN_POINTS: usize = 4;
 
 /// Most steps of the iteration; the first guess is so near that a handful are taken.
-const MOST_STEPS: usize = 200;
+const MAX_FIT_STEPS: usize = 200;
 
 /// How far below zero rounding may put a parameter that is zero, in scaled units.
 const ROUNDING: f64 = 1e-12;
 
 /// Most parameters that a fit has.
-const MOST: usize = 3;
+const MAX_FIT_PARAMETERS: usize = 3;
 
 /// A Universal Scalability Law that fits a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -86,7 +86,7 @@ impl fmt::Display for UslError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFew { have } => {
-                write!(f, "{LEAST_POINTS} load points are needed, there are {have}")
+                write!(f, "{MIN_POINTS} load points are needed, there are {have}")
             }
             Self::NothingAchieved { load } => write!(f, "nothing was achieved at load {load}"),
             Self::Flat => f.write_str("throughput is the same at every load"),
@@ -105,9 +105,9 @@ impl Curve {
     /// A [`UslError`] says why there is no fit; a fit never holds anything but finite numbers.
     pub fn fit_usl(&self) -> Result<UslFit, UslError> {
         let data = Scaled::of(self)?;
-        let n1 = 1.0 / data.most_load;
-        let full: &[Basis] = &[|_, _| 1.0, |n, _| n, |n, _| n * n];
-        let families: [&[Basis]; 6] = [
+        let n1 = 1.0 / data.max_load;
+        let full: &[BasisFn] = &[|_, _| 1.0, |n, _| n, |n, _| n * n];
+        let families: [&[BasisFn]; 6] = [
             full,
             &[|_, _| 1.0, |n, _| n],
             &[|_, _| 1.0, |n, n1| n * (n - n1)],
@@ -116,13 +116,13 @@ impl Curve {
             &[|n, _| n, |n, _| n * n],
             &[|n, _| n],
         ];
-        let to_parabola: [fn(&[f64], f64) -> Parabola; 6] = [
-            |q, _| Parabola(q[0], q[1], q[2]),
-            |q, _| Parabola(q[0], q[1], 0.0),
-            |q, n1| Parabola(q[0], -q[1] * n1, q[1]),
-            |q, _| Parabola(q[0], 0.0, 0.0),
-            |q, _| Parabola(0.0, q[0], q[1]),
-            |q, _| Parabola(0.0, q[0], 0.0),
+        let to_parabola: [fn(&[f64], f64) -> DenominatorPolynomial; 6] = [
+            |q, _| DenominatorPolynomial(q[0], q[1], q[2]),
+            |q, _| DenominatorPolynomial(q[0], q[1], 0.0),
+            |q, n1| DenominatorPolynomial(q[0], -q[1] * n1, q[1]),
+            |q, _| DenominatorPolynomial(q[0], 0.0, 0.0),
+            |q, _| DenominatorPolynomial(0.0, q[0], q[1]),
+            |q, _| DenominatorPolynomial(0.0, q[0], 0.0),
         ];
         families
             .iter()
@@ -140,21 +140,21 @@ impl Curve {
 }
 
 /// One term of d(n), given n and the scaled load of one unit.
-type Basis = fn(f64, f64) -> f64;
+type BasisFn = fn(f64, f64) -> f64;
 
 /// σ, κ and the scaled λ.
-struct Law {
+struct UslParameters {
     lambda: f64,
     sigma: f64,
     kappa: f64,
 }
 
 /// d(n) = a + bn + cn² in scaled units.
-struct Parabola(f64, f64, f64);
+struct DenominatorPolynomial(f64, f64, f64);
 
-impl Parabola {
+impl DenominatorPolynomial {
     /// The parameters of the law, if they are in their ranges; `n1` is one unit of load.
-    fn law(&self, n1: f64) -> Option<Law> {
+    fn law(&self, n1: f64) -> Option<UslParameters> {
         // Signs are judged in scaled units, where the terms are of one size.
         let Self(a, b, c) = *self;
         let near_zero = ROUNDING * (a.abs() + b.abs() + c.abs());
@@ -166,7 +166,7 @@ impl Parabola {
         if a < 0.0 || contention < 0.0 || c < 0.0 || inverse <= 0.0 {
             return None;
         }
-        let law = Law {
+        let law = UslParameters {
             lambda: 1.0 / inverse,
             sigma: contention / inverse,
             kappa: c / inverse,
@@ -180,14 +180,14 @@ impl Parabola {
 struct Scaled {
     /// (n, x) by point, both more than 0 and at most 1.
     points: Vec<(f64, f64)>,
-    most_load: f64,
-    most_throughput: f64,
+    max_load: f64,
+    max_throughput: f64,
 }
 
 impl Scaled {
     fn of(curve: &Curve) -> Result<Self, UslError> {
         let points = curve.points();
-        if points.len() < LEAST_POINTS {
+        if points.len() < MIN_POINTS {
             return Err(UslError::TooFew { have: points.len() });
         }
         if let Some(idle) = points.iter().find(|p| p.achieved <= 0.0) {
@@ -201,17 +201,17 @@ impl Scaled {
         let scale = |p: &super::Point| (p.load / most_load, p.achieved / most_throughput);
         Ok(Self {
             points: points.iter().map(scale).collect(),
-            most_load,
-            most_throughput,
+            max_load: most_load,
+            max_throughput: most_throughput,
         })
     }
 
     /// The best coefficients of these terms and the sum of squares that they leave.
-    fn fit(&self, family: &[Basis]) -> Option<([f64; MOST], f64)> {
+    fn fit(&self, family: &[BasisFn]) -> Option<([f64; MAX_FIT_PARAMETERS], f64)> {
         let mut q = self.first_guess(family)?;
         let mut squares = self.squares(family, &q)?;
         let mut damping = 1e-3;
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_FIT_STEPS {
             let (normal, gradient) = self.normal_equations(family, &q);
             let mut damped = normal;
             for (i, row) in damped.iter_mut().enumerate().take(family.len()) {
@@ -239,8 +239,11 @@ impl Scaled {
     }
 
     /// Linear least squares of n/x, weighted so that its errors are those of x in first order.
-    fn first_guess(&self, family: &[Basis]) -> Option<[f64; MOST]> {
-        let (mut normal, mut right) = ([[0.0; MOST]; MOST], [0.0; MOST]);
+    fn first_guess(&self, family: &[BasisFn]) -> Option<[f64; MAX_FIT_PARAMETERS]> {
+        let (mut normal, mut right) = (
+            [[0.0; MAX_FIT_PARAMETERS]; MAX_FIT_PARAMETERS],
+            [0.0; MAX_FIT_PARAMETERS],
+        );
         for (n, x) in &self.points {
             let weight = (x * x / n).powi(2);
             let terms = self.terms(family, *n);
@@ -254,21 +257,21 @@ impl Scaled {
         solve(normal, right, family.len())
     }
 
-    fn terms(&self, family: &[Basis], n: f64) -> [f64; MOST] {
-        let mut terms = [0.0; MOST];
+    fn terms(&self, family: &[BasisFn], n: f64) -> [f64; MAX_FIT_PARAMETERS] {
+        let mut terms = [0.0; MAX_FIT_PARAMETERS];
         for (term, basis) in terms.iter_mut().zip(family) {
-            *term = basis(n, 1.0 / self.most_load);
+            *term = basis(n, 1.0 / self.max_load);
         }
         terms
     }
 
-    fn denominator(&self, family: &[Basis], q: &[f64; MOST], n: f64) -> f64 {
+    fn denominator(&self, family: &[BasisFn], q: &[f64; MAX_FIT_PARAMETERS], n: f64) -> f64 {
         let terms = self.terms(family, n);
         terms.iter().zip(q).map(|(t, q)| t * q).sum()
     }
 
     /// Sum of the squared differences in throughput; none where the law has no meaning.
-    fn squares(&self, family: &[Basis], q: &[f64; MOST]) -> Option<f64> {
+    fn squares(&self, family: &[BasisFn], q: &[f64; MAX_FIT_PARAMETERS]) -> Option<f64> {
         let mut sum = 0.0;
         for (n, x) in &self.points {
             let d = self.denominator(family, q, *n);
@@ -283,10 +286,16 @@ impl Scaled {
     /// JᵀJ and Jᵀr of the differences in throughput.
     fn normal_equations(
         &self,
-        family: &[Basis],
-        q: &[f64; MOST],
-    ) -> ([[f64; MOST]; MOST], [f64; MOST]) {
-        let (mut normal, mut gradient) = ([[0.0; MOST]; MOST], [0.0; MOST]);
+        family: &[BasisFn],
+        q: &[f64; MAX_FIT_PARAMETERS],
+    ) -> (
+        [[f64; MAX_FIT_PARAMETERS]; MAX_FIT_PARAMETERS],
+        [f64; MAX_FIT_PARAMETERS],
+    ) {
+        let (mut normal, mut gradient) = (
+            [[0.0; MAX_FIT_PARAMETERS]; MAX_FIT_PARAMETERS],
+            [0.0; MAX_FIT_PARAMETERS],
+        );
         for (n, x) in &self.points {
             let d = self.denominator(family, q, *n);
             let slope = -n / (d * d);
@@ -302,10 +311,10 @@ impl Scaled {
     }
 
     /// The fit in the units of the curve.
-    fn finish(&self, law: Law, curve: &Curve) -> Option<UslFit> {
+    fn finish(&self, law: UslParameters, curve: &Curve) -> Option<UslFit> {
         let mut fit = UslFit {
             // n = N·n1 and x = X/most, so n/x has to be multiplied by most_load/most_throughput.
-            lambda: law.lambda * self.most_throughput / self.most_load,
+            lambda: law.lambda * self.max_throughput / self.max_load,
             sigma: law.sigma,
             kappa: law.kappa,
             residuals: vec![],
@@ -323,7 +332,11 @@ impl Scaled {
 }
 
 /// Solves the first `size` equations by elimination with pivots; none if they are singular.
-fn solve(mut a: [[f64; MOST]; MOST], mut b: [f64; MOST], size: usize) -> Option<[f64; MOST]> {
+fn solve(
+    mut a: [[f64; MAX_FIT_PARAMETERS]; MAX_FIT_PARAMETERS],
+    mut b: [f64; MAX_FIT_PARAMETERS],
+    size: usize,
+) -> Option<[f64; MAX_FIT_PARAMETERS]> {
     for column in 0..size {
         let pivot = (column..size).max_by(|i, j| {
             let (i, j) = (a[*i][column].abs(), a[*j][column].abs());
@@ -343,7 +356,7 @@ fn solve(mut a: [[f64; MOST]; MOST], mut b: [f64; MOST], size: usize) -> Option<
             b[row] -= factor * b[column];
         }
     }
-    let mut x = [0.0; MOST];
+    let mut x = [0.0; MAX_FIT_PARAMETERS];
     for row in (0..size).rev() {
         let known: f64 = (row + 1..size).map(|j| a[row][j] * x[j]).sum();
         x[row] = (b[row] - known) / a[row][row];

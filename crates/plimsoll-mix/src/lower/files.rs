@@ -4,14 +4,14 @@ use super::Lowerer;
 use crate::model::{Choice, Component};
 use crate::values::Sizes;
 use plimsoll_plan::{
-    Access, Distribution, Fileset, FilesetId, Letters, MILLION, MixFiles, MixOp, Plan, Pool,
-    RelPath, Row, SizeTable, Value, Variable, VariableId, Width, WorkingSet,
+    Access, Distribution, EntriesPerDir, Fileset, FilesetId, Letters, MILLION, MixFiles, MixOp,
+    Plan, Pool, RelPath, Row, SizeTable, Value, Variable, VariableId, WorkingSet,
 };
 use toml::Spanned;
 
 /// Files of each process that a scaled-down workload keeps at least, if it has so many: their
 /// number shrinks first, their sizes only below this.
-const FEWEST_FILES: u64 = 8;
+const MIN_FILES: u64 = 8;
 
 impl Lowerer<'_> {
     pub(super) fn working_set(&mut self, c: &Component) -> WorkingSet {
@@ -58,10 +58,10 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A number of files at the scale: at least [`FEWEST_FILES`] if there are so many.
+    /// A number of files at the scale: at least [`MIN_FILES`] if there are so many.
     pub(super) fn scaled(&self, count: u64) -> u64 {
         let scaled = (count as f64 * self.scale).round() as u64;
-        scaled.clamp(count.min(FEWEST_FILES), count)
+        scaled.clamp(count.min(MIN_FILES), count)
     }
 
     /// The filesets of a component for so many processes.
@@ -173,7 +173,7 @@ impl Lowerer<'_> {
             path: RelPath::default(),
             entries: parts.saturating_mul(scaled),
             leaf_dirs: 0,
-            width: Width {
+            width: EntriesPerDir {
                 mean: a_directory,
                 gamma_shape: None,
             },

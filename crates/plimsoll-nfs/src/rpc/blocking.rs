@@ -1,7 +1,7 @@
 //! A caller that waits for each answer: for mounting, and for questions before a run.
 
 use super::message::{Credentials, Kind, RpcError, Target, call, kind};
-use super::record::Records;
+use super::record::RecordReader;
 use crate::xdr::{Encode, XdrError};
 use rustix::io::Errno;
 use std::io::{ErrorKind, Read, Write};
@@ -9,28 +9,28 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Longest reply that is taken, in bytes.
-const LONGEST: usize = 4 << 20;
+const MAX_REPLY_BYTES: usize = 4 << 20;
 
 /// One connection, one call at a time (RFC 5531, 11).
 #[derive(Debug)]
-pub struct Blocking {
+pub struct BlockingTransport {
     stream: TcpStream,
-    records: Records,
+    records: RecordReader,
     patience: Duration,
     xid: u32,
 }
 
-impl Blocking {
+impl BlockingTransport {
     /// Connects. `patience`: how long connecting, and each call, may take.
     ///
     /// # Errors
     /// [`RpcError::Connection`], [`RpcError::TimedOut`].
     pub fn connect(to: SocketAddr, patience: Duration) -> Result<Self, RpcError> {
-        let stream = TcpStream::connect_timeout(&to, patience).map_err(of_io)?;
-        stream.set_nodelay(true).map_err(of_io)?;
+        let stream = TcpStream::connect_timeout(&to, patience).map_err(from_io)?;
+        stream.set_nodelay(true).map_err(from_io)?;
         Ok(Self {
             stream,
-            records: Records::new(LONGEST),
+            records: RecordReader::new(MAX_REPLY_BYTES),
             patience,
             xid: super::channel::first_xid(),
         })
@@ -51,9 +51,9 @@ impl Blocking {
         let end = Instant::now() + self.patience;
         self.stream
             .set_write_timeout(Some(self.patience))
-            .map_err(of_io)?;
+            .map_err(from_io)?;
         let message = call(self.xid, target, who, args);
-        self.stream.write_all(&message).map_err(of_io)?;
+        self.stream.write_all(&message).map_err(from_io)?;
         let mut found = None;
         let mut strange = None;
         let mut bytes = vec![0; 16 << 10];
@@ -62,11 +62,11 @@ impl Blocking {
             if left.is_zero() {
                 return Err(RpcError::TimedOut);
             }
-            self.stream.set_read_timeout(Some(left)).map_err(of_io)?;
+            self.stream.set_read_timeout(Some(left)).map_err(from_io)?;
             let read = match self.stream.read(&mut bytes) {
                 Ok(0) => return Err(RpcError::Connection(Errno::CONNRESET)),
                 Err(e) if e.kind() == ErrorKind::Interrupted => 0,
-                other => other.map_err(of_io)?,
+                other => other.map_err(from_io)?,
             };
             let xid = self.xid;
             let split = self
@@ -76,7 +76,7 @@ impl Blocking {
                     Ok(_) => {}
                     Err(e) => strange = Some(e),
                 });
-            split.map_err(|_| RpcError::NoReply(XdrError::Record(LONGEST as u32)))?;
+            split.map_err(|_| RpcError::NoReply(XdrError::Record(MAX_REPLY_BYTES as u32)))?;
         }
         match (found, strange) {
             (Some(record), _) => Ok(record),
@@ -86,7 +86,7 @@ impl Blocking {
 }
 
 /// An error of a stream.
-pub(crate) fn of_io(e: std::io::Error) -> RpcError {
+pub(crate) fn from_io(e: std::io::Error) -> RpcError {
     match e.kind() {
         ErrorKind::TimedOut | ErrorKind::WouldBlock => RpcError::TimedOut,
         ErrorKind::UnexpectedEof => RpcError::Connection(Errno::CONNRESET),

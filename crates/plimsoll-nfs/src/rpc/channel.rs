@@ -5,7 +5,7 @@
 //! workers that can go on have had theirs, so that the calls of many workers leave in one system
 //! call. It also makes the connection anew when it breaks, and sends again what was not answered.
 
-use super::connection::{Connection, Waiting};
+use super::connection::{Connection, ReplyState};
 use super::message::{Credentials, RpcError, Target, call};
 use crate::xdr::Encode;
 use plimsoll_lane::Lane;
@@ -18,45 +18,45 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 /// Is told what goes on on a channel.
-pub trait Tally {
+pub trait ChannelObserver {
     /// A call was sent again because no answer had come since `first`, when it was first sent.
-    fn sent_again(&self, target: Target, first: Nanos, now: Nanos);
+    fn retransmitted(&self, target: Target, first: Nanos, now: Nanos);
 
     /// A connection that had broken at `since` was made anew.
-    fn connected_again(&self, since: Nanos, now: Nanos);
+    fn reconnected(&self, since: Nanos, now: Nanos);
 
     /// Calls are given up that no answer came to, `at_end` because the run is over.
     /// `silent_since`: the server has said nothing at all since then, and that was before they were
     /// made.
-    fn given_up(&self, _at_end: bool, _silent_since: Option<Nanos>) {}
+    fn abandoned(&self, _at_end: bool, _silent_since: Option<Nanos>) {}
 }
 
 /// What becomes of a call whose reply has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Disposition {
     /// It is over, and the reply is its outcome.
-    Over,
+    Complete,
     /// The server is busy with the very same call: it is to be sent again as it is, after a pause,
     /// and what has come is no outcome.
-    Again,
+    Retransmit,
 }
 
 /// Is told when a call is over, at once and whether or not somebody waits for it.
-pub trait Settled {
+pub trait ReplyHandler {
     /// The message of the reply, or why there is none, after which a call is over in any case;
     /// `token` was given with the call.
-    fn settled(&self, token: u32, reply: Result<&[u8], RpcError>) -> Verdict;
+    fn on_reply(&self, token: u32, reply: Result<&[u8], RpcError>) -> Disposition;
 }
 
 /// Answers calls that the server makes on the connections of a channel: the callbacks of
 /// NFS 4.1 (RFC 8881, 2.10.3.1).
-pub trait Answer {
+pub trait CallbackHandler {
     /// The record of the reply to a call; `None` leaves it without one.
     fn answer(&self, call: &[u8]) -> Option<Vec<u8>>;
 }
 
 /// Whom to tell when a call is over, and with which token.
-pub(super) type Then = Option<(Rc<dyn Settled>, u32)>;
+pub(super) type ReplyToken = Option<(Rc<dyn ReplyHandler>, u32)>;
 
 /// How a channel is made.
 #[derive(Debug, Clone)]
@@ -64,9 +64,9 @@ pub struct ChannelSpec {
     /// The server.
     pub address: SocketAddr,
     /// A relay that connections to the server go through, if there is one.
-    pub through: Option<SocketAddr>,
+    pub relay: Option<SocketAddr>,
     /// Who calls.
-    pub who: Credentials,
+    pub credentials: Credentials,
     /// Connections that calls are spread over; at least 1.
     pub connections: u32,
     /// Nanoseconds without an answer after which a call is sent again.
@@ -75,26 +75,26 @@ pub struct ChannelSpec {
     pub retries: u32,
     /// A call without an answer may be sent again on the connection on which it was sent. Version 4
     /// forbids it (RFC 7530, 3.1.1 and RFC 8881, 2.9.2): there the connection is made anew.
-    pub again_in_place: bool,
+    pub may_retransmit_in_place: bool,
     /// Longest reply that is taken, in bytes.
-    pub longest: usize,
+    pub max_reply_bytes: usize,
     /// Nanoseconds after which all calls fail if the server has said nothing since the first of them;
     /// without it each call fails when it has waited too long.
     pub silence: Option<Nanos>,
 }
 
 /// What connections and calls of a channel share.
-pub struct Link {
+pub struct ChannelShared {
     pub(super) lane: Lane,
     pub(super) spec: ChannelSpec,
-    pub(super) tally: Option<Rc<dyn Tally>>,
-    pub(super) answer: RefCell<Option<Rc<dyn Answer>>>,
+    pub(super) tally: Option<Rc<dyn ChannelObserver>>,
+    pub(super) answer: RefCell<Option<Rc<dyn CallbackHandler>>>,
 }
 
 /// Connections of a lane to a server (RFC 5531, 11). Cheap to clone.
 #[derive(Clone)]
 pub struct Channel {
-    link: Rc<Link>,
+    link: Rc<ChannelShared>,
     connections: Rc<[Rc<Connection>]>,
     next: Rc<Cell<(usize, u32)>>,
 }
@@ -102,9 +102,9 @@ pub struct Channel {
 impl Channel {
     /// A channel of a lane; connections are made when they are first needed.
     #[must_use]
-    pub fn new(lane: &Lane, spec: ChannelSpec, tally: Option<Rc<dyn Tally>>) -> Self {
+    pub fn new(lane: &Lane, spec: ChannelSpec, tally: Option<Rc<dyn ChannelObserver>>) -> Self {
         let count = spec.connections.max(1);
-        let link = Rc::new(Link {
+        let link = Rc::new(ChannelShared {
             lane: lane.clone(),
             spec,
             tally,
@@ -128,32 +128,32 @@ impl Channel {
     /// when it is awaited. Calls take turns on the connections.
     #[must_use]
     pub fn call(&self, target: Target, args: &impl Encode) -> Call {
-        self.call_then(target, args, None)
+        self.queue_call(target, args, None)
     }
 
     /// The same; `then` is told when the call is over, even if the result was dropped meanwhile.
     #[must_use]
-    pub fn call_telling(
+    pub fn call_with_handler(
         &self,
         target: Target,
         args: &impl Encode,
-        then: Rc<dyn Settled>,
+        then: Rc<dyn ReplyHandler>,
         token: u32,
     ) -> Call {
-        self.call_then(target, args, Some((then, token)))
+        self.queue_call(target, args, Some((then, token)))
     }
 
     /// Has calls of the server answered from now on. Without it they break the connection.
-    pub fn answer_with(&self, answer: Option<Rc<dyn Answer>>) {
+    pub fn set_callback_handler(&self, answer: Option<Rc<dyn CallbackHandler>>) {
         *self.link.answer.borrow_mut() = answer;
     }
 
-    fn call_then(&self, target: Target, args: &impl Encode, then: Then) -> Call {
+    fn queue_call(&self, target: Target, args: &impl Encode, then: ReplyToken) -> Call {
         let (turn, xid) = self.next.get();
         let next = (turn + 1) % self.connections.len();
         self.next.set((next, xid.wrapping_add(1)));
         let connection = self.connections[turn].clone();
-        let request = call(xid, target, &self.link.spec.who, args);
+        let request = call(xid, target, &self.link.spec.credentials, args);
         let start = self.link.lane.now();
         connection.queue(xid, target, (request, then), start);
         self.drive(&connection);
@@ -161,15 +161,17 @@ impl Channel {
             connection,
             xid,
             start,
-            twice: false,
+            may_have_run_twice: false,
         }
     }
 
     /// Has the lane drive a connection, unless it does.
     fn drive(&self, connection: &Rc<Connection>) {
-        if !connection.is_driven() {
+        if !connection.has_driver() {
             let (connection, link) = (connection.clone(), self.link.clone());
-            self.link.lane.help(Box::pin(connection.helper(link)));
+            self.link
+                .lane
+                .spawn_background(Box::pin(connection.helper(link)));
         }
     }
 }
@@ -180,7 +182,7 @@ pub struct Call {
     xid: u32,
     /// When it was made.
     pub start: Nanos,
-    twice: bool,
+    may_have_run_twice: bool,
 }
 
 impl Call {
@@ -188,7 +190,7 @@ impl Call {
     /// out before the time that was answered.
     #[must_use]
     pub fn was_sent_again(&self) -> bool {
-        self.twice
+        self.may_have_run_twice
     }
 }
 
@@ -198,9 +200,9 @@ impl Future for Call {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.connection.take(self.xid, context.waker()) {
-            Waiting::Yet => Poll::Pending,
-            Waiting::Over(outcome, at, twice) => {
-                self.twice = twice;
+            ReplyState::Pending => Poll::Pending,
+            ReplyState::Done(outcome, at, twice) => {
+                self.may_have_run_twice = twice;
                 Poll::Ready((outcome, at))
             }
         }

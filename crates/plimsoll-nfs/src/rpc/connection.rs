@@ -1,11 +1,11 @@
 //! One connection of a channel: what waits for an answer, and the helper that carries it.
 
-use super::blocking::of_io;
-use super::channel::{Link, Then, Verdict};
+use super::blocking::from_io;
+use super::channel::{ChannelShared, Disposition, ReplyToken};
 use super::message::{Kind, RpcError, Target, kind};
-use super::record::Records;
+use super::record::RecordReader;
 use crate::xdr::XdrError;
-use plimsoll_lane::{Lane, Timer, Watch};
+use plimsoll_lane::{FdWatch, Lane, Timer};
 use plimsoll_measure::Nanos;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -21,26 +21,26 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 /// Bytes that are read at a time.
-const READ: usize = 128 << 10;
+const READ_CHUNK_BYTES: usize = 128 << 10;
 
 /// Requests that are written in one system call at most.
-const VECTOR: usize = 64;
+const MAX_CALLS_PER_WRITE: usize = 64;
 
 /// How often calls are looked through for those that have waited too long, in nanoseconds.
-const LOOK: Nanos = 50_000_000;
+const TIMEOUT_SCAN_INTERVAL_NS: Nanos = 50_000_000;
 
 /// Longest time between two attempts to connect, in nanoseconds.
-const LONGEST_PAUSE: Nanos = 500_000_000;
+const MAX_RECONNECT_PAUSE_NS: Nanos = 500_000_000;
 
 /// Pause before a call is sent again that the server is busy with, in nanoseconds.
-const BUSY: Nanos = 20_000_000;
+const BUSY_RETRANSMIT_DELAY_NS: Nanos = 20_000_000;
 
 /// How long a call may go on after the end of the run, in nanoseconds.
-const GRACE: Nanos = 3_000_000_000;
+const CALL_GRACE_AFTER_RUN_NS: Nanos = 3_000_000_000;
 
 /// Calls that were made at most so long before the server last said something, in nanoseconds, were on
 /// their way then: it may have stopped before it saw them.
-const SAME_TIME: Nanos = 500_000_000;
+const SILENCE_SLACK_NS: Nanos = 500_000_000;
 
 /// Numbers of calls are one after the other, so that they hardly need hashing.
 #[derive(Default)]
@@ -63,7 +63,7 @@ impl Hasher for XidHasher {
 }
 
 /// A call that was made.
-struct Slot {
+struct CallSlot {
     target: Target,
     request: Rc<Vec<u8>>,
     /// When it was made.
@@ -71,19 +71,19 @@ struct Slot {
     /// When it was last sent.
     sent: Nanos,
     /// When it is to be sent again, if the server was busy with it.
-    again: Option<Nanos>,
+    retransmit_at: Option<Nanos>,
     /// It may have been carried out before the time that was answered.
-    twice: bool,
+    may_have_run_twice: bool,
     waker: Option<Waker>,
     outcome: Option<(Result<Vec<u8>, RpcError>, Nanos)>,
-    then: Then,
+    then: ReplyToken,
     /// Nobody waits for the outcome any more.
     left: bool,
 }
 
 #[derive(Default)]
-struct State {
-    slots: HashMap<u32, Slot, BuildHasherDefault<XidHasher>>,
+struct ConnectionState {
+    slots: HashMap<u32, CallSlot, BuildHasherDefault<XidHasher>>,
     /// Calls that wait for an answer.
     open: usize,
     /// What is to be written, and how much of the first was.
@@ -91,7 +91,7 @@ struct State {
     written: usize,
     helper: Option<Waker>,
     /// When something last came.
-    heard: Nanos,
+    last_received: Nanos,
     /// When an answer last came, on whichever connection.
     answered: Nanos,
     /// Where the last connection began. The next one begins there too, since servers know a call
@@ -99,35 +99,35 @@ struct State {
     from: Option<SocketAddr>,
     /// When the connection broke, until something comes on another: that one was made is not enough
     /// where a relay makes it and the server is not there.
-    broke: Option<Nanos>,
+    broke_at: Option<Nanos>,
 }
 
 /// A connection and its calls.
 #[derive(Default)]
 pub(super) struct Connection {
-    state: RefCell<State>,
+    state: RefCell<ConnectionState>,
     driven: Cell<bool>,
 }
 
 /// Whether an answer has come.
-pub(super) enum Waiting {
+pub(super) enum ReplyState {
     /// Not yet.
-    Yet,
+    Pending,
     /// This is it, when it came, and whether the call was sent more than once.
-    Over(Result<Vec<u8>, RpcError>, Nanos, bool),
+    Done(Result<Vec<u8>, RpcError>, Nanos, bool),
 }
 
-impl State {
+impl ConnectionState {
     /// A call is over, unless the server is busy with it still.
-    fn settle(&mut self, xid: u32, outcome: Result<Vec<u8>, RpcError>, now: Nanos) {
+    fn complete(&mut self, xid: u32, outcome: Result<Vec<u8>, RpcError>, now: Nanos) {
         if let Some(slot) = self.slots.get_mut(&xid)
             && slot.outcome.is_none()
         {
             if let Some((then, token)) = slot.then.take() {
-                let verdict = then.settled(token, outcome.as_deref().map_err(|e| *e));
-                if verdict == Verdict::Again && outcome.is_ok() {
+                let verdict = then.on_reply(token, outcome.as_deref().map_err(|e| *e));
+                if verdict == Disposition::Retransmit && outcome.is_ok() {
                     slot.then = Some((then, token));
-                    slot.again = Some(now + BUSY);
+                    slot.retransmit_at = Some(now + BUSY_RETRANSMIT_DELAY_NS);
                     return;
                 }
             }
@@ -160,22 +160,22 @@ impl State {
         let first = self.first()?;
         match self.answered {
             0 => Some(first),
-            at => (at <= first + SAME_TIME).then_some(at),
+            at => (at <= first + SILENCE_SLACK_NS).then_some(at),
         }
     }
 
     /// All calls are over, because of this.
-    fn settle_all(&mut self, error: RpcError, now: Nanos) {
+    fn fail_all(&mut self, error: RpcError, now: Nanos) {
         let all: Vec<u32> = self.slots.keys().copied().collect();
         all.into_iter()
-            .for_each(|xid| self.settle(xid, Err(error), now));
+            .for_each(|xid| self.complete(xid, Err(error), now));
         // What was begun has to be ended, or what follows it would be taken for its rest.
         self.queue.truncate(usize::from(self.written > 0));
     }
 }
 
 impl Connection {
-    pub(super) fn is_driven(&self) -> bool {
+    pub(super) fn has_driver(&self) -> bool {
         self.driven.get()
     }
 
@@ -184,20 +184,20 @@ impl Connection {
         &self,
         xid: u32,
         target: Target,
-        (request, then): (Vec<u8>, Then),
+        (request, then): (Vec<u8>, ReplyToken),
         now: Nanos,
     ) {
         let mut state = self.state.borrow_mut();
         let request = Rc::new(request);
         state.queue.push_back(request.clone());
         state.open += 1;
-        let slot = Slot {
+        let slot = CallSlot {
             target,
             request,
             first: now,
             sent: now,
-            again: None,
-            twice: false,
+            retransmit_at: None,
+            may_have_run_twice: false,
             waker: None,
             outcome: None,
             then,
@@ -210,23 +210,23 @@ impl Connection {
     }
 
     /// Takes the answer of a call, or leaves whom to wake.
-    pub(super) fn take(&self, xid: u32, waker: &Waker) -> Waiting {
+    pub(super) fn take(&self, xid: u32, waker: &Waker) -> ReplyState {
         let mut state = self.state.borrow_mut();
         let Some(slot) = state.slots.get_mut(&xid) else {
-            return Waiting::Over(Err(RpcError::Stopped), 0, false);
+            return ReplyState::Done(Err(RpcError::Stopped), 0, false);
         };
         match slot.outcome.take() {
             Some((outcome, at)) => {
-                let twice = slot.twice;
+                let twice = slot.may_have_run_twice;
                 state.slots.remove(&xid);
-                Waiting::Over(outcome, at, twice)
+                ReplyState::Done(outcome, at, twice)
             }
             None => {
                 match &mut slot.waker {
                     Some(known) => known.clone_from(waker),
                     unknown => *unknown = Some(waker.clone()),
                 }
-                Waiting::Yet
+                ReplyState::Pending
             }
         }
     }
@@ -248,41 +248,46 @@ impl Connection {
     }
 
     /// The helper that carries calls for as long as the lane drives its workers.
-    pub(super) fn helper(self: Rc<Self>, link: Rc<Link>) -> impl Future<Output = ()> + 'static {
+    pub(super) fn helper(
+        self: Rc<Self>,
+        link: Rc<ChannelShared>,
+    ) -> impl Future<Output = ()> + 'static {
         self.driven.set(true);
-        let driven = Driven(self);
+        let driven = DriverGuard(self);
         async move { driven.0.run(&link).await }
     }
 
-    async fn run(&self, link: &Link) {
+    async fn run(&self, link: &ChannelShared) {
         let mut pause = 10_000_000;
         loop {
-            self.until_wanted().await;
+            self.wait_for_call().await;
             let connected = match self.connect(link).await {
                 Ok(stream) => {
                     self.resend_all(link);
                     let begun = link.lane.now();
-                    let error = Carrier::new(self, link, stream).carry().await;
+                    let error = LiveConnection::new(self, link, stream)
+                        .serve_until_broken()
+                        .await;
                     let now = link.lane.now();
-                    if now - begun > LONGEST_PAUSE {
+                    if now - begun > MAX_RECONNECT_PAUSE_NS {
                         pause = 10_000_000;
                     }
-                    self.state.borrow_mut().broke.get_or_insert(now);
+                    self.state.borrow_mut().broke_at.get_or_insert(now);
                     Err(error)
                 }
                 Err(error) => Err::<(), _>(error),
             };
             if let Err(error @ RpcError::NoReply(_)) = connected {
                 // What is no server of this protocol does not become one.
-                self.state.borrow_mut().settle_all(error, link.lane.now());
+                self.state.borrow_mut().fail_all(error, link.lane.now());
             }
-            self.rest(link, link.lane.now() + pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
+            self.sleep_until(link, link.lane.now() + pause).await;
+            pause = (2 * pause).min(MAX_RECONNECT_PAUSE_NS);
         }
     }
 
     /// Waits until a call is queued.
-    async fn until_wanted(&self) {
+    async fn wait_for_call(&self) {
         poll_fn(|context| {
             let mut state = self.state.borrow_mut();
             if state.open > 0 {
@@ -295,16 +300,18 @@ impl Connection {
     }
 
     /// Waits, and ends calls meanwhile that have waited too long.
-    async fn rest(&self, link: &Link, until: Nanos) {
+    async fn sleep_until(&self, link: &ChannelShared, until: Nanos) {
         while link.lane.now() < until {
-            link.lane.timer(until.min(link.lane.now() + LOOK)).await;
-            self.look(link, false);
+            link.lane
+                .uncancellable_sleep_until(until.min(link.lane.now() + TIMEOUT_SCAN_INTERVAL_NS))
+                .await;
+            self.expire_calls(link, false);
         }
     }
 
     /// Connects; gives up after the time that a call has, if anything is left to wait for.
-    async fn connect(&self, link: &Link) -> Result<TcpStream, RpcError> {
-        let to = link.spec.through.unwrap_or(link.spec.address);
+    async fn connect(&self, link: &ChannelShared) -> Result<TcpStream, RpcError> {
+        let to = link.spec.relay.unwrap_or(link.spec.address);
         let from = self.state.borrow().from;
         let begun = match begin_connect(to, from) {
             // Somebody else may have the place meanwhile.
@@ -317,12 +324,14 @@ impl Connection {
         loop {
             let done = {
                 let writable = link.lane.writable(std::os::fd::AsFd::as_fd(&stream));
-                let tick = link.lane.timer(end.min(link.lane.now() + LOOK));
+                let tick = link
+                    .lane
+                    .uncancellable_sleep_until(end.min(link.lane.now() + TIMEOUT_SCAN_INTERVAL_NS));
                 first_of(writable, tick).await
             };
             match done {
                 Some(ready) => {
-                    ready.map_err(of_io)?;
+                    ready.map_err(from_io)?;
                     break;
                 }
                 None if link.lane.now() >= end => {
@@ -331,21 +340,21 @@ impl Connection {
                     return Err(RpcError::TimedOut);
                 }
                 None => {
-                    self.look(link, false);
+                    self.expire_calls(link, false);
                 }
             }
         }
         match stream.take_error() {
             Ok(None) => {}
-            Ok(Some(e)) | Err(e) => return Err(of_io(e)),
+            Ok(Some(e)) | Err(e) => return Err(from_io(e)),
         }
-        stream.set_nodelay(true).map_err(of_io)?;
+        stream.set_nodelay(true).map_err(from_io)?;
         self.state.borrow_mut().from = stream.local_addr().ok();
         Ok(stream)
     }
 
     /// After connecting: what was not answered is sent, in the order it was first.
-    fn resend_all(&self, link: &Link) {
+    fn resend_all(&self, link: &ChannelShared) {
         let now = link.lane.now();
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
@@ -358,37 +367,37 @@ impl Connection {
         open.sort_by_key(|(xid, slot)| (slot.first, **xid));
         for (_, slot) in open {
             if !unsent.contains(&Rc::as_ptr(&slot.request)) {
-                slot.twice = true;
+                slot.may_have_run_twice = true;
                 if let Some(tally) = &link.tally {
-                    tally.sent_again(slot.target, slot.first, now);
+                    tally.retransmitted(slot.target, slot.first, now);
                 }
             }
-            (slot.sent, slot.again) = (now, None);
+            (slot.sent, slot.retransmit_at) = (now, None);
             state.queue.push_back(slot.request.clone());
         }
-        state.heard = now;
+        state.last_received = now;
     }
 
     /// Ends calls that have waited too long, and sends those again that may be. `true`: what was
     /// waited for has not come for so long that the connection is to be made anew.
-    fn look(&self, link: &Link, connected: bool) -> bool {
+    fn expire_calls(&self, link: &ChannelShared, connected: bool) -> bool {
         let now = link.lane.now();
-        let over = now >= link.lane.deadline().saturating_add(GRACE);
+        let over = now >= link.lane.deadline().saturating_add(CALL_GRACE_AFTER_RUN_NS);
         let spec = &link.spec;
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         if over {
             if let (true, Some(tally)) = (state.open > 0, &link.tally) {
-                tally.given_up(true, state.silent_since());
+                tally.abandoned(true, state.silent_since());
             }
-            state.settle_all(RpcError::Stopped, now);
+            state.fail_all(RpcError::Stopped, now);
             return false;
         }
         if spec
             .silence
             .is_some_and(|longest| state.is_silent(longest, now))
         {
-            state.settle_all(RpcError::TimedOut, now);
+            state.fail_all(RpcError::TimedOut, now);
             return false;
         }
         let mut ended = Vec::new();
@@ -403,36 +412,38 @@ impl Connection {
                 continue;
             }
             let late = now.saturating_sub(slot.sent) >= spec.timeout;
-            let again = match slot.again {
+            let again = match slot.retransmit_at {
                 Some(at) => now >= at,
-                None if late && (state.heard < slot.sent || !spec.again_in_place) => {
+                None if late
+                    && (state.last_received < slot.sent || !spec.may_retransmit_in_place) =>
+                {
                     silent = true;
                     false
                 }
                 None => late,
             };
             if connected && again {
-                (slot.sent, slot.again, slot.twice) = (now, None, true);
+                (slot.sent, slot.retransmit_at, slot.may_have_run_twice) = (now, None, true);
                 state.queue.push_back(slot.request.clone());
                 if let Some(tally) = &link.tally {
-                    tally.sent_again(slot.target, slot.first, now);
+                    tally.retransmitted(slot.target, slot.first, now);
                 }
             }
         }
         if let (false, Some(tally)) = (ended.is_empty(), &link.tally) {
-            tally.given_up(false, state.silent_since());
+            tally.abandoned(false, state.silent_since());
         }
         for xid in ended {
-            state.settle(xid, Err(RpcError::TimedOut), now);
+            state.complete(xid, Err(RpcError::TimedOut), now);
         }
         connected && silent
     }
 }
 
 /// Says that nobody drives the connection any more, however that came.
-struct Driven(Rc<Connection>);
+struct DriverGuard(Rc<Connection>);
 
-impl Drop for Driven {
+impl Drop for DriverGuard {
     fn drop(&mut self) {
         self.0.driven.set(false);
     }
@@ -472,32 +483,32 @@ async fn first_of<T>(
 }
 
 /// A connection that stands.
-struct Carrier<'a> {
+struct LiveConnection<'a> {
     connection: &'a Connection,
-    link: &'a Link,
-    watch: Watch<TcpStream>,
+    link: &'a ChannelShared,
+    watch: FdWatch<TcpStream>,
     watching: bool,
-    records: Records,
+    records: RecordReader,
     bytes: Vec<u8>,
     tick: Option<Pin<Box<Timer>>>,
 }
 
-impl<'a> Carrier<'a> {
-    fn new(connection: &'a Connection, link: &'a Link, stream: TcpStream) -> Self {
+impl<'a> LiveConnection<'a> {
+    fn new(connection: &'a Connection, link: &'a ChannelShared, stream: TcpStream) -> Self {
         Self {
             connection,
             link,
             watch: lane(link).watch(stream),
             watching: false,
-            records: Records::new(link.spec.longest),
-            bytes: vec![0; READ],
+            records: RecordReader::new(link.spec.max_reply_bytes),
+            bytes: vec![0; READ_CHUNK_BYTES],
             tick: None,
         }
     }
 
     /// Carries calls until the connection breaks; returns why.
-    async fn carry(mut self) -> RpcError {
-        let error = poll_fn(|context| match self.turn(context) {
+    async fn serve_until_broken(mut self) -> RpcError {
+        let error = poll_fn(|context| match self.poll_io(context) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),
         })
@@ -508,31 +519,31 @@ impl<'a> Carrier<'a> {
     }
 
     /// Writes and reads what there is.
-    fn turn(&mut self, context: &mut std::task::Context<'_>) -> Result<(), RpcError> {
+    fn poll_io(&mut self, context: &mut std::task::Context<'_>) -> Result<(), RpcError> {
         if !std::mem::replace(&mut self.watching, true) {
             // Before the first attempt to read, so that nothing that comes after it is missed.
-            self.watch.begin().map_err(of_io)?;
+            self.watch.begin().map_err(from_io)?;
         }
         self.connection.state.borrow_mut().helper = Some(context.waker().clone());
         self.write()?;
         self.read()?;
-        self.look(context)
+        self.expire_calls(context)
     }
 
-    fn look(&mut self, context: &mut std::task::Context<'_>) -> Result<(), RpcError> {
+    fn expire_calls(&mut self, context: &mut std::task::Context<'_>) -> Result<(), RpcError> {
         loop {
             if self.connection.state.borrow().open == 0 && self.tick.is_none() {
                 return Ok(());
             }
             let lane = lane(self.link);
-            let tick = self
-                .tick
-                .get_or_insert_with(|| Box::pin(lane.timer(lane.now() + LOOK)));
+            let tick = self.tick.get_or_insert_with(|| {
+                Box::pin(lane.uncancellable_sleep_until(lane.now() + TIMEOUT_SCAN_INTERVAL_NS))
+            });
             if tick.as_mut().poll(context).is_pending() {
                 return Ok(());
             }
             self.tick = None;
-            if self.connection.look(self.link, true) {
+            if self.connection.expire_calls(self.link, true) {
                 return Err(RpcError::TimedOut);
             }
             self.write()?;
@@ -543,7 +554,7 @@ impl<'a> Carrier<'a> {
         let mut state = self.connection.state.borrow_mut();
         let state = &mut *state;
         while !state.queue.is_empty() {
-            let mut slices = [IoSlice::new(&[]); VECTOR];
+            let mut slices = [IoSlice::new(&[]); MAX_CALLS_PER_WRITE];
             let mut count = 0;
             for (slice, request) in slices.iter_mut().zip(&state.queue) {
                 let skip = if count == 0 { state.written } else { 0 };
@@ -555,7 +566,7 @@ impl<'a> Carrier<'a> {
                 Ok(n) => n + state.written,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) => return Err(of_io(e)),
+                Err(e) => return Err(from_io(e)),
             };
             while let Some(first) = state.queue.front().filter(|f| done >= f.len()) {
                 done -= first.len();
@@ -573,13 +584,13 @@ impl<'a> Carrier<'a> {
                 Ok(n) => n,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) => return Err(of_io(e)),
+                Err(e) => return Err(from_io(e)),
             };
             let now = lane(self.link).now();
             let mut state = self.connection.state.borrow_mut();
-            (state.heard, state.answered) = (now, now);
-            if let (Some(since), Some(tally)) = (state.broke.take(), &self.link.tally) {
-                tally.connected_again(since, now);
+            (state.last_received, state.answered) = (now, now);
+            if let (Some(since), Some(tally)) = (state.broke_at.take(), &self.link.tally) {
+                tally.reconnected(since, now);
             }
             let mut strange = None;
             let mut answers = Vec::new();
@@ -588,7 +599,7 @@ impl<'a> Carrier<'a> {
                     // An answer to a call that was sent twice may come twice.
                     Ok((xid, Kind::Reply)) => {
                         if state.slots.get(&xid).is_some_and(|s| s.outcome.is_none()) {
-                            state.settle(xid, Ok(record.into_owned()), now);
+                            state.complete(xid, Ok(record.into_owned()), now);
                         }
                     }
                     Ok((_, Kind::Call)) => match &*self.link.answer.borrow() {
@@ -599,7 +610,7 @@ impl<'a> Carrier<'a> {
                 }
             });
             if split.is_err() {
-                strange = Some(XdrError::Record(self.link.spec.longest as u32));
+                strange = Some(XdrError::Record(self.link.spec.max_reply_bytes as u32));
             }
             if let Some(e) = strange {
                 return Err(RpcError::NoReply(e));
@@ -617,6 +628,6 @@ impl<'a> Carrier<'a> {
     }
 }
 
-fn lane(link: &Link) -> &Lane {
+fn lane(link: &ChannelShared) -> &Lane {
     &link.lane
 }

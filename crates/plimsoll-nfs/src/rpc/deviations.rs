@@ -17,7 +17,7 @@ pub struct ProcedureName {
 
 /// How many replies were longer than they may be, and by how much.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Surplus {
+pub struct TrailingBytes {
     /// Replies that were.
     pub replies: u64,
     /// Fewest bytes that one of them had beyond its result.
@@ -26,7 +26,7 @@ pub struct Surplus {
     pub max_bytes: u32,
 }
 
-impl Surplus {
+impl TrailingBytes {
     /// One reply with so many bytes beyond its result.
     #[must_use]
     pub fn of_reply(bytes: u32) -> Self {
@@ -54,9 +54,9 @@ impl Surplus {
 
 /// Deviations of one procedure's replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct OfProcedure {
+struct ProcedureDeviations {
     procedure: ProcedureName,
-    surplus: Surplus,
+    surplus: TrailingBytes,
     /// The first reply that could not be decoded.
     malformed: Option<String>,
 }
@@ -64,18 +64,22 @@ struct OfProcedure {
 /// What was seen of a server's replies by all who called it.
 #[derive(Debug, Default)]
 pub struct Deviations {
-    state: Mutex<Vec<OfProcedure>>,
+    state: Mutex<Vec<ProcedureDeviations>>,
 }
 
 impl Deviations {
-    fn with<R>(&self, procedure: ProcedureName, change: impl FnOnce(&mut OfProcedure) -> R) -> R {
+    fn with<R>(
+        &self,
+        procedure: ProcedureName,
+        change: impl FnOnce(&mut ProcedureDeviations) -> R,
+    ) -> R {
         let mut state = self.lock();
         let at = match state.iter().position(|p| p.procedure == procedure) {
             Some(at) => at,
             None => {
-                state.push(OfProcedure {
+                state.push(ProcedureDeviations {
                     procedure,
-                    surplus: Surplus::default(),
+                    surplus: TrailingBytes::default(),
                     malformed: None,
                 });
                 state.len() - 1
@@ -84,12 +88,12 @@ impl Deviations {
         change(&mut state[at])
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<OfProcedure>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<ProcedureDeviations>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts replies of a procedure that were longer than they may be.
-    pub fn add_surplus(&self, procedure: ProcedureName, surplus: Surplus) {
+    pub fn add_surplus(&self, procedure: ProcedureName, surplus: TrailingBytes) {
         if surplus.replies > 0 {
             self.with(procedure, |p| p.surplus = p.surplus.and(surplus));
         }
@@ -123,7 +127,7 @@ impl Deviations {
 
     /// Longer replies, by procedure, and counts from nothing again.
     #[must_use]
-    pub fn take_surplus(&self) -> Vec<(ProcedureName, Surplus)> {
+    pub fn take_surplus(&self) -> Vec<(ProcedureName, TrailingBytes)> {
         let mut state = self.lock();
         let longer = state.iter_mut().filter(|p| p.surplus.replies > 0);
         longer
@@ -160,7 +164,7 @@ fn malformed(procedure: ProcedureName, field: &FieldPath, error: XdrError) -> St
 #[derive(Debug)]
 pub struct LaneDeviations {
     all: Arc<Deviations>,
-    procedures: Box<[(ProcedureName, Cell<Surplus>)]>,
+    procedures: Box<[(ProcedureName, Cell<TrailingBytes>)]>,
 }
 
 impl LaneDeviations {
@@ -180,7 +184,7 @@ impl LaneDeviations {
     #[cold]
     pub fn count_surplus(&self, number: usize, bytes: u32) {
         let (_, surplus) = &self.procedures[number];
-        surplus.set(surplus.get().and(Surplus::of_reply(bytes)));
+        surplus.set(surplus.get().and(TrailingBytes::of_reply(bytes)));
     }
 
     /// Keeps why a reply could not be decoded.
@@ -230,7 +234,7 @@ mod tests {
         });
         assert_eq!(all.take_surplus(), []);
         drop(lanes);
-        let surplus = Surplus {
+        let surplus = TrailingBytes {
             replies: 3,
             min_bytes: 4,
             max_bytes: 12,

@@ -8,10 +8,10 @@ use std::fmt;
 const RPC_VERSION: u32 = 2;
 
 /// Longest body of credentials, in bytes (RFC 5531, 8.2).
-const LONGEST_AUTH: u32 = 400;
+const MAX_AUTH_BYTES: u32 = 400;
 
 /// Longest name of a machine in AUTH_SYS, in bytes (RFC 5531, appendix A).
-const LONGEST_MACHINE: usize = 255;
+const MAX_MACHINE_NAME_BYTES: usize = 255;
 
 choices! {
     /// What a message is, `msg_type` (RFC 5531, 9).
@@ -176,7 +176,10 @@ impl Credentials {
         let mut body = Vec::new();
         // A number that tells calls of one machine apart; servers ignore it.
         std::process::id().encode(&mut body);
-        put_opaque(&machine[..machine.len().min(LONGEST_MACHINE)], &mut body);
+        put_opaque(
+            &machine[..machine.len().min(MAX_MACHINE_NAME_BYTES)],
+            &mut body,
+        );
         uid.encode(&mut body);
         gid.encode(&mut body);
         // Of further groups there are none.
@@ -201,7 +204,7 @@ fn put_auth(flavor: Flavor, body: &[u8], out: &mut Vec<u8>) {
 
 fn skip_auth(from: &mut Decoder<'_>) -> Result<u32, XdrError> {
     let flavor = from.get()?;
-    from.opaque(LONGEST_AUTH)?;
+    from.opaque(MAX_AUTH_BYTES)?;
     Ok(flavor)
 }
 
@@ -228,7 +231,7 @@ pub fn seal(record: &mut [u8]) {
 
 /// A call as the called side reads it (RFC 5531, 9).
 #[derive(Debug, Clone, Copy)]
-pub struct Called {
+pub struct IncomingCall {
     /// Number of the call.
     pub xid: u32,
     /// What is called.
@@ -239,7 +242,7 @@ pub struct Called {
 ///
 /// # Errors
 /// See [`XdrError`]; a message of another version of RPC is [`XdrError::NoSuchChoice`].
-pub fn called(from: &mut Decoder<'_>) -> Result<Called, XdrError> {
+pub fn called(from: &mut Decoder<'_>) -> Result<IncomingCall, XdrError> {
     let xid = from.get()?;
     match from.get()? {
         Kind::Call => {}
@@ -252,7 +255,7 @@ pub fn called(from: &mut Decoder<'_>) -> Result<Called, XdrError> {
     let target = from.get()?;
     skip_auth(from)?;
     skip_auth(from)?;
-    Ok(Called { xid, target })
+    Ok(IncomingCall { xid, target })
 }
 
 /// Begins the record of a reply to a call that was accepted (RFC 5531, 9); what the procedure gives

@@ -8,12 +8,15 @@ mod deviations;
 mod message;
 mod record;
 
-pub use blocking::Blocking;
-pub use channel::{Answer, Call, Channel, ChannelSpec, Link, Settled, Tally, Verdict};
-pub use deviations::{Deviations, LaneDeviations, ProcedureName, Surplus};
+pub use blocking::BlockingTransport;
+pub use channel::{
+    Call, CallbackHandler, Channel, ChannelObserver, ChannelShared, ChannelSpec, Disposition,
+    ReplyHandler,
+};
+pub use deviations::{Deviations, LaneDeviations, ProcedureName, TrailingBytes};
 pub use message::{
-    Accepted, Called, Credentials, Flavor, Kind, RpcError, Target, call, called, kind, reply,
+    Accepted, Credentials, Flavor, IncomingCall, Kind, RpcError, Target, call, called, kind, reply,
     result, seal,
 };
 pub(crate) use message::{Malformed, decode_reply};
-pub use record::{Records, TooLong};
+pub use record::{RecordReader, RecordTooLong};

@@ -6,15 +6,15 @@ use std::borrow::Cow;
 /// A record is longer than it may be (RFC 5531, 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a record is longer than {0} bytes")]
-pub struct TooLong(pub usize);
+pub struct RecordTooLong(pub usize);
 
 /// Memory of an unfinished record that is kept for the next one, in bytes.
-const KEPT: usize = 64 << 10;
+const RETAINED_RECORD_BYTES: usize = 64 << 10;
 
 /// Takes records out of a stream (RFC 5531, 11). Memory grows by bytes that came, never by a length
 /// that was merely announced.
 #[derive(Debug)]
-pub struct Records {
+pub struct RecordReader {
     /// Longest record, in bytes.
     most: usize,
     /// The mark of the fragment, as far as it has come.
@@ -28,7 +28,7 @@ pub struct Records {
     partial: Vec<u8>,
 }
 
-impl Records {
+impl RecordReader {
     /// Takes records of at most `most` bytes.
     #[must_use]
     pub fn new(most: usize) -> Self {
@@ -45,12 +45,12 @@ impl Records {
     /// Takes the next bytes of the stream; each record that ends in them is handed to `deliver`.
     ///
     /// # Errors
-    /// [`TooLong`], after which nothing more can be taken from the stream.
+    /// [`RecordTooLong`], after which nothing more can be taken from the stream.
     pub fn push(
         &mut self,
         mut bytes: &[u8],
         mut deliver: impl FnMut(Cow<'_, [u8]>),
-    ) -> Result<(), TooLong> {
+    ) -> Result<(), RecordTooLong> {
         while !bytes.is_empty() {
             if self.marked < 4 {
                 let take = bytes.len().min(4 - self.marked);
@@ -65,7 +65,7 @@ impl Records {
                 self.last = mark >> 31 == 1;
                 self.left = (mark & !(1 << 31)) as usize;
                 if self.left > self.most - self.partial.len() {
-                    return Err(TooLong(self.most));
+                    return Err(RecordTooLong(self.most));
                 }
             }
             let (fragment, rest) = bytes.split_at(self.left.min(bytes.len()));
@@ -75,11 +75,11 @@ impl Records {
             if ends && self.partial.is_empty() {
                 deliver(Cow::Borrowed(fragment));
             } else {
-                if self.partial.is_empty() && fragment.len() + self.left > KEPT {
+                if self.partial.is_empty() && fragment.len() + self.left > RETAINED_RECORD_BYTES {
                     // A large record grows once instead of many times; what is not touched
                     // takes no memory.
                     self.partial
-                        .reserve_exact((fragment.len() + self.left).min(2 * KEPT));
+                        .reserve_exact((fragment.len() + self.left).min(2 * RETAINED_RECORD_BYTES));
                 }
                 self.partial.extend_from_slice(fragment);
                 if ends {
@@ -125,7 +125,7 @@ mod tests {
             fragment in 1usize..30,
             read in 1usize..30,
         ) {
-            let mut split = Records::new(40);
+            let mut split = RecordReader::new(40);
             let mut out = Vec::new();
             for bytes in stream(&records, fragment).chunks(read) {
                 split.push(bytes, |r| out.push(r.into_owned())).unwrap();
@@ -136,24 +136,24 @@ mod tests {
 
         #[test]
         fn any_bytes_take_bounded_memory(bytes in prop::collection::vec(any::<u8>(), 0..4000)) {
-            let mut split = Records::new(1000);
+            let mut split = RecordReader::new(1000);
             let _ = split.push(&bytes, |r| assert!(r.len() <= 1000));
-            prop_assert!(split.partial.capacity() <= 2 * KEPT);
+            prop_assert!(split.partial.capacity() <= 2 * RETAINED_RECORD_BYTES);
         }
     }
 
     #[test]
     fn records_that_are_too_long_are_refused_before_they_come() {
-        let mut split = Records::new(100);
+        let mut split = RecordReader::new(100);
         let mark = (101u32 | 1 << 31).to_be_bytes();
-        assert_eq!(split.push(&mark, |_| panic!()), Err(TooLong(100)));
+        assert_eq!(split.push(&mark, |_| panic!()), Err(RecordTooLong(100)));
         // Nor in pieces.
-        let mut split = Records::new(100);
+        let mut split = RecordReader::new(100);
         split.push(&60u32.to_be_bytes(), |_| panic!()).unwrap();
         split.push(&[0; 60], |_| panic!()).unwrap();
         assert_eq!(
             split.push(&41u32.to_be_bytes(), |_| panic!()),
-            Err(TooLong(100))
+            Err(RecordTooLong(100))
         );
     }
 }

@@ -10,7 +10,7 @@ pub enum Fault {
     /// It fails with this status.
     Status(Status),
     /// It is carried out, and its answer never sent.
-    Swallow,
+    DropReply,
     /// The connection is closed.
     Close,
     /// Something is sent that is no answer.
@@ -84,7 +84,7 @@ impl FromStr for FaultRule {
             name => Some(Proc::named(name).ok_or_else(|| unknown("procedure", name, procs()))?),
         };
         let fault = match fault {
-            "swallow" => Fault::Swallow,
+            "swallow" => Fault::DropReply,
             "close" => Fault::Close,
             "garbage" => Fault::Garbage,
             "surplus" => Fault::Surplus,
@@ -150,7 +150,7 @@ mod tests {
         let never: FaultRule = "all=close:0".parse().unwrap();
         assert!((0..50).all(|_| never.next(Proc::Null).is_none()));
         let always: FaultRule = "all=swallow:1".parse().unwrap();
-        assert_eq!(always.next(Proc::Commit), Some(Fault::Swallow));
+        assert_eq!(always.next(Proc::Commit), Some(Fault::DropReply));
     }
 
     #[test]

@@ -1,20 +1,20 @@
 //! A file server in memory, for demonstrations and tests: NFS version 3, MOUNT and the port
 //! mapper on one port, with delays and faults as they are asked for.
 
+mod delayed_replies;
 mod directory;
 mod faults;
-mod late;
 mod service;
 mod tree;
 
 pub use faults::{Fault, FaultRule};
-pub use service::{Memory, Service, TRANSFER};
-pub use tree::{LONGEST_NAME, Listed, Tree};
+pub use service::{MAX_TRANSFER_BYTES, MemoryService, Service};
+pub use tree::{ListedEntry, MAX_NAME_BYTES, Tree};
 
-use crate::rpc::{Accepted, Records, called, reply, seal};
+use crate::rpc::{Accepted, RecordReader, called, reply, seal};
 use crate::v3;
 use crate::xdr::Decoder;
-use late::Late;
+use delayed_replies::DelayedReplies;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -24,17 +24,17 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Longest call that is taken, in bytes.
-const LONGEST: usize = TRANSFER as usize + (64 << 10);
+const MAX_CALL_BYTES: usize = MAX_TRANSFER_BYTES as usize + (64 << 10);
 
 /// Bytes that are read at a time.
-const READ: usize = 256 << 10;
+const READ_CHUNK_BYTES: usize = 256 << 10;
 
 /// Bytes of answers that are sent at once, and not after the next call.
-const ENOUGH: usize = 1 << 20;
+const FLUSH_THRESHOLD_BYTES: usize = 1 << 20;
 
 /// How a server behaves.
 #[derive(Debug, Clone, Default)]
-pub struct Behaviour {
+pub struct ServerOptions {
     /// Time between a call and its answer. Calls do not wait for each other.
     pub delay: Duration,
     /// Faults; the first that a call comes to counts.
@@ -42,9 +42,9 @@ pub struct Behaviour {
 }
 
 /// What the threads of a server share.
-struct Shared {
+struct ServerShared {
     service: Box<dyn Service>,
-    behaviour: Behaviour,
+    behaviour: ServerOptions,
     stop: AtomicBool,
     streams: Mutex<BTreeMap<u64, TcpStream>>,
     calls: [AtomicU64; v3::Proc::ALL.len()],
@@ -53,7 +53,7 @@ struct Shared {
 /// A server that runs. Dropping it stops it.
 pub struct Server {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerShared>,
     accepting: Option<JoinHandle<()>>,
 }
 
@@ -69,13 +69,13 @@ impl Server {
     pub fn start(
         listen: SocketAddr,
         tree: Arc<Mutex<Tree>>,
-        behaviour: Behaviour,
+        behaviour: ServerOptions,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let port = listener.local_addr()?.port();
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let life = since.unwrap_or_default().as_nanos() as u64;
-        let memory = Memory::new(tree, port, life);
+        let memory = MemoryService::new(tree, port, life);
         Self::serve(listener, memory, behaviour)
     }
 
@@ -86,10 +86,10 @@ impl Server {
     pub fn serve(
         listener: TcpListener,
         service: impl Service,
-        behaviour: Behaviour,
+        behaviour: ServerOptions,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ServerShared {
             service: Box::new(service),
             behaviour,
             stop: AtomicBool::new(false),
@@ -155,7 +155,7 @@ impl Drop for Server {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
     for (number, stream) in (0..).zip(listener.incoming()) {
         if shared.stop.load(Relaxed) {
             return;
@@ -183,11 +183,14 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// Answers the calls of one connection.
-fn serve(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(mut stream: &TcpStream, shared: &ServerShared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let late = match shared.behaviour.delay.is_zero() {
         true => None,
-        false => Some(Late::start(stream.try_clone()?, shared.behaviour.delay)?),
+        false => Some(DelayedReplies::start(
+            stream.try_clone()?,
+            shared.behaviour.delay,
+        )?),
     };
     let mut writing = stream;
     let mut send = |out: &mut Vec<u8>| match &late {
@@ -199,8 +202,8 @@ fn serve(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
             sent
         }
     };
-    let mut records = Records::new(LONGEST);
-    let mut bytes = vec![0; READ];
+    let mut records = RecordReader::new(MAX_CALL_BYTES);
+    let mut bytes = vec![0; READ_CHUNK_BYTES];
     let mut out = Vec::new();
     loop {
         let read = match stream.read(&mut bytes) {
@@ -213,7 +216,7 @@ fn serve(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
         let split = records.push(&bytes[..read], |record| {
             close |= !shared.answer(&record, &mut out);
             // Short calls may have long answers: a client that takes none gets no more.
-            if out.len() >= ENOUGH && sent.is_ok() {
+            if out.len() >= FLUSH_THRESHOLD_BYTES && sent.is_ok() {
                 sent = send(&mut out);
             }
         });
@@ -224,7 +227,7 @@ fn serve(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     }
 }
 
-impl Shared {
+impl ServerShared {
     /// Appends the answer to a call; `false`: the connection is to be closed.
     fn answer(&self, record: &[u8], out: &mut Vec<u8>) -> bool {
         let mut args = Decoder::new(record);
@@ -266,7 +269,7 @@ impl Shared {
         }
         answer[head - 4..head].copy_from_slice(&(accepted as u32).to_be_bytes());
         seal(&mut answer);
-        if fault != Some(Fault::Swallow) {
+        if fault != Some(Fault::DropReply) {
             out.extend_from_slice(&answer);
         }
         true

@@ -1,7 +1,7 @@
 //! The procedures of the server, over files in memory.
 #![allow(clippy::result_large_err)] // what fails has attributes beside its status, by the protocol
 
-use super::tree::{LONGEST_NAME, Tree};
+use super::tree::{MAX_NAME_BYTES, Tree};
 use crate::mount::{self, Mounted};
 use crate::portmap;
 use crate::rpc::{Accepted, Flavor, Target};
@@ -10,10 +10,10 @@ use crate::xdr::{Decoder, Encode, XdrError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Most bytes of a READ or WRITE.
-pub const TRANSFER: u32 = 1 << 20;
+pub const MAX_TRANSFER_BYTES: u32 = 1 << 20;
 
 /// Preferred bytes of a READDIR.
-const LISTING: u32 = 32 << 10;
+const PREFERRED_READDIR_BYTES: u32 = 32 << 10;
 
 /// What answers calls.
 pub trait Service: Send + Sync + 'static {
@@ -26,13 +26,13 @@ pub trait Service: Send + Sync + 'static {
 /// It exports `/`. Permissions are kept and shown, and not enforced. Nothing is lost by a server
 /// that goes and comes again with the same files; but its write verifier changes, so that a client
 /// has to take unstable data for lost.
-pub struct Memory {
+pub struct MemoryService {
     tree: std::sync::Arc<Mutex<Tree>>,
     verifier: [u8; 8],
     port: u16,
 }
 
-impl Memory {
+impl MemoryService {
     /// Serves these files at a port, which is what the port mapper says. `life`: changes with
     /// each start of the server.
     #[must_use]
@@ -48,7 +48,7 @@ impl Memory {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn mount(&self, procedure: u32, mut args: Decoder<'_>, out: &mut Vec<u8>) -> Outcome {
+    fn mount(&self, procedure: u32, mut args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
         match mount::Proc::of(procedure) {
             Some(mount::Proc::Null) => {}
             Some(mount::Proc::Mnt) => {
@@ -80,7 +80,7 @@ impl Memory {
         Ok(Accepted::Success)
     }
 
-    fn nfs(&self, procedure: u32, args: Decoder<'_>, out: &mut Vec<u8>) -> Outcome {
+    fn nfs(&self, procedure: u32, args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
         let Some(procedure) = Proc::of(procedure) else {
             return Ok(Accepted::ProcUnavail);
         };
@@ -88,14 +88,16 @@ impl Memory {
         let tree = &mut *tree;
         match procedure {
             Proc::Null => return Ok(Accepted::Success),
-            Proc::GetAttr => answer::<GetAttr>(args, out, |h| tree.attributes(&h).map_err(bare)),
+            Proc::GetAttr => {
+                answer::<GetAttr>(args, out, |h| tree.attributes(&h).map_err(status_only))
+            }
             Proc::SetAttr => answer::<SetAttr>(args, out, |a| {
                 let done = tree.set(&a.object, &a.set, a.guard);
                 changed(tree, &a.object, done)
             }),
             Proc::Lookup => answer::<Lookup>(args, out, |a| lookup(tree, a)),
             Proc::Access => answer::<Access>(args, out, |a| {
-                let attributes = tree.attributes(&a.object).map_err(with(None))?;
+                let attributes = tree.attributes(&a.object).map_err(with_attributes(None))?;
                 Ok(Accessible {
                     attributes: Some(attributes),
                     granted: a.wanted & 0x3f,
@@ -103,14 +105,14 @@ impl Memory {
             }),
             Proc::ReadLink => answer::<ReadLink>(args, out, |h| {
                 let attributes = tree.attributes(&h).ok();
-                let path = tree.link_text(&h).map_err(with(attributes))?;
+                let path = tree.link_text(&h).map_err(with_attributes(attributes))?;
                 let path = Name(path);
                 Ok(LinkText { attributes, path })
             }),
             Proc::Read => answer::<Read>(args, out, |a| {
                 let attributes = tree.attributes(&a.file).ok();
-                let read = tree.read(&a.file, a.offset, a.count.min(TRANSFER));
-                let (data, eof) = read.map_err(with(attributes))?;
+                let read = tree.read(&a.file, a.offset, a.count.min(MAX_TRANSFER_BYTES));
+                let (data, eof) = read.map_err(with_attributes(attributes))?;
                 Ok(ReadDone {
                     attributes,
                     count: data.len() as u32,
@@ -149,7 +151,7 @@ impl Memory {
                     from: change(tree, &a.from.dir),
                     to: change(tree, &a.to.dir),
                 };
-                done.map(|()| both).map_err(with(both))
+                done.map(|()| both).map_err(with_attributes(both))
             }),
             Proc::Link => answer::<Link>(args, out, |a| {
                 let done = tree.link(&a.file, &a.at.dir, a.at.name.0);
@@ -157,18 +159,18 @@ impl Memory {
                     attributes: tree.attributes(&a.file).ok(),
                     dir: change(tree, &a.at.dir),
                 };
-                done.map(|()| linked).map_err(with(linked))
+                done.map(|()| linked).map_err(with_attributes(linked))
             }),
             Proc::ReadDir => return read_dir(tree, args, out),
             Proc::ReadDirPlus => return read_dir_plus(tree, args, out),
             Proc::FsStat => answer::<FsStat>(args, out, |h| fs_stat(tree, &h)),
             Proc::FsInfo => answer::<FsInfo>(args, out, |h| fs_info(tree, &h)),
             Proc::PathConf => answer::<PathConf>(args, out, |h| {
-                let attributes = Some(tree.attributes(&h).map_err(with(None))?);
+                let attributes = Some(tree.attributes(&h).map_err(with_attributes(None))?);
                 Ok(PathConfDone {
                     attributes,
                     most_links: u32::MAX,
-                    longest_name: LONGEST_NAME as u32,
+                    longest_name: MAX_NAME_BYTES as u32,
                     no_trunc: true,
                     chown_restricted: true,
                     case_insensitive: false,
@@ -177,7 +179,7 @@ impl Memory {
             }),
             Proc::Commit => answer::<Commit>(args, out, |a| {
                 let file = change(tree, &a.file);
-                tree.attributes(&a.file).map_err(with(file))?;
+                tree.attributes(&a.file).map_err(with_attributes(file))?;
                 Ok(Committed {
                     file,
                     verifier: self.verifier,
@@ -194,7 +196,7 @@ impl Memory {
             .ok_or((Status::Inval, Change::UNKNOWN))?;
         let done = tree.write(&a.file, a.offset, bytes);
         let file = change(tree, &a.file);
-        done.map_err(with(file))?;
+        done.map_err(with_attributes(file))?;
         Ok(Written {
             file,
             count: a.count,
@@ -205,9 +207,9 @@ impl Memory {
 }
 
 /// What became of a call, or that its arguments were not understood.
-type Outcome = Result<Accepted, XdrError>;
+type CallOutcome = Result<Accepted, XdrError>;
 
-impl Service for Memory {
+impl Service for MemoryService {
     fn answer(&self, target: Target, args: Decoder<'_>, out: &mut Vec<u8>) -> Accepted {
         let begin = out.len();
         let mismatch = |version: u32, out: &mut Vec<u8>| {
@@ -230,8 +232,8 @@ impl Service for Memory {
     }
 }
 
-impl Memory {
-    fn portmap(&self, procedure: u32, mut args: Decoder<'_>, out: &mut Vec<u8>) -> Outcome {
+impl MemoryService {
+    fn portmap(&self, procedure: u32, mut args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
         match procedure {
             0 => {}
             portmap::GET_PORT => {
@@ -257,7 +259,7 @@ impl Memory {
 fn answer<'t, P: Procedure>(
     mut args: Decoder<'_>,
     out: &mut Vec<u8>,
-    work: impl FnOnce(P::Args<'_>) -> Result<P::Done<'t>, (Status, P::Failed)>,
+    work: impl FnOnce(P::Args<'_>) -> Result<P::ResOk<'t>, (Status, P::Failed)>,
 ) -> Result<(), XdrError> {
     let given = args.get()?;
     args.finish()?;
@@ -269,12 +271,12 @@ fn answer<'t, P: Procedure>(
     Ok(())
 }
 
-fn bare(status: Status) -> (Status, ()) {
+fn status_only(status: Status) -> (Status, ()) {
     (status, ())
 }
 
 /// Adds what a procedure says beside its status.
-fn with<T>(beside: T) -> impl FnOnce(Status) -> (Status, T) {
+fn with_attributes<T>(beside: T) -> impl FnOnce(Status) -> (Status, T) {
     move |status| (status, beside)
 }
 
@@ -291,7 +293,7 @@ fn changed(
     done: Result<(), Status>,
 ) -> Result<Change, (Status, Change)> {
     let change = change(tree, object);
-    done.map(|()| change).map_err(with(change))
+    done.map(|()| change).map_err(with_attributes(change))
 }
 
 fn made_in(
@@ -300,7 +302,7 @@ fn made_in(
     made: Result<Handle, Status>,
 ) -> Result<Made, (Status, Change)> {
     let dir = change(tree, dir);
-    let object = made.map_err(with(dir))?;
+    let object = made.map_err(with_attributes(dir))?;
     Ok(Made {
         object: Some(object),
         attributes: tree.attributes(&object).ok(),
@@ -310,7 +312,9 @@ fn made_in(
 
 fn lookup(tree: &Tree, a: Entry<'_>) -> Result<Found, (Status, Option<Attributes>)> {
     let dir = tree.attributes(&a.dir).ok();
-    let object = tree.lookup(&a.dir, a.name.0).map_err(with(dir))?;
+    let object = tree
+        .lookup(&a.dir, a.name.0)
+        .map_err(with_attributes(dir))?;
     Ok(Found {
         object,
         attributes: tree.attributes(&object).ok(),
@@ -319,7 +323,7 @@ fn lookup(tree: &Tree, a: Entry<'_>) -> Result<Found, (Status, Option<Attributes
 }
 
 fn fs_stat(tree: &Tree, h: &Handle) -> Result<FsStatDone, (Status, Option<Attributes>)> {
-    let attributes = Some(tree.attributes(h).map_err(with(None))?);
+    let attributes = Some(tree.attributes(h).map_err(with_attributes(None))?);
     let (most, used, nodes) = tree.space();
     let free = most.saturating_sub(used);
     // Each file takes at least as much as an empty one.
@@ -337,16 +341,16 @@ fn fs_stat(tree: &Tree, h: &Handle) -> Result<FsStatDone, (Status, Option<Attrib
 }
 
 fn fs_info(tree: &Tree, h: &Handle) -> Result<FsInfoDone, (Status, Option<Attributes>)> {
-    let attributes = Some(tree.attributes(h).map_err(with(None))?);
+    let attributes = Some(tree.attributes(h).map_err(with_attributes(None))?);
     Ok(FsInfoDone {
         attributes,
-        read_max: TRANSFER,
-        read_preferred: TRANSFER,
+        read_max: MAX_TRANSFER_BYTES,
+        read_preferred: MAX_TRANSFER_BYTES,
         read_multiple: 4096,
-        write_max: TRANSFER,
-        write_preferred: TRANSFER,
+        write_max: MAX_TRANSFER_BYTES,
+        write_preferred: MAX_TRANSFER_BYTES,
         write_multiple: 4096,
-        dir_preferred: LISTING,
+        dir_preferred: PREFERRED_READDIR_BYTES,
         largest_file: tree.space().0,
         time_delta: Time {
             seconds: 0,
@@ -365,10 +369,10 @@ fn padded(len: usize) -> usize {
 /// Bytes of a READDIR before the entries and after them: status, attributes, verifier, end.
 const FRAME: usize = 4 + 88 + 8 + 8;
 
-fn read_dir(tree: &Tree, mut args: Decoder<'_>, out: &mut Vec<u8>) -> Outcome {
+fn read_dir(tree: &Tree, mut args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
     let a: ReadDirArgs = args.get()?;
     let mut room = (a.count as usize)
-        .min(TRANSFER as usize)
+        .min(MAX_TRANSFER_BYTES as usize)
         .saturating_sub(FRAME);
     let mut found = Vec::new();
     let listed = tree.list(&a.dir, a.cookie, |entry| {
@@ -390,10 +394,10 @@ fn read_dir(tree: &Tree, mut args: Decoder<'_>, out: &mut Vec<u8>) -> Outcome {
     Ok(Accepted::Success)
 }
 
-fn read_dir_plus(tree: &Tree, mut args: Decoder<'_>, out: &mut Vec<u8>) -> Outcome {
+fn read_dir_plus(tree: &Tree, mut args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
     let a: ReadDirPlusArgs = args.get()?;
     let mut room = (a.max_count as usize)
-        .min(TRANSFER as usize)
+        .min(MAX_TRANSFER_BYTES as usize)
         .saturating_sub(FRAME);
     let mut names = a.dir_count as usize;
     let mut found = Vec::new();
@@ -429,7 +433,7 @@ fn listing<E>(
     entries: Vec<E>,
 ) -> Listings<E> {
     let attributes = tree.attributes(dir).ok();
-    let eof = listed.map_err(with(attributes))?;
+    let eof = listed.map_err(with_attributes(attributes))?;
     if entries.is_empty() && !eof {
         return Err((Status::TooSmall, attributes));
     }
@@ -441,7 +445,7 @@ fn listing<E>(
     })
 }
 
-fn finish<'a, P>(done: Result<P::Done<'a>, (Status, P::Failed)>, out: &mut Vec<u8>)
+fn finish<'a, P>(done: Result<P::ResOk<'a>, (Status, P::Failed)>, out: &mut Vec<u8>)
 where
     P: Procedure,
 {

@@ -2,16 +2,16 @@
 
 use super::directory::Directory;
 use crate::v3::{
-    Attributes, Device, FileType, Handle, How, SetTime, Setting, Special, Status, Time,
+    Attributes, CreateHow, Device, FileType, Handle, SetTime, Setting, SpecialNode, Status, Time,
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Longest name, in bytes.
-pub const LONGEST_NAME: usize = 255;
+pub const MAX_NAME_BYTES: usize = 255;
 
 /// Number of the file system.
-const FSID: u64 = 0x504c_494d;
+const FILESYSTEM_ID: u64 = 0x504c_494d;
 
 /// Bytes that a name takes besides a file's data, as they are counted against the memory.
 const NODE_BYTES: u64 = 512;
@@ -38,7 +38,7 @@ struct Node {
 }
 
 /// An entry of a directory that is listed.
-pub struct Listed {
+pub struct ListedEntry {
     /// Its name.
     pub name: Vec<u8>,
     /// Where to go on after it.
@@ -76,7 +76,7 @@ fn now() -> Time {
     }
 }
 
-type Done<T> = Result<T, Status>;
+type TreeResult<T> = Result<T, Status>;
 
 impl Tree {
     /// An empty root, and room for `most` bytes.
@@ -114,7 +114,7 @@ impl Tree {
         (self.most, self.used, self.nodes.len() as u64)
     }
 
-    fn number(&self, handle: &Handle) -> Done<u64> {
+    fn number(&self, handle: &Handle) -> TreeResult<u64> {
         let bytes: &[u8; 16] = handle.bytes().try_into().map_err(|_| Status::BadHandle)?;
         let word = |at: usize| {
             let mut word = [0; 8];
@@ -128,16 +128,16 @@ impl Tree {
         }
     }
 
-    fn node(&self, handle: &Handle) -> Done<&Node> {
+    fn node(&self, handle: &Handle) -> TreeResult<&Node> {
         let number = self.number(handle)?;
         self.nodes.get(&number).ok_or(Status::Stale)
     }
 
-    fn node_mut(&mut self, number: u64) -> Done<&mut Node> {
+    fn node_mut(&mut self, number: u64) -> TreeResult<&mut Node> {
         self.nodes.get_mut(&number).ok_or(Status::Stale)
     }
 
-    fn dir(&self, number: u64) -> Done<&Directory> {
+    fn dir(&self, number: u64) -> TreeResult<&Directory> {
         match self.nodes.get(&number).map(|n| &n.content) {
             Some(Content::Dir(dir)) => Ok(dir),
             Some(_) => Err(Status::NotDir),
@@ -145,7 +145,7 @@ impl Tree {
         }
     }
 
-    fn dir_mut(&mut self, number: u64) -> Done<&mut Directory> {
+    fn dir_mut(&mut self, number: u64) -> TreeResult<&mut Directory> {
         let node = self.node_mut(number)?;
         let now = now();
         (node.modified, node.changed) = (now, now);
@@ -156,12 +156,12 @@ impl Tree {
     }
 
     /// Attributes of a node.
-    pub fn attributes(&self, handle: &Handle) -> Done<Attributes> {
+    pub fn attributes(&self, handle: &Handle) -> TreeResult<Attributes> {
         let number = self.number(handle)?;
         self.attributes_of(number)
     }
 
-    fn attributes_of(&self, number: u64) -> Done<Attributes> {
+    fn attributes_of(&self, number: u64) -> TreeResult<Attributes> {
         let node = self.nodes.get(&number).ok_or(Status::Stale)?;
         let (kind, size, device) = match &node.content {
             Content::File(data) => (FileType::Regular, data.len() as u64, NO_DEVICE),
@@ -181,7 +181,7 @@ impl Tree {
             size,
             used: size.next_multiple_of(4096),
             device,
-            fsid: FSID,
+            fsid: FILESYSTEM_ID,
             fileid: number,
             accessed: node.accessed,
             modified: node.modified,
@@ -214,50 +214,56 @@ impl Tree {
     }
 
     /// Takes memory.
-    fn reserve(&mut self, bytes: u64) -> Done<()> {
+    fn reserve(&mut self, bytes: u64) -> TreeResult<()> {
         match self.used.checked_add(bytes) {
             Some(used) if used <= self.most => Ok(()),
             _ => Err(Status::NoSpc),
         }
     }
 
-    fn check_name(name: &[u8]) -> Done<()> {
+    fn check_name(name: &[u8]) -> TreeResult<()> {
         match name {
             b"" | b"." | b".." => Err(Status::Inval),
-            n if n.len() > LONGEST_NAME => Err(Status::NameTooLong),
+            n if n.len() > MAX_NAME_BYTES => Err(Status::NameTooLong),
             n if n.iter().any(|b| matches!(b, b'/' | 0)) => Err(Status::Inval),
             _ => Ok(()),
         }
     }
 
-    fn find(&self, dir: u64, name: &[u8]) -> Done<u64> {
+    fn find(&self, dir: u64, name: &[u8]) -> TreeResult<u64> {
         let directory = self.dir(dir)?;
         match name {
             b"." => Ok(dir),
             b".." => Ok(directory.parent),
-            name if name.len() > LONGEST_NAME => Err(Status::NameTooLong),
+            name if name.len() > MAX_NAME_BYTES => Err(Status::NameTooLong),
             name => directory.find(name).ok_or(Status::NoEnt),
         }
     }
 
     /// What has a name.
-    pub fn lookup(&self, dir: &Handle, name: &[u8]) -> Done<Handle> {
+    pub fn lookup(&self, dir: &Handle, name: &[u8]) -> TreeResult<Handle> {
         let number = self.find(self.number(dir)?, name)?;
         Ok(self.handle(number))
     }
 
-    fn enter(&mut self, dir: u64, name: &[u8], number: u64) -> Done<()> {
+    fn enter(&mut self, dir: u64, name: &[u8], number: u64) -> TreeResult<()> {
         let cookie = self.next_cookie;
         self.next_cookie += 1;
         self.dir_mut(dir)?.enter(name, number, cookie);
         Ok(())
     }
 
-    fn leave(&mut self, dir: u64, name: &[u8]) -> Done<u64> {
+    fn leave(&mut self, dir: u64, name: &[u8]) -> TreeResult<u64> {
         self.dir_mut(dir)?.leave(name).ok_or(Status::NoEnt)
     }
 
-    fn make(&mut self, dir: &Handle, name: &[u8], content: Content, set: &Setting) -> Done<Handle> {
+    fn make(
+        &mut self,
+        dir: &Handle,
+        name: &[u8],
+        content: Content,
+        set: &Setting,
+    ) -> TreeResult<Handle> {
         Self::check_name(name)?;
         let parent = self.number(dir)?;
         match self.find(parent, name) {
@@ -277,11 +283,11 @@ impl Tree {
     }
 
     /// Makes a file.
-    pub fn create(&mut self, dir: &Handle, name: &[u8], how: &How) -> Done<Handle> {
+    pub fn create(&mut self, dir: &Handle, name: &[u8], how: &CreateHow) -> TreeResult<Handle> {
         let nothing = Setting::NOTHING;
         let (set, verifier) = match how {
-            How::Unchecked(set) | How::Guarded(set) => (set, None),
-            How::Exclusive(verifier) => (&nothing, Some(*verifier)),
+            CreateHow::Unchecked(set) | CreateHow::Guarded(set) => (set, None),
+            CreateHow::Exclusive(verifier) => (&nothing, Some(*verifier)),
         };
         match self.make(dir, name, Content::File(vec![]), set) {
             Err(Status::Exist) => {}
@@ -298,8 +304,10 @@ impl Tree {
         let there = self.lookup(dir, name)?;
         let node = self.node(&there)?;
         match how {
-            How::Unchecked(_) if matches!(node.content, Content::Dir(_)) => Err(Status::IsDir),
-            How::Unchecked(set) => {
+            CreateHow::Unchecked(_) if matches!(node.content, Content::Dir(_)) => {
+                Err(Status::IsDir)
+            }
+            CreateHow::Unchecked(set) => {
                 // Of the attributes only the size is set (RFC 1813, 3.3.8).
                 if let Some(size) = set.size {
                     let number = self.number(&there)?;
@@ -307,13 +315,13 @@ impl Tree {
                 }
                 Ok(there)
             }
-            How::Exclusive(verifier) if node.exclusive == Some(*verifier) => Ok(there),
+            CreateHow::Exclusive(verifier) if node.exclusive == Some(*verifier) => Ok(there),
             _ => Err(Status::Exist),
         }
     }
 
     /// Makes a directory.
-    pub fn make_dir(&mut self, dir: &Handle, name: &[u8], set: &Setting) -> Done<Handle> {
+    pub fn make_dir(&mut self, dir: &Handle, name: &[u8], set: &Setting) -> TreeResult<Handle> {
         let parent = self.number(dir)?;
         let directory = Directory::new(parent);
         let made = self.make(dir, name, Content::Dir(directory), set)?;
@@ -328,7 +336,7 @@ impl Tree {
         name: &[u8],
         set: &Setting,
         to: &[u8],
-    ) -> Done<Handle> {
+    ) -> TreeResult<Handle> {
         // The whole of it is counted only once it is there.
         self.reserve(NODE_BYTES + to.len() as u64)?;
         let made = self.make(dir, name, Content::Link(to.to_vec()), set)?;
@@ -337,20 +345,25 @@ impl Tree {
     }
 
     /// Makes a device, socket or pipe.
-    pub fn make_special(&mut self, dir: &Handle, name: &[u8], what: &Special) -> Done<Handle> {
+    pub fn make_special(
+        &mut self,
+        dir: &Handle,
+        name: &[u8],
+        what: &SpecialNode,
+    ) -> TreeResult<Handle> {
         match what {
-            Special::Device(kind, set, device) => {
+            SpecialNode::Device(kind, set, device) => {
                 self.make(dir, name, Content::Special(*kind, *device), set)
             }
-            Special::Pipe(kind, set) => {
+            SpecialNode::Pipe(kind, set) => {
                 self.make(dir, name, Content::Special(*kind, NO_DEVICE), set)
             }
-            Special::Other(_) => Err(Status::BadType),
+            SpecialNode::Other(_) => Err(Status::BadType),
         }
     }
 
     /// Gives a file another name.
-    pub fn link(&mut self, file: &Handle, dir: &Handle, name: &[u8]) -> Done<()> {
+    pub fn link(&mut self, file: &Handle, dir: &Handle, name: &[u8]) -> TreeResult<()> {
         Self::check_name(name)?;
         let (number, parent) = (self.number(file)?, self.number(dir)?);
         if matches!(self.node(file)?.content, Content::Dir(_)) {
@@ -389,7 +402,7 @@ impl Tree {
     }
 
     /// Removes a name that is no directory's.
-    pub fn remove(&mut self, dir: &Handle, name: &[u8]) -> Done<()> {
+    pub fn remove(&mut self, dir: &Handle, name: &[u8]) -> TreeResult<()> {
         Self::check_name(name)?;
         let parent = self.number(dir)?;
         let number = self.find(parent, name)?;
@@ -402,7 +415,7 @@ impl Tree {
     }
 
     /// Removes an empty directory.
-    pub fn remove_dir(&mut self, dir: &Handle, name: &[u8]) -> Done<()> {
+    pub fn remove_dir(&mut self, dir: &Handle, name: &[u8]) -> TreeResult<()> {
         Self::check_name(name)?;
         let parent = self.number(dir)?;
         let number = self.find(parent, name)?;
@@ -423,7 +436,7 @@ impl Tree {
     }
 
     /// Renames; what has the new name already is replaced.
-    pub fn rename(&mut self, from: (&Handle, &[u8]), to: (&Handle, &[u8])) -> Done<()> {
+    pub fn rename(&mut self, from: (&Handle, &[u8]), to: (&Handle, &[u8])) -> TreeResult<()> {
         Self::check_name(from.1)?;
         Self::check_name(to.1)?;
         let (old, new) = (self.number(from.0)?, self.number(to.0)?);
@@ -471,7 +484,7 @@ impl Tree {
         }
     }
 
-    fn resize(&mut self, number: u64, size: u64) -> Done<()> {
+    fn resize(&mut self, number: u64, size: u64) -> TreeResult<()> {
         let old = match &self.node_mut(number)?.content {
             Content::File(data) => data.len() as u64,
             Content::Dir(_) => return Err(Status::IsDir),
@@ -492,7 +505,7 @@ impl Tree {
     }
 
     /// Sets attributes.
-    pub fn set(&mut self, handle: &Handle, set: &Setting, guard: Option<Time>) -> Done<()> {
+    pub fn set(&mut self, handle: &Handle, set: &Setting, guard: Option<Time>) -> TreeResult<()> {
         let number = self.number(handle)?;
         if guard.is_some_and(|g| self.nodes[&number].changed != g) {
             return Err(Status::NotSync);
@@ -520,7 +533,7 @@ impl Tree {
     }
 
     /// Data of a file, and whether it ends there.
-    pub fn read(&self, file: &Handle, offset: u64, count: u32) -> Done<(&[u8], bool)> {
+    pub fn read(&self, file: &Handle, offset: u64, count: u32) -> TreeResult<(&[u8], bool)> {
         let data = match &self.node(file)?.content {
             Content::File(data) => data,
             Content::Dir(_) => return Err(Status::IsDir),
@@ -532,7 +545,7 @@ impl Tree {
     }
 
     /// Writes to a file.
-    pub fn write(&mut self, file: &Handle, offset: u64, bytes: &[u8]) -> Done<()> {
+    pub fn write(&mut self, file: &Handle, offset: u64, bytes: &[u8]) -> TreeResult<()> {
         let number = self.number(file)?;
         let end = offset.checked_add(bytes.len() as u64).ok_or(Status::FBig)?;
         let size = self.attributes_of(number)?.size;
@@ -554,7 +567,7 @@ impl Tree {
     }
 
     /// The path in a symbolic link.
-    pub fn link_text(&self, link: &Handle) -> Done<&[u8]> {
+    pub fn link_text(&self, link: &Handle) -> TreeResult<&[u8]> {
         match &self.node(link)?.content {
             Content::Link(path) => Ok(path),
             _ => Err(Status::Inval),
@@ -566,14 +579,14 @@ impl Tree {
         &self,
         dir: &Handle,
         after: u64,
-        mut more: impl FnMut(Listed) -> bool,
-    ) -> Done<bool> {
+        mut more: impl FnMut(ListedEntry) -> bool,
+    ) -> TreeResult<bool> {
         let number = self.number(dir)?;
         let directory = self.dir(number)?;
         let dots = [(DOT, &b"."[..], number), (DOT_DOT, b"..", directory.parent)];
         let names = directory.after(after.max(DOT_DOT));
         for (cookie, name, number) in dots.into_iter().filter(|d| d.0 > after).chain(names) {
-            let listed = Listed {
+            let listed = ListedEntry {
                 name: name.to_vec(),
                 cookie,
                 handle: self.handle(number),

@@ -1,10 +1,10 @@
 //! Calling procedures of version 3.
 
-use super::procedures::{PROGRAM, Proc, Procedure, Reply, STANDARD, VERSION};
+use super::procedures::{PROGRAM, PROTOCOL_RFC, Proc, Procedure, Reply, VERSION};
 use super::types::Status;
 use crate::rpc::{
-    Blocking, Call, Channel, Credentials, Deviations, LaneDeviations, Malformed, ProcedureName,
-    RpcError, Surplus, Target, decode_reply, result,
+    BlockingTransport, Call, Channel, Credentials, Deviations, LaneDeviations, Malformed,
+    ProcedureName, RpcError, Target, TrailingBytes, decode_reply, result,
 };
 use plimsoll_measure::Nanos;
 use rustix::io::Errno;
@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 /// First pause before a call that the server asked to make later, in nanoseconds; each further
 /// one is twice as long.
-const FIRST_PAUSE: Nanos = 10_000_000;
+const MIN_RETRY_PAUSE_NS: Nanos = 10_000_000;
 
 /// Longest pause, in nanoseconds.
-const LONGEST_PAUSE: Nanos = 1_000_000_000;
+const MAX_RETRY_PAUSE_NS: Nanos = 1_000_000_000;
 
 /// Why a procedure did not succeed (RFC 1813, 2.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -83,7 +83,7 @@ impl NfsError {
 }
 
 /// Is told of each procedure that was called.
-pub trait Observe {
+pub trait RpcObserver {
     /// The answer came.
     fn done(&self, procedure: Proc, start: Nanos, end: Nanos, outcome: Result<(), NfsError>);
 }
@@ -111,7 +111,7 @@ enum Deviation {
 /// deviates from the protocol.
 fn read<P: Procedure, R>(
     message: &[u8],
-    take: impl FnOnce(P::Done<'_>) -> R,
+    take: impl FnOnce(P::ResOk<'_>) -> R,
     note: impl Fn(Deviation),
 ) -> Result<R, NfsError> {
     let decoded = result(message).map(decode_reply::<Reply<'_, P>>);
@@ -141,17 +141,17 @@ fn read<P: Procedure, R>(
 fn name_of(procedure: Proc) -> ProcedureName {
     ProcedureName {
         name: procedure.name(),
-        standard: STANDARD,
+        standard: PROTOCOL_RFC,
     }
 }
 
 /// Who is told of what the calls of a lane come to.
-struct Witness {
-    observe: Option<Rc<dyn Observe>>,
+struct Observers {
+    observe: Option<Rc<dyn RpcObserver>>,
     deviations: LaneDeviations,
 }
 
-impl Witness {
+impl Observers {
     fn note(&self, procedure: Proc, deviation: Deviation) {
         let number = procedure as usize;
         match deviation {
@@ -166,7 +166,7 @@ impl Witness {
 #[derive(Clone)]
 pub struct Client {
     channel: Channel,
-    witness: Rc<Witness>,
+    witness: Rc<Observers>,
 }
 
 impl Client {
@@ -175,12 +175,12 @@ impl Client {
     #[must_use]
     pub fn new(
         channel: Channel,
-        observe: Option<Rc<dyn Observe>>,
+        observe: Option<Rc<dyn RpcObserver>>,
         deviations: &Arc<Deviations>,
     ) -> Self {
         let procedures = Proc::ALL.iter().map(|p| name_of(*p));
         let deviations = LaneDeviations::new(deviations.clone(), procedures);
-        let witness = Witness {
+        let witness = Observers {
             observe,
             deviations,
         };
@@ -198,7 +198,7 @@ impl Client {
     pub async fn call<P: Procedure, R>(
         &self,
         args: &P::Args<'_>,
-        take: impl FnOnce(P::Done<'_>) -> R,
+        take: impl FnOnce(P::ResOk<'_>) -> R,
     ) -> Result<R, NfsError> {
         let mut take = Some(take);
         let mut tries = 0;
@@ -227,15 +227,15 @@ impl Client {
             return Err(e);
         }
         let lane = self.channel.lane();
-        let pause = (FIRST_PAUSE << tries.min(7)).min(LONGEST_PAUSE);
+        let pause = (MIN_RETRY_PAUSE_NS << tries.min(7)).min(MAX_RETRY_PAUSE_NS);
         let slept = lane.sleep_until(lane.now() + pause).await;
         slept.map_err(|_| NfsError::Rpc(RpcError::Stopped))
     }
 
     /// Sends a call of a procedure; several may be sent before the first is waited for.
     #[must_use]
-    pub fn send<P: Procedure>(&self, args: &P::Args<'_>) -> Sent<P> {
-        Sent {
+    pub fn send<P: Procedure>(&self, args: &P::Args<'_>) -> PendingCall<P> {
+        PendingCall {
             call: self.channel.call(target(P::PROC), args),
             witness: self.witness.clone(),
             of: PhantomData,
@@ -244,18 +244,18 @@ impl Client {
 }
 
 /// A procedure that was called (RFC 1813, 3).
-pub struct Sent<P> {
+pub struct PendingCall<P> {
     call: Call,
-    witness: Rc<Witness>,
+    witness: Rc<Observers>,
     of: PhantomData<fn(P)>,
 }
 
-impl<P: Procedure> Sent<P> {
+impl<P: Procedure> PendingCall<P> {
     /// Waits for the answer; `take` is given what the procedure gave if it succeeded.
     ///
     /// # Errors
     /// See [`NfsError`].
-    pub async fn done<R>(mut self, take: impl FnOnce(P::Done<'_>) -> R) -> Result<R, NfsError> {
+    pub async fn done<R>(mut self, take: impl FnOnce(P::ResOk<'_>) -> R) -> Result<R, NfsError> {
         let (reply, end) = (&mut self.call).await;
         self.taken(reply, end, take)
     }
@@ -265,7 +265,7 @@ impl<P: Procedure> Sent<P> {
         &self,
         reply: Result<Vec<u8>, RpcError>,
         end: Nanos,
-        take: impl FnOnce(P::Done<'_>) -> R,
+        take: impl FnOnce(P::ResOk<'_>) -> R,
     ) -> Result<R, NfsError> {
         let note = |deviation| self.witness.note(P::PROC, deviation);
         let outcome = match &reply {
@@ -289,15 +289,15 @@ impl<P: Procedure> Sent<P> {
 /// # Errors
 /// See [`NfsError`].
 pub fn call_blocking<P: Procedure, R>(
-    caller: &mut Blocking,
+    caller: &mut BlockingTransport,
     who: &Credentials,
     args: &P::Args<'_>,
     deviations: &Deviations,
-    take: impl FnOnce(P::Done<'_>) -> R,
+    take: impl FnOnce(P::ResOk<'_>) -> R,
 ) -> Result<R, NfsError> {
     let name = name_of(P::PROC);
     let note = |deviation| match deviation {
-        Deviation::Surplus(bytes) => deviations.add_surplus(name, Surplus::of_reply(bytes)),
+        Deviation::Surplus(bytes) => deviations.add_surplus(name, TrailingBytes::of_reply(bytes)),
         Deviation::Malformed(m) => deviations.add_malformed(name, &m.field, m.error),
         Deviation::Error(e) => deviations.add_error(name, e),
     };

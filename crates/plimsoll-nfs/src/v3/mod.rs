@@ -5,7 +5,7 @@ mod listing;
 mod procedures;
 mod types;
 
-pub use client::{Client, NfsError, Observe, Sent, call_blocking};
+pub use client::{Client, NfsError, PendingCall, RpcObserver, call_blocking};
 pub use listing::Listing;
 pub use procedures::*;
 pub use types::*;

@@ -2,7 +2,8 @@
 
 use super::listing::Listing;
 use super::types::{
-    Attributes, Change, Data, Entry, Handle, How, Name, Setting, Special, Stable, Status, Time,
+    Attributes, Change, CreateHow, Data, Entry, Handle, Name, Setting, SpecialNode, Stable, Status,
+    Time,
 };
 use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices, structures};
 use std::fmt;
@@ -14,7 +15,7 @@ pub const PROGRAM: u32 = 100_003;
 pub const VERSION: u32 = 3;
 
 /// What describes the protocol.
-pub const STANDARD: &str = "RFC 1813";
+pub const PROTOCOL_RFC: &str = "RFC 1813";
 
 choices! {
     /// The procedures (RFC 1813, 3.3).
@@ -117,7 +118,7 @@ pub trait Procedure {
     /// Its arguments.
     type Args<'a>: Encode + Decode<'a>;
     /// What it gives when it succeeds.
-    type Done<'a>: Encode + Decode<'a>;
+    type ResOk<'a>: Encode + Decode<'a>;
     /// What it gives beside the status when it fails.
     type Failed: Encode + Default + for<'a> Decode<'a>;
 }
@@ -125,7 +126,7 @@ pub trait Procedure {
 /// What a procedure answers: a union on its status (RFC 1813, 3.3).
 pub enum Reply<'a, P: Procedure> {
     /// It succeeded.
-    Done(P::Done<'a>),
+    Done(P::ResOk<'a>),
     /// It failed.
     Failed(Status, P::Failed),
 }
@@ -155,7 +156,7 @@ impl<'a, P: Procedure> Decode<'a> for Reply<'a, P> {
 
     fn decode_traced(from: &mut Decoder<'a>, path: &mut FieldPath) -> Result<Self, XdrError> {
         match path.field("status", from)? {
-            Status::Ok => P::Done::decode_traced(from, path).map(Self::Done),
+            Status::Ok => P::ResOk::decode_traced(from, path).map(Self::Done),
             status => {
                 let failed = P::Failed::decode_traced(from, path)?;
                 Ok(Self::Failed(status, failed))
@@ -173,7 +174,7 @@ macro_rules! procedures {
         impl Procedure for $name {
             const PROC: Proc = Proc::$name;
             type Args<'a> = $args;
-            type Done<'a> = $done;
+            type ResOk<'a> = $done;
             type Failed = $failed;
         }
     )*};
@@ -338,7 +339,7 @@ structures! {
         /// The name.
         at: Entry<'a>,
         /// How it is made.
-        how: How,
+        how: CreateHow,
     }
 
     /// Arguments of MKDIR (RFC 1813, 3.3.9).
@@ -364,7 +365,7 @@ structures! {
         /// The name.
         at: Entry<'a>,
         /// What is made.
-        what: Special,
+        what: SpecialNode,
     }
 
     /// What CREATE, MKDIR, SYMLINK and MKNOD say (RFC 1813, 3.3.8).

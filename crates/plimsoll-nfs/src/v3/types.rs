@@ -9,7 +9,7 @@ pub const HANDLE_SIZE: usize = 64;
 
 /// Longest name or path that is taken from a message, in bytes (RFC 1813, 2.5). The protocol sets
 /// no limit; no system goes above this one.
-pub const LONGEST_PATH: u32 = 4096;
+pub const MAX_PATH_BYTES: u32 = 4096;
 
 /// A file handle, `nfs_fh3` (RFC 1813, 2.6).
 pub type Handle = FileHandle<HANDLE_SIZE>;
@@ -27,7 +27,7 @@ impl Encode for Name<'_> {
 
 impl<'a> Decode<'a> for Name<'a> {
     fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
-        Ok(Self(from.opaque(LONGEST_PATH)?))
+        Ok(Self(from.opaque(MAX_PATH_BYTES)?))
     }
 }
 
@@ -345,7 +345,7 @@ impl Decode<'_> for SetTime {
 
 /// How a file is made, `createhow3` (RFC 1813, 3.3.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum CreateHow {
     /// One that is there is taken as it is, with these attributes.
     Unchecked(Setting),
     /// It must not be there.
@@ -354,7 +354,7 @@ pub enum How {
     Exclusive([u8; 8]),
 }
 
-impl Encode for How {
+impl Encode for CreateHow {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Unchecked(set) => {
@@ -373,7 +373,7 @@ impl Encode for How {
     }
 }
 
-impl Decode<'_> for How {
+impl Decode<'_> for CreateHow {
     fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
         match from.get()? {
             0u32 => Ok(Self::Unchecked(from.get()?)),
@@ -386,7 +386,7 @@ impl Decode<'_> for How {
 
 /// What a MKNOD makes, `mknoddata3` (RFC 1813, 3.3.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Special {
+pub enum SpecialNode {
     /// A character or block device.
     Device(FileType, Setting, Device),
     /// A socket or named pipe.
@@ -395,7 +395,7 @@ pub enum Special {
     Other(FileType),
 }
 
-impl Encode for Special {
+impl Encode for SpecialNode {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Device(kind, set, device) => {
@@ -412,7 +412,7 @@ impl Encode for Special {
     }
 }
 
-impl Decode<'_> for Special {
+impl Decode<'_> for SpecialNode {
     fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
         match from.get()? {
             kind @ (FileType::Block | FileType::Character) => {

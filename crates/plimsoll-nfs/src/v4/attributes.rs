@@ -4,7 +4,7 @@ use super::types::{FileType, FsId, Handle, Time};
 use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, put_opaque};
 
 /// Words of a bitmap that are taken at most; attributes we know are in the first two.
-const MOST_WORDS: u32 = 8;
+const MAX_BITMAP_WORDS: u32 = 8;
 
 /// A set of attributes, `bitmap4` (RFC 7530, 2.1): bit *n* is attribute *n*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,7 +46,7 @@ impl Decode<'_> for Bitmap {
     /// Attributes from 64 on are refused, since their values could not be passed over.
     fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
         let count: u32 = from.get()?;
-        if count > MOST_WORDS {
+        if count > MAX_BITMAP_WORDS {
             return Err(XdrError::TooLong(count));
         }
         let mut bits = 0;

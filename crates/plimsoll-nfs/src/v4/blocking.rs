@@ -8,7 +8,7 @@ use super::state::{
     SessionMade,
 };
 use super::types::{SessionId, Status, Text};
-use crate::rpc::{Blocking, Credentials, Deviations};
+use crate::rpc::{BlockingTransport, Credentials, Deviations};
 use crate::xdr::Encode;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub(super) const CALLBACK_PROGRAM: u32 = 0x4000_0000;
 
 /// Pause before a call is made again when the server asks for that.
-const PAUSE: Duration = Duration::from_millis(100);
+const DELAY_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Eight bytes that nobody else has.
 pub(super) fn verifier() -> [u8; 8] {
@@ -29,23 +29,23 @@ pub(super) fn verifier() -> [u8; 8] {
 }
 
 /// A connection on which one call follows the other (RFC 7530, 3.1).
-pub struct Talk {
-    connection: Blocking,
+pub struct BlockingClient {
+    connection: BlockingTransport,
     who: Credentials,
     minor: u32,
     patience: Duration,
-    session: Option<Begun>,
+    session: Option<BlockingSession>,
     deviations: Arc<Deviations>,
 }
 
 /// A session of one slot.
-struct Begun {
+struct BlockingSession {
     client: u64,
     session: SessionId,
     sequence: u32,
 }
 
-impl Talk {
+impl BlockingClient {
     /// Connects. `patience`: how long connecting, and each call, may take. How the server's replies
     /// deviate from the protocol is added to `deviations`.
     ///
@@ -59,7 +59,7 @@ impl Talk {
         deviations: &Arc<Deviations>,
     ) -> Result<Self, NfsError> {
         Ok(Self {
-            connection: Blocking::connect(to, patience)?,
+            connection: BlockingTransport::connect(to, patience)?,
             who: who.clone(),
             minor,
             patience,
@@ -73,10 +73,10 @@ impl Talk {
     ///
     /// # Errors
     /// See [`NfsError`].
-    pub fn alone<O: Operation, R>(
+    pub fn call_single<O: Operation, R>(
         &mut self,
         args: &O::Args<'_>,
-        mut take: impl FnMut(O::Done<'_>) -> R,
+        mut take: impl FnMut(O::ResOk<'_>) -> R,
     ) -> Result<R, NfsError> {
         let request = Request {
             minor: self.minor,
@@ -93,8 +93,10 @@ impl Talk {
                 |d| d.add_to(&self.deviations, self.minor, O::OP.name()),
             );
             match done {
-                Err(NfsError::Status(_, Status::Delay)) if Instant::now() + PAUSE < end => {
-                    std::thread::sleep(PAUSE);
+                Err(NfsError::Status(_, Status::Delay))
+                    if Instant::now() + DELAY_RETRY_PAUSE < end =>
+                {
+                    std::thread::sleep(DELAY_RETRY_PAUSE);
                 }
                 done => return done,
             }
@@ -111,10 +113,11 @@ impl Talk {
             return Ok(None);
         }
         let args = exchange_args(id, verifier());
-        let (client, sequence) = self.alone::<ExchangeId, _>(&args, |e| (e.client, e.sequence))?;
+        let (client, sequence) =
+            self.call_single::<ExchangeId, _>(&args, |e| (e.client, e.sequence))?;
         let args = session_args(client, sequence, 1, longest);
-        let made: SessionMade = self.alone::<CreateSession, _>(&args, |m| m)?;
-        self.session = Some(Begun {
+        let made: SessionMade = self.call_single::<CreateSession, _>(&args, |m| m)?;
+        self.session = Some(BlockingSession {
             client,
             session: made.session,
             sequence: 0,
@@ -133,18 +136,18 @@ impl Talk {
     ) -> Result<R, NfsError> {
         let end = Instant::now() + self.patience;
         loop {
-            match self.once(&build, &mut take) {
+            match self.send_once(&build, &mut take) {
                 Err(NfsError::Status(_, Status::Delay | Status::Grace))
-                    if Instant::now() + PAUSE < end =>
+                    if Instant::now() + DELAY_RETRY_PAUSE < end =>
                 {
-                    std::thread::sleep(PAUSE);
+                    std::thread::sleep(DELAY_RETRY_PAUSE);
                 }
                 done => return done,
             }
         }
     }
 
-    fn once<R>(
+    fn send_once<R>(
         &mut self,
         build: &impl Fn(&mut Compound<'_>),
         take: &mut impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
@@ -196,8 +199,8 @@ impl Talk {
         let Some(begun) = self.session.take() else {
             return Ok(());
         };
-        self.alone::<DestroySession, _>(&begun.session, |()| ())?;
-        self.alone::<DestroyClientId, _>(&begun.client, |()| ())
+        self.call_single::<DestroySession, _>(&begun.session, |()| ())?;
+        self.call_single::<DestroyClientId, _>(&begun.client, |()| ())
     }
 }
 

@@ -16,10 +16,10 @@ const CB_COMPOUND: u32 = 1;
 const CB_ILLEGAL: u32 = 10044;
 
 /// Most operations of a callback that is answered.
-const MOST_OPERATIONS: u32 = 16;
+const MAX_COMPOUND_OPS: u32 = 16;
 
 /// Most words of what a callback's SEQUENCE says of other calls.
-const MOST_REFERRED: u32 = 1024;
+const MAX_REFERRING_CALLS: u32 = 1024;
 
 choices! {
     /// The operations of callbacks that are understood (RFC 7530, 17.2 and RFC 8881, 19.2).
@@ -36,7 +36,7 @@ choices! {
 }
 
 /// Numbers of the other operations that callbacks of 4.1 may have (RFC 8881, 20).
-const OTHERS: std::ops::RangeInclusive<u32> = 5..=14;
+const OTHER_CALLBACK_OPS: std::ops::RangeInclusive<u32> = 5..=14;
 
 impl CallbackOp {
     /// Whether callbacks of a minor version may have it.
@@ -74,7 +74,7 @@ structures! {
 }
 
 /// What a client does for its server (RFC 7530, 17 and RFC 8881, 20).
-pub trait Callbacks {
+pub trait CallbackOps {
     /// The place of a callback: whether it is the next of its slot (RFC 8881, 20.9).
     ///
     /// # Errors
@@ -82,10 +82,10 @@ pub trait Callbacks {
     fn sequence(&self, args: &SequenceArgs) -> Result<(), Status>;
 
     /// The answer that was given to the last callback of a slot, for one that comes again.
-    fn again(&self, args: &SequenceArgs) -> Option<Vec<u8>>;
+    fn replay(&self, args: &SequenceArgs) -> Option<Vec<u8>>;
 
     /// Keeps the answer to a callback, until the next one of its slot.
-    fn keep(&self, args: &SequenceArgs, answer: &[u8]);
+    fn store_reply(&self, args: &SequenceArgs, answer: &[u8]);
 
     /// A delegation is asked back.
     fn recall(&self, recall: &Recall) -> Status;
@@ -110,17 +110,17 @@ fn sequence(from: &mut Decoder<'_>) -> Result<SequenceArgs, XdrError> {
         keep: from.get()?,
     };
     let lists: u32 = from.get()?;
-    for _ in 0..lists.min(MOST_REFERRED) {
+    for _ in 0..lists.min(MAX_REFERRING_CALLS) {
         let _: SessionId = from.get()?;
         let calls: u32 = from.get()?;
-        for _ in 0..calls.min(MOST_REFERRED) {
+        for _ in 0..calls.min(MAX_REFERRING_CALLS) {
             let _: (u32, u32) = (from.get()?, from.get()?);
         }
-        if calls > MOST_REFERRED {
+        if calls > MAX_REFERRING_CALLS {
             return Err(XdrError::TooLong(calls));
         }
     }
-    match lists > MOST_REFERRED {
+    match lists > MAX_REFERRING_CALLS {
         true => Err(XdrError::TooLong(lists)),
         false => Ok(args),
     }
@@ -128,7 +128,7 @@ fn sequence(from: &mut Decoder<'_>) -> Result<SequenceArgs, XdrError> {
 
 /// The record of the reply to a call of the server (RFC 7530, 17.2); `None` if it is no call.
 #[must_use]
-pub fn answer(call: &[u8], minor: u32, callbacks: &impl Callbacks) -> Option<Vec<u8>> {
+pub fn answer(call: &[u8], minor: u32, callbacks: &impl CallbackOps) -> Option<Vec<u8>> {
     let mut from = Decoder::new(call);
     let called = called(&mut from).ok()?;
     match called.target.procedure {
@@ -155,13 +155,13 @@ pub fn answer(call: &[u8], minor: u32, callbacks: &impl Callbacks) -> Option<Vec
 }
 
 /// What the operations gave, after each other.
-struct Answers {
+struct CallbackResults {
     status: Status,
     count: u32,
     bytes: Vec<u8>,
 }
 
-impl Answers {
+impl CallbackResults {
     fn add(&mut self, op: u32, status: Status) {
         op.encode(&mut self.bytes);
         status.encode(&mut self.bytes);
@@ -173,13 +173,13 @@ impl Answers {
 fn compound(
     from: &mut Decoder<'_>,
     minor: u32,
-    callbacks: &impl Callbacks,
+    callbacks: &impl CallbackOps,
 ) -> Result<Vec<u8>, XdrError> {
     let tag: Text<'_> = from.get()?;
     let asked_minor: u32 = from.get()?;
     let _ident: u32 = from.get()?;
     let count: u32 = from.get()?;
-    let mut answers = Answers {
+    let mut answers = CallbackResults {
         status: Status::Ok,
         count: 0,
         bytes: Vec::new(),
@@ -187,7 +187,7 @@ fn compound(
     let mut place = None;
     if asked_minor != minor {
         answers.status = Status::MinorVersMismatch;
-    } else if count > MOST_OPERATIONS {
+    } else if count > MAX_COMPOUND_OPS {
         answers.status = Status::Resource;
     } else {
         for _ in 0..count {
@@ -204,7 +204,7 @@ fn compound(
                     }
                 }
                 // Of what is not understood the arguments cannot be passed over either.
-                (false, None) => match minor > 0 && OTHERS.contains(&op) {
+                (false, None) => match minor > 0 && OTHER_CALLBACK_OPS.contains(&op) {
                     true => answers.add(op, Status::NotSupp),
                     false => answers.add(CB_ILLEGAL, Status::OpIllegal),
                 },
@@ -220,7 +220,7 @@ fn compound(
     answers.count.encode(&mut out);
     out.extend_from_slice(&answers.bytes);
     if let Some(place) = place {
-        callbacks.keep(&place, &out);
+        callbacks.store_reply(&place, &out);
     }
     Ok(out)
 }
@@ -229,15 +229,15 @@ fn compound(
 fn one(
     known: CallbackOp,
     from: &mut Decoder<'_>,
-    callbacks: &impl Callbacks,
-    answers: &mut Answers,
+    callbacks: &impl CallbackOps,
+    answers: &mut CallbackResults,
     place: &mut Option<SequenceArgs>,
 ) -> Result<Option<Vec<u8>>, XdrError> {
     let op = known as u32;
     match known {
         CallbackOp::Sequence => {
             let args = sequence(from)?;
-            if let Some(again) = callbacks.again(&args) {
+            if let Some(again) = callbacks.replay(&args) {
                 return Ok(Some(again));
             }
             let done = callbacks.sequence(&args);

@@ -2,7 +2,7 @@
 
 use super::operations::{COMPOUND, Op, Operation, PROGRAM, VERSION, status_of};
 use super::types::{Status, Text};
-use crate::rpc::{Deviations, ProcedureName, RpcError, Surplus, Target};
+use crate::rpc::{Deviations, ProcedureName, RpcError, Target, TrailingBytes};
 use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError};
 use rustix::io::Errno;
 
@@ -14,7 +14,7 @@ pub const TARGET: Target = Target {
 };
 
 /// Most operations of a compound that is read.
-pub(super) const MOST_OPERATIONS: u32 = 64;
+pub(super) const MAX_COMPOUND_OPS: u32 = 64;
 
 /// Why a compound did not succeed (RFC 7530, 13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -149,7 +149,7 @@ impl<'a> Results<'a> {
         let status = from.get()?;
         let _: Text<'a> = from.get()?;
         let left = from.get()?;
-        if left > MOST_OPERATIONS {
+        if left > MAX_COMPOUND_OPS {
             return Err(XdrError::TooLong(left));
         }
         Ok(Self {
@@ -164,7 +164,7 @@ impl<'a> Results<'a> {
     ///
     /// # Errors
     /// [`NfsError::Status`] if it failed, or if one before it did.
-    pub fn get<O: Operation>(&mut self) -> Result<O::Done<'a>, NfsError> {
+    pub fn get<O: Operation>(&mut self) -> Result<O::ResOk<'a>, NfsError> {
         if self.left == 0 {
             return Err(match self.status {
                 Status::Ok => XdrError::Short.into(),
@@ -184,7 +184,7 @@ impl<'a> Results<'a> {
         let before = self.from;
         match self.from.get() {
             Ok(done) => Ok(done),
-            Err(e) => Err(self.is_malformed::<O, O::Done<'a>>(before, e)),
+            Err(e) => Err(self.is_malformed::<O, O::ResOk<'a>>(before, e)),
         }
     }
 
@@ -258,7 +258,9 @@ impl Deviation<'_> {
             standard: standard(minor),
         };
         match self {
-            Self::Surplus(bytes) => all.add_surplus(named(compound), Surplus::of_reply(*bytes)),
+            Self::Surplus(bytes) => {
+                all.add_surplus(named(compound), TrailingBytes::of_reply(*bytes))
+            }
             Self::Malformed(m) => {
                 let name = m.op.map_or(compound, Op::name);
                 all.add_malformed(named(name), &m.field, m.error);

@@ -3,17 +3,17 @@
 //! [`operations`] and [`state`] have what goes over the wire, [`compound`] puts it together, and
 //! [`Client`] keeps what a client has to know.
 
-mod asked;
 pub mod attributes;
 mod blocking;
 pub mod callback;
 mod client;
 pub mod compound;
+mod compound_args;
 pub mod operations;
 pub mod state;
 pub mod types;
 
-pub use asked::{Asked, Part};
-pub use blocking::Talk;
+pub use blocking::BlockingClient;
 pub use client::*;
 pub use compound::{Compound, NfsError, Request, Results, TARGET};
+pub use compound_args::{ArgOp, CompoundArgs};

@@ -113,7 +113,7 @@ pub trait Operation {
     /// Its arguments.
     type Args<'a>: Encode + Decode<'a>;
     /// What it gives when it succeeds.
-    type Done<'a>: Encode + Decode<'a>;
+    type ResOk<'a>: Encode + Decode<'a>;
 }
 
 macro_rules! operations {
@@ -125,7 +125,7 @@ macro_rules! operations {
         impl Operation for $name {
             const OP: Op = Op::$name;
             type Args<'a> = $args;
-            type Done<'a> = $done;
+            type ResOk<'a> = $done;
         }
     )*};
 }
@@ -211,7 +211,7 @@ structures! {
     /// Arguments of CREATE (RFC 7530, 16.4).
     CreateArgs<'a> {
         /// What is made.
-        what: Made<'a>,
+        what: CreateType<'a>,
         /// Its name.
         name: Text<'a>,
         /// Its attributes.
@@ -341,7 +341,7 @@ choices! {
 
 /// What CREATE makes, `createtype4` (RFC 7530, 16.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made<'a> {
+pub enum CreateType<'a> {
     /// A symbolic link that says this.
     Link(Text<'a>),
     /// A block or character device of these numbers.
@@ -350,7 +350,7 @@ pub enum Made<'a> {
     Other(FileType),
 }
 
-impl Encode for Made<'_> {
+impl Encode for CreateType<'_> {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Link(text) => {
@@ -367,7 +367,7 @@ impl Encode for Made<'_> {
     }
 }
 
-impl<'a> Decode<'a> for Made<'a> {
+impl<'a> Decode<'a> for CreateType<'a> {
     fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
         Ok(match from.get()? {
             FileType::Link => Self::Link(from.get()?),

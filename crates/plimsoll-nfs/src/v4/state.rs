@@ -159,7 +159,7 @@ structures! {
         /// Its bytes; all ones for all to the end.
         len: u64,
         /// Whose it is.
-        locker: Locker<'a>,
+        locker: LockOwnerArg<'a>,
     }
 
     /// The first lock of an owner on a file, `open_to_lock_owner4` (RFC 7530, 16.10).

@@ -9,21 +9,21 @@ use std::fmt;
 pub const HANDLE_SIZE: usize = 128;
 
 /// Longest opaque that names an owner or a client, in bytes (`NFS4_OPAQUE_LIMIT`, RFC 7530, 2.1).
-pub const LONGEST_OPAQUE: u32 = 1024;
+pub const MAX_OPAQUE_BYTES: u32 = 1024;
 
 /// Longest text that is taken from a message where the protocol sets no limit, in bytes (RFC 7530,
 /// 2.1).
-pub const LONGEST_TEXT: u32 = 4096;
+pub const MAX_TEXT_BYTES: u32 = 4096;
 
 /// A file handle, `nfs_fh4` (RFC 7530, 2.1).
 pub type Handle = FileHandle<HANDLE_SIZE>;
 
 /// A name, an owner, or another text or opaque of at most `MOST` bytes (RFC 7530, 2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Text<'a, const MOST: u32 = LONGEST_TEXT>(pub &'a [u8]);
+pub struct Text<'a, const MOST: u32 = MAX_TEXT_BYTES>(pub &'a [u8]);
 
 /// A name of an owner or a client (RFC 7530, 2.1).
-pub type Opaque<'a> = Text<'a, LONGEST_OPAQUE>;
+pub type Opaque<'a> = Text<'a, MAX_OPAQUE_BYTES>;
 
 /// Data of a file (RFC 7530, 16.23). What a message holds bounds it.
 pub type Data<'a> = Text<'a, { u32::MAX }>;

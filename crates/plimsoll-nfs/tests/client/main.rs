@@ -1,16 +1,16 @@
 //! Clients of a lane against the server in memory, over real sockets.
 
+mod failures;
 mod procedures;
-mod trouble;
 
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_nfs::mount;
 use plimsoll_nfs::rpc::{
-    Accepted, Blocking, Channel, ChannelSpec, Credentials, Deviations, RpcError, Surplus, Tally,
-    Target,
+    Accepted, BlockingTransport, Channel, ChannelObserver, ChannelSpec, Credentials, Deviations,
+    RpcError, Target, TrailingBytes,
 };
-use plimsoll_nfs::server::{Behaviour, FaultRule, Memory, Server, Tree};
+use plimsoll_nfs::server::{FaultRule, MemoryService, Server, ServerOptions, Tree};
 use plimsoll_nfs::v3::*;
 use plimsoll_nfs::xdr::{Decoder, XdrError};
 use std::cell::{Cell, RefCell};
@@ -29,8 +29,8 @@ fn tree() -> Arc<Mutex<Tree>> {
     Arc::new(Mutex::new(Tree::new(64 << 20)))
 }
 
-fn behaviour(faults: &[&str]) -> Behaviour {
-    Behaviour {
+fn behaviour(faults: &[&str]) -> ServerOptions {
+    ServerOptions {
         delay: Duration::ZERO,
         faults: faults.iter().map(|f| f.parse().unwrap()).collect(),
     }
@@ -42,7 +42,7 @@ fn serve(tree: &Arc<Mutex<Tree>>, faults: &[&str]) -> Server {
 
 /// What a channel told.
 #[derive(Default)]
-struct Told {
+struct RecordingObserver {
     sent_again: Cell<u32>,
     connected_again: Cell<u32>,
     /// Nanoseconds without a connection, the longest.
@@ -50,20 +50,20 @@ struct Told {
     outcomes: RefCell<Vec<(Proc, Result<(), NfsError>)>>,
 }
 
-impl Tally for Told {
-    fn sent_again(&self, _: Target, first: Nanos, now: Nanos) {
+impl ChannelObserver for RecordingObserver {
+    fn retransmitted(&self, _: Target, first: Nanos, now: Nanos) {
         assert!(now > first);
         self.sent_again.set(self.sent_again.get() + 1);
     }
 
-    fn connected_again(&self, since: Nanos, now: Nanos) {
+    fn reconnected(&self, since: Nanos, now: Nanos) {
         assert!(now > since);
         self.connected_again.set(self.connected_again.get() + 1);
         self.away.set(self.away.get().max(now - since));
     }
 }
 
-impl Observe for Told {
+impl RpcObserver for RecordingObserver {
     fn done(&self, procedure: Proc, start: Nanos, end: Nanos, outcome: Result<(), NfsError>) {
         assert!(end >= start);
         self.outcomes.borrow_mut().push((procedure, outcome));
@@ -74,7 +74,7 @@ struct OnLane {
     lane: Lane,
     deadline: Arc<Deadline>,
     client: Client,
-    told: Rc<Told>,
+    told: Rc<RecordingObserver>,
     deviations: Arc<Deviations>,
 }
 
@@ -84,16 +84,16 @@ fn client(address: SocketAddr, timeout: Duration, retries: u32) -> OnLane {
     let lane = Lane::new(LaneKind::Reactor, Clock::real(), deadline.clone());
     let spec = ChannelSpec {
         address,
-        through: None,
-        who: Credentials::sys("test", 0, 0),
+        relay: None,
+        credentials: Credentials::sys("test", 0, 0),
         connections: 2,
         timeout: timeout.as_nanos() as u64,
         retries,
-        again_in_place: true,
-        longest: 2 << 20,
+        may_retransmit_in_place: true,
+        max_reply_bytes: 2 << 20,
         silence: None,
     };
-    let told = Rc::new(Told::default());
+    let told = Rc::new(RecordingObserver::default());
     let deviations = Arc::new(Deviations::default());
     let channel = Channel::new(&lane, spec, Some(told.clone()));
     OnLane {
@@ -123,7 +123,7 @@ fn at(dir: Handle, name: &str) -> Entry<'_> {
     }
 }
 
-async fn made(c: &Client, dir: Handle, name: &str, how: How) -> Result<Handle, NfsError> {
+async fn made(c: &Client, dir: Handle, name: &str, how: CreateHow) -> Result<Handle, NfsError> {
     let args = CreateArgs {
         at: at(dir, name),
         how,
@@ -137,7 +137,7 @@ fn an_export_is_mounted_and_a_wrong_one_is_not() {
     let server = serve(&tree, &[]);
     let who = Credentials::sys("test", 0, 0);
     let deviations = Deviations::default();
-    let mut caller = Blocking::connect(server.address(), PATIENCE).unwrap();
+    let mut caller = BlockingTransport::connect(server.address(), PATIENCE).unwrap();
     let root = mount::mount(&mut caller, &who, b"/", &deviations).unwrap();
     assert_eq!(root, tree.lock().unwrap().root());
     assert_eq!(
@@ -170,7 +170,7 @@ fn workers_share_connections() {
         let (client, done) = (&on.client, &done);
         Box::pin(async move {
             let name = format!("w{number}");
-            let file = made(client, root, &name, How::Guarded(Setting::NOTHING))
+            let file = made(client, root, &name, CreateHow::Guarded(Setting::NOTHING))
                 .await
                 .unwrap();
             let bytes = number.to_be_bytes();

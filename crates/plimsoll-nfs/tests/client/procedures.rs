@@ -24,18 +24,21 @@ async fn every_procedure(c: &Client, root: Handle) {
         mode: Some(0o640),
         ..Setting::NOTHING
     };
-    let file = made(c, root, "f", How::Guarded(set)).await.unwrap();
-    let again = made(c, root, "f", How::Guarded(set)).await;
+    let file = made(c, root, "f", CreateHow::Guarded(set)).await.unwrap();
+    let again = made(c, root, "f", CreateHow::Guarded(set)).await;
     assert_eq!(again, Err(NfsError::Status(Status::Exist)));
-    assert_eq!(made(c, root, "f", How::Unchecked(set)).await, Ok(file));
-    let once = made(c, root, "x", How::Exclusive(*b"12345678"))
+    assert_eq!(
+        made(c, root, "f", CreateHow::Unchecked(set)).await,
+        Ok(file)
+    );
+    let once = made(c, root, "x", CreateHow::Exclusive(*b"12345678"))
         .await
         .unwrap();
     assert_eq!(
-        made(c, root, "x", How::Exclusive(*b"12345678")).await,
+        made(c, root, "x", CreateHow::Exclusive(*b"12345678")).await,
         Ok(once)
     );
-    let other = made(c, root, "x", How::Exclusive(*b"87654321")).await;
+    let other = made(c, root, "x", CreateHow::Exclusive(*b"87654321")).await;
     assert_eq!(other, Err(NfsError::Status(Status::Exist)));
 
     data(c, file).await;
@@ -130,7 +133,7 @@ async fn names(c: &Client, root: Handle, file: Handle) {
     assert_eq!(path.unwrap(), b"../f");
     let args = MkNodArgs {
         at: at(dir, "p"),
-        what: Special::Pipe(FileType::Fifo, set),
+        what: SpecialNode::Pipe(FileType::Fifo, set),
     };
     c.call::<MkNod, _>(&args, |_| ()).await.unwrap();
     let args = LinkArgs {
@@ -171,9 +174,14 @@ async fn listings(c: &Client, root: Handle) {
         .await
         .unwrap();
     for i in 0..100 {
-        made(c, dir, &format!("{i:03}"), How::Guarded(Setting::NOTHING))
-            .await
-            .unwrap();
+        made(
+            c,
+            dir,
+            &format!("{i:03}"),
+            CreateHow::Guarded(Setting::NOTHING),
+        )
+        .await
+        .unwrap();
     }
     let mut seen: Vec<String> = Vec::new();
     let mut args = ReadDirArgs {

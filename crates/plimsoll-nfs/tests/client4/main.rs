@@ -6,14 +6,14 @@ mod server;
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_nfs::rpc::{ChannelSpec, Credentials, RpcError};
-use plimsoll_nfs::server::{Behaviour, Server};
+use plimsoll_nfs::server::{Server, ServerOptions};
 use plimsoll_nfs::v4::attributes::Attributes;
-use plimsoll_nfs::v4::operations::{Create, CreateArgs, GetAttr, Made, Op, PutFh};
+use plimsoll_nfs::v4::operations::{Create, CreateArgs, CreateType, GetAttr, Op, PutFh};
 use plimsoll_nfs::v4::state::{OpenHow, sequence_status, share};
 use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
 use plimsoll_nfs::v4::{
-    Call, Client, ClientSpec, Event, File, NfsError, Observe, OpenOwner, Patience, Turns,
-    attributes,
+    Call, Client, ClientSpec, Event, FifoMutex, NfsError, OpenFile, OpenOwner, RetryState,
+    RpcObserver, attributes,
 };
 use server::{Script, Scripted};
 use std::cell::{Cell, RefCell};
@@ -25,12 +25,12 @@ use std::time::Duration;
 
 /// What a client told.
 #[derive(Default)]
-struct Told {
+struct RecordingObserver {
     calls: RefCell<Vec<(Call, Result<(), NfsError>)>>,
     events: RefCell<Vec<Event>>,
 }
 
-impl Observe for Told {
+impl RpcObserver for RecordingObserver {
     fn done(&self, call: Call, _: Nanos, _: Nanos, outcome: Result<(), NfsError>) {
         self.calls.borrow_mut().push((call, outcome));
     }
@@ -40,7 +40,7 @@ impl Observe for Told {
     }
 }
 
-impl Told {
+impl RecordingObserver {
     fn count(&self, event: Event) -> usize {
         self.events.borrow().iter().filter(|e| **e == event).count()
     }
@@ -64,9 +64,9 @@ const PLAIN: With = With {
 };
 
 /// Runs a worker with a client of the server.
-fn run(server: &Scripted, with: With, work: impl AsyncFnOnce(&Client, &Told)) {
+fn run(server: &Scripted, with: With, work: impl AsyncFnOnce(&Client, &RecordingObserver)) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let serving = Server::serve(listener, server.clone(), Behaviour::default()).unwrap();
+    let serving = Server::serve(listener, server.clone(), ServerOptions::default()).unwrap();
     let lane = Lane::new(
         LaneKind::Reactor,
         Clock::real(),
@@ -74,13 +74,13 @@ fn run(server: &Scripted, with: With, work: impl AsyncFnOnce(&Client, &Told)) {
     );
     let channel = ChannelSpec {
         address: serving.address(),
-        through: None,
-        who: Credentials::sys("test", 0, 0),
+        relay: None,
+        credentials: Credentials::sys("test", 0, 0),
         connections: 1,
         timeout: with.timeout.as_nanos() as u64,
         retries: 0,
-        again_in_place: false,
-        longest: 1 << 20,
+        may_retransmit_in_place: false,
+        max_reply_bytes: 1 << 20,
         silence: None,
     };
     let spec = ClientSpec {
@@ -88,12 +88,12 @@ fn run(server: &Scripted, with: With, work: impl AsyncFnOnce(&Client, &Told)) {
         minor: with.minor,
         id: "client".into(),
         slots: with.slots,
-        longest: 1 << 16,
+        max_message_bytes: 1 << 16,
         lease: with.lease.as_nanos() as u64,
         delegations: with.delegations,
         deviations: Arc::default(),
     };
-    let told = Rc::new(Told::default());
+    let told = Rc::new(RecordingObserver::default());
     let client = Client::new(&lane, spec, Some(told.clone()), None);
     let ended = Cell::new(false);
     let task: Task<'_> = Box::pin(async {
@@ -116,7 +116,7 @@ fn dir() -> Handle {
 
 async fn make_dir(client: &Client) -> Result<(), NfsError> {
     let args = CreateArgs {
-        what: Made::Other(FileType::Directory),
+        what: CreateType::Other(FileType::Directory),
         name: Text(b"d"),
         set: Attributes::default(),
     };
@@ -148,7 +148,7 @@ async fn size(client: &Client) -> Result<Option<u64>, NfsError> {
     asked.await.map(|a| a.size)
 }
 
-async fn open(client: &Client, owner: &OpenOwner, access: u32) -> Result<File, NfsError> {
+async fn open(client: &Client, owner: &OpenOwner, access: u32) -> Result<OpenFile, NfsError> {
     let opened = client.open(owner, (dir(), b"f"), access, OpenHow::Existing);
     opened.await.map(|(file, _)| file)
 }
@@ -216,7 +216,7 @@ fn a_call_without_an_answer_leaves_its_session() {
 /// Which number CREATE_SESSION has to have EXCHANGE_ID says, if the one that is thought to be next
 /// is not.
 #[test]
-fn a_number_that_is_not_the_next_is_asked_for() {
+fn an_unexpected_sequence_number_is_queried() {
     let server = Scripted::default();
     run(&server, PLAIN, async |client, _| {
         assert_eq!(size(client).await.unwrap(), Some(5));
@@ -235,7 +235,7 @@ fn another_open_leaves_those_before_it_their_state() {
     for minor in [0, 1] {
         let server = Scripted::default();
         run(&server, With { minor, ..PLAIN }, async |client, _| {
-            let owner = client.owner(Turns::default());
+            let owner = client.owner(FifoMutex::default());
             let first = open(client, &owner, share::READ).await.unwrap();
             let before = first.state().unwrap();
             let second = open(client, &owner, share::READ).await.unwrap();
@@ -256,7 +256,7 @@ fn another_open_leaves_those_before_it_their_state() {
 fn opens_for_less_are_of_what_was_opened() {
     let server = Scripted::default();
     run(&server, PLAIN, async |client, told| {
-        let owner = client.owner(Turns::default());
+        let owner = client.owner(FifoMutex::default());
         let reads = open(client, &owner, share::READ).await.unwrap();
         let writes = open(client, &owner, share::WRITE).await.unwrap();
         client.close(&writes).await.unwrap();
@@ -279,7 +279,7 @@ fn opens_for_less_are_of_what_was_opened() {
 fn a_file_that_was_lost_can_come_back() {
     let server = Scripted::default();
     run(&server, PLAIN, async |client, _| {
-        let owner = client.owner(Turns::default());
+        let owner = client.owner(FifoMutex::default());
         let file = open(client, &owner, share::READ).await.unwrap();
         server.start_anew();
         server.known().script.fail = [(Op::Open, vec![Status::Access])].into();
@@ -300,7 +300,10 @@ async fn until(client: &Client, is: impl Fn() -> bool) {
         if is() {
             return;
         }
-        client.lane().timer(client.lane().now() + 10_000_000).await;
+        client
+            .lane()
+            .uncancellable_sleep_until(client.lane().now() + 10_000_000)
+            .await;
     }
     panic!("it does not come about");
 }
@@ -319,7 +322,7 @@ fn a_recall_may_overtake_the_open() {
         ..PLAIN
     };
     run(&server, with, async |client, told| {
-        let owner = client.owner(Turns::default());
+        let owner = client.owner(FifoMutex::default());
         let file = open(client, &owner, share::READ).await.unwrap();
         until(client, || server.count(Op::DelegReturn) == 1).await;
         assert_eq!(server.known().called_back, [Status::Ok]);
@@ -338,7 +341,7 @@ fn a_recall_may_overtake_the_open() {
 fn delegations_of_reopened_files_go_back() {
     let server = Scripted::default();
     run(&server, With { minor: 0, ..PLAIN }, async |client, _| {
-        let owner = client.owner(Turns::default());
+        let owner = client.owner(FifoMutex::default());
         let file = open(client, &owner, share::READ).await.unwrap();
         server.start_anew();
         server.known().script.delegate = true;
@@ -362,7 +365,7 @@ fn a_delegated_file_is_opened_for_its_locks() {
         ..PLAIN
     };
     run(&server, with, async |client, told| {
-        let owner = client.owner(Turns::default());
+        let owner = client.owner(FifoMutex::default());
         let file = open(client, &owner, share::READ).await.unwrap();
         client.close(&file).await.unwrap();
         let file = open(client, &owner, share::READ).await.unwrap();
@@ -388,14 +391,14 @@ fn a_delegation_may_be_taken_away() {
         ..PLAIN
     };
     run(&server, with, async |client, _| {
-        let owner = client.owner(Turns::default());
+        let owner = client.owner(FifoMutex::default());
         let file = open(client, &owner, share::READ).await.unwrap();
         client.close(&file).await.unwrap();
         let file = open(client, &owner, share::READ).await.unwrap();
         assert_eq!(server.count(Op::Open), 1);
         let before = file.state().unwrap();
         let taken = NfsError::Status(Some(Op::Read), Status::DelegRevoked);
-        let mut patience = Patience::default();
+        let mut patience = RetryState::default();
         let known_by = file.known_by();
         let again = client.wait_to_repeat(&file, known_by, taken, &mut patience);
         again.await.unwrap();
@@ -431,7 +434,7 @@ fn attributes_of_a_delegation_are_those_before_a_change() {
         ..PLAIN
     };
     run(&server, with, async |client, _| {
-        let owner = client.owner(Turns::default());
+        let owner = client.owner(FifoMutex::default());
         let first = open(client, &owner, share::READ).await.unwrap();
         let again = async || {
             let opened = client.open(&owner, (dir(), b"f"), share::READ, OpenHow::Existing);
@@ -449,7 +452,7 @@ fn attributes_of_a_delegation_are_those_before_a_change() {
 
 /// A server that does not take a connection for callbacks is not asked with every call.
 #[test]
-fn callbacks_are_asked_for_now_and_then() {
+fn the_back_channel_is_requested_repeatedly() {
     let server = scripted(Script {
         status: sequence_status::CALLBACK_PATH_DOWN,
         fail: [(Op::BindConnToSession, vec![Status::Inval; 1000])].into(),
@@ -480,7 +483,7 @@ fn numbers_in_doubt_are_found_out() {
             ..PLAIN
         };
         run(&server, with, async |client, _| {
-            let owner = client.owner(Turns::default());
+            let owner = client.owner(FifoMutex::default());
             let first = open(client, &owner, share::READ).await.unwrap();
             server.known().script.hang = [(Op::Close, does)].into();
             let late = client.close(&first).await;

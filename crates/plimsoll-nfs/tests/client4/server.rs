@@ -40,7 +40,7 @@ pub struct Script {
 
 /// What the server knows, and what it was asked.
 #[derive(Default)]
-pub struct Known {
+pub struct ClientRecord {
     pub script: Script,
     /// Operations that were done, in their order, with a number that matters.
     pub done: Vec<(Op, u32)>,
@@ -65,10 +65,10 @@ struct Opening {
 
 /// A server that tests and its threads share.
 #[derive(Clone, Default)]
-pub struct Scripted(pub Arc<Mutex<Known>>);
+pub struct Scripted(pub Arc<Mutex<ClientRecord>>);
 
 impl Scripted {
-    pub fn known(&self) -> MutexGuard<'_, Known> {
+    pub fn known(&self) -> MutexGuard<'_, ClientRecord> {
         self.0
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -106,9 +106,9 @@ impl Scripted {
 }
 
 /// What an operation gives, or its status.
-type Gave = Result<Vec<u8>, Status>;
+type DelegationGrant = Result<Vec<u8>, Status>;
 
-fn gives<O: Operation>(done: &O::Done<'_>) -> Gave {
+fn gives<O: Operation>(done: &O::ResOk<'_>) -> DelegationGrant {
     let mut out = Vec::new();
     done.encode(&mut out);
     Ok(out)
@@ -118,7 +118,7 @@ fn handle(number: u8) -> Handle {
     Handle::new(&[number; 8]).unwrap()
 }
 
-impl Known {
+impl ClientRecord {
     fn other(&self, kind: u8, number: u8) -> Other {
         let mut other = [0; 12];
         (other[0], other[1], other[2]) = (kind, number, self.life as u8);
@@ -156,7 +156,7 @@ impl Known {
         Ok((owner.clone(), opening))
     }
 
-    fn open(&mut self, minor: u32, args: &OpenArgs<'_>) -> Gave {
+    fn open(&mut self, minor: u32, args: &OpenArgs<'_>) -> DelegationGrant {
         let owner = args.owner.name.0.to_vec();
         if args.owner.client != self.client() {
             return Err(Status::StaleClientId);
@@ -264,14 +264,14 @@ struct About {
     owner: Option<(Vec<u8>, u32)>,
 }
 
-impl Known {
+impl ClientRecord {
     /// Does one operation.
     fn one(
         &mut self,
         minor: u32,
         op: Op,
         from: &mut Decoder<'_>,
-    ) -> Result<(Gave, About), XdrError> {
+    ) -> Result<(DelegationGrant, About), XdrError> {
         let mut about = About::default();
         let failing = self.failing(op);
         let gave = match op {
@@ -386,8 +386,8 @@ impl Known {
             Op::Lock => {
                 let args = args!(from, Lock);
                 let open = match args.locker {
-                    Locker::First(first) => first.open,
-                    Locker::Next(next) => next.state,
+                    LockOwnerArg::First(first) => first.open,
+                    LockOwnerArg::Next(next) => next.state,
                 };
                 match open.other.0[0] {
                     OPEN => gives::<Lock>(&open),
@@ -407,7 +407,7 @@ impl Known {
         Ok((failing.and(gave), about))
     }
 
-    fn close(&mut self, minor: u32, args: &CloseArgs, about: &mut About) -> Gave {
+    fn close(&mut self, minor: u32, args: &CloseArgs, about: &mut About) -> DelegationGrant {
         let (owner, opening) = self.state_of(&args.state)?;
         let state = opening.state;
         if minor == 0 {
@@ -444,7 +444,7 @@ struct Answers {
 }
 
 impl Answers {
-    fn add(&mut self, op: Op, gave: &Gave) {
+    fn add(&mut self, op: Op, gave: &DelegationGrant) {
         let status = gave.as_ref().err().copied().unwrap_or(Status::Ok);
         op.encode(&mut self.bytes);
         status.encode(&mut self.bytes);
@@ -537,7 +537,7 @@ impl Scripted {
     }
 }
 
-impl Known {
+impl ClientRecord {
     /// The answer of a server that is busy with the call.
     fn still_busy(&mut self) -> Option<Vec<u8>> {
         let left = self.script.busy.values_mut().find(|n| **n > 0)?;

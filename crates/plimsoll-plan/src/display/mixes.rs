@@ -67,8 +67,8 @@ pub(super) fn mix(f: &mut Formatter<'_>, plan: &Plan, g: &WorkerGroup, mix: &Mix
             writeln!(
                 f,
                 "    {} operations a second each, {arrivals}; {} in all",
-                super::Digits(pacing.rate),
-                super::Digits(all)
+                super::SixDigits(pacing.rate),
+                super::SixDigits(all)
             )?;
         }
     }

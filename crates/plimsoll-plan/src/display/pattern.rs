@@ -2,8 +2,8 @@
 
 use super::programs::row_name;
 use crate::{
-    Advances, Bytes, Count, ObjectLoop, ObjectOp, OnError, OperationId, Pattern, Plan, RootIs,
-    Rounds, Shift, Stage, StageWork, TransferLoop, counted, show_duration,
+    Bytes, Count, ObjectLoop, ObjectOp, OnError, OperationId, Pattern, Plan, RankShift,
+    RootHandling, Rounds, Stage, StageProgress, StageWork, TransferLoop, counted, show_duration,
 };
 use std::fmt::{self, Formatter};
 
@@ -22,8 +22,8 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
         first_objects(p),
     )?;
     let root = match p.root_is {
-        RootIs::New => "made",
-        RootIs::Kept => "taken as an earlier run left it",
+        RootHandling::New => "made",
+        RootHandling::Kept => "taken as an earlier run left it",
     };
     let after = if p.leaves_objects {
         "objects stay"
@@ -124,7 +124,7 @@ fn waits(f: &mut Formatter<'_>, alike: &[Stage]) -> fmt::Result {
     }
 }
 
-fn shift(s: Shift) -> String {
+fn shift(s: RankShift) -> String {
     let part = |n: i64, what: &str| match n {
         0 => String::new(),
         n => format!(" {n:+}{what}"),
@@ -174,8 +174,8 @@ fn objects(f: &mut Formatter<'_>, plan: &Plan, l: &ObjectLoop) -> fmt::Result {
         write!(f, "{comma} {name} ({op}, {}{offset})", shift(step.owner))?;
     }
     match l.advances {
-        Advances::Position => f.write_str("; the position moves on")?,
-        Advances::Nothing | Advances::Made => {}
+        StageProgress::Position => f.write_str("; the position moves on")?,
+        StageProgress::Nothing | StageProgress::Made => {}
     }
     if let Some(id) = l.remove_sets {
         write!(f, "; {} for each set", row(id))?;

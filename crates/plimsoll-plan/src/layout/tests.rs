@@ -1,5 +1,5 @@
 use super::*;
-use crate::fileset::{RelPath, Width};
+use crate::fileset::{EntriesPerDir, RelPath};
 use crate::variable::{Distribution, Variable, VariableId};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ fn fileset(entries: u64, leaf_dirs: u64, mean: f64, gamma_shape: Option<f64>) ->
         path: RelPath::new("below").unwrap(),
         entries,
         leaf_dirs,
-        width: Width { mean, gamma_shape },
+        width: EntriesPerDir { mean, gamma_shape },
         depth: None,
         size: Value::Draw(VariableId(0)),
         prealloc_percent: 80,

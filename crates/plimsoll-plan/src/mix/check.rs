@@ -7,7 +7,7 @@ use crate::program::OpKind;
 use crate::variable::FilesetId;
 
 /// Most operations a second that one process can be asked for.
-pub(crate) const MOST_RATE: f64 = 1e6;
+pub(crate) const MAX_RATE_PER_S: f64 = 1e6;
 
 /// Percentages sum to 100 within this.
 const TOLERANCE: f64 = 0.01;
@@ -21,7 +21,7 @@ impl Mix {
         self.check_table(plan)?;
         if let Some(pacing) = &self.pacing {
             let rate = pacing.rate;
-            if !(rate.is_finite() && rate > 0.0 && rate <= MOST_RATE) {
+            if !(rate.is_finite() && rate > 0.0 && rate <= MAX_RATE_PER_S) {
                 return Err(format!("a rate must be above 0 and at most 1e6, is {rate}"));
             }
             self.check_row(plan, pacing.start.0, OpKind::Start)?;
@@ -171,7 +171,7 @@ fn percent(what: &str, p: f64, least: f64) -> Result<(), String> {
 impl WorkingSet {
     fn check(&self) -> Result<(), String> {
         /// Anything above zero.
-        const SOME: f64 = f64::MIN_POSITIVE;
+        const SMALLEST_POSITIVE: f64 = f64::MIN_POSITIVE;
         if !(1..=super::MILLION).contains(&self.millionths) {
             return Err(format!(
                 "a working set must be 1 to 1000000 millionths, is {}",
@@ -179,7 +179,7 @@ impl WorkingSet {
             ));
         }
         match self.choice {
-            Choice::Geometric { percent: p } => percent("geometric choices", p, SOME)?,
+            Choice::Geometric { percent: p } => percent("geometric choices", p, SMALLEST_POSITIVE)?,
             Choice::Zipf { exponent } if !(exponent > 0.0 && exponent <= 10.0) => {
                 return Err(format!(
                     "the exponent of zipf must be above 0 and at most 10, is {exponent}"
@@ -188,8 +188,8 @@ impl WorkingSet {
             Choice::Uniform | Choice::Zipf { .. } => {}
         }
         if let Some(spots) = &self.spots {
-            percent("a spot", spots.percent, SOME)?;
-            percent("the affinity of spots", spots.affinity, SOME)?;
+            percent("a spot", spots.percent, SMALLEST_POSITIVE)?;
+            percent("the affinity of spots", spots.affinity, SMALLEST_POSITIVE)?;
             if spots.accesses == 0 || spots.multiplier == 0 {
                 return Err("accesses and multiplier of spots must be at least 1".into());
             }

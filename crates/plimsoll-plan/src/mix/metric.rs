@@ -65,7 +65,7 @@ impl Default for Criteria {
 
 /// A criterion that was missed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missed {
+pub struct FailedCriterion {
     /// A word for scripts: `process_rate`, `total_rate` or `latency`.
     pub code: &'static str,
     /// A sentence for people.
@@ -79,7 +79,7 @@ impl Criteria {
     /// of all operations. A process has at most one operation under way when the time is over,
     /// and that one is not held against it.
     #[must_use]
-    pub fn missed(&self, processes: &[(u64, u64)], mean: Option<Duration>) -> Vec<Missed> {
+    pub fn missed(&self, processes: &[(u64, u64)], mean: Option<Duration>) -> Vec<FailedCriterion> {
         let enough = |due: u64, done: u64, under_way: u64, percent: f64| {
             (done + under_way) as f64 >= due as f64 * percent / 100.0
         };
@@ -101,7 +101,7 @@ impl Criteria {
                 worst.1,
                 worst.0
             );
-            missed.push(Missed {
+            missed.push(FailedCriterion {
                 code: "process_rate",
                 text,
             });
@@ -115,7 +115,7 @@ impl Criteria {
                 share((due, done)),
                 self.total_percent
             );
-            missed.push(Missed {
+            missed.push(FailedCriterion {
                 code: "total_rate",
                 text,
             });
@@ -129,7 +129,7 @@ impl Criteria {
                 ms(mean),
                 ms(limit)
             );
-            missed.push(Missed {
+            missed.push(FailedCriterion {
                 code: "latency",
                 text,
             });
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_carried_to_its_thresholds_and_not_below() {
+    fn a_load_is_sustained_down_to_its_thresholds() {
         assert!(codes(&[(1000, 1000), (1000, 950)], 20).is_empty());
         // 749 and the one under way are 75 %; 748 are not.
         assert_eq!(codes(&[(9000, 9000), (1000, 749)], 1), [] as [&str; 0]);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_is_said_with_its_numbers() {
+    fn failed_criteria_are_described_with_their_numbers() {
         let missed = Criteria::default().missed(&[(1000, 1000), (1000, 500), (1000, 600)], None);
         assert_eq!(
             missed[0].text,

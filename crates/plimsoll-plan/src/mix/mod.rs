@@ -7,7 +7,7 @@ mod metric;
 mod op;
 mod sizes;
 
-pub use metric::{BusinessMetric, Criteria, Missed, SCALED, scaled};
+pub use metric::{BusinessMetric, Criteria, FailedCriterion, SCALED, scaled};
 pub use op::{MixOp, Pool};
 pub use sizes::{SizeSlot, SizeTable};
 

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Most slots of a table.
-const MOST_SLOTS: usize = 16;
+const MAX_TABLE_SLOTS: usize = 16;
 
 /// Greatest size of a slot in bytes: the largest transfer.
-const GREATEST: u64 = 1 << 30;
+const MAX_SIZE_BYTES: u64 = 1 << 30;
 
 /// Percentages sum to 100 within this.
 const TOLERANCE: f64 = 0.01;
@@ -48,9 +48,9 @@ impl SizeTable {
     /// # Errors
     /// One sentence, without a subject.
     pub fn check(&self) -> Result<(), String> {
-        if self.0.is_empty() || self.0.len() > MOST_SLOTS {
+        if self.0.is_empty() || self.0.len() > MAX_TABLE_SLOTS {
             return Err(format!(
-                "must have 1 to {MOST_SLOTS} slots, has {}",
+                "must have 1 to {MAX_TABLE_SLOTS} slots, has {}",
                 self.0.len()
             ));
         }
@@ -61,7 +61,7 @@ impl SizeTable {
                     slot.min, slot.max
                 ));
             }
-            if slot.max > GREATEST {
+            if slot.max > MAX_SIZE_BYTES {
                 return Err(format!("has a slot above 1 GiB ({})", slot.max));
             }
             if !(slot.percent.is_finite() && (0.0..=100.0).contains(&slot.percent)) {

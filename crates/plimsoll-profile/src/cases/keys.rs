@@ -1,21 +1,21 @@
 //! What the keys of a profile mean for a run.
 
-use super::{Case, Ground, Lister};
+use super::{Case, CaseInput, CaseLister};
+use crate::filesystems::at_system;
 use crate::names::{KEYS, TAKEN_AND_PASSED, parameter};
 use crate::parse::{Config, Entry, Value};
-use crate::places::at_system;
-use crate::values::Chosen;
+use crate::values::ChosenValue;
 use plimsoll_diagnostics::{Problem, nearest};
 use plimsoll_plan::{Parameter, parse_duration};
 use std::time::Duration;
 
-impl<'a> Lister<'a> {
+impl<'a> CaseLister<'a> {
     /// Takes the values of all keys into a run. What is wrong with one of them is a problem, and
     /// the next one is looked at.
     pub(super) fn take_keys(
         &mut self,
         case: &mut Case,
-        ground: &Ground<'_, '_>,
+        ground: &CaseInput<'_, '_>,
         known: &[Parameter],
     ) -> Result<(), Problem> {
         for (entry, value) in ground.chosen.iter() {
@@ -66,7 +66,7 @@ impl<'a> Lister<'a> {
         case: &mut Case,
         (entry, value): (&Entry, &Value),
         text: String,
-        ground: &Ground<'_, '_>,
+        ground: &CaseInput<'_, '_>,
         known: &[Parameter],
     ) -> Result<(), Problem> {
         let key = entry.key.as_str();
@@ -230,7 +230,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The value that a key has for a run, and its entry.
-pub(super) fn found<'c>(chosen: &Chosen<'c>, key: &str) -> Option<(&'c Entry, &'c Value)> {
+pub(super) fn found<'c>(chosen: &ChosenValue<'c>, key: &str) -> Option<(&'c Entry, &'c Value)> {
     let mut all = chosen.iter();
     all.find(|(e, _)| e.key == key && at_system(e, 0).is_none())
 }

@@ -1,11 +1,11 @@
 //! The function of a configuration, and the runs that it makes.
 
 use super::keys::{found, has};
-use super::{Case, Ground, Lister};
-use crate::functions::{self, GENERIC, Needed, Step, Sweep, WORKING_SET};
+use super::{Case, CaseInput, CaseLister};
+use crate::functions::{self, GENERIC, RequiredValue, Step, Sweep, WORKING_SET};
 use crate::names::parameter;
 use crate::parse::{Config, Entry};
-use crate::values::Chosen;
+use crate::values::ChosenValue;
 use plimsoll_diagnostics::{Problem, Span};
 use plimsoll_plan::Parameter;
 
@@ -30,7 +30,7 @@ impl Function {
     }
 }
 
-impl<'a> Lister<'a> {
+impl<'a> CaseLister<'a> {
     /// The function of a configuration; none if it is not known, so that the configuration is left
     /// out.
     pub(super) fn function(
@@ -53,7 +53,7 @@ impl<'a> Lister<'a> {
             return Err(Problem::new(second.span, message, "a second one"));
         }
         let value = &entry.values[0];
-        let chosen = Chosen::new(entries.iter().map(|e| (*e, 0)).collect());
+        let chosen = ChosenValue::new(entries.iter().map(|e| (*e, 0)).collect());
         let name = chosen.resolve(value)?;
         let named = entries.iter().find(|e| e.key == "personality");
         let named: Vec<&str> = named
@@ -87,7 +87,7 @@ impl<'a> Lister<'a> {
     /// The runs that a function makes of one; none if it makes just that.
     pub(super) fn steps(
         &mut self,
-        ground: &Ground<'_, '_>,
+        ground: &CaseInput<'_, '_>,
         case: &Case,
         known: &[Parameter],
     ) -> Result<Option<Vec<Step>>, Problem> {
@@ -118,7 +118,7 @@ impl<'a> Lister<'a> {
     }
 
     /// A sweep over event rates, which needs times: each of its runs is warmed up.
-    fn event_rates(&mut self, ground: &Ground<'_, '_>) -> Result<Vec<Step>, Problem> {
+    fn event_rates(&mut self, ground: &CaseInput<'_, '_>) -> Result<Vec<Step>, Problem> {
         let rates = self.needed(ground, "maxrate", &[])?.rate()?;
         let (changes, chosen) = (self.changes, &ground.chosen);
         let given = |key: &str| chosen.get(key).is_some();
@@ -138,7 +138,7 @@ impl<'a> Lister<'a> {
     /// A sweep over working sets within files of a size: the profile's, or the workload's own.
     fn working_sets(
         &mut self,
-        ground: &Ground<'_, '_>,
+        ground: &CaseInput<'_, '_>,
         known: &[Parameter],
     ) -> Result<Vec<Step>, Problem> {
         let bytes = self.needed(ground, "filesize", known)?.bytes()?;
@@ -149,22 +149,22 @@ impl<'a> Lister<'a> {
     /// workload.
     fn needed<'g>(
         &mut self,
-        ground: &'g Ground<'_, '_>,
+        ground: &'g CaseInput<'_, '_>,
         key: &str,
         known: &[Parameter],
-    ) -> Result<Needed<'g>, Problem> {
+    ) -> Result<RequiredValue<'g>, Problem> {
         let function = ground.function.name.as_str();
         let mut sets = self.changes.sets.iter().rev();
         if let Some((_, value)) = sets.find(|(name, _)| name == key) {
             self.used_sets.insert(key.to_owned());
-            return Ok(Needed {
+            return Ok(RequiredValue {
                 function,
                 value: Some(value.clone()),
                 span: ground.function.span,
             });
         }
         if let Some((_, value)) = found(&ground.chosen, key) {
-            return Ok(Needed {
+            return Ok(RequiredValue {
                 function,
                 value: Some(ground.chosen.resolve(value)?),
                 span: value.span,
@@ -172,7 +172,7 @@ impl<'a> Lister<'a> {
         }
         let names: Vec<&str> = known.iter().map(|k| k.name.as_str()).collect();
         let own = parameter(key, &names).and_then(|n| known.iter().find(|k| k.name == n));
-        Ok(Needed {
+        Ok(RequiredValue {
             function,
             value: own.map(|k| k.default.clone()).filter(|d| !d.is_empty()),
             span: ground.function.span,

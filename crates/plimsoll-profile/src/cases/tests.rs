@@ -48,7 +48,7 @@ impl Library for Two {
         vec!["cached".into()]
     }
 
-    fn configuration(&self, name: &str) -> Result<Option<Text>, String> {
+    fn configuration(&self, name: &str) -> Result<Option<NamedText>, String> {
         let text = match name {
             "reading" => "function = generic;\npersonality = randomread\nnthreads = 2, 4;\n",
             "createfiles" => "# its name is that of the workload\nnfiles = 7;;\n",
@@ -56,30 +56,30 @@ impl Library for Two {
             "locked" => return Err("cannot read locked.conf".into()),
             _ => return Ok(None),
         };
-        Ok(Some(Text {
+        Ok(Some(NamedText {
             name: format!("{name}.conf"),
             text: text.into(),
         }))
     }
 }
 
-fn listed_with(text: &str, changes: &Changes) -> Listed {
+fn listed_with(text: &str, changes: &ProfileOverrides) -> CaseList {
     let profile = parse(text, "x.prof").unwrap_or_else(|d| panic!("{d}"));
     profile
         .cases(&Two, changes)
         .unwrap_or_else(|d| panic!("{d}"))
 }
 
-fn listed(text: &str) -> Listed {
-    listed_with(text, &Changes::default())
+fn listed(text: &str) -> CaseList {
+    listed_with(text, &ProfileOverrides::default())
 }
 
 fn findings(text: &str) -> Vec<Finding> {
-    let cases = parse(text, "x.prof").and_then(|p| p.cases(&Two, &Changes::default()));
+    let cases = parse(text, "x.prof").and_then(|p| p.cases(&Two, &ProfileOverrides::default()));
     cases.map(|l| l.cases).unwrap_err().findings()
 }
 
-fn names(listed: &Listed) -> Vec<&str> {
+fn names(listed: &CaseList) -> Vec<&str> {
     listed.cases.iter().map(|c| c.name.as_str()).collect()
 }
 
@@ -141,14 +141,14 @@ fn file_systems_have_their_own_directories() {
 
 #[test]
 fn places_of_the_command_line_replace_those_of_the_profile() {
-    let place = |label: &str| Place {
+    let place = |label: &str| CaseFilesystem {
         label: label.into(),
         dir: Some(format!("/{label}").into()),
         target: None,
     };
-    let changes = Changes {
+    let changes = ProfileOverrides {
         places: vec![place("a"), place("b"), place("c")],
-        ..Changes::default()
+        ..ProfileOverrides::default()
     };
     let text =
         format!("DEFAULTS {{ filesystem = zfs; dir = /x; }} {READ} filesize = $filesystem; }}");
@@ -159,9 +159,9 @@ fn places_of_the_command_line_replace_those_of_the_profile() {
 
 #[test]
 fn settings_of_the_command_line_end_a_list() {
-    let changes = Changes {
+    let changes = ProfileOverrides {
         sets: vec![("nthreads".into(), "3".into())],
-        ..Changes::default()
+        ..ProfileOverrides::default()
     };
     let text = format!("{READ} nthreads = 1, 2; }}");
     let listed = listed_with(&text, &changes);
@@ -173,9 +173,9 @@ fn settings_of_the_command_line_end_a_list() {
 
 #[test]
 fn only_the_configurations_that_are_wanted_are_listed() {
-    let changes = Changes {
+    let changes = ProfileOverrides {
         only: vec!["other".into()],
-        ..Changes::default()
+        ..ProfileOverrides::default()
     };
     let text = format!("{READ} }} {} }}", READ.replace("read {", "other {"));
     assert_eq!(names(&listed_with(&text, &changes)), ["other"]);

@@ -1,6 +1,6 @@
 //! What each rank runs: `PROCESSES SCENARIO [NUMBER...]`, where `PROCESSES` is `-` for none given.
 
-use plimsoll_ranks::{News, RankError, Ranks, connect};
+use plimsoll_ranks::{GroupStatus, RankError, Ranks, connect};
 use std::io::Write;
 use std::process::{ExitCode, exit};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     let ranks = match connect(processes.parse().ok()) {
         Ok(ranks) => ranks,
         Err(error) => {
-            if !error.is_said_elsewhere() {
+            if !error.is_reported_elsewhere() {
                 tell(&format!("{error}"));
             }
             return ExitCode::from(if error.is_usage() { 2 } else { 1 });
@@ -110,7 +110,7 @@ fn play(ranks: &dyn Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankEr
             tell(&format!("{}", std::process::id()));
             loop {
                 std::thread::sleep(Duration::from_millis(1));
-                if let News::Failed(error) = ranks.poll() {
+                if let GroupStatus::Failed(error) = ranks.poll() {
                     return Err(error);
                 }
             }
@@ -248,10 +248,10 @@ fn work(ranks: &dyn Ranks, event: impl Fn()) -> Result<(), RankError> {
         let outcome = loop {
             polls += 1;
             match ranks.poll() {
-                News::Nothing if polls == 20 => event(),
-                News::Nothing => std::thread::sleep(Duration::from_millis(2)),
-                News::Stop => break Ok(()),
-                News::Failed(error) => break Err(error),
+                GroupStatus::Nothing if polls == 20 => event(),
+                GroupStatus::Nothing => std::thread::sleep(Duration::from_millis(2)),
+                GroupStatus::Stop => break Ok(()),
+                GroupStatus::Failed(error) => break Err(error),
             }
         };
         working.store(false, std::sync::atomic::Ordering::Relaxed);
@@ -259,7 +259,7 @@ fn work(ranks: &dyn Ranks, event: impl Fn()) -> Result<(), RankError> {
     })?;
     // A stop is no failure: what follows works.
     assert_eq!(ranks.sum(1)?, u64::from(ranks.size()));
-    assert_eq!(ranks.poll(), News::Stop);
+    assert_eq!(ranks.poll(), GroupStatus::Stop);
     Ok(())
 }
 

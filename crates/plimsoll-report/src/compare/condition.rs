@@ -1,7 +1,7 @@
 //! Conditions under which a comparison fails, for use in scripts.
 
-use super::metric::KNOWN;
-use super::{ALL, Comparison, Metric, Row, Statement};
+use super::metric::METRIC_HELP;
+use super::{ALL, ChangeVerdict, Comparison, Metric, Row};
 use plimsoll_plan::Count;
 use plimsoll_results::Percentile;
 use std::fmt;
@@ -24,7 +24,7 @@ pub struct Condition {
 
 /// A condition that a comparison meets.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Broken {
+pub struct MetCondition {
     /// One sentence.
     pub text: String,
 }
@@ -47,8 +47,11 @@ impl FromStr for Condition {
             Some((operation, name)) => (Some(operation.trim().to_owned()), name.trim()),
             None => (None, what),
         };
-        let metric = Metric::of_name(name)
-            .ok_or_else(|| wrong(&format!("`{name}` is no figure: expected one of {KNOWN}")))?;
+        let metric = Metric::of_name(name).ok_or_else(|| {
+            wrong(&format!(
+                "`{name}` is no figure: expected one of {METRIC_HELP}"
+            ))
+        })?;
         let percent = rest[1..].trim();
         let number = percent
             .strip_suffix('%')
@@ -98,7 +101,7 @@ impl Condition {
     /// # Errors
     /// One sentence if the comparison has no such operation or figure, so that a name that was
     /// written wrong does not pass for a good result.
-    pub fn check(&self, comparison: &Comparison) -> Result<Vec<Broken>, String> {
+    pub fn check(&self, comparison: &Comparison) -> Result<Vec<MetCondition>, String> {
         let rows = self.rows(comparison);
         if rows.is_empty() {
             let name = self.metric.name();
@@ -178,7 +181,7 @@ impl Condition {
     }
 
     /// The results that meet the condition in one row.
-    fn broken(&self, comparison: &Comparison, row: &Row) -> Vec<Broken> {
+    fn broken(&self, comparison: &Comparison, row: &Row) -> Vec<MetCondition> {
         let operation = &row.operation;
         let mut broken = Vec::new();
         for (side, value) in comparison.sets.iter().zip(&row.values).skip(1) {
@@ -189,9 +192,9 @@ impl Condition {
             } else {
                 change < self.change
             };
-            let counts = !matches!(value.statement, Statement::NotShown);
+            let counts = !matches!(value.statement, ChangeVerdict::NotShown);
             if met && counts {
-                broken.push(Broken {
+                broken.push(MetCondition {
                     text: format!(
                         "{self}: {operation} {} of {} is {} by {:+.1} % ({})",
                         self.metric.name(),

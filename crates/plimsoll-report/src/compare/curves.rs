@@ -1,6 +1,6 @@
 //! Load curves side by side: measured ones and published ones.
 
-use super::{ALL, Comparison, Metric, Row, Side, Statement, row};
+use super::{ALL, ChangeVerdict, ComparedResult, Comparison, Metric, Row, row};
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
 use plimsoll_plan::Count;
 
@@ -29,9 +29,9 @@ pub struct CurveSet {
 
 /// What the loads of a comparison are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Axis {
+enum LoadAxis {
     /// The loads asked for.
-    Asked,
+    Offered,
     /// The operations a second achieved, which is what published loads of SPECsfs2008 are.
     Achieved,
 }
@@ -66,18 +66,18 @@ pub fn of_curves(sets: &[CurveSet]) -> Comparison {
         };
         let at: Vec<Option<Point>> = lines.iter().map(|l| between(l, load)).collect();
         match axis {
-            Axis::Asked => {
+            LoadAxis::Offered => {
                 let name = format!("load {number}");
                 rows.extend(point_row(&name, Metric::MeanMs, &at, |p| p.latency_ms));
                 rows.extend(point_row(&name, Metric::OpsPerS, &at, |p| p.achieved));
             }
-            Axis::Achieved => {
+            LoadAxis::Achieved => {
                 let name = format!("{number} ops/s");
                 rows.extend(point_row(&name, Metric::MeanMs, &at, |p| p.latency_ms));
             }
         }
     }
-    let side = |s: &CurveSet| Side {
+    let side = |s: &CurveSet| ComparedResult {
         name: s.name.clone(),
         workload: s.workload.clone(),
         runs: 1,
@@ -90,26 +90,26 @@ pub fn of_curves(sets: &[CurveSet]) -> Comparison {
     }
 }
 
-fn axis(sets: &[CurveSet]) -> Axis {
+fn axis(sets: &[CurveSet]) -> LoadAxis {
     let of_2008 = |s: &CurveSet| metric_key(&s.metric).starts_with("sfs2008");
     let one_unit = sets.windows(2).all(|w| key(&w[0].unit) == key(&w[1].unit));
     match !one_unit && sets.iter().any(of_2008) {
-        true => Axis::Achieved,
-        false => Axis::Asked,
+        true => LoadAxis::Achieved,
+        false => LoadAxis::Offered,
     }
 }
 
 /// Where a point stands on the axis; throughputs to thousandths, as reports print them.
-fn position(point: &Point, axis: Axis) -> f64 {
+fn position(point: &Point, axis: LoadAxis) -> f64 {
     match axis {
-        Axis::Asked => point.load,
-        Axis::Achieved => (point.achieved * 1000.0).round() / 1000.0,
+        LoadAxis::Offered => point.load,
+        LoadAxis::Achieved => (point.achieved * 1000.0).round() / 1000.0,
     }
 }
 
 /// The points by their place on the axis. Past the peak throughput falls while the load rises:
 /// there a throughput tells no single latency, and those points are left out.
-fn line(curve: &Curve, axis: Axis) -> Vec<Point> {
+fn line(curve: &Curve, axis: LoadAxis) -> Vec<Point> {
     let mut line: Vec<Point> = Vec::new();
     for point in curve.points() {
         let load = position(point, axis);
@@ -159,8 +159,8 @@ fn point_row(
         if no_base || invalid(point) {
             (value.change, value.difference) = (None, None);
             value.statement = match invalid(point) {
-                true => Statement::InvalidPoint,
-                false => Statement::NoBase,
+                true => ChangeVerdict::InvalidPoint,
+                false => ChangeVerdict::NoBase,
             };
         }
     }
@@ -181,7 +181,7 @@ fn metric_key(metric: &str) -> String {
     key.replacen("storagesolution", "storage", 1)
 }
 
-fn warnings(sets: &[CurveSet], axis: Axis) -> Vec<String> {
+fn warnings(sets: &[CurveSet], axis: LoadAxis) -> Vec<String> {
     let Some(first) = sets.first() else {
         return vec![];
     };
@@ -200,8 +200,8 @@ fn warnings(sets: &[CurveSet], axis: Axis) -> Vec<String> {
     let (unit, metric) = (key(&first.unit), metric_key(&first.metric));
     if let Some(other) = others().find(|s| key(&s.unit) != unit) {
         let then = match axis {
-            Axis::Asked => "",
-            Axis::Achieved => "; compared at the operations a second achieved",
+            LoadAxis::Offered => "",
+            LoadAxis::Achieved => "; compared at the operations a second achieved",
         };
         warnings.push(format!(
             "loads are not of one kind: {}, but {} of {}{then}",

@@ -36,7 +36,7 @@ pub enum Metric {
 }
 
 /// Figures without a percentile, by their names in conditions and in JSON.
-const NAMED: [(Metric, &str, &str); 9] = [
+const NAMED_METRICS: [(Metric, &str, &str); 9] = [
     (Metric::OpsPerS, "ops/s", "ops_per_s"),
     (Metric::MibPerS, "MiB/s", "mib_per_s"),
     (Metric::MeanMs, "mean", "mean_ms"),
@@ -49,7 +49,7 @@ const NAMED: [(Metric, &str, &str); 9] = [
 ];
 
 /// The names that conditions know.
-pub(super) const KNOWN: &str = "ops/s, MiB/s, mean, a percentile such as p50 or p99.99, service mean, service p99 and \
+pub(super) const METRIC_HELP: &str = "ops/s, MiB/s, mean, a percentile such as p50 or p99.99, service mean, service p99 and \
                                 other percentiles of the service time, cpu, errors, peak, ort, ort2008";
 
 impl Metric {
@@ -75,7 +75,7 @@ impl Metric {
                 .ok()
                 .filter(|_| !number.starts_with(['p', 'P']))
         };
-        let named = NAMED.iter().find(|(_, n, _)| *n == name);
+        let named = NAMED_METRICS.iter().find(|(_, n, _)| *n == name);
         if let Some((metric, ..)) = named {
             return Some(*metric);
         }
@@ -87,7 +87,7 @@ impl Metric {
 
     /// Name in conditions and in JSON of a figure that is not a percentile.
     fn named(self) -> Option<(&'static str, &'static str)> {
-        let found = NAMED.iter().find(|(m, ..)| *m == self);
+        let found = NAMED_METRICS.iter().find(|(m, ..)| *m == self);
         found.map(|(_, name, json)| (*name, *json))
     }
 
@@ -175,7 +175,7 @@ impl TryFrom<String> for Metric {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        if let Some((metric, ..)) = NAMED.iter().find(|(_, _, json)| *json == text) {
+        if let Some((metric, ..)) = NAMED_METRICS.iter().find(|(_, _, json)| *json == text) {
             return Ok(*metric);
         }
         let (name, service) = match text.strip_prefix("service_") {

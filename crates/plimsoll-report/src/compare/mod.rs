@@ -8,16 +8,16 @@ mod results;
 mod runs;
 mod show;
 
-pub use condition::{Broken, Condition};
+pub use condition::{Condition, MetCondition};
 pub use curves::{CurveSet, of_curves};
 pub use metric::Metric;
 pub use profiles::{ProfileSet, of_profiles};
 pub use results::{Results, side_by_side};
-pub use runs::{OF_ALL, OF_ONE, RunSet, of_runs};
-pub use show::{Block, Cell, blocks, letter, markdown, text};
+pub use runs::{OPERATION_PERCENTILES, RunSet, TOTAL_PERCENTILES, of_runs};
+pub use show::{Cell, FigureBlock, blocks, letter, markdown, text};
 
-use crate::percentiles::{AT_LEAST_MEANS, DOUBTFUL};
-use plimsoll_measure::compare::{Difference, can_tell};
+use crate::percentiles::{AT_LEAST_MEANS, UNCERTAIN_NOTE};
+use plimsoll_measure::compare::{Difference, has_enough_runs};
 use serde::{Deserialize, Serialize};
 
 /// Name of the row of all operations together.
@@ -27,7 +27,7 @@ pub const ALL: &str = "all";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// What is compared.
-    pub sets: Vec<Side>,
+    pub sets: Vec<ComparedResult>,
     /// Remarks on what makes the results hard to compare.
     pub warnings: Vec<String>,
     /// One entry an operation and figure.
@@ -36,7 +36,7 @@ pub struct Comparison {
 
 /// One of the results that are compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Side {
+pub struct ComparedResult {
     /// Name of the results.
     pub name: String,
     /// Name of the workload, or of the metric of a published curve.
@@ -71,7 +71,7 @@ pub struct Value {
     /// What repeated runs say of the change; null without repeated runs.
     pub difference: Option<Difference>,
     /// What may be said of the change.
-    pub statement: Statement,
+    pub statement: ChangeVerdict,
     /// Whether every run has as many operations as a percentile needs; true of other figures.
     pub enough: bool,
     /// Whether it is known only as a lower bound in some run, from operations under way at the end.
@@ -82,7 +82,7 @@ pub struct Value {
 /// What may be said of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Statement {
+pub enum ChangeVerdict {
     /// It is the first result, from which changes are counted.
     Base,
     /// One run each: no statement.
@@ -99,7 +99,7 @@ pub enum Statement {
     InvalidPoint,
 }
 
-impl Statement {
+impl ChangeVerdict {
     /// The statement in words.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -142,13 +142,17 @@ impl Value {
         let base = first.map(mean).filter(|b| *b != 0.0);
         let difference = first.and_then(|first| Difference::of(first, &runs));
         let statement = match (first, base) {
-            (Some(first), Some(_)) if first.len() == 1 && runs.len() == 1 => Statement::OneRunEach,
-            (Some(first), Some(_)) if !can_tell(first.len(), runs.len()) => Statement::TooFewRuns,
+            (Some(first), Some(_)) if first.len() == 1 && runs.len() == 1 => {
+                ChangeVerdict::OneRunEach
+            }
+            (Some(first), Some(_)) if !has_enough_runs(first.len(), runs.len()) => {
+                ChangeVerdict::TooFewRuns
+            }
             (Some(_), Some(_)) => match difference {
-                Some(d) if d.is_real() => Statement::Real,
-                _ => Statement::NotShown,
+                Some(d) if d.is_significant() => ChangeVerdict::Real,
+                _ => ChangeVerdict::NotShown,
             },
-            _ => Statement::NoBase,
+            _ => ChangeVerdict::NoBase,
         };
         Self {
             mean: own,
@@ -165,7 +169,7 @@ impl Value {
         Self {
             change: None,
             difference: None,
-            statement: Statement::Base,
+            statement: ChangeVerdict::Base,
             ..Self::of(runs, None)
         }
     }
@@ -195,31 +199,31 @@ impl Comparison {
     #[must_use]
     pub fn remarks(&self) -> Vec<&'static str> {
         let values = || self.rows.iter().flat_map(|r| r.values.iter().flatten());
-        let any = |s: Statement| values().any(|v| v.statement == s);
+        let any = |s: ChangeVerdict| values().any(|v| v.statement == s);
         let sentences = [
             (
-                Statement::OneRunEach,
+                ChangeVerdict::OneRunEach,
                 "one run each: no statement on whether a difference is real; run --repeat 5 lets \
                  one be made",
             ),
             (
-                Statement::TooFewRuns,
+                ChangeVerdict::TooFewRuns,
                 "too few runs for a statement on whether a difference is real; four of each are \
                  the least",
             ),
             (
-                Statement::Real,
+                ChangeVerdict::Real,
                 "* the difference is real: the 95 % confidence interval leaves out zero, and the \
                  Mann-Whitney test gives less than 5 % for chance",
             ),
-            (Statement::NotShown, "~ the difference may be chance"),
+            (ChangeVerdict::NotShown, "~ the difference may be chance"),
             (
-                Statement::InvalidPoint,
+                ChangeVerdict::InvalidPoint,
                 "! the load point is invalid: no change is counted to or from it",
             ),
         ];
         let said = sentences.into_iter().filter(|(s, _)| any(*s));
-        let doubtful = values().any(|v| !v.enough).then_some(DOUBTFUL);
+        let doubtful = values().any(|v| !v.enough).then_some(UNCERTAIN_NOTE);
         let bounds = values().any(|v| v.at_least).then_some(AT_LEAST_MEANS);
         let said = said.map(|(_, text)| text);
         said.chain(doubtful).chain(bounds).collect()

@@ -1,7 +1,7 @@
 //! Profiles side by side: the configurations are the rows.
 
 use super::runs::{of_all_metrics, row_of_all, side, warnings_of};
-use super::{Comparison, Metric, Row, RunSet, Side};
+use super::{ComparedResult, Comparison, Metric, Row, RunSet};
 use plimsoll_results::{Percentiles, Run};
 
 /// The runs of a profile on one file system.
@@ -66,9 +66,9 @@ fn names(sets: &[ProfileSet]) -> Vec<String> {
     names
 }
 
-fn side_of(set: &ProfileSet) -> Side {
+fn side_of(set: &ProfileSet) -> ComparedResult {
     let runs: Vec<Run> = set.cases.iter().flat_map(|(_, r)| r).cloned().collect();
-    Side {
+    ComparedResult {
         workload: format!("profile {}", set.profile),
         ..side(&RunSet {
             name: &set.name,

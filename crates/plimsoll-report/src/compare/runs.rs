@@ -1,7 +1,7 @@
 //! Runs side by side, each alone or repeated.
 
-use super::{ALL, Comparison, Metric, Row, Side, row};
-use crate::percentiles::Of;
+use super::{ALL, ComparedResult, Comparison, Metric, Row, row};
+use crate::percentiles::PercentileKind;
 use crate::standstill;
 use plimsoll_results::{OperationFigures, Percentile, PercentileFigure, Percentiles, Run};
 use std::collections::BTreeSet;
@@ -19,10 +19,11 @@ pub struct RunSet<'a> {
 }
 
 /// Percentiles of all operations together, where no others were requested.
-pub const OF_ALL: [Percentile; 2] = [Percentile::P50, Percentile::P99];
+pub const TOTAL_PERCENTILES: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 
 /// Percentiles of an operation, where no others were requested.
-pub const OF_ONE: [Percentile; 3] = [Percentile::P50, Percentile::P99, Percentile::P999];
+pub const OPERATION_PERCENTILES: [Percentile; 3] =
+    [Percentile::P50, Percentile::P99, Percentile::P999];
 
 /// Figures of operations, with these percentiles; of the service time too where a load was paced.
 fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
@@ -38,7 +39,10 @@ fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
 
 /// Figures of all operations together.
 pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> Vec<Metric> {
-    metrics(Percentiles::shown(percentiles, &OF_ALL), paced)
+    metrics(
+        Percentiles::shown_percentiles(percentiles, &TOTAL_PERCENTILES),
+        paced,
+    )
 }
 
 /// A row of figures of runs, with marks at those that have too few operations for them, and at those
@@ -53,8 +57,8 @@ pub(super) fn row_of<'a>(
     let of_set = |runs: &&'a [Run]| runs.iter().filter_map(&figure).collect();
     let mut row = row(name, metric, sets.iter().map(of_set).collect())?;
     let of = match metric.is_service() {
-        true => Of::Service,
-        false => Of::Latency,
+        true => PercentileKind::Service,
+        false => PercentileKind::Latency,
     };
     if let Some(p) = metric.percentile() {
         for (value, runs) in row.values.iter_mut().zip(sets) {
@@ -103,7 +107,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
             found.find(|o| o.name == key.0 && o.kind.to_string() == key.1)
         };
         let paced = runs().filter_map(found).any(|o| o.service.is_some());
-        let shown = Percentiles::shown(percentiles, &OF_ONE);
+        let shown = Percentiles::shown_percentiles(percentiles, &OPERATION_PERCENTILES);
         for metric in metrics(shown, paced) {
             rows.extend(row_of(
                 &name,
@@ -148,9 +152,9 @@ pub(super) fn of_all(run: &Run, metric: Metric) -> Option<f64> {
         Metric::OpsPerS => measured.then_some(s.ops_per_s),
         Metric::MibPerS => measured.then_some(s.bytes_per_s / MIB),
         Metric::MeanMs => latency(s.mean_ms),
-        Metric::PercentileMs(p) => Some(Of::Latency.ms(&s.percentile(p)?)),
+        Metric::PercentileMs(p) => Some(PercentileKind::Latency.ms(&s.percentile(p)?)),
         Metric::ServiceMeanMs => latency(s.service().mean_ms),
-        Metric::ServicePercentileMs(p) => Some(Of::Service.ms(&s.percentile(p)?)),
+        Metric::ServicePercentileMs(p) => Some(PercentileKind::Service.ms(&s.percentile(p)?)),
         Metric::CpuUsPerOp => s.cpu_us_per_op,
         Metric::Errors => measured.then_some(s.errors as f64),
         Metric::OrtMs | Metric::Ort2008Ms | Metric::Peak => None,
@@ -163,16 +167,16 @@ fn of_one(o: &OperationFigures, metric: Metric) -> Option<f64> {
         Metric::OpsPerS => Some(o.ops_per_s),
         Metric::MibPerS => Some(o.bytes_per_s / MIB),
         Metric::MeanMs => latency(o.latency.mean_ms),
-        Metric::PercentileMs(p) => Some(Of::Latency.ms(&o.percentile(p)?)),
+        Metric::PercentileMs(p) => Some(PercentileKind::Latency.ms(&o.percentile(p)?)),
         Metric::ServiceMeanMs => latency(o.service().mean_ms),
-        Metric::ServicePercentileMs(p) => Some(Of::Service.ms(&o.percentile(p)?)),
+        Metric::ServicePercentileMs(p) => Some(PercentileKind::Service.ms(&o.percentile(p)?)),
         Metric::CpuUsPerOp => o.cpu_us_per_op,
         Metric::Errors => Some(o.errors as f64),
         Metric::OrtMs | Metric::Ort2008Ms | Metric::Peak => None,
     }
 }
 
-pub(super) fn side(set: &RunSet<'_>) -> Side {
+pub(super) fn side(set: &RunSet<'_>) -> ComparedResult {
     let mut verdicts: Vec<String> = Vec::new();
     for run in set.runs {
         let verdict = run.validity.verdict.to_string();
@@ -180,7 +184,7 @@ pub(super) fn side(set: &RunSet<'_>) -> Side {
             verdicts.push(verdict);
         }
     }
-    Side {
+    ComparedResult {
         name: set.name.to_owned(),
         workload: set
             .runs

@@ -1,15 +1,15 @@
 //! A comparison in words.
 
-use super::{Comparison, Metric, Row, Statement, Value};
+use super::{ChangeVerdict, Comparison, Metric, Row, Value};
 use crate::markdown::{escaped, table};
-use crate::percentiles::{AT_LEAST, DOUBT};
+use crate::percentiles::{LOWER_BOUND_MARK, UNCERTAIN_MARK};
 use crate::table::Table;
 use crate::terminal::Layout;
 use crate::text::{Paint, paragraph};
 
 /// Rows of one figure, as the reports show them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Block {
+pub struct FigureBlock {
     /// The figure.
     pub metric: Metric,
     /// Names of the columns behind the first, which has the operations.
@@ -60,10 +60,10 @@ fn change(row: &Row, value: Option<&Value>) -> Cell {
     let bound = match (first.is_some_and(|f| f.at_least), value.at_least) {
         (true, true) => return unknown,
         (true, false) => "≤ ",
-        (false, true) => AT_LEAST,
+        (false, true) => LOWER_BOUND_MARK,
         (false, false) => "",
     };
-    let real = value.statement == Statement::Real;
+    let real = value.statement == ChangeVerdict::Real;
     Cell {
         text: format!("{bound}{}{}", percent(change), value.statement.mark()),
         better: real.then_some((change > 0.0) == row.metric.more_is_better()),
@@ -72,7 +72,7 @@ fn change(row: &Row, value: Option<&Value>) -> Cell {
 
 /// The rows of each figure, in the order the figures are shown in.
 #[must_use]
-pub fn blocks(comparison: &Comparison) -> Vec<Block> {
+pub fn blocks(comparison: &Comparison) -> Vec<FigureBlock> {
     let mut blocks = Vec::new();
     let mut metrics: Vec<Metric> = comparison.rows.iter().map(|r| r.metric).collect();
     metrics.sort_unstable();
@@ -97,8 +97,8 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
             let mut cells = Vec::new();
             for (i, value) in row.values.iter().enumerate() {
                 let shown = value.as_ref().map_or("-".into(), |v| {
-                    let doubt = if v.enough { "" } else { DOUBT };
-                    let bound = if v.at_least { AT_LEAST } else { "" };
+                    let doubt = if v.enough { "" } else { UNCERTAIN_MARK };
+                    let bound = if v.at_least { LOWER_BOUND_MARK } else { "" };
                     let (shown, mark) = (metric.show(v.mean), v.statement.figure_mark());
                     format!("{bound}{shown}{doubt}{mark}")
                 });
@@ -112,7 +112,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
             }
             (row.operation.clone(), cells)
         };
-        blocks.push(Block {
+        blocks.push(FigureBlock {
             metric,
             head,
             rows: rows.into_iter().map(cells).collect(),
@@ -123,7 +123,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
 
 /// One line a result: its letter, its name and what it is.
 fn legend(comparison: &Comparison) -> Vec<(String, String)> {
-    let line = |(i, s): (usize, &super::Side)| {
+    let line = |(i, s): (usize, &super::ComparedResult)| {
         let runs = match s.runs {
             1 => "one run".to_owned(),
             n => format!("{n} runs"),

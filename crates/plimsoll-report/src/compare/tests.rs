@@ -3,8 +3,8 @@ use plimsoll_measure::curve::{Curve, Point, PointVerdict};
 use plimsoll_results::Percentile;
 use proptest::prelude::*;
 
-fn sets(names: &[&str]) -> Vec<Side> {
-    let side = |n: &&str| Side {
+fn sets(names: &[&str]) -> Vec<ComparedResult> {
+    let side = |n: &&str| ComparedResult {
         name: (*n).to_owned(),
         workload: "w".into(),
         runs: 1,
@@ -37,7 +37,7 @@ fn second(c: &Comparison) -> &Value {
 fn a_single_run_has_a_change_and_no_statement() {
     let c = p99(vec![2.0], vec![2.5]);
     assert_eq!(second(&c).change, Some(0.25));
-    assert_eq!(second(&c).statement, Statement::OneRunEach);
+    assert_eq!(second(&c).statement, ChangeVerdict::OneRunEach);
     assert!(c.remarks()[0].starts_with("one run each: no statement"));
 }
 
@@ -49,17 +49,20 @@ fn repeated_runs_are_judged() {
     );
     assert_eq!(
         second(&p99(a.clone(), b.clone())).statement,
-        Statement::Real
+        ChangeVerdict::Real
     );
     assert_eq!(
         second(&p99(a.clone(), a.clone())).statement,
-        Statement::NotShown
+        ChangeVerdict::NotShown
     );
     assert_eq!(
         second(&p99(a[..3].to_vec(), b[..3].to_vec())).statement,
-        Statement::TooFewRuns
+        ChangeVerdict::TooFewRuns
     );
-    assert_eq!(second(&p99(vec![0.0; 5], b)).statement, Statement::NoBase);
+    assert_eq!(
+        second(&p99(vec![0.0; 5], b)).statement,
+        ChangeVerdict::NoBase
+    );
 }
 
 #[test]
@@ -268,13 +271,16 @@ fn invalid_points_are_marked_and_no_change_is_counted_from_or_to_them() {
     // The second is invalid: shown, marked, and no change.
     let three = mean("load 3")[1].clone().unwrap();
     assert_eq!((three.mean, three.change), (9.0, None));
-    assert_eq!(three.statement, Statement::InvalidPoint);
+    assert_eq!(three.statement, ChangeVerdict::InvalidPoint);
     // The first is: there is nothing to count from.
     let five = mean("load 5");
     let statements = five.iter().flatten().map(|v| (v.statement, v.change));
     assert_eq!(
         statements.collect::<Vec<_>>(),
-        [(Statement::InvalidPoint, None), (Statement::NoBase, None)]
+        [
+            (ChangeVerdict::InvalidPoint, None),
+            (ChangeVerdict::NoBase, None)
+        ]
     );
     // Between valid points there is a line, beside an invalid one none.
     assert_eq!(mean("load 2")[0].as_ref().unwrap().mean, 1.5);

@@ -63,12 +63,12 @@ impl CurveWriter {
     /// As [`CurveDir::read`]; [`ResultsError::InUse`] if another process writes to the directory.
     pub fn resume(path: &Path) -> Result<Self, ResultsError> {
         let mut writer = Self(Writer::resume(path)?);
-        writer.adopt()?;
+        writer.list_unlisted_runs()?;
         Ok(writer)
     }
 
     /// Lists runs that are there and not listed.
-    fn adopt(&mut self) -> Result<(), ResultsError> {
+    fn list_unlisted_runs(&mut self) -> Result<(), ResultsError> {
         while let Some(load) = self.curve().missing().first().copied() {
             let name = self.name_of(load);
             let Ok(run) = self.dir().listed(&name).read() else {
@@ -124,7 +124,7 @@ impl CurveWriter {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
     pub fn withdraw(self) -> Result<(), ResultsError> {
-        self.0.withdraw()
+        self.0.remove_empty()
     }
 
     /// Adds a point and writes the curve.

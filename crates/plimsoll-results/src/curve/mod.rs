@@ -131,8 +131,8 @@ impl CurveState {
 impl LoadCurve {
     /// Percentiles that a table shows, which has `usual` where no others were requested.
     #[must_use]
-    pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
-        Percentiles::shown(self.percentiles_shown.as_ref(), usual)
+    pub fn shown_percentiles<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
+        Percentiles::shown_percentiles(self.percentiles_shown.as_ref(), usual)
     }
 
     /// The points as a curve that figures are computed of; points that failed or were
@@ -195,7 +195,7 @@ impl LoadCurve {
 impl Document for LoadCurve {
     const FILE: &str = CURVE_FILE;
     const SCHEMA: u32 = CURVE_SCHEMA;
-    const WHAT: &str = "curve";
+    const KIND_NAME: &str = "curve";
 }
 
 /// The JSON schema of `curve.json`, pretty-printed.

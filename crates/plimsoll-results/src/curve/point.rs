@@ -178,7 +178,7 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
         );
         met.push(("process_rate", text));
     }
-    if let Some(percent) = mix.and_then(carried_percent) {
+    if let Some(percent) = mix.and_then(sustained_percent) {
         let asked = criteria.total_percent;
         let text = format!(
             "all processes together did {percent:.1} % of their operations; {asked} % are asked for"
@@ -216,7 +216,7 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
 }
 
 /// Part of the operations due that was done, in percent.
-fn carried_percent(mix: &MixFigures) -> Option<f64> {
+fn sustained_percent(mix: &MixFigures) -> Option<f64> {
     let total = &mix.total;
     total.asked_ops_per_s?;
     (total.due > 0).then(|| 100.0 * total.done as f64 / total.due as f64)

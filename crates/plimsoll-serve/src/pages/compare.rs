@@ -1,7 +1,7 @@
 //! Results side by side.
 
 use super::{address, document};
-use crate::app::{Shared, apart, below};
+use crate::app::{Shared, below, run_blocking};
 use crate::problem::Problem;
 use axum::extract::{RawQuery, State};
 use axum::response::Html;
@@ -9,14 +9,14 @@ use maud::html;
 use plimsoll_report::compare::{Comparison, Results, side_by_side};
 
 /// Most results that are compared at a time.
-const MOST: usize = 26;
+const MAX_COMPARED: usize = 26;
 
 pub(crate) async fn show(
     State(app): State<Shared>,
     RawQuery(query): RawQuery,
 ) -> Result<Html<String>, Problem> {
     let names = names(&query.unwrap_or_default())?;
-    apart(move || {
+    run_blocking(move || {
         let comparison = compared(&app, &names)?;
         let body = html! {
             (plimsoll_html::page::comparison_body(&comparison))
@@ -54,9 +54,9 @@ pub(crate) fn names(query: &str) -> Result<Vec<String>, Problem> {
         }
     }
     match names.len() {
-        2..=MOST => Ok(names),
+        2..=MAX_COMPARED => Ok(names),
         n => Err(Problem::bad(format!(
-            "From 2 to {MOST} results can be compared, and {n} were named."
+            "From 2 to {MAX_COMPARED} results can be compared, and {n} were named."
         ))),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::login::field;
 use super::{address, document, tag};
-use crate::app::{Shared, apart};
+use crate::app::{Shared, run_blocking};
 use crate::problem::Problem;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -11,11 +11,11 @@ use maud::html;
 use plimsoll_plan::{Bytes, counted};
 use plimsoll_results::Removal;
 
-pub(crate) async fn ask(
+pub(crate) async fn confirm_page(
     State(app): State<Shared>,
     Path(name): Path<String>,
 ) -> Result<Html<String>, Problem> {
-    apart(move || {
+    run_blocking(move || {
         let results = app.results(&name)?;
         let removal = Removal::of(&results.path)?;
         let tags = &results.entry.said.tags;
@@ -56,7 +56,7 @@ pub(crate) async fn carry_out(
         ));
     }
     let tagged = field(&form, "tagged") == "yes";
-    apart(move || {
+    run_blocking(move || {
         remove(&app, &name, tagged)?;
         Ok(Redirect::to("/"))
     })
@@ -72,5 +72,5 @@ pub(crate) fn remove(app: &Shared, name: &str, tagged: bool) -> Result<(), Probl
             "{name} is tagged ({tags}): it is deleted only if that is said"
         )));
     }
-    Ok(Removal::of(&results.path)?.carry_out()?)
+    Ok(Removal::of(&results.path)?.execute()?)
 }

@@ -1,9 +1,9 @@
 //! The list of results.
 
 use super::{address, document, status, tag, time};
-use crate::app::{Shared, apart};
+use crate::app::{Shared, run_blocking};
 use crate::filter::{Filter, Listing};
-use crate::index::{Choices, Found};
+use crate::index::{FilterChoices, ListPage};
 use crate::problem::Problem;
 use axum::extract::{RawQuery, State};
 use axum::response::Html;
@@ -17,7 +17,7 @@ pub(crate) async fn show(
     RawQuery(query): RawQuery,
 ) -> Result<Html<String>, Problem> {
     let listing = Listing::parse(&query.unwrap_or_default()).map_err(Problem::bad)?;
-    apart(move || {
+    run_blocking(move || {
         let index = app.index()?;
         let found = index.list(&listing)?;
         let choices = index.choices()?;
@@ -41,7 +41,7 @@ pub(crate) async fn show(
 }
 
 /// What is listed, to be changed.
-fn filter(now: &Filter, choices: &Choices) -> Markup {
+fn filter(now: &Filter, choices: &FilterChoices) -> Markup {
     let select = |id: &str, label: &str, all: &[String], chosen: Option<&str>| {
         html! {
             div {
@@ -75,7 +75,7 @@ fn filter(now: &Filter, choices: &Choices) -> Markup {
     }
 }
 
-fn results(found: &Found, listing: &Listing) -> Markup {
+fn results(found: &ListPage, listing: &Listing) -> Markup {
     if found.results.is_empty() {
         return html! {
             p id="total" { "No results." }
@@ -143,15 +143,15 @@ fn service(ms: Option<f64>) -> Markup {
 
 /// The first line of a note, for a list.
 fn shortened(note: &str) -> String {
-    const MOST: usize = 80;
+    const MAX_NOTE_CHARS: usize = 80;
     let line = note.lines().next().unwrap_or_default();
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(MAX_NOTE_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }
 }
 
-fn pages(found: &Found, listing: &Listing) -> Markup {
+fn pages(found: &ListPage, listing: &Listing) -> Markup {
     let link = |page: u64| format!("/?{}", listing.query(page));
     html! {
         @if found.pages > 1 {

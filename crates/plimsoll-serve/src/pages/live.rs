@@ -1,8 +1,8 @@
 //! Runs in progress.
 
 use super::{document, time};
-use crate::app::{Shared, apart};
-use crate::live::{find, progress};
+use crate::app::{Shared, run_blocking};
+use crate::live::{find_run, progress};
 use crate::problem::Problem;
 use axum::extract::{Path, State};
 use axum::response::Html;
@@ -10,7 +10,7 @@ use maud::html;
 use plimsoll_plan::Count;
 
 pub(crate) async fn list(State(app): State<Shared>) -> Result<Html<String>, Problem> {
-    apart(move || {
+    run_blocking(move || {
         let dirs = app.live()?;
         // One that has just ended has nothing to be read any more.
         let runs = dirs.iter().filter_map(|d| Some((d.id(), d.read().ok()?)));
@@ -31,8 +31,8 @@ pub(crate) async fn show(
     State(app): State<Shared>,
     Path(id): Path<String>,
 ) -> Result<Html<String>, Problem> {
-    apart(move || {
-        let dir = find(&app, &id)?;
+    run_blocking(move || {
+        let dir = find_run(&app, &id)?;
         let run = dir.read()?;
         let (_, progress) = progress(&dir)?;
         let body = html! {

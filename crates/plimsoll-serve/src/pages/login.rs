@@ -19,7 +19,7 @@ pub(crate) async fn check(State(app): State<Shared>, body: String) -> Result<Res
         return Ok((unauthorized, page(&to, true)).into_response());
     }
     let cookie = [(SET_COOKIE, app.guard.cookie())];
-    Ok((cookie, Redirect::to(ours(&to))).into_response())
+    Ok((cookie, Redirect::to(local_address(&to))).into_response())
 }
 
 fn page(to: &str, wrong: bool) -> Html<String> {
@@ -46,7 +46,7 @@ pub(crate) fn field(form: &str, name: &str) -> String {
 }
 
 /// An address of this server; any other leads to the list.
-fn ours(to: &str) -> &str {
+fn local_address(to: &str) -> &str {
     let plain = |to: &str| to.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
     match to.starts_with('/') && !to.starts_with("//") && plain(to) {
         true => to,
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn nobody_is_sent_elsewhere() {
-        assert_eq!(ours("/results/a?b=c"), "/results/a?b=c");
+        assert_eq!(local_address("/results/a?b=c"), "/results/a?b=c");
         for bad in [
             "",
             "//evil.example",
@@ -69,7 +69,7 @@ mod tests {
             "x",
             "/a\r\nb",
         ] {
-            assert_eq!(ours(bad), "/", "{bad:?}");
+            assert_eq!(local_address(bad), "/", "{bad:?}");
         }
     }
 }

@@ -3,13 +3,13 @@
 use super::compare::run_address;
 use super::login::field;
 use super::{address, document, status, tag};
-use crate::app::{Results, Shared, apart, below};
+use crate::app::{Results, Shared, below, run_blocking};
 use crate::problem::Problem;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{Html, Redirect};
 use maud::{Markup, html};
-use plimsoll_html::{Loaded, Subject};
+use plimsoll_html::{LoadedResult, RunData};
 use plimsoll_report::profile;
 use plimsoll_report::terminal::Layout;
 use plimsoll_results::{
@@ -25,7 +25,7 @@ pub(crate) async fn show(
     State(app): State<Shared>,
     Path(name): Path<String>,
 ) -> Result<Html<String>, Problem> {
-    apart(move || {
+    run_blocking(move || {
         let results = app.results(&name)?;
         let body = html! {
             (head(&results))
@@ -46,7 +46,7 @@ pub(crate) async fn show_run(
     State(app): State<Shared>,
     Path((name, run)): Path<(String, String)>,
 ) -> Result<Html<String>, Problem> {
-    apart(move || {
+    run_blocking(move || {
         let results = app.results(&name)?;
         let missing = || Problem::missing(format!("{name} has no run of that name."));
         let path = below(&results.path, &run).ok_or_else(missing)?;
@@ -80,7 +80,7 @@ pub(crate) async fn annotate(
         .map_err(Problem::bad)?;
     // Browsers end lines in two characters.
     let note = field(&form, "note").replace("\r\n", "\n").trim().to_owned();
-    apart(move || {
+    run_blocking(move || {
         let results = app.results(&name)?;
         Annotations::change(&results.path, |a| (a.tags, a.note) = (tags, note))?;
         Ok(Redirect::to(&address(&name)))
@@ -145,13 +145,13 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
     match kind {
         // What is said of them stands above the report already.
         Kind::Run => {
-            let subject = Subject::Run(Box::new(Loaded::read(&RunDir::at(path), None)?));
+            let subject = RunData::Run(Box::new(LoadedResult::read(&RunDir::at(path), None)?));
             Ok(plimsoll_html::page::body(&[
                 subject.with(Annotations::default())
             ]))
         }
         Kind::Curve | Kind::Search => {
-            let subject = Subject::read(path, None)?.with(Annotations::default());
+            let subject = RunData::read(path, None)?.with(Annotations::default());
             Ok(plimsoll_html::page::body(&[subject]))
         }
         Kind::Profile => {
@@ -170,8 +170,8 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
         }
         Kind::Repeats => {
             let runs = RepeatsDir::at(path).runs()?;
-            let read = |r: &RunDir| Ok(Subject::Run(Box::new(Loaded::read(r, None)?)));
-            let subjects: Vec<Subject> = runs.iter().map(read).collect::<Result<_, Problem>>()?;
+            let read = |r: &RunDir| Ok(RunData::Run(Box::new(LoadedResult::read(r, None)?)));
+            let subjects: Vec<RunData> = runs.iter().map(read).collect::<Result<_, Problem>>()?;
             Ok(plimsoll_html::page::body(&subjects))
         }
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// Names whose attributes are kept; above that all are forgotten.
-const MOST_NAMES: usize = 1 << 18;
+const MAX_CACHED_NAMES: usize = 1 << 18;
 
 /// Row of attributes that were kept still.
 pub(crate) const CACHED_ATTRIBUTES: &str = "attributes from the cache";
@@ -26,13 +26,13 @@ pub(crate) enum CacheModel {
 
 /// What a server promises of a name, by a number: that nobody else changes it as long as the promise
 /// holds. Versions without such promises give none.
-pub(crate) type Promise = Option<u64>;
+pub(crate) type DelegationId = Option<u64>;
 
 /// Attributes by path, until when they count, and as long as which promise they count besides.
-type Names = HashMap<Box<[u8]>, (Attributes, Nanos, Promise)>;
+type Names = HashMap<Box<[u8]>, (Attributes, Nanos, DelegationId)>;
 
 /// What is kept of files by path, and as long as which promise.
-type Promised = HashMap<Box<[u8]>, (u64, Rc<Kept>)>;
+type DelegatedFiles = HashMap<Box<[u8]>, (u64, Rc<CachedFile>)>;
 
 /// What the sessions of a lane keep together.
 pub(crate) struct Cache {
@@ -42,7 +42,7 @@ pub(crate) struct Cache {
     /// By path: the attributes, and until when they count.
     names: RefCell<Names>,
     /// What is kept of files as long as a promise holds, by path.
-    promised: RefCell<Promised>,
+    promised: RefCell<DelegatedFiles>,
     rows: Option<RpcRows>,
     attributes_row: Option<u32>,
     data_row: Option<u32>,
@@ -63,7 +63,7 @@ impl Cache {
     }
 
     /// An answer was still kept, and this number of bytes of data.
-    fn served(&self, row: Option<u32>, now: Nanos, bytes: u64) {
+    fn count_hit(&self, row: Option<u32>, now: Nanos, bytes: u64) {
         if let (Some(rows), Some(row)) = (&self.rows, row) {
             rows.recorder.record(row, now, now, None, bytes);
         }
@@ -75,7 +75,7 @@ impl Cache {
         &self,
         path: &[u8],
         now: Nanos,
-        promise: impl FnOnce() -> Promise,
+        promise: impl FnOnce() -> DelegationId,
     ) -> Option<(Attributes, bool)> {
         if self.model == CacheModel::None {
             return None;
@@ -85,30 +85,30 @@ impl Cache {
         if now >= until && !holds {
             return None;
         }
-        self.served(self.attributes_row, now, 0);
+        self.count_hit(self.attributes_row, now, 0);
         Some((attributes, holds))
     }
 
     /// The server said what a name has, and promises as much.
-    pub(crate) fn keep(
+    pub(crate) fn store_attributes(
         &self,
         path: &[u8],
         attributes: Attributes,
         now: Nanos,
-        promise: impl FnOnce() -> Promise,
+        promise: impl FnOnce() -> DelegationId,
     ) {
         if self.model == CacheModel::None {
             return;
         }
         let mut names = self.names.borrow_mut();
-        if names.len() >= MOST_NAMES {
+        if names.len() >= MAX_CACHED_NAMES {
             names.clear();
         }
         names.insert(path.into(), (attributes, now + self.timeout, promise()));
     }
 
     /// A name has something else, or nothing.
-    pub(crate) fn forget(&self, path: &[u8]) {
+    pub(crate) fn invalidate(&self, path: &[u8]) {
         if self.model != CacheModel::None {
             self.names.borrow_mut().remove(path);
             self.promised.borrow_mut().remove(path);
@@ -116,7 +116,7 @@ impl Cache {
     }
 
     /// An open file was changed.
-    pub(crate) fn was_changed(&self, kept: &Rc<Kept>) {
+    pub(crate) fn invalidate_other_opens(&self, kept: &Rc<CachedFile>) {
         self.names.borrow_mut().remove(&kept.path);
         let mut promised = self.promised.borrow_mut();
         // What another open keeps knows nothing of it.
@@ -129,7 +129,7 @@ impl Cache {
     }
 
     /// What names below a directory have may be something else.
-    pub(crate) fn forget_below(&self, dir: &[u8]) {
+    pub(crate) fn invalidate_below(&self, dir: &[u8]) {
         if self.model != CacheModel::None {
             let below = |p: &[u8]| {
                 let rest = p.strip_prefix(dir);
@@ -142,7 +142,11 @@ impl Cache {
 
     /// What is kept of a file that is opened: what was kept before, if the server has promised since
     /// then that nobody changes it.
-    pub(crate) fn open(&self, path: &[u8], promise: impl FnOnce() -> Promise) -> Option<Rc<Kept>> {
+    pub(crate) fn open(
+        &self,
+        path: &[u8],
+        promise: impl FnOnce() -> DelegationId,
+    ) -> Option<Rc<CachedFile>> {
         let data = match self.model {
             CacheModel::None => return None,
             CacheModel::Attributes => false,
@@ -156,7 +160,7 @@ impl Cache {
             kept.promised.set(true);
             return Some(kept.clone());
         }
-        let kept = Rc::new(Kept {
+        let kept = Rc::new(CachedFile {
             path: path.into(),
             data,
             promised: Cell::new(false),
@@ -164,7 +168,7 @@ impl Cache {
             ranges: RefCell::default(),
         });
         if let Some(number) = promise {
-            if promised.len() >= MOST_NAMES {
+            if promised.len() >= MAX_CACHED_NAMES {
                 promised.clear();
             }
             promised.insert(path.into(), (number, kept.clone()));
@@ -173,27 +177,31 @@ impl Cache {
     }
 
     /// Attributes of an open file, if they are kept.
-    pub(crate) fn of_open(&self, kept: Option<&Kept>, now: Nanos) -> Option<Attributes> {
+    pub(crate) fn open_attributes(
+        &self,
+        kept: Option<&CachedFile>,
+        now: Nanos,
+    ) -> Option<Attributes> {
         let attributes = kept.filter(|k| k.data)?.attributes.get()?;
-        self.served(self.attributes_row, now, 0);
+        self.count_hit(self.attributes_row, now, 0);
         Some(attributes)
     }
 
     /// How many bytes there are in a range of an open file, if all of them are kept.
     pub(crate) fn data(
         &self,
-        kept: Option<&Kept>,
+        kept: Option<&CachedFile>,
         (offset, len): (u64, u64),
         now: Nanos,
     ) -> Option<u64> {
         let there = kept.filter(|k| k.data)?.read(offset, len)?;
-        self.served(self.data_row, now, there);
+        self.count_hit(self.data_row, now, there);
         Some(there)
     }
 }
 
 /// What is kept of an open file.
-pub(crate) struct Kept {
+pub(crate) struct CachedFile {
     /// Its name.
     pub(crate) path: Box<[u8]>,
     /// Its attributes and data are.
@@ -205,14 +213,14 @@ pub(crate) struct Kept {
     ranges: RefCell<BTreeMap<u64, u64>>,
 }
 
-impl Kept {
+impl CachedFile {
     /// Whether some of it is from before the file was opened.
-    pub(crate) fn is_promised(&self) -> bool {
+    pub(crate) fn has_cached_before_open(&self) -> bool {
         self.promised.get()
     }
 
     /// The server said what the file has.
-    pub(crate) fn said(&self, attributes: Attributes) {
+    pub(crate) fn note_attributes(&self, attributes: Attributes) {
         self.attributes.set(Some(attributes));
     }
 
@@ -247,7 +255,7 @@ impl Kept {
     }
 
     /// Of `asked` bytes so many were read.
-    pub(crate) fn was_read(&self, offset: u64, asked: u64, read: u64) {
+    pub(crate) fn note_read(&self, offset: u64, asked: u64, read: u64) {
         if !self.data {
             return;
         }
@@ -259,7 +267,7 @@ impl Kept {
     }
 
     /// So many bytes were written.
-    pub(crate) fn was_written(&self, offset: u64, len: u64) {
+    pub(crate) fn note_write(&self, offset: u64, len: u64) {
         if !self.data || len == 0 {
             return;
         }
@@ -270,7 +278,7 @@ impl Kept {
     }
 
     /// The file was cut, or made longer.
-    pub(crate) fn was_cut(&self, len: u64) {
+    pub(crate) fn note_truncate(&self, len: u64) {
         let mut ranges = self.ranges.borrow_mut();
         ranges.retain(|begin, _| *begin < len);
         if let Some(end) = ranges.values_mut().next_back() {
@@ -304,24 +312,24 @@ mod tests {
     fn attributes_count_for_a_while() {
         let cache = Cache::new(CacheModel::Attributes, 100, None);
         let name = |path: &[u8], now| cache.name(path, now, || None).map(|(a, _)| a);
-        cache.keep(b"d/f", file(5), 1000, || None);
-        cache.keep(b"d", file(1), 1000, || None);
-        cache.keep(b"df", file(2), 1000, || None);
+        cache.store_attributes(b"d/f", file(5), 1000, || None);
+        cache.store_attributes(b"d", file(1), 1000, || None);
+        cache.store_attributes(b"df", file(2), 1000, || None);
         assert_eq!(name(b"d/f", 1099), Some(file(5)));
         assert_eq!(name(b"d/f", 1100), None);
-        cache.forget_below(b"d");
+        cache.invalidate_below(b"d");
         assert_eq!((name(b"d/f", 1000), name(b"d", 1000)), (None, None));
         assert_eq!(name(b"df", 1000), Some(file(2)));
-        cache.forget(b"df");
+        cache.invalidate(b"df");
         assert_eq!(name(b"df", 1000), None);
         // Of an open file nothing is kept in this model.
         let kept = cache.open(b"f", || None).unwrap();
-        kept.said(file(9));
-        kept.was_written(0, 9);
-        assert_eq!(cache.of_open(Some(&kept), 0), None);
+        kept.note_attributes(file(9));
+        kept.note_write(0, 9);
+        assert_eq!(cache.open_attributes(Some(&kept), 0), None);
         assert_eq!(cache.data(Some(&kept), (0, 9), 0), None);
         let none = Cache::new(CacheModel::None, 100, None);
-        none.keep(b"f", file(5), 0, || None);
+        none.store_attributes(b"f", file(5), 0, || None);
         assert!(none.name(b"f", 0, || None).is_none() && none.open(b"f", || None).is_none());
     }
 
@@ -329,22 +337,22 @@ mod tests {
     #[test]
     fn promises_outlast_times_and_closes() {
         let cache = Cache::new(CacheModel::OpenToClose, 100, None);
-        cache.keep(b"f", file(5), 1000, || Some(7));
+        cache.store_attributes(b"f", file(5), 1000, || Some(7));
         assert_eq!(cache.name(b"f", 1050, || None), Some((file(5), false)));
         assert_eq!(cache.name(b"f", 5000, || Some(7)), Some((file(5), true)));
         assert_eq!(cache.name(b"f", 5000, || Some(8)), None);
         assert_eq!(cache.name(b"f", 5000, || None), None);
         let open = |promise| cache.open(b"f", || promise).unwrap();
         let first = open(Some(7));
-        first.said(file(5));
-        first.was_read(0, 9, 5);
-        assert!(!first.is_promised());
+        first.note_attributes(file(5));
+        first.note_read(0, 9, 5);
+        assert!(!first.has_cached_before_open());
         let again = open(Some(7));
-        assert!(again.is_promised());
+        assert!(again.has_cached_before_open());
         assert_eq!(cache.data(Some(&again), (1, 9), 0), Some(4));
         // They share what they write.
-        again.was_written(5, 2);
-        cache.was_changed(&again);
+        again.note_write(5, 2);
+        cache.invalidate_other_opens(&again);
         assert_eq!(cache.data(Some(&first), (0, 9), 0), Some(7));
         assert_eq!(cache.name(b"f", 1050, || Some(7)), None);
         for promise in [Some(8), None] {
@@ -353,14 +361,14 @@ mod tests {
         // What another open wrote is in none of them.
         let other = open(None);
         let third = open(Some(8));
-        assert!(third.is_promised());
-        cache.was_changed(&other);
-        assert!(!open(Some(8)).is_promised());
-        cache.forget(b"f");
-        assert!(!open(Some(8)).is_promised());
-        cache.forget_below(b"");
+        assert!(third.has_cached_before_open());
+        cache.invalidate_other_opens(&other);
+        assert!(!open(Some(8)).has_cached_before_open());
+        cache.invalidate(b"f");
+        assert!(!open(Some(8)).has_cached_before_open());
+        cache.invalidate_below(b"");
         assert!(
-            open(Some(8)).is_promised(),
+            open(Some(8)).has_cached_before_open(),
             "it is below no directory of that name"
         );
     }
@@ -374,23 +382,23 @@ mod tests {
         ) {
             let cache = Cache::new(CacheModel::OpenToClose, 1, None);
             let kept = cache.open(b"f", || None).unwrap();
-            kept.said(file(size));
+            kept.note_attributes(file(size));
             let (mut size, mut bytes) = (size, [false; 100]);
             for (step, offset, len) in steps {
                 let end = offset + len;
                 match step {
                     0 => {
                         let read = end.min(size).saturating_sub(offset);
-                        kept.was_read(offset, len, read);
+                        kept.note_read(offset, len, read);
                         bytes[offset as usize..(offset + read) as usize].fill(true);
                     }
                     1 => {
-                        kept.was_written(offset, len);
+                        kept.note_write(offset, len);
                         bytes[offset as usize..end as usize].fill(true);
                         size = if len > 0 { size.max(end) } else { size };
                     }
                     2 => {
-                        kept.was_cut(offset);
+                        kept.note_truncate(offset);
                         bytes[offset as usize..].fill(false);
                         size = offset;
                     }
@@ -402,7 +410,7 @@ mod tests {
                         prop_assert_eq!(cache.data(Some(&kept), (offset, len), 0), want);
                     }
                 }
-                prop_assert_eq!(cache.of_open(Some(&kept), 0), Some(file(size)));
+                prop_assert_eq!(cache.open_attributes(Some(&kept), 0), Some(file(size)));
             }
         }
     }

@@ -5,11 +5,11 @@ use rustix::io::Errno;
 
 /// How a part of a listing ends: the cookie of its last entry, the verifier to be sent back, and
 /// whether nothing follows.
-pub(crate) type End = (Option<u64>, [u8; 8], bool);
+pub(crate) type ListingEnd = (Option<u64>, [u8; 8], bool);
 
 /// Where a listing goes on.
 #[derive(Default)]
-pub(crate) struct Place {
+pub(crate) struct ListingCursor {
     /// Cookie of the last entry; 0 at the beginning.
     pub(crate) cookie: u64,
     /// What the server said with the last part.
@@ -21,13 +21,13 @@ pub(crate) struct Place {
     most: u64,
 }
 
-impl Place {
+impl ListingCursor {
     /// Goes on after a part; `false` after the last.
     ///
     /// # Errors
     /// `EBADMSG` if the server leads back to where the listing was before, which would go on for
     /// ever. That is found out after at most three times the parts that there are.
-    pub(crate) fn go_on(&mut self, (next, verifier, eof): End) -> Result<bool, OpError> {
+    pub(crate) fn next_part(&mut self, (next, verifier, eof): ListingEnd) -> Result<bool, OpError> {
         if eof {
             return Ok(false);
         }
@@ -66,28 +66,28 @@ mod tests {
 
     #[test]
     fn a_part_without_entries_leads_nowhere() {
-        let mut place = Place::default();
-        assert!(place.go_on((None, [0; 8], false)).is_err());
-        let mut place = Place::default();
-        assert!(!place.go_on((None, [0; 8], true)).unwrap());
+        let mut place = ListingCursor::default();
+        assert!(place.next_part((None, [0; 8], false)).is_err());
+        let mut place = ListingCursor::default();
+        assert!(!place.next_part((None, [0; 8], true)).unwrap());
     }
 
     proptest! {
         /// Any listing that comes to an end is gone through, and any circle is left.
         #[test]
         fn circles_are_left(way in 0u64..500, circle in 0u64..500) {
-            let mut place = Place::default();
+            let mut place = ListingCursor::default();
             for cookie in 1..=way {
-                prop_assert!(place.go_on((Some(cookie), [1; 8], false)).unwrap());
+                prop_assert!(place.next_part((Some(cookie), [1; 8], false)).unwrap());
                 prop_assert_eq!((place.cookie, place.verifier), (cookie, [1; 8]));
             }
             if circle == 0 {
-                prop_assert!(!place.go_on((Some(way + 1), [1; 8], true)).unwrap());
+                prop_assert!(!place.next_part((Some(way + 1), [1; 8], true)).unwrap());
                 return Ok(());
             }
             let most = 3 * (way + circle) + 3;
             let round = (0..most).map(|i| way + 1 + i % circle);
-            let gone = round.take_while(|c| place.go_on((Some(*c), [1; 8], false)).is_ok());
+            let gone = round.take_while(|c| place.next_part((Some(*c), [1; 8], false)).is_ok());
             prop_assert!(gone.count() < most as usize);
         }
     }

@@ -1,16 +1,16 @@
 //! What the targets of NFS have in common.
 
+pub(crate) mod backend;
 pub(crate) mod cache;
-pub(crate) mod dirs;
+pub(crate) mod create_verifiers;
+pub(crate) mod deviation_report;
+pub(crate) mod dir_handle_cache;
 pub(crate) mod listing;
-pub(crate) mod once;
 pub(crate) mod open;
-pub(crate) mod place;
-pub(crate) mod replies;
-pub(crate) mod rows;
+pub(crate) mod rpc_stats;
 pub(crate) mod session;
 pub(crate) mod url;
-pub(crate) mod wire;
+pub(crate) mod work_dir;
 
 /// Why `--cold` changes nothing for NFS without the kernel's client.
 pub(crate) const NEVER_COLD: &str =

@@ -1,6 +1,6 @@
 //! An open file on a server, whatever the version.
 
-use super::wire::OpenFile;
+use super::backend::OpenFile;
 use crate::error::OpError;
 use crate::session::Attributes;
 use rustix::io::Errno;
@@ -54,7 +54,7 @@ impl<F, S> Open<F, S> {
     /// went with it.
     pub(crate) fn committed(&self, verifier: Result<[u8; 8], OpError>) -> Result<(), OpError> {
         // What was not committed has to be still.
-        self.said(verifier.inspect_err(|_| self.dirty.set(true))?);
+        self.note_verifier(verifier.inspect_err(|_| self.dirty.set(true))?);
         self.verifier.set(None);
         match self.lost.replace(false) {
             true => Err(OpError(Errno::IO)),
@@ -63,7 +63,7 @@ impl<F, S> Open<F, S> {
     }
 
     /// A server that was started anew has another verifier (RFC 1813, 3.3.7 and RFC 7530, 16.36.4).
-    pub(crate) fn said(&self, verifier: [u8; 8]) {
+    pub(crate) fn note_verifier(&self, verifier: [u8; 8]) {
         match self.verifier.replace(Some(verifier)) {
             Some(before) if before != verifier => self.lost.set(true),
             _ => {}

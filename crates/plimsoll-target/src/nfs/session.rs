@@ -1,11 +1,11 @@
 //! One worker's operations on an NFS target, whichever its version.
 
-use super::cache::Kept;
-use super::dirs::{check, split};
-use super::wire::{Later, OpenFile, Stability, Wire};
+use super::backend::{NfsBackend, OpenFile, PendingWrite, Stability};
+use super::cache::CachedFile;
+use super::dir_handle_cache::{check, split};
 use crate::error::OpError;
-use crate::session::{AioDone, Attributes, EntryKind, Listed, OpenHow, Session, SessionSpec};
-use crate::source::Source;
+use crate::session::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, Session, SessionSpec};
+use crate::write_data::WriteData;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_plan::Stream;
@@ -15,13 +15,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 /// Of each so many bytes that are modified, the first eight are changed.
-const MODIFIED: usize = 4096;
+const MODIFY_STRIDE_BYTES: usize = 4096;
 
 /// Memory of a buffer that is kept for the next operation, in bytes: of thousands of workers
 /// each has one.
-const KEPT: usize = 16 << 10;
+const RETAINED_BUFFER_BYTES: usize = 16 << 10;
 
-pub(crate) struct NfsSession<W: Wire> {
+pub(crate) struct NfsSession<W: NfsBackend> {
     local: Rc<W>,
     who: W::Opener,
     clock: Clock,
@@ -31,26 +31,26 @@ pub(crate) struct NfsSession<W: Wire> {
     second: Vec<u8>,
     /// Directory that the name begins with, by its number, and the length of its path.
     kept: Option<(u64, usize)>,
-    source: Source,
+    source: WriteData,
     /// What is read to be written again.
     buffer: Vec<u8>,
-    queued: Vec<Queued<W::Open>>,
+    queued: Vec<InFlightWrite<W::Open>>,
     /// Asynchronous writes that are over and were not taken yet.
     done: Vec<AioDone>,
 }
 
 /// An open file, and what is kept of it.
-pub(crate) struct NfsHandle<O>(Rc<O>, Option<Rc<Kept>>);
+pub(crate) struct NfsHandle<O>(Rc<O>, Option<Rc<CachedFile>>);
 
 /// An asynchronous write that is under way.
-struct Queued<O> {
+struct InFlightWrite<O> {
     tag: u32,
     start: Nanos,
     of: Rc<O>,
-    work: Later,
+    work: PendingWrite,
 }
 
-impl<W: Wire> NfsSession<W> {
+impl<W: NfsBackend> NfsSession<W> {
     pub(crate) fn new(local: Rc<W>, who: W::Opener, spec: &SessionSpec) -> Result<Self, OpError> {
         Ok(Self {
             local,
@@ -59,7 +59,7 @@ impl<W: Wire> NfsSession<W> {
             name: Vec::new(),
             second: Vec::new(),
             kept: None,
-            source: Source::new(&spec.content, spec.number)?,
+            source: WriteData::new(&spec.content, spec.number)?,
             buffer: Vec::new(),
             queued: Vec::new(),
             done: Vec::new(),
@@ -67,7 +67,12 @@ impl<W: Wire> NfsSession<W> {
     }
 
     /// Reads up to `len` bytes into the buffer.
-    async fn fill(&mut self, from: &W::Open, offset: u64, len: u64) -> Result<(), OpError> {
+    async fn read_into_buffer(
+        &mut self,
+        from: &W::Open,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), OpError> {
         let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
@@ -80,28 +85,28 @@ impl<W: Wire> NfsSession<W> {
     }
 
     /// Writes the buffer.
-    async fn spill(&mut self, to: &W::Open, offset: u64) -> Result<u64, OpError> {
+    async fn write_buffer(&mut self, to: &W::Open, offset: u64) -> Result<u64, OpError> {
         let buffer = std::mem::take(&mut self.buffer);
         let written = self.local.write_bytes(to, offset, &buffer).await;
         let len = buffer.len() as u64;
-        if buffer.capacity() <= KEPT {
+        if buffer.capacity() <= RETAINED_BUFFER_BYTES {
             self.buffer = buffer;
         }
         written.map(|()| len)
     }
 
     /// So many bytes of a file were written.
-    fn was_written(&self, handle: &NfsHandle<W::Open>, offset: u64, len: u64) {
+    fn note_write(&self, handle: &NfsHandle<W::Open>, offset: u64, len: u64) {
         if let Some(kept) = &handle.1 {
-            kept.was_written(offset, len);
-            self.local.cache().was_changed(kept);
+            kept.note_write(offset, len);
+            self.local.cache().invalidate_other_opens(kept);
         }
     }
 
     /// What is kept of a file has served an operation on it.
-    fn was_served(&self, kept: Option<&Kept>) {
-        if kept.is_some_and(Kept::is_promised) {
-            self.local.promise_served();
+    fn note_cache_hit(&self, kept: Option<&CachedFile>) {
+        if kept.is_some_and(CachedFile::has_cached_before_open) {
+            self.local.note_delegation_hit();
         }
     }
 
@@ -124,10 +129,10 @@ impl<W: Wire> NfsSession<W> {
 
     /// Moves asynchronous writes that are over to the others; only those of a file, if one is
     /// given, are waited for.
-    async fn settle(&mut self, of: Option<&Rc<W::Open>>) {
+    async fn collect_finished_writes(&mut self, of: Option<&Rc<W::Open>>) {
         poll_fn(|context| {
             self.advance(context);
-            let waits = |q: &Queued<W::Open>| of.is_some_and(|of| Rc::ptr_eq(&q.of, of));
+            let waits = |q: &InFlightWrite<W::Open>| of.is_some_and(|of| Rc::ptr_eq(&q.of, of));
             match self.queued.iter().any(waits) {
                 true => Poll::Pending,
                 false => Poll::Ready(()),
@@ -137,7 +142,7 @@ impl<W: Wire> NfsSession<W> {
     }
 }
 
-impl<W: Wire> Session for NfsSession<W> {
+impl<W: NfsBackend> Session for NfsSession<W> {
     type Handle = NfsHandle<W::Open>;
 
     fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
@@ -179,22 +184,22 @@ impl<W: Wire> Session for NfsSession<W> {
 
     async fn check_parent(&mut self) -> Result<(), OpError> {
         check(&self.name)?;
-        self.local.go(split(&self.name).0).await
+        self.local.change_dir(split(&self.name).0).await
     }
 
     async fn open(&mut self, how: OpenHow) -> Result<Self::Handle, OpError> {
         let opened = self.local.open(&self.who, &self.name, how).await?;
         let cache = self.local.cache();
-        let promise = || self.local.promise(&self.name);
+        let promise = || self.local.delegation_of(&self.name);
         let kept = cache.open(&self.name, promise);
         if how.create || how.truncate {
-            cache.forget(&self.name);
+            cache.invalidate(&self.name);
         }
         if let (Some(kept), Some(attributes)) = (&kept, opened.attributes()) {
-            kept.said(attributes);
+            kept.note_attributes(attributes);
             match how.truncate {
-                true => kept.was_cut(0),
-                false => cache.keep(&self.name, attributes, self.clock.now(), promise),
+                true => kept.note_truncate(0),
+                false => cache.store_attributes(&self.name, attributes, self.clock.now(), promise),
             }
         }
         Ok(NfsHandle(opened, kept))
@@ -202,7 +207,7 @@ impl<W: Wire> Session for NfsSession<W> {
 
     async fn close(&mut self, handle: Self::Handle) -> Result<(), OpError> {
         if self.queued.iter().any(|q| Rc::ptr_eq(&q.of, &handle.0)) {
-            self.settle(Some(&handle.0)).await;
+            self.collect_finished_writes(Some(&handle.0)).await;
         }
         self.local.close(&handle.0).await
     }
@@ -211,12 +216,12 @@ impl<W: Wire> Session for NfsSession<W> {
         handle.0.may_read()?;
         let (cache, kept) = (self.local.cache(), handle.1.as_deref());
         if let Some(there) = cache.data(kept, (offset, len), self.clock.now()) {
-            self.was_served(kept);
+            self.note_cache_hit(kept);
             return Ok(there);
         }
         let read = self.local.read(&handle.0, offset, len, |_, _| ()).await?;
         if let Some(kept) = kept {
-            kept.was_read(offset, len, read);
+            kept.note_read(offset, len, read);
         }
         Ok(read)
     }
@@ -227,7 +232,7 @@ impl<W: Wire> Session for NfsSession<W> {
         self.local
             .write(open, &mut self.source, offset, len, Stability::AsOpened)
             .await?;
-        self.was_written(handle, offset, len);
+        self.note_write(handle, offset, len);
         Ok(())
     }
 
@@ -251,7 +256,7 @@ impl<W: Wire> Session for NfsSession<W> {
     ) -> Result<(), OpError> {
         handle.0.may_write()?;
         self.local.write_bytes(&handle.0, offset, bytes).await?;
-        self.was_written(handle, offset, bytes.len() as u64);
+        self.note_write(handle, offset, bytes.len() as u64);
         Ok(())
     }
 
@@ -268,15 +273,15 @@ impl<W: Wire> Session for NfsSession<W> {
 
     async fn stat_handle(&mut self, handle: &Self::Handle) -> Result<Attributes, OpError> {
         let (cache, kept) = (self.local.cache(), handle.1.as_deref());
-        if let Some(attributes) = cache.of_open(kept, self.clock.now()) {
-            self.was_served(kept);
+        if let Some(attributes) = cache.open_attributes(kept, self.clock.now()) {
+            self.note_cache_hit(kept);
             return Ok(attributes);
         }
         let attributes = self.local.stat_open(&handle.0).await?;
         if let Some(kept) = kept {
-            kept.said(attributes);
-            let promise = || self.local.promise(&kept.path);
-            cache.keep(&kept.path, attributes, self.clock.now(), promise);
+            kept.note_attributes(attributes);
+            let promise = || self.local.delegation_of(&kept.path);
+            cache.store_attributes(&kept.path, attributes, self.clock.now(), promise);
         }
         Ok(attributes)
     }
@@ -288,38 +293,38 @@ impl<W: Wire> Session for NfsSession<W> {
 
     async fn stat(&mut self) -> Result<Attributes, OpError> {
         let cache = self.local.cache();
-        let promise = || self.local.promise(&self.name);
+        let promise = || self.local.delegation_of(&self.name);
         if let Some((attributes, promised)) = cache.name(&self.name, self.clock.now(), promise) {
             if promised {
-                self.local.promise_served();
+                self.local.note_delegation_hit();
             }
             return Ok(attributes);
         }
         let attributes = self.local.stat(&self.name).await?;
-        cache.keep(&self.name, attributes, self.clock.now(), promise);
+        cache.store_attributes(&self.name, attributes, self.clock.now(), promise);
         Ok(attributes)
     }
 
     async fn unlink(&mut self) -> Result<(), OpError> {
         let removed = self.local.remove(&self.name).await;
-        self.local.cache().forget(&self.name);
+        self.local.cache().invalidate(&self.name);
         removed
     }
 
     async fn make_dir(&mut self) -> Result<(), OpError> {
         check(&self.name)?;
         let made = self.local.make_dir(&self.name).await;
-        self.local.cache().forget(&self.name);
+        self.local.cache().invalidate(&self.name);
         made
     }
 
     async fn remove_dir(&mut self) -> Result<(), OpError> {
         let removed = self.local.remove_dir(&self.name).await;
-        self.local.cache().forget_below(&self.name);
+        self.local.cache().invalidate_below(&self.name);
         removed
     }
 
-    async fn list(&mut self) -> Result<Listed, OpError> {
+    async fn list(&mut self) -> Result<ListTotals, OpError> {
         self.local.list(&self.name, false).await
     }
 
@@ -330,23 +335,23 @@ impl<W: Wire> Session for NfsSession<W> {
 
     async fn check_second_parent(&mut self) -> Result<(), OpError> {
         check(&self.second)?;
-        self.local.go(split(&self.second).0).await
+        self.local.change_dir(split(&self.second).0).await
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
         let renamed = self.local.rename(&self.name, &self.second).await;
-        self.local.cache().forget_below(&self.name);
-        self.local.cache().forget_below(&self.second);
+        self.local.cache().invalidate_below(&self.name);
+        self.local.cache().invalidate_below(&self.second);
         renamed
     }
 
     async fn access(&mut self) -> Result<(), OpError> {
-        self.local.may_use(&self.name).await
+        self.local.access_read_write(&self.name).await
     }
 
     async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
         let changed = self.local.chmod(&self.name, mode & 0o777).await;
-        self.local.cache().forget(&self.name);
+        self.local.cache().invalidate(&self.name);
         changed
     }
 
@@ -362,8 +367,8 @@ impl<W: Wire> Session for NfsSession<W> {
         handle.0.may_write().map_err(|_| Errno::INVAL)?;
         self.local.set_len(&handle.0, len).await?;
         if let Some(kept) = &handle.1 {
-            kept.was_cut(len);
-            self.local.cache().was_changed(kept);
+            kept.note_truncate(len);
+            self.local.cache().invalidate_other_opens(kept);
         }
         Ok(())
     }
@@ -387,7 +392,7 @@ impl<W: Wire> Session for NfsSession<W> {
         self.local
             .write(open, &mut self.source, offset, len, Stability::Stable)
             .await?;
-        self.was_written(handle, offset, len);
+        self.note_write(handle, offset, len);
         Ok(())
     }
 
@@ -399,14 +404,14 @@ impl<W: Wire> Session for NfsSession<W> {
     ) -> Result<u64, OpError> {
         handle.0.may_read()?;
         handle.0.may_write()?;
-        self.fill(&handle.0, offset, len).await?;
-        for block in self.buffer.chunks_mut(MODIFIED) {
+        self.read_into_buffer(&handle.0, offset, len).await?;
+        for block in self.buffer.chunks_mut(MODIFY_STRIDE_BYTES) {
             for byte in block.iter_mut().take(8) {
                 *byte = byte.wrapping_add(1);
             }
         }
-        let written = self.spill(&handle.0, offset).await?;
-        self.was_written(handle, offset, written);
+        let written = self.write_buffer(&handle.0, offset).await?;
+        self.note_write(handle, offset, written);
         Ok(2 * written)
     }
 
@@ -419,9 +424,9 @@ impl<W: Wire> Session for NfsSession<W> {
     ) -> Result<u64, OpError> {
         from.0.may_read()?;
         to.0.may_write()?;
-        self.fill(&from.0, offset, len).await?;
-        let written = self.spill(&to.0, offset).await?;
-        self.was_written(to, offset, written);
+        self.read_into_buffer(&from.0, offset, len).await?;
+        let written = self.write_buffer(&to.0, offset).await?;
+        self.note_write(to, offset, written);
         Ok(written)
     }
 
@@ -454,7 +459,7 @@ impl<W: Wire> Session for NfsSession<W> {
         self.local.read_link(&self.name).await
     }
 
-    async fn list_plus(&mut self) -> Result<Listed, OpError> {
+    async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
         self.local.list(&self.name, true).await
     }
 
@@ -471,10 +476,10 @@ impl<W: Wire> Session for NfsSession<W> {
     ) -> Result<(), OpError> {
         handle.0.may_write()?;
         let start = self.clock.now();
-        self.was_written(handle, offset, len);
+        self.note_write(handle, offset, len);
         let of = handle.0.clone();
         let work = self.local.write_later(&of, &mut self.source, offset, len)?;
-        self.queued.push(Queued {
+        self.queued.push(InFlightWrite {
             tag,
             start,
             of,
@@ -523,7 +528,7 @@ impl<W: Wire> Session for NfsSession<W> {
     async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError> {
         check(&self.name)?;
         let put = self.local.put(&self.who, &self.name, bytes).await;
-        self.local.cache().forget(&self.name);
+        self.local.cache().invalidate(&self.name);
         put
     }
 

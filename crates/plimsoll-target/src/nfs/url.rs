@@ -4,28 +4,28 @@ use crate::nfs::cache::CacheModel;
 use crate::registry::TargetError;
 use plimsoll_nfs::rpc::Credentials;
 use plimsoll_plan::{parse_duration, parse_size, show_duration};
-use plimsoll_wan::{Link, RTT_MOST, Relay};
+use plimsoll_wan::{Link, MAX_RTT, Relay};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::ops::Range;
 use std::time::Duration;
 
 /// Most connections of a lane.
-const MOST_CONNECTIONS: u64 = 64;
+const MAX_CONNECTIONS: u64 = 64;
 
 /// Most bytes of a READ or WRITE that may be asked for.
-const MOST_TRANSFER: u64 = 16 << 20;
+const MAX_TRANSFER_BYTES: u64 = 16 << 20;
 
 /// Longest time without an answer before a call is sent again.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
+const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Most times that a call is sent again.
-const MOST_RETRIES: u64 = 100;
+const MAX_RETRIES: u64 = 100;
 
 /// Longest look whether one of several addresses is the server's.
-const LOOK: Duration = Duration::from_secs(3);
+const MAX_ADDRESS_PROBE: Duration = Duration::from_secs(3);
 
 /// How long attributes that are kept count, unless the URL says.
-const ATTRIBUTES_FOR: Duration = Duration::from_secs(3);
+const DEFAULT_ATTRIBUTE_LIFETIME: Duration = Duration::from_secs(3);
 
 /// Options that every URL may have.
 pub(crate) const OPTIONS: [&str; 12] = [
@@ -67,12 +67,12 @@ pub(crate) struct Server {
 }
 
 /// A URL that is being read.
-pub(crate) struct Text<'a> {
+pub(crate) struct UrlParser<'a> {
     pub(crate) scheme: &'static str,
     pub(crate) url: &'a str,
 }
 
-impl<'a> Text<'a> {
+impl<'a> UrlParser<'a> {
     /// What is wrong with a part of the URL, with a picture of the place.
     pub(crate) fn wrong(&self, part: &str, reason: impl Into<String>) -> TargetError {
         TargetError::Url {
@@ -112,7 +112,7 @@ impl<'a> Text<'a> {
     fn transfer(&self, name: &str, text: &str) -> Result<u32, TargetError> {
         let size = parse_size(text).map_err(|e| self.wrong(text, e))?;
         match u32::try_from(size) {
-            Ok(n) if (512..=MOST_TRANSFER).contains(&size) => Ok(n),
+            Ok(n) if (512..=MAX_TRANSFER_BYTES).contains(&size) => Ok(n),
             _ => Err(self.wrong(text, format!("{name} `{text}`: expected 512 to 16m"))),
         }
     }
@@ -122,7 +122,7 @@ impl Server {
     /// Reads a URL; options that not every URL may have are given to `other`, which says whether
     /// it has them. `path` is what follows the server.
     pub(crate) fn parse(
-        text: &Text<'_>,
+        text: &UrlParser<'_>,
         path: &str,
         mut other: impl FnMut(&str, &str) -> Result<bool, TargetError>,
         options: &[&str],
@@ -156,7 +156,7 @@ impl Server {
             create: CreateMode::Unchecked,
             rtt: Duration::ZERO,
             cache: CacheModel::None,
-            attributes_for: ATTRIBUTES_FOR,
+            attributes_for: DEFAULT_ATTRIBUTE_LIFETIME,
         };
         let mut seen = Vec::new();
         for pair in pairs.split('&').filter(|p| !p.is_empty()) {
@@ -181,7 +181,7 @@ impl Server {
 
     /// Host and port; an address of IP version 6 is in brackets.
     fn server(
-        text: &Text<'_>,
+        text: &UrlParser<'_>,
         server: &str,
         path: &str,
     ) -> Result<(String, Option<u16>), TargetError> {
@@ -207,27 +207,27 @@ impl Server {
     }
 
     /// Takes an option; `false` if it is none of these.
-    fn set(&mut self, text: &Text<'_>, name: &str, value: &str) -> Result<bool, TargetError> {
+    fn set(&mut self, text: &UrlParser<'_>, name: &str, value: &str) -> Result<bool, TargetError> {
         let any = 0..u64::from(u32::MAX) + 1;
         match name {
             "uid" => self.uid = Some(text.number(name, value, any)? as u32),
             "gid" => self.gid = Some(text.number(name, value, any)? as u32),
             "nconnect" => {
-                self.connections = text.number(name, value, 1..MOST_CONNECTIONS + 1)? as u32;
+                self.connections = text.number(name, value, 1..MAX_CONNECTIONS + 1)? as u32;
             }
             "rsize" => self.read_size = Some(text.transfer(name, value)?),
             "wsize" => self.write_size = Some(text.transfer(name, value)?),
-            "retrans" => self.retries = text.number(name, value, 0..MOST_RETRIES + 1)? as u32,
+            "retrans" => self.retries = text.number(name, value, 0..MAX_RETRIES + 1)? as u32,
             "timeo" => {
                 self.timeout = parse_duration(value).map_err(|e| text.wrong(value, e))?;
-                if !(Duration::from_millis(100)..=LONGEST_TIMEOUT).contains(&self.timeout) {
+                if !(Duration::from_millis(100)..=MAX_TIMEOUT).contains(&self.timeout) {
                     let reason = format!("timeo `{value}`: expected 100ms to 10m");
                     return Err(text.wrong(value, reason));
                 }
             }
             "rtt" => {
                 self.rtt = parse_duration(value).map_err(|e| text.wrong(value, e))?;
-                if self.rtt > RTT_MOST {
+                if self.rtt > MAX_RTT {
                     let reason = format!("rtt `{value}`: expected 0ms to 10s");
                     return Err(text.wrong(value, reason));
                 }
@@ -246,7 +246,7 @@ impl Server {
             }
             "actimeo" => {
                 self.attributes_for = parse_duration(value).map_err(|e| text.wrong(value, e))?;
-                if self.attributes_for > LONGEST_TIMEOUT {
+                if self.attributes_for > MAX_TIMEOUT {
                     let reason = format!("actimeo `{value}`: expected at most 10m");
                     return Err(text.wrong(value, reason));
                 }
@@ -274,7 +274,7 @@ impl Server {
     }
 }
 
-fn unknown(text: &Text<'_>, name: &str, options: &[&str]) -> TargetError {
+fn unknown(text: &UrlParser<'_>, name: &str, options: &[&str]) -> TargetError {
     let near = |o: &&&str| strsim::damerau_levenshtein(o, &name.to_ascii_lowercase()) <= 2;
     let hint = match options.iter().find(near) {
         Some(option) => format!(", did you mean `{option}`?"),
@@ -297,7 +297,7 @@ impl Server {
             Ok([only]) => return Ok(only.ip()),
             Ok(all @ [first, ..]) => {
                 let listens = |at: &&SocketAddr| {
-                    TcpStream::connect_timeout(at, self.timeout.min(LOOK)).is_ok()
+                    TcpStream::connect_timeout(at, self.timeout.min(MAX_ADDRESS_PROBE)).is_ok()
                 };
                 return Ok(all.iter().find(listens).unwrap_or(first).ip());
             }
@@ -310,7 +310,7 @@ impl Server {
     }
 
     /// A relay in this process that makes the way to the server longer, if it is to be.
-    pub(crate) fn far(
+    pub(crate) fn start_rtt_relay(
         &self,
         scheme: &'static str,
         to: SocketAddr,
@@ -327,7 +327,7 @@ impl Server {
     }
 
     /// What the description of a target says of the way to the server.
-    pub(crate) fn said_of_rtt(&self) -> String {
+    pub(crate) fn rtt_description(&self) -> String {
         match self.rtt.is_zero() {
             true => String::new(),
             false => format!(
@@ -343,7 +343,7 @@ impl Server {
     }
 
     /// The same for people; nothing if nothing is kept.
-    pub(crate) fn say_cache(&self) -> String {
+    pub(crate) fn cache_description(&self) -> String {
         let model = match self.cache {
             CacheModel::None => return String::new(),
             CacheModel::Attributes => "attr",

@@ -1,18 +1,19 @@
 //! Reading and writing: pieces of at most `rsize` and `wsize` bytes, several of them under way at
 //! once.
 
-use super::local::Local;
+use super::lane_client::LaneClient;
 use super::of_nfs;
 use crate::error::OpError;
-use crate::source::Source;
+use crate::write_data::WriteData;
 use plimsoll_nfs::v3::{
-    Commit, CommitArgs, Data, Handle, NfsError, Read, ReadArgs, Sent, Stable, Write, WriteArgs,
+    Commit, CommitArgs, Data, Handle, NfsError, PendingCall, Read, ReadArgs, Stable, Write,
+    WriteArgs,
 };
 use rustix::io::Errno;
 use std::collections::VecDeque;
 
 /// Pieces of one transfer that are under way at once.
-const UNDER_WAY: usize = 8;
+const MAX_PIPELINED_CALLS: usize = 8;
 
 /// An open file.
 pub(crate) type Open = crate::nfs::open::Open<Handle, Stable>;
@@ -21,10 +22,10 @@ pub(crate) type Open = crate::nfs::open::Open<Handle, Stable>;
 pub(super) struct Piece {
     offset: u64,
     len: u32,
-    sent: Sent<Write>,
+    sent: PendingCall<Write>,
 }
 
-impl Local {
+impl LaneClient {
     fn send_write(&self, open: &Open, offset: u64, stable: Stable, bytes: &[u8]) -> Piece {
         let args = WriteArgs {
             file: open.file,
@@ -56,7 +57,7 @@ impl Local {
         if committed == Stable::Unstable {
             open.dirty.set(true);
         }
-        open.said(verifier);
+        open.note_verifier(verifier);
         match count {
             // Nothing, or more than there was, is no answer to this.
             0 if piece.len > 0 => Err(OpError(Errno::IO)),
@@ -105,7 +106,7 @@ impl Local {
     pub(super) async fn write_from(
         &self,
         open: &Open,
-        source: &mut Source,
+        source: &mut WriteData,
         offset: u64,
         len: u64,
         stable: Stable,
@@ -114,7 +115,7 @@ impl Local {
         let mut at = offset;
         if len <= u64::from(self.config.write_size) {
             // Most transfers are one piece; the queue is not for them.
-            let piece = self.send_write(open, offset, stable, source.next(len)?);
+            let piece = self.send_write(open, offset, stable, source.next_chunk(len)?);
             at += u64::from(piece.len);
             let left = self.written(open, piece, 0).await?;
             self.write_rest(open, source, (at, left), stable).await?;
@@ -122,7 +123,7 @@ impl Local {
                 return Ok(());
             }
         }
-        let mut pieces = VecDeque::with_capacity(UNDER_WAY);
+        let mut pieces = VecDeque::with_capacity(MAX_PIPELINED_CALLS);
         let range = (at, end);
         let done = self
             .write_pieces(open, source, range, stable, &mut pieces)
@@ -131,7 +132,7 @@ impl Local {
         // operation comes to the server after it, and all of its calls are counted.
         for piece in pieces {
             if let Ok(verifier) = piece.sent.done(|w| w.verifier).await {
-                open.said(verifier);
+                open.note_verifier(verifier);
             }
         }
         done
@@ -140,14 +141,14 @@ impl Local {
     async fn write_pieces(
         &self,
         open: &Open,
-        source: &mut Source,
+        source: &mut WriteData,
         (mut at, end): (u64, u64),
         stable: Stable,
         pieces: &mut VecDeque<Piece>,
     ) -> Result<(), OpError> {
         while at < end || !pieces.is_empty() {
-            while at < end && pieces.len() < UNDER_WAY {
-                let bytes = source.next((end - at).min(u64::from(self.config.write_size)))?;
+            while at < end && pieces.len() < MAX_PIPELINED_CALLS {
+                let bytes = source.next_chunk((end - at).min(u64::from(self.config.write_size)))?;
                 let piece = self.send_write(open, at, stable, bytes);
                 at += u64::from(piece.len);
                 pieces.push_back(piece);
@@ -165,13 +166,13 @@ impl Local {
     async fn write_rest(
         &self,
         open: &Open,
-        source: &mut Source,
+        source: &mut WriteData,
         (end, mut left): (u64, u32),
         stable: Stable,
     ) -> Result<(), OpError> {
         let mut tries = 1;
         while left > 0 {
-            let bytes = source.next(u64::from(left))?;
+            let bytes = source.next_chunk(u64::from(left))?;
             let piece = self.send_write(open, end - u64::from(left), stable, bytes);
             let len = piece.len;
             let done = len - self.written(open, piece, tries).await?;
@@ -185,7 +186,7 @@ impl Local {
     pub(super) fn send_later(
         &self,
         open: &Open,
-        source: &mut Source,
+        source: &mut WriteData,
         offset: u64,
         len: u64,
     ) -> Result<Vec<Piece>, OpError> {
@@ -193,7 +194,7 @@ impl Local {
         let mut at = offset;
         let mut pieces = Vec::new();
         while at < end {
-            let bytes = source.next((end - at).min(u64::from(self.config.write_size)))?;
+            let bytes = source.next_chunk((end - at).min(u64::from(self.config.write_size)))?;
             let piece = self.send_write(open, at, open.stable, bytes);
             at += u64::from(piece.len);
             pieces.push(piece);
@@ -229,7 +230,7 @@ impl Local {
         open.committed(committed.map_err(of_nfs))
     }
 
-    fn send_read(&self, file: Handle, offset: u64, len: u64) -> (u64, u32, Sent<Read>) {
+    fn send_read(&self, file: Handle, offset: u64, len: u64) -> (u64, u32, PendingCall<Read>) {
         let count = len.min(u64::from(self.config.read_size)) as u32;
         let args = ReadArgs {
             file,
@@ -266,11 +267,11 @@ impl Local {
         file: Handle,
         (offset, end): (u64, u64),
         sink: &mut impl FnMut(usize, &[u8]),
-        pieces: &mut VecDeque<(u64, u32, Sent<Read>)>,
+        pieces: &mut VecDeque<(u64, u32, PendingCall<Read>)>,
     ) -> Result<u64, OpError> {
         let (mut at, mut done) = (offset, offset);
         loop {
-            while at < end && pieces.len() < UNDER_WAY {
+            while at < end && pieces.len() < MAX_PIPELINED_CALLS {
                 let piece = self.send_read(file, at, end - at);
                 at += u64::from(piece.1);
                 pieces.push_back(piece);
@@ -309,7 +310,7 @@ impl Local {
     /// says if they did not come.
     async fn read_piece(
         &self,
-        sent: Sent<Read>,
+        sent: PendingCall<Read>,
         asked: u32,
         at: usize,
         sink: &mut impl FnMut(usize, &[u8]),

@@ -2,35 +2,38 @@
 //!
 //! Every operation goes to the server, unless `cache` has what it asks for: nothing else is kept but
 //! the handles of directories, which a path leads through. What an operation of a workload becomes is
-//! in `wire`.
+//! in `backend`.
 
+mod backend;
 mod data;
-mod local;
+mod lane_client;
 mod names;
 mod url;
-mod wire;
 
 use crate::error::OpError;
+use crate::long_replies::LongReplies;
 use crate::nfs::cache::CacheModel;
-use crate::nfs::place::{AROUND_DATA, Asked, DIR_MODE, LEAST_LONGEST, TRANSFER, Work};
-use crate::nfs::replies;
+use crate::nfs::deviation_report;
 use crate::nfs::session::NfsSession;
 use crate::nfs::url::CreateMode;
+use crate::nfs::work_dir::{
+    DEFAULT_MAX_TRANSFER_BYTES, DIR_MODE, DirProbe, MESSAGE_OVERHEAD_BYTES, MIN_MAX_REPLY_BYTES,
+    WorkDir,
+};
 use crate::registry::{Purpose, TargetError};
-use crate::replies::LongReplies;
 use crate::session::{SessionSpec, Space, Target};
-use local::Local;
-pub(crate) use local::row_names;
+use lane_client::LaneClient;
+pub(crate) use lane_client::row_names;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_measure::Nanos;
 use plimsoll_nfs::mount;
 use plimsoll_nfs::portmap;
-use plimsoll_nfs::rpc::{Blocking, ChannelSpec, Credentials, Deviations, RpcError};
+use plimsoll_nfs::rpc::{BlockingTransport, ChannelSpec, Credentials, Deviations, RpcError};
 use plimsoll_nfs::v3::{
     self, Access, AccessArgs, Entry, FileType, FsInfo, FsInfoDone, FsStat, Handle, Lookup, MkDir,
     MkDirArgs, Name, NfsError, RmDir, Setting, access, call_blocking,
 };
-use plimsoll_plan::{OpKind, WorkPlace};
+use plimsoll_plan::{OpKind, WorkDirSpec};
 use plimsoll_wan::Relay;
 use rustix::io::Errno;
 use std::net::{IpAddr, SocketAddr};
@@ -59,34 +62,34 @@ pub(crate) struct Config {
 /// A work directory below an export.
 pub(crate) struct Nfs3 {
     /// Passes on what is sent, later.
-    _far: Option<Relay>,
+    _added_rtt_relay: Option<Relay>,
     config: Arc<Config>,
-    said: String,
+    description: String,
     /// Where the work directory is to be, for making and removing it.
     parent: Option<(Handle, Vec<u8>)>,
     exists: bool,
-    made: bool,
-    caller: Mutex<Caller>,
+    created: bool,
+    caller: Mutex<ProbeClient>,
 }
 
 /// A connection for questions besides the load.
-struct Caller {
+struct ProbeClient {
     address: SocketAddr,
     who: Credentials,
     patience: Duration,
-    connection: Option<Blocking>,
+    connection: Option<BlockingTransport>,
     deviations: Arc<Deviations>,
 }
 
-impl Caller {
+impl ProbeClient {
     fn call<P: v3::Procedure, R>(
         &mut self,
         args: &P::Args<'_>,
-        take: impl FnOnce(P::Done<'_>) -> R,
+        take: impl FnOnce(P::ResOk<'_>) -> R,
     ) -> Result<R, NfsError> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => Blocking::connect(self.address, self.patience)?,
+            None => BlockingTransport::connect(self.address, self.patience)?,
         };
         let done = call_blocking::<P, R>(&mut connection, &self.who, args, &self.deviations, take);
         // A connection that broke is made anew for the next call.
@@ -124,7 +127,7 @@ impl Nfs3 {
     /// it is missing.
     pub(crate) fn connect(
         url: &str,
-        place: &WorkPlace,
+        place: &WorkDirSpec,
         purpose: Purpose,
     ) -> Result<Self, TargetError> {
         let url = Url::parse(url)?;
@@ -134,7 +137,7 @@ impl Nfs3 {
         let (nfs, mount_at) = ports(&url, host)?;
         let deviations = Arc::new(Deviations::default());
         let export = mounted(&url, &who, mount_at, &deviations)?;
-        let mut caller = Caller {
+        let mut caller = ProbeClient {
             address: nfs,
             who: who.clone(),
             patience: url.server.timeout,
@@ -149,20 +152,21 @@ impl Nfs3 {
                 reason: format!("the export `{}` cannot be used: {status}", url.server.path),
             },
         })?;
-        let found = Work::find(&mut caller, export, &place.dir, purpose);
-        let found = found.map_err(|e| replies::explain_place(&deviations, e))?;
+        let found = WorkDir::find(&mut caller, export, &place.dir, purpose);
+        let found = found.map_err(|e| deviation_report::explain_work_dir_error(&deviations, e))?;
         let sizes = Sizes::of(&url, &info);
-        let far = url.server.far(SCHEME, nfs)?;
+        let far = url.server.start_rtt_relay(SCHEME, nfs)?;
         let config = Config {
             channel: ChannelSpec {
                 address: nfs,
-                through: far.as_ref().map(Relay::address),
-                who,
+                relay: far.as_ref().map(Relay::address),
+                credentials: who,
                 connections: url.server.connections,
                 timeout: url.server.timeout.as_nanos() as u64,
                 retries: url.server.retries,
-                again_in_place: true,
-                longest: (sizes.read as usize + AROUND_DATA as usize).max(LEAST_LONGEST),
+                may_retransmit_in_place: true,
+                max_reply_bytes: (sizes.read as usize + MESSAGE_OVERHEAD_BYTES as usize)
+                    .max(MIN_MAX_REPLY_BYTES),
                 silence: None,
             },
             root: found.dir,
@@ -180,20 +184,20 @@ impl Nfs3 {
             sizes.read,
             sizes.write,
             url.server.connections,
-            url.server.say_cache()
-        ) + &url.server.said_of_rtt();
+            url.server.cache_description()
+        ) + &url.server.rtt_description();
         Ok(Self {
-            _far: far,
+            _added_rtt_relay: far,
             config: Arc::new(config),
-            said,
+            description: said,
             parent: found.parent,
             exists: found.exists,
-            made: found.made,
+            created: found.created,
             caller: Mutex::new(caller),
         })
     }
 
-    fn caller(&self) -> MutexGuard<'_, Caller> {
+    fn caller(&self) -> MutexGuard<'_, ProbeClient> {
         self.caller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -238,7 +242,7 @@ fn mounted(
     deviations: &Deviations,
 ) -> Result<Handle, TargetError> {
     let failed = |e: &RpcError| no_connection("MOUNT version 3", to, e, deviations);
-    let mut caller = Blocking::connect(to, url.server.timeout).map_err(|e| failed(&e))?;
+    let mut caller = BlockingTransport::connect(to, url.server.timeout).map_err(|e| failed(&e))?;
     let export = url.server.path.as_bytes();
     mount::mount(&mut caller, who, export, deviations).map_err(|e| match e {
         mount::MountError::Rpc(e) => failed(&e),
@@ -264,19 +268,19 @@ impl Sizes {
             read: url
                 .server
                 .read_size
-                .unwrap_or(TRANSFER)
+                .unwrap_or(DEFAULT_MAX_TRANSFER_BYTES)
                 .min(most(info.read_max)),
             write: url
                 .server
                 .write_size
-                .unwrap_or(TRANSFER)
+                .unwrap_or(DEFAULT_MAX_TRANSFER_BYTES)
                 .min(most(info.write_max)),
             list: most(info.dir_preferred).clamp(4 << 10, 64 << 10),
         }
     }
 }
 
-impl Asked for Caller {
+impl DirProbe for ProbeClient {
     type Handle = Handle;
 
     fn look_up(&mut self, dir: Handle, name: &[u8]) -> Result<(Handle, bool), OpError> {
@@ -315,10 +319,10 @@ impl Asked for Caller {
 }
 
 impl Target for Nfs3 {
-    type Session = NfsSession<Local>;
+    type Session = NfsSession<LaneClient>;
 
     fn describe(&self) -> String {
-        self.said.clone()
+        self.description.clone()
     }
 
     fn lane_kind(&self) -> LaneKind {
@@ -329,8 +333,8 @@ impl Target for Nfs3 {
         self.exists
     }
 
-    fn made_work_dir(&self) -> bool {
-        self.made
+    fn created_work_dir(&self) -> bool {
+        self.created
     }
 
     fn remove_work_dir(&self) -> Result<(), OpError> {
@@ -374,7 +378,7 @@ impl Target for Nfs3 {
         }))
     }
 
-    fn cannot(&self, kind: OpKind) -> Option<&'static str> {
+    fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
         match kind {
             OpKind::Lock => Some("NFSv3 locks by another protocol, NLM, which is not spoken"),
             OpKind::MmapRead | OpKind::MmapWrite => {
@@ -385,20 +389,20 @@ impl Target for Nfs3 {
     }
 
     fn explain(&self, e: OpError) -> String {
-        replies::explain(&self.config.deviations, e)
+        deviation_report::explain_io_error(&self.config.deviations, e)
     }
 
     fn take_long_replies(&self) -> Vec<LongReplies> {
-        replies::take_long(&self.config.deviations)
+        deviation_report::drain_long_replies(&self.config.deviations)
     }
 
-    fn never_cold(&self) -> Option<&'static str> {
+    fn uncacheable_reason(&self) -> Option<&'static str> {
         Some(crate::nfs::NEVER_COLD)
     }
 
-    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession<Local>, OpError> {
+    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession<LaneClient>, OpError> {
         let number = Arc::as_ptr(&self.config) as usize;
-        let local = lane.resident(number, || Local::new(lane, &self.config, spec));
+        let local = lane.lane_shared(number, || LaneClient::new(lane, &self.config, spec));
         NfsSession::new(local, (), spec)
     }
 }

@@ -2,24 +2,25 @@
 //! and small files.
 
 use super::data::Open;
-use super::local::Local;
+use super::lane_client::LaneClient;
 use super::of_nfs;
 use crate::error::OpError;
-use crate::nfs::dirs::split;
-use crate::nfs::listing::{Place, is_name};
-use crate::nfs::place::{DIR_MODE, FILE_MODE};
+use crate::nfs::dir_handle_cache::split;
+use crate::nfs::listing::{ListingCursor, is_name};
 use crate::nfs::url::CreateMode;
-use crate::session::{Attributes, EntryKind, Listed, OpenHow, OpenMode};
+use crate::nfs::work_dir::{DIR_MODE, FILE_MODE};
+use crate::session::{Attributes, EntryKind, ListTotals, OpenHow, OpenMode};
 use plimsoll_nfs::v3::{
-    self, Access, AccessArgs, Create, CreateArgs, Entry, FileType, GetAttr, Handle, How, Lookup,
-    MkDir, MkDirArgs, NfsError, ReadDir, ReadDirArgs, ReadDirPlus, ReadDirPlusArgs, Remove, Rename,
-    RenameArgs, SetAttr, SetAttrArgs, Setting, Stable, Status, SymLink, SymLinkArgs, access,
+    self, Access, AccessArgs, Create, CreateArgs, CreateHow, Entry, FileType, GetAttr, Handle,
+    Lookup, MkDir, MkDirArgs, NfsError, ReadDir, ReadDirArgs, ReadDirPlus, ReadDirPlusArgs, Remove,
+    Rename, RenameArgs, SetAttr, SetAttrArgs, Setting, Stable, Status, SymLink, SymLinkArgs,
+    access,
 };
 use rustix::io::Errno;
 use std::rc::Rc;
 
 /// Longest small file that is read whole, in bytes.
-const MOST_SMALL: u64 = 64 << 20;
+const MAX_WHOLE_READ_BYTES: u64 = 64 << 20;
 
 pub(super) fn kind_of(kind: FileType) -> EntryKind {
     match kind {
@@ -38,13 +39,13 @@ pub(super) fn attributes(a: &v3::Attributes) -> Attributes {
 }
 
 /// An entry of a directory, and how many bytes of the message it took.
-pub(super) struct Name<'a> {
+pub(super) struct DirEntryName<'a> {
     name: &'a [u8],
     kind: Option<FileType>,
     bytes: u64,
 }
 
-impl Local {
+impl LaneClient {
     /// LOOKUP, ACCESS and GETATTR; CREATE before them if the file is to be made.
     pub(super) async fn open_file(&self, path: &[u8], how: OpenHow) -> Result<Rc<Open>, OpError> {
         let (reads, writes) = match how.mode {
@@ -113,9 +114,9 @@ impl Local {
             ..Setting::NOTHING
         };
         let how = match self.config.create {
-            CreateMode::Unchecked => How::Unchecked(set),
-            CreateMode::Guarded => How::Guarded(set),
-            CreateMode::Exclusive => How::Exclusive(self.verifiers.next()),
+            CreateMode::Unchecked => CreateHow::Unchecked(set),
+            CreateMode::Guarded => CreateHow::Guarded(set),
+            CreateMode::Exclusive => CreateHow::Exclusive(self.verifiers.next()),
         };
         let made = self
             .with_entry(path, async |at| {
@@ -139,7 +140,7 @@ impl Local {
         if let Some(said) = said {
             check_kind(said.kind)?;
         }
-        if let How::Exclusive(_) = how {
+        if let CreateHow::Exclusive(_) = how {
             // The verifier may be kept in its attributes, so that they have to be set now
             // (RFC 1813, 3.3.8).
             self.set(
@@ -252,15 +253,15 @@ impl Local {
         };
         let done = match rename().await {
             Err(NfsError::Status(Status::Stale)) => {
-                self.dirs.forget_way(from_dir);
-                self.dirs.forget_way(to_dir);
+                self.dirs.invalidate_path(from_dir);
+                self.dirs.invalidate_path(to_dir);
                 rename().await
             }
             done => done,
         };
         // What was a directory has another path now.
-        self.dirs.forget(from);
-        self.dirs.forget(to);
+        self.dirs.invalidate(from);
+        self.dirs.invalidate(to);
         done.map_err(of_nfs)
     }
 
@@ -275,7 +276,7 @@ impl Local {
     pub(super) async fn read_dir(
         &self,
         dir: Handle,
-        mut visit: impl FnMut(Name<'_>),
+        mut visit: impl FnMut(DirEntryName<'_>),
     ) -> Result<(), OpError> {
         let mut args = ReadDirArgs {
             dir,
@@ -283,14 +284,14 @@ impl Local {
             verifier: [0; 8],
             count: self.config.list_size,
         };
-        let mut place = Place::default();
+        let mut place = ListingCursor::default();
         loop {
             let read = self.client.call::<ReadDir, _>(&args, |listing| {
                 let mut cookie = None;
                 for entry in &listing.entries {
                     cookie = Some(entry.cookie);
                     if !matches!(entry.name.0, b"." | b"..") {
-                        visit(Name {
+                        visit(DirEntryName {
                             name: entry.name.0,
                             kind: None,
                             bytes: 24 + entry.name.0.len().next_multiple_of(4) as u64,
@@ -299,7 +300,7 @@ impl Local {
                 }
                 (cookie, listing.verifier, listing.eof)
             });
-            if !place.go_on(read.await.map_err(of_nfs)?)? {
+            if !place.next_part(read.await.map_err(of_nfs)?)? {
                 return Ok(());
             }
             (args.cookie, args.verifier) = (place.cookie, place.verifier);
@@ -311,7 +312,7 @@ impl Local {
     pub(super) async fn read_dir_plus(
         &self,
         dir: Handle,
-        mut visit: impl FnMut(Name<'_>),
+        mut visit: impl FnMut(DirEntryName<'_>),
     ) -> Result<(), OpError> {
         let size = self.config.list_size;
         let mut args = ReadDirPlusArgs {
@@ -321,7 +322,7 @@ impl Local {
             dir_count: size,
             max_count: size,
         };
-        let mut place = Place::default();
+        let mut place = ListingCursor::default();
         loop {
             let read = self.client.call::<ReadDirPlus, _>(&args, |listing| {
                 let mut cookie = None;
@@ -333,7 +334,7 @@ impl Local {
                             .map_or(0, |h| 4 + h.bytes().len().next_multiple_of(4));
                         let attributes = if entry.attributes.is_some() { 84 } else { 0 };
                         let name = entry.name.0.len().next_multiple_of(4);
-                        visit(Name {
+                        visit(DirEntryName {
                             name: entry.name.0,
                             kind: entry.attributes.map(|a| a.kind),
                             bytes: (32 + name + handle + attributes) as u64,
@@ -342,7 +343,7 @@ impl Local {
                 }
                 (cookie, listing.verifier, listing.eof)
             });
-            if !place.go_on(read.await.map_err(of_nfs)?)? {
+            if !place.next_part(read.await.map_err(of_nfs)?)? {
                 return Ok(());
             }
             (args.cookie, args.verifier) = (place.cookie, place.verifier);
@@ -359,10 +360,10 @@ impl Local {
     }
 
     /// How many entries a directory has, by READDIR or READDIRPLUS.
-    pub(super) async fn list_dir(&self, path: &[u8], plus: bool) -> Result<Listed, OpError> {
+    pub(super) async fn list_dir(&self, path: &[u8], plus: bool) -> Result<ListTotals, OpError> {
         let dir = self.object(path).await?;
-        let mut listed = Listed::default();
-        let count = |entry: Name<'_>| {
+        let mut listed = ListTotals::default();
+        let count = |entry: DirEntryName<'_>| {
             listed.entries += 1;
             listed.bytes += entry.bytes;
         };
@@ -380,15 +381,15 @@ impl Local {
     ) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         let dir = self.walk(path).await.map_err(of_nfs)?;
         let mut all: Vec<(Vec<u8>, Option<FileType>)> = Vec::new();
-        let add = |entry: Name<'_>| all.push((entry.name.to_vec(), entry.kind));
+        let add = |entry: DirEntryName<'_>| all.push((entry.name.to_vec(), entry.kind));
         match self.read_dir_plus(dir, add).await {
             Err(OpError(Errno::OPNOTSUPP)) => {
                 all.clear();
-                let add = |entry: Name<'_>| all.push((entry.name.to_vec(), None));
+                let add = |entry: DirEntryName<'_>| all.push((entry.name.to_vec(), None));
                 self.read_dir(dir, add).await?;
             }
             Err(OpError(Errno::STALE)) if !path.is_empty() => {
-                self.dirs.forget(path);
+                self.dirs.invalidate(path);
                 return Err(OpError(Errno::NOENT));
             }
             other => other?,
@@ -430,7 +431,7 @@ impl Local {
     pub(super) async fn get_file(&self, path: &[u8]) -> Result<Vec<u8>, OpError> {
         let (file, found) = self.find(path).await?;
         check_kind(found.kind)?;
-        if found.size > MOST_SMALL {
+        if found.size > MAX_WHOLE_READ_BYTES {
             return Err(OpError(Errno::FBIG));
         }
         let mut out = vec![0; found.size as usize];
@@ -455,7 +456,7 @@ impl Local {
             self.with_entry(&beside, async |at| {
                 let args = CreateArgs {
                     at,
-                    how: How::Guarded(set),
+                    how: CreateHow::Guarded(set),
                 };
                 self.client.call::<Create, _>(&args, |m| m.object).await
             })

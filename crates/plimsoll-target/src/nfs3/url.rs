@@ -1,6 +1,6 @@
 //! The URL of an NFSv3 target: `nfs3://host[:port]/export?name=value&…`.
 
-use crate::nfs::url::{OPTIONS, Server, Text};
+use crate::nfs::url::{OPTIONS, Server, UrlParser};
 use crate::registry::TargetError;
 
 /// Name of the scheme.
@@ -17,7 +17,7 @@ pub(super) struct Url {
 impl Url {
     /// Reads a URL.
     pub(super) fn parse(url: &str) -> Result<Self, TargetError> {
-        let text = Text {
+        let text = UrlParser {
             scheme: SCHEME,
             url,
         };
@@ -47,7 +47,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn everything_can_be_said() {
+    fn every_option_is_parsed() {
         let url = Url::parse(
             "nfs3://h.example:12049/a/b?mountport=12050&sec=sys&uid=7&gid=8&nconnect=4&rsize=64k\
              &wsize=32k&timeo=2s&retrans=5&create=exclusive&cache=attr&actimeo=9s",

@@ -1,25 +1,27 @@
 //! Open files; reading and writing: pieces of at most `rsize` and `wsize` bytes, several of them
 //! under way at once as far as there are slots.
 
-use super::local::Local;
+use super::lane_client::LaneClient;
 use super::of_nfs;
 use crate::error::OpError;
-use crate::source::Source;
+use crate::write_data::WriteData;
 use plimsoll_nfs::v4::operations::{
     Commit, PutFh, Range, Read, ReadArgs, SetAttr, SetAttrArgs, Write, WriteArgs,
 };
 use plimsoll_nfs::v4::types::{Stable, StateId, Text};
-use plimsoll_nfs::v4::{Call, File, NfsError, Patience, Permit, Sent, attributes::Attributes};
+use plimsoll_nfs::v4::{
+    Call, NfsError, OpenFile, PendingCall, Permit, RetryState, attributes::Attributes,
+};
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::task::{Poll, Waker};
 
 /// Pieces of one transfer that are under way at once.
-const UNDER_WAY: usize = 8;
+const MAX_PIPELINED_CALLS: usize = 8;
 
 /// An open file.
-pub(crate) type Open = crate::nfs::open::Open<File, Stable>;
+pub(crate) type Open = crate::nfs::open::Open<OpenFile, Stable>;
 
 /// A piece that is being written or read.
 struct Piece {
@@ -27,10 +29,10 @@ struct Piece {
     len: u32,
     /// What the server knew the file by when it was sent.
     known_by: StateId,
-    sent: Sent,
+    sent: PendingCall,
 }
 
-impl Local {
+impl LaneClient {
     fn send_write(
         &self,
         open: &Open,
@@ -65,7 +67,7 @@ impl Local {
         &self,
         open: &Open,
         piece: Piece,
-        patience: &mut Patience,
+        patience: &mut RetryState,
     ) -> Result<u32, OpError> {
         let done = piece.sent.done(|r| {
             r.skip::<PutFh>()?;
@@ -82,7 +84,7 @@ impl Local {
         if written.committed == Stable::Unstable {
             open.dirty.set(true);
         }
-        open.said(written.verifier);
+        open.note_verifier(written.verifier);
         match written.count {
             // Nothing, or more than there was, is no answer to this.
             0 if piece.len > 0 => Err(OpError(Errno::IO)),
@@ -98,7 +100,7 @@ impl Local {
         stable: Stable,
         mut bytes: &[u8],
     ) -> Result<(), OpError> {
-        let mut patience = Patience::default();
+        let mut patience = RetryState::default();
         while !bytes.is_empty() {
             let permit = self.client.permit().await.map_err(of_nfs)?;
             let piece = &bytes[..bytes.len().min(self.config.sizes.write as usize)];
@@ -106,7 +108,7 @@ impl Local {
             let len = piece.len;
             let done = (len - self.written(open, piece, &mut patience).await?) as usize;
             if done > 0 {
-                patience = Patience::default();
+                patience = RetryState::default();
             }
             offset += done as u64;
             bytes = &bytes[done..];
@@ -127,7 +129,7 @@ impl Local {
     pub(super) async fn write_from(
         &self,
         open: &Open,
-        source: &mut Source,
+        source: &mut WriteData,
         (offset, len): (u64, u64),
         stable: Stable,
     ) -> Result<(), OpError> {
@@ -145,7 +147,7 @@ impl Local {
                 r.get::<Write>()
             });
             if let Ok(written) = late.await {
-                open.said(written.verifier);
+                open.note_verifier(written.verifier);
             }
         }
         done
@@ -154,25 +156,25 @@ impl Local {
     async fn write_pieces(
         &self,
         open: &Open,
-        source: &mut Source,
+        source: &mut WriteData,
         (mut at, end): (u64, u64),
         stable: Stable,
         pieces: &mut VecDeque<Piece>,
     ) -> Result<(), OpError> {
         let most = u64::from(self.config.sizes.write);
         while at < end || !pieces.is_empty() {
-            while at < end && pieces.len() < UNDER_WAY {
+            while at < end && pieces.len() < MAX_PIPELINED_CALLS {
                 let Some(permit) = self.permit_for(pieces).await? else {
                     break;
                 };
-                let bytes = source.next((end - at).min(most))?;
+                let bytes = source.next_chunk((end - at).min(most))?;
                 let piece = self.send_write(open, permit, (at, bytes), stable)?;
                 at += u64::from(piece.len);
                 pieces.push_back(piece);
             }
             if let Some(piece) = pieces.pop_front() {
                 let ends = piece.offset + u64::from(piece.len);
-                let mut patience = Patience::default();
+                let mut patience = RetryState::default();
                 let left = self.written(open, piece, &mut patience).await?;
                 let rest = self.write_rest(open, source, (ends, left), stable, patience);
                 rest.await?;
@@ -185,19 +187,19 @@ impl Local {
     async fn write_rest(
         &self,
         open: &Open,
-        source: &mut Source,
+        source: &mut WriteData,
         (end, mut left): (u64, u32),
         stable: Stable,
-        mut patience: Patience,
+        mut patience: RetryState,
     ) -> Result<(), OpError> {
         while left > 0 {
             let permit = self.client.permit().await.map_err(of_nfs)?;
-            let bytes = source.next(u64::from(left))?;
+            let bytes = source.next_chunk(u64::from(left))?;
             let piece = self.send_write(open, permit, (end - u64::from(left), bytes), stable)?;
             let len = piece.len;
             let done = len - self.written(open, piece, &mut patience).await?;
             if done > 0 {
-                patience = Patience::default();
+                patience = RetryState::default();
             }
             left -= done;
         }
@@ -283,7 +285,7 @@ impl Local {
     ) -> Result<u64, OpError> {
         let (mut at, mut done) = (offset, offset);
         while at < end || !pieces.is_empty() {
-            while at < end && pieces.len() < UNDER_WAY {
+            while at < end && pieces.len() < MAX_PIPELINED_CALLS {
                 let Some(permit) = self.permit_for(pieces).await? else {
                     break;
                 };
@@ -294,13 +296,13 @@ impl Local {
             let Some(mut piece) = pieces.pop_front() else {
                 continue;
             };
-            let mut patience = Patience::default();
+            let mut patience = RetryState::default();
             loop {
                 let place = (piece.offset - offset) as usize;
                 let (begin, left, known_by) = (piece.offset, piece.len, piece.known_by);
                 let read = match self.read_piece(piece, place, sink).await? {
                     Ok((read, eof)) => {
-                        patience = Patience::default();
+                        patience = RetryState::default();
                         done = begin + u64::from(read);
                         if eof || read == 0 {
                             return Ok(done - offset);
@@ -352,9 +354,9 @@ impl Local {
     }
 
     /// Sets attributes of an open file.
-    pub(super) async fn set_open(&self, file: &File, set: Attributes) -> Result<(), OpError> {
+    pub(super) async fn set_open(&self, file: &OpenFile, set: Attributes) -> Result<(), OpError> {
         self.client.changes(file);
-        let mut patience = Patience::default();
+        let mut patience = RetryState::default();
         loop {
             let permit = self.client.permit().await.map_err(of_nfs)?;
             let state = file.state().map_err(of_nfs)?;
@@ -378,12 +380,12 @@ impl Local {
 
 /// What becomes of an asynchronous write, which the lane carries out beside the worker.
 #[derive(Default)]
-pub(super) struct Job {
+pub(super) struct PendingWriteState {
     result: Cell<Option<Result<u64, OpError>>>,
     waker: RefCell<Option<Waker>>,
 }
 
-impl Job {
+impl PendingWriteState {
     /// It is over.
     pub(super) fn end(&self, result: Result<u64, OpError>) {
         self.result.set(Some(result));

@@ -2,41 +2,41 @@
 //!
 //! Every operation goes to the server, unless `cache` has what it asks for: nothing else is kept but
 //! the handles of directories, which a path leads through. What an operation of a workload becomes is
-//! in `wire`. Each lane is a client of its own to the server.
+//! in `backend`. Each lane is a client of its own to the server.
 
+mod backend;
 mod data;
-mod local;
+mod lane_client;
 mod names;
+mod probe;
 mod url;
-mod wire;
-mod work;
 
 use crate::error::OpError;
+use crate::long_replies::LongReplies;
 use crate::nfs::cache::CacheModel;
-use crate::nfs::place::{AROUND_DATA, LEAST_LONGEST, Work};
-use crate::nfs::replies;
+use crate::nfs::deviation_report;
 use crate::nfs::session::NfsSession;
 use crate::nfs::url::CreateMode;
+use crate::nfs::work_dir::{MESSAGE_OVERHEAD_BYTES, MIN_MAX_REPLY_BYTES, WorkDir};
 use crate::registry::{Purpose, TargetError};
-use crate::replies::LongReplies;
 use crate::session::{SessionSpec, Space, Target};
-use local::Local;
-pub(crate) use local::row_names;
+use lane_client::LaneClient;
+pub(crate) use lane_client::row_names;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_measure::Nanos;
 use plimsoll_nfs::rpc::{ChannelSpec, Deviations, RpcError};
 use plimsoll_nfs::v4::attributes::{Bitmap, number};
 use plimsoll_nfs::v4::operations::{Access, GetAttr, PutFh, Remove, access};
 use plimsoll_nfs::v4::types::{Handle, Status, Text};
-use plimsoll_nfs::v4::{ClientSpec, NfsError, Turns};
-use plimsoll_plan::{OpKind, WorkPlace};
+use plimsoll_nfs::v4::{ClientSpec, FifoMutex, NfsError};
+use plimsoll_plan::{OpKind, WorkDirSpec};
 use plimsoll_wan::Relay;
+use probe::{ProbeConnector, Sizes};
 use rustix::io::Errno;
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use url::{Owners, SCHEME, Url};
-use work::{Asker, Sizes};
 
 /// Port of NFS (RFC 7530, 3.1).
 const NFS_PORT: u16 = 2049;
@@ -54,7 +54,7 @@ pub(crate) struct Config {
     /// Numbers of the clients that there are now.
     numbers: Mutex<BTreeSet<u32>>,
     /// Turns of the owners that workers share, by process.
-    turns: Mutex<HashMap<u64, Turns>>,
+    turns: Mutex<HashMap<u64, FifoMutex>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -77,7 +77,7 @@ impl Config {
 
     /// Which owner a worker of a process is, if it shares one, and its turns, which all lanes
     /// have in common.
-    fn shared_owner(&self, process: u64) -> Option<(u64, Turns)> {
+    fn shared_owner(&self, process: u64) -> Option<(u64, FifoMutex)> {
         let key = match self.owners {
             Owners::Worker => return None,
             Owners::Process => process,
@@ -90,14 +90,14 @@ impl Config {
 /// A work directory on a server.
 pub(crate) struct Nfs4 {
     /// Passes on what is sent, later.
-    _far: Option<Relay>,
+    _added_rtt_relay: Option<Relay>,
     config: Arc<Config>,
-    said: String,
+    description: String,
     /// Where the work directory is to be, for making and removing it.
     parent: Option<(Handle, Vec<u8>)>,
     exists: bool,
-    made: bool,
-    asker: Asker,
+    created: bool,
+    asker: ProbeConnector,
 }
 
 fn of_nfs(e: NfsError) -> OpError {
@@ -105,7 +105,7 @@ fn of_nfs(e: NfsError) -> OpError {
 }
 
 /// What an error says; of a reply that cannot be decoded, which one and where.
-fn why(e: NfsError, deviations: &Deviations) -> String {
+fn error_text(e: NfsError, deviations: &Deviations) -> String {
     let malformed = match e {
         NfsError::Rpc(RpcError::BadResult(_)) => deviations.malformed().pop(),
         _ => None,
@@ -128,7 +128,7 @@ fn cannot_use(url: &Url, at: SocketAddr, e: NfsError, deviations: &Deviations) -
         target: SCHEME,
         reason: format!(
             "NFS version 4.{minor} at {at}: {}{hint}",
-            why(e, deviations)
+            error_text(e, deviations)
         ),
     }
 }
@@ -137,7 +137,7 @@ impl Nfs4 {
     /// Finds the work directory, of which the last component is made if it is missing.
     pub(crate) fn connect(
         url: &str,
-        place: &WorkPlace,
+        place: &WorkDirSpec,
         purpose: Purpose,
     ) -> Result<Self, TargetError> {
         let url = Url::parse(url)?;
@@ -145,7 +145,7 @@ impl Nfs4 {
         let address = SocketAddr::new(url.server.resolve(SCHEME, port)?, port);
         let id = client_id();
         let deviations = Arc::new(Deviations::default());
-        let asker = Asker {
+        let asker = ProbeConnector {
             address,
             who: url.server.credentials(),
             minor: url.minor,
@@ -156,32 +156,33 @@ impl Nfs4 {
         };
         let asking = asker.ask();
         let mut asking = asking.map_err(|e| cannot_use(&url, address, e, &deviations))?;
-        let (root, sizes) = work::root(&mut asking, &url, address, &deviations)?;
-        let found = Work::find(&mut asking, root, &place.dir, purpose);
-        let found = found.map_err(|e| replies::explain_place(&deviations, e))?;
+        let (root, sizes) = probe::root(&mut asking, &url, address, &deviations)?;
+        let found = WorkDir::find(&mut asking, root, &place.dir, purpose);
+        let found = found.map_err(|e| deviation_report::explain_work_dir_error(&deviations, e))?;
         asking.end();
-        let far = url.server.far(SCHEME, address)?;
+        let far = url.server.start_rtt_relay(SCHEME, address)?;
         let client = ClientSpec {
             channel: ChannelSpec {
                 address,
-                through: far.as_ref().map(Relay::address),
-                who: asker.who.clone(),
+                relay: far.as_ref().map(Relay::address),
+                credentials: asker.who.clone(),
                 connections: url.server.connections,
                 timeout: url.server.timeout.as_nanos() as u64,
                 retries: url.server.retries,
-                again_in_place: false,
-                longest: (sizes.read as usize + AROUND_DATA as usize).max(LEAST_LONGEST),
+                may_retransmit_in_place: false,
+                max_reply_bytes: (sizes.read as usize + MESSAGE_OVERHEAD_BYTES as usize)
+                    .max(MIN_MAX_REPLY_BYTES),
                 silence: None,
             },
             minor: url.minor,
             id,
             slots: url.slots,
-            longest: asker.longest,
+            max_message_bytes: asker.longest,
             lease: sizes.lease,
             delegations: url.delegations,
             deviations,
         };
-        let said = say(&url, address, place, &sizes) + &url.server.said_of_rtt();
+        let said = description(&url, address, place, &sizes) + &url.server.rtt_description();
         let config = Config {
             client,
             root: found.dir,
@@ -193,12 +194,12 @@ impl Nfs4 {
             turns: Mutex::default(),
         };
         Ok(Self {
-            _far: far,
+            _added_rtt_relay: far,
             config: Arc::new(config),
-            said,
+            description: said,
             parent: found.parent,
             exists: found.exists,
-            made: found.made,
+            created: found.created,
             asker,
         })
     }
@@ -214,7 +215,7 @@ fn client_id() -> String {
     format!("plimsoll {host} {process} {more:016x}")
 }
 
-fn say(url: &Url, address: SocketAddr, place: &WorkPlace, sizes: &Sizes) -> String {
+fn description(url: &Url, address: SocketAddr, place: &WorkDirSpec, sizes: &Sizes) -> String {
     let owners = match url.owners {
         Owners::Worker => "owners worker",
         Owners::Process => "owners process",
@@ -234,15 +235,15 @@ fn say(url: &Url, address: SocketAddr, place: &WorkPlace, sizes: &Sizes) -> Stri
         sizes.read,
         sizes.write,
         url.server.connections,
-        url.server.say_cache()
+        url.server.cache_description()
     )
 }
 
 impl Target for Nfs4 {
-    type Session = NfsSession<Local>;
+    type Session = NfsSession<LaneClient>;
 
     fn describe(&self) -> String {
-        self.said.clone()
+        self.description.clone()
     }
 
     fn lane_kind(&self) -> LaneKind {
@@ -253,8 +254,8 @@ impl Target for Nfs4 {
         self.exists
     }
 
-    fn made_work_dir(&self) -> bool {
-        self.made
+    fn created_work_dir(&self) -> bool {
+        self.created
     }
 
     fn remove_work_dir(&self) -> Result<(), OpError> {
@@ -314,7 +315,7 @@ impl Target for Nfs4 {
         }))
     }
 
-    fn cannot(&self, kind: OpKind) -> Option<&'static str> {
+    fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
         match kind {
             OpKind::MmapRead | OpKind::MmapWrite => {
                 Some("files are mapped by the kernel's client, which is not used")
@@ -324,20 +325,20 @@ impl Target for Nfs4 {
     }
 
     fn explain(&self, e: OpError) -> String {
-        replies::explain(&self.asker.deviations, e)
+        deviation_report::explain_io_error(&self.asker.deviations, e)
     }
 
     fn take_long_replies(&self) -> Vec<LongReplies> {
-        replies::take_long(&self.asker.deviations)
+        deviation_report::drain_long_replies(&self.asker.deviations)
     }
 
-    fn never_cold(&self) -> Option<&'static str> {
+    fn uncacheable_reason(&self) -> Option<&'static str> {
         Some(crate::nfs::NEVER_COLD)
     }
 
-    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession<Local>, OpError> {
+    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<NfsSession<LaneClient>, OpError> {
         let number = Arc::as_ptr(&self.config) as usize;
-        let local = lane.resident(number, || Local::new(lane, &self.config, spec));
+        let local = lane.lane_shared(number, || LaneClient::new(lane, &self.config, spec));
         let owner = local.owner(spec.process);
         NfsSession::new(local, owner, spec)
     }

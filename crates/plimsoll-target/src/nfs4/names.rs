@@ -1,34 +1,34 @@
 //! Operations on names: opening, listing, and small files.
 
 use super::data::Open;
-use super::local::{Local, is_stale};
+use super::lane_client::{LaneClient, is_stale};
 use super::of_nfs;
 use crate::error::OpError;
-use crate::nfs::dirs::split;
-use crate::nfs::listing::{Place, is_name};
-use crate::nfs::place::{DIR_MODE, FILE_MODE};
+use crate::nfs::dir_handle_cache::split;
+use crate::nfs::listing::{ListingCursor, is_name};
 use crate::nfs::url::CreateMode;
-use crate::session::{self, EntryKind, Listed, OpenHow, OpenMode};
+use crate::nfs::work_dir::{DIR_MODE, FILE_MODE};
+use crate::session::{self, EntryKind, ListTotals, OpenHow, OpenMode};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{
-    Create, CreateArgs, GetFh, ListEntry, Lookup, Made, NVerify, Op, PutFh, ReadDir, ReadDirArgs,
-    Remove, Rename, RenameArgs, SaveFh, Verify,
+    Create, CreateArgs, CreateType, GetFh, ListEntry, Lookup, NVerify, Op, PutFh, ReadDir,
+    ReadDirArgs, Remove, Rename, RenameArgs, SaveFh, Verify,
 };
 use plimsoll_nfs::v4::state::{OpenHow as How, share};
 use plimsoll_nfs::v4::types::{FileType, Handle, Stable, Status, Text};
-use plimsoll_nfs::v4::{Call, Compound, File, NfsError, OpenOwner, Results};
+use plimsoll_nfs::v4::{Call, Compound, NfsError, OpenFile, OpenOwner, Results};
 use rustix::io::Errno;
 use std::rc::Rc;
 
 /// Longest small file that is read whole, in bytes.
-const MOST_SMALL: u64 = 64 << 20;
+const MAX_WHOLE_READ_BYTES: u64 = 64 << 20;
 
 /// What a listing asks of each entry.
-const LISTED: Bitmap = Bitmap::of(&[number::KIND, number::READ_ERROR, number::FILE_ID]);
+const READDIR_ATTRIBUTES: Bitmap = Bitmap::of(&[number::KIND, number::READ_ERROR, number::FILE_ID]);
 
 /// What a listing with attributes asks of each entry.
-const LISTED_PLUS: Bitmap =
-    Bitmap(super::local::STAT.0 | 1 << number::HANDLE | 1 << number::READ_ERROR);
+const READDIR_PLUS_ATTRIBUTES: Bitmap =
+    Bitmap(super::lane_client::STAT_ATTRIBUTES.0 | 1 << number::HANDLE | 1 << number::READ_ERROR);
 
 pub(super) fn kind_of(kind: FileType) -> EntryKind {
     match kind {
@@ -59,9 +59,9 @@ fn bytes_of(entry: &ListEntry<'_>) -> u64 {
 }
 
 /// A file, and its attributes if they came.
-type Opened = (File, Option<session::Attributes>);
+type OpenedFile = (OpenFile, Option<session::Attributes>);
 
-impl Local {
+impl LaneClient {
     /// OPEN, which also makes the file if it is to be made; SETATTR if it is to be cut and was
     /// not made.
     pub(super) async fn open_file(
@@ -111,7 +111,7 @@ impl Local {
         path: &[u8],
         access: u32,
         how: How,
-    ) -> Result<Opened, OpError> {
+    ) -> Result<OpenedFile, OpError> {
         let opened = self.with_entry(path, async |dir, name| {
             self.client.open(owner, (dir, name), access, how).await
         });
@@ -132,7 +132,7 @@ impl Local {
         path: &[u8],
         access: u32,
         truncate: bool,
-    ) -> Result<Option<Opened>, OpError> {
+    ) -> Result<Option<OpenedFile>, OpError> {
         let set = Attributes {
             mode: Some(FILE_MODE),
             size: truncate.then_some(0),
@@ -162,7 +162,7 @@ impl Local {
 
     /// Does something to what a name stands for, with its directory as the current handle first:
     /// one compound.
-    pub(super) async fn at_name<R>(
+    pub(super) async fn compound_on_name<R>(
         &self,
         call: Call,
         path: &[u8],
@@ -204,12 +204,12 @@ impl Local {
     }
 
     /// Makes a directory or a symbolic link.
-    pub(super) async fn make(&self, path: &[u8], what: Made<'_>) -> Result<(), OpError> {
+    pub(super) async fn make(&self, path: &[u8], what: CreateType<'_>) -> Result<(), OpError> {
         if path.is_empty() {
             return Err(OpError(Errno::EXIST));
         }
         let mode = match what {
-            Made::Link(_) => None,
+            CreateType::Link(_) => None,
             _ => Some(DIR_MODE),
         };
         self.with_entry(path, async |dir, name| {
@@ -267,15 +267,15 @@ impl Local {
         };
         let done = match rename().await {
             Err(e) if is_stale(e) => {
-                self.dirs.forget_way(from_dir);
-                self.dirs.forget_way(to_dir);
+                self.dirs.invalidate_path(from_dir);
+                self.dirs.invalidate_path(to_dir);
                 rename().await
             }
             done => done,
         };
         // What was a directory has another path now.
-        self.dirs.forget(from);
-        self.dirs.forget(to);
+        self.dirs.invalidate(from);
+        self.dirs.invalidate(to);
         done.map_err(of_nfs)
     }
 
@@ -351,7 +351,7 @@ impl Local {
             b"" => Call::ReadDir,
             _ => Call::LookupReadDir,
         };
-        let first = self.at_name(
+        let first = self.compound_on_name(
             call,
             path,
             |c| {
@@ -360,8 +360,8 @@ impl Local {
             |r| Ok((r.get::<GetFh>()?, part(r)?)),
         );
         let (dir, mut end): (Handle, _) = first.await?;
-        let mut place = Place::default();
-        while place.go_on(end)? {
+        let mut place = ListingCursor::default();
+        while place.next_part(end)? {
             (args.cookie, args.verifier) = (place.cookie, place.verifier);
             if self.lane.now() >= self.lane.deadline() {
                 return Err(OpError(Errno::CANCELED));
@@ -382,9 +382,13 @@ impl Local {
     }
 
     /// How many entries a directory has.
-    pub(super) async fn list_dir(&self, path: &[u8], plus: bool) -> Result<Listed, OpError> {
-        let mut listed = Listed::default();
-        let asked = if plus { LISTED_PLUS } else { LISTED };
+    pub(super) async fn list_dir(&self, path: &[u8], plus: bool) -> Result<ListTotals, OpError> {
+        let mut listed = ListTotals::default();
+        let asked = if plus {
+            READDIR_PLUS_ATTRIBUTES
+        } else {
+            READDIR_ATTRIBUTES
+        };
         let count = |entry: &ListEntry<'_>| {
             listed.entries += 1;
             listed.bytes += bytes_of(entry);
@@ -408,7 +412,7 @@ impl Local {
             }
             _ => strange = true,
         };
-        self.read_dir(path, LISTED, add).await?;
+        self.read_dir(path, READDIR_ATTRIBUTES, add).await?;
         match strange {
             true => Err(OpError(Errno::BADMSG)),
             false => Ok(all),
@@ -432,7 +436,7 @@ impl Local {
     async fn get_open(&self, open: &Open) -> Result<Vec<u8>, OpError> {
         let size = self.attributes_of(open.file.handle()).await?;
         let size = attributes(&size)?.size;
-        if size > MOST_SMALL {
+        if size > MAX_WHOLE_READ_BYTES {
             return Err(OpError(Errno::FBIG));
         }
         let mut out = vec![0; size as usize];

@@ -1,16 +1,16 @@
 //! The URL of an NFSv4 target: `nfs4://host[:port]/path?name=value&…`.
 
-use crate::nfs::url::{OPTIONS, Server, Text};
+use crate::nfs::url::{OPTIONS, Server, UrlParser};
 use crate::registry::TargetError;
 
 /// Name of the scheme.
 pub(super) const SCHEME: &str = "nfs4";
 
 /// Most calls of a session that may be under way at once.
-const MOST_SLOTS: u64 = 1024;
+const MAX_SESSION_SLOTS: u64 = 1024;
 
 /// Slots that are asked for without the option.
-const SLOTS: u32 = 64;
+const DEFAULT_SESSION_SLOTS: u32 = 64;
 
 /// Who opens files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) struct Url {
 impl Url {
     /// Reads a URL.
     pub(super) fn parse(url: &str) -> Result<Self, TargetError> {
-        let text = Text {
+        let text = UrlParser {
             scheme: SCHEME,
             url,
         };
@@ -81,7 +81,7 @@ impl Url {
                     }
                 }
                 "slots" => {
-                    slots = Some(text.number(name, value, 1..MOST_SLOTS + 1)? as u32);
+                    slots = Some(text.number(name, value, 1..MAX_SESSION_SLOTS + 1)? as u32);
                 }
                 _ => return Ok(false),
             }
@@ -97,7 +97,7 @@ impl Url {
             server,
             minor,
             owners,
-            slots: slots.unwrap_or(SLOTS),
+            slots: slots.unwrap_or(DEFAULT_SESSION_SLOTS),
             delegations,
         })
     }
@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn everything_can_be_said() {
+    fn every_option_is_parsed() {
         let url =
             Url::parse("nfs4://h:12049/a/b?minor=0&owners=process&uid=7&nconnect=2&rsize=64k");
         let url = url.unwrap();

@@ -2,7 +2,7 @@
 
 use crate::error::OpError;
 use crate::session::AioDone;
-use crate::source::Apart;
+use crate::write_data::DetachedData;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Clock, Nanos};
 use rustix::io::Errno;
@@ -12,64 +12,64 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 /// Threads of the pool: writes in progress at the same time.
-const THREADS: usize = 32;
+const MAX_AIO_THREADS: usize = 32;
 
-struct Job {
+struct AioRequest {
     /// Keeps the file open, even when the worker lets go of it before the write is done.
     file: Arc<OwnedFd>,
     offset: u64,
     len: u64,
     tag: u32,
-    content: Apart,
+    content: DetachedData,
     start: Nanos,
     clock: Clock,
     to: Arc<Completions>,
 }
 
 #[derive(Default)]
-struct Jobs {
-    queue: VecDeque<Job>,
+struct AioQueueState {
+    queue: VecDeque<AioRequest>,
     idle: usize,
     threads: usize,
 }
 
 /// The pool; its threads are started as they are needed and end when idle pools are dropped.
 #[derive(Default)]
-pub(super) struct Pool {
-    shared: Arc<PoolShared>,
+pub(super) struct AioThreadPool {
+    shared: Arc<AioPoolShared>,
 }
 
 #[derive(Default)]
-struct PoolShared {
-    jobs: Mutex<(Jobs, bool)>,
+struct AioPoolShared {
+    jobs: Mutex<(AioQueueState, bool)>,
     some: Condvar,
 }
 
 /// What became of one worker's writes.
 #[derive(Default)]
 struct Completions {
-    state: Mutex<Completed>,
+    state: Mutex<CompletedAio>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Completed {
+struct CompletedAio {
     done: Vec<AioDone>,
     waker: Option<Waker>,
     /// Writes that are queued or in progress.
-    active: Vec<Active>,
+    active: Vec<InFlightAio>,
 }
 
 /// A write that is queued or in progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Active {
+struct InFlightAio {
     fd: RawFd,
     tag: u32,
     start: Nanos,
 }
 
-impl Completed {
-    fn forget(&mut self, write: Active) {
+impl CompletedAio {
+    fn forget(&mut self, write: InFlightAio) {
         if let Some(at) = self.active.iter().position(|a| *a == write) {
             self.active.swap_remove(at);
         }
@@ -80,15 +80,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Pool {
-    fn submit(&self, job: Job) -> Result<(), Errno> {
+impl AioThreadPool {
+    fn submit(&self, job: AioRequest) -> Result<(), Errno> {
         let mut guard = lock(&self.shared.jobs);
         let jobs = &mut guard.0;
-        if jobs.idle <= jobs.queue.len() && jobs.threads < THREADS {
+        if jobs.idle <= jobs.queue.len() && jobs.threads < MAX_AIO_THREADS {
             let shared = self.shared.clone();
             let started = std::thread::Builder::new()
                 .name(format!("aio-{}", jobs.threads))
-                .spawn(move || shared.work());
+                .spawn(move || shared.run_worker_thread());
             match started {
                 Ok(_) => jobs.threads += 1,
                 // With no thread at all the write would never be done.
@@ -103,15 +103,15 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for AioThreadPool {
     fn drop(&mut self) {
         lock(&self.shared.jobs).1 = true;
         self.shared.some.notify_all();
     }
 }
 
-impl PoolShared {
-    fn work(&self) {
+impl AioPoolShared {
+    fn run_worker_thread(&self) {
         let mut guard = lock(&self.jobs);
         loop {
             if let Some(job) = guard.0.queue.pop_front() {
@@ -132,7 +132,7 @@ impl PoolShared {
     }
 }
 
-impl Job {
+impl AioRequest {
     fn run(self) {
         let result = self.write();
         let end = self.clock.now();
@@ -156,8 +156,8 @@ impl Job {
         }
     }
 
-    fn active(&self) -> Active {
-        Active {
+    fn active(&self) -> InFlightAio {
+        InFlightAio {
             fd: self.file.as_raw_fd(),
             tag: self.tag,
             start: self.start,
@@ -180,16 +180,16 @@ impl Job {
 }
 
 /// One worker's queued writes.
-pub(super) struct Queue {
-    pool: Arc<Pool>,
+pub(super) struct SessionAioQueue {
+    pool: Arc<AioThreadPool>,
     clock: Clock,
     completions: Arc<Completions>,
     /// Queued and not yet taken.
     pending: usize,
 }
 
-impl Queue {
-    pub(super) fn new(pool: Arc<Pool>, clock: Clock) -> Self {
+impl SessionAioQueue {
+    pub(super) fn new(pool: Arc<AioThreadPool>, clock: Clock) -> Self {
         Self {
             pool,
             clock,
@@ -208,9 +208,9 @@ impl Queue {
         offset: u64,
         len: u64,
         tag: u32,
-        content: Apart,
+        content: DetachedData,
     ) -> Result<(), OpError> {
-        let job = Job {
+        let job = AioRequest {
             file,
             offset,
             len,
@@ -266,7 +266,7 @@ impl Queue {
         if self.pending == 0 {
             return;
         }
-        let mine = |job: &Job| Arc::ptr_eq(&job.to, &self.completions);
+        let mine = |job: &AioRequest| Arc::ptr_eq(&job.to, &self.completions);
         let mut taken = Vec::new();
         lock(&self.pool.shared.jobs).0.queue.retain(|job| {
             if mine(job) {
@@ -296,7 +296,7 @@ impl Queue {
     }
 }
 
-impl Drop for Queue {
+impl Drop for SessionAioQueue {
     fn drop(&mut self) {
         let mut state = lock(&self.completions.state);
         while !state.active.is_empty() {

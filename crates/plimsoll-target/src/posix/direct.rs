@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
 /// Looks with a file without a name in the directory, of which nothing is left.
-pub(super) fn look(dir: &OwnedFd) -> DirectIo {
+pub(super) fn probe_direct_io(dir: &OwnedFd) -> DirectIo {
     let open = |more: OFlags| {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | more;
         rustix::fs::openat(dir, ".", flags, Mode::from_raw_mode(0o600))

@@ -3,16 +3,16 @@
 mod aio;
 mod direct;
 mod handle;
-mod more;
+mod mix_syscalls;
 mod names;
 mod session;
 
 use crate::error::OpError;
-use crate::registry::{Options, Purpose, TargetError};
+use crate::registry::{Purpose, TargetError, UrlOptions};
 use crate::session::{DirectIo, SessionSpec, Space, Target};
-use aio::Pool;
+use aio::AioThreadPool;
 use plimsoll_lane::{Lane, LaneKind};
-use plimsoll_plan::WorkPlace;
+use plimsoll_plan::WorkDirSpec;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use session::PosixSession;
@@ -24,15 +24,15 @@ use std::sync::Arc;
 pub(crate) struct Posix {
     root: Arc<OwnedFd>,
     path: std::path::PathBuf,
-    aio: Arc<Pool>,
-    found: Found,
+    aio: Arc<AioThreadPool>,
+    found: WorkDirOrigin,
 }
 
 /// How the work directory came to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
-    There,
-    Made,
+enum WorkDirOrigin {
+    Existing,
+    Created,
     Missing,
 }
 
@@ -40,10 +40,10 @@ impl Posix {
     /// Opens the work directory, which is made if only its last component is missing.
     pub(crate) fn connect(
         rest: &str,
-        place: &WorkPlace,
+        place: &WorkDirSpec,
         purpose: Purpose,
     ) -> Result<Self, TargetError> {
-        Options::parse("posix", rest)?.finish("none: the place is given by --dir")?;
+        UrlOptions::parse("posix", rest)?.finish("none: the place is given by --dir")?;
         let path = if place.dir.as_os_str().is_empty() {
             Path::new(".")
         } else {
@@ -60,7 +60,7 @@ impl Posix {
 }
 
 /// Opens the work directory; when it is only looked for and missing, the one that would hold it.
-fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, Found), TargetError> {
+fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), TargetError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = |path: &Path| rustix::fs::openat(CWD, path, flags, Mode::empty());
     let place = |error: Errno| TargetError::Place {
@@ -74,7 +74,7 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, Found), TargetEr
             let file = path.ancestors().find(file).unwrap_or(path);
             return Err(TargetError::NotDir(file.into()));
         }
-        other => return other.map(|fd| (fd, Found::There)).map_err(place),
+        other => return other.map(|fd| (fd, WorkDirOrigin::Existing)).map_err(place),
     }
     let parent = match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
@@ -86,11 +86,13 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, Found), TargetEr
         Errno::NOENT => TargetError::NoParent(parent.into()),
         e => place(e),
     })?;
-    if purpose == Purpose::Look {
-        return Ok((holder, Found::Missing));
+    if purpose == Purpose::Inspect {
+        return Ok((holder, WorkDirOrigin::Missing));
     }
     rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o777)).map_err(place)?;
-    open(path).map(|fd| (fd, Found::Made)).map_err(place)
+    open(path)
+        .map(|fd| (fd, WorkDirOrigin::Created))
+        .map_err(place)
 }
 
 impl Target for Posix {
@@ -109,11 +111,11 @@ impl Target for Posix {
     }
 
     fn exists(&self) -> bool {
-        self.found != Found::Missing
+        self.found != WorkDirOrigin::Missing
     }
 
-    fn made_work_dir(&self) -> bool {
-        self.found == Found::Made
+    fn created_work_dir(&self) -> bool {
+        self.found == WorkDirOrigin::Created
     }
 
     fn remove_work_dir(&self) -> Result<(), OpError> {
@@ -145,7 +147,7 @@ impl Target for Posix {
         }))
     }
 
-    fn never_cold(&self) -> Option<&'static str> {
+    fn uncacheable_reason(&self) -> Option<&'static str> {
         // linux/magic.h
         const TMPFS: u64 = 0x0102_1994;
         const RAMFS: u64 = 0x8584_58f6;
@@ -159,7 +161,7 @@ impl Target for Posix {
     }
 
     fn direct_io(&self) -> DirectIo {
-        direct::look(&self.root)
+        direct::probe_direct_io(&self.root)
     }
 
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<PosixSession, OpError> {

@@ -10,14 +10,14 @@ use std::os::fd::OwnedFd;
 
 /// So long, in nanoseconds, a directory that was found in the work directory is taken to be there
 /// still.
-const FOUND_FOR: Nanos = 1_000_000;
+const PARENT_CHECK_VALID_NS: Nanos = 1_000_000;
 
 /// Directories that are remembered to have been found: workers often go round a few.
-const FOUND: usize = 64;
+const CHECKED_DIRS: usize = 64;
 
 /// A path relative to the work directory; empty until one is located.
 #[derive(Default)]
-pub(super) struct Name {
+pub(super) struct LocatedPath {
     path: Option<CString>,
     /// Directory that the path begins with, by its number, and the length of its path.
     kept: Option<(u64, usize)>,
@@ -25,7 +25,7 @@ pub(super) struct Name {
     goes_down: bool,
 }
 
-impl Name {
+impl LocatedPath {
     #[inline(always)]
     pub(super) fn get(&self) -> &CStr {
         self.path.as_deref().unwrap_or(c"")
@@ -97,22 +97,22 @@ impl Name {
 }
 
 /// Directories that were found to lie in the work directory, reached without a symbolic link.
-pub(super) struct Parents([Found; FOUND]);
+pub(super) struct CheckedParents([CheckedDir; CHECKED_DIRS]);
 
 /// A directory, and when it was found.
 #[derive(Default)]
-struct Found {
+struct CheckedDir {
     path: Vec<u8>,
     at: Nanos,
 }
 
-impl Default for Parents {
+impl Default for CheckedParents {
     fn default() -> Self {
-        Self(std::array::from_fn(|_| Found::default()))
+        Self(std::array::from_fn(|_| CheckedDir::default()))
     }
 }
 
-impl Parents {
+impl CheckedParents {
     /// Makes sure of the directory that holds `name`, unless that was done just now.
     #[inline(always)]
     pub(super) fn check(&mut self, root: &OwnedFd, lane: &Lane, name: &CStr) -> Result<(), Errno> {
@@ -123,7 +123,7 @@ impl Parents {
         };
         let (parent, now) = (&path[..slash], lane.now());
         let found = &mut self.0[place(parent)];
-        if found.path == parent && now < found.at + FOUND_FOR {
+        if found.path == parent && now < found.at + PARENT_CHECK_VALID_NS {
             return Ok(());
         }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -155,13 +155,13 @@ fn place(path: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn text(name: &Name) -> &str {
+    fn text(name: &LocatedPath) -> &str {
         name.get().to_str().unwrap()
     }
 
     #[test]
     fn a_name_is_what_was_located_last() {
-        let mut name = Name::default();
+        let mut name = LocatedPath::default();
         assert_eq!(text(&name), "");
         name.locate(|p| p.extend_from_slice(b"a/b"));
         assert_eq!(text(&name), "a/b");
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn a_directory_is_appended_once_while_names_in_it_follow_each_other() {
-        let (mut name, dirs) = (Name::default(), std::cell::Cell::new(0));
-        let locate = |name: &mut Name, dir: u64, file: &str| {
+        let (mut name, dirs) = (LocatedPath::default(), std::cell::Cell::new(0));
+        let locate = |name: &mut LocatedPath, dir: u64, file: &str| {
             let push_dir = |path: &mut Vec<u8>| {
                 dirs.set(dirs.get() + 1);
                 path.extend_from_slice(format!("d{dir}").as_bytes());

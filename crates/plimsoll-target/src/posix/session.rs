@@ -1,11 +1,11 @@
 //! One worker's system calls.
 
-use super::aio::{Pool, Queue};
+use super::aio::{AioThreadPool, SessionAioQueue};
 use super::handle::{BENEATH, PosixHandle};
-use super::names::{Name, Parents};
+use super::names::{CheckedParents, LocatedPath};
 use crate::error::OpError;
-use crate::session::{AioDone, Attributes, EntryKind, Listed, OpenHow, Session, SessionSpec};
-use crate::source::Source;
+use crate::session::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, Session, SessionSpec};
+use crate::write_data::WriteData;
 use memmap2::MmapMut;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::Nanos;
@@ -29,25 +29,25 @@ pub(crate) struct PosixSession {
     pub(super) root: Arc<OwnedFd>,
     lane: Lane,
     /// What operations on names work on.
-    pub(super) name: Name,
+    pub(super) name: LocatedPath,
     /// The second name of operations that take two.
-    pub(super) second: Name,
+    pub(super) second: LocatedPath,
     pub(super) buffer: MmapMut,
     /// Takes what is read from mappings; made by the first.
     pub(super) sink: Option<OwnedFd>,
     /// Where the next read goes in the buffer.
     at: usize,
     /// Where the bytes of writes come from.
-    pub(super) source: Source,
+    pub(super) source: WriteData,
     dir_buffer: Vec<MaybeUninit<u8>>,
-    parents: Box<Parents>,
-    queue: Queue,
+    parents: Box<CheckedParents>,
+    queue: SessionAioQueue,
 }
 
 impl PosixSession {
     pub(super) fn new(
         root: Arc<OwnedFd>,
-        pool: Arc<Pool>,
+        pool: Arc<AioThreadPool>,
         lane: &Lane,
         spec: &SessionSpec,
     ) -> Result<Self, OpError> {
@@ -55,15 +55,15 @@ impl PosixSession {
         Ok(Self {
             root,
             lane: lane.clone(),
-            name: Name::default(),
-            second: Name::default(),
+            name: LocatedPath::default(),
+            second: LocatedPath::default(),
             sink: None,
             buffer: MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?,
             at: 0,
-            source: Source::new(&spec.content, spec.number)?,
+            source: WriteData::new(&spec.content, spec.number)?,
             dir_buffer: Vec::new(),
             parents: Box::default(),
-            queue: Queue::new(pool, spec.clock.clone()),
+            queue: SessionAioQueue::new(pool, spec.clock.clone()),
         })
     }
 
@@ -74,7 +74,7 @@ impl PosixSession {
 
     /// The place in the buffer for the next `len` bytes.
     #[inline(always)]
-    pub(super) fn room(&mut self, len: usize) -> Result<std::ops::Range<usize>, Errno> {
+    pub(super) fn buffer_range(&mut self, len: usize) -> Result<std::ops::Range<usize>, Errno> {
         if len > self.buffer.len() {
             // Only the first transfer of its size comes here.
             self.buffer = MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?;
@@ -114,7 +114,7 @@ impl PosixSession {
     ) -> Result<(), OpError> {
         let mut done = 0;
         while done < len {
-            let bytes = self.source.next(len - done)?;
+            let bytes = self.source.next_chunk(len - done)?;
             match call(bytes, done) {
                 Ok(0) => return Err(Errno::IO.into()),
                 Ok(n) => done += n as u64,
@@ -308,9 +308,9 @@ impl Session for PosixSession {
         )?)
     }
 
-    async fn list(&mut self) -> Result<Listed, OpError> {
+    async fn list(&mut self) -> Result<ListTotals, OpError> {
         let fd = self.open_beneath(OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let mut listed = Listed::default();
+        let mut listed = ListTotals::default();
         self.read_dir(fd.as_fd(), |_, _, record| {
             listed.entries += 1;
             listed.bytes += record as u64;
@@ -353,7 +353,7 @@ impl Session for PosixSession {
     }
 
     async fn lock(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<(), OpError> {
-        super::more::lock_and_unlock(&handle.fd, offset, len)
+        super::mix_syscalls::lock_and_unlock(&handle.fd, offset, len)
     }
 
     async fn write_stable(
@@ -460,7 +460,7 @@ impl Session for PosixSession {
 
     #[inline(always)]
     fn read_now(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<u64, OpError> {
-        let room = self.room(len as usize)?;
+        let room = self.buffer_range(len as usize)?;
         loop {
             match rustix::io::pread(&handle.fd, &mut self.buffer[room.clone()], offset) {
                 Err(Errno::INTR) => {}
@@ -504,7 +504,7 @@ impl Session for PosixSession {
 
     #[inline]
     fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
-        Ok(self.source.prepare_apart(len)?)
+        Ok(self.source.prepare_detached(len)?)
     }
 
     fn aio_write(
@@ -515,7 +515,7 @@ impl Session for PosixSession {
         tag: u32,
     ) -> Result<(), OpError> {
         let file = handle.shared()?;
-        let content = self.source.take_apart(len)?;
+        let content = self.source.take_detached(len)?;
         self.queue.push(file, offset, len, tag, content)
     }
 

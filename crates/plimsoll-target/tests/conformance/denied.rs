@@ -95,7 +95,7 @@ on_posix! {
         for (path, purpose) in [
             ("d", Purpose::Load),
             ("d/work", Purpose::Load),
-            ("d/work", Purpose::Look),
+            ("d/work", Purpose::Inspect),
             ("d/new", Purpose::Load),
         ] {
             let path = at.path(path);

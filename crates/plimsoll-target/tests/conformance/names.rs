@@ -1,7 +1,7 @@
 //! Operations on names and directories.
 
 use crate::support::{error, making, name};
-use plimsoll_target::{Attributes, EntryKind, Listed, OpenMode, Session};
+use plimsoll_target::{Attributes, EntryKind, ListTotals, OpenMode, Session};
 use rustix::io::Errno;
 
 /// Bytes of the records of these names: two numbers of 8 bytes, a length of 2, a type of 1, the
@@ -75,7 +75,7 @@ on_posix! {
     /// A listing counts every entry once, and the bytes of their records.
     async fn listing(at, s) {
         at.dir("d/sub");
-        assert_eq!(name(&mut s, "d/sub").list().await.unwrap(), Listed::default());
+        assert_eq!(name(&mut s, "d/sub").list().await.unwrap(), ListTotals::default());
         let long = "n".repeat(255);
         at.file(format!("d/{long}"), b"");
         at.file("d/.hidden", b"");
@@ -88,8 +88,8 @@ on_posix! {
         assert_eq!(names.len(), 3004);
         let listed = name(&mut s, "d").list().await.unwrap();
         let bytes = records(names.iter().map(String::as_bytes));
-        assert_eq!(listed, Listed { entries: 3004, bytes });
-        assert_eq!(name(&mut s, "").list().await.unwrap(), Listed { entries: 1, bytes: 24 });
+        assert_eq!(listed, ListTotals { entries: 3004, bytes });
+        assert_eq!(name(&mut s, "").list().await.unwrap(), ListTotals { entries: 1, bytes: 24 });
         assert_eq!(error(name(&mut s, "d/.hidden").list().await), Errno::NOTDIR);
         assert_eq!(error(name(&mut s, "missing").list().await), Errno::NOENT);
     }

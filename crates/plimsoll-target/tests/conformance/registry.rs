@@ -8,20 +8,20 @@ use std::path::Path;
 
 /// What a target says of itself.
 #[derive(Debug, PartialEq)]
-struct Said {
+struct RecordedDescription {
     text: String,
     keeps_files: bool,
     exists: bool,
     space: Result<Option<Space>, OpError>,
 }
 
-struct Ask;
+struct DescribeVisitor;
 
-impl Visitor for Ask {
-    type Output = Said;
+impl Visitor for DescribeVisitor {
+    type Output = RecordedDescription;
 
-    fn visit<T: Target>(self, target: T) -> Said {
-        Said {
+    fn visit<T: Target>(self, target: T) -> RecordedDescription {
+        RecordedDescription {
             text: target.describe(),
             keeps_files: target.keeps_files(),
             exists: target.exists(),
@@ -30,8 +30,8 @@ impl Visitor for Ask {
     }
 }
 
-fn ask(url: &str, dir: &Path, purpose: Purpose) -> Result<Said, TargetError> {
-    connect(url, &place_of(dir), purpose, Ask)
+fn ask(url: &str, dir: &Path, purpose: Purpose) -> Result<RecordedDescription, TargetError> {
+    connect(url, &place_of(dir), purpose, DescribeVisitor)
 }
 
 #[track_caller]
@@ -182,16 +182,16 @@ fn a_work_directory_is_made_in_one_that_is_there() {
 #[test]
 fn looking_makes_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let said = ask("posix", &dir.path().join("work"), Purpose::Look).unwrap();
+    let said = ask("posix", &dir.path().join("work"), Purpose::Inspect).unwrap();
     assert!(!said.exists);
     assert!(
         matches!(said.space, Ok(Some(_))),
         "the space where it would be made"
     );
-    let deep = ask("posix", &dir.path().join("not/there"), Purpose::Look).unwrap_err();
+    let deep = ask("posix", &dir.path().join("not/there"), Purpose::Inspect).unwrap_err();
     assert_eq!(deep, TargetError::NoParent(dir.path().join("not")));
     assert_eq!(dir.path().read_dir().unwrap().count(), 0);
-    assert!(ask("posix", dir.path(), Purpose::Look).unwrap().exists);
+    assert!(ask("posix", dir.path(), Purpose::Inspect).unwrap().exists);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_file_is_no_work_directory() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("f");
     std::fs::write(&file, b"stays").unwrap();
-    for purpose in [Purpose::Load, Purpose::Look] {
+    for purpose in [Purpose::Load, Purpose::Inspect] {
         let error = ask("posix", &file, purpose).unwrap_err();
         assert_eq!(error, TargetError::NotDir(file.clone()));
         assert_eq!(

@@ -3,7 +3,7 @@
 
 use crate::support::FileCase;
 use plimsoll_testbed::server_tests;
-use plimsoll_testbed::table::{ROWS, Row};
+use plimsoll_testbed::table::{ROWS, ServerRow};
 
 /// Cases of how a client waits for gigabytes, which are no question to a server.
 const OF_CLIENTS: [&str; 2] = ["aio::cut_short", "aio::cut_short_from_outside"];
@@ -17,7 +17,7 @@ fn name(case: &FileCase) -> &'static str {
 
 /// Runs all cases; those that the table says to fail must fail.
 fn all_on(server: &str) {
-    let row = Row::of(server);
+    let row = ServerRow::of(server);
     let server = row.start().unwrap_or_else(|e| panic!("{e}"));
     let mut cases: Vec<_> = inventory::iter::<FileCase>.into_iter().collect();
     cases.retain(|case| !OF_CLIENTS.contains(&name(case)));

@@ -2,9 +2,9 @@
 
 use plimsoll_lane::{Deadline, Lane, Task};
 use plimsoll_measure::Clock;
-use plimsoll_nfs::server::{Behaviour, Memory, Server, Service, Tree};
-use plimsoll_nfs::v3::{Handle, How, Proc, Setting, Status};
-use plimsoll_plan::{Content, Stream, WorkPlace};
+use plimsoll_nfs::server::{MemoryService, Server, ServerOptions, Service, Tree};
+use plimsoll_nfs::v3::{CreateHow, Handle, Proc, Setting, Status};
+use plimsoll_plan::{Content, Stream, WorkDirSpec};
 use plimsoll_target::{
     ContentPool, OpError, OpenHow, OpenMode, Purpose, RpcRows, Session, SessionSpec, Target,
     TargetError, Visitor, connect,
@@ -27,9 +27,9 @@ impl Bench {
 
     pub fn with_faults(faults: &[&str]) -> Self {
         let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
-        let behaviour = Behaviour {
+        let behaviour = ServerOptions {
             faults: faults.iter().map(|f| f.parse().unwrap()).collect(),
-            ..Behaviour::default()
+            ..ServerOptions::default()
         };
         let listen = "127.0.0.1:0".parse().unwrap();
         let server = Server::start(listen, tree.clone(), behaviour).unwrap();
@@ -37,12 +37,12 @@ impl Bench {
     }
 
     /// A server of what is made of one in memory.
-    pub fn serving<S: Service>(service: impl FnOnce(Memory) -> S) -> Self {
+    pub fn serving<S: Service>(service: impl FnOnce(MemoryService) -> S) -> Self {
         let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let service = service(Memory::new(tree.clone(), port, 1));
-        let server = Server::serve(listener, service, Behaviour::default()).unwrap();
+        let service = service(MemoryService::new(tree.clone(), port, 1));
+        let server = Server::serve(listener, service, ServerOptions::default()).unwrap();
         Self { tree, server }
     }
 
@@ -74,7 +74,7 @@ impl Bench {
     pub fn make(&self, dir: &str, name: &str, bytes: &[u8]) -> Handle {
         let dir = self.find(dir).unwrap();
         let mut tree = self.tree();
-        let how = How::Guarded(Setting::NOTHING);
+        let how = CreateHow::Guarded(Setting::NOTHING);
         let file = tree.create(&dir, name.as_bytes(), &how).unwrap();
         tree.write(&file, 0, bytes).unwrap();
         file
@@ -109,8 +109,8 @@ impl Calls {
     }
 }
 
-pub fn place(dir: &str) -> WorkPlace {
-    WorkPlace {
+pub fn place(dir: &str) -> WorkDirSpec {
+    WorkDirSpec {
         dir: dir.into(),
         guards: Vec::new(),
         temporary: false,

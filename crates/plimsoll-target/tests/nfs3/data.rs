@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, Calls, Case, OnLane, error, how, name, place};
 use crate::case;
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_nfs::v3::Proc;
 use plimsoll_target::{OpenMode, Purpose, Session, connect};
 use rustix::io::Errno;
@@ -59,7 +59,7 @@ fn writes_are_committed_and_a_new_server_is_noticed() {
             s.fsync(&h).await.unwrap();
             s.write(&h, 0, 10).await.unwrap();
             self.2.take().unwrap().stop();
-            let new = Server::start(self.1, self.0.clone(), Behaviour::default()).unwrap();
+            let new = Server::start(self.1, self.0.clone(), ServerOptions::default()).unwrap();
             // What was not committed may have gone with the old server.
             assert_eq!(error(s.fsync(&h).await), Errno::IO);
             s.write(&h, 0, 10).await.unwrap();

@@ -3,6 +3,6 @@
 
 mod bench;
 mod data;
+mod malformed_servers;
 mod names;
 mod servers;
-mod strange;

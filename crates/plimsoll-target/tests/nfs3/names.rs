@@ -105,7 +105,7 @@ fn names_and_listings() {
 
 /// A directory that went and came again has another handle, which is found.
 #[test]
-fn stale_directories_are_found_anew() {
+fn stale_directories_are_looked_up_again() {
     let bench = Bench::new();
     bench.run(
         "",
@@ -256,7 +256,7 @@ fn ways_to_create() {
 
 /// Attributes that are kept serve a stat until the file or the name is changed.
 #[test]
-fn attributes_are_kept_as_asked() {
+fn attributes_are_cached_as_requested() {
     let bench = Bench::new();
     bench.run(
         "&cache=attr&actimeo=10m",

@@ -48,7 +48,7 @@ impl<C: Case> Visitor for Record<C> {
             (
                 name.to_string(),
                 progress.ops(row),
-                recorder.recent(row as u32).0,
+                recorder.current_interval_mean(row as u32).0,
             )
         };
         let all = names.iter().enumerate().map(of);
@@ -107,7 +107,7 @@ impl Visitor for Said {
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
         for kind in [OpKind::Lock, OpKind::MmapRead, OpKind::MmapWrite] {
-            assert!(target.cannot(kind).is_some());
+            assert!(target.unsupported_reason(kind).is_some());
         }
         for kind in [
             OpKind::Lookup,
@@ -115,17 +115,21 @@ impl Visitor for Said {
             OpKind::ListDirPlus,
             OpKind::Read,
         ] {
-            assert_eq!(target.cannot(kind), None);
+            assert_eq!(target.unsupported_reason(kind), None);
         }
         if target.exists() {
             target.writable().unwrap();
         }
         let space = target.space().unwrap().unwrap();
         assert!(space.bytes > 200 << 20 && space.inodes.is_some());
-        if target.made_work_dir() {
+        if target.created_work_dir() {
             target.remove_work_dir().unwrap();
         }
-        (target.exists(), target.made_work_dir(), target.describe())
+        (
+            target.exists(),
+            target.created_work_dir(),
+            target.describe(),
+        )
     }
 }
 
@@ -133,7 +137,7 @@ impl Visitor for Said {
 fn work_directories() {
     let bench = Bench::new();
     let ask = |dir: &str, purpose| connect(&bench.url(""), &place(dir), purpose, Said);
-    let (exists, made, _) = ask("/work", Purpose::Look).unwrap();
+    let (exists, made, _) = ask("/work", Purpose::Inspect).unwrap();
     assert!(!exists && !made && bench.find("work").is_err());
     let (exists, made, said) = ask("/work", Purpose::Load).unwrap();
     assert!(exists && made && bench.find("work").is_err());

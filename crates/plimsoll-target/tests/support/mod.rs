@@ -4,7 +4,7 @@
 
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::Clock;
-use plimsoll_plan::{Content, Stream, WorkPlace};
+use plimsoll_plan::{Content, Stream, WorkDirSpec};
 use plimsoll_target::{
     AioDone, ContentPool, EntryKind, OpError, OpenHow, OpenMode, Purpose, Session, SessionSpec,
     Target, Visitor, connect,
@@ -430,8 +430,8 @@ fn runs(
 }
 
 /// A work place that is only a directory.
-pub fn place_of(dir: &Path) -> WorkPlace {
-    WorkPlace {
+pub fn place_of(dir: &Path) -> WorkDirSpec {
+    WorkDirSpec {
         dir: dir.into(),
         guards: Vec::new(),
         temporary: false,

@@ -4,7 +4,7 @@
 
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, Collector, Recorder, RowSpec, WindowState};
-use plimsoll_plan::{Content, Stream, WorkPlace};
+use plimsoll_plan::{Content, Stream, WorkDirSpec};
 use plimsoll_target::{
     ContentPool, OpError, OpenHow, OpenMode, Purpose, RpcRows, Session, SessionSpec, Target,
     Visitor, connect, procedures,
@@ -70,7 +70,9 @@ impl Seen {
 
     /// Lets the lane do other things for a while.
     pub async fn rest(&self) {
-        self.lane.timer(self.lane.now() + 50_000_000).await;
+        self.lane
+            .uncancellable_sleep_until(self.lane.now() + 50_000_000)
+            .await;
     }
 }
 
@@ -125,8 +127,8 @@ impl<C: Case> Visitor for OnLane<'_, C> {
     }
 }
 
-pub fn place(dir: &str) -> WorkPlace {
-    WorkPlace {
+pub fn place(dir: &str) -> WorkDirSpec {
+    WorkDirSpec {
         dir: dir.into(),
         guards: Vec::new(),
         temporary: false,

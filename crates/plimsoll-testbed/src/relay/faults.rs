@@ -3,7 +3,7 @@
 use plimsoll_nfs::rpc::{self, Accepted, called, reply, seal};
 use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::{Status, Text};
-use plimsoll_nfs::v4::{Asked, TARGET};
+use plimsoll_nfs::v4::{CompoundArgs, TARGET};
 use plimsoll_nfs::xdr::{Decoder, Encode};
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub enum Garbage {
 
 /// What a call comes to.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum CallFault {
     Refuse(Status),
     RefuseDone(Status),
     Lose,
@@ -35,7 +35,7 @@ enum What {
 pub struct Fault {
     at: Op,
     of: Option<Op>,
-    what: What,
+    what: CallFault,
     after: u32,
     every: u32,
     times: u32,
@@ -43,7 +43,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    fn new(at: Op, what: What) -> Self {
+    fn new(at: Op, what: CallFault) -> Self {
         Self {
             at,
             of: None,
@@ -63,44 +63,44 @@ impl Fault {
     /// OPEN or CLOSE has to be refused at PUTFH.
     #[must_use]
     pub fn refuse(at: Op, status: Status) -> Self {
-        Self::new(at, What::Refuse(status))
+        Self::new(at, CallFault::Refuse(status))
     }
 
     /// The whole compound is carried out, and the answer to it is that its first operation, which
     /// this must be, failed.
     #[must_use]
     pub fn refuse_done(first: Op, status: Status) -> Self {
-        Self::new(first, What::RefuseDone(status))
+        Self::new(first, CallFault::RefuseDone(status))
     }
 
     /// The compound is carried out, and its answer is lost with the connection.
     #[must_use]
     pub fn lose(at: Op) -> Self {
-        Self::new(at, What::Lose)
+        Self::new(at, CallFault::Lose)
     }
 
     /// The compound is carried out, and its answer is lost; the connection stays.
     #[must_use]
     pub fn swallow(at: Op) -> Self {
-        Self::new(at, What::Swallow)
+        Self::new(at, CallFault::Swallow)
     }
 
     /// The compound is carried out, and something else is sent than its answer.
     #[must_use]
     pub fn garble(at: Op, garbage: Garbage) -> Self {
-        Self::new(at, What::Garble(garbage))
+        Self::new(at, CallFault::Garble(garbage))
     }
 
     /// The compound is carried out, and four bytes follow its answer that do not belong to it.
     #[must_use]
     pub fn lengthen(at: Op) -> Self {
-        Self::new(at, What::Lengthen)
+        Self::new(at, CallFault::Lengthen)
     }
 
     /// The compound is carried out, and its answer lacks the last four bytes.
     #[must_use]
     pub fn shorten(at: Op) -> Self {
-        Self::new(at, What::Shorten)
+        Self::new(at, CallFault::Shorten)
     }
 
     /// Only compounds are meant that have this operation too.
@@ -132,9 +132,9 @@ impl Fault {
     }
 
     /// Whether a call comes to it.
-    fn falls(&mut self, asked: &Asked<'_>) -> bool {
+    fn falls(&mut self, asked: &CompoundArgs<'_>) -> bool {
         let is_meant = asked.find(self.at).is_some_and(|at| match self.what {
-            What::RefuseDone(_) => at == 0,
+            CallFault::RefuseDone(_) => at == 0,
             _ => true,
         });
         if !is_meant || self.of.is_some_and(|of| asked.find(of).is_none()) {
@@ -151,18 +151,18 @@ impl Fault {
 }
 
 /// What becomes of a call.
-pub(super) enum Verdict {
+pub(super) enum CallAction {
     /// It goes to the server as it is.
     Pass,
     /// This record goes there, and of the answer comes this.
-    Forward(Vec<u8>, Then),
+    Forward(Vec<u8>, ReplyAction),
     /// It is answered with this record.
     Answer(Vec<u8>),
 }
 
 /// What becomes of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum ReplyAction {
     /// An operation that failed is added to it.
     Add(Op, Status),
     /// It is that the first operation failed.
@@ -190,20 +190,20 @@ pub(super) struct Faults {
 
 impl Faults {
     /// What becomes of a message of a client.
-    pub(super) fn judge(&mut self, message: &[u8]) -> Verdict {
+    pub(super) fn judge(&mut self, message: &[u8]) -> CallAction {
         let mut from = Decoder::new(message);
         let Ok(call) = called(&mut from) else {
             // An answer to a callback.
-            return Verdict::Pass;
+            return CallAction::Pass;
         };
         let head = &message[..message.len() - from.rest().len()];
-        let Ok(asked) = from.get::<Asked<'_>>() else {
-            return Verdict::Pass;
+        let Ok(asked) = from.get::<CompoundArgs<'_>>() else {
+            return CallAction::Pass;
         };
         if call.target != TARGET {
-            return Verdict::Pass;
+            return CallAction::Pass;
         }
-        let mut ops: Vec<u32> = asked.parts.iter().map(|p| p.op as u32).collect();
+        let mut ops: Vec<u32> = asked.ops.iter().map(|p| p.op as u32).collect();
         ops.sort_unstable();
         ops.dedup();
         for op in ops {
@@ -214,18 +214,18 @@ impl Faults {
             .iter_mut()
             .find_map(|f| f.falls(&asked).then_some((f.at, f.what)))
         else {
-            return Verdict::Pass;
+            return CallAction::Pass;
         };
         self.fallen += 1;
-        let whole = |then| Verdict::Forward(record(message), then);
+        let whole = |then| CallAction::Forward(record(message), then);
         match what {
-            What::Refuse(status) => refuse((call.xid, head), asked, op, status),
-            What::RefuseDone(status) => whole(Then::Only(op, status)),
-            What::Lose => whole(Then::Lose),
-            What::Swallow => whole(Then::Swallow),
-            What::Garble(garbage) => whole(Then::Garble(garbage)),
-            What::Lengthen => whole(Then::Lengthen),
-            What::Shorten => whole(Then::Shorten),
+            CallFault::Refuse(status) => refuse((call.xid, head), asked, op, status),
+            CallFault::RefuseDone(status) => whole(ReplyAction::Only(op, status)),
+            CallFault::Lose => whole(ReplyAction::Lose),
+            CallFault::Swallow => whole(ReplyAction::Swallow),
+            CallFault::Garble(garbage) => whole(ReplyAction::Garble(garbage)),
+            CallFault::Lengthen => whole(ReplyAction::Lengthen),
+            CallFault::Shorten => whole(ReplyAction::Shorten),
         }
     }
 }
@@ -237,14 +237,19 @@ pub(super) fn record(message: &[u8]) -> Vec<u8> {
     out
 }
 
-fn refuse((xid, head): (u32, &[u8]), mut asked: Asked<'_>, op: Op, status: Status) -> Verdict {
+fn refuse(
+    (xid, head): (u32, &[u8]),
+    mut asked: CompoundArgs<'_>,
+    op: Op,
+    status: Status,
+) -> CallAction {
     match asked.find(op) {
-        None | Some(0) => Verdict::Answer(answer_of_one(xid, asked.tag, op, status)),
+        None | Some(0) => CallAction::Answer(answer_of_one(xid, asked.tag, op, status)),
         Some(at) => {
-            asked.parts.truncate(at);
+            asked.ops.truncate(at);
             let mut message = head.to_vec();
             asked.encode(&mut message);
-            Verdict::Forward(record(&message), Then::Add(op, status))
+            CallAction::Forward(record(&message), ReplyAction::Add(op, status))
         }
     }
 }
@@ -262,23 +267,23 @@ fn answer_of_one(xid: u32, tag: Text<'_>, op: Op, status: Status) -> Vec<u8> {
 }
 
 /// What is sent of an answer of the server: a record; `None` if nothing is.
-pub(super) fn altered(xid: u32, message: &[u8], then: Then) -> Option<Vec<u8>> {
+pub(super) fn altered(xid: u32, message: &[u8], then: ReplyAction) -> Option<Vec<u8>> {
     match then {
-        Then::Add(op, status) => {
+        ReplyAction::Add(op, status) => {
             Some(added(message, op, status).unwrap_or_else(|| record(message)))
         }
-        Then::Only(op, status) => Some(answer_of_one(xid, Text(b""), op, status)),
-        Then::Lose | Then::Swallow => None,
-        Then::Garble(Garbage::NoReply) => {
+        ReplyAction::Only(op, status) => Some(answer_of_one(xid, Text(b""), op, status)),
+        ReplyAction::Lose | ReplyAction::Swallow => None,
+        ReplyAction::Garble(Garbage::NoReply) => {
             let mut out = Vec::new();
             [0, xid, 77].iter().for_each(|w: &u32| w.encode(&mut out));
             seal(&mut out);
             Some(out)
         }
-        Then::Lengthen => Some(record(&[message, &[0; 4]].concat())),
-        Then::Shorten => Some(record(&message[..message.len().saturating_sub(4)])),
-        Then::Garble(Garbage::Endless) => Some(vec![0xff; 64]),
-        Then::Garble(Garbage::Results) => {
+        ReplyAction::Lengthen => Some(record(&[message, &[0; 4]].concat())),
+        ReplyAction::Shorten => Some(record(&message[..message.len().saturating_sub(4)])),
+        ReplyAction::Garble(Garbage::Endless) => Some(vec![0xff; 64]),
+        ReplyAction::Garble(Garbage::Results) => {
             let mut out = reply(xid, Accepted::Success);
             out.extend_from_slice(&[0xff; 64]);
             seal(&mut out);
@@ -331,9 +336,9 @@ mod tests {
     fn ops(record: &[u8]) -> Vec<Op> {
         let mut from = Decoder::new(&record[4..]);
         called(&mut from).unwrap();
-        let asked: Asked<'_> = from.get().unwrap();
+        let asked: CompoundArgs<'_> = from.get().unwrap();
         assert_eq!(from.finish(), Ok(()));
-        asked.parts.iter().map(|p| p.op).collect()
+        asked.ops.iter().map(|p| p.op).collect()
     }
 
     fn with(fault: Fault) -> Faults {
@@ -346,7 +351,7 @@ mod tests {
     #[test]
     fn a_compound_is_cut_before_what_is_refused() {
         let mut faults = with(Fault::refuse(Op::Remove, Status::NoSpc));
-        let Verdict::Forward(record, then) = faults.judge(&message(7)) else {
+        let CallAction::Forward(record, then) = faults.judge(&message(7)) else {
             panic!("what is before it is carried out");
         };
         assert_eq!(ops(&record), [Op::PutRootFh, Op::PutFh]);
@@ -361,7 +366,10 @@ mod tests {
         results.skip::<PutFh>().unwrap();
         let refused = results.skip::<Remove>().unwrap_err();
         assert_eq!(refused, NfsError::Status(Some(Op::Remove), Status::NoSpc));
-        assert!(matches!(faults.judge(&message(8)), Verdict::Pass), "once");
+        assert!(
+            matches!(faults.judge(&message(8)), CallAction::Pass),
+            "once"
+        );
         assert_eq!((faults.fallen, faults.seen[&(Op::Remove as u32)]), (1, 2));
     }
 
@@ -372,14 +380,14 @@ mod tests {
             word.encode(&mut answer);
         }
         seal(&mut answer);
-        let then = Then::Add(Op::Remove, Status::NoSpc);
+        let then = ReplyAction::Add(Op::Remove, Status::NoSpc);
         assert_eq!(altered(7, &answer[4..], then).unwrap(), answer);
     }
 
     #[test]
     fn the_first_operation_is_refused_without_the_server() {
         let mut faults = with(Fault::refuse(Op::PutRootFh, Status::Delay).of(Op::Remove));
-        let Verdict::Answer(record) = faults.judge(&message(9)) else {
+        let CallAction::Answer(record) = faults.judge(&message(9)) else {
             panic!("there is nothing before it");
         };
         let mut results = Results::read(rpc::result(&record[4..]).unwrap()).unwrap();
@@ -395,7 +403,7 @@ mod tests {
         let fault = Fault::lose(Op::Remove).after(2).every(3).times(2);
         let mut faults = with(fault);
         let falls =
-            |faults: &mut Faults, xid| !matches!(faults.judge(&message(xid)), Verdict::Pass);
+            |faults: &mut Faults, xid| !matches!(faults.judge(&message(xid)), CallAction::Pass);
         let fallen: Vec<u32> = (0..20).filter(|xid| falls(&mut faults, *xid)).collect();
         assert_eq!(fallen, [2, 5]);
         // Without the other operation none is meant; nor is one that is not the first.
@@ -420,14 +428,14 @@ mod tests {
             ..TARGET
         };
         let null = call(1, null, &Credentials::none(), &());
-        assert!(matches!(faults.judge(&null[4..]), Verdict::Pass));
+        assert!(matches!(faults.judge(&null[4..]), CallAction::Pass));
         let whole = message(1);
         for end in 0..whole.len() {
-            assert!(matches!(faults.judge(&whole[..end]), Verdict::Pass));
+            assert!(matches!(faults.judge(&whole[..end]), CallAction::Pass));
         }
         assert!(matches!(
             faults.judge(&whole),
-            Verdict::Forward(_, Then::Lose)
+            CallAction::Forward(_, ReplyAction::Lose)
         ));
     }
 }

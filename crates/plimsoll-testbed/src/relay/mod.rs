@@ -4,9 +4,9 @@
 mod faults;
 
 use crate::BedError;
+use faults::{CallAction, Faults, ReplyAction, altered, record};
 pub use faults::{Fault, Garbage};
-use faults::{Faults, Then, Verdict, altered, record};
-use plimsoll_nfs::rpc::{Kind, Records, kind};
+use plimsoll_nfs::rpc::{Kind, RecordReader, kind};
 use plimsoll_nfs::v4::operations::Op;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use std::collections::HashMap;
@@ -18,13 +18,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Longest message that is passed on, in bytes.
-const LONGEST: usize = 8 << 20;
+const MAX_MESSAGE_BYTES: usize = 8 << 20;
 
 /// Bytes that are read at a time.
-const READ: usize = 64 << 10;
+const READ_CHUNK_BYTES: usize = 64 << 10;
 
 /// Longest time until a connection that was closed has left its place.
-const LEAVING: Duration = Duration::from_secs(10);
+const CONNECTION_CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A relay before a server of NFS version 4. Calls pass as they are until [`FaultRelay::inject`].
 /// It ends when it is dropped, with all its connections.
@@ -37,7 +37,7 @@ pub struct FaultRelay {
 struct Shared {
     server: SocketAddr,
     faults: Mutex<Faults>,
-    pairs: Mutex<Vec<Weak<Pair>>>,
+    pairs: Mutex<Vec<Weak<ConnectionPair>>>,
     /// Where connections to the server begin, by where those of the clients do.
     places: Mutex<HashMap<SocketAddr, SocketAddr>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -132,16 +132,16 @@ impl Drop for FaultRelay {
 }
 
 /// A connection of a client, and the one to the server that belongs to it.
-struct Pair {
+struct ConnectionPair {
     client: TcpStream,
     server: TcpStream,
     /// What becomes of answers, by the numbers of their calls.
-    then: Mutex<HashMap<u32, Then>>,
+    then: Mutex<HashMap<u32, ReplyAction>>,
     /// Both sides of the relay send to the client.
     sending: Mutex<()>,
 }
 
-impl Pair {
+impl ConnectionPair {
     fn to_client(&self, record: &[u8]) -> std::io::Result<()> {
         let _sending = lock(&self.sending);
         (&self.client).write_all(record)
@@ -157,9 +157,9 @@ impl Pair {
     fn call(&self, message: &[u8], shared: &Shared) -> std::io::Result<()> {
         let verdict = lock(&shared.faults).judge(message);
         match verdict {
-            Verdict::Pass => (&self.server).write_all(&record(message)),
-            Verdict::Answer(record) => self.to_client(&record),
-            Verdict::Forward(record, then) => {
+            CallAction::Pass => (&self.server).write_all(&record(message)),
+            CallAction::Answer(record) => self.to_client(&record),
+            CallAction::Forward(record, then) => {
                 if let Ok((xid, _)) = kind(message) {
                     lock(&self.then).insert(xid, then);
                 }
@@ -177,7 +177,7 @@ impl Pair {
         let Some((xid, then)) = then else {
             return self.to_client(&record(message));
         };
-        if then == Then::Lose {
+        if then == ReplyAction::Lose {
             self.close();
         }
         match altered(xid, message, then) {
@@ -189,8 +189,8 @@ impl Pair {
 
 /// Hands the messages that come from `end` on, until it closes or one cannot be.
 fn messages(mut end: &TcpStream, mut deliver: impl FnMut(&[u8]) -> std::io::Result<()>) {
-    let mut records = Records::new(LONGEST);
-    let mut bytes = vec![0; READ];
+    let mut records = RecordReader::new(MAX_MESSAGE_BYTES);
+    let mut bytes = vec![0; READ_CHUNK_BYTES];
     loop {
         let read = match end.read(&mut bytes) {
             Ok(0) | Err(_) => return,
@@ -233,7 +233,7 @@ impl Shared {
             };
             match connect_from(from, self.server) {
                 Ok(stream) => break stream,
-                Err(e) if begun.elapsed() > LEAVING => return Err(e),
+                Err(e) if begun.elapsed() > CONNECTION_CLOSE_TIMEOUT => return Err(e),
                 Err(_) => std::thread::sleep(Duration::from_millis(5)),
             }
         };
@@ -249,7 +249,7 @@ impl Shared {
         for end in [&client, &server] {
             end.set_nodelay(true)?;
         }
-        let pair = Arc::new(Pair {
+        let pair = Arc::new(ConnectionPair {
             client,
             server,
             then: Mutex::default(),

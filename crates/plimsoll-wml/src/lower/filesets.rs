@@ -1,12 +1,13 @@
 //! `define file` and `define fileset`.
 
-use super::values::{Scope, Val};
-use super::{Lowered, Lowerer};
+use super::values::{LoweredValue, Scope};
+use super::{LowerResult, Lowerer};
 use crate::ast::{Attrs, FilesetDef};
 use crate::attributes::Key;
 use crate::diagnostics::{Problem, Span};
 use plimsoll_plan::{
-    Access, Distribution, Fileset, FilesetId, Phase, RelPath, Value, Variable, VariableId, Width,
+    Access, Distribution, EntriesPerDir, Fileset, FilesetId, Phase, RelPath, Value, Variable,
+    VariableId,
 };
 
 /// Bytes of a file when `size` is not given.
@@ -26,7 +27,7 @@ const DEFAULT_DIR_GAMMA: u64 = 1500;
 
 /// A fileset as it will be, still without its path below the work directory.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Made {
+pub(super) struct PendingFileset {
     pub(super) fileset: Fileset,
     /// Components of the absolute directory that holds its root.
     pub(super) dir: Vec<std::ffi::OsString>,
@@ -63,7 +64,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn refuse_same_name(&mut self, at: usize, made: &Made) {
+    fn refuse_same_name(&mut self, at: usize, made: &PendingFileset) {
         let name = &made.fileset.name;
         let same = self.filesets[..at]
             .iter()
@@ -80,7 +81,7 @@ impl Lowerer<'_> {
     }
 
     /// The fileset of a name.
-    pub(super) fn fileset_named(&mut self, name: &str, span: Span) -> Lowered<FilesetId> {
+    pub(super) fn fileset_named(&mut self, name: &str, span: Span) -> LowerResult<FilesetId> {
         let named =
             |s: &super::FilesetSlot| s.made.as_ref().is_some_and(|m| m.fileset.name == name);
         if let Some(at) = self.filesets.iter().position(named) {
@@ -103,7 +104,7 @@ impl Lowerer<'_> {
         Err(self.problem(problem.suggest(name, known.iter().map(String::as_str))))
     }
 
-    fn fileset(&mut self, def: &FilesetDef, span: Span) -> Lowered<Made> {
+    fn fileset(&mut self, def: &FilesetDef, span: Span) -> LowerResult<PendingFileset> {
         let none = Scope::default();
         let attrs = &def.attrs;
         self.probe(attrs, &none)?;
@@ -119,7 +120,7 @@ impl Lowerer<'_> {
         let dir = self.absolute(&path, path_span)?;
         self.refuse_device(&dir, path_span)?;
         let (entries, leaf_dirs, width, depth) = if def.single {
-            let width = Width {
+            let width = EntriesPerDir {
                 mean: FILE_WIDTH,
                 gamma_shape: None,
             };
@@ -127,7 +128,7 @@ impl Lowerer<'_> {
         } else {
             self.shape(attrs, &name)?
         };
-        Ok(Made {
+        Ok(PendingFileset {
             fileset: Fileset {
                 name: name.clone(),
                 path: RelPath::default(),
@@ -152,7 +153,11 @@ impl Lowerer<'_> {
     }
 
     /// Entries, leaf directories, width and depth of a tree.
-    fn shape(&mut self, attrs: &Attrs, name: &str) -> Lowered<(u64, u64, Width, Option<Value>)> {
+    fn shape(
+        &mut self,
+        attrs: &Attrs,
+        name: &str,
+    ) -> LowerResult<(u64, u64, EntriesPerDir, Option<Value>)> {
         let none = Scope::default();
         let entries = self.count(attrs, Key::Entries, &none)?;
         let leaf_dirs = self.count(attrs, Key::LeafDirs, &none)?;
@@ -186,7 +191,7 @@ impl Lowerer<'_> {
         let gamma = self
             .count(attrs, Key::DirGamma, &none)?
             .unwrap_or(DEFAULT_DIR_GAMMA);
-        let width = Width {
+        let width = EntriesPerDir {
             mean: width as f64,
             gamma_shape: (gamma > 0).then(|| gamma as f64 / 1000.0),
         };
@@ -194,7 +199,7 @@ impl Lowerer<'_> {
         Ok((entries, leaf_dirs.unwrap_or(0), width, depth))
     }
 
-    fn size(&mut self, attrs: &Attrs, name: &str) -> Lowered<Value> {
+    fn size(&mut self, attrs: &Attrs, name: &str) -> LowerResult<Value> {
         let none = Scope::default();
         let size = self
             .value(attrs, Key::Size, &none)?
@@ -234,7 +239,7 @@ impl Lowerer<'_> {
     }
 
     /// Bare or `true`: all; `false`: none; else a percentage.
-    fn prealloc(&mut self, attrs: &Attrs) -> Lowered<u8> {
+    fn prealloc(&mut self, attrs: &Attrs) -> LowerResult<u8> {
         let Some(attr) = attrs.get(Key::Prealloc) else {
             return Ok(0);
         };
@@ -244,7 +249,7 @@ impl Lowerer<'_> {
             return Ok(100);
         };
         match self.eval(expr, &none)? {
-            Val::Bool(all) => Ok(if all { 100 } else { 0 }),
+            LoweredValue::Bool(all) => Ok(if all { 100 } else { 0 }),
             _ => {
                 let percent = self.ranged(attrs, Key::Prealloc, &none, 0..=100)?;
                 Ok(percent.map_or(100, |p| p as u8))
@@ -252,7 +257,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn access(&mut self, attrs: &Attrs) -> Lowered<Access> {
+    fn access(&mut self, attrs: &Attrs) -> LowerResult<Access> {
         let none = Scope::default();
         let read_only = self.is_set(attrs, Key::ReadOnly, &none)?;
         let write_only = self.is_set(attrs, Key::WriteOnly, &none)?;

@@ -1,9 +1,9 @@
 //! Flowops: one by one, and composites expanded where they are used.
 
-use super::operands::{Slot, Use};
-use super::targets::{Pending, Wants};
-use super::values::{Scope, Val};
-use super::{Lowered, Lowerer};
+use super::operands::{FlowopContext, Slot};
+use super::targets::{PendingTarget, TargetKind};
+use super::values::{LoweredValue, Scope};
+use super::{LowerResult, Lowerer};
 use crate::ast::{Composite, Flowop};
 use crate::attributes::{COMPOSITE, FLOWOPS, FlowopInfo, FlowopKind, Key, flowop};
 use crate::diagnostics::{Problem, Span};
@@ -12,10 +12,10 @@ use plimsoll_plan::{Io, LimitKind, Op, OpKind, Step, Value};
 use std::collections::BTreeSet;
 
 /// Steps of all threads together, with every composite expanded.
-pub(super) const MOST_STEPS: usize = 100_000;
+pub(super) const MAX_STEPS: usize = 100_000;
 
 /// Composites may lie this deep in each other.
-const MOST_NESTED: usize = 32;
+const MAX_NESTING: usize = 32;
 
 /// What a thread's flowops have in common while they are lowered.
 pub(super) struct ThreadState {
@@ -26,7 +26,7 @@ pub(super) struct ThreadState {
     /// Bytes of the largest fixed transfer.
     pub(super) largest_io: u64,
     /// Targets by name, in the order of the flowops that have them.
-    pub(super) pending: Vec<Pending>,
+    pub(super) pending: Vec<PendingTarget>,
     /// A flowop that opens a slot, or might, was found wrong: nobody knows which are open.
     slots_unknown: bool,
 }
@@ -86,12 +86,12 @@ impl Lowerer<'_> {
         steps
     }
 
-    fn step(&mut self, f: &Flowop, scope: &Scope, state: &mut ThreadState) -> Lowered<Step> {
+    fn step(&mut self, f: &Flowop, scope: &Scope, state: &mut ThreadState) -> LowerResult<Step> {
         if state.steps_left == 0 {
             self.too_many = true;
             let problem = Problem::new(
                 f.kind.span,
-                format!("the threads have more than {MOST_STEPS} steps"),
+                format!("the threads have more than {MAX_STEPS} steps"),
                 "too many with this one",
             );
             return Err(self.problem(problem.help("composite flowops multiply when they nest")));
@@ -124,7 +124,7 @@ impl Lowerer<'_> {
         info: &FlowopInfo,
         scope: &Scope,
         state: &mut ThreadState,
-    ) -> Lowered<Step> {
+    ) -> LowerResult<Step> {
         if let Some(local) = f.attrs.locals.first() {
             let (name, span) = (local.name.clone(), local.span);
             let problem = Problem::new(
@@ -136,7 +136,7 @@ impl Lowerer<'_> {
         }
         self.probe(&f.attrs, scope)?;
         let name = self.flowop_name(f, scope)?;
-        let u = Use {
+        let u = FlowopContext {
             attrs: &f.attrs,
             name: &name,
             scope,
@@ -156,7 +156,12 @@ impl Lowerer<'_> {
         Ok(Step::Do { row, iters, op })
     }
 
-    fn op(&mut self, u: &Use<'_>, kind: FlowopKind, state: &mut ThreadState) -> Lowered<Op> {
+    fn op(
+        &mut self,
+        u: &FlowopContext<'_>,
+        kind: FlowopKind,
+        state: &mut ThreadState,
+    ) -> LowerResult<Op> {
         use FlowopKind as K;
         Ok(match kind {
             K::Read => Op::Read(self.io(u, state)?),
@@ -209,7 +214,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn delay(&mut self, u: &Use<'_>) -> Lowered<Op> {
+    fn delay(&mut self, u: &FlowopContext<'_>) -> LowerResult<Op> {
         let Some((what, expr)) = self.written(u.attrs, Key::Value) else {
             return Err(self.lacks(u, Key::Value, "the time to sleep"));
         };
@@ -220,14 +225,14 @@ impl Lowerer<'_> {
         })
     }
 
-    fn print(&mut self, u: &Use<'_>) -> Lowered<Op> {
+    fn print(&mut self, u: &FlowopContext<'_>) -> LowerResult<Op> {
         match self.text(u.attrs, Key::Value, u.scope)? {
             Some(text) => Ok(Op::Print { text }),
             None => Err(self.lacks(u, Key::Value, "the text to print")),
         }
     }
 
-    fn io(&mut self, u: &Use<'_>, state: &mut ThreadState) -> Lowered<Io> {
+    fn io(&mut self, u: &FlowopContext<'_>, state: &mut ThreadState) -> LowerResult<Io> {
         let file = self.file(u, Slot::Works, state)?;
         let size = self.io_size(u, true, state)?;
         let random = self.is_set(u.attrs, Key::Random, u.scope)?;
@@ -259,7 +264,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn aio_write(&mut self, u: &Use<'_>, state: &mut ThreadState) -> Lowered<Op> {
+    fn aio_write(&mut self, u: &FlowopContext<'_>, state: &mut ThreadState) -> LowerResult<Op> {
         let io = self.io(u, state)?;
         if !io.random {
             return Err(self.lacks(u, Key::Random, "asynchronous writes are at random places"));
@@ -268,7 +273,7 @@ impl Lowerer<'_> {
         Ok(Op::AioWrite { io, completion })
     }
 
-    fn write_whole(&mut self, u: &Use<'_>, state: &mut ThreadState) -> Lowered<Op> {
+    fn write_whole(&mut self, u: &FlowopContext<'_>, state: &mut ThreadState) -> LowerResult<Op> {
         let file = self.file(u, Slot::Works, state)?;
         let source_slot = self.slot(u, Key::SrcFd)?;
         if let Some(slot) = source_slot {
@@ -288,7 +293,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn tree_op(&mut self, u: &Use<'_>, kind: FlowopKind) -> Lowered<Op> {
+    fn tree_op(&mut self, u: &FlowopContext<'_>, kind: FlowopKind) -> LowerResult<Op> {
         let fileset = self.needed_fileset(u)?;
         let index = self.value(u.attrs, Key::Indexed, u.scope)?;
         Ok(match kind {
@@ -317,7 +322,12 @@ impl Lowerer<'_> {
         })
     }
 
-    fn sync_op(&mut self, u: &Use<'_>, kind: FlowopKind, state: &mut ThreadState) -> Lowered<Op> {
+    fn sync_op(
+        &mut self,
+        u: &FlowopContext<'_>,
+        kind: FlowopKind,
+        state: &mut ThreadState,
+    ) -> LowerResult<Op> {
         Ok(match kind {
             FlowopKind::SemBlock => Op::SemBlock {
                 value: self.needed_value(u, "the posts to take")?,
@@ -327,7 +337,7 @@ impl Lowerer<'_> {
             },
             FlowopKind::SemPost => {
                 let value = self.needed_value(u, "how many to post")?;
-                self.target(u, Wants::SemBlocks, state)?;
+                self.target(u, TargetKind::SemBlocks, state)?;
                 Op::SemPost {
                     targets: vec![],
                     value,
@@ -335,7 +345,7 @@ impl Lowerer<'_> {
                 }
             }
             FlowopKind::Wakeup => {
-                self.target(u, Wants::Blocks, state)?;
+                self.target(u, TargetKind::Blocks, state)?;
                 Op::Wakeup { targets: vec![] }
             }
             _ => Op::Block,
@@ -349,7 +359,7 @@ impl Lowerer<'_> {
         composite: &Composite,
         scope: &Scope,
         state: &mut ThreadState,
-    ) -> Lowered<Step> {
+    ) -> LowerResult<Step> {
         let kind = &f.kind;
         if state.stack.contains(&kind.value) {
             let mut path = state.stack.clone();
@@ -361,10 +371,10 @@ impl Lowerer<'_> {
             );
             return Err(self.problem(problem.help(path.join(" → "))));
         }
-        if state.stack.len() >= MOST_NESTED {
+        if state.stack.len() >= MAX_NESTING {
             let problem = Problem::new(
                 kind.span,
-                format!("composite flowops lie more than {MOST_NESTED} deep in each other"),
+                format!("composite flowops lie more than {MAX_NESTING} deep in each other"),
                 "this one is too deep",
             );
             return Err(self.problem(problem));
@@ -372,7 +382,7 @@ impl Lowerer<'_> {
         let name = self.flowop_name(f, scope)?;
         for attr in &f.attrs.list {
             if !COMPOSITE.iter().any(|(_, k, _)| *k == attr.key) {
-                let u = Use {
+                let u = FlowopContext {
                     attrs: &f.attrs,
                     name: &name,
                     scope,
@@ -401,7 +411,7 @@ impl Lowerer<'_> {
     }
 
     /// The locals of a composite at one use.
-    fn bind(&mut self, f: &Flowop, composite: &Composite, scope: &Scope) -> Lowered<Scope> {
+    fn bind(&mut self, f: &Flowop, composite: &Composite, scope: &Scope) -> LowerResult<Scope> {
         let declared = &composite.attrs.locals;
         let kind = &f.kind.value;
         for local in &f.attrs.locals {
@@ -443,7 +453,7 @@ impl Lowerer<'_> {
                     return Err(self.problem(problem));
                 }
             };
-            if value == Val::Bad {
+            if value == LoweredValue::Bad {
                 return Err(Reported);
             }
             inner.locals.insert(d.name.clone(), value);
@@ -452,7 +462,7 @@ impl Lowerer<'_> {
     }
 
     /// Every slot that a flowop of the thread works on must be opened by one.
-    pub(super) fn check_slots(&mut self, state: &ThreadState) -> Lowered<()> {
+    pub(super) fn check_slots(&mut self, state: &ThreadState) -> LowerResult<()> {
         // Where the flowop that opens a slot has been reported, its users would only repeat that.
         if state.slots_unknown || state.uses.iter().any(|u| u.any) {
             return Ok(());

@@ -7,7 +7,7 @@
 mod filesets;
 mod flowops;
 mod operands;
-mod places;
+mod paths;
 mod processes;
 mod random;
 mod script;
@@ -17,26 +17,26 @@ mod values;
 
 use crate::Workload;
 use crate::ast::{Composite, FilesetDef, Process, Random};
-use crate::diagnostics::{Diagnostics, MOST_ERRORS, Problem, Source, Span};
+use crate::diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use crate::parser::Reported;
 use plimsoll_plan::{
-    Note, Operation, OperationId, Overrides, Parameter, Place, Plan, PlanError, QuitMode,
-    SourceKind, Stream, Variable, VariableId, WorkerGroup,
+    Note, Operation, OperationId, Overrides, Parameter, Plan, PlanError, QuitMode, SourceKind,
+    SourcePosition, Stream, Variable, VariableId, WorkerGroup,
 };
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use values::Val;
+use values::LoweredValue;
 
 /// Filesets and steps that are worked out for one workload; every run works them out again to
 /// see that they are the same.
-const MOST_WORK: usize = 1_000_000;
+const MAX_LOWERING_WORK: usize = 1_000_000;
 
-type Lowered<T> = Result<T, Reported>;
+type LowerResult<T> = Result<T, Reported>;
 
 /// Statements that one workload may carry out, loops counted through.
-const MOST_STATEMENTS: usize = 20_000;
+const MAX_STATEMENTS: usize = 20_000;
 
 /// What lowering needs to know besides the workload and the command line's changes.
 pub struct Context<'a> {
@@ -87,7 +87,7 @@ pub fn lower(
 struct FilesetSlot {
     def: Rc<FilesetDef>,
     span: Span,
-    made: Option<filesets::Made>,
+    made: Option<filesets::PendingFileset>,
 }
 
 /// A random variable's definition.
@@ -101,7 +101,7 @@ struct RandomDef {
 }
 
 /// What all workers depend on, as it was when they were first started.
-struct Started {
+struct StartState {
     groups: Vec<WorkerGroup>,
     event_rate: Option<f64>,
     quit: QuitMode,
@@ -117,9 +117,9 @@ struct Lowerer<'a> {
     seed: u64,
     /// Numbers the draws that are taken once.
     once: u64,
-    vars: HashMap<String, Val>,
+    vars: HashMap<String, LoweredValue>,
     /// Values of the command line's settings, once they are read; none for one found wrong.
-    override_values: HashMap<String, Option<Val>>,
+    override_values: HashMap<String, Option<LoweredValue>>,
     /// Settings of the command line being read, outermost first.
     reading: Vec<String>,
     /// Variables that have been reported as never set.
@@ -152,7 +152,7 @@ struct Lowerer<'a> {
     rate: Option<Rc<crate::ast::Attrs>>,
     quit: QuitMode,
     cpu_accounting: bool,
-    started: Option<Started>,
+    started: Option<StartState>,
     script: script::Script,
     /// Texts being loaded, innermost last.
     loading: Vec<String>,
@@ -200,13 +200,13 @@ impl<'a> Lowerer<'a> {
             started: None,
             script: script::Script::default(),
             loading: Vec::new(),
-            statements_left: MOST_STATEMENTS,
-            work_left: MOST_WORK,
+            statements_left: MAX_STATEMENTS,
+            work_left: MAX_LOWERING_WORK,
             too_many: false,
         }
     }
 
-    fn run(&mut self, workload: &Workload) -> Lowered<Plan> {
+    fn run(&mut self, workload: &Workload) -> LowerResult<Plan> {
         self.execute(workload)?;
         self.finish_script(workload)?;
         self.check_overrides(workload);
@@ -219,7 +219,7 @@ impl<'a> Lowerer<'a> {
         Ok(plan)
     }
 
-    fn plan(&mut self, workload: &Workload) -> Lowered<Plan> {
+    fn plan(&mut self, workload: &Workload) -> LowerResult<Plan> {
         let (place, filesets) = self.work_place()?;
         let name = workload.name();
         let stem = std::path::Path::new(name).file_stem();
@@ -283,14 +283,14 @@ impl<'a> Lowerer<'a> {
     }
 
     fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MOST_ERRORS && !self.problems.contains(&problem) {
+        if self.problems.len() < MAX_ERRORS && !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
         Reported
     }
 
     /// Counts one more thing to work out.
-    fn spend(&mut self, span: Span) -> Lowered<()> {
+    fn spend(&mut self, span: Span) -> LowerResult<()> {
         if self.work_left > 0 {
             self.work_left -= 1;
             return Ok(());
@@ -309,10 +309,10 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn place(&self, span: Span) -> Place {
+    fn place(&self, span: Span) -> SourcePosition {
         let source = &self.sources[usize::from(span.file)];
         let (line, column) = source.position(span.start as usize);
-        Place {
+        SourcePosition {
             file: source.name.clone(),
             line,
             column,

@@ -2,7 +2,7 @@
 
 use super::flowops::{SlotUse, ThreadState};
 use super::values::Scope;
-use super::{Lowered, Lowerer};
+use super::{LowerResult, Lowerer};
 use crate::ast::{Attrs, Flowop};
 use crate::attributes::{FLOWOP, Key, name_of};
 use crate::diagnostics::{Problem, Span};
@@ -26,7 +26,7 @@ pub(super) enum Slot {
 }
 
 /// A flowop while it is lowered.
-pub(super) struct Use<'f> {
+pub(super) struct FlowopContext<'f> {
     pub(super) attrs: &'f Attrs,
     pub(super) name: &'f str,
     pub(super) scope: &'f Scope,
@@ -55,7 +55,7 @@ impl Lowerer<'_> {
     }
 
     /// The name of a flowop: as given, else its kind and a number that is its own.
-    pub(super) fn flowop_name(&mut self, flowop: &Flowop, scope: &Scope) -> Lowered<String> {
+    pub(super) fn flowop_name(&mut self, flowop: &Flowop, scope: &Scope) -> LowerResult<String> {
         if let Some(name) = self.text(&flowop.attrs, Key::Name, scope)? {
             return self.printable(name, &flowop.attrs);
         }
@@ -76,7 +76,7 @@ impl Lowerer<'_> {
     }
 
     /// Refuses a name that cannot be shown as it is: it is in tables, logs and charts.
-    fn printable(&mut self, name: String, attrs: &Attrs) -> Lowered<String> {
+    fn printable(&mut self, name: String, attrs: &Attrs) -> LowerResult<String> {
         let Some(c) = name.chars().find(|c| foreign::is_unprintable(*c)) else {
             return Ok(name);
         };
@@ -88,7 +88,7 @@ impl Lowerer<'_> {
         Err(self.value_problem(Problem::new(span, message, "this name")))
     }
 
-    pub(super) fn iters(&mut self, attrs: &Attrs, scope: &Scope) -> Lowered<Option<Value>> {
+    pub(super) fn iters(&mut self, attrs: &Attrs, scope: &Scope) -> LowerResult<Option<Value>> {
         let iters = self.value(attrs, Key::Iters, scope)?;
         if iters == Some(Value::Const(0)) {
             let span = self.value_span(attrs, Key::Iters);
@@ -98,7 +98,7 @@ impl Lowerer<'_> {
         Ok(iters)
     }
 
-    pub(super) fn fileset_of(&mut self, u: &Use<'_>) -> Lowered<Option<FilesetId>> {
+    pub(super) fn fileset_of(&mut self, u: &FlowopContext<'_>) -> LowerResult<Option<FilesetId>> {
         let Some((what, expr)) = self.written(u.attrs, Key::Fileset) else {
             return Ok(None);
         };
@@ -106,7 +106,7 @@ impl Lowerer<'_> {
         self.fileset_named(&name, expr.span).map(Some)
     }
 
-    pub(super) fn needed_fileset(&mut self, u: &Use<'_>) -> Lowered<FilesetId> {
+    pub(super) fn needed_fileset(&mut self, u: &FlowopContext<'_>) -> LowerResult<FilesetId> {
         match self.fileset_of(u)? {
             Some(id) => Ok(id),
             None => Err(self.lacks(u, Key::Fileset, "the files it works on")),
@@ -114,7 +114,12 @@ impl Lowerer<'_> {
     }
 
     /// Reports an attribute that a flowop cannot do without.
-    pub(super) fn lacks(&mut self, u: &Use<'_>, key: Key, why: &str) -> crate::parser::Reported {
+    pub(super) fn lacks(
+        &mut self,
+        u: &FlowopContext<'_>,
+        key: Key,
+        why: &str,
+    ) -> crate::parser::Reported {
         let attribute = name_of(FLOWOP, key);
         let problem = Problem::new(
             u.span,
@@ -127,7 +132,7 @@ impl Lowerer<'_> {
         self.problem(problem)
     }
 
-    pub(super) fn slot(&mut self, u: &Use<'_>, key: Key) -> Lowered<Option<u8>> {
+    pub(super) fn slot(&mut self, u: &FlowopContext<'_>, key: Key) -> LowerResult<Option<u8>> {
         let n = self.ranged(u.attrs, key, u.scope, 0..=SLOTS - 1)?;
         Ok(n.map(|n| n as u8))
     }
@@ -135,10 +140,10 @@ impl Lowerer<'_> {
     /// The file of a flowop, and what it does with its slot.
     pub(super) fn file(
         &mut self,
-        u: &Use<'_>,
+        u: &FlowopContext<'_>,
         slot_use: Slot,
         state: &mut ThreadState,
-    ) -> Lowered<FileRef> {
+    ) -> LowerResult<FileRef> {
         let fileset = match slot_use {
             Slot::Opens => Some(self.needed_fileset(u)?),
             Slot::Holds => None,
@@ -160,7 +165,7 @@ impl Lowerer<'_> {
             name: u.name.into(),
             span: u.span,
         });
-        let at_open = |l: &mut Self, key| -> Lowered<bool> {
+        let at_open = |l: &mut Self, key| -> LowerResult<bool> {
             let on = l.is_set(u.attrs, key, u.scope)?;
             if on && !opens {
                 l.unused(
@@ -185,7 +190,7 @@ impl Lowerer<'_> {
     }
 
     /// Notes an attribute that has no effect where it stands.
-    pub(super) fn unused(&mut self, u: &Use<'_>, key: Key, why: &str) {
+    pub(super) fn unused(&mut self, u: &FlowopContext<'_>, key: Key, why: &str) {
         let Some(attr) = u.attrs.get(key) else { return };
         let (span, attribute) = (attr.name_span, self.snippet(attr.name_span));
         self.note(
@@ -197,10 +202,10 @@ impl Lowerer<'_> {
     /// Bytes of a transfer; `required` transfers move at least one byte.
     pub(super) fn io_size(
         &mut self,
-        u: &Use<'_>,
+        u: &FlowopContext<'_>,
         required: bool,
         state: &mut ThreadState,
-    ) -> Lowered<Value> {
+    ) -> LowerResult<Value> {
         let size = self.value(u.attrs, Key::IoSize, u.scope)?;
         if !required {
             let size = size.unwrap_or(Value::Const(0));
@@ -226,7 +231,7 @@ impl Lowerer<'_> {
     }
 
     /// `value`, drawn once.
-    pub(super) fn needed_value(&mut self, u: &Use<'_>, why: &str) -> Lowered<Value> {
+    pub(super) fn needed_value(&mut self, u: &FlowopContext<'_>, why: &str) -> LowerResult<Value> {
         match self.count(u.attrs, Key::Value, u.scope)? {
             Some(n) => Ok(Value::Const(n)),
             None => Err(self.lacks(u, Key::Value, why)),

@@ -2,7 +2,7 @@
 
 use super::flowops::ThreadState;
 use super::values::Scope;
-use super::{Lowered, Lowerer, Started};
+use super::{LowerResult, Lowerer, StartState};
 use crate::ast::{Attrs, ExprKind, Flowop, Process, Thread};
 use crate::attributes::Key;
 use crate::diagnostics::{Problem, Span};
@@ -15,7 +15,7 @@ const DEFAULT_MEMORY: u64 = 1 << 20;
 
 impl Lowerer<'_> {
     /// Starts all threads. A later start must find what the first one found.
-    pub(super) fn start(&mut self, span: Span) -> Lowered<()> {
+    pub(super) fn start(&mut self, span: Span) -> LowerResult<()> {
         self.populate();
         let before = self.problems.len();
         let groups = self.groups();
@@ -34,7 +34,7 @@ impl Lowerer<'_> {
         if self.problems.len() > before {
             return Err(Reported);
         }
-        let now = Started {
+        let now = StartState {
             groups,
             event_rate,
             quit,
@@ -64,7 +64,7 @@ impl Lowerer<'_> {
         self.problem(problem.help("run the workload once for each value: --set name=value"))
     }
 
-    fn event_rate(&mut self) -> Lowered<Option<f64>> {
+    fn event_rate(&mut self) -> LowerResult<Option<f64>> {
         let written = match self.rate.clone() {
             Some(attrs) => self.count(&attrs, Key::Rate, &Scope::default())?,
             None => None,
@@ -78,7 +78,7 @@ impl Lowerer<'_> {
         self.collect_names();
         let mut pending = Vec::new();
         let mut groups = Vec::new();
-        let mut steps_left = super::flowops::MOST_STEPS;
+        let mut steps_left = super::flowops::MAX_STEPS;
         for process in self.processes.clone() {
             for thread in &process.threads {
                 let mut state = ThreadState::new(steps_left);
@@ -118,7 +118,7 @@ impl Lowerer<'_> {
         process: &Process,
         thread: &Thread,
         state: &mut ThreadState,
-    ) -> Lowered<WorkerGroup> {
+    ) -> LowerResult<WorkerGroup> {
         let none = Scope::default();
         let (p, t) = (&process.attrs, &thread.attrs);
         // First, so that what is wrong in the thread's header hides nothing in its body.
@@ -152,14 +152,14 @@ impl Lowerer<'_> {
         })
     }
 
-    fn instances(&mut self, attrs: &Attrs) -> Lowered<u32> {
+    fn instances(&mut self, attrs: &Attrs) -> LowerResult<u32> {
         let range = 1..=i64::from(u32::MAX);
         let n = self.ranged(attrs, Key::Instances, &Scope::default(), range)?;
         Ok(n.unwrap_or(1) as u32)
     }
 
     /// Bytes of buffer: what is asked for, at least the largest fixed transfer.
-    fn memory(&mut self, attrs: &Attrs, state: &ThreadState) -> Lowered<u64> {
+    fn memory(&mut self, attrs: &Attrs, state: &ThreadState) -> LowerResult<u64> {
         let asked = self.count(attrs, Key::MemSize, &Scope::default())?;
         let Some(asked) = asked.filter(|m| *m > 0) else {
             return Ok(DEFAULT_MEMORY.max(state.largest_io));

@@ -1,7 +1,7 @@
 //! Random variables: `randvar(…)`, `cvar(…)`.
 
-use super::values::{Scope, Val};
-use super::{Lowered, Lowerer};
+use super::values::{LoweredValue, Scope};
+use super::{LowerResult, Lowerer};
 use crate::ast::{AttrValue, Attrs, Expr, Family, Random};
 use crate::attributes::{Key, RANDVAR_TYPES};
 use crate::diagnostics::{Problem, Span};
@@ -15,10 +15,10 @@ const GAMMA_UNIT: f64 = 1000.0;
 const DEFAULT_GAMMA: f64 = 1500.0;
 
 /// A parameter of a `cvar`, and its default as in Filebench's own libraries.
-type Known = (&'static str, f64);
+type CvarParameter = (&'static str, f64);
 
 /// The distributions of `cvar` and their parameters.
-const CVARS: &[(&str, &[Known])] = &[
+const CVARS: &[(&str, &[CvarParameter])] = &[
     ("cvar-uniform", &[("lower", 0.0), ("upper", 1.0)]),
     ("cvar-normal", &[("mean", 0.0), ("sigma", 1.0)]),
     ("cvar-lognormal", &[("shape", 1.0), ("scale", 1.0)]),
@@ -36,7 +36,7 @@ impl Lowerer<'_> {
     /// The Plan's variable of a definition; made at the first use.
     ///
     /// A later use must find the same: the Plan has one of it.
-    pub(super) fn intern(&mut self, def: usize) -> Lowered<VariableId> {
+    pub(super) fn intern(&mut self, def: usize) -> LowerResult<VariableId> {
         let variable = self.define(def)?;
         if let Some(id) = self.randoms[def].id {
             if self.variables[id.0 as usize] == variable {
@@ -53,7 +53,7 @@ impl Lowerer<'_> {
     }
 
     /// One draw for everything: what Filebench resolves once.
-    pub(super) fn draw_once(&mut self, def: usize) -> Lowered<u64> {
+    pub(super) fn draw_once(&mut self, def: usize) -> LowerResult<u64> {
         let variable = self.define(def)?;
         let span = self.randoms[def].ast.attrs.span;
         let sampler = variable
@@ -73,7 +73,7 @@ impl Lowerer<'_> {
     }
 
     /// Works a definition out with the variables as they are now.
-    fn define(&mut self, def: usize) -> Lowered<Variable> {
+    fn define(&mut self, def: usize) -> LowerResult<Variable> {
         if self.randoms[def].bad {
             return Err(Reported);
         }
@@ -84,7 +84,7 @@ impl Lowerer<'_> {
         result
     }
 
-    fn variable(&mut self, name: &str, ast: &Random) -> Lowered<Variable> {
+    fn variable(&mut self, name: &str, ast: &Random) -> LowerResult<Variable> {
         let attrs = &ast.attrs;
         let span = self.value_span(attrs, Key::Type);
         let none = Scope::default();
@@ -113,16 +113,16 @@ impl Lowerer<'_> {
     }
 
     /// A constant attribute as a real number.
-    fn real(&mut self, attrs: &Attrs, key: Key) -> Lowered<Option<f64>> {
+    fn real(&mut self, attrs: &Attrs, key: Key) -> LowerResult<Option<f64>> {
         match self.written(attrs, key) {
             Some((name, expr)) => self.constant(&name, expr).map(Some),
             None => Ok(None),
         }
     }
 
-    fn constant(&mut self, what: &str, expr: &Expr) -> Lowered<f64> {
+    fn constant(&mut self, what: &str, expr: &Expr) -> LowerResult<f64> {
         let value = self.eval(expr, &Scope::default())?;
-        if matches!(value, Val::Random(_)) {
+        if matches!(value, LoweredValue::Random(_)) {
             let problem = Problem::new(
                 expr.span,
                 format!("`{what}` of a random variable must not be random itself"),
@@ -134,19 +134,19 @@ impl Lowerer<'_> {
     }
 
     /// `randsrc` chose between two sources of random numbers; there is one now.
-    fn random_source(&mut self, attrs: &Attrs) -> Lowered<()> {
+    fn random_source(&mut self, attrs: &Attrs) -> LowerResult<()> {
         let Some(source) = self.text(attrs, Key::RandSrc, &Scope::default())? else {
             return Ok(());
         };
         let span = self.value_span(attrs, Key::RandSrc);
-        const KNOWN: [&str; 2] = ["urandom", "rand48"];
-        if !KNOWN.contains(&source.as_str()) {
+        const KNOWN_CVARS: [&str; 2] = ["urandom", "rand48"];
+        if !KNOWN_CVARS.contains(&source.as_str()) {
             let problem = Problem::new(
                 span,
                 format!("unknown source of random numbers `{source}`"),
                 "expected `urandom` or `rand48`",
             );
-            return Err(self.problem(problem.suggest(&source, KNOWN)));
+            return Err(self.problem(problem.suggest(&source, KNOWN_CVARS)));
         }
         self.note(
             span,
@@ -155,7 +155,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn randvar(&mut self, attrs: &Attrs, type_span: Span, min: f64) -> Lowered<Distribution> {
+    fn randvar(&mut self, attrs: &Attrs, type_span: Span, min: f64) -> LowerResult<Distribution> {
         let kind = self
             .text(attrs, Key::Type, &Scope::default())?
             .unwrap_or_default();
@@ -215,7 +215,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn mean_above_min(&mut self, attrs: &Attrs, mean: f64, min: f64) -> Lowered<()> {
+    fn mean_above_min(&mut self, attrs: &Attrs, mean: f64, min: f64) -> LowerResult<()> {
         if mean >= min {
             return Ok(());
         }
@@ -235,7 +235,7 @@ impl Lowerer<'_> {
         Err(self.problem(problem))
     }
 
-    fn tabular(&mut self, attrs: &Attrs, min: f64) -> Lowered<Distribution> {
+    fn tabular(&mut self, attrs: &Attrs, min: f64) -> LowerResult<Distribution> {
         let Some(AttrValue::Table(table)) =
             attrs.get(Key::RandTable).and_then(|a| a.value.as_ref())
         else {
@@ -287,7 +287,7 @@ impl Lowerer<'_> {
         table: Distribution,
         mean: f64,
         min: f64,
-    ) -> Lowered<Distribution> {
+    ) -> LowerResult<Distribution> {
         self.mean_above_min(attrs, mean, min)?;
         let own = table.mean();
         let (Distribution::Table { rows }, true) = (table, own > min) else {
@@ -315,7 +315,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn cvar(&mut self, attrs: &Attrs, type_span: Span) -> Lowered<Distribution> {
+    fn cvar(&mut self, attrs: &Attrs, type_span: Span) -> LowerResult<Distribution> {
         let none = Scope::default();
         let kind = self.text(attrs, Key::Type, &none)?.unwrap_or_default();
         let Some((_, known)) = CVARS.iter().find(|(n, _)| *n == kind) else {
@@ -372,7 +372,7 @@ impl Lowerer<'_> {
     }
 
     /// Erlang's distribution is a gamma distribution with a whole shape.
-    fn erlang(&mut self, shape: f64, rate: f64, span: Span) -> Lowered<Distribution> {
+    fn erlang(&mut self, shape: f64, rate: f64, span: Span) -> LowerResult<Distribution> {
         if shape >= 1.0 && shape.fract() == 0.0 && rate > 0.0 {
             return Ok(Distribution::Gamma {
                 offset: 0.0,
@@ -396,8 +396,8 @@ impl Lowerer<'_> {
         kind: &str,
         given: &str,
         span: Span,
-        known: &[Known],
-    ) -> Lowered<Vec<f64>> {
+        known: &[CvarParameter],
+    ) -> LowerResult<Vec<f64>> {
         let mut values: Vec<Option<f64>> = vec![None; known.len()];
         for pair in given.split(';').map(str::trim).filter(|p| !p.is_empty()) {
             let (key, text) = pair.split_once(':').unwrap_or((pair, ""));

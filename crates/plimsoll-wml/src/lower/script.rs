@@ -1,7 +1,7 @@
 //! The controller's script: when workers start, what is measured, when they stop.
 
 use super::values::Scope;
-use super::{Lowered, Lowerer};
+use super::{LowerResult, Lowerer};
 use crate::Workload;
 use crate::ast::{Expr, Statement, Stats};
 use crate::diagnostics::{Problem, Span};
@@ -12,7 +12,7 @@ use std::time::Duration;
 const DEFAULT_RUN: Duration = Duration::from_secs(60);
 
 /// Longest time of one statement in seconds, about 30 years: beyond it a number is a slip.
-const MOST_SECONDS: i64 = 1_000_000_000;
+const MAX_SECONDS: i64 = 1_000_000_000;
 
 /// Phases as they are collected.
 #[derive(Debug, Default)]
@@ -131,13 +131,13 @@ fn add_warmup(phases: &mut Vec<Phase>, warmup: Duration) {
 
 impl Lowerer<'_> {
     /// Seconds as a statement gives them.
-    pub(super) fn seconds(&mut self, what: &str, expr: &Expr) -> Lowered<Duration> {
+    pub(super) fn seconds(&mut self, what: &str, expr: &Expr) -> LowerResult<Duration> {
         let n = self.count_of(what, expr, &Scope::default())?;
-        if n > MOST_SECONDS as u64 {
+        if n > MAX_SECONDS as u64 {
             let problem = Problem::new(
                 expr.span,
                 format!("`{what}` of {n} seconds"),
-                format!("at most {MOST_SECONDS} seconds"),
+                format!("at most {MAX_SECONDS} seconds"),
             );
             return Err(self.problem(problem));
         }
@@ -150,7 +150,7 @@ impl Lowerer<'_> {
         span: Span,
         time: Option<&Expr>,
         snapshots: Option<Snapshots>,
-    ) -> Lowered<()> {
+    ) -> LowerResult<()> {
         let time = time.map(|e| self.seconds("run", e)).transpose()?;
         if !self.script.running {
             self.start(span)?;
@@ -174,14 +174,19 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    pub(super) fn psrun(&mut self, span: Span, period: &Expr, time: Option<&Expr>) -> Lowered<()> {
+    pub(super) fn psrun(
+        &mut self,
+        span: Span,
+        period: &Expr,
+        time: Option<&Expr>,
+    ) -> LowerResult<()> {
         let value = self.eval(period, &Scope::default())?;
         let n = self.signed("psrun", period.span, &value)?;
-        if n == 0 || n.unsigned_abs() > MOST_SECONDS as u64 {
+        if n == 0 || n.unsigned_abs() > MAX_SECONDS as u64 {
             let problem = Problem::new(
                 period.span,
                 format!("the period of `psrun` is {n} seconds"),
-                format!("expected 1 to {MOST_SECONDS} seconds, negative to clear each period"),
+                format!("expected 1 to {MAX_SECONDS} seconds, negative to clear each period"),
             );
             return Err(self.problem(problem));
         }
@@ -192,20 +197,20 @@ impl Lowerer<'_> {
         self.run_statement(span, time, Some(snapshots))
     }
 
-    pub(super) fn sleep(&mut self, time: &Expr) -> Lowered<()> {
+    pub(super) fn sleep(&mut self, time: &Expr) -> LowerResult<()> {
         let time = self.seconds("sleep", time)?;
         self.script.wait(Until::Elapsed { time }, None);
         Ok(())
     }
 
-    pub(super) fn warmup(&mut self, time: &Expr) -> Lowered<()> {
+    pub(super) fn warmup(&mut self, time: &Expr) -> LowerResult<()> {
         let time = self.seconds("warmup", time)?;
         self.script.warmup = self.script.warmup.saturating_add(time);
         Ok(())
     }
 
     /// `create processes`: what follows is measured until a `stats clear` begins anew.
-    pub(super) fn create_processes(&mut self, span: Span) -> Lowered<()> {
+    pub(super) fn create_processes(&mut self, span: Span) -> LowerResult<()> {
         if self.script.running {
             self.note(span, "the processes run already; they are started once");
             return Ok(());
@@ -254,7 +259,7 @@ impl Lowerer<'_> {
 
     /// Ends the script: what still runs is stopped, and a workload that measures nothing by
     /// itself is run.
-    pub(super) fn finish_script(&mut self, workload: &Workload) -> Lowered<()> {
+    pub(super) fn finish_script(&mut self, workload: &Workload) -> LowerResult<()> {
         if self.started.is_some() && self.script.running && self.has_waited() {
             let end = workload.statements.last().map(|s| s.span);
             self.shutdown(end.unwrap_or_default());

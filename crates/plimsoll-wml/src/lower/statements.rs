@@ -1,11 +1,11 @@
 //! Carrying out the statements of a workload in order.
 
-use super::values::{Scope, Val};
-use super::{FilesetSlot, Lowered, Lowerer};
+use super::values::{LoweredValue, Scope};
+use super::{FilesetSlot, LowerResult, Lowerer};
 use crate::Workload;
 use crate::ast::{Create, Expr, ExprKind, FilesetDef, Quit, Spanned, Statement, StatementKind};
 use crate::attributes::{Key, flowop};
-use crate::diagnostics::{MOST_ERRORS, Problem, Source, Span};
+use crate::diagnostics::{MAX_ERRORS, Problem, Source, Span};
 use crate::parser::{Reported, parse_text, parse_value};
 use crate::summary::{meaning, written};
 use plimsoll_plan::{Parameter, Phase, QuitMode};
@@ -13,19 +13,19 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 /// Workloads may load each other this deep.
-const MOST_LOADS: usize = 8;
+const MAX_LOADS: usize = 8;
 
 /// Filesets of one workload; each pair is checked for overlap.
-const MOST_FILESETS: usize = 1000;
+const MAX_FILESETS: usize = 1000;
 
 /// Texts of one run: spans count them in 16 bits.
-const MOST_SOURCES: usize = 1000;
+const MAX_SOURCES: usize = 1000;
 
 /// Whether the script goes on.
-type Flow = ControlFlow<()>;
+type ScriptFlow = ControlFlow<()>;
 
 impl Lowerer<'_> {
-    pub(super) fn execute(&mut self, workload: &Workload) -> Lowered<()> {
+    pub(super) fn execute(&mut self, workload: &Workload) -> LowerResult<()> {
         // `quit` ends the script as its end does.
         let (ControlFlow::Continue(()) | ControlFlow::Break(())) =
             self.statements(&workload.statements, workload)?;
@@ -33,9 +33,9 @@ impl Lowerer<'_> {
     }
 
     /// Carries out statements; fails only when going on is of no use.
-    fn statements(&mut self, statements: &[Statement], of: &Workload) -> Lowered<Flow> {
+    fn statements(&mut self, statements: &[Statement], of: &Workload) -> LowerResult<ScriptFlow> {
         for statement in statements {
-            if self.problems.len() >= MOST_ERRORS || self.too_many {
+            if self.problems.len() >= MAX_ERRORS || self.too_many {
                 return Err(Reported);
             }
             if self.statements_left == 0 {
@@ -44,7 +44,7 @@ impl Lowerer<'_> {
                     statement.span,
                     format!(
                         "more than {} statements are carried out",
-                        super::MOST_STATEMENTS
+                        super::MAX_STATEMENTS
                     ),
                     "too many with this one",
                 )));
@@ -58,7 +58,7 @@ impl Lowerer<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn statement(&mut self, statement: &Statement, of: &Workload) -> Lowered<Flow> {
+    fn statement(&mut self, statement: &Statement, of: &Workload) -> LowerResult<ScriptFlow> {
         use StatementKind as S;
         let (span, none) = (statement.span, Scope::default());
         match &statement.kind {
@@ -103,10 +103,10 @@ impl Lowerer<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn define_fileset(&mut self, def: &FilesetDef, span: Span) -> Lowered<()> {
-        if self.filesets.len() >= MOST_FILESETS {
+    fn define_fileset(&mut self, def: &FilesetDef, span: Span) -> LowerResult<()> {
+        if self.filesets.len() >= MAX_FILESETS {
             self.too_many = true;
-            let message = format!("more than {MOST_FILESETS} filesets are defined");
+            let message = format!("more than {MAX_FILESETS} filesets are defined");
             return Err(self.problem(Problem::new(span, message, "too many with this one")));
         }
         self.filesets.push(FilesetSlot {
@@ -117,7 +117,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn define_composite(&mut self, composite: &crate::ast::Composite) -> Lowered<()> {
+    fn define_composite(&mut self, composite: &crate::ast::Composite) -> LowerResult<()> {
         let name = self.text(&composite.attrs, Key::Name, &Scope::default())?;
         let name = name.unwrap_or_default();
         let span = self.value_span(&composite.attrs, Key::Name);
@@ -142,7 +142,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn system(&mut self, span: Span, command: &Expr) -> Lowered<()> {
+    fn system(&mut self, span: Span, command: &Expr) -> LowerResult<()> {
         let command = self.text_of("system", command, &Scope::default())?;
         if !self.overrides.options.allow_system {
             let problem = Problem::new(
@@ -156,7 +156,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn load(&mut self, name: &Expr) -> Lowered<Flow> {
+    fn load(&mut self, name: &Expr) -> LowerResult<ScriptFlow> {
         let wanted = self.text_of("load", name, &Scope::default())?;
         let Some(found) = (self.context.load)(&wanted) else {
             let problem = Problem::new(
@@ -178,7 +178,7 @@ impl Lowerer<'_> {
             );
             return Err(self.problem(problem));
         }
-        if self.loading.len() >= MOST_LOADS || self.sources.len() >= MOST_SOURCES {
+        if self.loading.len() >= MAX_LOADS || self.sources.len() >= MAX_SOURCES {
             let problem = Problem::new(name.span, "too many workloads are loaded", "this one");
             return Err(self.problem(problem));
         }
@@ -210,7 +210,7 @@ impl Lowerer<'_> {
         values: &[Expr],
         body: &[Statement],
         of: &Workload,
-    ) -> Lowered<Flow> {
+    ) -> LowerResult<ScriptFlow> {
         for value in values {
             let value = self.eval(value, &Scope::default())?;
             self.vars.insert(name.value.clone(), value);
@@ -230,7 +230,7 @@ impl Lowerer<'_> {
         value: &Expr,
         statement: &Statement,
         of: &Workload,
-    ) -> Lowered<()> {
+    ) -> LowerResult<()> {
         let overrides = self.overrides;
         let overridden = overrides.sets.iter().rev().find(|(n, _)| *n == name.value);
         let (result, text) = match overridden {
@@ -248,13 +248,13 @@ impl Lowerer<'_> {
             }
             Err(Reported) => {
                 // Uses of the variable are not at fault as well.
-                self.vars.insert(name.value.clone(), Val::Bad);
+                self.vars.insert(name.value.clone(), LoweredValue::Bad);
                 Err(Reported)
             }
         }
     }
 
-    fn set_value(&mut self, name: &str, value: &Expr) -> Lowered<Val> {
+    fn set_value(&mut self, name: &str, value: &Expr) -> LowerResult<LoweredValue> {
         match &value.kind {
             ExprKind::Random(random) => Ok(self.new_random(name, random)),
             _ => self.eval(value, &Scope::default()),
@@ -262,7 +262,12 @@ impl Lowerer<'_> {
     }
 
     /// The value of a `--set`, read once.
-    pub(super) fn override_value(&mut self, name: &str, text: &str, used: Span) -> Lowered<Val> {
+    pub(super) fn override_value(
+        &mut self,
+        name: &str,
+        text: &str,
+        used: Span,
+    ) -> LowerResult<LoweredValue> {
         if let Some(value) = self.override_values.get(name) {
             return match value {
                 Some(value) => Ok(value.clone()),
@@ -280,7 +285,7 @@ impl Lowerer<'_> {
         value
     }
 
-    fn read_setting(&mut self, name: &str, text: &str) -> Lowered<Val> {
+    fn read_setting(&mut self, name: &str, text: &str) -> LowerResult<LoweredValue> {
         let file = self.sources.len() as u16;
         let source = Source::new(&format!("--set {name}"), text);
         self.sources.push(source);
@@ -301,7 +306,7 @@ impl Lowerer<'_> {
         name: &Spanned<String>,
         value: &Expr,
         overridden: Option<String>,
-        result: Option<&Val>,
+        result: Option<&LoweredValue>,
         statement: &Statement,
         of: &Workload,
     ) {
@@ -357,7 +362,7 @@ impl Lowerer<'_> {
     /// a slip.
     pub(super) fn check_overrides(&mut self, workload: &Workload) {
         let overrides = self.overrides;
-        let read = crate::reads::unset(workload);
+        let read = crate::variable_reads::unset(workload);
         for (name, text) in &overrides.sets {
             if self.parameter_index.contains_key(name) {
                 continue;

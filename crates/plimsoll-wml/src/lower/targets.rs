@@ -4,8 +4,8 @@
 //! Until then it waits in a list, in the order of the flowops that have one.
 
 use super::flowops::ThreadState;
-use super::operands::Use;
-use super::{Lowered, Lowerer};
+use super::operands::FlowopContext;
+use super::{LowerResult, Lowerer};
 use crate::attributes::Key;
 use crate::diagnostics::{Problem, Span};
 use crate::parser::Reported;
@@ -13,50 +13,50 @@ use plimsoll_plan::{Op, OpKind, OperationId, Program, Step, WorkerGroup};
 
 /// What kind of flowop a target must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wants {
+pub(super) enum TargetKind {
     SemBlocks,
     Blocks,
     /// Anything that counts in the summary.
     Counted,
 }
 
-impl Wants {
+impl TargetKind {
     fn show(self) -> &'static str {
         match self {
-            Wants::SemBlocks => "a semblock",
-            Wants::Blocks => "a block",
-            Wants::Counted => "a flowop that does I/O",
+            TargetKind::SemBlocks => "a semblock",
+            TargetKind::Blocks => "a block",
+            TargetKind::Counted => "a flowop that does I/O",
         }
     }
 
     fn takes(self, kind: OpKind) -> bool {
         match self {
-            Wants::SemBlocks => kind == OpKind::SemBlock,
-            Wants::Blocks => kind == OpKind::Block,
-            Wants::Counted => kind.counts(),
+            TargetKind::SemBlocks => kind == OpKind::SemBlock,
+            TargetKind::Blocks => kind == OpKind::Block,
+            TargetKind::Counted => kind.counts(),
         }
     }
 }
 
 /// A target still to be looked up.
-pub(super) struct Pending {
+pub(super) struct PendingTarget {
     name: String,
     span: Span,
-    wants: Wants,
+    wants: TargetKind,
 }
 
 impl Lowerer<'_> {
     /// Takes down a target that the flowop must have.
     pub(super) fn target(
         &mut self,
-        u: &Use<'_>,
-        wants: Wants,
+        u: &FlowopContext<'_>,
+        wants: TargetKind,
         state: &mut ThreadState,
-    ) -> Lowered<()> {
+    ) -> LowerResult<()> {
         let Some(name) = self.text(u.attrs, Key::Target, u.scope)? else {
             return Err(self.lacks(u, Key::Target, &format!("the name of {}", wants.show())));
         };
-        state.pending.push(Pending {
+        state.pending.push(PendingTarget {
             name,
             span: self.value_span(u.attrs, Key::Target),
             wants,
@@ -67,18 +67,22 @@ impl Lowerer<'_> {
     /// Takes down a target if there is one; the empty list is filled in later.
     pub(super) fn optional_target(
         &mut self,
-        u: &Use<'_>,
+        u: &FlowopContext<'_>,
         state: &mut ThreadState,
-    ) -> Lowered<Option<Vec<OperationId>>> {
+    ) -> LowerResult<Option<Vec<OperationId>>> {
         if u.attrs.get(Key::Target).is_none() {
             return Ok(None);
         }
-        self.target(u, Wants::Counted, state)?;
+        self.target(u, TargetKind::Counted, state)?;
         Ok(Some(vec![]))
     }
 
     /// Fills in the targets of all flowops, which come in the order of `pending`.
-    pub(super) fn resolve_targets(&mut self, groups: &mut [WorkerGroup], pending: Vec<Pending>) {
+    pub(super) fn resolve_targets(
+        &mut self,
+        groups: &mut [WorkerGroup],
+        pending: Vec<PendingTarget>,
+    ) {
         let mut pending = pending.into_iter();
         for group in groups {
             if let Program::Sequence(steps) = &mut group.program {
@@ -88,7 +92,7 @@ impl Lowerer<'_> {
         debug_assert!(pending.next().is_none(), "a target without a flowop");
     }
 
-    fn fill(&mut self, steps: &mut [Step], pending: &mut std::vec::IntoIter<Pending>) {
+    fn fill(&mut self, steps: &mut [Step], pending: &mut std::vec::IntoIter<PendingTarget>) {
         for step in steps {
             match step {
                 Step::Block { steps, .. } => self.fill(steps, pending),
@@ -104,7 +108,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn rows_of(&mut self, target: &Pending) -> Lowered<Vec<OperationId>> {
+    fn rows_of(&mut self, target: &PendingTarget) -> LowerResult<Vec<OperationId>> {
         let rows = self.rows.get(&target.name).into_iter().flatten();
         let rows: Vec<(OperationId, OpKind)> = rows
             .map(|id| (*id, self.operations[id.0 as usize].kind))
@@ -122,8 +126,8 @@ impl Lowerer<'_> {
         Err(self.no_such_target(target, rows.first().map(|(_, kind)| *kind)))
     }
 
-    fn no_such_target(&mut self, target: &Pending, other: Option<OpKind>) -> Reported {
-        let Pending { name, span, wants } = target;
+    fn no_such_target(&mut self, target: &PendingTarget, other: Option<OpKind>) -> Reported {
+        let PendingTarget { name, span, wants } = target;
         let label = format!("expected the name of {}", wants.show());
         if let Some(kind) = other {
             let message = format!("`{name}` is not {}, but a {kind}", wants.show());

@@ -1,6 +1,6 @@
 //! Variables and the values of expressions.
 
-use super::{Lowered, Lowerer};
+use super::{LowerResult, Lowerer};
 use crate::ast::{Attr, AttrValue, Attrs, Expr, ExprKind, Random, Spanned};
 use crate::attributes::Key;
 use crate::diagnostics::{Problem, Span};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A value of the language.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Val {
+pub(super) enum LoweredValue {
     Int(i64),
     /// A number with `m`, before it is multiplied: as a time, minutes.
     Mega(i64),
@@ -26,13 +26,13 @@ pub(super) enum Val {
     Bad,
 }
 
-impl Val {
+impl LoweredValue {
     /// The number that it is, if it is one.
     fn number(&self) -> Option<i64> {
         match self {
-            Val::Int(n) => Some(*n),
+            LoweredValue::Int(n) => Some(*n),
             // The lexer saw to it that the product fits.
-            Val::Mega(n) => Some(n << MEGA),
+            LoweredValue::Mega(n) => Some(n << MEGA),
             _ => None,
         }
     }
@@ -40,24 +40,24 @@ impl Val {
     /// For messages: "the text `x`".
     fn show(&self) -> String {
         match self {
-            Val::Int(n) => format!("the number {n}"),
-            Val::Mega(n) => format!("the number {n}m"),
-            Val::Time(t) => format!("the time {}", show_exactly(*t)),
-            Val::Bool(b) => format!("`{b}`"),
-            Val::Text(t) => format!("the text `{t}`"),
-            Val::Random(_) => "a random variable".into(),
-            Val::Bad => "unreadable".into(),
+            LoweredValue::Int(n) => format!("the number {n}"),
+            LoweredValue::Mega(n) => format!("the number {n}m"),
+            LoweredValue::Time(t) => format!("the time {}", show_exactly(*t)),
+            LoweredValue::Bool(b) => format!("`{b}`"),
+            LoweredValue::Text(t) => format!("the text `{t}`"),
+            LoweredValue::Random(_) => "a random variable".into(),
+            LoweredValue::Bad => "unreadable".into(),
         }
     }
 
     /// As it stands in a text.
     pub(super) fn to_text(&self) -> Option<String> {
         match self {
-            Val::Int(_) | Val::Mega(_) => self.number().map(|n| n.to_string()),
-            Val::Time(t) => Some(show_exactly(*t)),
-            Val::Bool(b) => Some(b.to_string()),
-            Val::Text(t) => Some(t.clone()),
-            Val::Random(_) | Val::Bad => None,
+            LoweredValue::Int(_) | LoweredValue::Mega(_) => self.number().map(|n| n.to_string()),
+            LoweredValue::Time(t) => Some(show_exactly(*t)),
+            LoweredValue::Bool(b) => Some(b.to_string()),
+            LoweredValue::Text(t) => Some(t.clone()),
+            LoweredValue::Random(_) | LoweredValue::Bad => None,
         }
     }
 }
@@ -65,19 +65,19 @@ impl Val {
 /// The locals of the composite flowop that is being expanded.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
-    pub(super) locals: HashMap<String, Val>,
+    pub(super) locals: HashMap<String, LoweredValue>,
 }
 
 impl Lowerer<'_> {
     /// The value of an expression now.
-    pub(super) fn eval(&mut self, expr: &Expr, scope: &Scope) -> Lowered<Val> {
+    pub(super) fn eval(&mut self, expr: &Expr, scope: &Scope) -> LowerResult<LoweredValue> {
         match &expr.kind {
-            ExprKind::Int(n) => Ok(Val::Int(*n)),
-            ExprKind::Mega(n) => Ok(Val::Mega(*n)),
-            ExprKind::Time(t) => Ok(Val::Time(*t)),
-            ExprKind::Bool(b) => Ok(Val::Bool(*b)),
-            ExprKind::Word(w) => Ok(Val::Text(w.clone())),
-            ExprKind::Text(pieces) => self.interpolate(pieces, scope).map(Val::Text),
+            ExprKind::Int(n) => Ok(LoweredValue::Int(*n)),
+            ExprKind::Mega(n) => Ok(LoweredValue::Mega(*n)),
+            ExprKind::Time(t) => Ok(LoweredValue::Time(*t)),
+            ExprKind::Bool(b) => Ok(LoweredValue::Bool(*b)),
+            ExprKind::Word(w) => Ok(LoweredValue::Text(w.clone())),
+            ExprKind::Text(pieces) => self.interpolate(pieces, scope).map(LoweredValue::Text),
             ExprKind::Var(name) => self.lookup(name, expr.span, scope),
             ExprKind::Chain(first, rest) => self.chain(first, rest, scope),
             ExprKind::Random(random) => Ok(self.new_random("", random)),
@@ -85,9 +85,9 @@ impl Lowerer<'_> {
     }
 
     /// Registers a random variable; the same piece of text is the same variable.
-    pub(super) fn new_random(&mut self, name: &str, random: &Random) -> Val {
+    pub(super) fn new_random(&mut self, name: &str, random: &Random) -> LoweredValue {
         if let Some(number) = self.random_spans.get(&random.attrs.span) {
-            return Val::Random(*number);
+            return LoweredValue::Random(*number);
         }
         self.random_spans
             .insert(random.attrs.span, self.randoms.len());
@@ -97,19 +97,24 @@ impl Lowerer<'_> {
             id: None,
             bad: false,
         });
-        Val::Random(self.randoms.len() - 1)
+        LoweredValue::Random(self.randoms.len() - 1)
     }
 
-    pub(super) fn lookup(&mut self, name: &str, span: Span, scope: &Scope) -> Lowered<Val> {
+    pub(super) fn lookup(
+        &mut self,
+        name: &str,
+        span: Span,
+        scope: &Scope,
+    ) -> LowerResult<LoweredValue> {
         let found = scope.locals.get(name).or_else(|| self.vars.get(name));
         match found {
-            Some(Val::Bad) => return Err(Reported),
+            Some(LoweredValue::Bad) => return Err(Reported),
             Some(value) => return Ok(value.clone()),
             None => {}
         }
         match name {
-            "date" => return Ok(Val::Text(self.context.date.clone())),
-            "hostname" => return Ok(Val::Text(self.context.hostname.clone())),
+            "date" => return Ok(LoweredValue::Text(self.context.date.clone())),
+            "hostname" => return Ok(LoweredValue::Text(self.context.hostname.clone())),
             _ => {}
         }
         // What the workload uses and leaves to its user may come from the command line.
@@ -144,7 +149,7 @@ impl Lowerer<'_> {
         ))))
     }
 
-    fn interpolate(&mut self, pieces: &[Piece], scope: &Scope) -> Lowered<String> {
+    fn interpolate(&mut self, pieces: &[Piece], scope: &Scope) -> LowerResult<String> {
         let mut out = String::new();
         for piece in pieces {
             match piece {
@@ -181,7 +186,7 @@ impl Lowerer<'_> {
         first: &Expr,
         rest: &[(Spanned<char>, Expr)],
         scope: &Scope,
-    ) -> Lowered<Val> {
+    ) -> LowerResult<LoweredValue> {
         let mut sum = self.operand(first, scope)?;
         for (sign, expr) in rest {
             let n = self.operand(expr, scope)?;
@@ -206,16 +211,16 @@ impl Lowerer<'_> {
             };
             sum = result;
         }
-        Ok(Val::Int(sum))
+        Ok(LoweredValue::Int(sum))
     }
 
-    fn operand(&mut self, expr: &Expr, scope: &Scope) -> Lowered<i64> {
+    fn operand(&mut self, expr: &Expr, scope: &Scope) -> LowerResult<i64> {
         let value = self.eval(expr, scope)?;
         if let Some(n) = value.number() {
             return Ok(n);
         }
         match value {
-            Val::Random(_) => {
+            LoweredValue::Random(_) => {
                 let shown = self.snippet(expr.span);
                 let problem = Problem::new(
                     expr.span,
@@ -236,26 +241,36 @@ impl Lowerer<'_> {
     }
 
     /// The number of a value that may be random.
-    pub(super) fn value_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<Value> {
+    pub(super) fn value_of(
+        &mut self,
+        what: &str,
+        expr: &Expr,
+        scope: &Scope,
+    ) -> LowerResult<Value> {
         match self.eval(expr, scope)? {
-            Val::Random(def) => self.intern(def).map(Value::Draw),
+            LoweredValue::Random(def) => self.intern(def).map(Value::Draw),
             other => self.unsigned(what, expr.span, &other).map(Value::Const),
         }
     }
 
     /// A number; a random variable is drawn from once.
-    pub(super) fn count_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<u64> {
+    pub(super) fn count_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> LowerResult<u64> {
         match self.eval(expr, scope)? {
-            Val::Random(def) => self.draw_once(def),
+            LoweredValue::Random(def) => self.draw_once(def),
             other => self.unsigned(what, expr.span, &other),
         }
     }
 
     /// A time: a number of seconds, or a time with its unit.
-    pub(super) fn time_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<Duration> {
+    pub(super) fn time_of(
+        &mut self,
+        what: &str,
+        expr: &Expr,
+        scope: &Scope,
+    ) -> LowerResult<Duration> {
         match self.eval(expr, scope)? {
-            Val::Time(time) => Ok(time),
-            Val::Mega(minutes) => {
+            LoweredValue::Time(time) => Ok(time),
+            LoweredValue::Mega(minutes) => {
                 let shown = format!("{minutes}m");
                 self.note(
                     expr.span,
@@ -267,14 +282,14 @@ impl Lowerer<'_> {
                 // There are no negative ones: a sign makes a number of it.
                 Ok(Duration::from_secs((minutes as u64).saturating_mul(60)))
             }
-            Val::Random(def) => self.draw_once(def).map(Duration::from_secs),
+            LoweredValue::Random(def) => self.draw_once(def).map(Duration::from_secs),
             other => self
                 .unsigned(what, expr.span, &other)
                 .map(Duration::from_secs),
         }
     }
 
-    fn unsigned(&mut self, what: &str, span: Span, value: &Val) -> Lowered<u64> {
+    fn unsigned(&mut self, what: &str, span: Span, value: &LoweredValue) -> LowerResult<u64> {
         let n = self.signed(what, span, value)?;
         u64::try_from(n).map_err(|_| {
             let problem = Problem::new(
@@ -309,13 +324,18 @@ impl Lowerer<'_> {
         }
     }
 
-    pub(super) fn signed(&mut self, what: &str, span: Span, value: &Val) -> Lowered<i64> {
+    pub(super) fn signed(
+        &mut self,
+        what: &str,
+        span: Span,
+        value: &LoweredValue,
+    ) -> LowerResult<i64> {
         if let Some(n) = value.number() {
             return Ok(n);
         }
         let written = self.snippet(span);
         let is = match value {
-            Val::Text(t) if *t == written => format!("found the text `{t}`"),
+            LoweredValue::Text(t) if *t == written => format!("found the text `{t}`"),
             other => format!("`{written}` is {}", other.show()),
         };
         let mut problem = Problem::new(
@@ -323,19 +343,24 @@ impl Lowerer<'_> {
             format!("`{what}` takes a whole number; {is}"),
             "expected a whole number",
         );
-        if let Val::Time(time) = value
+        if let LoweredValue::Time(time) = value
             && ["run", "psrun", "sleep", "warmup"].contains(&what)
             && time.subsec_nanos() == 0
         {
             problem = problem.help(format!("seconds without a unit: {}", time.as_secs()));
         }
-        if matches!(value, Val::Text(_)) && self.vars.contains_key(&written) {
+        if matches!(value, LoweredValue::Text(_)) && self.vars.contains_key(&written) {
             problem = problem.help(format!("did you mean `${written}`?"));
         }
         Err(self.value_problem(problem))
     }
 
-    pub(super) fn text_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<String> {
+    pub(super) fn text_of(
+        &mut self,
+        what: &str,
+        expr: &Expr,
+        scope: &Scope,
+    ) -> LowerResult<String> {
         let value = self.eval(expr, scope)?;
         value.to_text().ok_or_else(|| {
             let problem = Problem::new(
@@ -348,11 +373,11 @@ impl Lowerer<'_> {
     }
 
     /// `true`, `false`, and of old 1 and 0.
-    fn flag_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> Lowered<bool> {
+    fn flag_of(&mut self, what: &str, expr: &Expr, scope: &Scope) -> LowerResult<bool> {
         match self.eval(expr, scope)? {
-            Val::Bool(b) => Ok(b),
-            Val::Int(0) => Ok(false),
-            Val::Int(1) => Ok(true),
+            LoweredValue::Bool(b) => Ok(b),
+            LoweredValue::Int(0) => Ok(false),
+            LoweredValue::Int(1) => Ok(true),
             other => {
                 let problem = Problem::new(
                     expr.span,
@@ -368,7 +393,7 @@ impl Lowerer<'_> {
 /// Attributes by their keys.
 impl Lowerer<'_> {
     /// Works out every attribute, so that all that is wrong with them is reported at once.
-    pub(super) fn probe(&mut self, attrs: &Attrs, scope: &Scope) -> Lowered<()> {
+    pub(super) fn probe(&mut self, attrs: &Attrs, scope: &Scope) -> LowerResult<()> {
         let mut outcome = Ok(());
         for attr in &attrs.list {
             if let Some(AttrValue::Expr(expr)) = &attr.value {
@@ -392,14 +417,19 @@ impl Lowerer<'_> {
         attrs: &Attrs,
         key: Key,
         scope: &Scope,
-    ) -> Lowered<Option<Value>> {
+    ) -> LowerResult<Option<Value>> {
         match self.written(attrs, key) {
             Some((name, expr)) => self.value_of(&name, expr, scope).map(Some),
             None => Ok(None),
         }
     }
 
-    pub(super) fn count(&mut self, attrs: &Attrs, key: Key, scope: &Scope) -> Lowered<Option<u64>> {
+    pub(super) fn count(
+        &mut self,
+        attrs: &Attrs,
+        key: Key,
+        scope: &Scope,
+    ) -> LowerResult<Option<u64>> {
         match self.written(attrs, key) {
             Some((name, expr)) => self.count_of(&name, expr, scope).map(Some),
             None => Ok(None),
@@ -413,12 +443,12 @@ impl Lowerer<'_> {
         key: Key,
         scope: &Scope,
         range: std::ops::RangeInclusive<i64>,
-    ) -> Lowered<Option<i64>> {
+    ) -> LowerResult<Option<i64>> {
         let Some((name, expr)) = self.written(attrs, key) else {
             return Ok(None);
         };
         let n = match self.eval(expr, scope)? {
-            Val::Random(def) => i64::try_from(self.draw_once(def)?).unwrap_or(i64::MAX),
+            LoweredValue::Random(def) => i64::try_from(self.draw_once(def)?).unwrap_or(i64::MAX),
             other => self.signed(&name, expr.span, &other)?,
         };
         if range.contains(&n) {
@@ -437,7 +467,12 @@ impl Lowerer<'_> {
         Err(self.value_problem(problem))
     }
 
-    pub(super) fn flag(&mut self, attrs: &Attrs, key: Key, scope: &Scope) -> Lowered<Option<bool>> {
+    pub(super) fn flag(
+        &mut self,
+        attrs: &Attrs,
+        key: Key,
+        scope: &Scope,
+    ) -> LowerResult<Option<bool>> {
         if attrs.get(key).is_none() {
             return Ok(None);
         }
@@ -447,7 +482,7 @@ impl Lowerer<'_> {
         }
     }
 
-    pub(super) fn is_set(&mut self, attrs: &Attrs, key: Key, scope: &Scope) -> Lowered<bool> {
+    pub(super) fn is_set(&mut self, attrs: &Attrs, key: Key, scope: &Scope) -> LowerResult<bool> {
         Ok(self.flag(attrs, key, scope)?.unwrap_or(false))
     }
 
@@ -456,7 +491,7 @@ impl Lowerer<'_> {
         attrs: &Attrs,
         key: Key,
         scope: &Scope,
-    ) -> Lowered<Option<String>> {
+    ) -> LowerResult<Option<String>> {
         match self.written(attrs, key) {
             Some((name, expr)) => self.text_of(&name, expr, scope).map(Some),
             None => Ok(None),

@@ -2,7 +2,7 @@
 
 use super::{Parsed, Parser, STATEMENTS};
 use crate::ast::{Attr, AttrValue, Attrs, Local};
-use crate::attributes::{Key, Table, Takes, name_of};
+use crate::attributes::{AttributeType, Key, Table, name_of};
 use crate::diagnostics::{Problem, Span};
 use crate::lexer::Kind;
 
@@ -121,11 +121,11 @@ impl Parser {
         })
     }
 
-    fn value_of(&mut self, name: &str, takes: Takes) -> Parsed<AttrValue> {
-        if takes == Takes::Table && self.at_sign('{') {
+    fn value_of(&mut self, name: &str, takes: AttributeType) -> Parsed<AttrValue> {
+        if takes == AttributeType::Table && self.at_sign('{') {
             return self.table().map(AttrValue::Table);
         }
-        if takes == Takes::Table {
+        if takes == AttributeType::Table {
             return Err(self.expected(takes.show()));
         }
         let what = format!("{} for `{name}`", takes.show());

@@ -1,6 +1,6 @@
 //! Blocks: processes, threads, composite flowops, loops.
 
-use super::{MOST_DEPTH, Parsed, Parser, Reported, STATEMENTS};
+use super::{MAX_DEPTH, Parsed, Parser, Reported, STATEMENTS};
 use crate::ast::{Composite, Flowop, Process, Spanned, Statement, StatementKind, Thread};
 use crate::attributes::{COMPOSITE, FLOWOP, FLOWOPS, Key, PROCESS, THREAD, flowop};
 use crate::diagnostics::{Problem, Span};
@@ -164,12 +164,12 @@ impl Parser {
         while self.eat_sign(',') {
             values.push(self.expr("a value after `,`")?);
         }
-        if self.depth >= MOST_DEPTH {
+        if self.depth >= MAX_DEPTH {
             self.too_deep = true;
             let span = token.span;
             return Err(self.problem(Problem::new(
                 span,
-                format!("loops lie more than {MOST_DEPTH} deep in each other"),
+                format!("loops lie more than {MAX_DEPTH} deep in each other"),
                 "this one is too deep",
             )));
         }

@@ -7,14 +7,14 @@ mod statements;
 mod values;
 
 use crate::ast::Statement;
-use crate::diagnostics::{MOST_ERRORS, Problem, Span};
+use crate::diagnostics::{MAX_ERRORS, Problem, Span};
 use crate::lexer::{Comment, Kind, Token, lex};
 
 /// Blocks (`foreach`) may lie this deep in each other.
-const MOST_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// Largest text that is read, in bytes; workloads have a few KiB.
-pub(crate) const MOST_BYTES: usize = 1 << 20;
+pub(crate) const MAX_SOURCE_BYTES: usize = 1 << 20;
 
 /// The words that begin statements.
 pub(super) const STATEMENTS: &[&str] = &[
@@ -61,14 +61,14 @@ pub(crate) struct Tree {
 
 /// Reads a whole text; spans carry the number `file`.
 pub(crate) fn parse_text(text: &str, file: u16) -> Tree {
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_SOURCE_BYTES {
         return Tree {
             statements: vec![],
             comments: vec![],
             problems: vec![Problem::of_text(
                 file,
                 format!(
-                    "the file has {} bytes; a workload is at most {MOST_BYTES}",
+                    "the file has {} bytes; a workload is at most {MAX_SOURCE_BYTES}",
                     text.len()
                 ),
             )],
@@ -190,7 +190,7 @@ impl Parser {
     }
 
     fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MOST_ERRORS {
+        if self.problems.len() < MAX_ERRORS {
             self.problems.push(problem);
         }
         Reported
@@ -198,7 +198,7 @@ impl Parser {
 
     /// Whether so much is wrong that reading on is of no use.
     fn gives_up(&self) -> bool {
-        self.problems.len() >= MOST_ERRORS || self.too_deep
+        self.problems.len() >= MAX_ERRORS || self.too_deep
     }
 
     /// Reports that something else was expected than what comes next.

@@ -1,7 +1,7 @@
 //! Arguments of commands before and after the phases of runs.
 
 use super::values::duration;
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 use clap::Args;
 use plimsoll_results::Hooks;
 use std::time::Duration;
@@ -30,14 +30,14 @@ impl HookArgs {
     ///
     /// # Errors
     /// If they are not `allowed`, or empty.
-    pub fn hooks(&self, allowed: bool) -> Result<Option<Hooks>, Stopped> {
+    pub fn hooks(&self, allowed: bool) -> Result<Option<Hooks>, CommandError> {
         for (option, command) in [("--before", &self.before), ("--after", &self.after)] {
             match command {
                 Some(command) if command.trim().is_empty() => {
-                    return Err(Stopped::usage(format!("{option} needs a command")));
+                    return Err(CommandError::usage(format!("{option} needs a command")));
                 }
                 Some(_) if !allowed => {
-                    return Err(Stopped::usage(format!(
+                    return Err(CommandError::usage(format!(
                         "{option} runs a command of yours: allow it with --allow-system"
                     )));
                 }
@@ -46,7 +46,7 @@ impl HookArgs {
         }
         let any = self.before.is_some() || self.after.is_some();
         if self.command_timeout.is_some() && !any {
-            return Err(Stopped::usage(
+            return Err(CommandError::usage(
                 "--command-timeout is for the commands of --before and --after: there are none",
             ));
         }

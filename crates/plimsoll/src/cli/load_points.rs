@@ -1,7 +1,7 @@
 //! Arguments of load curves and of the search for the load line.
 
 use super::values::{directory, limit, load, share, some_runs};
-use super::{HowArgs, MannerArgs};
+use super::{CommonRunArgs, OutputArgs};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub struct CurveArgs {
     pub workload: Option<OsString>,
     /// What every command that runs workloads takes.
     #[command(flatten)]
-    pub how: HowArgs,
+    pub how: CommonRunArgs,
 
     /// Loads, in increasing order: 10,20,30, or 10..100/10 for steps of 10, or both
     #[arg(long, value_name = "LOADS", conflicts_with_all = ["points", "max"])]
@@ -63,7 +63,7 @@ pub struct CurveArgs {
     pub results: PathBuf,
     /// What is printed, and by how many processes it is made.
     #[command(flatten)]
-    pub manner: MannerArgs,
+    pub manner: OutputArgs,
 }
 
 /// When a load counts as carried, instead of what the workload says.
@@ -92,7 +92,7 @@ pub struct FindArgs {
     pub workload: Option<OsString>,
     /// What every command that runs workloads takes.
     #[command(flatten)]
-    pub how: HowArgs,
+    pub how: CommonRunArgs,
 
     /// Greatest load that is tried; the files are laid out for it and made as far as they are
     /// needed
@@ -142,5 +142,5 @@ pub struct FindArgs {
     pub results: PathBuf,
     /// What is printed, and by how many processes it is made.
     #[command(flatten)]
-    pub manner: MannerArgs,
+    pub manner: OutputArgs,
 }

@@ -1,7 +1,7 @@
 //! Arguments of `profile`.
 
 use super::values::{directory, times};
-use super::{HowArgs, MannerArgs};
+use super::{CommonRunArgs, OutputArgs};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::ffi::{OsStr, OsString};
@@ -21,7 +21,7 @@ pub struct ProfileArgs {
     pub text: bool,
     /// What every command that runs workloads takes.
     #[command(flatten)]
-    pub how: HowArgs,
+    pub how: CommonRunArgs,
 
     /// A file system instead of the profile's: what it is called, and a directory or the URL of a
     /// target; may be given again
@@ -53,7 +53,7 @@ pub struct ProfileArgs {
     pub results: Option<PathBuf>,
     /// What is printed, and by how many processes it is made.
     #[command(flatten)]
-    pub manner: MannerArgs,
+    pub manner: OutputArgs,
 }
 
 /// Value of `--on`.

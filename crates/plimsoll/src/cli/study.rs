@@ -1,7 +1,7 @@
 //! Arguments of `study`.
 
 use super::values::{directory, duration, times};
-use super::{HowArgs, MannerArgs};
+use super::{CommonRunArgs, OutputArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub struct StudyArgs {
     pub rtt: Vec<Duration>,
     /// What every command that runs workloads takes.
     #[command(flatten)]
-    pub how: HowArgs,
+    pub how: CommonRunArgs,
 
     /// Run this workload only, fileserver or webserver; may be given again
     #[arg(long, value_name = "WORKLOAD", help_heading = "Load")]
@@ -61,7 +61,7 @@ pub struct StudyArgs {
     pub results: Option<PathBuf>,
     /// What is printed, and by how many processes it is made.
     #[command(flatten)]
-    pub manner: MannerArgs,
+    pub manner: OutputArgs,
 }
 
 /// A version of NFS.

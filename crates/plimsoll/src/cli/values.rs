@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Shortest interval of the series: at the end of each every worker hands its figures over, and
 /// more often than this that would slow the operations that are measured.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Values of `--quit`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -102,7 +102,7 @@ pub(super) fn limit(text: &str) -> Result<Duration, String> {
 
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
-        d if d < SHORTEST_INTERVAL => Err(
+        d if d < MIN_INTERVAL => Err(
             "an interval must be at least 10ms; shorter ones would slow what is measured".into(),
         ),
         d => Ok(d),
@@ -225,10 +225,10 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
 
 pub(super) fn cpu_list(text: &str) -> Result<CpuList, String> {
     /// More processors than any machine has; keeps `0-4294967295` from filling memory.
-    const MOST_CPUS: u32 = 65_536;
+    const MAX_CPUS: u32 = 65_536;
     let wrong = || format!("expected processor numbers, such as 0-3,8, not `{text}`");
     let number = |t: &str| match t.trim().parse::<u32>() {
-        Ok(n) if n < MOST_CPUS => Ok(n),
+        Ok(n) if n < MAX_CPUS => Ok(n),
         _ => Err(wrong()),
     };
     let mut cpus = Vec::new();
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn intervals_have_a_least_length() {
-        assert_eq!(interval("10ms"), Ok(SHORTEST_INTERVAL));
+        assert_eq!(interval("10ms"), Ok(MIN_INTERVAL));
         assert!(interval("9ms").is_err_and(|e| e.contains("at least 10ms")));
     }
 

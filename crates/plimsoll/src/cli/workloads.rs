@@ -19,7 +19,7 @@ pub struct WorkloadArgs {
     pub workload: OsString,
     /// What every command that runs workloads takes.
     #[command(flatten)]
-    pub how: HowArgs,
+    pub how: CommonRunArgs,
 
     /// Business metrics to carry, of workloads that have them, such as vda [default: 1]
     #[arg(long, value_name = "N", value_parser = load)]
@@ -40,7 +40,7 @@ pub struct WorkloadArgs {
 
 /// How a workload is run, whatever its load.
 #[derive(Debug, Args)]
-pub struct HowArgs {
+pub struct CommonRunArgs {
     /// Directory for the files; every path of the workload is taken to be below it
     #[arg(allow_hyphen_values = true, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
     pub dir: Option<PathBuf>,

@@ -2,20 +2,20 @@
 
 use super::print;
 use crate::cli::{NoteArgs, TagArgs};
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use plimsoll_results::{Annotations, Kind, ResultsError};
 
 /// Changes tags, and prints those that there are then. Either all of the directories hold results,
 /// or nothing is changed.
-pub fn tag(args: &TagArgs) -> Result<Exit, Stopped> {
+pub fn tag(args: &TagArgs) -> Result<Exit, CommandError> {
     if let Some(both) = args.add.iter().find(|t| args.remove.contains(t)) {
-        return Err(Stopped::usage(format!(
+        return Err(CommandError::usage(format!(
             "`{both}` is both added and removed"
         )));
     }
     for dir in &args.results {
         let readable = Kind::of(dir).and_then(|_| Annotations::read(dir));
-        readable.map_err(Stopped::usage)?;
+        readable.map_err(CommandError::usage)?;
     }
     let only_asks = args.add.is_empty() && args.remove.is_empty();
     let mut out = String::new();
@@ -35,11 +35,11 @@ pub fn tag(args: &TagArgs) -> Result<Exit, Stopped> {
 }
 
 /// Writes or prints a note.
-pub fn note(args: &NoteArgs) -> Result<Exit, Stopped> {
+pub fn note(args: &NoteArgs) -> Result<Exit, CommandError> {
     let dir = &args.results;
     let Some(text) = &args.text else {
         let annotations = Kind::of(dir).and_then(|_| Annotations::read(dir));
-        let note = annotations.map_err(Stopped::usage)?.note;
+        let note = annotations.map_err(CommandError::usage)?.note;
         return match note.is_empty() {
             true => Ok(Exit::Valid),
             false => print(&format!("{note}\n")),
@@ -51,9 +51,9 @@ pub fn note(args: &NoteArgs) -> Result<Exit, Stopped> {
 }
 
 /// What was asked for cannot be, or the file system refuses.
-fn stopped(e: ResultsError) -> Stopped {
+fn stopped(e: ResultsError) -> CommandError {
     match e {
-        ResultsError::Io { .. } => Stopped::failed(e),
-        e => Stopped::usage(e),
+        ResultsError::Io { .. } => CommandError::failed(e),
+        e => CommandError::usage(e),
     }
 }

@@ -1,7 +1,7 @@
 //! `clean`: removes what an interrupted run left.
 
 use crate::cli::CleanArgs;
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use plimsoll_engine::{EngineError, Settings, Stop};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use std::path::{Path, PathBuf};
 const MARKER: &str = ".plimsoll";
 
 /// Levels below the given directory that are searched for markers.
-const DEPTH: u32 = 3;
+const MAX_SEARCH_DEPTH: u32 = 3;
 
 /// Cleans the directory, or those below it that carry a marker.
-pub fn run(args: &CleanArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &CleanArgs) -> Result<Exit, CommandError> {
     let dir = &args.dir;
     if crate::workload::is_remote(&args.target) {
         return clean(args, vec![Path::new("/").join(dir)]);
     }
     if !dir.is_dir() {
         let dir = dir.display();
-        return Err(Stopped::usage(format!("`{dir}` is no directory")));
+        return Err(CommandError::usage(format!("`{dir}` is no directory")));
     }
     let mut marked = Vec::new();
-    find(dir, DEPTH, &mut marked)
-        .map_err(|e| Stopped::usage(format!("cannot read `{}`: {e}", dir.display())))?;
+    find(dir, MAX_SEARCH_DEPTH, &mut marked)
+        .map_err(|e| CommandError::usage(format!("cannot read `{}`: {e}", dir.display())))?;
     if marked.is_empty() {
-        return Err(Stopped::usage(format!(
-            "neither `{0}` nor a directory up to {DEPTH} levels below it carries a marker of \
+        return Err(CommandError::usage(format!(
+            "neither `{0}` nor a directory up to {MAX_SEARCH_DEPTH} levels below it carries a marker of \
              Plimsoll: there is nothing to clean",
             dir.display()
         )));
@@ -36,7 +36,7 @@ pub fn run(args: &CleanArgs) -> Result<Exit, Stopped> {
 }
 
 /// Cleans these directories.
-fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, Stopped> {
+fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, CommandError> {
     let settings = Settings {
         target: args.target.clone(),
         ..Settings::default()

@@ -1,10 +1,10 @@
 //! `compare`: results side by side.
 
 use super::import::{read as read_report, refused, remark};
-use super::report::deliver;
+use super::report::write_output;
 use crate::cli::{CompareArgs, CompareFormat};
 use crate::console::{self, Stream};
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use plimsoll_disclosure::{Disclosure, LoadPoint};
 use plimsoll_measure::curve::{Curve, CurveError, Point};
 use plimsoll_report::compare::{self, Comparison, CurveSet, Results, side_by_side};
@@ -13,23 +13,23 @@ use plimsoll_results::{Percentile, Percentiles};
 use std::path::Path;
 
 /// Compares the results and prints what differs.
-pub fn run(args: &CompareArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &CompareArgs) -> Result<Exit, CommandError> {
     let percentiles = percentiles(args);
     let results = args.results.iter().map(|p| read(p, percentiles.as_ref()));
     let results: Vec<Results> = results.collect::<Result<_, _>>()?;
     if args.percentiles.is_some() && results.iter().any(|r| matches!(r, Results::Curve(_))) {
-        return Err(Stopped::usage(
+        return Err(CommandError::usage(
             "load curves are compared by their mean response times: --percentiles is for runs and \
              profiles",
         ));
     }
-    let comparison = side_by_side(results, percentiles.as_ref()).map_err(Stopped::usage)?;
+    let comparison = side_by_side(results, percentiles.as_ref()).map_err(CommandError::usage)?;
     let mut broken = Vec::new();
     for condition in &args.fail_if {
         let met = condition.check(&comparison);
-        broken.extend(met.map_err(|e| Stopped::usage(format!("`{condition}`: {e}")))?);
+        broken.extend(met.map_err(|e| CommandError::usage(format!("`{condition}`: {e}")))?);
     }
-    deliver(&shown(&comparison, args)?, args.output.as_deref())?;
+    write_output(&shown(&comparison, args)?, args.output.as_deref())?;
     for b in &broken {
         console::err(&format!("failed: {}\n", b.text));
     }
@@ -45,17 +45,19 @@ fn percentiles(args: &CompareArgs) -> Option<Percentiles> {
     let conditions: Vec<Percentile> = args.fail_if.iter().filter_map(|c| c.percentile()).collect();
     let asked = args.percentiles.as_ref();
     // All operations together have the fewest rows of their own.
-    let more = conditions.iter().any(|p| !compare::OF_ALL.contains(p));
+    let more = conditions
+        .iter()
+        .any(|p| !compare::TOTAL_PERCENTILES.contains(p));
     let listed = match asked {
         Some(list) => list.as_slice(),
-        None if more => &compare::OF_ONE,
+        None if more => &compare::OPERATION_PERCENTILES,
         None => return None,
     };
     let all = listed.iter().copied().chain(conditions);
     Some(Percentiles::new(all))
 }
 
-fn shown(comparison: &Comparison, args: &CompareArgs) -> Result<String, Stopped> {
+fn shown(comparison: &Comparison, args: &CompareArgs) -> Result<String, CommandError> {
     let layout = Layout {
         width: Stream::Out.width(),
         color: Stream::Out.color() && args.output.is_none(),
@@ -66,23 +68,24 @@ fn shown(comparison: &Comparison, args: &CompareArgs) -> Result<String, Stopped>
         CompareFormat::Html => plimsoll_html::page::comparison(comparison),
         CompareFormat::Json => {
             let json = serde_json::to_string_pretty(comparison);
-            json.map_err(|e| Stopped::failed(format!("cannot print the comparison: {e}")))? + "\n"
+            json.map_err(|e| CommandError::failed(format!("cannot print the comparison: {e}")))?
+                + "\n"
         }
     })
 }
 
 /// Reads a results directory of any kind, or a published report.
-fn read(path: &Path, percentiles: Option<&Percentiles>) -> Result<Results, Stopped> {
+fn read(path: &Path, percentiles: Option<&Percentiles>) -> Result<Results, CommandError> {
     let name = path.display().to_string();
     if path.is_file() {
         return published(path, &name);
     }
-    Results::read(path, &name, percentiles).map_err(Stopped::usage)
+    Results::read(path, &name, percentiles).map_err(CommandError::usage)
 }
 
-fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
+fn published(path: &Path, name: &str) -> Result<Results, CommandError> {
     let bytes =
-        read_report(path).map_err(|e| Stopped::usage(format!("cannot read {name}: {e}")))?;
+        read_report(path).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
     let imported = plimsoll_disclosure::import(&bytes, name).map_err(|d| refused(&d))?;
     remark(&imported, name);
     let d = imported.disclosure;
@@ -93,7 +96,7 @@ fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
         (true, true) => "report of Plimsoll".into(),
         (true, false) => format!("report of Plimsoll, scaled to {scale}: not comparable"),
     };
-    let curve = whole_curve(&d);
+    let curve = curve_with_zero_points(&d);
     Ok(Results::Curve(CurveSet {
         name: name.to_owned(),
         workload: d.metric.clone(),
@@ -102,13 +105,13 @@ fn published(path: &Path, name: &str) -> Result<Results, Stopped> {
         verdict,
         scale,
         published: !ours,
-        curve: curve.map_err(|e| Stopped::usage(format!("{name}: {e}")))?,
+        curve: curve.map_err(|e| CommandError::usage(format!("{name}: {e}")))?,
         left_out: vec![],
     }))
 }
 
 /// The curve with the points at which nothing was done, so that no line is taken across them.
-fn whole_curve(d: &Disclosure) -> Result<Curve, CurveError> {
+fn curve_with_zero_points(d: &Disclosure) -> Result<Curve, CurveError> {
     let point = |p: &LoadPoint| Point {
         load: p.load,
         achieved: match p.latency_ms {
@@ -162,7 +165,7 @@ mod tests {
             .unwrap()
             .disclosure;
         (d.points[1].latency_ms, d.points[1].verdict) = (None, PointVerdict::Invalid);
-        let curve = whole_curve(&d).unwrap();
+        let curve = curve_with_zero_points(&d).unwrap();
         assert_eq!(curve.points().len(), d.points.len());
         assert_eq!(
             (curve.points()[1].load, curve.points()[1].achieved),

@@ -2,7 +2,7 @@
 
 use super::print;
 use crate::cli::{ConvertArgs, ConvertTo};
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use crate::workload;
 use plimsoll_mix::netmist;
 use plimsoll_plan::SourceKind;
@@ -15,10 +15,10 @@ const HEAD: &str = "\
 ";
 
 /// Prints the workload, or writes it to a new file.
-pub fn run(args: &ConvertArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &ConvertArgs) -> Result<Exit, CommandError> {
     let found = workload::find(&args.file)?;
     if found.kind != SourceKind::File || !netmist::is_custom_workload(&found.text) {
-        return Err(Stopped::usage(format!(
+        return Err(CommandError::usage(format!(
             "{} is no custom workload file of netmist: its first line must be `Workload name NAME`",
             args.file.display()
         )));
@@ -26,7 +26,7 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Stopped> {
     let workload = netmist::parse(&found.text, &found.name).map_err(workload::diagnosed)?;
     let text = match args.to {
         ConvertTo::Toml => {
-            let toml = plimsoll_mix::to_toml(workload.file()).map_err(Stopped::usage)?;
+            let toml = plimsoll_mix::to_toml(workload.file()).map_err(CommandError::usage)?;
             format!("{HEAD}{toml}")
         }
     };
@@ -41,9 +41,9 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Stopped> {
         let place = path.display();
         match e.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                Stopped::usage(format!("{place} is there already and is not written over"))
+                CommandError::usage(format!("{place} is there already and is not written over"))
             }
-            _ => Stopped::failed(format!("cannot write {place}: {e}")),
+            _ => CommandError::failed(format!("cannot write {place}: {e}")),
         }
     })
 }

@@ -2,20 +2,20 @@
 
 use super::print;
 use crate::cli::{Cli, SchemaForm};
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use clap::CommandFactory;
 use clap_complete::Shell;
 use std::path::Path;
 
 /// Prints a completion script.
-pub fn completions(shell: Shell) -> Result<Exit, Stopped> {
+pub fn completions(shell: Shell) -> Result<Exit, CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "plimsoll", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
 /// Prints a JSON schema.
-pub fn schema(form: SchemaForm) -> Result<Exit, Stopped> {
+pub fn schema(form: SchemaForm) -> Result<Exit, CommandError> {
     print(&match form {
         SchemaForm::Run => plimsoll_results::run_schema(),
         SchemaForm::Curve => plimsoll_results::curve_schema(),
@@ -29,12 +29,12 @@ pub fn schema(form: SchemaForm) -> Result<Exit, Stopped> {
 }
 
 /// Prints the manual page, or writes those of all commands to a directory.
-pub fn man(dir: Option<&Path>) -> Result<Exit, Stopped> {
+pub fn man(dir: Option<&Path>) -> Result<Exit, CommandError> {
     let Some(dir) = dir else {
         let mut page = Vec::new();
         clap_mangen::Man::new(Cli::command())
             .render(&mut page)
-            .map_err(|e| Stopped::failed(format!("cannot make the manual page: {e}")))?;
+            .map_err(|e| CommandError::failed(format!("cannot make the manual page: {e}")))?;
         return print(&String::from_utf8_lossy(&page));
     };
     std::fs::create_dir_all(dir)
@@ -42,6 +42,6 @@ pub fn man(dir: Option<&Path>) -> Result<Exit, Stopped> {
         .map(|()| Exit::Valid)
         .map_err(|e| {
             let place = dir.display();
-            Stopped::failed(format!("cannot write the manual pages to {place}: {e}"))
+            CommandError::failed(format!("cannot write the manual pages to {place}: {e}"))
         })
 }

@@ -1,30 +1,30 @@
 //! `find`: looks for the load line of a workload, the highest load that meets its criteria.
 
-mod begin;
+mod setup;
 
 use crate::cli::{FindArgs, Format};
 use crate::console::Stream;
-use crate::exit::{Exit, Stopped};
-use crate::points::{self, Points};
+use crate::exit::{CommandError, Exit};
+use crate::load_runner::{self, LoadRunner};
 use plimsoll_plan::Note;
-use plimsoll_points::{Ended, Purpose, Step};
+use plimsoll_points::{Purpose, SearchEnd, Step};
 use plimsoll_report::terminal;
 use plimsoll_results::{FindWriter, LoadSearch, Reason, ResultsError, Run, Verdict};
 use std::path::Path;
 
 /// Looks for the load line, writes every run and prints what was found.
-pub fn run(args: &FindArgs) -> Result<Exit, Stopped> {
-    points::together(
+pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
+    load_runner::run_on_all_ranks(
         &args.manner,
-        |company| begin::ready(args, company.size()),
+        |company| setup::ready(args, company.size()),
         lead,
     )
 }
 
 /// Why the search ended before it was through.
-enum Broken {
+enum SearchAbort {
     /// A run was refused.
-    Refused(Stopped),
+    Refused(CommandError),
     /// A run failed.
     Failed(Reason),
     /// Somebody ended it.
@@ -34,53 +34,58 @@ enum Broken {
 }
 
 /// What rank 0 does.
-fn lead(points: &mut Points<'_>, mut writer: FindWriter) -> Result<Exit, Stopped> {
+fn lead(points: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Exit, CommandError> {
     points.hooks = writer.search().hooks.clone();
     points.runs = writer.search().runs.len() as u64;
-    keep_percentiles(points, &mut writer).map_err(Stopped::failed)?;
-    let ranks = points.company.size();
-    let headline = begin::headline(writer.search(), points.ground, ranks);
-    points.manner.say(&headline);
+    keep_percentiles(points, &mut writer).map_err(CommandError::failed)?;
+    let ranks = points.communicator.size();
+    let headline = setup::headline(writer.search(), points.config, ranks);
+    points.output.print_message(&headline);
     for (number, run) in (1..).zip(&writer.search().runs) {
         let line = plimsoll_report::find::line(&writer.search().metric, number, run);
-        points.manner.say(&format!("{line} (made before)"));
+        points
+            .output
+            .print_message(&format!("{line} (made before)"));
     }
     let searched = search(points, &mut writer);
     let failure = match searched {
         Ok(()) => None,
-        Err(Broken::Interrupted) => None,
-        Err(Broken::Failed(reason)) => Some(reason),
-        Err(Broken::Refused(stopped)) if writer.search().runs.is_empty() => {
+        Err(SearchAbort::Interrupted) => None,
+        Err(SearchAbort::Failed(reason)) => Some(reason),
+        Err(SearchAbort::Refused(stopped)) if writer.search().runs.is_empty() => {
             // What is left of it is named by what refused it.
             let _ = writer.withdraw();
-            return Err(points.ground.clean_after(stopped, points.stop));
+            return Err(points.config.clean_up_after_refusal(stopped, points.stop));
         }
-        Err(Broken::Refused(stopped)) => Some(Reason {
+        Err(SearchAbort::Refused(stopped)) => Some(Reason {
             code: "refused".into(),
             text: stopped.message.trim().trim_start_matches("error: ").into(),
         }),
-        Err(Broken::Lost(e)) => return Err(Stopped::failed(e)),
+        Err(SearchAbort::Lost(e)) => return Err(CommandError::failed(e)),
     };
     let change = |s: &mut LoadSearch| {
         s.line = s.search.interrupted(&s.trials());
         s.failure = failure;
     };
-    writer.change(change).map_err(Stopped::failed)?;
+    writer.change(change).map_err(CommandError::failed)?;
     let wrong = clean(points, writer.search());
     let is_clean = wrong.is_empty();
     if !is_clean {
         let add = |s: &mut LoadSearch| s.notes.extend(wrong);
-        writer.change(add).map_err(Stopped::failed)?;
+        writer.change(add).map_err(CommandError::failed)?;
     }
-    report(points.manner.format, writer.search(), writer.dir().path())?;
-    Ok(points.manner.exit(exit_of(writer.search()), is_clean))
+    report(points.output.format, writer.search(), writer.dir().path())?;
+    Ok(points.output.exit(exit_of(writer.search()), is_clean))
 }
 
 /// Percentiles that were requested are those of the search; one that goes on has its own where none
 /// were.
-fn keep_percentiles(points: &mut Points<'_>, writer: &mut FindWriter) -> Result<(), ResultsError> {
-    let Some(asked) = points.manner.percentiles.clone() else {
-        points.manner.percentiles = writer.search().percentiles_shown.clone();
+fn keep_percentiles(
+    points: &mut LoadRunner<'_>,
+    writer: &mut FindWriter,
+) -> Result<(), ResultsError> {
+    let Some(asked) = points.output.percentiles.clone() else {
+        points.output.percentiles = writer.search().percentiles_shown.clone();
         return Ok(());
     };
     let made = writer.dir().read_with(Some(&asked))?;
@@ -91,17 +96,17 @@ fn keep_percentiles(points: &mut Points<'_>, writer: &mut FindWriter) -> Result<
 }
 
 /// Runs one load after the other, as the search asks for them.
-fn search(points: &mut Points<'_>, writer: &mut FindWriter) -> Result<(), Broken> {
+fn search(points: &mut LoadRunner<'_>, writer: &mut FindWriter) -> Result<(), SearchAbort> {
     let rules = writer.search().search;
     while let Step::Measure(load, purpose) = rules.next(&writer.search().trials()) {
         if points.stop.is_requested() {
-            return Err(Broken::Interrupted);
+            return Err(SearchAbort::Interrupted);
         }
         measure(points, writer, load, purpose)?;
         let search = writer.search();
         if let Some(run) = search.runs.last() {
             let line = plimsoll_report::find::line(&search.metric, search.runs.len(), run);
-            points.manner.say(&line);
+            points.output.print_message(&line);
         }
     }
     Ok(())
@@ -109,26 +114,26 @@ fn search(points: &mut Points<'_>, writer: &mut FindWriter) -> Result<(), Broken
 
 /// Makes one run and adds it to the results, unless it did not come to its end.
 fn measure(
-    points: &mut Points<'_>,
+    points: &mut LoadRunner<'_>,
     writer: &mut FindWriter,
     load: u64,
     purpose: Purpose,
-) -> Result<(), Broken> {
+) -> Result<(), SearchAbort> {
     let place = &*writer;
     let measured = points
         .measure(load, |plan, started, clock| {
             place.next_run(load, plan, started, clock)
         })
-        .map_err(Broken::Refused)?;
-    let dir = measured.dir.map_err(Broken::Lost)?;
+        .map_err(SearchAbort::Refused)?;
+    let dir = measured.dir.map_err(SearchAbort::Lost)?;
     match measured.run.validity.verdict {
-        Verdict::Interrupted => Err(Broken::Interrupted),
-        Verdict::Failed => Err(Broken::Failed(why(&measured.run, load))),
+        Verdict::Interrupted => Err(SearchAbort::Interrupted),
+        Verdict::Failed => Err(SearchAbort::Failed(why(&measured.run, load))),
         Verdict::Valid | Verdict::Invalid => {
             let added = writer.add(&measured.run, &dir, load, purpose);
-            added.map_err(Broken::Lost)?;
+            added.map_err(SearchAbort::Lost)?;
             let line = |s: &mut LoadSearch| s.line = s.search.interrupted(&s.trials());
-            writer.change(line).map_err(Broken::Lost)
+            writer.change(line).map_err(SearchAbort::Lost)
         }
     }
 }
@@ -145,12 +150,12 @@ fn why(run: &Run, load: u64) -> Reason {
 
 /// Removes the files, or leaves them if they are to stay: because the user said so, or because a
 /// search that did not come to its end goes on with them. Notes of what went wrong.
-fn clean(points: &Points<'_>, search: &LoadSearch) -> Vec<Note> {
-    let ground = points.ground;
+fn clean(points: &LoadRunner<'_>, search: &LoadSearch) -> Vec<Note> {
+    let ground = points.config;
     let stays = search.can_resume() && !ground.plan.place.temporary;
     let stays = ground.plan.options.keep || stays;
     if points.used && !stays {
-        ground.tell_of_removal(&points.manner);
+        ground.report_removal(&points.output);
     }
     let wrong = ground.end(stays, points.used, points.stop);
     let notes = wrong.into_iter().map(|text| Note { text, place: None });
@@ -160,13 +165,13 @@ fn clean(points: &Points<'_>, search: &LoadSearch) -> Vec<Note> {
 fn exit_of(search: &LoadSearch) -> Exit {
     match (&search.failure, search.line.ended) {
         (Some(_), _) => Exit::Failed,
-        (None, Ended::Interrupted) => Exit::Interrupted,
+        (None, SearchEnd::Interrupted) => Exit::Interrupted,
         (None, _) if search.line.carried.is_some() => Exit::Valid,
         (None, _) => Exit::Invalid,
     }
 }
 
-fn report(format: Format, search: &LoadSearch, dir: &Path) -> Result<(), Stopped> {
+fn report(format: Format, search: &LoadSearch, dir: &Path) -> Result<(), CommandError> {
     let text = match format {
         Format::Json => search.to_json(),
         Format::Text => {

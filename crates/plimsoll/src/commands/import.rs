@@ -3,7 +3,7 @@
 use super::print;
 use crate::cli::{Format, ImportArgs};
 use crate::console::{self, Stream};
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::Diagnostics;
 use plimsoll_disclosure::Imported;
 use std::fs::File;
@@ -11,16 +11,17 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// Reads the report, says what does not add up or is missing, and prints it.
-pub fn run(args: &ImportArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &ImportArgs) -> Result<Exit, CommandError> {
     let name = args.file.display().to_string();
-    let bytes = read(&args.file).map_err(|e| Stopped::usage(format!("cannot read {name}: {e}")))?;
+    let bytes =
+        read(&args.file).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
     let imported = plimsoll_disclosure::import(&bytes, &name).map_err(|d| refused(&d))?;
     remark(&imported, &name);
     match args.format {
         Format::Text => print(&imported.disclosure.summary()),
         Format::Json => {
             let json = serde_json::to_string_pretty(&imported.disclosure)
-                .map_err(|e| Stopped::failed(format!("cannot print the report: {e}")))?;
+                .map_err(|e| CommandError::failed(format!("cannot print the report: {e}")))?;
             print(&(json + "\n"))
         }
     }
@@ -40,14 +41,14 @@ pub fn remark(imported: &Imported, name: &str) {
 pub fn read(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(file)?
-        .take(plimsoll_disclosure::MOST_BYTES as u64 + 1)
+        .take(plimsoll_disclosure::MAX_REPORT_BYTES as u64 + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// A text that was refused, as a person reads it.
-pub fn refused(d: &Diagnostics) -> Stopped {
-    Stopped {
+pub fn refused(d: &Diagnostics) -> CommandError {
+    CommandError {
         exit: Exit::Usage,
         message: d.render(Stream::Err.color(), Stream::Err.width()),
     }

@@ -2,7 +2,7 @@
 
 use super::print;
 use crate::cli::{Format, ListArgs};
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use crate::workload;
 use plimsoll_plan::{Bytes, FilesetId, Layout, Overrides, Plan};
 
@@ -22,16 +22,16 @@ struct Entry {
 }
 
 /// Prints the list.
-pub fn run(args: &ListArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &ListArgs) -> Result<Exit, CommandError> {
     let entries = workload::builtins().into_iter().map(entry);
-    let entries = entries.collect::<Result<Vec<Entry>, Stopped>>()?;
+    let entries = entries.collect::<Result<Vec<Entry>, CommandError>>()?;
     match args.format {
         Format::Text => print(&text(&entries)),
         Format::Json => print(&json(&entries)),
     }
 }
 
-fn entry(found: workload::Found) -> Result<Entry, Stopped> {
+fn entry(found: workload::WorkloadSource) -> Result<Entry, CommandError> {
     let overrides = Overrides {
         // Where files would go has no part in their sizes.
         dir: Some("/".into()),
@@ -47,10 +47,10 @@ fn entry(found: workload::Found) -> Result<Entry, Stopped> {
     })
 }
 
-fn size(plan: &Plan) -> Result<(u64, u64), Stopped> {
+fn size(plan: &Plan) -> Result<(u64, u64), CommandError> {
     let mut sum = (0, 0);
     for id in (0..).map(FilesetId).take(plan.filesets.len()) {
-        let layout = Layout::new(plan, id).map_err(Stopped::usage)?;
+        let layout = Layout::new(plan, id).map_err(CommandError::usage)?;
         let sizes = layout.size_summary(false);
         sum = (sum.0 + sizes.files, sum.1 + sizes.total);
     }

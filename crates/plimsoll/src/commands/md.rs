@@ -2,13 +2,13 @@
 
 use super::run;
 use crate::cli::{Format, MdArgs};
-use crate::company::Company;
+use crate::communicator::Communicator;
 use crate::console::{self, Stream};
-use crate::convert::Circumstances;
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use crate::hook::{HookRunner, RunFacts};
-use crate::screen::Screen;
-use crate::scribe::{Scribe, Written};
+use crate::measured_run::RunMetadata;
+use crate::progress_display::ProgressDisplay;
+use crate::results_writer::{ResultsWriter, Written};
 use crate::signals;
 use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, Settings, Stop};
 use plimsoll_md::{LatencyError, LatencyFiles, Options, PatternOptions, Report, RunInfo};
@@ -20,41 +20,41 @@ use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 /// Name of MD-Workbench's interface that does nothing.
-const DUMMY: &str = "dummy";
+const NULL_INTERFACE: &str = "dummy";
 
 /// Runs a pattern, or lists the interfaces, or prints the Plan.
-pub fn run(args: &MdArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     if args.md.lists_interfaces() {
         let names = plimsoll_target::registry::SCHEMES.iter().map(|s| s.name);
-        let names: Vec<&str> = std::iter::once(DUMMY).chain(names).collect();
+        let names: Vec<&str> = std::iter::once(NULL_INTERFACE).chain(names).collect();
         return super::print(&format!("Available plugins: {}\n", names.join(" ")));
     }
     if args.dry_run {
-        let options = Options::new(&args.md).map_err(Stopped::usage)?;
+        let options = Options::new(&args.md).map_err(CommandError::usage)?;
         let plan = plan(&options, args.ranks.processes.unwrap_or(1))?;
         return super::plan::show(&plan, &settings(&options), args.format);
     }
-    let company = Company::join(args.ranks.processes)?;
+    let company = Communicator::join(args.ranks.processes)?;
     let mut tools = None;
-    let plan = company.share(|| {
-        let options = Options::new(&args.md).map_err(Stopped::usage)?;
+    let plan = company.run_on_root_and_broadcast(|| {
+        let options = Options::new(&args.md).map_err(CommandError::usage)?;
         let plan = plan(&options, company.size())?;
         args.hooks.hooks(args.allow_system)?;
-        tools = Some(Tools::ready(args, options, &plan)?);
+        tools = Some(MdOutputs::ready(args, options, &plan)?);
         Ok(plan)
     })?;
     let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, company.leads())
-        .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    signals::stop_on_interrupt(&stop, company.is_root())
+        .map_err(|e| CommandError::usage(format!("cannot catch Ctrl-C: {e}")))?;
     match tools {
         Some(tools) => lead(args, &company, &plan, &stop, tools),
         None => {
             // The same arguments as those of rank 0, which have been found right.
-            let options = Options::new(&args.md).map_err(Stopped::usage)?;
+            let options = Options::new(&args.md).map_err(CommandError::usage)?;
             let settings = settings(&options);
-            let c = Circumstances {
+            let c = RunMetadata {
                 percentiles: args.percentiles.clone(),
-                ..run::circumstances(&plan, &settings, &company)
+                ..run::run_metadata(&plan, &settings, &company)
             };
             run::follow(&company, c, &settings, &stop, args.ranks.per_rank)
         }
@@ -69,21 +69,22 @@ fn settings(options: &Options) -> Settings {
 }
 
 /// The Plan for so many ranks; of phases that are run alone, from where the last run ended.
-fn plan(options: &Options, ranks: u32) -> Result<Plan, Stopped> {
+fn plan(options: &Options, ranks: u32) -> Result<Plan, CommandError> {
     let position = match &options.pattern {
         PatternOptions::Workbench(w) if w.reads_position() => {
             let kept = RunInfo::at(&w.run_info_file).read();
-            Some(kept.map_err(Stopped::usage)?)
+            Some(kept.map_err(CommandError::usage)?)
         }
         _ => None,
     };
-    let mut plan = plimsoll_md::lower(options, ranks, position.as_ref()).map_err(Stopped::usage)?;
+    let mut plan =
+        plimsoll_md::lower(options, ranks, position.as_ref()).map_err(CommandError::usage)?;
     plan.add_procedures(plimsoll_target::procedures(&options.target));
     Ok(plan)
 }
 
 /// What rank 0 has ready before anything is run.
-struct Tools {
+struct MdOutputs {
     options: Options,
     latency: Option<LatencyFiles>,
     writer: RunWriter,
@@ -92,17 +93,17 @@ struct Tools {
     uses_empty_root: bool,
 }
 
-impl Tools {
+impl MdOutputs {
     /// Makes sure that what is to be written can be, before anything is done.
-    fn ready(args: &MdArgs, options: Options, plan: &Plan) -> Result<Self, Stopped> {
+    fn ready(args: &MdArgs, options: Options, plan: &Plan) -> Result<Self, CommandError> {
         if let PatternOptions::Workbench(w) = &options.pattern
             && w.writes_position()
         {
             let info = RunInfo::at(&w.run_info_file);
-            info.check().map_err(Stopped::usage)?;
+            info.check().map_err(CommandError::usage)?;
             refuse_among_files("the position", &w.run_info_file, "--run-info-file", plan)?;
         }
-        let latency = LatencyFiles::new(&options, plan).map_err(Stopped::usage)?;
+        let latency = LatencyFiles::new(&options, plan).map_err(CommandError::usage)?;
         for path in latency.iter().flat_map(LatencyFiles::paths) {
             refuse_among_files("the time of every operation", path, "-L", plan)?;
         }
@@ -110,7 +111,7 @@ impl Tools {
         let started = SystemTime::now();
         let writer =
             RunWriter::create(&args.results, plan, started, ClockKind::Real).map_err(|e| {
-                Stopped::usage(format!(
+                CommandError::usage(format!(
                     "{e}; --results chooses another place for the results"
                 ))
             })?;
@@ -125,12 +126,17 @@ impl Tools {
 }
 
 /// Refuses a file below the root: nothing but the run's own files may be there.
-fn refuse_among_files(what: &str, path: &Path, option: &str, plan: &Plan) -> Result<(), Stopped> {
+fn refuse_among_files(
+    what: &str,
+    path: &Path,
+    option: &str,
+    plan: &Plan,
+) -> Result<(), CommandError> {
     let path = run::resolved(path);
     for guard in &plan.place.guards {
         let root = run::resolved(&crate::workload::below(&plan.place.dir, guard));
         if path.starts_with(&root) {
-            return Err(Stopped::usage(format!(
+            return Err(CommandError::usage(format!(
                 "{what} would be written to {}, which is inside {}, the directory of the run's \
                  files; {option} chooses another place",
                 path.display(),
@@ -153,21 +159,22 @@ fn is_empty(plan: &Plan, options: &Options) -> bool {
 /// What rank 0 does: it works too, and tells of it.
 fn lead(
     args: &MdArgs,
-    company: &Company,
+    company: &Communicator,
     plan: &Plan,
     stop: &Stop,
-    tools: Tools,
-) -> Result<Exit, Stopped> {
+    tools: MdOutputs,
+) -> Result<Exit, CommandError> {
     let options = &tools.options;
     let settings = settings(options);
-    let mut c = run::circumstances(plan, &settings, company);
+    let mut c = run::run_metadata(plan, &settings, company);
     c.started = tools.started;
     c.percentiles = args.percentiles.clone();
     let report = Report::new(options, plan);
     let quiet = options.quiet;
     let each = args.ranks.per_rank.then_some(company);
-    let scribe = Scribe::begin(tools.writer, c, each).map_err(|e| run::elsewhere(&e))?;
-    let mut screen = Screen::new(args.format, quiet, plan, scribe, stop.clone());
+    let scribe =
+        ResultsWriter::begin(tools.writer, c, each).map_err(|e| run::results_path_error(&e))?;
+    let mut screen = ProgressDisplay::new(args.format, quiet, plan, scribe, stop.clone());
     let hooks = args.hooks.hooks(args.allow_system)?;
     let facts = RunFacts {
         number: Some(1),
@@ -180,7 +187,7 @@ fn lead(
     if tools.uses_empty_root && !options.quiet {
         head.push_str("WARN: Will use the existing (empty) directory\n");
     }
-    let mut watch = Watch {
+    let mut watch = MdObserver {
         screen,
         report,
         head,
@@ -191,14 +198,14 @@ fn lead(
     };
     let begun = Instant::now();
     let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut watch, company.ranks());
-    let outcome = match run::settled(ran) {
-        Ok(outcome) => judged(outcome, watch.broken.as_ref()),
+    let outcome = match run::outcome_or_refusal(ran) {
+        Ok(outcome) => with_latency_failure(outcome, watch.broken.as_ref()),
         Err(refused) => {
             drop(watch);
             return Err(refused);
         }
     };
-    let Watch { screen, done, .. } = watch;
+    let MdObserver { screen, done, .. } = watch;
     screen.print(&report.end(begun.elapsed(), &local_time()));
     let written = screen.end(outcome);
     if args.format == Format::Json || options.quiet {
@@ -210,12 +217,17 @@ fn lead(
     tell(args, options, &run, dir.as_ref().ok().map(RunDir::path))?;
     match dir {
         Ok(_) => Ok(args.cleanup.exit(run.validity.verdict.into(), is_clean)),
-        Err(e) => Err(Stopped::failed(e)),
+        Err(e) => Err(CommandError::failed(e)),
     }
 }
 
 /// Prints the report of the whole run. A quiet one says only what was wrong with it.
-fn tell(args: &MdArgs, options: &Options, run: &Run, dir: Option<&Path>) -> Result<(), Stopped> {
+fn tell(
+    args: &MdArgs,
+    options: &Options,
+    run: &Run,
+    dir: Option<&Path>,
+) -> Result<(), CommandError> {
     match args.format {
         Format::Text if options.quiet => {
             if run.validity.verdict != Verdict::Valid {
@@ -237,7 +249,7 @@ fn keep_position(
     plan: &Plan,
     run: &Run,
     done: &[Vec<RankStage>],
-) -> Result<(), Stopped> {
+) -> Result<(), CommandError> {
     let PatternOptions::Workbench(w) = &options.pattern else {
         return Ok(());
     };
@@ -248,7 +260,7 @@ fn keep_position(
     match plimsoll_md::position_after(plan, done).filter(|_| ended) {
         Some(position) => {
             let info = RunInfo::at(&w.run_info_file);
-            info.write(&position).map_err(Stopped::failed)
+            info.write(&position).map_err(CommandError::failed)
         }
         None => {
             console::err(&format!(
@@ -272,8 +284,8 @@ fn local_time() -> String {
 }
 
 /// Prints a line for each stage as it ends, and keeps the time of every operation.
-struct Watch<'a> {
-    screen: Screen<'a>,
+struct MdObserver<'a> {
+    screen: ProgressDisplay<'a>,
     report: Report<'a>,
     /// What is printed first, once the run has begun: one that is refused only says why.
     head: String,
@@ -285,17 +297,17 @@ struct Watch<'a> {
 }
 
 /// The outcome, unless the run was stopped because the time of an operation could not be kept.
-fn judged(mut outcome: Outcome, broken: Option<&LatencyError>) -> Outcome {
+fn with_latency_failure(mut outcome: Outcome, broken: Option<&LatencyError>) -> Outcome {
     if let Some(error) = broken {
         // It was this error that stopped the run, not a person.
         outcome.interrupted = false;
         let what = "keep the time of every operation";
-        outcome.failure = crate::convert::failed(what, error.to_string()).failure;
+        outcome.failure = crate::measured_run::failed(what, error.to_string()).failure;
     }
     outcome
 }
 
-impl Watch<'_> {
+impl MdObserver<'_> {
     /// Prints what comes first, once.
     fn say_head(&mut self) {
         if !self.head.is_empty() {
@@ -313,7 +325,7 @@ impl Watch<'_> {
     }
 }
 
-impl Observer for Watch<'_> {
+impl Observer for MdObserver<'_> {
     fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
         self.say_head();
         self.screen.before(phase, stopped)
@@ -324,12 +336,13 @@ impl Observer for Watch<'_> {
     }
 
     fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
-        let judged = || outcome().map(|outcome| judged(outcome, self.broken.as_ref()));
+        let judged =
+            || outcome().map(|outcome| with_latency_failure(outcome, self.broken.as_ref()));
         self.screen.all_measured(&judged);
     }
 
     fn measured(&mut self, outcome: &Outcome) {
-        let judged = judged(outcome.clone(), self.broken.as_ref());
+        let judged = with_latency_failure(outcome.clone(), self.broken.as_ref());
         self.screen.measured(&judged);
     }
 

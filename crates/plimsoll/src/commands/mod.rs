@@ -23,11 +23,11 @@ pub mod sut;
 pub mod wan;
 
 use crate::console;
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 
 /// Prints a text that is all a command has to say.
-pub fn print(text: &str) -> Result<Exit, Stopped> {
+pub fn print(text: &str) -> Result<Exit, CommandError> {
     console::out(text)
         .map(|()| Exit::Valid)
-        .map_err(|e| Stopped::failed(format!("cannot write to standard output: {e}")))
+        .map_err(|e| CommandError::failed(format!("cannot write to standard output: {e}")))
 }

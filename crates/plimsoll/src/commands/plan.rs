@@ -2,26 +2,26 @@
 
 use super::print;
 use crate::cli::{Format, PlanArgs};
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use crate::workload;
 use plimsoll_engine::{Preflight, Settings};
 use plimsoll_plan::{Bytes, Count, Plan, PlanView, show_duration};
 use std::time::Duration;
 
 /// Prints the Plan; the reasons to refuse it, if there are any, go to standard error.
-pub fn run(args: &PlanArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &PlanArgs) -> Result<Exit, CommandError> {
     let plan = workload::plan(&args.workload)?;
     show(&plan, &workload::settings(&args.workload.how), args.format)
 }
 
 /// Prints a Plan and what it takes; the reasons to refuse it end the command.
-pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<Exit, Stopped> {
-    let look = plimsoll_engine::preflight(plan, settings).map_err(Stopped::usage)?;
+pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<Exit, CommandError> {
+    let look = plimsoll_engine::preflight(plan, settings).map_err(CommandError::usage)?;
     match format {
         Format::Json => {
             let text = serde_json::to_string_pretty(plan);
             let text =
-                text.map_err(|e| Stopped::failed(format!("the Plan has no JSON form: {e}")))?;
+                text.map_err(|e| CommandError::failed(format!("the Plan has no JSON form: {e}")))?;
             print(&format!("{text}\n"))?;
         }
         Format::Text => {
@@ -37,7 +37,7 @@ pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<E
     }
     match look.refusals.as_slice() {
         [] => Ok(Exit::Valid),
-        reasons => Err(Stopped::usage(format!(
+        reasons => Err(CommandError::usage(format!(
             "run would refuse: {}",
             reasons.join("\n  ")
         ))),

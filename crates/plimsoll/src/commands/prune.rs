@@ -2,17 +2,17 @@
 
 use crate::cli::PruneArgs;
 use crate::console;
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use plimsoll_plan::{Bytes, counted};
-use plimsoll_results::{Abandoned, Entry, LiveDir, Removal, ResultsError, directories};
+use plimsoll_results::{AbandonedRun, Entry, LiveDir, Removal, ResultsError, directories};
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
 /// What is done with the results below a root.
 #[derive(Default)]
-struct Verdicts {
+struct PruneDecisions {
     /// These go.
     old: Vec<(Timestamp, Removal)>,
     /// These are old and stay, for a reason.
@@ -20,29 +20,29 @@ struct Verdicts {
 }
 
 /// Lists what is old, asks, and deletes it.
-pub fn run(args: &PruneArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &PruneArgs) -> Result<Exit, CommandError> {
     if !args.yes && !args.dry_run && !io::stdin().is_terminal() {
-        return Err(Stopped::usage(
+        return Err(CommandError::usage(
             "nobody can be asked here: --yes deletes, and --dry-run lists what would be deleted",
         ));
     }
     let before = Timestamp::now()
         .checked_sub(args.older_than)
-        .map_err(|_| Stopped::usage("--older-than reaches back further than there is time"))?;
-    let verdicts = judge(args, before).map_err(Stopped::usage)?;
+        .map_err(|_| CommandError::usage("--older-than reaches back further than there is time"))?;
+    let verdicts = decide(args, before).map_err(CommandError::usage)?;
     let (count, bytes) = (verdicts.old.len() as u64, verdicts.bytes());
     let sum = format!("{}, {}", counted(count, "result", "results"), Bytes(bytes));
     super::print(&verdicts.listed())?;
     match count {
         0 => return super::print("nothing to delete\n"),
         _ if args.dry_run => return super::print(&format!("would delete {sum}\n")),
-        _ if !args.yes && !agreed(&sum)? => return super::print("nothing was deleted\n"),
+        _ if !args.yes && !confirmed(&sum)? => return super::print("nothing was deleted\n"),
         _ => {}
     }
     let mut exit = Exit::Valid;
     let mut deleted = 0;
     for (_, removal) in verdicts.old {
-        match removal.carry_out() {
+        match removal.execute() {
             Ok(()) => deleted += 1,
             Err(e) => {
                 console::err(&format!("error: {e}\n"));
@@ -57,10 +57,10 @@ pub fn run(args: &PruneArgs) -> Result<Exit, Stopped> {
     Ok(exit)
 }
 
-fn judge(args: &PruneArgs, before: Timestamp) -> Result<Verdicts, ResultsError> {
-    let mut verdicts = Verdicts::default();
+fn decide(args: &PruneArgs, before: Timestamp) -> Result<PruneDecisions, ResultsError> {
+    let mut verdicts = PruneDecisions::default();
     for dir in directories(&args.root)? {
-        match judge_one(args, before, &dir) {
+        match decide_one(args, before, &dir) {
             Ok(Some(old)) => verdicts.old.push(old),
             Ok(None) => {}
             Err(reason) => {
@@ -69,14 +69,14 @@ fn judge(args: &PruneArgs, before: Timestamp) -> Result<Verdicts, ResultsError> 
             }
         }
     }
-    for abandoned in Abandoned::find(std::slice::from_ref(&args.root)) {
+    for abandoned in AbandonedRun::find(std::slice::from_ref(&args.root)) {
         let started = LiveDir::at(abandoned.path()).and_then(|live| live.read().ok());
         let started = started.and_then(|live| live.started.parse::<Timestamp>().ok());
         let path = abandoned.path().to_owned();
         // Its lock is in the way of who looks whether anybody has it.
         drop(abandoned);
         if let Some(started) = started.filter(|started| *started < before) {
-            match Removal::of_abandoned(&path) {
+            match Removal::abandoned(&path) {
                 Ok(removal) => verdicts.old.push((started, removal)),
                 Err(e) => verdicts
                     .kept
@@ -92,7 +92,7 @@ fn judge(args: &PruneArgs, before: Timestamp) -> Result<Verdicts, ResultsError> 
 ///
 /// # Errors
 /// Why it stays although it is old, or may be.
-fn judge_one(
+fn decide_one(
     args: &PruneArgs,
     before: Timestamp,
     dir: &Path,
@@ -116,7 +116,7 @@ fn judge_one(
     Ok(Some((started, removal)))
 }
 
-impl Verdicts {
+impl PruneDecisions {
     fn bytes(&self) -> u64 {
         self.old.iter().map(|(_, r)| r.bytes()).sum()
     }
@@ -149,11 +149,11 @@ impl Verdicts {
 }
 
 /// Asks a person.
-fn agreed(sum: &str) -> Result<bool, Stopped> {
+fn confirmed(sum: &str) -> Result<bool, CommandError> {
     console::err(&format!("delete {sum}? [y/N] "));
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
-    read.map_err(|e| Stopped::failed(format!("cannot read the answer: {e}")))?;
+    read.map_err(|e| CommandError::failed(format!("cannot read the answer: {e}")))?;
     Ok(matches!(
         answer.trim().to_ascii_lowercase().as_str(),
         "y" | "yes"

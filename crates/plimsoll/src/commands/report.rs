@@ -6,19 +6,19 @@ mod results;
 use super::print;
 use crate::cli::{ReportArgs, ReportFormat};
 use crate::console::{self, Stream};
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::foreign;
-use plimsoll_html::Subject;
+use plimsoll_html::RunData;
 use plimsoll_html::chart::{Chart, Theme, WIDE, png, standalone};
 use plimsoll_report::{csv, curve, find, markdown, points, profile, terminal};
-use results::{Found, What, subjects};
+use results::{LoadedResult, ResultKind, subjects};
 use std::path::{Path, PathBuf};
 
 /// Reads the results and makes what was asked for.
-pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
     let disclosing = [ReportFormat::Disclosure, ReportFormat::Html].contains(&args.format);
     if args.sut.is_some() && !disclosing {
-        return Err(Stopped::usage(
+        return Err(CommandError::usage(
             "--sut describes the system in a disclosure report: it needs --format disclosure or \
              --format html",
         ));
@@ -31,7 +31,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
         ReportFormat::Html,
     ];
     if args.percentiles.is_some() && !tables.contains(&args.format) {
-        return Err(Stopped::usage(
+        return Err(CommandError::usage(
             "--percentiles is for tables: it needs --format text, json, csv, markdown or html",
         ));
     }
@@ -40,9 +40,9 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
         true => recovered(&args.results)?,
         false => args.results.clone(),
     };
-    let found = recovered.iter().map(|p| Found::read(p, percentiles));
-    let found: Vec<Vec<Found>> = found.collect::<Result<_, _>>()?;
-    let found: Vec<Found> = found.into_iter().flatten().collect();
+    let found = recovered.iter().map(|p| LoadedResult::read(p, percentiles));
+    let found: Vec<Vec<LoadedResult>> = found.collect::<Result<_, _>>()?;
+    let found: Vec<LoadedResult> = found.into_iter().flatten().collect();
     let output = args.output.as_deref();
     let text = match args.format {
         ReportFormat::Text => text(&found, args),
@@ -59,15 +59,15 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Stopped> {
             return pictures(&subjects(found, "png", percentiles)?, output, Picture::Png);
         }
     };
-    deliver(&text, output)
+    write_output(&text, output)
 }
 
 /// Makes results of what killed runs left in these directories; where those are.
-fn recovered(left: &[PathBuf]) -> Result<Vec<PathBuf>, Stopped> {
+fn recovered(left: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut made = Vec::new();
     let mut wrong = Vec::new();
     for path in left {
-        for results in plimsoll_results::recover(path).map_err(Stopped::usage)? {
+        for results in plimsoll_results::recover(path).map_err(CommandError::usage)? {
             match results {
                 Ok(dir) => made.push(dir.path().to_owned()),
                 Err(e) => wrong.push(e),
@@ -77,7 +77,7 @@ fn recovered(left: &[PathBuf]) -> Result<Vec<PathBuf>, Stopped> {
     if made.is_empty()
         && let Some(e) = wrong.pop()
     {
-        return Err(Stopped::usage(e));
+        return Err(CommandError::usage(e));
     }
     for e in wrong {
         console::err(&format!("warning: {e}\n"));
@@ -86,45 +86,52 @@ fn recovered(left: &[PathBuf]) -> Result<Vec<PathBuf>, Stopped> {
 }
 
 /// Writes a text to a file, or to standard output.
-pub fn deliver(text: &str, output: Option<&Path>) -> Result<Exit, Stopped> {
+pub fn write_output(text: &str, output: Option<&Path>) -> Result<Exit, CommandError> {
     let Some(path) = output else {
         return print(text);
     };
     // Somebody will look at it with `cat`. Of JSON it is the same JSON.
     std::fs::write(path, foreign::escaped_lines(text).as_bytes())
-        .map_err(|e| Stopped::failed(format!("cannot write {}: {e}", path.display())))?;
+        .map_err(|e| CommandError::failed(format!("cannot write {}: {e}", path.display())))?;
     Ok(Exit::Valid)
 }
 
-fn text(found: &[Found], args: &ReportArgs) -> String {
+fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
     let layout = terminal::Layout {
         width: Stream::Out.width(),
         color: Stream::Out.color() && args.output.is_none(),
     };
-    let one = |found: &Found| {
+    let one = |found: &LoadedResult| {
         let path = Some(found.path.as_path());
         let text = match &found.what {
-            What::Measured(Subject::Run(loaded)) => terminal::render(&loaded.run, path, layout),
-            What::Measured(Subject::Curve { curve, .. }) => curve::render(curve, path, layout),
-            What::Measured(Subject::Search { search, .. }) => find::render(search, path, layout),
-            What::Profile { results, sets } => profile::render(results, sets, path, layout),
-            What::Published(report) => report.summary(),
+            ResultKind::Measured(RunData::Run(loaded)) => {
+                terminal::render(&loaded.run, path, layout)
+            }
+            ResultKind::Measured(RunData::Curve { curve, .. }) => {
+                curve::render(curve, path, layout)
+            }
+            ResultKind::Measured(RunData::Search { search, .. }) => {
+                find::render(search, path, layout)
+            }
+            ResultKind::Profile { results, sets } => profile::render(results, sets, path, layout),
+            ResultKind::Published(report) => report.summary(),
         };
         text + &plimsoll_report::annotations(&found.annotations)
     };
     found.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn json(found: &[Found]) -> Result<String, Stopped> {
-    let one = |found: &Found| {
+fn json(found: &[LoadedResult]) -> Result<String, CommandError> {
+    let one = |found: &LoadedResult| {
         Ok(match &found.what {
-            What::Measured(Subject::Run(loaded)) => loaded.run.to_json(),
-            What::Measured(Subject::Curve { curve, .. }) => curve.to_json(),
-            What::Measured(Subject::Search { search, .. }) => search.to_json(),
-            What::Profile { results, .. } => results.to_json(),
-            What::Published(report) => {
+            ResultKind::Measured(RunData::Run(loaded)) => loaded.run.to_json(),
+            ResultKind::Measured(RunData::Curve { curve, .. }) => curve.to_json(),
+            ResultKind::Measured(RunData::Search { search, .. }) => search.to_json(),
+            ResultKind::Profile { results, .. } => results.to_json(),
+            ResultKind::Published(report) => {
                 let json = serde_json::to_string_pretty(report);
-                json.map_err(|e| Stopped::failed(format!("cannot print the report: {e}")))? + "\n"
+                json.map_err(|e| CommandError::failed(format!("cannot print the report: {e}")))?
+                    + "\n"
             }
         })
     };
@@ -136,27 +143,27 @@ fn json(found: &[Found]) -> Result<String, Stopped> {
 }
 
 /// Runs, curves and searches have different columns, so that only one kind can be in a file.
-fn csv(subjects: &[Subject]) -> Result<String, Stopped> {
+fn csv(subjects: &[RunData]) -> Result<String, CommandError> {
     let (mut runs, mut curves, mut searches) = (vec![], vec![], vec![]);
     let mut kinds: Vec<(&str, &str)> = Vec::new();
     for subject in subjects {
         let name = subject.name();
         let kind = match subject {
-            Subject::Run(loaded) => {
+            RunData::Run(loaded) => {
                 runs.push((name, &loaded.run));
                 "a run"
             }
-            Subject::Curve { curve, .. } => {
+            RunData::Curve { curve, .. } => {
                 curves.push((name, &**curve));
                 "a load curve"
             }
-            Subject::Search { search, .. } => {
+            RunData::Search { search, .. } => {
                 searches.push((name, &**search));
                 "a search for a load line"
             }
         };
         if let Some((first, other)) = kinds.first().filter(|(_, k)| *k != kind) {
-            return Err(Stopped::usage(format!(
+            return Err(CommandError::usage(format!(
                 "{first} is {other} and {name} {kind}, whose tables have different columns; make \
                  a csv of each kind"
             )));
@@ -170,11 +177,11 @@ fn csv(subjects: &[Subject]) -> Result<String, Stopped> {
     })
 }
 
-fn markdown(subjects: &[Subject]) -> String {
+fn markdown(subjects: &[RunData]) -> String {
     let texts = subjects.iter().map(|s| match s {
-        Subject::Run(loaded) => markdown::render(&loaded.name, &loaded.run),
-        Subject::Curve { name, curve, .. } => points::markdown(name, curve),
-        Subject::Search { name, search, .. } => points::search_markdown(name, search),
+        RunData::Run(loaded) => markdown::render(&loaded.name, &loaded.run),
+        RunData::Curve { name, curve, .. } => points::markdown(name, curve),
+        RunData::Search { name, search, .. } => points::search_markdown(name, search),
     });
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -195,22 +202,22 @@ impl Picture {
     }
 
     /// The content of a file.
-    fn draw(self, chart: &Chart) -> Result<Vec<u8>, Stopped> {
+    fn draw(self, chart: &Chart) -> Result<Vec<u8>, CommandError> {
         match self {
             Self::Svg => Ok(standalone(chart, WIDE, Theme::Light).into_bytes()),
-            Self::Png => png(chart, WIDE, Theme::Light).map_err(Stopped::failed),
+            Self::Png => png(chart, WIDE, Theme::Light).map_err(CommandError::failed),
         }
     }
 }
 
 /// Writes a file for each chart. Of several results each has a directory of its own.
 fn pictures(
-    subjects: &[Subject],
+    subjects: &[RunData],
     output: Option<&Path>,
     picture: Picture,
-) -> Result<Exit, Stopped> {
+) -> Result<Exit, CommandError> {
     let Some(output) = output else {
-        return Err(Stopped::usage(
+        return Err(CommandError::usage(
             "pictures are several files: --output says which directory they are put in",
         ));
     };
@@ -220,7 +227,7 @@ fn pictures(
             1 => output.to_owned(),
             _ => output.join(format!("{}-{}", i + 1, subject.name().replace('/', "-"))),
         };
-        let failed = |e| Stopped::failed(format!("cannot write to {}: {e}", dir.display()));
+        let failed = |e| CommandError::failed(format!("cannot write to {}: {e}", dir.display()));
         std::fs::create_dir_all(&dir).map_err(failed)?;
         for chart in subject.charts() {
             let path = dir.join(format!("{}.{}", chart.id, picture.ending()));

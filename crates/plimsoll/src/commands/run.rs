@@ -3,14 +3,14 @@
 mod repeat;
 
 use crate::cli::{Format, RunArgs};
-use crate::company::{Company, Silent};
+use crate::communicator::{Communicator, SilentObserver};
 use crate::console::Stream;
-use crate::convert::{self, Circumstances};
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use crate::hook::{HookRunner, RunFacts};
-use crate::points::Manner;
-use crate::screen::Screen;
-use crate::scribe::{Scribe, Written};
+use crate::load_runner::OutputOptions;
+use crate::measured_run::{self, RunMetadata};
+use crate::progress_display::ProgressDisplay;
+use crate::results_writer::{ResultsWriter, Written};
 use crate::{signals, workload};
 use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
@@ -23,22 +23,22 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Runs the workload, writes the results and prints the report.
-pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
-    let company = Company::join(args.manner.ranks.processes)?;
+pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
+    let company = Communicator::join(args.manner.ranks.processes)?;
     let hooks = || args.manner.hooks.hooks(args.workload.how.allow_system);
-    let plan = company.share(|| {
+    let plan = company.run_on_root_and_broadcast(|| {
         hooks()?;
         workload::plan(&args.workload)
     })?;
     let settings = workload::settings(&args.workload.how);
     let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, company.leads())
-        .map_err(|e| Stopped::usage(format!("cannot catch Ctrl-C: {e}")))?;
-    let round = Round {
-        company: &company,
+    signals::stop_on_interrupt(&stop, company.is_root())
+        .map_err(|e| CommandError::usage(format!("cannot catch Ctrl-C: {e}")))?;
+    let round = RunContext {
+        communicator: &company,
         settings: &settings,
         stop: &stop,
-        manner: (&args.manner).into(),
+        output: (&args.manner).into(),
         hooks: hooks()?,
     };
     match args.repeat {
@@ -48,25 +48,25 @@ pub fn run(args: &RunArgs) -> Result<Exit, Stopped> {
 }
 
 /// What runs on one target have in common.
-pub(crate) struct Round<'a> {
+pub(crate) struct RunContext<'a> {
     /// The ranks.
-    pub(crate) company: &'a Company,
+    pub(crate) communicator: &'a Communicator,
     /// How the engine runs a Plan.
     pub(crate) settings: &'a Settings,
     /// Asked to stop by Ctrl-C.
     pub(crate) stop: &'a Stop,
     /// How much is said.
-    pub(crate) manner: Manner,
+    pub(crate) output: OutputOptions,
     /// Commands of the user around the phases.
     pub(crate) hooks: Option<Hooks>,
 }
 
-impl Round<'_> {
+impl RunContext<'_> {
     /// What is known of a run before it begins.
-    fn circumstances(&self, plan: &Plan) -> Circumstances {
-        Circumstances {
-            percentiles: self.manner.percentiles.clone(),
-            ..circumstances(plan, self.settings, self.company)
+    fn run_metadata(&self, plan: &Plan) -> RunMetadata {
+        RunMetadata {
+            percentiles: self.output.percentiles.clone(),
+            ..run_metadata(plan, self.settings, self.communicator)
         }
     }
 
@@ -77,17 +77,17 @@ impl Round<'_> {
         root: &Path,
         repeats: Option<&mut RepeatsWriter>,
         number: u64,
-    ) -> Result<Exit, Stopped> {
-        let format = self.manner.format;
-        if !self.company.leads() {
-            return self.follow(plan);
+    ) -> Result<Exit, CommandError> {
+        let format = self.output.format;
+        if !self.communicator.is_root() {
+            return self.run_as_member(plan);
         }
         refuse_results_among_files(root, plan, self.settings)?;
         let facts = RunFacts {
             number: Some(number),
             ..RunFacts::default()
         };
-        let written = self.lead(plan, "", &facts, |started, clock| match &repeats {
+        let written = self.run_as_root(plan, "", &facts, |started, clock| match &repeats {
             Some(repeats) => repeats.next(plan, started, clock),
             None => RunWriter::create(root, plan, started, clock),
         })?;
@@ -97,22 +97,22 @@ impl Round<'_> {
         let is_clean = written.is_clean();
         let Written { run, dir, .. } = written;
         report(format, &run, dir.as_ref().ok().map(RunDir::path))?;
-        let dir = dir.map_err(Stopped::failed)?;
+        let dir = dir.map_err(CommandError::failed)?;
         if let Some(repeats) = repeats {
-            repeats.add(&dir).map_err(Stopped::failed)?;
+            repeats.add(&dir).map_err(CommandError::failed)?;
         }
-        Ok(self.manner.exit(run.validity.verdict.into(), is_clean))
+        Ok(self.output.exit(run.validity.verdict.into(), is_clean))
     }
 
     /// What the ranks but rank 0 do: they work, and leave the talking to it.
-    pub(crate) fn follow(&self, plan: &Plan) -> Result<Exit, Stopped> {
-        let c = self.circumstances(plan);
+    pub(crate) fn run_as_member(&self, plan: &Plan) -> Result<Exit, CommandError> {
+        let c = self.run_metadata(plan);
         follow(
-            self.company,
+            self.communicator,
             c,
             self.settings,
             self.stop,
-            self.manner.per_rank,
+            self.output.per_rank,
         )
     }
 
@@ -121,21 +121,21 @@ impl Round<'_> {
     ///
     /// # Errors
     /// If the run was refused: nothing was measured.
-    pub(crate) fn lead(
+    pub(crate) fn run_as_root(
         &self,
         plan: &Plan,
         label: &str,
         facts: &RunFacts,
         writer: impl FnOnce(SystemTime, ClockKind) -> Result<RunWriter, ResultsError>,
-    ) -> Result<Written, Stopped> {
-        let (company, settings) = (self.company, self.settings);
-        let c = self.circumstances(plan);
-        let writer = writer(c.started, c.clock).map_err(|e| elsewhere(&e))?;
-        let Manner { format, quiet, .. } = self.manner;
-        let each = self.manner.per_rank.then_some(company);
-        let scribe = Scribe::begin(writer, c, each).map_err(|e| elsewhere(&e))?;
-        let mut screen = Screen::new(format, quiet, plan, scribe, self.stop.clone());
-        screen.begin_with(format!(
+    ) -> Result<Written, CommandError> {
+        let (company, settings) = (self.communicator, self.settings);
+        let c = self.run_metadata(plan);
+        let writer = writer(c.started, c.clock).map_err(|e| results_path_error(&e))?;
+        let OutputOptions { format, quiet, .. } = self.output;
+        let each = self.output.per_rank.then_some(company);
+        let scribe = ResultsWriter::begin(writer, c, each).map_err(|e| results_path_error(&e))?;
+        let mut screen = ProgressDisplay::new(format, quiet, plan, scribe, self.stop.clone());
+        screen.set_opening_line(format!(
             "{label}{}",
             headline(plan, settings, company.size())
         ));
@@ -143,10 +143,10 @@ impl Round<'_> {
         let hooks = self.hooks.as_ref();
         let runner = |hooks| HookRunner::new(hooks, plan, &settings.target, company.size(), facts);
         screen.hook(hooks.map(runner));
-        screen.show(self.manner.percentiles.as_ref());
+        screen.show(self.output.percentiles.as_ref());
         let ran =
             plimsoll_engine::run_ranks(plan, settings, self.stop, &mut screen, company.ranks());
-        let outcome = match settled(ran) {
+        let outcome = match outcome_or_refusal(ran) {
             Ok(outcome) => outcome,
             Err(refused) => {
                 // Ends the display first, so that the reason stands alone.
@@ -159,30 +159,36 @@ impl Round<'_> {
 }
 
 /// Results that cannot be put where they were to be.
-pub(super) fn elsewhere(e: &ResultsError) -> Stopped {
-    Stopped::usage(format!(
+pub(super) fn results_path_error(e: &ResultsError) -> CommandError {
+    CommandError::usage(format!(
         "{e}; --results chooses another place for the results"
     ))
 }
 
 /// What the ranks but rank 0 do: they work, and leave the talking to it.
 pub(super) fn follow(
-    company: &Company,
-    c: Circumstances,
+    company: &Communicator,
+    c: RunMetadata,
     settings: &Settings,
     stop: &Stop,
     per_rank: bool,
-) -> Result<Exit, Stopped> {
-    let ran = plimsoll_engine::run_ranks(&c.plan, settings, stop, &mut Silent, company.ranks());
+) -> Result<Exit, CommandError> {
+    let ran = plimsoll_engine::run_ranks(
+        &c.plan,
+        settings,
+        stop,
+        &mut SilentObserver,
+        company.ranks(),
+    );
     let Ok(outcome) = ran else {
         // Rank 0 has heard of it and says it.
         return Ok(Exit::Valid);
     };
     if per_rank {
         let environment = own_environment(&c.plan, settings);
-        let own = Run::assemble(convert::measured(
+        let own = Run::assemble(measured_run::measured(
             outcome,
-            Circumstances { environment, ..c },
+            RunMetadata { environment, ..c },
         ));
         company.collect(own.to_json(), |_, _| ())?;
     }
@@ -191,11 +197,13 @@ pub(super) fn follow(
 
 /// What a run came to, also if it could not be carried out; only one that was refused came to
 /// nothing.
-pub(crate) fn settled(ran: Result<Outcome, EngineError>) -> Result<Outcome, Stopped> {
+pub(crate) fn outcome_or_refusal(
+    ran: Result<Outcome, EngineError>,
+) -> Result<Outcome, CommandError> {
     match ran {
         Ok(outcome) => Ok(outcome),
-        Err(EngineError::Refused(reason)) => Err(Stopped::usage(reason)),
-        Err(EngineError::Failed(error)) => Ok(convert::failed("run", error)),
+        Err(EngineError::Refused(reason)) => Err(CommandError::usage(reason)),
+        Err(EngineError::Failed(error)) => Ok(measured_run::failed("run", error)),
         Err(EngineError::Interrupted) => Ok(Outcome {
             interrupted: true,
             ..Outcome::default()
@@ -208,7 +216,7 @@ pub(crate) fn refuse_results_among_files(
     results: &Path,
     plan: &Plan,
     settings: &Settings,
-) -> Result<(), Stopped> {
+) -> Result<(), CommandError> {
     if !is_local(settings) {
         return Ok(());
     }
@@ -216,7 +224,7 @@ pub(crate) fn refuse_results_among_files(
     for guard in &plan.place.guards {
         let dir = resolved(&workload::below(&plan.place.dir, guard));
         if results.starts_with(&dir) {
-            return Err(Stopped::usage(format!(
+            return Err(CommandError::usage(format!(
                 "the results would be written to {}, which is inside {}, the directory of the \
                  run's files; --results chooses another place for them",
                 results.display(),
@@ -251,8 +259,12 @@ pub(crate) fn is_local(settings: &Settings) -> bool {
 
 /// What is known of a run before it begins. Only rank 0 looks for the work directory, which it
 /// makes: a rank that looks before, and finds none, goes on finding none on NFS.
-pub(crate) fn circumstances(plan: &Plan, settings: &Settings, company: &Company) -> Circumstances {
-    Circumstances {
+pub(crate) fn run_metadata(
+    plan: &Plan,
+    settings: &Settings,
+    company: &Communicator,
+) -> RunMetadata {
+    RunMetadata {
         plan: plan.clone(),
         target: settings.target.clone(),
         clock: match settings.clock {
@@ -260,7 +272,7 @@ pub(crate) fn circumstances(plan: &Plan, settings: &Settings, company: &Company)
             plimsoll_engine::ClockKind::Virtual => ClockKind::Virtual,
         },
         started: SystemTime::now(),
-        environment: match company.leads() {
+        environment: match company.is_root() {
             true => environment(plan, settings),
             false => Environment::look(None),
         },
@@ -323,7 +335,7 @@ fn headline(plan: &Plan, settings: &Settings, ranks: u32) -> String {
     )
 }
 
-pub(super) fn report(format: Format, run: &Run, dir: Option<&Path>) -> Result<(), Stopped> {
+pub(super) fn report(format: Format, run: &Run, dir: Option<&Path>) -> Result<(), CommandError> {
     let text = match format {
         Format::Json => run.to_json(),
         Format::Text => {

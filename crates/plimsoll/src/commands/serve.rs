@@ -2,7 +2,7 @@
 
 use crate::cli::ServeArgs;
 use crate::console;
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use plimsoll_serve::{ServeError, Server, Settings};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -13,21 +13,23 @@ use std::path::{Path, PathBuf};
 const TOKEN_VARIABLE: &str = "PLIMSOLL_TOKEN";
 
 /// Serves until a signal comes.
-pub fn run(args: &ServeArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &ServeArgs) -> Result<Exit, CommandError> {
     // Before anybody can know of the server, so that a signal always ends it in order.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|e| Stopped::failed(format!("cannot catch Ctrl-C: {e}")))?;
+        .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;
     let server = bind(args)?;
     let address = server
         .address()
-        .map_err(|e| Stopped::failed(format!("cannot tell the address: {e}")))?;
+        .map_err(|e| CommandError::failed(format!("cannot tell the address: {e}")))?;
     super::print(&format!("http://{address}/\n"))?;
     let until_a_signal_comes = move || _ = signals.forever().next();
-    server.run(until_a_signal_comes).map_err(Stopped::failed)?;
+    server
+        .run(until_a_signal_comes)
+        .map_err(CommandError::failed)?;
     Ok(Exit::Valid)
 }
 
-fn bind(args: &ServeArgs) -> Result<Server, Stopped> {
+fn bind(args: &ServeArgs) -> Result<Server, CommandError> {
     let token = match &args.token {
         Some(token) => Some(token.clone()),
         None => std::env::var(TOKEN_VARIABLE).ok(),
@@ -40,7 +42,7 @@ fn bind(args: &ServeArgs) -> Result<Server, Stopped> {
         rebuild: args.rebuild,
     };
     if args.index.is_some() {
-        return Server::bind(args.listen, settings).map_err(Stopped::usage);
+        return Server::bind(args.listen, settings).map_err(CommandError::usage);
     }
     // Without a place of one's own for it the index is made anew each time.
     let remark = match cached(&args.root) {
@@ -48,14 +50,14 @@ fn bind(args: &ServeArgs) -> Result<Server, Stopped> {
             settings.index = Some(path);
             match Server::bind(args.listen, settings.clone()) {
                 Err(e @ (ServeError::Index(_) | ServeError::IndexAmongResults(_))) => e.to_string(),
-                bound => return bound.map_err(Stopped::usage),
+                bound => return bound.map_err(CommandError::usage),
             }
         }
         Err(remark) => remark,
     };
     console::err(&format!("note: the index is kept in memory: {remark}\n"));
     settings.index = None;
-    Server::bind(args.listen, settings).map_err(Stopped::usage)
+    Server::bind(args.listen, settings).map_err(CommandError::usage)
 }
 
 /// The file of a root's index in the user's cache directory, which is made if it is missing.

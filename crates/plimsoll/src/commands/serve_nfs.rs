@@ -1,24 +1,24 @@
 //! `serve-nfs`: a file server in memory.
 
 use crate::cli::ServeNfsArgs;
-use crate::exit::{Exit, Stopped};
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use crate::exit::{CommandError, Exit};
+use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::{Arc, Mutex};
 
 /// Serves until a signal comes.
-pub fn run(args: &ServeNfsArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &ServeNfsArgs) -> Result<Exit, CommandError> {
     // Before anybody can know of the server, so that a signal always ends it in order.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|e| Stopped::failed(format!("cannot catch Ctrl-C: {e}")))?;
-    let behaviour = Behaviour {
+        .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;
+    let behaviour = ServerOptions {
         delay: args.delay,
         faults: args.fail.clone(),
     };
     let tree = Arc::new(Mutex::new(Tree::new(args.memory)));
     let server = Server::start(args.listen, tree, behaviour)
-        .map_err(|e| Stopped::usage(format!("cannot listen on {}: {e}", args.listen)))?;
+        .map_err(|e| CommandError::usage(format!("cannot listen on {}: {e}", args.listen)))?;
     let (at, port) = (server.address(), server.address().port());
     super::print(&format!("nfs3://{at}/?mountport={port}\n"))?;
     signals.forever().next();

@@ -2,11 +2,11 @@
 
 use super::print;
 use crate::cli::ShowArgs;
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use crate::workload;
 
 /// Prints the workload.
-pub fn run(args: &ShowArgs) -> Result<Exit, Stopped> {
+pub fn run(args: &ShowArgs) -> Result<Exit, CommandError> {
     let found = workload::find(&args.workload)?;
     if args.text {
         return print(&found.text);

@@ -2,13 +2,13 @@
 
 use super::profile;
 use crate::cli::{FileSystem, NfsVersion, ProfileArgs, Study, StudyArgs};
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use clap::ValueEnum;
 use plimsoll_report::study::{NFS4_OPENS, label};
 use std::time::Duration;
 
 /// Ways to open a file on a server: what each is called, the version, and the options that make it.
-const WAYS: [(&str, NfsVersion, &str); 6] = [
+const SERVER_WAYS: [(&str, NfsVersion, &str); 6] = [
     ("v3", NfsVersion::V3, ""),
     ("v4.0 one owner", NfsVersion::V4Minor0, "minor=0&owners=one"),
     ("v4.0", NfsVersion::V4Minor0, "minor=0&owners=worker"),
@@ -37,16 +37,16 @@ const OWN_OPTIONS: [(&str, &str); 4] = [
 ];
 
 /// Makes the runs of a study, and prints what they show.
-pub fn run(args: StudyArgs) -> Result<Exit, Stopped> {
+pub fn run(args: StudyArgs) -> Result<Exit, CommandError> {
     let file = match args.study {
         Study::Nfs4Opens => NFS4_OPENS,
     };
     if args.how.target != "posix" {
-        return Err(Stopped::usage(
+        return Err(CommandError::usage(
             "a study has targets of its own: --nfs3 and --nfs4 say on which server",
         ));
     }
-    let on = ways(&args)?;
+    let on = ways_to_server(&args)?;
     profile::run(&ProfileArgs {
         file: Some(file.into()),
         text: false,
@@ -62,9 +62,9 @@ pub fn run(args: StudyArgs) -> Result<Exit, Stopped> {
 }
 
 /// Checks a URL: that it is of this version, and leaves to the study what is the study's.
-fn check(option: &str, url: Option<&str>, scheme: &str) -> Result<(), Stopped> {
+fn check(option: &str, url: Option<&str>, scheme: &str) -> Result<(), CommandError> {
     let Some(url) = url else { return Ok(()) };
-    let wrong = |why: &str| Err(Stopped::usage(format!("{option} {url}: {why}")));
+    let wrong = |why: &str| Err(CommandError::usage(format!("{option} {url}: {why}")));
     if !url.starts_with(scheme) {
         return wrong(&format!("expected a URL that begins with {scheme}"));
     }
@@ -79,7 +79,7 @@ fn check(option: &str, url: Option<&str>, scheme: &str) -> Result<(), Stopped> {
 }
 
 /// The ways to the server, for each round trip all of them.
-fn ways(args: &StudyArgs) -> Result<Vec<FileSystem>, Stopped> {
+fn ways_to_server(args: &StudyArgs) -> Result<Vec<FileSystem>, CommandError> {
     check("--nfs3", args.nfs3.as_deref(), "nfs3://")?;
     check("--nfs4", args.nfs4.as_deref(), "nfs4://")?;
     let url_of = |version| match version {
@@ -90,7 +90,7 @@ fn ways(args: &StudyArgs) -> Result<Vec<FileSystem>, Stopped> {
         if let (None, option) = url_of(*version) {
             let version = version.to_possible_value();
             let version = version.as_ref().map_or("", |v| v.get_name());
-            return Err(Stopped::usage(format!(
+            return Err(CommandError::usage(format!(
                 "--versions {version}: {option} says on which server"
             )));
         }
@@ -101,7 +101,7 @@ fn ways(args: &StudyArgs) -> Result<Vec<FileSystem>, Stopped> {
     trips.dedup();
     let mut all = Vec::new();
     for trip in trips {
-        for (way, version, options) in WAYS.into_iter().filter(|(_, v, _)| wanted(*v)) {
+        for (way, version, options) in SERVER_WAYS.into_iter().filter(|(_, v, _)| wanted(*v)) {
             if let (Some(url), _) = url_of(version) {
                 all.push(FileSystem {
                     label: label(way, trip),

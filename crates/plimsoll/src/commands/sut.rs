@@ -3,7 +3,7 @@
 use super::import::refused;
 use super::print;
 use crate::cli::SutCommand;
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use plimsoll_disclosure::Sut;
 use plimsoll_disclosure::sut::template;
 use std::fs::File;
@@ -11,17 +11,17 @@ use std::io::Write;
 use std::path::Path;
 
 /// Writes a description, or reads one.
-pub fn run(what: &SutCommand) -> Result<Exit, Stopped> {
+pub fn run(what: &SutCommand) -> Result<Exit, CommandError> {
     match what {
         SutCommand::Init { output, dir } => init(output, dir),
         SutCommand::Check { file } => check(file),
     }
 }
 
-fn init(output: &Path, dir: &Path) -> Result<Exit, Stopped> {
+fn init(output: &Path, dir: &Path) -> Result<Exit, CommandError> {
     if !dir.is_dir() {
         let dir = dir.display();
-        return Err(Stopped::usage(format!(
+        return Err(CommandError::usage(format!(
             "--dir {dir} is no directory; give one on the file system that is measured"
         )));
     }
@@ -29,17 +29,17 @@ fn init(output: &Path, dir: &Path) -> Result<Exit, Stopped> {
     let text = template(&Sut::of_this_machine(dir));
     // What a person has completed is worth more than what the machine tells.
     let mut file = File::create_new(output).map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => Stopped::usage(format!(
+        std::io::ErrorKind::AlreadyExists => CommandError::usage(format!(
             "{place} exists and is not overwritten; --output chooses another file"
         )),
-        _ => Stopped::usage(format!("cannot create {place}: {e}")),
+        _ => CommandError::usage(format!("cannot create {place}: {e}")),
     })?;
     file.write_all(text.as_bytes())
-        .map_err(|e| Stopped::failed(format!("cannot write {place}: {e}")))?;
+        .map_err(|e| CommandError::failed(format!("cannot write {place}: {e}")))?;
     print(&format!("wrote {place}; complete it by hand\n"))
 }
 
-fn check(file: &Path) -> Result<Exit, Stopped> {
+fn check(file: &Path) -> Result<Exit, CommandError> {
     let sut = read(file)?;
     let (stated, missing) = sut.stated();
     let place = file.display();
@@ -52,9 +52,9 @@ fn check(file: &Path) -> Result<Exit, Stopped> {
 }
 
 /// Reads a description; errors are shown at their place.
-pub fn read(file: &Path) -> Result<Sut, Stopped> {
+pub fn read(file: &Path) -> Result<Sut, CommandError> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)
-        .map_err(|e| Stopped::usage(format!("cannot read {name}: {e}")))?;
+        .map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
     Sut::parse(&text, &name).map_err(|d| refused(&d))
 }

@@ -1,23 +1,23 @@
 //! `wan`: a long line between a client and a server.
 
 use crate::cli::WanArgs;
-use crate::exit::{Exit, Stopped};
-use plimsoll_wan::{Namespace, Passed, Relay, Summary, Tunnel};
+use crate::exit::{CommandError, Exit};
+use plimsoll_wan::{DirectionTotals, Namespace, Relay, Summary, Tunnel};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::net::{SocketAddr, ToSocketAddrs};
 
 /// Passes on until a signal comes, and says what went through.
-pub fn run(args: &WanArgs) -> Result<Exit, Stopped> {
-    args.link().check().map_err(Stopped::usage)?;
+pub fn run(args: &WanArgs) -> Result<Exit, CommandError> {
+    args.link().check().map_err(CommandError::usage)?;
     // Before anybody can know of the line, so that a signal always ends it in order.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|e| Stopped::failed(format!("cannot catch Ctrl-C: {e}")))?;
+        .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;
     let text = match (args.tun.as_deref(), args.listen, &args.to) {
         (Some([first, second]), ..) => tunnel(args, first, second, &mut signals)?,
         (None, Some(listen), Some(to)) => relay(args, listen, to, &mut signals)?,
         // The command line is read so that there is one of both.
-        _ => return Err(Stopped::usage("expected --listen and --to, or --tun")),
+        _ => return Err(CommandError::usage("expected --listen and --to, or --tun")),
     };
     super::print(&text)
 }
@@ -27,10 +27,10 @@ fn relay(
     listen: SocketAddr,
     to: &str,
     signals: &mut Signals,
-) -> Result<String, Stopped> {
+) -> Result<String, CommandError> {
     let server = addresses(to)?;
     let relay = Relay::start(listen, &server, &args.link())
-        .map_err(|e| Stopped::usage(format!("cannot listen on {listen}: {e}")))?;
+        .map_err(|e| CommandError::usage(format!("cannot listen on {listen}: {e}")))?;
     let at = relay.address();
     let server: Vec<String> = server.iter().map(ToString::to_string).collect();
     let server = server.join(" or ");
@@ -52,8 +52,8 @@ fn tunnel(
     first: &Namespace,
     second: &Namespace,
     signals: &mut Signals,
-) -> Result<String, Stopped> {
-    let tunnel = Tunnel::start(first, second, &args.link()).map_err(Stopped::usage)?;
+) -> Result<String, CommandError> {
+    let tunnel = Tunnel::start(first, second, &args.link()).map_err(CommandError::usage)?;
     let [one, other] = tunnel.addresses();
     let [one_device, other_device] = tunnel.devices();
     super::print(&format!(
@@ -67,8 +67,8 @@ fn tunnel(
 
 /// Finds a host: all its addresses, since a name such as `localhost` may have one that the server
 /// does not listen at.
-fn addresses(to: &str) -> Result<Vec<SocketAddr>, Stopped> {
-    let failed = |why: String| Stopped::usage(format!("--to {to}: {why}: expected HOST:PORT"));
+fn addresses(to: &str) -> Result<Vec<SocketAddr>, CommandError> {
+    let failed = |why: String| CommandError::usage(format!("--to {to}: {why}: expected HOST:PORT"));
     let found = to.to_socket_addrs().map_err(|e| failed(e.to_string()))?;
     let mut all: Vec<SocketAddr> = Vec::new();
     for address in found {
@@ -93,6 +93,6 @@ fn connections(count: u64) -> String {
 }
 
 fn ways(done: &Summary, names: [&str; 2]) -> String {
-    let line = |name: &str, passed: &Passed| format!("{name}: {passed}\n");
+    let line = |name: &str, passed: &DirectionTotals| format!("{name}: {passed}\n");
     line(names[0], &done.up) + &line(names[1], &done.down)
 }

@@ -1,7 +1,7 @@
 //! Front end of operation mixes in TOML.
 
-use super::{Found, FrontEnd, Reading, diagnosed, fresh_dir};
-use crate::exit::Stopped;
+use super::{FrontEnd, ParsedWorkload, WorkloadSource, diagnosed, fresh_dir};
+use crate::exit::CommandError;
 use plimsoll_mix::{Context, Workload, library};
 use plimsoll_plan::{Overrides, Parameter, Plan};
 
@@ -18,7 +18,7 @@ pub(super) const FRONT_END: FrontEnd = FrontEnd {
     builtins: || library::all().iter().map(|b| (b.name, b.text)).collect(),
 };
 
-impl Reading for Workload {
+impl ParsedWorkload for Workload {
     fn title(&self) -> String {
         Workload::title(self).into()
     }
@@ -31,7 +31,7 @@ impl Reading for Workload {
         vec![]
     }
 
-    fn lower(&self, found: &Found, overrides: &Overrides) -> Result<Plan, Stopped> {
+    fn lower(&self, found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, CommandError> {
         let context = Context {
             kind: found.kind,
             temp_dir: fresh_dir(&found.name),

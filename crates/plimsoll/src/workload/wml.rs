@@ -1,7 +1,7 @@
 //! Front end of Filebench's language.
 
-use super::{Found, FrontEnd, Reading, diagnosed, fresh_dir, read};
-use crate::exit::Stopped;
+use super::{FrontEnd, ParsedWorkload, WorkloadSource, diagnosed, fresh_dir, read};
+use crate::exit::CommandError;
 use plimsoll_plan::{Overrides, Parameter, Plan, SourceKind};
 use plimsoll_wml::{Context, Loaded, Workload, library};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(super) const FRONT_END: FrontEnd = FrontEnd {
     builtins: || library::all().iter().map(|b| (b.name, b.text)).collect(),
 };
 
-impl Reading for Workload {
+impl ParsedWorkload for Workload {
     fn title(&self) -> String {
         plimsoll_wml::title(self)
     }
@@ -29,21 +29,22 @@ impl Reading for Workload {
         plimsoll_wml::usage(self)
     }
 
-    fn lower(&self, found: &Found, overrides: &Overrides) -> Result<Plan, Stopped> {
+    fn lower(&self, found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, CommandError> {
         for (option, given) in [
             ("--load", overrides.load.is_some()),
             ("--scale", overrides.scale.is_some()),
         ] {
             if given {
-                return Err(Stopped::usage(format!(
+                return Err(CommandError::usage(format!(
                     "{option} is for workloads with a business metric, such as vda; `{}` has \
                      none: change its parameters with --set",
                     found.name
                 )));
             }
         }
-        let current_dir = std::env::current_dir()
-            .map_err(|e| Stopped::usage(format!("the current directory cannot be used: {e}")))?;
+        let current_dir = std::env::current_dir().map_err(|e| {
+            CommandError::usage(format!("the current directory cannot be used: {e}"))
+        })?;
         let beside = match found.kind {
             SourceKind::Builtin => current_dir.clone(),
             SourceKind::File => parent(&found.path),

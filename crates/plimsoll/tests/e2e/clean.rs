@@ -182,7 +182,7 @@ fn a_directory_without_a_marker_is_refused() {
 }
 
 #[test]
-fn what_a_run_of_another_machine_uses_is_left_unless_somebody_knows_better() {
+fn a_directory_in_use_by_another_machine_is_left_unless_forced() {
     let bench = leavings();
     edit_marker(&bench.work(), |m| m["used_by"]["host"] = "far-away".into());
     let before = tree(&bench.work());

@@ -2,7 +2,7 @@
 //! named and can be removed later.
 
 use crate::common::{Bench, Ended, MARKER, started, tree};
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_nfs::v3::{Handle, Proc};
 use plimsoll_results::{Run, Verdict};
 use plimsoll_testbed::{Fault, FaultRelay, Ganesha, NFS_PORT, needs_root};
@@ -28,14 +28,14 @@ impl Files {
 
     /// One that takes its time for each call.
     fn late(delay: Duration, faults: &[&str]) -> Self {
-        let behaviour = Behaviour {
+        let behaviour = ServerOptions {
             delay,
             faults: faults.iter().map(|f| f.parse().unwrap()).collect(),
         };
         Self::serving(Arc::new(Mutex::new(Tree::new(256 << 20))), behaviour)
     }
 
-    fn serving(tree: Arc<Mutex<Tree>>, behaviour: Behaviour) -> Self {
+    fn serving(tree: Arc<Mutex<Tree>>, behaviour: ServerOptions) -> Self {
         let listen = "127.0.0.1:0".parse().unwrap();
         let server = Server::start(listen, tree.clone(), behaviour).unwrap();
         Self { tree, server }
@@ -75,7 +75,7 @@ impl Files {
         let names = self.names();
         let marker = names.iter().find_map(|n| n.strip_suffix(MARKER));
         let dir = marker.expect("the marker stays").trim_end_matches('/');
-        let mended = Self::serving(self.tree.clone(), Behaviour::default());
+        let mended = Self::serving(self.tree.clone(), ServerOptions::default());
         let args = ["clean", "--target", &mended.url(), dir];
         let ended = Ended::of(bench.plimsoll(args)).expect_code(0);
         assert_eq!(ended.stdout, format!("cleaned {dir}\n"));

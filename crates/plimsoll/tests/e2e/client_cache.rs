@@ -1,7 +1,7 @@
 //! The share of the reads that the client's own cache served.
 
 use crate::common::{Bench, Ended};
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_report::terminal::{Layout, render};
 use plimsoll_results::{ClientCache, ReadSource, Run};
 use std::sync::{Arc, Mutex};
@@ -152,7 +152,7 @@ fn reads_that_the_model_of_a_clients_cache_served() {
     let bench = Bench::new();
     let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
     let listen = "127.0.0.1:0".parse().unwrap();
-    let server = Server::start(listen, tree, Behaviour::default()).unwrap();
+    let server = Server::start(listen, tree, ServerOptions::default()).unwrap();
     let at = server.address();
     let url = |more: &str| format!("nfs3://{at}/?mountport={}{more}", at.port());
     let workload = bench.workload(&reads(1, ""));

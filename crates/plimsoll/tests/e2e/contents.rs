@@ -259,7 +259,7 @@ fn random_and_zero_objects_of_md_are_that() {
 }
 
 #[test]
-fn transfers_of_ior_hold_what_was_asked_for() {
+fn transfers_of_ior_hold_the_requested_content() {
     let bench = Bench::on_tmpfs();
     // A phase that is over before the stonewall is invalid by the rules of IO500.
     let content = format!("--content={HALF}");

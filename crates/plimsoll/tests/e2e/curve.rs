@@ -1,7 +1,7 @@
 //! Load curves through the command line: points, data sets that grow, what is invalid, what is
 //! resumed.
 
-mod going_on;
+mod resume;
 
 use crate::common::{Bench, Ended, MARKER, schema, started, tree};
 use plimsoll_results::{CurveDir, CurvePoint, CurveState, LoadCurve, Verdict};
@@ -215,7 +215,7 @@ fn the_report_of_a_curve() {
 }
 
 #[test]
-fn points_that_are_not_carried_are_kept_with_their_reasons() {
+fn points_that_are_not_sustained_are_kept_with_their_reasons() {
     let bench = Bench::on_tmpfs();
     // A process that needs 30 ms an operation does 33 of the 50 a second it is asked for.
     let ended = virtual_curve(&bench, "30ms", &["--load=1..4"]).expect_code(3);
@@ -445,7 +445,7 @@ fn an_interrupted_curve_of_ranks_goes_on_with_as_many() {
 }
 
 #[test]
-fn the_directory_is_the_curves_between_points_and_nobodys_afterwards() {
+fn the_directory_is_claimed_between_points_and_released_afterwards() {
     let bench = Bench::on_tmpfs();
     let work = bench.work();
     let run = format!(

@@ -1,7 +1,7 @@
 //! A load curve on a server that speaks NFS version 3, in a relative directory.
 
 use crate::common::{Bench, Ended};
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use std::sync::{Arc, Mutex};
 
 #[test]
@@ -9,7 +9,7 @@ fn a_curve_over_nfs() {
     let bench = Bench::on_tmpfs();
     let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
     let listen = "127.0.0.1:0".parse().unwrap();
-    let server = Server::start(listen, tree.clone(), Behaviour::default()).unwrap();
+    let server = Server::start(listen, tree.clone(), ServerOptions::default()).unwrap();
     let at = server.address();
     let url = format!("nfs3://{at}/?mountport={}", at.port());
     let text = "\

@@ -1,7 +1,7 @@
 //! The search for a load line through the command line.
 
 use crate::common::{Bench, Ended, schema, started, tree};
-use plimsoll_points::{Ended as End, Purpose, Support};
+use plimsoll_points::{Agreement, Purpose, SearchEnd as End};
 use plimsoll_results::{FindDir, LoadSearch, Verdict};
 use std::ffi::OsStr;
 use std::process::Command;
@@ -82,8 +82,8 @@ fn loads(search: &LoadSearch) -> Vec<u64> {
     search.runs.iter().map(|r| r.point.load).collect()
 }
 
-fn support(load: u64, held: u32, runs: u32) -> Option<Support> {
-    Some(Support { load, held, runs })
+fn support(load: u64, held: u32, runs: u32) -> Option<Agreement> {
+    Some(Agreement { load, held, runs })
 }
 
 /// Whether so many users are carried by a system that does so many operations in 10 s, by the
@@ -155,7 +155,7 @@ fn what_is_written_is_what_is_printed_and_every_run_is_there() {
 }
 
 #[test]
-fn where_nothing_is_carried_the_exit_code_says_it() {
+fn where_no_load_is_sustained_the_exit_code_says_it() {
     let bench = Bench::on_tmpfs();
     let more = ["--max=32", "--latency-limit=5ms"];
     let ended = virtual_find(&bench, "--target=null:?latency=10ms", &more);
@@ -177,7 +177,7 @@ fn where_nothing_is_carried_the_exit_code_says_it() {
 }
 
 #[test]
-fn the_number_of_runs_and_of_confirmations_is_that_asked_for() {
+fn the_number_of_runs_and_confirmations_is_as_requested() {
     let bench = Bench::on_tmpfs();
     let more = ["--max=50", "--start=4", "--runs=3"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));

@@ -41,7 +41,7 @@ fn a_cold_cache_where_there_is_none() {
 }
 
 #[test]
-fn a_rate_at_which_nothing_is_due() {
+fn a_rate_at_which_nothing_is_scheduled() {
     let bench = Bench::on_tmpfs();
     let more = [
         "--target=null",

@@ -116,7 +116,7 @@ fn processes_without_a_rate_rest_after_each_operation() {
 }
 
 #[test]
-fn achieved_mixes_are_those_asked_for() {
+fn achieved_mixes_match_the_request() {
     for (name, component) in [
         ("swbuild", "SWBUILD"),
         ("eda-blended", "EDA"),
@@ -148,7 +148,7 @@ fn achieved_mixes_are_those_asked_for() {
 }
 
 #[test]
-fn a_load_that_is_not_carried_is_invalid_and_says_why() {
+fn a_load_that_is_not_sustained_is_invalid_with_its_reason() {
     let bench = Bench::on_tmpfs();
     // At 200 ms a process does 5 operations a second of the 9 that are due.
     let args = [

@@ -1,8 +1,8 @@
 //! Runs on a server that speaks NFS version 3.
 
 use crate::common::{Bench, Ended, row, signal};
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
-use plimsoll_nfs::v3::{How, Proc, Setting};
+use plimsoll_nfs::server::{Server, ServerOptions, Tree};
+use plimsoll_nfs::v3::{CreateHow, Proc, Setting};
 use plimsoll_results::{OperationFigures, Run, Verdict};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
@@ -18,13 +18,13 @@ struct Files {
 
 impl Files {
     fn with_faults(faults: &[&str]) -> Self {
-        Self::behaving(Behaviour {
+        Self::behaving(ServerOptions {
             faults: faults.iter().map(|f| f.parse().unwrap()).collect(),
-            ..Behaviour::default()
+            ..ServerOptions::default()
         })
     }
 
-    fn behaving(behaviour: Behaviour) -> Self {
+    fn behaving(behaviour: ServerOptions) -> Self {
         let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
         let listen = "127.0.0.1:0".parse().unwrap();
         let server = Server::start(listen, tree.clone(), behaviour).unwrap();
@@ -107,9 +107,9 @@ fn a_fileserver_over_nfs() {
 #[test]
 fn files_are_closed_before_they_are_deleted() {
     let bench = Bench::new();
-    let files = Files::behaving(Behaviour {
+    let files = Files::behaving(ServerOptions {
         delay: std::time::Duration::from_millis(5),
-        ..Behaviour::default()
+        ..ServerOptions::default()
     });
     let workload = bench.workload(
         "define fileset name=s,path=files,entries=12,dirwidth=100,size=1k,prealloc=50\n\
@@ -299,7 +299,7 @@ fn what_plimsoll_did_not_make_is_left() {
         let mut tree = files.tree.lock().unwrap();
         let root = tree.root();
         let home = tree.make_dir(&root, b"home", &Setting::NOTHING).unwrap();
-        tree.create(&home, b"thesis", &How::Guarded(Setting::NOTHING))
+        tree.create(&home, b"thesis", &CreateHow::Guarded(Setting::NOTHING))
             .unwrap();
     }
     let url = files.url();

@@ -5,7 +5,7 @@ use crate::common::{Bench, Ended};
 use crate::nfs_servers::{READS, calls, interrupted, wait_for_answers};
 use plimsoll_results::{Run, Verdict};
 use plimsoll_testbed::server_tests;
-use plimsoll_testbed::table::{Files, NfsServer, ROWS, Row, Version, markdown};
+use plimsoll_testbed::table::{FilesAfterRestart, NfsServer, ROWS, ServerRow, Version, markdown};
 
 /// A run that is valid, without an error, and leaves nothing.
 fn is_valid(run: &Run, server: &dyn NfsServer, what: &str) {
@@ -54,7 +54,7 @@ fn md(server: &dyn NfsServer, version: Version) -> Run {
 
 /// A server that is killed and started again while files are read: the run goes on where the server has
 /// them still, without an error of an operation, and ends with the reason where they are gone.
-fn killed(server: &mut dyn NfsServer, files: Files, version: Version) {
+fn killed(server: &mut dyn NfsServer, files: FilesAfterRestart, version: Version) {
     let (bench, url) = (Bench::new(), server.url(version, "timeo=1s&retrans=60"));
     let workload = bench.workload(READS);
     let mut command = bench.command(&workload, &["--target", &url, "--dir=/w"]);
@@ -64,14 +64,14 @@ fn killed(server: &mut dyn NfsServer, files: Files, version: Version) {
     server.kill().unwrap_or_else(|e| panic!("{e}"));
     server.start_again().unwrap_or_else(|e| panic!("{e}"));
     match files {
-        Files::Kept => {
+        FilesAfterRestart::Kept => {
             wait_for_answers(server.nfs_address());
             let run = interrupted(run);
             assert!(calls(&run, "connected again") >= 1, "{url}");
             let left = server.viewer().and_then(|mut v| v.names("")).unwrap();
             assert!(left.is_empty(), "{url}: {left:?} are left");
         }
-        Files::Lost => {
+        FilesAfterRestart::Lost => {
             let ended = run.end();
             assert_eq!(ended.code, Some(1), "{url}: {ended:?}");
             let failure = ended.parsed().unwrap().failure.unwrap().error;
@@ -96,7 +96,7 @@ fn cannot_run(server: &dyn NfsServer, version: Version) {
 
 /// Everything on one server.
 fn all_on(server: &str) {
-    let row = Row::of(server);
+    let row = ServerRow::of(server);
     let mut server = row.start().unwrap_or_else(|e| panic!("{e}"));
     for version in row.versions {
         if !row.is_usable(*version) {

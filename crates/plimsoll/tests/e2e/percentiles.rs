@@ -74,7 +74,7 @@ fn a_run_keeps_percentiles_that_its_histograms_have() {
 }
 
 #[test]
-fn tables_of_a_run_show_the_percentiles_asked_for() {
+fn tables_of_a_run_show_the_requested_percentiles() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(WORKLOAD);
     let mut command = bench.plimsoll(["run", &workload, LIST]);
@@ -223,7 +223,7 @@ fn a_list_that_cannot_be_read_is_shown_in_its_place() {
 }
 
 #[test]
-fn load_points_have_the_percentiles_asked_for() {
+fn load_points_have_the_requested_percentiles() {
     let bench = Bench::on_tmpfs();
     let common = [
         "--scale=0.1",

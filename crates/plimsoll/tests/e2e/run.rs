@@ -281,7 +281,7 @@ fn counted_errors_make_the_result_invalid() {
 }
 
 #[test]
-fn a_directory_of_somebody_else_is_refused_and_left_alone() {
+fn a_foreign_directory_is_refused_and_left_alone() {
     let bench = Bench::new();
     let theirs = bench.path("theirs");
     std::fs::create_dir(&theirs).unwrap();

@@ -1,7 +1,7 @@
 //! `serve`: the results browser, as programs see it.
 
+mod access_control;
 mod changes;
-mod letting_in;
 mod live;
 
 use crate::common::{Bench, Ended};
@@ -430,7 +430,7 @@ fn what_changes_in_the_directories_is_seen_at_once() {
 }
 
 #[test]
-fn the_index_is_kept_and_made_anew_at_will() {
+fn the_index_is_kept_and_rebuilt_on_request() {
     let bench = Bench::on_tmpfs();
     let dir = results(&bench, "a");
     let names = |more: &[&str]| serve(&bench, more).names("");

@@ -25,7 +25,7 @@ run
 ";
 
 #[test]
-fn one_interrupt_ends_a_worker_that_nobody_wakes() {
+fn one_interrupt_ends_a_sleeping_worker() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(WAITS_FOR_EVER);
     let run = started(bench.command_in_work(&workload, &[]), "measuring");

@@ -372,7 +372,7 @@ fn a_stall_has_its_length_in_virtual_time() {
 }
 
 #[test]
-fn sleep_is_no_stall() {
+fn sleep_is_not_a_stall() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(SLEEPERS);
     let more = ["--target=null:?latency=1ms", "--clock=virtual"];

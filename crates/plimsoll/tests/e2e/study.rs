@@ -1,7 +1,7 @@
 //! `plimsoll study`: versions of NFS on a real server, side by side.
 
 use crate::common::{Bench, Ended, started};
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_results::{ProfileDir, ProfileResults, Run, Verdict};
 use plimsoll_testbed::{Ganesha, needs_root};
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,8 +141,9 @@ fn what_cannot_be_studied_is_refused() {
 fn a_server_that_goes_away() {
     let bench = Bench::on_tmpfs();
     let tree = Arc::new(Mutex::new(Tree::new(64 << 20)));
-    let start =
-        |at: &str| Server::start(at.parse().unwrap(), tree.clone(), Behaviour::default()).unwrap();
+    let start = |at: &str| {
+        Server::start(at.parse().unwrap(), tree.clone(), ServerOptions::default()).unwrap()
+    };
     let server = start("127.0.0.1:0");
     let at = server.address();
     let url = format!("nfs3://{at}/?mountport={}&timeo=200ms&retrans=0", at.port());

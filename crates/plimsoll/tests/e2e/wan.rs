@@ -1,7 +1,7 @@
 //! Long lines between the program and a server.
 
 use crate::common::{Bench, Ended, signal};
-use plimsoll_nfs::server::{Behaviour, Server, Tree};
+use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_results::Verdict;
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
@@ -46,7 +46,12 @@ impl Line {
 
 fn server() -> Server {
     let tree = Arc::new(Mutex::new(Tree::new(64 << 20)));
-    Server::start("127.0.0.1:0".parse().unwrap(), tree, Behaviour::default()).unwrap()
+    Server::start(
+        "127.0.0.1:0".parse().unwrap(),
+        tree,
+        ServerOptions::default(),
+    )
+    .unwrap()
 }
 
 /// Every operation of a run by way of a relay takes the round trips of its procedures.

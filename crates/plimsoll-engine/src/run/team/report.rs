@@ -1,6 +1,6 @@
 //! What a rank tells of a part of a run, and how those of two ranks become one.
 
-use crate::outcome::{Drawn, Failure, ProcessFigures, RanOut};
+use crate::outcome::{DrawnVariable, Failure, ProcessFigures, RanOut};
 use crate::run::host::{self, Hosts};
 use plimsoll_measure::system::ProcessUse;
 use plimsoll_measure::{GapWatch, Interval, RankStall, WindowTotals};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// What a rank tells of a part of a run in which workers worked.
 #[derive(Serialize, Deserialize, Default)]
-pub(super) struct Report {
+pub(super) struct RankReport {
     pub(super) windows: Vec<WindowTotals>,
     /// What the rank's process used in each window.
     pub(super) processes_used: Vec<ProcessUse>,
@@ -23,12 +23,12 @@ pub(super) struct Report {
     pub(super) stuck: Vec<String>,
     pub(super) notes: Vec<String>,
     pub(super) lanes: usize,
-    pub(super) variables: Vec<Drawn>,
+    pub(super) variables: Vec<DrawnVariable>,
     pub(super) processes: Vec<ProcessFigures>,
     pub(super) long_replies: Vec<LongReplies>,
 }
 
-impl Report {
+impl RankReport {
     /// What a rank tells of a window: what its own workers saw of stalls is kept apart.
     pub(super) fn window_of(rank: u32, totals: &WindowTotals) -> WindowTotals {
         let stalls = totals.stalls.iter();
@@ -68,7 +68,7 @@ impl Report {
                     mine.rank_stalls.extend(theirs.rank_stalls);
                     mine.abandoned += theirs.abandoned;
                     mine.unanswered_since = mine.unanswered_since.max(theirs.unanswered_since);
-                    mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.and(t));
+                    mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.merge(t));
                     for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
                         mine.add(theirs);
                     }
@@ -87,7 +87,7 @@ impl Report {
                 None => drop(self.intervals.insert(key, theirs)),
                 Some(mine) => {
                     mine.length = mine.length.max(theirs.length);
-                    mine.completions.unite(&theirs.completions);
+                    mine.completions.union(&theirs.completions);
                     for (mine, theirs) in mine.rows.iter_mut().zip(&theirs.rows) {
                         mine.add(theirs);
                     }
@@ -127,7 +127,7 @@ mod tests {
 
     /// What a rank tells that looks at something every 10 ms, and of which one operation took from
     /// the second until the fourth second if it was held up.
-    fn report(rank: u32, held_up: bool) -> Report {
+    fn report(rank: u32, held_up: bool) -> RankReport {
         let window = Arc::new(WindowState::new(SECOND));
         let lane = Recorder::new(window.clone(), &[RowSpec::default()]);
         let mut collector = Collector::new(window.clone(), vec![lane.progress()], 1);
@@ -143,10 +143,10 @@ mod tests {
         lane.finish();
         let (intervals, totals) = collector.finish();
         let keyed = intervals.into_iter().map(|i| ((i.window, i.index), i));
-        Report {
-            windows: vec![Report::window_of(rank, &totals)],
+        RankReport {
+            windows: vec![RankReport::window_of(rank, &totals)],
             intervals: keyed.collect(),
-            ..Report::default()
+            ..RankReport::default()
         }
     }
 

@@ -6,16 +6,16 @@ use rand_distr::{Distribution as _, Zipf};
 use std::ops::Range;
 
 /// Mean of a geometric number, as a part of the range it is drawn from.
-const MEAN_PART: f64 = 0.1;
+const GEOMETRIC_MEAN_SHARE: f64 = 0.1;
 
 /// Chooses files of a worker's part of the working set.
-pub(super) struct Chooser {
+pub(super) struct FileChooser {
     members: Range<u64>,
     choice: Choice,
     zipf: Option<Zipf<f64>>,
 }
 
-impl Chooser {
+impl FileChooser {
     pub(super) fn new(members: Range<u64>, choice: Choice) -> Self {
         let count = (members.end - members.start).max(1) as f64;
         let zipf = match choice {
@@ -58,13 +58,13 @@ impl Chooser {
 /// A number below `count`, geometric with a mean of a tenth of it: the exponential distribution
 /// cut off at the end, so that it looks the same over any number of files.
 fn geometric(count: u64, rng: &mut Rng) -> u64 {
-    let end = 1.0 - (-1.0 / MEAN_PART).exp();
-    let x = -(1.0 - rng.random::<f64>() * end).ln() * MEAN_PART;
+    let end = 1.0 - (-1.0 / GEOMETRIC_MEAN_SHARE).exp();
+    let x = -(1.0 - rng.random::<f64>() * end).ln() * GEOMETRIC_MEAN_SHARE;
     ((x * count as f64) as u64).min(count - 1)
 }
 
 /// Where random transfers of a worker stay for a while.
-pub(super) struct Spot {
+pub(super) struct Hotspot {
     how: Spots,
     member: u64,
     /// Number of the spot in its file.
@@ -73,9 +73,9 @@ pub(super) struct Spot {
     left: u64,
 }
 
-impl Spot {
+impl Hotspot {
     /// Begins somewhere in the working set.
-    pub(super) fn new(how: Spots, chooser: &Chooser, rng: &mut Rng) -> Self {
+    pub(super) fn new(how: Spots, chooser: &FileChooser, rng: &mut Rng) -> Self {
         let mut spot = Self {
             how,
             member: chooser.draw(rng),
@@ -93,7 +93,11 @@ impl Spot {
 
     /// The file and the part of it for the next transfer, if that goes to the spot: two
     /// fractions of the file. Goes on to the next spot when its time is over.
-    pub(super) fn draw(&mut self, chooser: &Chooser, rng: &mut Rng) -> Option<(u64, Range<f64>)> {
+    pub(super) fn draw(
+        &mut self,
+        chooser: &FileChooser,
+        rng: &mut Rng,
+    ) -> Option<(u64, Range<f64>)> {
         if rng.random::<f64>() * 100.0 >= self.how.affinity {
             return None;
         }
@@ -129,7 +133,7 @@ pub(super) struct Extent {
 }
 
 /// What a random place is drawn from.
-pub(super) struct Room {
+pub(super) struct PlacementBounds {
     /// Bytes of the file.
     pub(super) size: u64,
     /// Bytes that a transfer begins at a multiple of.
@@ -140,7 +144,7 @@ pub(super) struct Room {
     pub(super) geometric: bool,
 }
 
-impl Room {
+impl PlacementBounds {
     /// A place for `len` bytes; shorter if the file is.
     pub(super) fn draw(&self, len: u64, rng: &mut Rng) -> Extent {
         let len = len.min(self.size);
@@ -188,7 +192,7 @@ mod tests {
 
     /// How often each of a hundred equal parts of the members was drawn.
     fn popularity(members: u64, choice: Choice) -> Vec<f64> {
-        let chooser = Chooser::new(1000..1000 + members, choice);
+        let chooser = FileChooser::new(1000..1000 + members, choice);
         let mut rng = Stream::new(5).rng();
         let mut seen = vec![0u32; 100];
         for _ in 0..200_000 {
@@ -247,9 +251,9 @@ mod tests {
             affinity: 100.0,
             geometric: false,
         };
-        let chooser = Chooser::new(7..9, Choice::Uniform);
+        let chooser = FileChooser::new(7..9, Choice::Uniform);
         let mut rng = Stream::new(2).rng();
-        let mut spot = Spot::new(how, &chooser, &mut rng);
+        let mut spot = Hotspot::new(how, &chooser, &mut rng);
         (spot.member, spot.part) = (7, 2);
         let mut seen: Vec<(u64, f64)> = Vec::new();
         for _ in 0..27 {
@@ -282,9 +286,9 @@ mod tests {
             affinity: 60.0,
             geometric: false,
         };
-        let chooser = Chooser::new(0..100, Choice::Uniform);
+        let chooser = FileChooser::new(0..100, Choice::Uniform);
         let mut rng = Stream::new(2).rng();
-        let mut spot = Spot::new(how, &chooser, &mut rng);
+        let mut spot = Hotspot::new(how, &chooser, &mut rng);
         let stays = (0..100_000)
             .filter(|_| spot.draw(&chooser, &mut rng).is_some())
             .count();
@@ -298,7 +302,7 @@ mod tests {
             begin in 0.0f64..1.0, width in 0.001f64..1.0, geometric: bool, seed: u64,
         ) {
             let part = begin..(begin + width).min(1.0);
-            let room = Room { size, align, part: part.clone(), geometric };
+            let room = PlacementBounds { size, align, part: part.clone(), geometric };
             let e = room.draw(len, &mut Stream::new(seed).rng());
             prop_assert!(e.offset + e.len <= size);
             prop_assert_eq!(e.offset % align, 0);

@@ -1,14 +1,18 @@
 //! Operations on data files, which are there from the beginning to the end.
 
 use super::choice::whole_blocks;
-use super::places::block_of;
-use super::{Halt, MixState, Position, Worker, cut_short};
+use super::transfer_placement::block_of;
+use super::{MixState, Position, Worker, WorkerExit, cut_short};
 use plimsoll_plan::MixOp;
 use plimsoll_target::{OpError, OpenHow, OpenMode, Session};
 use rand::RngExt;
 
 impl<S: Session> Worker<S> {
-    pub(super) async fn mix_read(&mut self, row: u32, state: &mut MixState) -> Result<bool, Halt> {
+    pub(super) async fn mix_read(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, WorkerExit> {
         let direct = state.is_direct();
         let len = state.program.mix.reads.draw(&mut state.rng);
         let (member, mut offset, _) = state.next_place(state.reading, MixState::size);
@@ -23,7 +27,7 @@ impl<S: Session> Worker<S> {
             return Ok(false);
         };
         let read = self.session.read(handle, offset, len);
-        let read = self.core.timed(row, state.subject(member), |n| *n, read);
+        let read = self.context.timed(row, state.subject(member), |n| *n, read);
         let Some(n) = read.await? else {
             return Ok(false);
         };
@@ -34,11 +38,15 @@ impl<S: Session> Worker<S> {
         Ok(true)
     }
 
-    pub(super) async fn mix_write(&mut self, row: u32, state: &mut MixState) -> Result<bool, Halt> {
+    pub(super) async fn mix_write(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, WorkerExit> {
         let direct = state.is_direct();
         let len = state.program.mix.writes.draw(&mut state.rng).max(1);
         let data = state.program.mix.files.data.0 as usize;
-        let layout = self.core.shared.filesets[data].layout.clone();
+        let layout = self.context.shared.filesets[data].layout.clone();
         let bound = |state: &MixState, member| layout.size(state.file(member));
         let (member, mut offset, begins) = state.next_place(state.writing, bound);
         let Some(slot) = self.mix_slot(state, member, direct).await? else {
@@ -78,10 +86,10 @@ impl<S: Session> Worker<S> {
         member: u64,
         slot: usize,
         (offset, len): (u64, u64),
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let flags = state.program.mix.flags;
-        let stable = state.happens(flags.osync_percent);
-        let commit = state.happens(flags.commit_percent);
+        let stable = state.with_probability(flags.osync_percent);
+        let commit = state.with_probability(flags.commit_percent);
         self.prepare_write(row, len)?;
         let Some(handle) = &self.slots[slot].handle else {
             return Ok(false);
@@ -94,7 +102,9 @@ impl<S: Session> Worker<S> {
             }
             flush_if(session, handle, commit).await
         };
-        let done = self.core.timed(row, state.subject(member), |()| len, write);
+        let done = self
+            .context
+            .timed(row, state.subject(member), |()| len, write);
         let done = done.await?.is_some();
         if done {
             state.grow(member, offset + len);
@@ -108,7 +118,7 @@ impl<S: Session> Worker<S> {
         op: MixOp,
         row: u32,
         state: &mut MixState,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let direct = match op {
             MixOp::MmapRead | MixOp::MmapWrite | MixOp::Lock => false,
             _ => state.is_direct(),
@@ -119,7 +129,7 @@ impl<S: Session> Worker<S> {
         };
         let len = table.draw(&mut state.rng).max(1);
         let data = state.program.mix.files.data.0 as usize;
-        let layout = self.core.shared.filesets[data].layout.clone();
+        let layout = self.context.shared.filesets[data].layout.clone();
         let (member, mut place) = match op {
             // A write may fill what an operation before it cut off; anything else needs bytes.
             MixOp::WriteRand => {
@@ -147,8 +157,8 @@ impl<S: Session> Worker<S> {
         }
         let flags = state.program.mix.flags;
         let writes = matches!(op, MixOp::Rmw | MixOp::MmapWrite);
-        let stable = writes && state.happens(flags.osync_percent);
-        let commit = writes && state.happens(flags.commit_percent);
+        let stable = writes && state.with_probability(flags.osync_percent);
+        let commit = writes && state.with_probability(flags.commit_percent);
         let (offset, len) = (place.offset, place.len);
         if op == MixOp::MmapWrite {
             self.prepare_write(row, len)?;
@@ -178,7 +188,7 @@ impl<S: Session> Worker<S> {
             flush_if(session, handle, flush).await?;
             Ok(moved)
         };
-        let work = self.core.timed(row, state.subject(member), |n| *n, work);
+        let work = self.context.timed(row, state.subject(member), |n| *n, work);
         Ok(work.await?.is_some())
     }
 
@@ -186,7 +196,7 @@ impl<S: Session> Worker<S> {
         &mut self,
         row: u32,
         state: &mut MixState,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let direct = state.is_direct();
         let piece = state.program.mix.reads.greatest().max(1);
         let piece = if direct { whole_blocks(piece) } else { piece };
@@ -197,7 +207,7 @@ impl<S: Session> Worker<S> {
             ..OpenHow::plain(OpenMode::Read)
         };
         self.locate_member(state, member);
-        let (session, lane) = (&mut self.session, self.core.lane.clone());
+        let (session, lane) = (&mut self.session, self.context.lane.clone());
         let read = async {
             let handle = session.open(how).await?;
             let mut at = 0;
@@ -213,7 +223,7 @@ impl<S: Session> Worker<S> {
             };
             session.close(handle).await.and(read)
         };
-        let read = self.core.timed(row, state.subject(member), |n| *n, read);
+        let read = self.context.timed(row, state.subject(member), |n| *n, read);
         Ok(read.await?.is_some())
     }
 
@@ -221,7 +231,7 @@ impl<S: Session> Worker<S> {
         &mut self,
         row: u32,
         state: &mut MixState,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let len = state.program.mix.writes.draw(&mut state.rng).max(1);
         let member = state.member();
         let Some(slot) = self.mix_slot(state, member, false).await? else {
@@ -236,8 +246,8 @@ impl<S: Session> Worker<S> {
             return Ok(false);
         }
         let flags = state.program.mix.flags;
-        let stable = state.happens(flags.osync_percent);
-        let commit = state.happens(flags.commit_percent);
+        let stable = state.with_probability(flags.osync_percent);
+        let commit = state.with_probability(flags.commit_percent);
         self.prepare_write(row, len)?;
         let Some(handle) = &self.slots[slot].handle else {
             return Ok(false);
@@ -251,7 +261,7 @@ impl<S: Session> Worker<S> {
             flush_if(session, handle, commit).await
         };
         let done = self
-            .core
+            .context
             .timed(row, state.subject(member), |()| len, append);
         let done = done.await?.is_some();
         if done {
@@ -264,7 +274,7 @@ impl<S: Session> Worker<S> {
         &mut self,
         row: u32,
         state: &mut MixState,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let member = state.member();
         let Some(slot) = self.mix_slot(state, member, false).await? else {
             return Ok(false);
@@ -276,7 +286,7 @@ impl<S: Session> Worker<S> {
             return Ok(false);
         };
         let cut = self.session.truncate(handle, size);
-        let done = self.core.timed(row, state.subject(member), |()| 0, cut);
+        let done = self.context.timed(row, state.subject(member), |()| 0, cut);
         let done = done.await?.is_some();
         if done {
             state.set_size(member, size);
@@ -284,7 +294,11 @@ impl<S: Session> Worker<S> {
         Ok(done)
     }
 
-    pub(super) async fn mix_fsync(&mut self, row: u32, state: &mut MixState) -> Result<bool, Halt> {
+    pub(super) async fn mix_fsync(
+        &mut self,
+        row: u32,
+        state: &mut MixState,
+    ) -> Result<bool, WorkerExit> {
         let member = state.writing.member;
         let member = member.unwrap_or_else(|| state.member());
         let Some(slot) = self.mix_slot(state, member, false).await? else {
@@ -294,7 +308,9 @@ impl<S: Session> Worker<S> {
             return Ok(false);
         };
         let flush = self.session.fsync(handle);
-        let done = self.core.timed(row, state.subject(member), |()| 0, flush);
+        let done = self
+            .context
+            .timed(row, state.subject(member), |()| 0, flush);
         Ok(done.await?.is_some())
     }
 }

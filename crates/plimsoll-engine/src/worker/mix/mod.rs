@@ -3,18 +3,18 @@
 mod choice;
 mod data;
 mod handles;
-mod names;
+mod owned_names;
 mod pacer;
-mod places;
+mod transfer_placement;
 mod turnover;
 
-use super::core::HaltReason;
-use super::{Halt, Worker};
+use super::context::ExitReason;
+use super::{Worker, WorkerExit};
+use crate::file_pool::FilesetState;
 use crate::outcome::ProcessFigures;
-use crate::store::FilesetState;
-use choice::{Chooser, Spot};
+use choice::{FileChooser, Hotspot};
 use handles::Handles;
-use names::Names;
+use owned_names::OwnedNames;
 use pacer::Pacer;
 use plimsoll_measure::{Nanos, WindowBounds};
 use plimsoll_plan::{FileId, Mix, MixOp, Pool, Rng, WorkerGroup};
@@ -29,7 +29,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const OPEN_FILES: u64 = 32;
 
 /// Descriptors of operations that open files of their own: a copy has two.
-const MORE_DESCRIPTORS: u32 = 2;
+const EXTRA_DESCRIPTORS: u32 = 2;
 
 /// A mix made ready to run, shared by the workers of its group.
 pub(crate) struct MixProgram {
@@ -73,7 +73,7 @@ impl MixProgram {
             true => 2 * (own.end - own.start + 1),
             false => 1,
         };
-        open.min(OPEN_FILES) as u32 + MORE_DESCRIPTORS
+        open.min(OPEN_FILES) as u32 + EXTRA_DESCRIPTORS
     }
 
     fn draw(&self, rng: &mut Rng) -> (MixOp, u32) {
@@ -121,14 +121,14 @@ struct MixState {
     pacer: Option<Pacer>,
     /// Row of the starts, if they are paced.
     start_row: u32,
-    chooser: Chooser,
-    spot: Option<Spot>,
+    chooser: FileChooser,
+    spot: Option<Hotspot>,
     reading: Position,
     writing: Position,
     handles: Handles,
-    turnover: Names,
-    empty: Names,
-    dirs: Names,
+    turnover: OwnedNames,
+    empty: OwnedNames,
+    dirs: OwnedNames,
     figures: ProcessFigures,
     /// Window that the figures are of.
     window: u32,
@@ -136,14 +136,15 @@ struct MixState {
 
 impl<S: Session> Worker<S> {
     /// Runs a mix until the run ends.
-    pub(super) async fn run_mix(&mut self, program: Arc<MixProgram>) -> Halt {
+    pub(super) async fn run_mix(&mut self, program: Arc<MixProgram>) -> WorkerExit {
         let mut state = self.begin_mix(program);
         let halt = loop {
-            if self.core.recorded == 0 && self.core.lane.now() >= self.core.lane.deadline() {
+            if self.context.recorded == 0 && self.context.lane.now() >= self.context.lane.deadline()
+            {
                 // The run was over before it began.
-                break Halt::new(HaltReason::Stopped);
+                break WorkerExit::new(ExitReason::Stopped);
             }
-            self.core.lane.breathe().await;
+            self.context.lane.yield_if_exhausted().await;
             if let Err(halt) = self.mix_turn(&mut state).await {
                 break halt;
             }
@@ -151,19 +152,19 @@ impl<S: Session> Worker<S> {
         // A worker that was told to end earlier owes nothing more; one whose last operation came back
         // too late does.
         let is_over = match *halt.0 {
-            HaltReason::Stopped => true,
-            HaltReason::NotDone => self.core.lane.now() >= self.core.lane.deadline(),
+            ExitReason::Stopped => true,
+            ExitReason::NotDone => self.context.lane.now() >= self.context.lane.deadline(),
             _ => false,
         };
         if is_over {
-            state.end(self.core.shared.window.bounds());
+            state.end(self.context.shared.window.bounds());
         }
-        self.core.shared.note_process(state.figures);
+        self.context.shared.note_process(state.figures);
         halt
     }
 
     fn begin_mix(&self, program: Arc<MixProgram>) -> MixState {
-        let core = &self.core;
+        let core = &self.context;
         let shared = &core.shared;
         let mut rng = shared
             .plan
@@ -174,7 +175,7 @@ impl<S: Session> Worker<S> {
         let number = u64::from(core.number);
         let data = &shared.filesets[mix.files.data.0 as usize];
         let members = mix.working_set.size(u64::from(data.layout.files()));
-        let chooser = Chooser::new(
+        let chooser = FileChooser::new(
             mix.files.data_of(number, program.workers, members),
             mix.working_set.choice,
         );
@@ -182,9 +183,9 @@ impl<S: Session> Worker<S> {
             Some(id) => {
                 let layout = &shared.filesets[id.0 as usize].layout;
                 let part = mix.files.part(number, u64::from(layout.files()));
-                Names::new(part, |n| layout.starts_with(FileId(n)))
+                OwnedNames::new(part, |n| layout.starts_with(FileId(n)))
             }
-            None => Names::new(0..0, |_| false),
+            None => OwnedNames::new(0..0, |_| false),
         };
         let spare = mix.files.part(number, u64::from(data.layout.leaf_dirs()));
         let started = shared.started.load(Relaxed);
@@ -197,14 +198,14 @@ impl<S: Session> Worker<S> {
             spot: mix
                 .working_set
                 .spots
-                .map(|how| Spot::new(how, &chooser, &mut rng)),
+                .map(|how| Hotspot::new(how, &chooser, &mut rng)),
             chooser,
             reading: Position::default(),
             writing: Position::default(),
-            handles: Handles::new(self.slots.len() - MORE_DESCRIPTORS as usize),
+            handles: Handles::new(self.slots.len() - EXTRA_DESCRIPTORS as usize),
             turnover: files(mix.files.turnover),
             empty: files(mix.files.empty),
-            dirs: Names::new(spare, |n| data.layout.starts_with_leaf_dir(n)),
+            dirs: OwnedNames::new(spare, |n| data.layout.starts_with_leaf_dir(n)),
             figures: ProcessFigures {
                 group: core.group,
                 number: core.number,
@@ -217,31 +218,31 @@ impl<S: Session> Worker<S> {
     }
 
     /// Waits until the next operation is due, and does it.
-    async fn mix_turn(&mut self, state: &mut MixState) -> Result<(), Halt> {
+    async fn mix_turn(&mut self, state: &mut MixState) -> Result<(), WorkerExit> {
         if let Some(due) = self.await_due(state).await? {
-            self.core.intended = Some(due);
+            self.context.intended = Some(due);
         }
         let (op, row) = state.program.draw(&mut state.rng);
         if self.mix_op(op, row, state).await? {
-            let window = self.core.shared.window.bounds();
+            let window = self.context.shared.window.bounds();
             state.enter(window);
-            state.done(self.core.lane.now(), window);
+            state.done(self.context.lane.now(), window);
         }
         let delay = state.program.delay;
         if delay > 0 {
-            let lane = &self.core.lane;
+            let lane = &self.context.lane;
             lane.sleep_until(lane.now().saturating_add(delay)).await?;
         }
         Ok(())
     }
 
     /// Waits for the schedule; returns when the operation was due.
-    async fn await_due(&mut self, state: &mut MixState) -> Result<Option<Nanos>, Halt> {
+    async fn await_due(&mut self, state: &mut MixState) -> Result<Option<Nanos>, WorkerExit> {
         let Some(mut pacer) = state.pacer.take() else {
             return Ok(None);
         };
-        let now = self.core.lane.now();
-        let window = self.core.shared.window.bounds();
+        let now = self.context.lane.now();
+        let window = self.context.shared.window.bounds();
         state.enter(window);
         let MixState { rng, figures, .. } = state;
         pacer.catch_up(now, rng, |due| figures.missed_at(due, window));
@@ -249,14 +250,14 @@ impl<S: Session> Worker<S> {
         pacer.advance(&mut state.rng);
         state.pacer = Some(pacer);
         if due > now {
-            self.core.lane.sleep_until(due).await?;
+            self.context.lane.sleep_until(due).await?;
             // The worker had nothing else to do: that it starts late is the client's doing.
-            let begun = self.core.lane.now();
-            self.core
+            let begun = self.context.lane.now();
+            self.context
                 .recorder
                 .record(state.start_row, due, begun, None, 0);
         }
-        state.due(due, self.core.shared.window.bounds());
+        state.due(due, self.context.shared.window.bounds());
         Ok(Some(due))
     }
 
@@ -267,7 +268,7 @@ impl<S: Session> Worker<S> {
         op: MixOp,
         row: u32,
         state: &'a mut MixState,
-    ) -> Pin<Box<dyn Future<Output = Result<bool, Halt>> + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<bool, WorkerExit>> + 'a>> {
         match op {
             MixOp::Read => Box::pin(self.mix_read(row, state)),
             MixOp::Write => Box::pin(self.mix_write(row, state)),

@@ -6,7 +6,7 @@ use rand::RngExt;
 
 /// So long, in nanoseconds, an operation may be overdue. What is due longer is dropped, so that
 /// a server that stood still is not asked for everything at once afterwards.
-pub(crate) const MOST_BACKLOG: Nanos = 1_000_000_000;
+pub(crate) const MAX_BACKLOG_NS: Nanos = 1_000_000_000;
 
 /// The schedule of a worker: an open loop that does not depend on what became of its operations.
 pub(super) struct Pacer {
@@ -65,10 +65,10 @@ impl Pacer {
         };
     }
 
-    /// Drops operations that are overdue for longer than [`MOST_BACKLOG`], but never the last one
+    /// Drops operations that are overdue for longer than [`MAX_BACKLOG_NS`], but never the last one
     /// that is due. Calls `dropped` with the instant each was due.
     pub(super) fn catch_up(&mut self, now: Nanos, rng: &mut Rng, mut dropped: impl FnMut(Nanos)) {
-        let oldest = now.saturating_sub(MOST_BACKLOG);
+        let oldest = now.saturating_sub(MAX_BACKLOG_NS);
         while self.due() < oldest && self.after <= now as f64 {
             dropped(self.due());
             self.advance(rng);
@@ -132,7 +132,7 @@ mod tests {
             let mut pacer = Pacer::new(rate, arrivals, 0, &mut rng);
             let (first, mut dropped) = (pacer.due(), Vec::new());
             pacer.catch_up(late, &mut rng, |due| dropped.push(due));
-            prop_assert!(dropped.iter().all(|due| due + MOST_BACKLOG < late));
+            prop_assert!(dropped.iter().all(|due| due + MAX_BACKLOG_NS < late));
             prop_assert!(dropped.is_sorted());
             if first <= late {
                 prop_assert!(pacer.due() <= late, "everything that was due was dropped");

@@ -2,35 +2,35 @@
 //! stay. The names that come and go are the worker's own, so that it knows which are there; when
 //! an operation needs one that is not, it is made (or removed) on the way.
 
-use super::super::core::Subject;
+use super::super::context::OpSubject;
 use super::data::flush_if;
-use super::{Halt, MixState, Names, Worker, cut_short};
-use crate::run::LINK;
-use crate::worker::happened;
+use super::{MixState, OwnedNames, Worker, WorkerExit, cut_short};
+use crate::run::LINK_SUFFIX;
+use crate::worker::took_effect;
 use plimsoll_plan::{FileId, FilesetId, MixOp};
 use plimsoll_target::{OpenHow, OpenMode, Session};
 
 /// Most bytes of a turnover file that is made on the way to an operation.
-const MADE_ON_THE_WAY: u64 = 64 << 10;
+const MAX_INLINE_CREATE_BYTES: u64 = 64 << 10;
 
 /// Names that come and go.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum NameKind {
     Turnover,
     Empty,
     Dir,
 }
 
 impl MixState {
-    fn names(&mut self, kind: Kind) -> &mut Names {
+    fn names(&mut self, kind: NameKind) -> &mut OwnedNames {
         match kind {
-            Kind::Turnover => &mut self.turnover,
-            Kind::Empty => &mut self.empty,
-            Kind::Dir => &mut self.dirs,
+            NameKind::Turnover => &mut self.turnover,
+            NameKind::Empty => &mut self.empty,
+            NameKind::Dir => &mut self.dirs,
         }
     }
 
-    fn take(&mut self, kind: Kind, there: bool) -> Option<u32> {
+    fn take(&mut self, kind: NameKind, there: bool) -> Option<u32> {
         let Self {
             turnover,
             empty,
@@ -39,9 +39,9 @@ impl MixState {
             ..
         } = self;
         let names = match kind {
-            Kind::Turnover => turnover,
-            Kind::Empty => empty,
-            Kind::Dir => dirs,
+            NameKind::Turnover => turnover,
+            NameKind::Empty => empty,
+            NameKind::Dir => dirs,
         };
         match there {
             true => names.take_present(rng),
@@ -49,33 +49,33 @@ impl MixState {
         }
     }
 
-    fn fileset_of(&self, kind: Kind) -> FilesetId {
+    fn fileset_of(&self, kind: NameKind) -> FilesetId {
         let files = &self.program.mix.files;
         let set = match kind {
-            Kind::Turnover => files.turnover,
-            Kind::Empty => files.empty,
-            Kind::Dir => None,
+            NameKind::Turnover => files.turnover,
+            NameKind::Empty => files.empty,
+            NameKind::Dir => None,
         };
         set.unwrap_or(files.data)
     }
 
-    fn name_of(&self, kind: Kind, number: u32) -> Subject {
+    fn name_of(&self, kind: NameKind, number: u32) -> OpSubject {
         let set = self.fileset_of(kind).0;
         match kind {
-            Kind::Dir => Subject::leaf_dir(set, number),
-            Kind::Turnover | Kind::Empty => Subject::file(set, FileId(number)),
+            NameKind::Dir => OpSubject::leaf_dir(set, number),
+            NameKind::Turnover | NameKind::Empty => OpSubject::file(set, FileId(number)),
         }
     }
 }
 
 impl<S: Session> Worker<S> {
     /// Chooses the name for the next operation.
-    fn locate_name(&mut self, state: &MixState, kind: Kind, number: u32) {
+    fn locate_name(&mut self, state: &MixState, kind: NameKind, number: u32) {
         let set = state.fileset_of(kind).0 as usize;
-        let layout = &self.core.shared.filesets[set].layout;
+        let layout = &self.context.shared.filesets[set].layout;
         self.session.locate(|path| match kind {
-            Kind::Dir => layout.push_leaf_dir(number, path),
-            Kind::Turnover | Kind::Empty => layout.push_file(FileId(number), path),
+            NameKind::Dir => layout.push_leaf_dir(number, path),
+            NameKind::Turnover | NameKind::Empty => layout.push_file(FileId(number), path),
         });
     }
 
@@ -85,15 +85,17 @@ impl<S: Session> Worker<S> {
         &mut self,
         row: u32,
         state: &mut MixState,
-        kind: Kind,
+        kind: NameKind,
         number: u32,
         make: bool,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let subject = state.name_of(kind, number);
         self.locate_name(state, kind, number);
         self.check_parent(row, subject).await?;
         let size = match kind {
-            Kind::Turnover if make => self.planned_turnover(state, number).min(MADE_ON_THE_WAY),
+            NameKind::Turnover if make => self
+                .planned_turnover(state, number)
+                .min(MAX_INLINE_CREATE_BYTES),
             _ => 0,
         };
         if size > 0 {
@@ -107,8 +109,8 @@ impl<S: Session> Worker<S> {
         };
         let work = async {
             match (kind, make) {
-                (Kind::Dir, true) => session.make_dir().await,
-                (Kind::Dir, false) => session.remove_dir().await,
+                (NameKind::Dir, true) => session.make_dir().await,
+                (NameKind::Dir, false) => session.remove_dir().await,
                 (_, false) => session.unlink().await,
                 (_, true) => {
                     let handle = session.open(how).await?;
@@ -120,15 +122,17 @@ impl<S: Session> Worker<S> {
                 }
             }
         };
-        let done = self.core.timed(row, subject, |()| 0, work).await;
-        let there = happened(&done) == make;
+        let done = self.context.timed(row, subject, |()| 0, work).await;
+        let there = took_effect(&done) == make;
         state.names(kind).give(number, there);
         Ok(done?.is_some())
     }
 
     fn planned_turnover(&self, state: &MixState, number: u32) -> u64 {
-        let set = state.fileset_of(Kind::Turnover).0 as usize;
-        self.core.shared.filesets[set].layout.size(FileId(number))
+        let set = state.fileset_of(NameKind::Turnover).0 as usize;
+        self.context.shared.filesets[set]
+            .layout
+            .size(FileId(number))
     }
 
     /// Takes a name that is there, or is not, as `there` says. If none is so, changes another on
@@ -136,9 +140,9 @@ impl<S: Session> Worker<S> {
     async fn take_name(
         &mut self,
         state: &mut MixState,
-        kind: Kind,
+        kind: NameKind,
         there: bool,
-    ) -> Result<Option<u32>, Halt> {
+    ) -> Result<Option<u32>, WorkerExit> {
         if let Some(number) = state.take(kind, there) {
             return Ok(Some(number));
         }
@@ -155,10 +159,10 @@ impl<S: Session> Worker<S> {
         op: MixOp,
         row: u32,
         state: &mut MixState,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let kind = match op {
-            MixOp::Unlink2 => Kind::Empty,
-            _ => Kind::Turnover,
+            MixOp::Unlink2 => NameKind::Empty,
+            _ => NameKind::Turnover,
         };
         match self.take_name(state, kind, true).await? {
             Some(number) => self.change(row, state, kind, number, false).await,
@@ -170,9 +174,9 @@ impl<S: Session> Worker<S> {
         &mut self,
         row: u32,
         state: &mut MixState,
-    ) -> Result<bool, Halt> {
-        match self.take_name(state, Kind::Empty, false).await? {
-            Some(number) => self.change(row, state, Kind::Empty, number, true).await,
+    ) -> Result<bool, WorkerExit> {
+        match self.take_name(state, NameKind::Empty, false).await? {
+            Some(number) => self.change(row, state, NameKind::Empty, number, true).await,
             None => Ok(false),
         }
     }
@@ -182,10 +186,10 @@ impl<S: Session> Worker<S> {
         op: MixOp,
         row: u32,
         state: &mut MixState,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let make = op == MixOp::Mkdir;
-        match self.take_name(state, Kind::Dir, !make).await? {
-            Some(number) => self.change(row, state, Kind::Dir, number, make).await,
+        match self.take_name(state, NameKind::Dir, !make).await? {
+            Some(number) => self.change(row, state, NameKind::Dir, number, make).await,
             None => Ok(false),
         }
     }
@@ -194,8 +198,8 @@ impl<S: Session> Worker<S> {
         &mut self,
         row: u32,
         state: &mut MixState,
-    ) -> Result<bool, Halt> {
-        let kind = Kind::Turnover;
+    ) -> Result<bool, WorkerExit> {
+        let kind = NameKind::Turnover;
         let Some(from) = self.take_name(state, kind, true).await? else {
             return Ok(false);
         };
@@ -210,17 +214,17 @@ impl<S: Session> Worker<S> {
         let subject = state.name_of(kind, from);
         self.locate_name(state, kind, from);
         let set = state.fileset_of(kind).0 as usize;
-        let layout = &self.core.shared.filesets[set].layout;
+        let layout = &self.context.shared.filesets[set].layout;
         self.session
             .locate_second(|path| layout.push_file(FileId(to), path));
         self.check_parent(row, subject).await?;
         if let Err(e) = self.session.check_second_parent().await {
             let error = format!("the directory was replaced while the run went on: {e}");
-            return Err(self.core.refuse(row, state.name_of(kind, to), error));
+            return Err(self.context.refuse(row, state.name_of(kind, to), error));
         }
         let rename = self.session.rename();
-        let done = self.core.timed(row, subject, |()| 0, rename).await;
-        let moved = happened(&done);
+        let done = self.context.timed(row, subject, |()| 0, rename).await;
+        let moved = took_effect(&done);
         state.names(kind).give(from, !moved);
         state.names(kind).give(to, moved);
         Ok(done?.is_some())
@@ -233,8 +237,8 @@ impl<S: Session> Worker<S> {
         op: MixOp,
         row: u32,
         state: &mut MixState,
-    ) -> Result<bool, Halt> {
-        let kind = Kind::Turnover;
+    ) -> Result<bool, WorkerExit> {
+        let kind = NameKind::Turnover;
         let absent = state.take(kind, false);
         let replaces = absent.is_none();
         let Some(number) = absent.or_else(|| state.take(kind, true)) else {
@@ -245,7 +249,7 @@ impl<S: Session> Worker<S> {
             _ => self.write_file(row, state, number).await,
         };
         // What was made half is there too; what failed to be made may be.
-        let there = replaces || happened(&done);
+        let there = replaces || took_effect(&done);
         if !there && matches!(&done, Ok(None)) {
             self.forget(state, number).await;
         }
@@ -255,7 +259,7 @@ impl<S: Session> Worker<S> {
 
     /// Removes what may be left of a file that could not be made, so that it counts as not there.
     async fn forget(&mut self, state: &mut MixState, number: u32) {
-        self.locate_name(state, Kind::Turnover, number);
+        self.locate_name(state, NameKind::Turnover, number);
         // Whether it was there is not known, and does not matter.
         let _ = self.session.remove(plimsoll_target::EntryKind::File).await;
     }
@@ -265,11 +269,11 @@ impl<S: Session> Worker<S> {
         row: u32,
         state: &mut MixState,
         number: u32,
-    ) -> Result<Option<u64>, Halt> {
+    ) -> Result<Option<u64>, WorkerExit> {
         let direct = state.is_direct();
         let flags = state.program.mix.flags;
-        let stable = state.happens(flags.osync_percent);
-        let commit = state.happens(flags.commit_percent);
+        let stable = state.with_probability(flags.osync_percent);
+        let commit = state.with_probability(flags.commit_percent);
         let piece = state.program.mix.writes.greatest().max(1);
         let (total, piece) = match direct {
             true => (
@@ -286,9 +290,9 @@ impl<S: Session> Worker<S> {
             planned_size: total,
             ..OpenHow::plain(OpenMode::Write)
         };
-        let subject = state.name_of(Kind::Turnover, number);
-        self.locate_name(state, Kind::Turnover, number);
-        let (session, lane) = (&mut self.session, self.core.lane.clone());
+        let subject = state.name_of(NameKind::Turnover, number);
+        self.locate_name(state, NameKind::Turnover, number);
+        let (session, lane) = (&mut self.session, self.context.lane.clone());
         let write = async {
             let handle = session.open(how).await?;
             let all = async {
@@ -308,7 +312,7 @@ impl<S: Session> Worker<S> {
             session.close(handle).await.and(written)?;
             Ok(total)
         };
-        self.core.timed(row, subject, |n| *n, write).await
+        self.context.timed(row, subject, |n| *n, write).await
     }
 
     async fn copy_file(
@@ -316,12 +320,12 @@ impl<S: Session> Worker<S> {
         row: u32,
         state: &mut MixState,
         number: u32,
-    ) -> Result<Option<u64>, Halt> {
+    ) -> Result<Option<u64>, WorkerExit> {
         let piece = state.program.mix.reads.greatest().max(1);
         let member = state.member();
         let data = state.program.mix.files.data.0 as usize;
-        let set = state.fileset_of(Kind::Turnover).0 as usize;
-        let shared = self.core.shared.clone();
+        let set = state.fileset_of(NameKind::Turnover).0 as usize;
+        let shared = self.context.shared.clone();
         let (from, to) = (&shared.filesets[data].layout, &shared.filesets[set].layout);
         let (source, size) = (state.file(member), state.size(member));
         let reading = OpenHow {
@@ -334,8 +338,8 @@ impl<S: Session> Worker<S> {
             planned_size: size,
             ..OpenHow::plain(OpenMode::Write)
         };
-        let subject = state.name_of(Kind::Turnover, number);
-        let (session, lane) = (&mut self.session, self.core.lane.clone());
+        let subject = state.name_of(NameKind::Turnover, number);
+        let (session, lane) = (&mut self.session, self.context.lane.clone());
         let copy = async {
             session.locate(|path| from.push_file(source, path));
             let source = session.open(reading).await?;
@@ -360,7 +364,7 @@ impl<S: Session> Worker<S> {
             session.close(source).await.and(copied)
         };
         // Each byte is read and written.
-        self.core.timed(row, subject, |n| 2 * *n, copy).await
+        self.context.timed(row, subject, |n| 2 * *n, copy).await
     }
 
     /// An operation that asks about a name, or changes nothing but its permissions.
@@ -369,17 +373,17 @@ impl<S: Session> Worker<S> {
         op: MixOp,
         row: u32,
         state: &mut MixState,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let member = state.member();
         let mut subject = state.subject(member);
         let data = state.program.mix.files.data.0;
-        let layout = self.core.shared.filesets[data as usize].layout.clone();
+        let layout = self.context.shared.filesets[data as usize].layout.clone();
         let file = state.file(member);
         match op {
-            MixOp::Statfs | MixOp::Pathconf => subject = Subject::NOTHING,
+            MixOp::Statfs | MixOp::Pathconf => subject = OpSubject::NO_SUBJECT,
             MixOp::Readdir | MixOp::Readdirplus => {
                 let dir = layout.dir_of(file);
-                subject = Subject::dir(data, dir);
+                subject = OpSubject::dir(data, dir);
                 self.session.locate(|path| layout.push_dir(dir, path));
             }
             MixOp::NegStat => self.session.locate(|path| {
@@ -393,18 +397,18 @@ impl<S: Session> Worker<S> {
                     .locate_second(|path| layout.push_file(file, path));
                 self.session.locate(|path| {
                     layout.push_file(file, path);
-                    path.push(LINK);
+                    path.push(LINK_SUFFIX);
                 });
                 let prepared = self.session.prepare_link().await;
                 if let Err(e) = prepared {
-                    let now = self.core.lane.now();
-                    self.core.failed(row, subject, now, now, e)?;
+                    let now = self.context.lane.now();
+                    self.context.failed(row, subject, now, now, e)?;
                     return Ok(false);
                 }
             }
             _ => self.session.locate(|path| layout.push_file(file, path)),
         }
-        let mode = match state.happens(50.0) {
+        let mode = match state.with_probability(50.0) {
             true => 0o600,
             false => 0o644,
         };
@@ -423,7 +427,7 @@ impl<S: Session> Worker<S> {
                 _ => session.pathconf().await.map(|()| 0),
             }
         };
-        let done = self.core.timed(row, subject, |n| *n, work);
+        let done = self.context.timed(row, subject, |n| *n, work);
         Ok(done.await?.is_some())
     }
 }

@@ -1,15 +1,20 @@
 //! Operations that do not touch the target: waiting for other workers, for events, for time.
 
-use super::super::core::{HaltReason, Subject};
-use super::super::{Halt, Worker};
+use super::super::context::{ExitReason, OpSubject};
+use super::super::{Worker, WorkerExit};
 use crate::sync::lock;
 use plimsoll_plan::{LimitKind, Op};
 use plimsoll_target::Session;
 
 impl<S: Session> Worker<S> {
     /// Operations that do not touch the target.
-    pub(super) async fn coordinate(&mut self, row: u32, op: &Op, state: u32) -> Result<(), Halt> {
-        let core = &mut self.core;
+    pub(super) async fn coordinate(
+        &mut self,
+        row: u32,
+        op: &Op,
+        state: u32,
+    ) -> Result<(), WorkerExit> {
+        let core = &mut self.context;
         let shared = core.shared.clone();
         match op {
             Op::SemBlock { value, high_water } => {
@@ -52,10 +57,10 @@ impl<S: Session> Worker<S> {
             Op::Hog { value } => {
                 let (stores, lane) = (core.draw(*value), core.lane.clone());
                 let work = async {
-                    lane.busy(stores).await;
+                    lane.spin_stores(stores).await;
                     Ok(())
                 };
-                core.timed(row, Subject::NOTHING, |()| 0, work)
+                core.timed(row, OpSubject::NO_SUBJECT, |()| 0, work)
                     .await
                     .map(|_| ())
             }
@@ -70,17 +75,17 @@ impl<S: Session> Worker<S> {
             }
             Op::Limit { kind, .. } => self.limit(row, *kind, state).await,
             Op::FinishOnCount { value, targets } => {
-                let value = self.core.draw(*value);
+                let value = self.context.draw(*value);
                 self.finish_at(row, value, shared.done(targets.as_deref()).0)
                     .await
             }
             Op::FinishOnBytes { value, targets } => {
-                let value = self.core.draw(*value);
+                let value = self.context.draw(*value);
                 self.finish_at(row, value, shared.done(targets.as_deref()).1)
                     .await
             }
             Op::Print { text } => {
-                lock(&shared.said).push(format!("{}: {text}", core.name()));
+                lock(&shared.messages).push(format!("{}: {text}", core.name()));
                 core.timed_wait(row, std::future::ready(Ok(()))).await
             }
             Op::TestVariable { value } => {
@@ -92,12 +97,17 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    pub(super) async fn finish_at(&mut self, row: u32, value: u64, done: u64) -> Result<(), Halt> {
-        self.core
+    pub(super) async fn finish_at(
+        &mut self,
+        row: u32,
+        value: u64,
+        done: u64,
+    ) -> Result<(), WorkerExit> {
+        self.context
             .timed_wait(row, std::future::ready(Ok(())))
             .await?;
         if done >= value {
-            Err(Halt::new(HaltReason::Finished))
+            Err(WorkerExit::new(ExitReason::Finished))
         } else {
             Ok(())
         }
@@ -108,10 +118,10 @@ impl<S: Session> Worker<S> {
         row: u32,
         kind: LimitKind,
         state: u32,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), WorkerExit> {
         const MIB: u64 = 1 << 20;
-        let core = &mut self.core;
-        let sum = &mut core.uncharged[state as usize];
+        let core = &mut self.context;
+        let sum = &mut core.limiter_usage[state as usize];
         let events = match kind {
             LimitKind::Calls => 1,
             LimitKind::IoOps => std::mem::take(&mut sum.transfers),

@@ -1,9 +1,9 @@
 //! Leaf directories, and listing directories of the tree.
 
-use super::super::core::Subject;
-use super::super::{Halt, Worker};
-use super::happened;
-use crate::store::Kind;
+use super::super::context::OpSubject;
+use super::super::{Worker, WorkerExit};
+use super::took_effect;
+use crate::file_pool::Existence;
 use plimsoll_plan::Value;
 use plimsoll_target::Session;
 
@@ -14,33 +14,33 @@ impl<S: Session> Worker<S> {
         row: u32,
         f: u32,
         index: Option<Value>,
-        to: Kind,
-    ) -> Result<(), Halt> {
+        to: Existence,
+    ) -> Result<(), WorkerExit> {
         let from = match to {
-            Kind::Present => Kind::Absent,
-            Kind::Absent => Kind::Present,
+            Existence::Existing => Existence::Missing,
+            Existence::Missing => Existence::Existing,
         };
-        let number = index.map(|i| self.core.draw(i));
-        let dir = self.core.choose_leaf_dir(row, f, from, number).await?;
-        let shared = self.core.shared.clone();
+        let number = index.map(|i| self.context.draw(i));
+        let dir = self.context.choose_leaf_dir(row, f, from, number).await?;
+        let shared = self.context.shared.clone();
         let set = &shared.filesets[f as usize];
         self.session
             .locate(|path| set.layout.push_leaf_dir(dir, path));
-        self.check_parent(row, Subject::leaf_dir(f, dir)).await?;
+        self.check_parent(row, OpSubject::leaf_dir(f, dir)).await?;
         let session = &mut self.session;
         let change = async {
             match to {
-                Kind::Present => session.make_dir().await,
-                Kind::Absent => session.remove_dir().await,
+                Existence::Existing => session.make_dir().await,
+                Existence::Missing => session.remove_dir().await,
             }
         };
         let done = self
-            .core
-            .timed(row, Subject::leaf_dir(f, dir), |()| 0, change)
+            .context
+            .timed(row, OpSubject::leaf_dir(f, dir), |()| 0, change)
             .await;
-        let changed = happened(&done);
+        let changed = took_effect(&done);
         if changed {
-            set.leaf_dirs.changed(to);
+            set.leaf_dirs.set_existence(to);
         }
         set.release_leaf_dir(dir, if changed { to } else { from });
         done.map(|_| ())
@@ -51,14 +51,14 @@ impl<S: Session> Worker<S> {
         row: u32,
         f: u32,
         index: Option<Value>,
-    ) -> Result<(), Halt> {
-        let number = index.map(|i| self.core.draw(i));
-        let set = self.core.shared.filesets[f as usize].clone();
+    ) -> Result<(), WorkerExit> {
+        let number = index.map(|i| self.context.draw(i));
+        let set = self.context.shared.filesets[f as usize].clone();
         let dir = set.pick_dir(number);
         self.session.locate(|path| set.layout.push_dir(dir, path));
         let list = self.session.list();
-        self.core
-            .timed(row, Subject::dir(f, dir), |l| l.bytes, list)
+        self.context
+            .timed(row, OpSubject::dir(f, dir), |l| l.bytes, list)
             .await
             .map(|_| ())
     }

@@ -1,9 +1,9 @@
 //! Opening, making, closing, deleting and examining files.
 
-use super::super::core::Subject;
-use super::super::{Halt, Slot, Worker};
-use super::happened;
-use crate::store::Kind;
+use super::super::context::OpSubject;
+use super::super::{Slot, Worker, WorkerExit};
+use super::took_effect;
+use crate::file_pool::Existence;
 use plimsoll_plan::{Access, FileId, FileRef, FilesetId, Value};
 use plimsoll_target::{OpenHow, OpenMode, Session};
 
@@ -17,8 +17,8 @@ pub(super) struct Chosen {
 
 impl Chosen {
     #[inline(always)]
-    pub(super) fn subject(self) -> Subject {
-        Subject::file(self.fileset, self.file)
+    pub(super) fn subject(self) -> OpSubject {
+        OpSubject::file(self.fileset, self.file)
     }
 }
 
@@ -29,21 +29,21 @@ impl<S: Session> Worker<S> {
         row: u32,
         file: &FileRef,
         slot: usize,
-        kind: Kind,
-    ) -> Result<bool, Halt> {
+        kind: Existence,
+    ) -> Result<bool, WorkerExit> {
         let Some(FilesetId(f)) = file.fileset else {
             return Err(self.misuse(row, format!("slot fd={} is not open", file.slot)));
         };
         let number = match (file.index, file.open_next) {
-            (Some(index), _) => Some(self.core.draw(index)),
+            (Some(index), _) => Some(self.context.draw(index)),
             (None, true) => {
-                let hand = &mut self.core.hands[f as usize].rotating;
+                let hand = &mut self.context.cursors[f as usize].rotating;
                 *hand += 1;
                 Some(*hand - 1)
             }
             (None, false) => None,
         };
-        let id = self.core.choose(row, f, kind, number).await?;
+        let id = self.context.choose(row, f, kind, number).await?;
         let chosen = Chosen {
             fileset: f,
             file: id,
@@ -57,14 +57,14 @@ impl<S: Session> Worker<S> {
         row: u32,
         file: &FileRef,
         slot: usize,
-        kind: Kind,
+        kind: Existence,
         chosen: Chosen,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let how = self.locate_to_open(file, kind, chosen);
-        let done = match self.core.begin(row) {
+        let done = match self.context.begin(row) {
             Ok(begun) => {
                 let result = self.session.open(how).await;
-                self.core
+                self.context
                     .finish(row, chosen.subject(), begun, |_| 0, result)
             }
             Err(halt) => Err(halt),
@@ -74,17 +74,22 @@ impl<S: Session> Worker<S> {
 
     /// Names a file that was chosen, and says how it is opened.
     #[inline(always)]
-    pub(super) fn locate_to_open(&mut self, file: &FileRef, kind: Kind, at: Chosen) -> OpenHow {
-        let set = &self.core.shared.filesets[at.fileset as usize];
+    pub(super) fn locate_to_open(
+        &mut self,
+        file: &FileRef,
+        kind: Existence,
+        at: Chosen,
+    ) -> OpenHow {
+        let set = &self.context.shared.filesets[at.fileset as usize];
         set.locate(at.file, &mut self.session);
         OpenHow {
-            mode: match self.core.shared.plan.filesets[at.fileset as usize].access {
-                _ if kind == Kind::Absent => OpenMode::ReadWrite,
+            mode: match self.context.shared.plan.filesets[at.fileset as usize].access {
+                _ if kind == Existence::Missing => OpenMode::ReadWrite,
                 Access::ReadWrite => OpenMode::ReadWrite,
                 Access::ReadOnly => OpenMode::Read,
                 Access::WriteOnly => OpenMode::Write,
             },
-            create: kind == Kind::Absent,
+            create: kind == Existence::Missing,
             truncate: false,
             direct: file.direct,
             dsync: file.dsync,
@@ -98,21 +103,21 @@ impl<S: Session> Worker<S> {
     pub(super) fn has_opened(
         &mut self,
         slot: usize,
-        kind: Kind,
+        kind: Existence,
         at: Chosen,
         planned: u64,
-        done: Result<Option<S::Handle>, Halt>,
-    ) -> Result<bool, Halt> {
-        let set = &self.core.shared.filesets[at.fileset as usize];
+        done: Result<Option<S::Handle>, WorkerExit>,
+    ) -> Result<bool, WorkerExit> {
+        let set = &self.context.shared.filesets[at.fileset as usize];
         // The run may have ended with the very call that made the file.
-        let exists = kind == Kind::Present || happened(&done);
-        if exists && kind == Kind::Absent {
-            set.files.changed(Kind::Present);
+        let exists = kind == Existence::Existing || took_effect(&done);
+        if exists && kind == Existence::Missing {
+            set.files.set_existence(Existence::Existing);
         }
         let opened = done.map(|handle| {
             let opened = handle.is_some();
             if opened {
-                set.opened(at.file);
+                set.inc_open(at.file);
                 self.slots[slot] = Slot {
                     handle,
                     file: Some((at.fileset, at.file)),
@@ -122,42 +127,47 @@ impl<S: Session> Worker<S> {
             }
             opened
         });
-        let now = if exists { Kind::Present } else { kind };
+        let now = if exists { Existence::Existing } else { kind };
         set.release(at.file, now);
         opened
     }
 
-    pub(super) async fn open_explicit(&mut self, row: u32, file: &FileRef) -> Result<(), Halt> {
+    pub(super) async fn open_explicit(
+        &mut self,
+        row: u32,
+        file: &FileRef,
+    ) -> Result<(), WorkerExit> {
         let slot = self.slot_of(file);
         self.must_be_closed(row, slot)?;
-        self.open_into(row, file, slot, Kind::Present)
+        self.open_into(row, file, slot, Existence::Existing)
             .await
             .map(|_| ())
     }
 
-    pub(super) async fn create(&mut self, row: u32, file: &FileRef) -> Result<(), Halt> {
+    pub(super) async fn create(&mut self, row: u32, file: &FileRef) -> Result<(), WorkerExit> {
         let slot = self.slot_of(file);
         self.must_be_closed(row, slot)?;
-        self.open_into(row, file, slot, Kind::Absent)
+        self.open_into(row, file, slot, Existence::Missing)
             .await
             .map(|_| ())
     }
 
-    pub(super) fn must_be_closed(&self, row: u32, slot: usize) -> Result<(), Halt> {
+    pub(super) fn must_be_closed(&self, row: u32, slot: usize) -> Result<(), WorkerExit> {
         match self.slots[slot].handle {
             None => Ok(()),
             Some(_) => Err(self.misuse(row, format!("slot fd={slot} is already open"))),
         }
     }
 
-    pub(super) async fn close(&mut self, row: u32, slot: u8) -> Result<(), Halt> {
+    pub(super) async fn close(&mut self, row: u32, slot: u8) -> Result<(), WorkerExit> {
         let Some((handle, at)) = self.take_handle(row, slot)? else {
             return Ok(());
         };
-        let done = match self.core.begin(row) {
+        let done = match self.context.begin(row) {
             Ok(begun) => {
                 let result = self.session.close(handle).await;
-                self.core.finish(row, at.subject(), begun, |()| 0, result)
+                self.context
+                    .finish(row, at.subject(), begun, |()| 0, result)
             }
             Err(halt) => Err(halt),
         };
@@ -169,7 +179,7 @@ impl<S: Session> Worker<S> {
     /// something to send for it.
     #[inline(always)]
     pub(super) fn has_closed(&self, at: Chosen) {
-        self.core.shared.filesets[at.fileset as usize].closed(at.file);
+        self.context.shared.filesets[at.fileset as usize].dec_open(at.file);
     }
 
     /// Takes the handle out of a slot that is to be closed; `None` if there is nothing to close
@@ -179,7 +189,7 @@ impl<S: Session> Worker<S> {
         &mut self,
         row: u32,
         slot: u8,
-    ) -> Result<Option<(S::Handle, Chosen)>, Halt> {
+    ) -> Result<Option<(S::Handle, Chosen)>, WorkerExit> {
         let entry = &mut self.slots[slot as usize];
         let (Some(handle), Some((f, id))) = (entry.handle.take(), entry.file) else {
             return self.nothing_to_close(row, slot);
@@ -192,28 +202,28 @@ impl<S: Session> Worker<S> {
     }
 
     #[cold]
-    fn nothing_to_close<T>(&self, row: u32, slot: u8) -> Result<Option<T>, Halt> {
-        if self.core.shared.plan.options.on_error == plimsoll_plan::OnError::Count {
+    fn nothing_to_close<T>(&self, row: u32, slot: u8) -> Result<Option<T>, WorkerExit> {
+        if self.context.shared.plan.options.on_error == plimsoll_plan::OnError::Count {
             return Ok(None);
         }
         Err(self.misuse(row, format!("slot fd={slot} is not open")))
     }
 
-    pub(super) async fn delete(&mut self, row: u32, file: &FileRef) -> Result<(), Halt> {
+    pub(super) async fn delete(&mut self, row: u32, file: &FileRef) -> Result<(), WorkerExit> {
         let in_slot = (file.slot > 0)
             .then(|| self.slots[file.slot as usize].file)
             .flatten();
-        let shared = self.core.shared.clone();
+        let shared = self.context.shared.clone();
         let (f, id) = match in_slot {
             Some((f, id)) => {
-                if !self.core.claim(f, id).await? {
+                if !self.context.claim(f, id).await? {
                     return Ok(());
                 }
                 let own = u32::from(self.slots[file.slot as usize].handle.is_some());
                 let set = &shared.filesets[f as usize];
                 if set.open_count(id) > own {
                     // Others hold it open: it is left alone.
-                    set.release(id, Kind::Present);
+                    set.release(id, Existence::Existing);
                     return Ok(());
                 }
                 (f, id)
@@ -234,10 +244,10 @@ impl<S: Session> Worker<S> {
         };
         self.locate(chosen);
         self.check_parent(row, chosen.subject()).await?;
-        let done = match self.core.begin(row) {
+        let done = match self.context.begin(row) {
             Ok(begun) => {
                 let result = self.session.unlink().await;
-                self.core
+                self.context
                     .finish(row, chosen.subject(), begun, |()| 0, result)
             }
             Err(halt) => Err(halt),
@@ -252,25 +262,32 @@ impl<S: Session> Worker<S> {
         &mut self,
         slot: u8,
         at: Chosen,
-        done: Result<Option<()>, Halt>,
-    ) -> Result<(), Halt> {
-        let gone = happened(&done);
-        let set = &self.core.shared.filesets[at.fileset as usize];
+        done: Result<Option<()>, WorkerExit>,
+    ) -> Result<(), WorkerExit> {
+        let gone = took_effect(&done);
+        let set = &self.context.shared.filesets[at.fileset as usize];
         if gone {
-            set.files.changed(Kind::Absent);
+            set.files.set_existence(Existence::Missing);
             let entry = &mut self.slots[slot as usize];
             if slot > 0 && entry.handle.is_none() {
                 entry.file = None;
             }
         }
-        set.release(at.file, if gone { Kind::Absent } else { Kind::Present });
+        set.release(
+            at.file,
+            if gone {
+                Existence::Missing
+            } else {
+                Existence::Existing
+            },
+        );
         done.map(|_| ())
     }
 
     /// Names a file that was chosen.
     #[inline(always)]
     pub(super) fn locate(&mut self, at: Chosen) {
-        self.core.shared.filesets[at.fileset as usize].locate(at.file, &mut self.session);
+        self.context.shared.filesets[at.fileset as usize].locate(at.file, &mut self.session);
     }
 
     /// Chooses the next existing file that nobody holds open; `None` if all are open.
@@ -282,51 +299,57 @@ impl<S: Session> Worker<S> {
         row: u32,
         f: u32,
         index: Option<Value>,
-    ) -> Result<Option<FileId>, Halt> {
-        let shared = self.core.shared.clone();
+    ) -> Result<Option<FileId>, WorkerExit> {
+        let shared = self.context.shared.clone();
         let set = &shared.filesets[f as usize];
-        let number = index.map(|i| self.core.draw(i));
+        let number = index.map(|i| self.context.draw(i));
         for step in 0..u64::from(set.layout.files()) {
             let number = number.map(|n| n.wrapping_add(step));
-            let id = self.core.choose(row, f, Kind::Present, number).await?;
+            let id = self
+                .context
+                .choose(row, f, Existence::Existing, number)
+                .await?;
             if set.open_count(id) == 0 {
                 return Ok(Some(id));
             }
-            set.release(id, Kind::Present);
+            set.release(id, Existence::Existing);
         }
         Ok(None)
     }
 
     #[inline]
-    pub(super) async fn stat(&mut self, row: u32, file: &FileRef) -> Result<(), Halt> {
+    pub(super) async fn stat(&mut self, row: u32, file: &FileRef) -> Result<(), WorkerExit> {
         let slot = &self.slots[file.slot as usize];
         if let (true, Some(handle), Some((f, id))) = (file.slot > 0, &slot.handle, slot.file) {
             let stat = self.session.stat_handle(handle);
             return self
-                .core
-                .timed(row, Subject::file(f, id), |_| 0, stat)
+                .context
+                .timed(row, OpSubject::file(f, id), |_| 0, stat)
                 .await
                 .map(|_| ());
         }
         let Some(FilesetId(f)) = file.fileset else {
             return Err(self.misuse(row, format!("slot fd={} is not open", file.slot)));
         };
-        let number = file.index.map(|i| self.core.draw(i));
-        let id = self.core.choose(row, f, Kind::Present, number).await?;
+        let number = file.index.map(|i| self.context.draw(i));
+        let id = self
+            .context
+            .choose(row, f, Existence::Existing, number)
+            .await?;
         let chosen = Chosen {
             fileset: f,
             file: id,
         };
         self.locate(chosen);
-        let done = match self.core.begin(row) {
+        let done = match self.context.begin(row) {
             Ok(begun) => {
                 let result = self.session.stat().await;
-                self.core
+                self.context
                     .finish(row, chosen.subject(), begun, |_| 0, result)
             }
             Err(halt) => Err(halt),
         };
-        self.core.shared.filesets[f as usize].release(id, Kind::Present);
+        self.context.shared.filesets[f as usize].release(id, Existence::Existing);
         done.map(|_| ())
     }
 }

@@ -1,7 +1,7 @@
 //! Moving data, and flushing it.
 
-use super::super::core::Subject;
-use super::super::{Halt, Slot, Worker};
+use super::super::context::OpSubject;
+use super::super::{Slot, Worker, WorkerExit};
 use plimsoll_lane::Lane;
 use plimsoll_plan::{FileRef, FilesetId, Io, OperationId, Value};
 use plimsoll_target::{AioDone, OpError, Session};
@@ -9,12 +9,12 @@ use rand::RngExt;
 
 /// Bytes a whole file is read or written by at most in one call, when the workload sets no size:
 /// every worker has a buffer of so many.
-pub(in crate::worker) const WHOLE: u64 = 64 << 20;
+pub(in crate::worker) const MAX_WHOLE_FILE_CALL_BYTES: u64 = 64 << 20;
 
 impl<S: Session> Worker<S> {
     /// Where a transfer of `size` bytes goes in the slot's file.
     #[inline(always)]
-    fn offset(&mut self, row: u32, io: &Io, slot: usize, size: u64) -> Result<u64, Halt> {
+    fn offset(&mut self, row: u32, io: &Io, slot: usize, size: u64) -> Result<u64, WorkerExit> {
         if !io.random {
             return Ok(self.slots[slot].position);
         }
@@ -28,14 +28,14 @@ impl<S: Session> Worker<S> {
         if set < size || size == 0 {
             return Err(self.does_not_fit(row, size, set));
         }
-        let u: f64 = self.core.rng.random();
+        let u: f64 = self.context.rng.random();
         // No file is longer than a signed number says, and those are quicker to convert.
         let places = u * (set - size) as i64 as f64 / size as i64 as f64;
         Ok(places as i64 as u64 * size)
     }
 
     #[cold]
-    fn does_not_fit(&self, row: u32, size: u64, set: u64) -> Halt {
+    fn does_not_fit(&self, row: u32, size: u64, set: u64) -> WorkerExit {
         let error =
             format!("a random transfer of {size} bytes does not fit the {set} bytes it may lie in");
         self.misuse(row, error)
@@ -43,13 +43,18 @@ impl<S: Session> Worker<S> {
 
     /// Size and position of a transfer in a slot.
     #[inline(always)]
-    pub(super) fn extent(&mut self, row: u32, io: &Io, slot: usize) -> Result<(u64, u64), Halt> {
-        let size = self.core.draw(io.size);
+    pub(super) fn extent(
+        &mut self,
+        row: u32,
+        io: &Io,
+        slot: usize,
+    ) -> Result<(u64, u64), WorkerExit> {
+        let size = self.context.draw(io.size);
         let offset = self.offset(row, io, slot, size)?;
         Ok((size, offset))
     }
 
-    pub(super) async fn read(&mut self, row: u32, io: &Io) -> Result<(), Halt> {
+    pub(super) async fn read(&mut self, row: u32, io: &Io) -> Result<(), WorkerExit> {
         let Some(slot) = self.ready_slot(row, &io.file).await? else {
             return Ok(());
         };
@@ -58,10 +63,10 @@ impl<S: Session> Worker<S> {
         let Some(handle) = &slot.handle else {
             return Ok(());
         };
-        let begun = self.core.begin(row)?;
+        let begun = self.context.begin(row)?;
         let result = self.session.read(handle, offset, size).await;
         let done = self
-            .core
+            .context
             .finish(row, slot.subject(), begun, |n| *n, result)?;
         slot.has_read(io, offset, done);
         Ok(())
@@ -69,7 +74,11 @@ impl<S: Session> Worker<S> {
 
     /// Has the bytes of the next write made, so that they need not be while it is timed.
     #[inline(always)]
-    pub(in crate::worker) fn prepare_write(&mut self, row: u32, len: u64) -> Result<(), Halt> {
+    pub(in crate::worker) fn prepare_write(
+        &mut self,
+        row: u32,
+        len: u64,
+    ) -> Result<(), WorkerExit> {
         match self.session.compose(len) {
             Ok(()) => Ok(()),
             Err(e) => Err(self.not_composed(row, len, &e)),
@@ -77,12 +86,12 @@ impl<S: Session> Worker<S> {
     }
 
     #[cold]
-    fn not_composed(&self, row: u32, len: u64, error: &OpError) -> Halt {
+    fn not_composed(&self, row: u32, len: u64, error: &OpError) -> WorkerExit {
         let error = format!("no memory for a write of {len} bytes: {error}");
-        self.core.refuse(row, Subject::NOTHING, error)
+        self.context.refuse(row, OpSubject::NO_SUBJECT, error)
     }
 
-    pub(super) async fn write(&mut self, row: u32, io: &Io) -> Result<(), Halt> {
+    pub(super) async fn write(&mut self, row: u32, io: &Io) -> Result<(), WorkerExit> {
         let Some(slot) = self.ready_slot(row, &io.file).await? else {
             return Ok(());
         };
@@ -92,10 +101,10 @@ impl<S: Session> Worker<S> {
         let Some(handle) = &slot.handle else {
             return Ok(());
         };
-        let begun = self.core.begin(row)?;
+        let begun = self.context.begin(row)?;
         let result = self.session.write(handle, offset, size).await;
         let done = self
-            .core
+            .context
             .finish(row, slot.subject(), begun, |()| size, result)?;
         slot.has_written(io, offset + size, done);
         Ok(())
@@ -106,11 +115,11 @@ impl<S: Session> Worker<S> {
         row: u32,
         file: &FileRef,
         size: Value,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), WorkerExit> {
         let Some(slot) = self.ready_slot(row, file).await? else {
             return Ok(());
         };
-        let size = self.core.draw(size);
+        let size = self.context.draw(size);
         let Slot {
             handle: Some(handle),
             file: Some((f, id)),
@@ -119,13 +128,13 @@ impl<S: Session> Worker<S> {
         else {
             return Ok(());
         };
-        let planned = self.core.shared.filesets[*f as usize].layout.size(*id);
+        let planned = self.context.shared.filesets[*f as usize].layout.size(*id);
         let piece = if size == 0 {
-            planned.clamp(1, WHOLE)
+            planned.clamp(1, MAX_WHOLE_FILE_CALL_BYTES)
         } else {
             size
         };
-        let (session, lane) = (&mut self.session, self.core.lane.clone());
+        let (session, lane) = (&mut self.session, self.context.lane.clone());
         if let Err(e) = session.reserve(piece) {
             let error = format!("no memory for transfers of {piece} bytes: {e}");
             return Err(self.misuse(row, error));
@@ -140,8 +149,8 @@ impl<S: Session> Worker<S> {
                 }
             }
         };
-        self.core
-            .timed(row, Subject::file(*f, *id), |n| *n, read)
+        self.context
+            .timed(row, OpSubject::file(*f, *id), |n| *n, read)
             .await
             .map(|_| ())
     }
@@ -152,11 +161,11 @@ impl<S: Session> Worker<S> {
         file: &FileRef,
         source: Option<u8>,
         size: Value,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), WorkerExit> {
         let Some(slot) = self.ready_slot(row, file).await? else {
             return Ok(());
         };
-        let size = self.core.draw(size);
+        let size = self.context.draw(size);
         let from = self.slots[source.map_or(slot, usize::from)].file;
         let Some((f, id)) = from else {
             let error = format!(
@@ -165,9 +174,9 @@ impl<S: Session> Worker<S> {
             );
             return Err(self.misuse(row, error));
         };
-        let total = self.core.shared.filesets[f as usize].layout.size(id);
+        let total = self.context.shared.filesets[f as usize].layout.size(id);
         let piece = if size == 0 {
-            total.clamp(1, WHOLE)
+            total.clamp(1, MAX_WHOLE_FILE_CALL_BYTES)
         } else {
             size
         };
@@ -180,7 +189,7 @@ impl<S: Session> Worker<S> {
         else {
             return Ok(());
         };
-        let (session, lane) = (&mut self.session, self.core.lane.clone());
+        let (session, lane) = (&mut self.session, self.context.lane.clone());
         let write = async {
             let mut at = 0;
             while at < total {
@@ -191,8 +200,8 @@ impl<S: Session> Worker<S> {
             }
             Ok(total)
         };
-        self.core
-            .timed(row, Subject::file(*f, *id), |n| *n, write)
+        self.context
+            .timed(row, OpSubject::file(*f, *id), |n| *n, write)
             .await
             .map(|_| ())
     }
@@ -203,13 +212,13 @@ impl<S: Session> Worker<S> {
         file: &FileRef,
         size: Value,
         random: bool,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), WorkerExit> {
         let Some(slot) = self.ready_slot(row, file).await? else {
             return Ok(());
         };
-        let mut size = self.core.draw(size);
+        let mut size = self.context.draw(size);
         if random {
-            size = self.core.rng.random_range(0..=size);
+            size = self.context.rng.random_range(0..=size);
         }
         self.prepare_write(row, size)?;
         let Slot {
@@ -221,13 +230,13 @@ impl<S: Session> Worker<S> {
             return Ok(());
         };
         let append = self.session.append(handle, size);
-        self.core
-            .timed(row, Subject::file(*f, *id), |()| size, append)
+        self.context
+            .timed(row, OpSubject::file(*f, *id), |()| size, append)
             .await
             .map(|_| ())
     }
 
-    pub(super) async fn fsync(&mut self, row: u32, file: &FileRef) -> Result<(), Halt> {
+    pub(super) async fn fsync(&mut self, row: u32, file: &FileRef) -> Result<(), WorkerExit> {
         if self.slots[file.slot as usize].handle.is_none() && file.fileset.is_none() {
             return Err(self.misuse(row, format!("slot fd={} is not open", file.slot)));
         }
@@ -243,13 +252,17 @@ impl<S: Session> Worker<S> {
             return Ok(());
         };
         let fsync = self.session.fsync(handle);
-        self.core
-            .timed(row, Subject::file(*f, *id), |()| 0, fsync)
+        self.context
+            .timed(row, OpSubject::file(*f, *id), |()| 0, fsync)
             .await
             .map(|_| ())
     }
 
-    pub(super) async fn fsync_set(&mut self, row: u32, fileset: FilesetId) -> Result<(), Halt> {
+    pub(super) async fn fsync_set(
+        &mut self,
+        row: u32,
+        fileset: FilesetId,
+    ) -> Result<(), WorkerExit> {
         let (session, slots) = (&mut self.session, &self.slots);
         let flush = async {
             for slot in slots {
@@ -260,8 +273,8 @@ impl<S: Session> Worker<S> {
             }
             Ok(())
         };
-        self.core
-            .timed(row, Subject::NOTHING, |()| 0, flush)
+        self.context
+            .timed(row, OpSubject::NO_SUBJECT, |()| 0, flush)
             .await
             .map(|_| ())
     }
@@ -271,11 +284,11 @@ impl<S: Session> Worker<S> {
         row: u32,
         io: &Io,
         completion: OperationId,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), WorkerExit> {
         let Some(slot) = self.ready_slot(row, &io.file).await? else {
             return Ok(());
         };
-        let size = self.core.draw(io.size);
+        let size = self.context.draw(io.size);
         let offset = self.offset(row, io, slot, size)?;
         if let Err(e) = self.session.aio_compose(size) {
             return Err(self.not_composed(row, size, &e));
@@ -288,46 +301,50 @@ impl<S: Session> Worker<S> {
         else {
             return Ok(());
         };
-        let subject = file.map_or(Subject::NOTHING, |(f, id)| Subject::file(f, id));
+        let subject = file.map_or(OpSubject::NO_SUBJECT, |(f, id)| OpSubject::file(f, id));
         let session = &mut self.session;
         let queue = async { session.aio_write(handle, offset, size, completion.0) };
-        self.core
+        self.context
             .timed(row, subject, |()| size, queue)
             .await
             .map(|_| ())
     }
 
-    pub(super) async fn aio_wait(&mut self, row: u32) -> Result<(), Halt> {
+    pub(super) async fn aio_wait(&mut self, row: u32) -> Result<(), WorkerExit> {
         let mut done: Vec<AioDone> = Vec::new();
         let count = (self.session.aio_pending() / 2).max(1);
-        let lane = self.core.lane.clone();
+        let lane = self.context.lane.clone();
         let start = lane.now();
-        self.core.under_way.begin(row, start);
+        self.context.under_way.begin(row, start);
         let waited = self.session.aio_take(count, &mut done).await;
         let end = lane.now();
-        self.core.under_way.end();
+        self.context.under_way.end();
         if waited.is_err() {
-            self.core.recorder.note_cut(row, start);
+            self.context.recorder.note_in_flight_at_end(row, start);
         }
         // The writes first: each belongs to where it completed, before the wait did.
         self.record_completions(done)?;
         waited?;
-        self.core.waited(row, start, end)
+        self.context.waited(row, start, end)
     }
 
     /// Records asynchronous writes that have completed.
-    pub(crate) fn record_completions(&mut self, mut done: Vec<AioDone>) -> Result<(), Halt> {
+    pub(crate) fn record_completions(&mut self, mut done: Vec<AioDone>) -> Result<(), WorkerExit> {
         done.sort_by_key(|write| write.end);
         for write in done {
             match write.result {
-                Ok(n) => self
-                    .core
-                    .recorder
-                    .record_past(write.tag, write.start, write.end, n),
-                Err(e) => {
-                    self.core
-                        .failed(write.tag, Subject::NOTHING, write.start, write.end, e)?
+                Ok(n) => {
+                    self.context
+                        .recorder
+                        .record_completed_at(write.tag, write.start, write.end, n)
                 }
+                Err(e) => self.context.failed(
+                    write.tag,
+                    OpSubject::NO_SUBJECT,
+                    write.start,
+                    write.end,
+                    e,
+                )?,
             }
         }
         Ok(())
@@ -336,9 +353,9 @@ impl<S: Session> Worker<S> {
 
 impl<H> Slot<H> {
     #[inline(always)]
-    pub(super) fn subject(&self) -> Subject {
+    pub(super) fn subject(&self) -> OpSubject {
         self.file
-            .map_or(Subject::NOTHING, |(f, id)| Subject::file(f, id))
+            .map_or(OpSubject::NO_SUBJECT, |(f, id)| OpSubject::file(f, id))
     }
 
     /// A sequential reader goes on behind what it has read, and at the end begins again.

@@ -6,7 +6,7 @@ use plimsoll_target::ContentPool;
 use std::ops::{Deref, DerefMut};
 
 /// Bytes that say by themselves which object and place they belong to.
-const BLOCK: usize = 64;
+const STAMPED_BLOCK_BYTES: usize = 64;
 
 /// Begins every block of an object whose contents are verified.
 const MAGIC: u32 = 0x504c_494d;
@@ -88,8 +88,8 @@ impl Contents {
             return;
         }
         let object = Identity::of_object(self.seed, owner, set, number);
-        for (i, block) in self.to_write.chunks_mut(BLOCK).enumerate() {
-            let whole = object.at(i * BLOCK).block();
+        for (i, block) in self.to_write.chunks_mut(STAMPED_BLOCK_BYTES).enumerate() {
+            let whole = object.at(i * STAMPED_BLOCK_BYTES).block();
             block.copy_from_slice(&whole[..block.len()]);
         }
     }
@@ -108,7 +108,7 @@ impl Contents {
             self.pool.copy_block(block, into);
             if is_own {
                 let stamp = identity.block();
-                let len = into.len().min(BLOCK);
+                let len = into.len().min(STAMPED_BLOCK_BYTES);
                 into[..len].copy_from_slice(&stamp[..len]);
             }
         }
@@ -119,16 +119,20 @@ impl Contents {
         if *self.found == *self.to_write {
             return None;
         }
-        let blocks = || self.found.chunks(BLOCK).zip(self.to_write.chunks(BLOCK));
+        let blocks = || {
+            self.found
+                .chunks(STAMPED_BLOCK_BYTES)
+                .zip(self.to_write.chunks(STAMPED_BLOCK_BYTES))
+        };
         let bad = blocks().filter(|(found, wanted)| found != wanted).count();
         let all = blocks().count();
         let (first, (found, wanted)) = blocks().enumerate().find(|(_, (f, w))| f != w)?;
         let byte = found.iter().zip(wanted).position(|(f, w)| f != w)?;
-        let offset = first * BLOCK + byte;
+        let offset = first * STAMPED_BLOCK_BYTES + byte;
         let share = if bad == all {
             "all of it".into()
         } else {
-            format!("torn: {bad} of {all} blocks of {BLOCK} bytes")
+            format!("torn: {bad} of {all} blocks of {STAMPED_BLOCK_BYTES} bytes")
         };
         let what = self.describe(pattern, found, wanted);
         Some(format!("from byte {offset} on, {share}; there is {what}"))
@@ -194,8 +198,8 @@ impl Identity {
     }
 
     /// The block: the identity itself with a checksum, then bytes that follow from it.
-    fn block(self) -> [u8; BLOCK] {
-        let mut block = [0; BLOCK];
+    fn block(self) -> [u8; STAMPED_BLOCK_BYTES] {
+        let mut block = [0; STAMPED_BLOCK_BYTES];
         block[0..4].copy_from_slice(&MAGIC.to_le_bytes());
         block[4..8].copy_from_slice(&self.seed.to_le_bytes());
         block[8..12].copy_from_slice(&self.owner.to_le_bytes());
@@ -244,13 +248,13 @@ fn mix(mut z: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_plan::{NameTemplate, RelPath, RootIs, Samples, Stream};
+    use plimsoll_plan::{NameTemplate, RelPath, RootHandling, Samples, Stream};
     use std::collections::{HashMap, HashSet};
 
     fn pattern(size: u64) -> Pattern {
         Pattern {
             root: RelPath::new("out").unwrap(),
-            root_is: RootIs::New,
+            root_is: RootHandling::New,
             leaves_objects: false,
             set_name: NameTemplate::parse("{rank}_{set}").unwrap(),
             object_name: NameTemplate::parse("file-{object}").unwrap(),

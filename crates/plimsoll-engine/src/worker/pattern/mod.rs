@@ -1,15 +1,15 @@
 //! Ranks of a pattern: workers whose steps are generated from a few numbers.
 
-mod at_once;
 mod content;
+mod fast_path;
 mod objects;
 mod transfers;
 
-use super::core::{Halt, HaltReason, path_in};
-use super::{Core, Worker};
-use crate::run::Bell;
-use crate::shared::Shared;
-use crate::sync::{Broadcast, Idle, lock};
+use super::context::{ExitReason, WorkerExit, path_in};
+use super::{Worker, WorkerContext};
+use crate::run::ControllerWakeup;
+use crate::run_state::RunState;
+use crate::sync::{BlockedCount, Broadcast, lock};
 use content::Contents;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::Nanos;
@@ -23,13 +23,13 @@ use std::sync::{Arc, Mutex};
 
 /// Waits shorter than this, in nanoseconds, are spun away: sleeping would make them longer. The
 /// limit is MD-Workbench's.
-const SPIN: Nanos = 10_000_000;
+const MAX_SPIN_NS: Nanos = 10_000_000;
 
 /// Contents that were not what was written, named one by one at most.
-const NAMED: usize = 16;
+const MAX_NAMED_MISMATCHES: usize = 16;
 
 /// No number yet.
-const NONE: u64 = u64::MAX;
+const NO_ROUND: u64 = u64::MAX;
 
 /// When an operation of a rank began, in nanoseconds after the stage did, and how long it took.
 pub type Sample = (Nanos, Nanos);
@@ -65,7 +65,7 @@ pub(crate) struct StageRun {
     proposed: AtomicU64,
     agreed: AtomicU64,
     changed: Broadcast,
-    bell: Arc<Bell>,
+    bell: Arc<ControllerWakeup>,
     pub(crate) done: Mutex<Option<StageDone>>,
 }
 
@@ -85,13 +85,18 @@ pub(crate) struct StageDone {
 }
 
 impl StageRun {
-    pub(crate) fn new(stage: u32, states: RankStates, others: bool, bell: Arc<Bell>) -> Self {
+    pub(crate) fn new(
+        stage: u32,
+        states: RankStates,
+        others: bool,
+        bell: Arc<ControllerWakeup>,
+    ) -> Self {
         Self {
             stage,
             states,
             others,
-            proposed: AtomicU64::new(NONE),
-            agreed: AtomicU64::new(NONE),
+            proposed: AtomicU64::new(NO_ROUND),
+            agreed: AtomicU64::new(NO_ROUND),
             changed: Broadcast::default(),
             bell,
             done: Mutex::default(),
@@ -106,7 +111,7 @@ impl StageRun {
 
     /// Rounds the rank of this process has done, once it waits for the others to agree.
     pub(crate) fn proposed(&self) -> Option<u64> {
-        Some(self.proposed.load(SeqCst)).filter(|n| *n != NONE)
+        Some(self.proposed.load(SeqCst)).filter(|n| *n != NO_ROUND)
     }
 
     /// All ranks have agreed.
@@ -116,13 +121,13 @@ impl StageRun {
     }
 
     /// The largest number of rounds that a rank has done.
-    async fn agreed(&self, lane: &Lane, idle: &Idle, rounds: u64) -> Result<u64, Stopped> {
+    async fn agreed(&self, lane: &Lane, idle: &BlockedCount, rounds: u64) -> Result<u64, Stopped> {
         if !self.others {
             return Ok(rounds);
         }
         self.proposed.store(rounds, SeqCst);
         self.bell.ring();
-        let look = || Some(self.agreed.load(SeqCst)).filter(|n| *n != NONE);
+        let look = || Some(self.agreed.load(SeqCst)).filter(|n| *n != NO_ROUND);
         self.changed.until(lane, idle, look).await
     }
 }
@@ -130,8 +135,8 @@ impl StageRun {
 /// A rank at work on a stage.
 struct Rank<'a, S: Session> {
     session: &'a mut S,
-    core: &'a mut Core,
-    shared: &'a Shared,
+    context: &'a mut WorkerContext,
+    shared: &'a RunState,
     run: &'a StageRun,
     pattern: &'a Pattern,
     stage: &'a Stage,
@@ -152,33 +157,33 @@ struct Rank<'a, S: Session> {
 impl<S: Session> Worker<S> {
     /// Runs a stage of the pattern to its end.
     pub(crate) async fn run_stage(mut self, content: ContentPool) {
-        let shared = self.core.shared.clone();
+        let shared = self.context.shared.clone();
         let halt = match shared.stage.as_ref() {
             Some(run) => match self.stage(&shared, run, content).await {
-                Ok(()) => Halt::new(HaltReason::Finished),
+                Ok(()) => WorkerExit::new(ExitReason::Finished),
                 Err(halt) => halt,
             },
-            None => Halt::new(HaltReason::Finished),
+            None => WorkerExit::new(ExitReason::Finished),
         };
         self.end(halt).await;
     }
 
     async fn stage(
         &mut self,
-        shared: &Shared,
+        shared: &RunState,
         run: &StageRun,
         content: ContentPool,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), WorkerExit> {
         let Some((pattern, stage)) = run.of(&shared.plan) else {
             return Ok(());
         };
-        let rank = self.core.index;
+        let rank = self.context.index;
         let contents = Contents::new(pattern, rank, shared.plan.seed, content);
         let no_memory = || self.misuse_of_run("there is no memory for the objects' contents");
         let contents = contents.ok_or_else(no_memory)?;
         let mut worker = Rank {
             session: &mut self.session,
-            core: &mut self.core,
+            context: &mut self.context,
             shared,
             run,
             pattern,
@@ -195,14 +200,14 @@ impl<S: Session> Worker<S> {
             mismatches: 0,
         };
         worker.make_room_for_samples()?;
-        worker.begun = worker.core.lane.now();
+        worker.begun = worker.context.lane.now();
         let worked = match &stage.work {
             StageWork::Objects(work) => worker.objects(work).await,
             StageWork::Transfers(work) => worker.transfers(work).await,
         };
         *lock(&run.done) = Some(StageDone {
             begun: worker.begun,
-            ended: worker.core.lane.now(),
+            ended: worker.context.lane.now(),
             rounds: worker.rounds,
             stonewall_rounds: worker.stonewall_rounds,
             stonewall: worker.stonewall,
@@ -212,21 +217,21 @@ impl<S: Session> Worker<S> {
         worked
     }
 
-    fn misuse_of_run(&self, error: &str) -> Halt {
+    fn misuse_of_run(&self, error: &str) -> WorkerExit {
         let failure = crate::outcome::Failure::of_run(error.into());
-        Halt::new(HaltReason::Failed(failure))
+        WorkerExit::new(ExitReason::Failed(failure))
     }
 }
 
 /// An operation that has begun.
-struct Begun {
+struct StartedOp {
     cpu: Option<Nanos>,
     start: Nanos,
 }
 
 impl<S: Session> Rank<'_, S> {
     /// Room for the times of all operations, so that none is made while one is timed.
-    fn make_room_for_samples(&mut self) -> Result<(), Halt> {
+    fn make_room_for_samples(&mut self) -> Result<(), WorkerExit> {
         let wanted = match self.pattern.samples {
             _ if self.stage.warm_up => false,
             Samples::Off => false,
@@ -244,7 +249,7 @@ impl<S: Session> Rank<'_, S> {
             if room.try_reserve_exact(room.len() + operations).is_err() {
                 let error = "there is no memory for the time of every operation";
                 let failure = crate::outcome::Failure::of_run(error.into());
-                return Err(Halt::new(HaltReason::Failed(failure)));
+                return Err(WorkerExit::new(ExitReason::Failed(failure)));
             }
         }
         Ok(())
@@ -270,12 +275,12 @@ impl<S: Session> Rank<'_, S> {
     }
 
     #[inline(always)]
-    fn begin(&mut self, row: u32) -> Begun {
-        self.core.recorded += 1;
-        let cpu = self.core.cpu.begin(&self.core.lane, row);
-        let start = self.core.lane.now();
-        self.core.under_way.begin(row, start);
-        Begun {
+    fn begin(&mut self, row: u32) -> StartedOp {
+        self.context.recorded += 1;
+        let cpu = self.context.cpu.begin(&self.context.lane, row);
+        let start = self.context.lane.now();
+        self.context.under_way.begin(row, start);
+        StartedOp {
             cpu: cpu.map(NonZeroU64::get),
             start,
         }
@@ -287,17 +292,17 @@ impl<S: Session> Rank<'_, S> {
     fn finish(
         &mut self,
         row: u32,
-        begun: &Begun,
+        begun: &StartedOp,
         bytes: u64,
         result: Result<(), OpError>,
-    ) -> Result<bool, Halt> {
-        let end = self.core.lane.now();
+    ) -> Result<bool, WorkerExit> {
+        let end = self.context.lane.now();
         match result {
             Ok(()) => {
-                self.core
+                self.context
                     .recorder
                     .record(row, begun.start, end, None, bytes);
-                self.core.under_way.end();
+                self.context.under_way.end();
                 if let Some(before) = begun.cpu {
                     self.sampled_cpu(row, before, end);
                 }
@@ -305,13 +310,13 @@ impl<S: Session> Rank<'_, S> {
                     let sample = (begun.start - self.begun, end - begun.start);
                     self.samples[row as usize].push(sample);
                 }
-                if end >= self.core.lane.deadline() {
-                    return Err(Halt::new(HaltReason::Stopped));
+                if end >= self.context.lane.deadline() {
+                    return Err(WorkerExit::new(ExitReason::Stopped));
                 }
                 Ok(true)
             }
             Err(error) => {
-                self.core.under_way.end();
+                self.context.under_way.end();
                 self.failed(row, begun.start, end, error).map(|()| false)
             }
         }
@@ -319,50 +324,56 @@ impl<S: Session> Rank<'_, S> {
 
     #[cold]
     fn sampled_cpu(&mut self, row: u32, before: Nanos, end: Nanos) {
-        if let Some(after) = self.core.lane.thread_cpu() {
+        if let Some(after) = self.context.lane.thread_cpu() {
             let used = after - before;
-            self.core.cpu.end(&self.core.recorder, row, used, end);
+            self.context.cpu.end(&self.context.recorder, row, used, end);
         }
     }
 
     #[cold]
-    fn failed(&mut self, row: u32, start: Nanos, end: Nanos, error: OpError) -> Result<(), Halt> {
+    fn failed(
+        &mut self,
+        row: u32,
+        start: Nanos,
+        end: Nanos,
+        error: OpError,
+    ) -> Result<(), WorkerExit> {
         let name = error.name();
-        self.core.recorder.record_error(row, start, end, &name);
-        if end >= self.core.lane.deadline() {
-            self.core.recorder.count_failed_at_end();
-            return Err(Halt::new(HaltReason::Stopped));
+        self.context.recorder.record_error(row, start, end, &name);
+        if end >= self.context.lane.deadline() {
+            self.context.recorder.count_failed_at_end();
+            return Err(WorkerExit::new(ExitReason::Stopped));
         }
         // Of a server that says nothing at all, each further operation would fail as late.
-        let is_lost = error == OpError(Errno::TIMEDOUT) && self.core.recorder.is_server_silent();
+        let is_lost = error == OpError(Errno::TIMEDOUT) && self.context.recorder.is_server_silent();
         if self.stage.on_error == OnError::Count && !is_lost {
             return Ok(());
         }
         if error == OpError(Errno::TIMEDOUT) {
-            self.core.recorder.blame_silence();
+            self.context.recorder.note_lost_to_silence();
         }
-        Err(self.halt(row, self.explained(error)))
+        Err(self.exit(row, self.error_text(error)))
     }
 
     /// An error in words, with what it may mean past the page cache.
-    fn explained(&self, error: OpError) -> String {
+    fn error_text(&self, error: OpError) -> String {
         match self.pattern.direct && error == OpError(Errno::INVAL) {
             true => format!(
                 "{error}: the file system does not take direct I/O (O_DIRECT), or not in \
                  transfers of this size"
             ),
-            false => (self.core.shared.explain)(error),
+            false => (self.context.shared.explain)(error),
         }
     }
 
     /// The end of the run because of an operation on the located name.
     #[cold]
-    fn halt(&mut self, row: u32, error: String) -> Halt {
+    fn exit(&mut self, row: u32, error: String) -> WorkerExit {
         let failure = crate::outcome::Failure {
             path: self.path(),
-            ..self.core.failure(row, error)
+            ..self.context.failure(row, error)
         };
-        Halt::new(HaltReason::Failed(failure))
+        WorkerExit::new(ExitReason::Failed(failure))
     }
 
     /// The located name.
@@ -378,7 +389,7 @@ impl<S: Session> Rank<'_, S> {
     }
 
     /// Makes sure, before it is timed, that an operation cannot leave the work directory.
-    async fn check_parent(&mut self, row: u32) -> Result<(), Halt> {
+    async fn check_parent(&mut self, row: u32) -> Result<(), WorkerExit> {
         match self.session.check_parent().await {
             Ok(()) => Ok(()),
             Err(e) => Err(self.replaced(row, e)),
@@ -386,27 +397,27 @@ impl<S: Session> Rank<'_, S> {
     }
 
     #[cold]
-    fn replaced(&mut self, row: u32, e: OpError) -> Halt {
+    fn replaced(&mut self, row: u32, e: OpError) -> WorkerExit {
         let error = format!("the directory was replaced while the run went on: {e}");
-        self.halt(row, error)
+        self.exit(row, error)
     }
 
     /// Waits as the stage asks for after an operation that began at `start`.
     #[inline]
-    async fn wait_after(&mut self, start: Nanos) -> Result<(), Halt> {
+    async fn wait_after(&mut self, start: Nanos) -> Result<(), WorkerExit> {
         if self.stage.waiting_factor > 0.0 {
-            self.wait_long(start).await?;
+            self.wait_between_operations(start).await?;
         }
         Ok(())
     }
 
     #[cold]
-    async fn wait_long(&mut self, start: Nanos) -> Result<(), Halt> {
-        let lane = &self.core.lane;
+    async fn wait_between_operations(&mut self, start: Nanos) -> Result<(), WorkerExit> {
+        let lane = &self.context.lane;
         let now = lane.now();
         let wait = ((now - start) as f64 * self.stage.waiting_factor) as Nanos;
         let until = now.saturating_add(wait).min(lane.deadline());
-        if wait < SPIN && lane.kind() == LaneKind::Blocking {
+        if wait < MAX_SPIN_NS && lane.kind() == LaneKind::Blocking {
             while lane.now() < until {
                 std::hint::spin_loop();
             }
@@ -417,11 +428,11 @@ impl<S: Session> Rank<'_, S> {
     }
 
     /// Whether the stonewall has come after `rounds` rounds.
-    fn at_stonewall(&self) -> bool {
+    fn has_reached_stonewall(&self) -> bool {
         match self.stage.stonewall {
             Some(wall) => {
                 let after = wall.after.as_nanos() as Nanos;
-                self.core.lane.now() - self.begun >= after
+                self.context.lane.now() - self.begun >= after
             }
             None => false,
         }
@@ -429,24 +440,24 @@ impl<S: Session> Rank<'_, S> {
 
     /// Rounds to be done in all, after `done` of `total` when the stonewall has come or all are
     /// done: with wear-out as many as the fastest rank.
-    async fn agree(&mut self, done: u64, total: u64) -> Result<u64, Halt> {
+    async fn agree(&mut self, done: u64, total: u64) -> Result<u64, WorkerExit> {
         let Some(wall) = self.stage.stonewall else {
             return Ok(done);
         };
         if done < total {
             self.stonewall_rounds = Some(done);
-            self.stonewall = Some(self.core.lane.now() - self.begun);
+            self.stonewall = Some(self.context.lane.now() - self.begun);
         }
         if !wall.wear_out {
             return Ok(done);
         }
-        let before = self.core.lane.now();
+        let before = self.context.lane.now();
         let agreed = self
             .run
-            .agreed(&self.core.lane, &self.shared.idle, done)
+            .agreed(&self.context.lane, &self.shared.idle, done)
             .await?;
         // A rank that was done early is not slower for it.
-        self.waited += self.core.lane.now() - before;
+        self.waited += self.context.lane.now() - before;
         Ok(agreed.clamp(done, total.max(done)))
     }
 

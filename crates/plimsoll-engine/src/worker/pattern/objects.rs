@@ -1,16 +1,16 @@
 //! Stages that work on whole objects.
 
-use super::super::Halt;
+use super::super::WorkerExit;
 use super::Rank;
 use plimsoll_plan::{ObjectLoop, ObjectOp, ObjectStep, OperationId, Rounds};
 use plimsoll_target::{OpError, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
 
 /// An object was shorter than it should be.
-pub(super) const SHORT: OpError = OpError(Errno::NODATA);
+pub(super) const OBJECT_TOO_SHORT: OpError = OpError(Errno::NODATA);
 
 /// An object did not hold what was written.
-const CORRUPT: OpError = OpError(Errno::BADMSG);
+const OBJECT_CORRUPT: OpError = OpError(Errno::BADMSG);
 
 /// A step, and the owner of the set it works in, for each set.
 pub(super) struct Step<'a> {
@@ -19,7 +19,7 @@ pub(super) struct Step<'a> {
 }
 
 impl<S: Session> Rank<'_, S> {
-    pub(super) async fn objects(&mut self, work: &ObjectLoop) -> Result<(), Halt> {
+    pub(super) async fn objects(&mut self, work: &ObjectLoop) -> Result<(), WorkerExit> {
         let steps: Vec<Step<'_>> = work
             .steps
             .iter()
@@ -47,7 +47,7 @@ impl<S: Session> Rank<'_, S> {
     }
 
     /// Makes or removes the sets of this rank. Sets that all share are rank 0's.
-    async fn each_set(&mut self, row: OperationId, make: bool) -> Result<(), Halt> {
+    async fn each_set(&mut self, row: OperationId, make: bool) -> Result<(), WorkerExit> {
         if self.rank > 0 && !self.pattern.set_name.has_rank() {
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    async fn set(&mut self, row: OperationId, set: u32, make: bool) -> Result<(), Halt> {
+    async fn set(&mut self, row: OperationId, set: u32, make: bool) -> Result<(), WorkerExit> {
         if self.pattern.set_name.is_empty() {
             return Ok(());
         }
@@ -75,15 +75,19 @@ impl<S: Session> Rank<'_, S> {
         self.wait_after(begun.start).await
     }
 
-    async fn round_by_round(&mut self, work: &ObjectLoop, steps: &[Step<'_>]) -> Result<(), Halt> {
+    async fn round_by_round(
+        &mut self,
+        work: &ObjectLoop,
+        steps: &[Step<'_>],
+    ) -> Result<(), WorkerExit> {
         let total = self.most_rounds(work.rounds);
         let first = self.run.states.position[self.rank as usize];
         let mut end = total;
         let mut f = 0;
         let mut agreed = self.stage.stonewall.is_none();
-        let at_once = self.goes_at_once();
+        let at_once = self.is_immediate_stage();
         loop {
-            if f >= end || (!agreed && self.at_stonewall()) {
+            if f >= end || (!agreed && self.has_reached_stonewall()) {
                 if agreed {
                     break;
                 }
@@ -94,7 +98,7 @@ impl<S: Session> Rank<'_, S> {
             if at_once {
                 self.round_now(work.rounds, steps, first + f, f)?;
             } else {
-                self.core.lane.breathe().await;
+                self.context.lane.yield_if_exhausted().await;
                 for set in 0..self.pattern.sets {
                     self.steps(work.rounds, steps, set, first + f, f).await?;
                 }
@@ -108,7 +112,11 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    async fn set_by_set(&mut self, work: &ObjectLoop, steps: &[Step<'_>]) -> Result<(), Halt> {
+    async fn set_by_set(
+        &mut self,
+        work: &ObjectLoop,
+        steps: &[Step<'_>],
+    ) -> Result<(), WorkerExit> {
         let states = &self.run.states;
         let position = |rank: u32| states.position[rank as usize];
         let ranks = self.pattern.ranks;
@@ -128,11 +136,11 @@ impl<S: Session> Rank<'_, S> {
                 }
             };
             let first = numbers.start;
-            if self.goes_at_once() {
+            if self.is_immediate_stage() {
                 self.set_now(work.rounds, steps, set, numbers)?;
             } else {
                 for number in numbers {
-                    self.core.lane.breathe().await;
+                    self.context.lane.yield_if_exhausted().await;
                     self.steps(work.rounds, steps, set, number, number - first)
                         .await?;
                 }
@@ -155,7 +163,7 @@ impl<S: Session> Rank<'_, S> {
         set: u32,
         number: u64,
         round: u64,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), WorkerExit> {
         for Step { step, owners } in steps {
             let owner = owners[set as usize];
             if rounds == Rounds::Made && round >= self.run.states.made[owner as usize] {
@@ -177,7 +185,7 @@ impl<S: Session> Rank<'_, S> {
         owner: u32,
         set: u32,
         number: u64,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, WorkerExit> {
         let row = step.row.0;
         self.locate(owner, set, number);
         let size = self.pattern.object_size;
@@ -265,7 +273,7 @@ impl<S: Session> Rank<'_, S> {
                 .read_bytes(&handle, at as u64, &mut bytes[at..])
                 .await
             {
-                Ok(0) => done = Err(SHORT),
+                Ok(0) => done = Err(OBJECT_TOO_SHORT),
                 Ok(n) => at += n as usize,
                 Err(e) => done = Err(e),
             }
@@ -282,18 +290,18 @@ impl<S: Session> Rank<'_, S> {
         owner: u32,
         set: u32,
         number: u64,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), WorkerExit> {
         self.contents.fill(self.pattern, owner, set, number);
         let Some(what) = self.contents.difference(self.pattern) else {
             return Ok(());
         };
         self.mismatches += 1;
-        if self.mismatches <= super::NAMED {
+        if self.mismatches <= super::MAX_NAMED_MISMATCHES {
             let path = self.path();
             self.shared
                 .note(format!("`{path}` does not hold what was written: {what}"));
         }
-        let end = self.core.lane.now();
-        self.failed(row, end, end, CORRUPT)
+        let end = self.context.lane.now();
+        self.failed(row, end, end, OBJECT_CORRUPT)
     }
 }

@@ -1,19 +1,19 @@
 //! Stages that transfer within one object.
 
-use super::super::Halt;
+use super::super::WorkerExit;
 use super::Rank;
 use plimsoll_plan::TransferLoop;
 use plimsoll_target::{OpenHow, OpenMode, Session};
 
 impl<S: Session> Rank<'_, S> {
-    pub(super) async fn transfers(&mut self, work: &TransferLoop) -> Result<(), Halt> {
+    pub(super) async fn transfers(&mut self, work: &TransferLoop) -> Result<(), WorkerExit> {
         let owner = work.owner.of(self.rank, 0, self.pattern.ranks);
         let total = match work.rounds {
             plimsoll_plan::Rounds::Made => self.run.states.made[owner as usize],
             rounds => self.most_rounds(rounds),
         };
         if let Err(e) = self.session.reserve(work.size) {
-            return Err(self.halt(work.transfer.0, e.to_string()));
+            return Err(self.exit(work.transfer.0, e.to_string()));
         }
         self.locate_part(work, owner);
         self.check_parent(work.open.0).await?;
@@ -67,7 +67,7 @@ impl<S: Session> Rank<'_, S> {
         owner: u32,
         total: u64,
         handle: &S::Handle,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), WorkerExit> {
         let row = work.transfer.0;
         let (stride, first) = if work.strided {
             (u64::from(self.pattern.ranks), u64::from(owner))
@@ -77,7 +77,7 @@ impl<S: Session> Rank<'_, S> {
         let (mut k, mut end) = (0, total);
         let mut agreed = self.stage.stonewall.is_none();
         loop {
-            if k >= end || (!agreed && self.at_stonewall()) {
+            if k >= end || (!agreed && self.has_reached_stonewall()) {
                 if agreed {
                     break;
                 }
@@ -85,12 +85,12 @@ impl<S: Session> Rank<'_, S> {
                 end = self.agree(k, total).await?;
                 continue;
             }
-            self.core.lane.breathe().await;
+            self.context.lane.yield_if_exhausted().await;
             let offset = (k * stride + first) * work.size;
             if work.write
                 && let Err(e) = self.session.compose(work.size)
             {
-                return Err(self.halt(row, e.to_string()));
+                return Err(self.exit(row, e.to_string()));
             }
             let begun = self.begin(row);
             let (moved, result) = if work.write {
@@ -98,7 +98,7 @@ impl<S: Session> Rank<'_, S> {
                 (work.size, result)
             } else {
                 match self.session.read(handle, offset, work.size).await {
-                    Ok(n) if n < work.size => (n, Err(super::objects::SHORT)),
+                    Ok(n) if n < work.size => (n, Err(super::objects::OBJECT_TOO_SHORT)),
                     Ok(n) => (n, Ok(())),
                     Err(e) => (0, Err(e)),
                 }

@@ -27,7 +27,7 @@ macro_rules! calls {
             /// Whether doing it twice is not the same as once, so that the server has to keep
             /// its answer (4.1).
             #[must_use]
-            pub fn is_kept(self) -> bool {
+            pub fn cache_this(self) -> bool {
                 match self {
                     $(Self::$name => $kept,)*
                 }
@@ -162,7 +162,7 @@ impl Event {
 }
 
 /// Is told of calls and events.
-pub trait Observe {
+pub trait RpcObserver {
     /// The answer of a call came.
     fn done(&self, call: Call, start: Nanos, end: Nanos, outcome: Result<(), NfsError>);
 

@@ -2,14 +2,14 @@
 //! (RFC 7530, 10.4 and RFC 8881, 10.4).
 
 use super::super::attributes::Attributes;
-use super::super::callback::{CallbackGetAttr, Callbacks, Recall, answer};
+use super::super::callback::{CallbackGetAttr, CallbackOps, Recall, answer};
 use super::super::compound::NfsError;
 use super::super::operations::PutFh;
 use super::super::state::{DelegReturn, Delegation as Came, SequenceArgs, share};
 use super::super::types::{Handle, Other, StateId, Status};
-use super::opens::{File, State};
+use super::opens::{OpenFile, OpenState};
 use super::{Call, Client, Event, Inner};
-use crate::rpc::Answer;
+use crate::rpc::CallbackHandler;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
@@ -32,7 +32,7 @@ pub(super) struct Delegations {
     opening: Cell<u32>,
     /// What was asked back before the answer that brings it was looked at: the callback may overtake
     /// it (RFC 8881, 10.2.1 and 20.9).
-    early: RefCell<Vec<(Handle, Other)>>,
+    recalled_before_grant: RefCell<Vec<(Handle, Other)>>,
 }
 
 /// A delegation that is held.
@@ -51,7 +51,7 @@ pub(super) struct Delegation {
     /// It was asked back, and serves nothing any more.
     recalled: Cell<bool>,
     /// Opens that the server does not know of.
-    opens: RefCell<Vec<Weak<State>>>,
+    opens: RefCell<Vec<Weak<OpenState>>>,
 }
 
 impl Delegations {
@@ -79,7 +79,7 @@ impl Delegation {
     }
 
     /// An open that the server does not know of.
-    pub(super) fn add(&self, open: &Rc<State>) {
+    pub(super) fn add(&self, open: &Rc<OpenState>) {
         let mut opens = self.opens.borrow_mut();
         if opens.len() == opens.capacity() {
             opens.retain(|o| o.strong_count() > 0);
@@ -90,14 +90,14 @@ impl Delegation {
 
 /// What came with an OPEN, without what was borrowed.
 #[derive(Clone, Copy)]
-pub(super) enum Offer {
+pub(super) enum OfferedDelegation {
     /// None was asked for or none came.
     None,
     /// A delegation; whether for writing, and whether it is asked back already.
     Held(StateId, bool, bool),
 }
 
-impl Offer {
+impl OfferedDelegation {
     pub(super) fn of(came: &Came<'_>) -> Self {
         match came {
             Came::None | Came::Refused(..) => Self::None,
@@ -108,44 +108,44 @@ impl Offer {
 }
 
 /// An open that is under way.
-pub(super) struct Opening<'a>(&'a Delegations);
+pub(super) struct OpenInProgress<'a>(&'a Delegations);
 
-impl Drop for Opening<'_> {
+impl Drop for OpenInProgress<'_> {
     fn drop(&mut self) {
         let left = self.0.opening.get() - 1;
         self.0.opening.set(left);
         if left == 0 {
-            self.0.early.borrow_mut().clear();
+            self.0.recalled_before_grant.borrow_mut().clear();
         }
     }
 }
 
 impl Client {
     /// An open begins; it ends when what is given is dropped.
-    pub(super) fn opening(&self) -> Opening<'_> {
+    pub(super) fn opening(&self) -> OpenInProgress<'_> {
         let delegations = &self.0.delegations;
         delegations.opening.set(delegations.opening.get() + 1);
-        Opening(delegations)
+        OpenInProgress(delegations)
     }
 
     /// A file is changed by this client (RFC 7530, 10.4): what came with its delegation does not
     /// hold any more.
-    pub fn changes(&self, file: &File) {
+    pub fn changes(&self, file: &OpenFile) {
         if let Some(held) = self.0.delegations.held.borrow().get(file.handle()) {
             held.changed.set(true);
         }
     }
 
     /// Gives back at once what came with an open.
-    pub(super) fn decline(&self, offer: Offer, at: (Handle, &[u8]), file: Handle) {
-        if let Offer::Held(state, writes, _) = offer {
-            let offer = Offer::Held(state, writes, true);
+    pub(super) fn decline(&self, offer: OfferedDelegation, at: (Handle, &[u8]), file: Handle) {
+        if let OfferedDelegation::Held(state, writes, _) = offer {
+            let offer = OfferedDelegation::Held(state, writes, true);
             self.offered(offer, at, file, Attributes::default());
         }
     }
 
     /// What to say of delegations when a file is opened (4.1).
-    pub(super) fn wanted(&self, access: u32) -> u32 {
+    pub(super) fn want_flags(&self, access: u32) -> u32 {
         match (self.minor(), self.0.spec.delegations) {
             (0, _) => 0,
             (_, false) => share::WANT_NO_DELEGATION,
@@ -171,7 +171,7 @@ impl Client {
     /// The number of the delegation that a name leads to. As long as it is the same, nobody but this
     /// client has changed the file (RFC 7530, 10.4).
     #[must_use]
-    pub fn promise(&self, dir: &Handle, name: &[u8]) -> Option<u64> {
+    pub fn delegation_number(&self, dir: &Handle, name: &[u8]) -> Option<u64> {
         let held = self.delegated((*dir, name), share::READ)?;
         Some(held.number)
     }
@@ -184,13 +184,13 @@ impl Client {
     /// Takes what came with an open.
     pub(super) fn offered(
         &self,
-        offer: Offer,
+        offer: OfferedDelegation,
         (dir, name): (Handle, &[u8]),
         file: Handle,
         attributes: Attributes,
     ) {
         let now = self.0.lane.now();
-        let Offer::Held(state, writes, recalled) = offer else {
+        let OfferedDelegation::Held(state, writes, recalled) = offer else {
             if self.0.spec.delegations {
                 self.event(Event::Refused, now);
             }
@@ -211,7 +211,7 @@ impl Client {
         });
         let delegations = &self.0.delegations;
         let early = {
-            let mut early = delegations.early.borrow_mut();
+            let mut early = delegations.recalled_before_grant.borrow_mut();
             let at = early.iter().position(|e| *e == (file, state.other));
             at.map(|at| early.swap_remove(at)).is_some()
         };
@@ -257,7 +257,7 @@ impl Client {
     }
 
     /// Says that no delegation is to come with an open (4.1).
-    pub(super) fn unwanted(&self) -> u32 {
+    pub(super) fn no_delegation_flag(&self) -> u32 {
         match self.minor() {
             0 => 0,
             _ => share::WANT_NO_DELEGATION,
@@ -266,7 +266,7 @@ impl Client {
 
     fn give_back_later(&self, delegation: Rc<Delegation>) {
         let client = Rc::downgrade(&self.0);
-        self.0.lane.help(Box::pin(async move {
+        self.0.lane.spawn_background(Box::pin(async move {
             if let Some(inner) = client.upgrade() {
                 // A server that cannot be told takes the delegation away when the lease ends.
                 let _ = Client(inner).give_back(&delegation).await;
@@ -294,7 +294,7 @@ impl Client {
             },
         );
         let returned = returned.await;
-        self.let_go(delegation);
+        self.drop_delegation(delegation);
         returned?;
         self.event(Event::Returned, since);
         Ok(())
@@ -303,13 +303,13 @@ impl Client {
     /// Whether an operation on a file failed because the server has taken its delegation away
     /// (RFC 7530, 10.4.6); then what that served is opened at the server, and the operation may be
     /// done again.
-    pub async fn is_opened_instead(&self, file: &File, e: NfsError) -> bool {
+    pub async fn is_opened_instead(&self, file: &OpenFile, e: NfsError) -> bool {
         let Some(delegation) = file.open().delegation() else {
             return false;
         };
         let gone = e.status().is_some_and(|s| self.is_of_open(s));
         if gone {
-            self.let_go(&delegation);
+            self.drop_delegation(&delegation);
             for open in delegation.opens.take().iter().filter_map(Weak::upgrade) {
                 self.open_instead(&open).await;
             }
@@ -318,7 +318,7 @@ impl Client {
     }
 
     /// A delegation serves nothing any more.
-    fn let_go(&self, delegation: &Rc<Delegation>) {
+    fn drop_delegation(&self, delegation: &Rc<Delegation>) {
         delegation.recalled.set(true);
         self.forget_name(&delegation.dir, &delegation.name);
         let mut held = self.0.delegations.held.borrow_mut();
@@ -331,21 +331,23 @@ impl Client {
     /// Has the server's callbacks on the client's own connections answered (4.1).
     pub(super) fn answer_callbacks(&self) {
         let inner = Rc::downgrade(&self.0);
-        self.0.channel.answer_with(Some(Rc::new(Backward(inner))));
+        self.0
+            .channel
+            .set_callback_handler(Some(Rc::new(CallbackReceiver(inner))));
     }
 }
 
 /// Answers callbacks of a client.
-pub(super) struct Backward(pub(super) Weak<Inner>);
+pub(super) struct CallbackReceiver(pub(super) Weak<Inner>);
 
-impl Answer for Backward {
+impl CallbackHandler for CallbackReceiver {
     fn answer(&self, call: &[u8]) -> Option<Vec<u8>> {
         let client = Client(self.0.upgrade()?);
         answer(call, client.minor(), &client)
     }
 }
 
-impl Callbacks for Client {
+impl CallbackOps for Client {
     fn sequence(&self, args: &SequenceArgs) -> Result<(), Status> {
         let session = self.0.session.borrow();
         if session.as_ref().is_none_or(|s| s.id != args.session) {
@@ -363,7 +365,7 @@ impl Callbacks for Client {
         }
     }
 
-    fn again(&self, args: &SequenceArgs) -> Option<Vec<u8>> {
+    fn replay(&self, args: &SequenceArgs) -> Option<Vec<u8>> {
         let session = self.0.session.borrow();
         session.as_ref().filter(|s| s.id == args.session)?;
         let slots = self.0.delegations.slots.borrow();
@@ -371,7 +373,7 @@ impl Callbacks for Client {
         (*sequence == args.sequence && !answer.is_empty()).then(|| answer.clone())
     }
 
-    fn keep(&self, args: &SequenceArgs, answer: &[u8]) {
+    fn store_reply(&self, args: &SequenceArgs, answer: &[u8]) {
         let mut slots = self.0.delegations.slots.borrow_mut();
         if let Some(slot) = slots.get_mut(args.slot as usize) {
             slot.1 = answer.to_vec();
@@ -386,7 +388,7 @@ impl Callbacks for Client {
             None => Status::BadHandle,
         };
         let Some(held) = held.filter(|h| h.state.other == recall.state.other) else {
-            let mut early = delegations.early.borrow_mut();
+            let mut early = delegations.recalled_before_grant.borrow_mut();
             // Each open may bring one.
             return match early.len() < delegations.opening.get() as usize {
                 true => {

@@ -10,10 +10,10 @@ use super::super::state::{
 };
 use super::super::types::{Status, Text};
 use super::delegations::CALLBACK_SLOTS;
+use super::fifo_mutex::FifoMutex;
 use super::listener::Listener;
 use super::slots::{Session, callbacks_are_down};
-use super::turns::Turns;
-use super::{Call, Client, Event, Inner, Patience, Permit, Sent};
+use super::{Call, Client, Event, Inner, PendingCall, Permit, RetryState};
 use crate::rpc::RpcError;
 use plimsoll_measure::Nanos;
 use rustix::io::Errno;
@@ -21,11 +21,11 @@ use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
 /// Pause before the server is asked once more to send callbacks, in nanoseconds.
-const REBIND: Nanos = 1_000_000_000;
+const REBIND_PAUSE_NS: Nanos = 1_000_000_000;
 
 /// How much of the client's state is to be made anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Lost {
+enum LostState {
     Nothing,
     Session,
     Client,
@@ -38,13 +38,13 @@ pub(super) struct Identity {
     client: Cell<u64>,
     /// Number of the next CREATE_SESSION.
     sequence: Cell<u32>,
-    lost: Cell<Lost>,
+    lost: Cell<LostState>,
     /// How often it or its session was made.
-    generation: Cell<u64>,
+    session_epoch: Cell<u64>,
     /// How often it was made, and with it everything that it had open and locked.
-    incarnation: Cell<u64>,
+    client_epoch: Cell<u64>,
     /// One worker makes it, the others wait.
-    making: Turns,
+    creation_mutex: FifoMutex,
     failed: Cell<Option<(Nanos, NfsError)>>,
 }
 
@@ -54,52 +54,52 @@ impl Identity {
             verifier: Cell::new(verifier()),
             client: Cell::new(0),
             sequence: Cell::new(0),
-            lost: Cell::new(Lost::Client),
-            generation: Cell::new(0),
-            incarnation: Cell::new(0),
-            making: Turns::default(),
+            lost: Cell::new(LostState::Client),
+            session_epoch: Cell::new(0),
+            client_epoch: Cell::new(0),
+            creation_mutex: FifoMutex::default(),
             failed: Cell::new(None),
         }
     }
 
     /// How often the client's state was made, or only its session.
-    pub(super) fn generation(&self) -> u64 {
-        self.generation.get()
+    pub(super) fn session_epoch(&self) -> u64 {
+        self.session_epoch.get()
     }
 
     /// How often all of the client's state was made.
-    pub(super) fn incarnation(&self) -> u64 {
-        self.incarnation.get()
+    pub(super) fn client_epoch(&self) -> u64 {
+        self.client_epoch.get()
     }
 
     fn made(&self, anew: bool) {
-        self.generation.set(self.generation.get() + 1);
-        self.incarnation
-            .set(self.incarnation.get() + u64::from(anew));
+        self.session_epoch.set(self.session_epoch.get() + 1);
+        self.client_epoch
+            .set(self.client_epoch.get() + u64::from(anew));
     }
 }
 
 /// What is lost when a status says so. That the lease has expired is said of an open on 4.1, and of
 /// the client by its session.
-fn lost_with(status: Status, minor: u32) -> Option<Lost> {
+fn lost_state_of(status: Status, minor: u32) -> Option<LostState> {
     match status {
-        Status::StaleClientId | Status::StaleStateId => Some(Lost::Client),
-        Status::Expired if minor == 0 => Some(Lost::Client),
+        Status::StaleClientId | Status::StaleStateId => Some(LostState::Client),
+        Status::Expired if minor == 0 => Some(LostState::Client),
         Status::BadSession
         | Status::DeadSession
         | Status::BadSlot
         | Status::BadHighSlot
         | Status::SeqMisordered
         | Status::SeqFalseRetry
-        | Status::ConnNotBound => Some(Lost::Session),
+        | Status::ConnNotBound => Some(LostState::Session),
         _ => None,
     }
 }
 
 /// Says that nobody renews the lease any more, however that came.
-struct Renewing(Weak<Inner>);
+struct RenewalGuard(Weak<Inner>);
 
-impl Drop for Renewing {
+impl Drop for RenewalGuard {
     fn drop(&mut self) {
         if let Some(inner) = self.0.upgrade() {
             inner.renewed.set(false);
@@ -108,9 +108,9 @@ impl Drop for Renewing {
 }
 
 /// Says that no connection is being tied to the session any more, however that came.
-struct Binding(Weak<Inner>);
+struct BindGuard(Weak<Inner>);
 
-impl Drop for Binding {
+impl Drop for BindGuard {
     fn drop(&mut self) {
         if let Some(inner) = self.0.upgrade() {
             inner.binding.set(false);
@@ -126,16 +126,16 @@ impl Client {
 
     pub(super) fn is_ready(&self) -> bool {
         let doubtful = |s: &Rc<Session>| s.doubtful.get();
-        self.0.identity.lost.get() == Lost::Nothing
+        self.0.identity.lost.get() == LostState::Nothing
             && !self.0.session.borrow().as_ref().is_some_and(doubtful)
     }
 
     /// Notes what of the client's state is lost, if a status says so; `generation` is that in
     /// which the call was made.
-    pub(super) fn lost_by(&self, status: Status, generation: u64) {
+    pub(super) fn note_lost_state(&self, status: Status, generation: u64) {
         let identity = &self.0.identity;
-        if let Some(lost) = lost_with(status, self.minor())
-            && identity.generation.get() == generation
+        if let Some(lost) = lost_state_of(status, self.minor())
+            && identity.session_epoch.get() == generation
         {
             identity.lost.set(identity.lost.get().max(lost));
         }
@@ -152,7 +152,7 @@ impl Client {
         }
         let identity = &self.0.identity;
         let since = self.0.lane.now();
-        let _turn = identity.making.turn().await;
+        let _turn = identity.creation_mutex.acquire().await;
         if self.is_ready() {
             return Ok(());
         }
@@ -171,18 +171,18 @@ impl Client {
     async fn make(&self) -> Result<(), NfsError> {
         let identity = &self.0.identity;
         let since = self.0.lane.now();
-        let first = identity.generation.get() == 0;
-        if identity.lost.get() == Lost::Nothing {
+        let first = identity.session_epoch.get() == 0;
+        if identity.lost.get() == LostState::Nothing {
             // The numbers of its slots are in doubt.
-            identity.lost.set(Lost::Session);
+            identity.lost.set(LostState::Session);
         }
         if let Some(session) = self.0.session.take() {
             session.end();
-            if identity.lost.get() == Lost::Session {
+            if identity.lost.get() == LostState::Session {
                 self.0.left.borrow_mut().push(session);
             }
         }
-        let mut patience = Patience::default();
+        let mut patience = RetryState::default();
         loop {
             let done = match self.0.spec.minor {
                 0 => self.make_client().await,
@@ -190,10 +190,10 @@ impl Client {
             };
             match done {
                 Ok(()) => break,
-                Err(e) => self.again(e, &mut patience).await?,
+                Err(e) => self.wait_to_retry(e, &mut patience).await?,
             }
         }
-        identity.lost.set(Lost::Nothing);
+        identity.lost.set(LostState::Nothing);
         if !first {
             self.event(Event::Recovered, since);
         }
@@ -207,7 +207,7 @@ impl Client {
             let errno = Errno::from_io_error(e).unwrap_or(Errno::IO);
             NfsError::Rpc(RpcError::Connection(errno))
         })?;
-        if identity.generation.get() > 0 {
+        if identity.session_epoch.get() > 0 {
             // A server that has lost only a part forgets the rest, and with it the numbers of owners
             // (RFC 7530, 16.33.5).
             identity.verifier.set(verifier());
@@ -222,7 +222,7 @@ impl Client {
             address: Text(address.as_bytes()),
             ident: 1,
         };
-        let set = self.outside(
+        let set = self.call_outside_session(
             Call::SetClientId,
             |c| {
                 c.add::<SetClientId>(&args);
@@ -230,7 +230,7 @@ impl Client {
             |r| r.get::<SetClientId>(),
         );
         let set = set.await?;
-        let confirmed = self.outside(
+        let confirmed = self.call_outside_session(
             Call::SetClientIdConfirm,
             |c| {
                 c.add::<SetClientIdConfirm>(&set);
@@ -247,10 +247,10 @@ impl Client {
     /// EXCHANGE_ID if that is needed, and CREATE_SESSION (RFC 8881, 2.10.8 and 8.4).
     async fn make_session(&self) -> Result<(), NfsError> {
         let identity = &self.0.identity;
-        let anew = identity.lost.get() == Lost::Client;
+        let anew = identity.lost.get() == LostState::Client;
         if anew {
             let args = exchange_args(&self.0.spec.id, identity.verifier.get());
-            let exchanged = self.outside(
+            let exchanged = self.call_outside_session(
                 Call::ExchangeId,
                 |c| {
                     c.add::<ExchangeId>(&args);
@@ -262,12 +262,17 @@ impl Client {
             identity.sequence.set(sequence);
         }
         let spec = &self.0.spec;
-        let mut args = session_args(self.id(), identity.sequence.get(), spec.slots, spec.longest);
+        let mut args = session_args(
+            self.id(),
+            identity.sequence.get(),
+            spec.slots,
+            spec.max_message_bytes,
+        );
         if spec.delegations {
             args.flags = BACK_CHANNEL;
             args.back.requests = CALLBACK_SLOTS;
         }
-        let made = self.outside(
+        let made = self.call_outside_session(
             Call::CreateSession,
             |c| {
                 c.add::<CreateSession>(&args);
@@ -277,7 +282,7 @@ impl Client {
         let made = made.await;
         if let Err(NfsError::Status(_, Status::SeqMisordered)) = made {
             // Which number is the next one EXCHANGE_ID says.
-            identity.lost.set(Lost::Client);
+            identity.lost.set(LostState::Client);
         }
         let made: SessionMade = made?;
         identity
@@ -289,7 +294,7 @@ impl Client {
         identity.made(anew);
         if anew {
             let left = self.reclaim().await?;
-            let complete = self.inside(
+            let complete = self.call_during_setup(
                 Call::ReclaimComplete,
                 |c| {
                     c.add::<ReclaimComplete>(&false);
@@ -308,35 +313,35 @@ impl Client {
 
     /// Whether a status says that the client or its session is lost, and not one open file.
     pub(super) fn is_of_client(&self, status: Status) -> bool {
-        lost_with(status, self.minor()).is_some()
+        lost_state_of(status, self.minor()).is_some()
     }
 
     /// A call that is in no session.
-    async fn outside<R>(
+    async fn call_outside_session<R>(
         &self,
         what: Call,
         build: impl Fn(&mut Compound<'_>),
         take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
         let minor = self.0.spec.minor;
-        let sent = Sent {
+        let sent = PendingCall {
             client: self.clone(),
             call: self.0.channel.call(TARGET, &Request { minor, build }),
             what,
-            generation: self.0.identity.generation.get(),
+            session_epoch: self.0.identity.session_epoch.get(),
             sequenced: false,
         };
         sent.done(take).await
     }
 
     /// A call of a client that is about to be ready.
-    pub(super) async fn inside<R>(
+    pub(super) async fn call_during_setup<R>(
         &self,
         what: Call,
         build: impl Fn(&mut Compound<'_>),
         take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        let permit = self.permit_inside().await?;
+        let permit = self.permit_during_setup().await?;
         self.send(what, permit, build).done(take).await
     }
 
@@ -344,7 +349,7 @@ impl Client {
     ///
     /// # Errors
     /// `BADSESSION` if it has lost its session meanwhile.
-    async fn permit_inside(&self) -> Result<Permit, NfsError> {
+    async fn permit_during_setup(&self) -> Result<Permit, NfsError> {
         if self.minor() == 0 {
             return Ok(Permit(None));
         }
@@ -364,9 +369,9 @@ impl Client {
         }
         self.listen();
         let inner = Rc::downgrade(&self.0);
-        let renewing = Renewing(inner.clone());
+        let renewing = RenewalGuard(inner.clone());
         let (lane, third) = (self.0.lane.clone(), self.0.spec.lease / 3);
-        self.0.lane.help(Box::pin(async move {
+        self.0.lane.spawn_background(Box::pin(async move {
             let _renewing = renewing;
             if let Some(inner) = inner.upgrade()
                 && inner.spec.minor > 0
@@ -375,7 +380,7 @@ impl Client {
                 let _ = Client(inner).ready().await;
             }
             loop {
-                lane.timer(lane.now() + third).await;
+                lane.uncancellable_sleep_until(lane.now() + third).await;
                 match inner.upgrade() {
                     Some(inner) => Client(inner).renew().await,
                     None => return,
@@ -393,8 +398,8 @@ impl Client {
         if !self.0.spec.delegations || self.0.binding.replace(true) {
             return;
         }
-        let binding = Binding(Rc::downgrade(&self.0));
-        self.0.lane.help(Box::pin(async move {
+        let binding = BindGuard(Rc::downgrade(&self.0));
+        self.0.lane.spawn_background(Box::pin(async move {
             let Some(inner) = binding.0.upgrade() else {
                 return;
             };
@@ -405,7 +410,7 @@ impl Client {
                 rdma: false,
             };
             // It has to be alone in its compound.
-            let bound = client.outside(
+            let bound = client.call_outside_session(
                 Call::BindConnToSession,
                 |c| {
                     c.add::<BindConnToSession>(&args);
@@ -422,7 +427,8 @@ impl Client {
                 Err(_) => {
                     let lane = client.0.lane.clone();
                     drop(client);
-                    lane.timer(lane.now() + REBIND).await;
+                    lane.uncancellable_sleep_until(lane.now() + REBIND_PAUSE_NS)
+                        .await;
                 }
             }
             drop(binding);
@@ -431,12 +437,12 @@ impl Client {
 
     /// Ends sessions that were left, once nothing is under way on them: of each the server keeps the
     /// answers of its slots (RFC 8881, 18.37).
-    async fn end_left(&self) {
+    async fn destroy_left_sessions(&self) {
         let (idle, busy) = self.0.left.take().into_iter().partition(|s| s.is_idle());
         *self.0.left.borrow_mut() = busy;
         let idle: Vec<Rc<Session>> = idle;
         for session in idle {
-            let ended = self.outside(
+            let ended = self.call_outside_session(
                 Call::DestroySession,
                 |c| {
                     c.add::<DestroySession>(&session.id);
@@ -453,7 +459,7 @@ impl Client {
         if self.id() == 0 || self.0.lane.now() >= self.0.lane.deadline() {
             return;
         }
-        self.end_left().await;
+        self.destroy_left_sessions().await;
         let session = self.0.session.borrow().clone();
         // Errors come with the calls of the workers too, and are theirs.
         let _ = match session {

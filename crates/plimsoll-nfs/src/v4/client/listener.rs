@@ -1,8 +1,8 @@
 //! Where callbacks of a server of 4.0 come: on connections that it makes (RFC 7530, 9.1.1).
 
-use super::delegations::Backward;
+use super::delegations::CallbackReceiver;
 use super::{Client, Inner};
-use crate::rpc::{Answer, Records};
+use crate::rpc::{CallbackHandler, RecordReader};
 use plimsoll_lane::Lane;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -10,10 +10,10 @@ use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
 
 /// Longest callback that is taken, in bytes.
-const LONGEST: usize = 64 << 10;
+const MAX_CALLBACK_BYTES: usize = 64 << 10;
 
 /// Bytes that are read at a time.
-const READ: usize = 4 << 10;
+const READ_CHUNK_BYTES: usize = 4 << 10;
 
 /// A socket for callbacks.
 pub(super) struct Listener {
@@ -63,12 +63,12 @@ impl Client {
         };
         let (socket, lane) = (listener.socket.clone(), self.0.lane.clone());
         let inner = Rc::downgrade(&self.0);
-        self.0.lane.help(Box::pin(async move {
+        self.0.lane.spawn_background(Box::pin(async move {
             loop {
                 match socket.accept() {
                     Ok((stream, _)) => {
                         let serving = serve(lane.clone(), stream, inner.clone());
-                        lane.help(Box::pin(async move {
+                        lane.spawn_background(Box::pin(async move {
                             // A connection that breaks is made anew by the server.
                             let _ = serving.await;
                         }));
@@ -80,7 +80,10 @@ impl Client {
                         }
                     }
                     // Too many open files, or a connection that went: the next may come through.
-                    Err(_) => lane.timer(lane.now() + 100_000_000).await,
+                    Err(_) => {
+                        lane.uncancellable_sleep_until(lane.now() + 100_000_000)
+                            .await
+                    }
                 }
                 if inner.strong_count() == 0 {
                     return;
@@ -94,9 +97,9 @@ impl Client {
 async fn serve(lane: Lane, mut stream: TcpStream, inner: Weak<Inner>) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
-    let backward = Backward(inner);
-    let mut records = Records::new(LONGEST);
-    let mut bytes = vec![0; READ];
+    let backward = CallbackReceiver(inner);
+    let mut records = RecordReader::new(MAX_CALLBACK_BYTES);
+    let mut bytes = vec![0; READ_CHUNK_BYTES];
     loop {
         let read = match stream.read(&mut bytes) {
             Ok(0) => return Ok(()),

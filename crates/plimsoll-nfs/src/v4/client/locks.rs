@@ -3,32 +3,32 @@
 use super::super::compound::{Compound, NfsError, Results};
 use super::super::operations::{Op, PutFh};
 use super::super::state::{
-    FirstLock, Lock, LockArgs, LockU, Locker, NextLock, ReleaseLockOwner, UnlockArgs,
+    FirstLock, Lock, LockArgs, LockOwnerArg, LockU, NextLock, ReleaseLockOwner, UnlockArgs,
 };
 use super::super::types::{LockType, Owner, StateId, Status, Text};
-use super::opens::{File, Known, advances};
-use super::{Call, Client, LONGEST_PAUSE, Patience};
+use super::opens::{OpenFile, OpenOwnerState, advances_seqid};
+use super::{Call, Client, MAX_RETRY_PAUSE_NS, RetryState};
 use std::cell::Cell;
 
 /// First pause before a lock that somebody else has is asked for again, in nanoseconds.
-const FIRST_WAIT: u64 = 1_000_000;
+const MIN_LOCK_RETRY_PAUSE_NS: u64 = 1_000_000;
 
 /// The locks of an open file.
 #[derive(Default)]
 pub(super) struct Locks {
-    held: Cell<Option<Held>>,
+    held: Cell<Option<ServerLockState>>,
 }
 
 /// What the server knows of them.
 #[derive(Clone, Copy)]
-struct Held {
+struct ServerLockState {
     /// Number of the owner.
     owner: u64,
     state: StateId,
     /// Number of the owner's next operation (4.0).
     seqid: u32,
     /// Client that it is of.
-    incarnation: u64,
+    client_epoch: u64,
 }
 
 fn name(owner: u64) -> String {
@@ -43,16 +43,16 @@ impl Client {
     /// See [`NfsError`].
     pub async fn lock_and_unlock(
         &self,
-        file: &File,
+        file: &OpenFile,
         offset: u64,
         len: u64,
     ) -> Result<(), NfsError> {
         self.at_server(file).await?;
-        let mut wait = FIRST_WAIT;
+        let mut wait = MIN_LOCK_RETRY_PAUSE_NS;
         loop {
-            let incarnation = self.0.identity.incarnation();
+            let incarnation = self.0.identity.client_epoch();
             let held = file.locks.held.take();
-            let asked = match held.filter(|h| h.incarnation == incarnation) {
+            let asked = match held.filter(|h| h.client_epoch == incarnation) {
                 None => self.first_lock(file, offset, len).await,
                 Some(held) => self.next_lock(file, held, offset, len).await,
             };
@@ -60,7 +60,7 @@ impl Client {
                 Ok(()) => break,
                 Err(NfsError::Status(_, Status::Denied)) => {
                     self.pause(wait).await?;
-                    wait = (2 * wait).min(LONGEST_PAUSE);
+                    wait = (2 * wait).min(MAX_RETRY_PAUSE_NS);
                 }
                 Err(e) => return Err(e),
             }
@@ -70,7 +70,7 @@ impl Client {
 
     /// Locks belong to an open that the server knows of (RFC 7530, 16.10.4): one that a delegation
     /// serves is opened there.
-    async fn at_server(&self, file: &File) -> Result<(), NfsError> {
+    async fn at_server(&self, file: &OpenFile) -> Result<(), NfsError> {
         if let Some(delegation) = file.open().delegation() {
             self.open_delegated(file.open(), delegation.state).await;
         }
@@ -79,9 +79,9 @@ impl Client {
 
     /// The first lock of an owner, a new one at each attempt: whether the server has counted one
     /// that was denied is not said.
-    async fn first_lock(&self, file: &File, offset: u64, len: u64) -> Result<(), NfsError> {
+    async fn first_lock(&self, file: &OpenFile, offset: u64, len: u64) -> Result<(), NfsError> {
         let open = file.open();
-        let _turn = self.turn(&open.turns).await;
+        let _turn = self.acquire_owner(&open.owner_mutex).await;
         let owner = self.next_number();
         let name = name(owner);
         let build = |c: &mut Compound<'_>, open_seqid| {
@@ -99,31 +99,31 @@ impl Client {
                 reclaim: false,
                 offset,
                 len,
-                locker: Locker::First(first),
+                locker: LockOwnerArg::First(first),
             });
         };
-        let of: (Op, &Known) = (Op::Lock, &open.owner);
-        let state = self.numbered(Call::Lock, of, build, locked).await?;
-        file.locks.held.set(Some(Held {
+        let of: (Op, &OpenOwnerState) = (Op::Lock, &open.owner);
+        let state = self.call_with_seqid(Call::Lock, of, build, locked).await?;
+        file.locks.held.set(Some(ServerLockState {
             owner,
             state,
             seqid: 1,
-            incarnation: self.0.identity.incarnation(),
+            client_epoch: self.0.identity.client_epoch(),
         }));
         Ok(())
     }
 
     async fn next_lock(
         &self,
-        file: &File,
-        mut held: Held,
+        file: &OpenFile,
+        mut held: ServerLockState,
         offset: u64,
         len: u64,
     ) -> Result<(), NfsError> {
-        let mut patience = Patience::default();
+        let mut patience = RetryState::default();
         loop {
             let permit = self.permit().await?;
-            let locker = Locker::Next(NextLock {
+            let locker = LockOwnerArg::Next(NextLock {
                 state: held.state,
                 seqid: held.seqid,
             });
@@ -140,19 +140,19 @@ impl Client {
             let done = self.send(Call::Lock, permit, build).done(locked).await;
             held.seqid = held
                 .seqid
-                .wrapping_add(u32::from(advances(&done, Op::Lock)));
+                .wrapping_add(u32::from(advances_seqid(&done, Op::Lock)));
             match done {
                 Ok(state) => {
-                    file.locks.held.set(Some(Held { state, ..held }));
+                    file.locks.held.set(Some(ServerLockState { state, ..held }));
                     return Ok(());
                 }
                 Err(e) => {
                     if e.status() == Some(Status::Denied) {
                         file.locks.held.set(Some(held));
                     }
-                    self.again(e, &mut patience).await?;
+                    self.wait_to_retry(e, &mut patience).await?;
                     self.ready().await?;
-                    if self.0.identity.incarnation() != held.incarnation {
+                    if self.0.identity.client_epoch() != held.client_epoch {
                         // The server has lost the owner.
                         return self.first_lock(file, offset, len).await;
                     }
@@ -161,8 +161,8 @@ impl Client {
         }
     }
 
-    async fn unlock(&self, file: &File, offset: u64, len: u64) -> Result<(), NfsError> {
-        let mut patience = Patience::default();
+    async fn unlock(&self, file: &OpenFile, offset: u64, len: u64) -> Result<(), NfsError> {
+        let mut patience = RetryState::default();
         loop {
             let Some(mut held) = file.locks.held.take() else {
                 return Ok(());
@@ -187,17 +187,17 @@ impl Client {
                 .await;
             held.seqid = held
                 .seqid
-                .wrapping_add(u32::from(advances(&done, Op::LockU)));
+                .wrapping_add(u32::from(advances_seqid(&done, Op::LockU)));
             match done {
                 Ok(state) => {
-                    file.locks.held.set(Some(Held { state, ..held }));
+                    file.locks.held.set(Some(ServerLockState { state, ..held }));
                     return Ok(());
                 }
                 Err(e) => {
                     file.locks.held.set(Some(held));
-                    self.again(e, &mut patience).await?;
+                    self.wait_to_retry(e, &mut patience).await?;
                     self.ready().await?;
-                    if self.0.identity.incarnation() != held.incarnation {
+                    if self.0.identity.client_epoch() != held.client_epoch {
                         // The server has lost the lock, and so it is not held.
                         file.locks.held.set(None);
                     }
@@ -207,7 +207,7 @@ impl Client {
     }
 
     /// Has the server forget the owner of a file's locks, which on 4.0 it keeps after CLOSE.
-    pub(super) async fn release_locks(&self, file: &File) -> Result<(), NfsError> {
+    pub(super) async fn release_locks(&self, file: &OpenFile) -> Result<(), NfsError> {
         let Some(held) = file.locks.held.take().filter(|_| self.minor() == 0) else {
             return Ok(());
         };

@@ -1,29 +1,30 @@
 //! A client of NFS version 4 on a lane: what it is to the server, its session, and its calls.
 
 mod calls;
+mod client_shutdown;
 mod delegations;
-mod farewell;
+mod fifo_mutex;
 mod identity;
 mod listener;
 mod locks;
 mod opens;
 mod slots;
-mod turns;
 
-pub use calls::{Call, Event, Observe};
-pub use opens::{File, OpenOwner};
-pub use turns::{Turn, Turns, Waiting};
+pub use calls::{Call, Event, RpcObserver};
+pub use fifo_mutex::{FifoGuard, FifoMutex, LockWaiter};
+pub use opens::{OpenFile, OpenOwner};
 
 use super::compound::{Compound, Deviation, NfsError, Request, Results, TARGET, read, standard};
 use super::state::Sequence;
 use super::types::Status;
 use crate::rpc::{
-    self, Channel, ChannelSpec, Deviations, LaneDeviations, ProcedureName, RpcError, Tally,
+    self, Channel, ChannelObserver, ChannelSpec, Deviations, LaneDeviations, ProcedureName,
+    RpcError,
 };
 use delegations::Delegations;
 use identity::Identity;
 use listener::Listener;
-use opens::Opens;
+use opens::OpenTable;
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
 use slots::{Session, Slot};
@@ -33,13 +34,13 @@ use std::sync::Arc;
 
 /// First pause before a call that the server asked to make later, in nanoseconds; each further
 /// one is twice as long.
-const FIRST_PAUSE: Nanos = 10_000_000;
+const MIN_RETRY_PAUSE_NS: Nanos = 10_000_000;
 
 /// Longest pause, in nanoseconds.
-const LONGEST_PAUSE: Nanos = 1_000_000_000;
+const MAX_RETRY_PAUSE_NS: Nanos = 1_000_000_000;
 
 /// Times that a call is made again for the client's state was lost.
-const MOST_RECOVERIES: u32 = 4;
+const MAX_RECOVERIES: u32 = 4;
 
 /// What a client is made with (RFC 7530, 9.1.1 and RFC 8881, 2.4).
 #[derive(Debug, Clone)]
@@ -53,7 +54,7 @@ pub struct ClientSpec {
     /// Calls under way at once, if the server takes so many (4.1).
     pub slots: u32,
     /// Bytes of the longest request and of the longest reply (4.1).
-    pub longest: u32,
+    pub max_message_bytes: u32,
     /// Nanoseconds of a lease.
     pub lease: Nanos,
     /// Delegations are taken, and callbacks with them.
@@ -70,13 +71,13 @@ pub(super) struct Inner {
     lane: Lane,
     channel: Channel,
     spec: ClientSpec,
-    observe: Option<Rc<dyn Observe>>,
+    observe: Option<Rc<dyn RpcObserver>>,
     deviations: LaneDeviations,
     identity: Identity,
     session: RefCell<Option<Rc<Session>>>,
     /// Sessions that were left for another one, and that the server may have still.
     left: RefCell<Vec<Rc<Session>>>,
-    opens: Opens,
+    opens: OpenTable,
     delegations: Delegations,
     /// Where callbacks come, on 4.0 with delegations.
     listener: std::io::Result<Option<Listener>>,
@@ -90,7 +91,7 @@ pub(super) struct Inner {
 pub struct Permit(Option<Slot>);
 
 /// What to do about a call that failed.
-enum Remedy {
+enum RetryAction {
     None,
     Again,
     After(Nanos),
@@ -98,16 +99,16 @@ enum Remedy {
 
 /// How often a call has been made again, and how long it has to wait the next time (RFC 7530,
 /// 13.1.1.3).
-pub struct Patience {
+pub struct RetryState {
     pause: Nanos,
     /// Without those that the server asked for.
     tries: u32,
 }
 
-impl Default for Patience {
+impl Default for RetryState {
     fn default() -> Self {
         Self {
-            pause: FIRST_PAUSE,
+            pause: MIN_RETRY_PAUSE_NS,
             tries: 0,
         }
     }
@@ -119,8 +120,8 @@ impl Client {
     pub fn new(
         lane: &Lane,
         spec: ClientSpec,
-        observe: Option<Rc<dyn Observe>>,
-        tally: Option<Rc<dyn Tally>>,
+        observe: Option<Rc<dyn RpcObserver>>,
+        tally: Option<Rc<dyn ChannelObserver>>,
     ) -> Self {
         let channel = Channel::new(lane, spec.channel.clone(), tally);
         let listener = match spec.delegations && spec.minor == 0 {
@@ -141,7 +142,7 @@ impl Client {
             identity: Identity::new(),
             session: RefCell::new(None),
             left: RefCell::default(),
-            opens: Opens::default(),
+            opens: OpenTable::default(),
             delegations: Delegations::default(),
             listener,
             binding: Cell::new(false),
@@ -173,8 +174,8 @@ impl Client {
     }
 
     /// Waits until the server knows the client; one of 4.0 has to be known only once it opens.
-    async fn known(&self) -> Result<(), NfsError> {
-        match self.minor() == 0 && self.0.identity.generation() == 0 {
+    async fn ensure_confirmed(&self) -> Result<(), NfsError> {
+        match self.minor() == 0 && self.0.identity.session_epoch() == 0 {
             true => Ok(()),
             false => self.ready().await,
         }
@@ -186,7 +187,7 @@ impl Client {
     /// What keeps the server from knowing the client.
     pub async fn permit(&self) -> Result<Permit, NfsError> {
         loop {
-            self.known().await?;
+            self.ensure_confirmed().await?;
             let session = self.0.session.borrow().clone();
             let Some(session) = session else {
                 return Ok(Permit(None));
@@ -217,13 +218,18 @@ impl Client {
     }
 
     /// Makes a call, whose answer may be waited for later.
-    pub fn send(&self, call: Call, permit: Permit, build: impl Fn(&mut Compound<'_>)) -> Sent {
+    pub fn send(
+        &self,
+        call: Call,
+        permit: Permit,
+        build: impl Fn(&mut Compound<'_>),
+    ) -> PendingCall {
         let (minor, channel) = (self.0.spec.minor, &self.0.channel);
-        let generation = self.0.identity.generation();
+        let generation = self.0.identity.session_epoch();
         let sent = match permit.0 {
             None => channel.call(TARGET, &Request { minor, build }),
             Some(slot) => {
-                let args = slot.session.next(slot.number, call.is_kept());
+                let args = slot.session.next(slot.number, call.cache_this());
                 let build = |c: &mut Compound<'_>| {
                     c.add::<Sequence>(&args);
                     build(c);
@@ -231,14 +237,14 @@ impl Client {
                 let request = Request { minor, build };
                 let (session, number) = (slot.session.clone(), slot.number);
                 slot.called();
-                channel.call_telling(TARGET, &request, session, number)
+                channel.call_with_handler(TARGET, &request, session, number)
             }
         };
-        Sent {
+        PendingCall {
             client: self.clone(),
             call: sent,
             what: call,
-            generation,
+            session_epoch: generation,
             sequenced: minor > 0,
         }
     }
@@ -254,12 +260,12 @@ impl Client {
         build: impl Fn(&mut Compound<'_>),
         mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        let mut patience = Patience::default();
+        let mut patience = RetryState::default();
         loop {
             let permit = self.permit().await?;
             let done = self.send(call, permit, &build).done(&mut take).await;
             match done {
-                Err(e) => self.again(e, &mut patience).await?,
+                Err(e) => self.wait_to_retry(e, &mut patience).await?,
                 done => return done,
             }
         }
@@ -279,7 +285,7 @@ impl Client {
         mut take: impl FnMut(&mut Results<'_>) -> Result<(), NfsError>,
         is_done: impl Fn(Status) -> bool,
     ) -> Result<(), NfsError> {
-        let mut patience = Patience::default();
+        let mut patience = RetryState::default();
         let mut twice = false;
         loop {
             let permit = self.permit().await?;
@@ -287,18 +293,18 @@ impl Client {
             twice |= again && self.minor() == 0;
             match done {
                 Err(NfsError::Status(_, status)) if twice && is_done(status) => return Ok(()),
-                Err(e) => self.again(e, &mut patience).await?,
+                Err(e) => self.wait_to_retry(e, &mut patience).await?,
                 Ok(()) => return Ok(()),
             }
         }
     }
 
     /// Waits until a call that failed is to be made again.
-    async fn again(&self, e: NfsError, patience: &mut Patience) -> Result<(), NfsError> {
-        match self.remedy(e, patience) {
-            Remedy::None => Err(e),
-            Remedy::Again => Ok(()),
-            Remedy::After(pause) => self.pause(pause).await,
+    async fn wait_to_retry(&self, e: NfsError, patience: &mut RetryState) -> Result<(), NfsError> {
+        match self.retry_action(e, patience) {
+            RetryAction::None => Err(e),
+            RetryAction::Again => Ok(()),
+            RetryAction::After(pause) => self.pause(pause).await,
         }
     }
 
@@ -310,29 +316,31 @@ impl Client {
     }
 
     /// What was lost is noted when the answer comes: by now it may have been made anew.
-    fn remedy(&self, e: NfsError, patience: &mut Patience) -> Remedy {
+    fn retry_action(&self, e: NfsError, patience: &mut RetryState) -> RetryAction {
         let Some(status) = e.status() else {
-            return Remedy::None;
+            return RetryAction::None;
         };
         if matches!(status, Status::Delay | Status::Grace) {
             let pause = patience.pause;
-            patience.pause = (2 * pause).min(LONGEST_PAUSE);
-            return Remedy::After(pause);
+            patience.pause = (2 * pause).min(MAX_RETRY_PAUSE_NS);
+            return RetryAction::After(pause);
         }
         patience.tries += 1;
         let most = match status {
             // Somebody else's operation may have changed it meanwhile.
             Status::BadStateId => 1,
             Status::OldStateId => 8,
-            _ => MOST_RECOVERIES,
+            _ => MAX_RECOVERIES,
         };
         if patience.tries > most {
-            return Remedy::None;
+            return RetryAction::None;
         }
         match status {
-            Status::OldStateId | Status::BadStateId | Status::RetryUncachedRep => Remedy::Again,
-            _ if self.is_of_client(status) => Remedy::Again,
-            _ => Remedy::None,
+            Status::OldStateId | Status::BadStateId | Status::RetryUncachedRep => {
+                RetryAction::Again
+            }
+            _ if self.is_of_client(status) => RetryAction::Again,
+            _ => RetryAction::None,
         }
     }
 }
@@ -347,15 +355,15 @@ impl Inner {
 }
 
 /// A call that was made (RFC 7530, 15.2).
-pub struct Sent {
+pub struct PendingCall {
     client: Client,
     call: rpc::Call,
     what: Call,
-    generation: u64,
+    session_epoch: u64,
     sequenced: bool,
 }
 
-impl Sent {
+impl PendingCall {
     /// Waits for the answer, of which `take` reads what the operations gave.
     ///
     /// # Errors
@@ -389,7 +397,7 @@ impl Sent {
             }
         };
         if let Some(status) = outcome.as_ref().err().and_then(|e| e.status()) {
-            self.client.lost_by(status, self.generation);
+            self.client.note_lost_state(status, self.session_epoch);
         }
         if let Some(observe) = &self.client.0.observe {
             let how = outcome.as_ref().map(|_| ()).map_err(|e| *e);

@@ -5,7 +5,7 @@ mod owners;
 mod reopening;
 
 pub use owners::OpenOwner;
-pub(super) use owners::{Known, advances};
+pub(super) use owners::{OpenOwnerState, advances_seqid};
 
 use super::super::attributes::{Attributes, Bitmap};
 use super::super::compound::{Compound, NfsError, Results};
@@ -15,35 +15,35 @@ use super::super::state::{
     OpenDowngrade, OpenHow,
 };
 use super::super::types::{Handle, Other, Owner, StateId, Status, Text};
-use super::delegations::{Delegation, Offer};
+use super::delegations::{Delegation, OfferedDelegation};
+use super::fifo_mutex::{FifoGuard, FifoMutex};
 use super::locks::Locks;
-use super::turns::{Turn, Turns};
-use super::{Call, Client, Event, Patience};
+use super::{Call, Client, Event, RetryState};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
 /// Attributes that come with an open.
-const OF_OPENED: Bitmap = {
+const OPEN_ATTRIBUTES: Bitmap = {
     use super::super::attributes::number::{CHANGE, KIND, SIZE};
     Bitmap::of(&[KIND, CHANGE, SIZE])
 };
 
 /// Pause before a CLOSE that an OPEN of the same file has overtaken is sent again, in nanoseconds.
-const OVERTAKEN: u64 = 2_000_000;
+const CLOSE_RETRY_PAUSE_NS: u64 = 2_000_000;
 
 /// What is open.
 #[derive(Default)]
-pub(super) struct Opens {
+pub(super) struct OpenTable {
     /// By owner and file.
-    known: RefCell<HashMap<(u64, Handle), Weak<State>>>,
+    known: RefCell<HashMap<(u64, Handle), Weak<OpenState>>>,
     owners: Cell<u64>,
 }
 
-/// An open at the server, of one or several [`File`]s of an owner.
-pub(super) struct State {
-    pub(super) owner: Rc<Known>,
-    pub(super) turns: Turns,
+/// An open at the server, of one or several [`OpenFile`]s of an owner.
+pub(super) struct OpenState {
+    pub(super) owner: Rc<OpenOwnerState>,
+    pub(super) owner_mutex: FifoMutex,
     file: Handle,
     dir: Handle,
     name: Box<[u8]>,
@@ -64,16 +64,16 @@ pub(super) struct State {
 }
 
 /// An open file (RFC 7530, 9.9).
-pub struct File {
-    state: Rc<State>,
+pub struct OpenFile {
+    state: Rc<OpenState>,
     access: u32,
     minor: u32,
     closed: Cell<bool>,
     pub(super) locks: Locks,
 }
 
-impl State {
-    fn count(&self, access: u32) -> &Cell<u32> {
+impl OpenState {
+    fn open_files_of(&self, access: u32) -> &Cell<u32> {
         &self.files[(access.clamp(1, 3) - 1) as usize]
     }
 
@@ -104,9 +104,9 @@ impl State {
     }
 }
 
-impl File {
-    fn new(state: Rc<State>, access: u32, minor: u32) -> Self {
-        let count = state.count(access);
+impl OpenFile {
+    fn new(state: Rc<OpenState>, access: u32, minor: u32) -> Self {
+        let count = state.open_files_of(access);
         count.set(count.get() + 1);
         Self {
             state,
@@ -149,7 +149,7 @@ impl File {
         delegation.map_or(self.state.state.get(), |d| d.state)
     }
 
-    pub(super) fn open(&self) -> &Rc<State> {
+    pub(super) fn open(&self) -> &Rc<OpenState> {
         &self.state
     }
 
@@ -161,12 +161,12 @@ impl File {
 }
 
 /// What an OPEN gave, without what was borrowed.
-struct Given {
+struct OpenResult {
     state: StateId,
     flags: u32,
     file: Handle,
     attributes: Attributes,
-    offer: Offer,
+    offer: OfferedDelegation,
 }
 
 impl Client {
@@ -180,14 +180,14 @@ impl Client {
         (dir, name): (Handle, &[u8]),
         asked: u32,
         how: OpenHow,
-    ) -> Result<(File, Attributes), NfsError> {
+    ) -> Result<(OpenFile, Attributes), NfsError> {
         if how == OpenHow::Existing
             && let Some(delegation) = self.delegated((dir, name), asked)
-            && let Some(opened) = self.open_here(owner, (dir, name), asked, delegation)
+            && let Some(opened) = self.open_locally(owner, (dir, name), asked, delegation)
         {
             return Ok(opened);
         }
-        let _turn = self.turn(&owner.turns).await;
+        let _turn = self.acquire_owner(&owner.mutex).await;
         // What its owner has open without the server is opened with it.
         let access = asked | self.served_access(owner, (dir, name));
         let _opening = self.opening();
@@ -212,13 +212,13 @@ impl Client {
             state = self.confirm(&known, given.file, state).await?;
         }
         let state = self.opened(owner, (dir, name), (given.file, access), state);
-        let file = File::new(state, asked, self.minor());
+        let file = OpenFile::new(state, asked, self.minor());
         self.offered(given.offer, (dir, name), given.file, given.attributes);
         Ok((file, given.attributes))
     }
 
     /// What an owner has of a file that a name leads to, if that is delegated.
-    fn known_state(&self, owner: &OpenOwner, file: Handle) -> Option<Rc<State>> {
+    fn known_state(&self, owner: &OpenOwner, file: Handle) -> Option<Rc<OpenState>> {
         let all = self.0.opens.known.borrow();
         all.get(&(owner.name().number, file))?.upgrade()
     }
@@ -235,13 +235,13 @@ impl Client {
 
     /// Opens a file without the server, which has delegated it; `None` if its owner has it open at
     /// the server for something else.
-    fn open_here(
+    fn open_locally(
         &self,
         owner: &OpenOwner,
         (dir, name): (Handle, &[u8]),
         access: u32,
         delegation: Rc<Delegation>,
-    ) -> Option<(File, Attributes)> {
+    ) -> Option<(OpenFile, Attributes)> {
         let attributes = delegation.known_attributes();
         let file = *delegation.file();
         let state = match self.known_state(owner, file) {
@@ -253,9 +253,9 @@ impl Client {
                 known
             }
             None => {
-                let state = Rc::new(State {
+                let state = Rc::new(OpenState {
                     owner: owner.name(),
-                    turns: owner.turns.clone(),
+                    owner_mutex: owner.mutex.clone(),
                     file,
                     dir,
                     name: name.into(),
@@ -277,12 +277,12 @@ impl Client {
         };
         state.access.set(state.access.get() | access);
         self.event(Event::Used, self.0.lane.now());
-        Some((File::new(state, access, self.minor()), attributes))
+        Some((OpenFile::new(state, access, self.minor()), attributes))
     }
 
     /// Opens at the server what was opened without it, since its delegation goes back.
-    pub(super) async fn open_delegated(&self, state: &Rc<State>, delegation: StateId) {
-        let _turn = self.turn(&state.turns).await;
+    pub(super) async fn open_delegated(&self, state: &Rc<OpenState>, delegation: StateId) {
+        let _turn = self.acquire_owner(&state.owner_mutex).await;
         if state.needed() == 0 || state.served.borrow().is_none() {
             return;
         }
@@ -292,7 +292,7 @@ impl Client {
             asked.set(state.needed().max(1));
             let args = OpenArgs {
                 seqid,
-                access: asked.get() | self.unwanted(),
+                access: asked.get() | self.no_delegation_flag(),
                 deny: 0,
                 owner: self.owner_of(&state.owner),
                 how: OpenHow::Existing,
@@ -305,7 +305,7 @@ impl Client {
             r.get::<Open>().map(|o| (o.state, o.flags))
         };
         let of = (Op::Open, &*state.owner);
-        let mut opened = self.numbered(Call::Open, of, build, take).await;
+        let mut opened = self.call_with_seqid(Call::Open, of, build, take).await;
         if let Ok((new, flags)) = opened
             && flags & MUST_CONFIRM != 0
             && self.minor() == 0
@@ -332,12 +332,12 @@ impl Client {
 
     async fn call_open(
         &self,
-        owner: &Known,
+        owner: &OpenOwnerState,
         (dir, name): (Handle, &[u8]),
         access: u32,
         how: OpenHow,
-    ) -> Result<Given, NfsError> {
-        let want = self.wanted(access);
+    ) -> Result<OpenResult, NfsError> {
+        let want = self.want_flags(access);
         let build = |c: &mut Compound<'_>, seqid| {
             let args = OpenArgs {
                 seqid,
@@ -348,24 +348,24 @@ impl Client {
                 claim: Claim::Name(Text(name)),
             };
             c.add::<PutFh>(&dir).add::<Open>(&args);
-            c.add::<GetFh>(&()).add::<GetAttr>(&OF_OPENED);
+            c.add::<GetFh>(&()).add::<GetAttr>(&OPEN_ATTRIBUTES);
         };
         let take = |r: &mut Results<'_>| {
             r.skip::<PutFh>()?;
             let opened = r.get::<Open>()?;
-            Ok(Given {
+            Ok(OpenResult {
                 state: opened.state,
                 flags: opened.flags,
-                offer: Offer::of(&opened.delegation),
+                offer: OfferedDelegation::of(&opened.delegation),
                 file: r.get::<GetFh>()?,
                 attributes: r.get::<GetAttr>()?,
             })
         };
-        self.numbered(Call::Open, (Op::Open, owner), build, take)
+        self.call_with_seqid(Call::Open, (Op::Open, owner), build, take)
             .await
     }
 
-    fn owner_of<'a>(&self, owner: &'a Known) -> Owner<'a> {
+    fn owner_of<'a>(&self, owner: &'a OpenOwnerState) -> Owner<'a> {
         Owner {
             client: self.id(),
             name: Text(owner.name.as_bytes()),
@@ -374,7 +374,7 @@ impl Client {
 
     async fn confirm(
         &self,
-        owner: &Known,
+        owner: &OpenOwnerState,
         file: Handle,
         state: StateId,
     ) -> Result<StateId, NfsError> {
@@ -386,7 +386,7 @@ impl Client {
             r.skip::<PutFh>()?;
             r.get::<OpenConfirm>()
         };
-        self.numbered(Call::OpenConfirm, (Op::OpenConfirm, owner), build, take)
+        self.call_with_seqid(Call::OpenConfirm, (Op::OpenConfirm, owner), build, take)
             .await
     }
 
@@ -397,7 +397,7 @@ impl Client {
         (dir, name): (Handle, &[u8]),
         (file, access): (Handle, u32),
         new: StateId,
-    ) -> Rc<State> {
+    ) -> Rc<OpenState> {
         let known = owner.name();
         let key = (known.number, file);
         let mut all = self.0.opens.known.borrow_mut();
@@ -413,9 +413,9 @@ impl Client {
                 state
             }
             _ => {
-                let state = Rc::new(State {
+                let state = Rc::new(OpenState {
                     owner: known,
-                    turns: owner.turns.clone(),
+                    owner_mutex: owner.mutex.clone(),
                     file,
                     dir,
                     name: name.into(),

@@ -4,7 +4,7 @@
 use super::super::compound::{NfsError, Results};
 use super::super::state::{Sequence, SequenceArgs, Sequenced, sequence_status};
 use super::super::types::{SessionId, Status};
-use crate::rpc::{RpcError, Settled, Verdict, result};
+use crate::rpc::{Disposition, ReplyHandler, RpcError, result};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -18,7 +18,7 @@ pub(super) struct Session {
     /// Number of the last request of each slot that the server took.
     taken: RefCell<Vec<u32>>,
     free: RefCell<Vec<u32>>,
-    waiting: RefCell<VecDeque<Rc<Place>>>,
+    waiting: RefCell<VecDeque<Rc<SlotWaiter>>>,
     /// It cannot be used any more.
     over: Cell<bool>,
     /// A call got no answer, so that the number of its slot is in doubt.
@@ -31,7 +31,7 @@ pub(super) struct Session {
 
 /// Somebody's place in the queue.
 #[derive(Default)]
-struct Place {
+struct SlotWaiter {
     slot: Cell<Option<u32>>,
     waker: RefCell<Option<Waker>>,
 }
@@ -122,13 +122,13 @@ fn sequenced(message: &[u8]) -> Result<Result<Sequenced, Status>, RpcError> {
     }
 }
 
-impl Settled for Session {
-    fn settled(&self, slot: u32, reply: Result<&[u8], RpcError>) -> Verdict {
+impl ReplyHandler for Session {
+    fn on_reply(&self, slot: u32, reply: Result<&[u8], RpcError>) -> Disposition {
         match reply.and_then(sequenced) {
             // The call came before, on a connection that broke, and the server is busy with it. In
             // another slot it would be done twice, and its answer be taken for that of the next call
             // of this one (RFC 8881, 15.1.1.3).
-            Ok(Err(Status::Delay)) => return Verdict::Again,
+            Ok(Err(Status::Delay)) => return Disposition::Retransmit,
             // The answer to something else: what the server has counted is not known.
             Ok(Ok(done)) if (done.session, done.slot) != (self.id, slot) => self.doubtful.set(true),
             Ok(Ok(done)) => {
@@ -149,7 +149,7 @@ impl Settled for Session {
             Err(_) => self.doubtful.set(true),
         }
         self.give_back(slot);
-        Verdict::Over
+        Disposition::Complete
     }
 }
 
@@ -186,7 +186,7 @@ impl Drop for Slot {
 /// See [`Session::slot`].
 pub(super) struct WaitSlot {
     session: Rc<Session>,
-    place: Option<Rc<Place>>,
+    place: Option<Rc<SlotWaiter>>,
 }
 
 impl Future for WaitSlot {
@@ -211,7 +211,7 @@ impl Future for WaitSlot {
         if let Some(slot) = self.session.try_slot() {
             return Poll::Ready(Some(slot));
         }
-        let place = Rc::new(Place::default());
+        let place = Rc::new(SlotWaiter::default());
         *place.waker.borrow_mut() = Some(context.waker().clone());
         self.session.waiting.borrow_mut().push_back(place.clone());
         self.place = Some(place);
@@ -266,8 +266,8 @@ mod tests {
         let mut d = pin!(session.slot());
         assert_eq!(poll(c.as_mut()), Poll::Pending);
         assert_eq!(poll(d.as_mut()), Poll::Pending);
-        let over = session.settled(1, Err(RpcError::TimedOut));
-        assert_eq!(over, Verdict::Over);
+        let over = session.on_reply(1, Err(RpcError::TimedOut));
+        assert_eq!(over, Disposition::Complete);
         assert!(session.doubtful.get());
         assert_eq!(poll(d.as_mut()), Poll::Pending, "c was first");
         // Who gives up passes it on.

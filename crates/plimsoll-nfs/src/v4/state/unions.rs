@@ -272,14 +272,14 @@ impl<'a> Decode<'a> for Delegation<'a> {
 
 /// Whose a lock is, `locker4` (RFC 7530, 16.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Locker<'a> {
+pub enum LockOwnerArg<'a> {
     /// An owner's that has none on the file yet.
     First(FirstLock<'a>),
     /// An owner's that has.
     Next(NextLock),
 }
 
-impl Encode for Locker<'_> {
+impl Encode for LockOwnerArg<'_> {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::First(first) => {
@@ -294,7 +294,7 @@ impl Encode for Locker<'_> {
     }
 }
 
-impl<'a> Decode<'a> for Locker<'a> {
+impl<'a> Decode<'a> for LockOwnerArg<'a> {
     fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
         match from.get()? {
             true => Ok(Self::First(from.get()?)),

@@ -49,11 +49,11 @@ fn a_rate_loop_says_what_it_needs() {
         (wrong.message.as_str(), wrong.line),
         ("`much` is not a rate above zero", 4)
     );
-    let given = Changes {
+    let given = ProfileOverrides {
         has_time: true,
         has_warmup: true,
         sets: vec![("maxrate".into(), "100".into())],
-        ..Changes::default()
+        ..ProfileOverrides::default()
     };
     let bare = "CONFIG r { function = rateloop; personality = randomread; }";
     let listed = listed_with(bare, &given);
@@ -72,7 +72,10 @@ fn working_sets_are_shares_of_the_file() {
         assert_eq!(listed.cases[0].name, "m,workingset=1m");
         assert_eq!(sets(&listed.cases[9]), ["filesize=10m", "workingset=10m"]);
         // Without one in the profile, the workload's own counts.
-        let own = listed_with(&text.replace("filesize = 10m;", ""), &Changes::default());
+        let own = listed_with(
+            &text.replace("filesize = 10m;", ""),
+            &ProfileOverrides::default(),
+        );
         assert_eq!(sets(&own.cases[1]), ["workingset=1m"]);
     }
     let random = "CONFIG m { function = memsizeloop; personality = randomread; filesize = $x; }";
@@ -96,9 +99,9 @@ fn working_sets_are_shares_of_the_file() {
 fn a_setting_of_the_command_line_ends_a_sweep() {
     let text = "CONFIG m { function = workingset; personality = randomread; }";
     assert_eq!(listed(text).cases.len(), 13);
-    let set = |name: &str| Changes {
+    let set = |name: &str| ProfileOverrides {
         sets: vec![(name.into(), "2".into())],
-        ..Changes::default()
+        ..ProfileOverrides::default()
     };
     let one = listed_with(text, &set("workingset"));
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ContentPool;
-use crate::source::Source;
+use crate::write_data::WriteData;
 use plimsoll_lane::{Deadline, LaneKind, Task};
 use plimsoll_plan::{Content, Stream};
 use std::cell::RefCell;
@@ -12,9 +12,9 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Zeros to write.
-fn zeros() -> Source {
+fn zeros() -> WriteData {
     let pool = ContentPool::new(Content::Zero, Stream::new(1)).unwrap();
-    Source::new(&pool, 0).unwrap()
+    WriteData::new(&pool, 0).unwrap()
 }
 
 fn file() -> Arc<OwnedFd> {
@@ -42,11 +42,11 @@ fn in_time(test: impl FnOnce() + Send + 'static) {
 }
 
 /// One worker: `writes` writes in batches, each batch waited for in pieces.
-fn work(pool: Arc<Pool>, clock: &Clock, mut content: Source, writes: u32, batch: u32) {
+fn work(pool: Arc<AioThreadPool>, clock: &Clock, mut content: WriteData, writes: u32, batch: u32) {
     let (lane, file) = (lane(clock), file());
     let seen = RefCell::new(Vec::new());
     let task: Task<'_> = Box::pin(async {
-        let mut queue = Queue::new(pool, clock.clone());
+        let mut queue = SessionAioQueue::new(pool, clock.clone());
         let mut done = Vec::new();
         for tag in 0..writes {
             queue
@@ -55,7 +55,7 @@ fn work(pool: Arc<Pool>, clock: &Clock, mut content: Source, writes: u32, batch:
                     u64::from(tag),
                     1,
                     tag,
-                    content.take_apart(1).unwrap(),
+                    content.take_detached(1).unwrap(),
                 )
                 .unwrap();
             if tag % batch == batch - 1 {
@@ -80,7 +80,7 @@ fn work(pool: Arc<Pool>, clock: &Clock, mut content: Source, writes: u32, batch:
 #[test]
 fn eight_workers_miss_no_write_and_no_wake() {
     in_time(|| {
-        let (pool, clock) = (Arc::new(Pool::default()), Clock::real());
+        let (pool, clock) = (Arc::new(AioThreadPool::default()), Clock::real());
         std::thread::scope(|scope| {
             for worker in 0..8 {
                 let (pool, clock) = (pool.clone(), &clock);
@@ -90,7 +90,7 @@ fn eight_workers_miss_no_write_and_no_wake() {
         let jobs = &lock(&pool.shared.jobs).0;
         assert!(jobs.queue.is_empty());
         assert!(
-            (1..=THREADS).contains(&jobs.threads),
+            (1..=MAX_AIO_THREADS).contains(&jobs.threads),
             "{} threads",
             jobs.threads
         );
@@ -107,11 +107,11 @@ fn contents_that_are_made_for_each_write_are_those_of_the_write() {
             groups: 3,
         };
         let content = ContentPool::new(content, Stream::new(1)).unwrap();
-        let mut queue = Queue::new(Arc::new(Pool::default()), Clock::real());
-        let mut source = Source::new(&content, 0).unwrap();
+        let mut queue = SessionAioQueue::new(Arc::new(AioThreadPool::default()), Clock::real());
+        let mut source = WriteData::new(&content, 0).unwrap();
         let file = file();
         for tag in 0..256_u32 {
-            let (at, bytes) = (u64::from(tag) << 14, source.take_apart(1 << 14).unwrap());
+            let (at, bytes) = (u64::from(tag) << 14, source.take_detached(1 << 14).unwrap());
             queue.push(file.clone(), at, 1 << 14, tag, bytes).unwrap();
         }
         queue.drain(file.as_raw_fd());
@@ -135,35 +135,40 @@ fn contents_that_are_made_for_each_write_are_those_of_the_write() {
 #[test]
 fn never_more_threads_than_the_most() {
     in_time(|| {
-        let (pool, clock, mut content) = (Arc::new(Pool::default()), Clock::real(), zeros());
+        let (pool, clock, mut content) =
+            (Arc::new(AioThreadPool::default()), Clock::real(), zeros());
         let threads = || lock(&pool.shared.jobs).0.threads;
-        let mut queue = Queue::new(pool.clone(), clock.clone());
+        let mut queue = SessionAioQueue::new(pool.clone(), clock.clone());
         assert_eq!(threads(), 0, "a thread that nobody asked for");
         let file = file();
-        for tag in 0..5 * THREADS as u32 {
+        for tag in 0..5 * MAX_AIO_THREADS as u32 {
             queue
                 .push(
                     file.clone(),
                     0,
                     1 << 20,
                     tag,
-                    content.take_apart(1 << 20).unwrap(),
+                    content.take_detached(1 << 20).unwrap(),
                 )
                 .unwrap();
-            assert!(threads() <= THREADS);
+            assert!(threads() <= MAX_AIO_THREADS);
         }
         assert!(threads() > 1, "one write at a time");
         queue.drain(file.as_raw_fd());
-        assert_eq!(lock(&queue.completions.state).done.len(), 5 * THREADS);
+        assert_eq!(
+            lock(&queue.completions.state).done.len(),
+            5 * MAX_AIO_THREADS
+        );
     });
 }
 
 #[test]
 fn threads_end_with_the_pool_and_finish_what_is_queued() {
     in_time(|| {
-        let (pool, clock, mut content) = (Arc::new(Pool::default()), Clock::real(), zeros());
+        let (pool, clock, mut content) =
+            (Arc::new(AioThreadPool::default()), Clock::real(), zeros());
         let shared = Arc::downgrade(&pool.shared);
-        let mut queue = Queue::new(pool.clone(), clock.clone());
+        let mut queue = SessionAioQueue::new(pool.clone(), clock.clone());
         let file = file();
         for tag in 0..100 {
             let offset = u64::from(tag) << 16;
@@ -173,7 +178,7 @@ fn threads_end_with_the_pool_and_finish_what_is_queued() {
                     offset,
                     1 << 16,
                     tag,
-                    content.take_apart(1 << 16).unwrap(),
+                    content.take_detached(1 << 16).unwrap(),
                 )
                 .unwrap();
         }

@@ -1,6 +1,6 @@
 //! File systems that are to be compared are several: no two are one directory by two names.
 
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 use crate::workload::is_remote;
 use plimsoll_profile::directory_name;
 use plimsoll_results::ProfileCase;
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 const NFS_PORT: &str = ":2049";
 
 /// Refuses names of file systems that are one name.
-pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<(), Stopped> {
+pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<(), CommandError> {
     let mut seen: Vec<&str> = Vec::new();
     for label in labels {
         if let Some(other) = seen
             .iter()
             .find(|o| directory_name(o) == directory_name(label))
         {
-            return Err(Stopped::usage(format!(
+            return Err(CommandError::usage(format!(
                 "two file systems are called `{other}`: their results would have one name"
             )));
         }
@@ -29,8 +29,8 @@ pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<
 
 /// Refuses file systems of different names whose files would lie in one directory, by whatever
 /// paths.
-pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), Stopped> {
-    let mut seen: Vec<(&str, Place)> = Vec::new();
+pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), CommandError> {
+    let mut seen: Vec<(&str, FilesLocation)> = Vec::new();
     // Nothing at all keeps no files, and one of nothing is like another.
     let keeps = |c: &&ProfileCase| plimsoll_target::keeps_files(&c.target);
     for case in cases
@@ -39,10 +39,10 @@ pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), Stopped> {
         .filter(keeps)
     {
         let label = case.filesystem.as_str();
-        let place = Place::of(&case.target, &case.plan.place.dir);
-        let same = |(other, at): &&(&str, Place)| *other != label && *at == place;
+        let place = FilesLocation::of(&case.target, &case.plan.place.dir);
+        let same = |(other, at): &&(&str, FilesLocation)| *other != label && *at == place;
         if let Some((other, _)) = seen.iter().find(same) {
-            return Err(Stopped::usage(format!(
+            return Err(CommandError::usage(format!(
                 "the file systems `{other}` and `{label}` are one directory, {}: these are to be \
                  compared, give each its own",
                 case.plan.place.dir.display()
@@ -57,14 +57,14 @@ pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), Stopped> {
 
 /// Where files lie, however the place is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum FilesLocation {
     /// Device and inode of the last directory that is there, and the path below it.
     Local(Option<(u64, u64)>, PathBuf),
     /// URL with its options in order, and the directory.
     ByUrl(String, PathBuf),
 }
 
-impl Place {
+impl FilesLocation {
     fn of(target: &str, dir: &Path) -> Self {
         if is_remote(target) {
             return Self::ByUrl(plain_url(target), dir.to_owned());
@@ -115,7 +115,7 @@ mod tests {
         let (real, link) = (dir.path().join("u"), dir.path().join("y"));
         std::fs::create_dir(&real).expect("made");
         std::os::unix::fs::symlink(&real, &link).expect("made");
-        let place = |path: &Path| Place::of("posix", path);
+        let place = |path: &Path| FilesLocation::of("posix", path);
         assert_eq!(place(&real), place(&link));
         assert_eq!(place(&real.join("new/a")), place(&link.join("new/a")));
         assert_ne!(place(&real.join("a")), place(&real.join("b")));

@@ -1,31 +1,31 @@
 //! `profile --dry-run`: what would be run.
 
-use super::begin::{Ready, length};
+use super::setup::{PreparedProfile, length};
 use crate::cli::{Format, ProfileArgs};
 use crate::commands::print;
-use crate::exit::{Exit, Stopped};
-use crate::points;
+use crate::exit::{CommandError, Exit};
+use crate::load_runner;
 use crate::workload;
 use plimsoll_plan::{Bytes, counted, show_duration};
 use plimsoll_results::ProfileCase;
 
 /// Lists the runs; the reasons to refuse some, if there are any, end the command.
-pub(super) fn run(args: &ProfileArgs) -> Result<Exit, Stopped> {
-    let ready = Ready::read(args)?;
+pub(super) fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
+    let ready = PreparedProfile::read(args)?;
     match args.manner.format {
         Format::Json => print(&ready.results.to_json())?,
         Format::Text => print(&text(&ready)?)?,
     };
     match ready.refusals()?.as_slice() {
         [] => Ok(Exit::Valid),
-        reasons => Err(Stopped::usage(format!(
+        reasons => Err(CommandError::usage(format!(
             "profile would refuse: {}",
             reasons.join("\n  ")
         ))),
     }
 }
 
-fn text(ready: &Ready) -> Result<String, Stopped> {
+fn text(ready: &PreparedProfile) -> Result<String, CommandError> {
     let results = &ready.results;
     let all: Vec<&ProfileCase> = results.cases.iter().collect();
     let each = match results.repeat {
@@ -57,7 +57,7 @@ fn text(ready: &Ready) -> Result<String, Stopped> {
 /// One run: what it is, where its files go, and what it sets.
 fn entry(number: u64, case: &ProfileCase, look: &plimsoll_engine::Preflight) -> String {
     let plan = &case.plan;
-    let (warmup, time) = points::times(plan);
+    let (warmup, time) = load_runner::times(plan);
     let warmup = match warmup.is_zero() {
         true => String::new(),
         false => format!(" after {} of warm-up", show_duration(warmup)),

@@ -1,21 +1,27 @@
 //! The full disclosure report of a load curve.
 
-use super::results::{Found, What};
+use super::results::{LoadedResult, ResultKind};
 use crate::commands::sut;
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 use plimsoll_disclosure::{Disclosure, DisclosureInput, Sut};
-use plimsoll_html::{Subject, page};
+use plimsoll_html::{RunData, page};
 use plimsoll_results::LoadCurve;
 use std::path::Path;
 
 /// The report of the only curve that was given; `description` is the file that describes the
 /// system under test, without which the report says that nothing of it is stated.
-pub(super) fn disclosure(found: &[Found], description: Option<&Path>) -> Result<String, Stopped> {
+pub(super) fn disclosure(
+    found: &[LoadedResult],
+    description: Option<&Path>,
+) -> Result<String, CommandError> {
     Ok(of_curve(found, description)?.2.to_text())
 }
 
 /// The page of the only curve that was given, with its disclosure.
-pub(super) fn page(found: &[Found], description: Option<&Path>) -> Result<String, Stopped> {
+pub(super) fn page(
+    found: &[LoadedResult],
+    description: Option<&Path>,
+) -> Result<String, CommandError> {
     let (name, curve, disclosure) = of_curve(found, description)?;
     // There is only one.
     let said = found.first().map(|f| f.annotations.clone());
@@ -25,17 +31,17 @@ pub(super) fn page(found: &[Found], description: Option<&Path>) -> Result<String
 
 /// The only curve that was given, with its name and its disclosure.
 fn of_curve<'a>(
-    found: &'a [Found],
+    found: &'a [LoadedResult],
     description: Option<&Path>,
-) -> Result<(&'a str, &'a LoadCurve, Disclosure), Stopped> {
+) -> Result<(&'a str, &'a LoadCurve, Disclosure), CommandError> {
     let [only] = found else {
-        return Err(Stopped::usage(format!(
+        return Err(CommandError::usage(format!(
             "a disclosure report is made of one load curve, and {} results were given",
             found.len()
         )));
     };
-    let What::Measured(Subject::Curve { name, curve, .. }) = &only.what else {
-        return Err(Stopped::usage(format!(
+    let ResultKind::Measured(RunData::Curve { name, curve, .. }) = &only.what else {
+        return Err(CommandError::usage(format!(
             "{}, and a disclosure report is made of a load curve: `plimsoll curve` measures one",
             only.shown()
         )));
@@ -48,7 +54,7 @@ fn of_curve<'a>(
     let report = DisclosureInput::of_curve(curve, sut, now).disclosure();
     let report = report.map_err(|e| {
         let path = only.path.display();
-        Stopped::usage(format!("there is no disclosure report of {path}: {e}"))
+        CommandError::usage(format!("there is no disclosure report of {path}: {e}"))
     })?;
     Ok((name, curve, report))
 }

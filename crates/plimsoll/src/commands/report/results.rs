@@ -1,30 +1,30 @@
 //! What a report is made of: results of any kind, or a report that was published.
 
 use crate::commands::import;
-use crate::exit::Stopped;
+use crate::exit::CommandError;
 use plimsoll_disclosure::Disclosure;
-use plimsoll_html::Subject;
+use plimsoll_html::RunData;
 use plimsoll_plan::counted;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::profile;
 use plimsoll_results::{
-    Abandoned, Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, Percentiles, ProfileDir,
+    AbandonedRun, Annotations, CURVE_FILE, FIND_FILE, PROFILE_FILE, Percentiles, ProfileDir,
     ProfileResults, REPEATS_FILE, RUN_FILE, RepeatsDir, ResultsError,
 };
 use std::path::{Path, PathBuf};
 
 /// Something that was read, and where it lies.
-pub(super) struct Found {
+pub(super) struct LoadedResult {
     pub(super) path: PathBuf,
-    pub(super) what: What,
+    pub(super) what: ResultKind,
     /// What a person says of it; nothing of what was published.
     pub(super) annotations: Annotations,
 }
 
 /// What was found.
-pub(super) enum What {
+pub(super) enum ResultKind {
     /// A run, a load curve, or a search for a load line.
-    Measured(Subject),
+    Measured(RunData),
     /// The runs of a profile.
     Profile {
         /// What `profile.json` holds.
@@ -36,13 +36,13 @@ pub(super) enum What {
     Published(Box<Disclosure>),
 }
 
-impl Found {
+impl LoadedResult {
     /// Reads a results directory, a file of one by its name, or a published report. Repeated runs
     /// are several results.
     pub(super) fn read(
         path: &Path,
         percentiles: Option<&Percentiles>,
-    ) -> Result<Vec<Self>, Stopped> {
+    ) -> Result<Vec<Self>, CommandError> {
         let name = path.file_name().and_then(|n| n.to_str());
         let is_file = path.is_file();
         let dir = match name {
@@ -50,7 +50,7 @@ impl Found {
                 path.parent().filter(|p| !p.as_os_str().is_empty())
             }
             _ if is_file && percentiles.is_some() => {
-                return Err(Stopped::usage(format!(
+                return Err(CommandError::usage(format!(
                     "{}: a published report has no percentiles",
                     path.display()
                 )));
@@ -59,10 +59,10 @@ impl Found {
             _ => Some(path),
         };
         let dir = dir.unwrap_or(Path::new("."));
-        let said = Annotations::read(dir).map_err(Stopped::usage)?;
+        let said = Annotations::read(dir).map_err(CommandError::usage)?;
         let repeats = RepeatsDir::at(dir);
         if repeats.exists() {
-            let runs = repeats.runs().map_err(Stopped::usage)?;
+            let runs = repeats.runs().map_err(CommandError::usage)?;
             return runs
                 .iter()
                 .map(|r| Self::measured(r.path(), said.clone(), percentiles))
@@ -79,15 +79,15 @@ impl Found {
         dir: &ProfileDir,
         annotations: Annotations,
         percentiles: Option<&Percentiles>,
-    ) -> Result<Self, Stopped> {
-        let mut results = dir.read().map_err(Stopped::usage)?;
+    ) -> Result<Self, CommandError> {
+        let mut results = dir.read().map_err(CommandError::usage)?;
         if percentiles.is_some() {
             results.percentiles_shown = percentiles.cloned();
         }
-        let sets = profile::sets(&results, dir, percentiles).map_err(Stopped::usage)?;
+        let sets = profile::sets(&results, dir, percentiles).map_err(CommandError::usage)?;
         Ok(Self {
             path: dir.path().to_owned(),
-            what: What::Profile {
+            what: ResultKind::Profile {
                 results: Box::new(results),
                 sets,
             },
@@ -101,11 +101,11 @@ impl Found {
         dir: &Path,
         annotations: Annotations,
         percentiles: Option<&Percentiles>,
-    ) -> Result<Self, Stopped> {
-        let subject = Subject::read(dir, percentiles).map_err(|e| unreadable(dir, &e))?;
+    ) -> Result<Self, CommandError> {
+        let subject = RunData::read(dir, percentiles).map_err(|e| unreadable(dir, &e))?;
         Ok(Self {
             path: dir.to_owned(),
-            what: What::Measured(subject.with(annotations.clone())),
+            what: ResultKind::Measured(subject.with(annotations.clone())),
             annotations,
         })
     }
@@ -113,32 +113,32 @@ impl Found {
     /// What it is, with its place, for messages.
     pub(super) fn shown(&self) -> String {
         let what = match &self.what {
-            What::Measured(Subject::Run(_)) => "a run",
-            What::Measured(Subject::Curve { .. }) => "a load curve",
-            What::Measured(Subject::Search { .. }) => "a search for a load line",
-            What::Profile { .. } => "a profile",
-            What::Published(_) => "a published report",
+            ResultKind::Measured(RunData::Run(_)) => "a run",
+            ResultKind::Measured(RunData::Curve { .. }) => "a load curve",
+            ResultKind::Measured(RunData::Search { .. }) => "a search for a load line",
+            ResultKind::Profile { .. } => "a profile",
+            ResultKind::Published(_) => "a published report",
         };
         format!("{} is {what}", self.path.display())
     }
 }
 
 /// Why there are no results in a directory; what killed runs left there may become some.
-fn unreadable(dir: &Path, e: &ResultsError) -> Stopped {
-    if Abandoned::at(dir).is_some() {
-        return Stopped::usage(format!(
+fn unreadable(dir: &Path, e: &ResultsError) -> CommandError {
+    if AbandonedRun::at(dir).is_some() {
+        return CommandError::usage(format!(
             "{}: the run was killed; --recover makes results of what it left",
             dir.display()
         ));
     }
     let is_none = matches!(e, ResultsError::None { .. } | ResultsError::Lacks { .. });
     let left = match is_none {
-        true => Abandoned::below(dir).len() as u64,
+        true => AbandonedRun::below(dir).len() as u64,
         false => 0,
     };
     match left {
-        0 => Stopped::usage(e),
-        n => Stopped::usage(format!(
+        0 => CommandError::usage(e),
+        n => CommandError::usage(format!(
             "{} holds no results, but what {} left: --recover makes results of that",
             dir.display(),
             counted(n, "killed run", "killed runs")
@@ -146,15 +146,15 @@ fn unreadable(dir: &Path, e: &ResultsError) -> Stopped {
     }
 }
 
-fn published(path: &Path) -> Result<Found, Stopped> {
+fn published(path: &Path) -> Result<LoadedResult, CommandError> {
     let name = path.display().to_string();
     let bytes =
-        import::read(path).map_err(|e| Stopped::usage(format!("cannot read {name}: {e}")))?;
+        import::read(path).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
     let imported = plimsoll_disclosure::import(&bytes, &name).map_err(|d| import::refused(&d))?;
     import::remark(&imported, &name);
-    Ok(Found {
+    Ok(LoadedResult {
         path: path.to_owned(),
-        what: What::Published(Box::new(imported.disclosure)),
+        what: ResultKind::Published(Box::new(imported.disclosure)),
         annotations: Annotations::default(),
     })
 }
@@ -162,19 +162,19 @@ fn published(path: &Path) -> Result<Found, Stopped> {
 /// The runs, curves and searches of what was found, also those of a profile; a format that is made of these
 /// alone refuses the rest.
 pub(super) fn subjects(
-    found: Vec<Found>,
+    found: Vec<LoadedResult>,
     format: &str,
     percentiles: Option<&Percentiles>,
-) -> Result<Vec<Subject>, Stopped> {
+) -> Result<Vec<RunData>, CommandError> {
     let mut all = Vec::new();
     for f in found {
         match f.what {
-            What::Measured(subject) => all.push(subject),
-            What::Profile { results, .. } => {
+            ResultKind::Measured(subject) => all.push(subject),
+            ResultKind::Profile { results, .. } => {
                 all.extend(of_profile(&f.path, &results, percentiles)?);
             }
-            What::Published(_) => {
-                return Err(Stopped::usage(format!(
+            ResultKind::Published(_) => {
+                return Err(CommandError::usage(format!(
                     "{}, and --format {format} is made of what was measured; text and json are \
                      made of everything",
                     f.shown()
@@ -191,14 +191,14 @@ fn of_profile(
     path: &Path,
     results: &ProfileResults,
     percentiles: Option<&Percentiles>,
-) -> Result<Vec<Subject>, Stopped> {
+) -> Result<Vec<RunData>, CommandError> {
     let dir = ProfileDir::at(path);
     let percentiles = percentiles.or(results.percentiles_shown.as_ref());
     let mut all = Vec::new();
     for case in results.cases.iter().filter_map(|c| dir.results(c)) {
-        for found in Found::read(&case, percentiles)? {
-            if let What::Measured(mut subject) = found.what {
-                if let (Subject::Run(run), Ok(name)) = (&mut subject, found.path.strip_prefix(path))
+        for found in LoadedResult::read(&case, percentiles)? {
+            if let ResultKind::Measured(mut subject) = found.what {
+                if let (RunData::Run(run), Ok(name)) = (&mut subject, found.path.strip_prefix(path))
                 {
                     run.name = name.display().to_string();
                 }
@@ -207,7 +207,7 @@ fn of_profile(
         }
     }
     match all.is_empty() {
-        true => Err(Stopped::usage(format!(
+        true => Err(CommandError::usage(format!(
             "{} has no run in it",
             path.display()
         ))),

@@ -1,11 +1,11 @@
 //! `run --repeat`: runs a workload several times, as one result.
 
-use super::{Round, elsewhere, refuse_results_among_files};
+use super::{RunContext, refuse_results_among_files, results_path_error};
 use crate::cli::Format;
 use crate::console;
-use crate::exit::{Exit, Stopped};
+use crate::exit::{CommandError, Exit};
 use plimsoll_plan::Plan;
-use plimsoll_report::percentiles::{AT_LEAST, DOUBT, Of};
+use plimsoll_report::percentiles::{LOWER_BOUND_MARK, PercentileKind, UNCERTAIN_MARK};
 use plimsoll_report::{latency, rate};
 use plimsoll_results::{Percentile, Percentiles, RepeatsWriter, Run, read_runs};
 use std::path::Path;
@@ -14,12 +14,17 @@ use std::time::SystemTime;
 /// Runs the Plan `times` times, each with the next seed, so that what is random differs between
 /// the runs as it does between those of different days. Ends with the worst of the runs' codes; a
 /// run that failed or was interrupted is the last.
-pub fn run(round: &Round<'_>, plan: &Plan, root: &Path, times: u32) -> Result<Exit, Stopped> {
-    let mut writer = match round.company.leads() {
+pub fn run(
+    round: &RunContext<'_>,
+    plan: &Plan,
+    root: &Path,
+    times: u32,
+) -> Result<Exit, CommandError> {
+    let mut writer = match round.communicator.is_root() {
         true => {
             refuse_results_among_files(root, plan, round.settings)?;
             let created = RepeatsWriter::create(root, &plan.name, times, SystemTime::now());
-            Some(created.map_err(|e| elsewhere(&e))?)
+            Some(created.map_err(|e| results_path_error(&e))?)
         }
         false => None,
     };
@@ -44,23 +49,26 @@ pub fn run(round: &Round<'_>, plan: &Plan, root: &Path, times: u32) -> Result<Ex
         }
         let ended = matches!(exit, Exit::Failed | Exit::Interrupted);
         // Rank 0 knows how the run ended, and says whether there is another one.
-        if !round.company.share(|| Ok(!ended && i + 1 < times))? {
+        if !round
+            .communicator
+            .run_on_root_and_broadcast(|| Ok(!ended && i + 1 < times))?
+        {
             break;
         }
     }
     if let Some(writer) = writer {
-        conclude(round, &writer)?;
+        report_run_spread(round, &writer)?;
     }
     Ok(worst)
 }
 
 /// Says how far the runs are from each other.
-fn conclude(round: &Round<'_>, writer: &RepeatsWriter) -> Result<(), Stopped> {
-    if round.manner.format == Format::Json {
+fn report_run_spread(round: &RunContext<'_>, writer: &RepeatsWriter) -> Result<(), CommandError> {
+    if round.output.format == Format::Json {
         return Ok(());
     }
     let path = writer.dir().path();
-    let runs = read_runs(path, None).map_err(Stopped::failed)?;
+    let runs = read_runs(path, None).map_err(CommandError::failed)?;
     let range = |pick: &dyn Fn(&Run) -> f64, show: fn(f64) -> String| {
         let values = || runs.iter().map(pick);
         let mean = values().sum::<f64>() / runs.len() as f64;
@@ -68,24 +76,24 @@ fn conclude(round: &Round<'_>, writer: &RepeatsWriter) -> Result<(), Stopped> {
         let shown = [mean, least, most].map(|v| show(v).replace("  ", " "));
         format!("{} ({} to {})", shown[0], shown[1], shown[2])
     };
-    let asked = round.manner.percentiles.as_ref();
-    let percentiles = Percentiles::shown(asked, &[Percentile::P99]);
-    let times = |mean: fn(&Run) -> f64, of: Of| {
+    let asked = round.output.percentiles.as_ref();
+    let percentiles = Percentiles::shown_percentiles(asked, &[Percentile::P99]);
+    let times = |mean: fn(&Run) -> f64, of: PercentileKind| {
         let mut parts = vec![format!("mean {}", range(&mean, latency))];
         for p in percentiles {
             let figure = |r: &Run| r.summary.percentile(*p);
             let ms = |r: &Run| figure(r).map_or(0.0, |f| of.ms(&f));
             let doubtful = runs.iter().filter_map(figure).any(|f| !f.enough);
-            let doubt = if doubtful { DOUBT } else { "" };
+            let doubt = if doubtful { UNCERTAIN_MARK } else { "" };
             let at_least = runs.iter().filter_map(figure).any(|f| of.at_least(&f));
-            let bound = if at_least { AT_LEAST } else { "" };
+            let bound = if at_least { LOWER_BOUND_MARK } else { "" };
             parts.push(format!("{p} {bound}{}{doubt}", range(&ms, latency)));
         }
         parts.join(", ")
     };
     let service = match runs.iter().any(|r| r.summary.service.is_some()) {
         true => {
-            let times = times(|r| r.summary.service().mean_ms, Of::Service);
+            let times = times(|r| r.summary.service().mean_ms, PercentileKind::Service);
             format!("; service time {times}")
         }
         false => String::new(),
@@ -94,9 +102,9 @@ fn conclude(round: &Round<'_>, writer: &RepeatsWriter) -> Result<(), Stopped> {
         "\n{} runs: {} ops/s, {}{service}\nresults in {}\n",
         runs.len(),
         range(&|r| r.summary.ops_per_s, rate),
-        times(|r| r.summary.mean_ms, Of::Latency),
+        times(|r| r.summary.mean_ms, PercentileKind::Latency),
         path.display()
     );
     console::out(&text)
-        .map_err(|e| Stopped::failed(format!("cannot write to standard output: {e}")))
+        .map_err(|e| CommandError::failed(format!("cannot write to standard output: {e}")))
 }

@@ -8,13 +8,13 @@ impl Client {
     ///
     /// # Errors
     /// See [`NfsError`].
-    pub async fn close(&self, file: &File) -> Result<(), NfsError> {
+    pub async fn close(&self, file: &OpenFile) -> Result<(), NfsError> {
         if file.closed.replace(true) {
             return Ok(());
         }
         let state = file.state.clone();
         if state.served.borrow().is_some() {
-            let count = state.count(file.access);
+            let count = state.open_files_of(file.access);
             count.set(count.get() - 1);
             if !state.moving.get() {
                 self.event(Event::Used, self.0.lane.now());
@@ -25,14 +25,14 @@ impl Client {
             return Ok(());
         }
         let closed = {
-            let _turn = self.turn(&state.turns).await;
+            let _turn = self.acquire_owner(&state.owner_mutex).await;
             self.close_state(&state, file).await
         };
         closed.and(self.release_locks(file).await)
     }
 
-    async fn close_state(&self, state: &Rc<State>, file: &File) -> Result<(), NfsError> {
-        let count = state.count(file.access);
+    async fn close_state(&self, state: &Rc<OpenState>, file: &OpenFile) -> Result<(), NfsError> {
+        let count = state.open_files_of(file.access);
         count.set(count.get() - 1);
         match state.needed() {
             0 => self.close_last(state).await,
@@ -46,7 +46,7 @@ impl Client {
 
     /// Opens for what is needed, which is looked at anew for each call: on 4.1 others open the file
     /// meanwhile.
-    async fn downgrade(&self, state: &State) -> Result<(), NfsError> {
+    async fn downgrade(&self, state: &OpenState) -> Result<(), NfsError> {
         if let Some(e) = state.lost.get() {
             return Err(e);
         }
@@ -67,7 +67,9 @@ impl Client {
             r.get::<OpenDowngrade>()
         };
         let of = (Op::OpenDowngrade, &*state.owner);
-        let done = self.numbered(Call::OpenDowngrade, of, build, take).await;
+        let done = self
+            .call_with_seqid(Call::OpenDowngrade, of, build, take)
+            .await;
         match done {
             Ok(new) => state.renew(new),
             // The last of its files was closed meanwhile, and it with it.
@@ -77,7 +79,7 @@ impl Client {
         Ok(())
     }
 
-    pub(super) async fn close_last(&self, state: &Rc<State>) -> Result<(), NfsError> {
+    pub(super) async fn close_last(&self, state: &Rc<OpenState>) -> Result<(), NfsError> {
         let key = (state.owner.number, state.file);
         self.forget(key, state);
         if let Some(e) = state.lost.get() {
@@ -94,14 +96,14 @@ impl Client {
                         return Ok(());
                     }
                     tries += 1;
-                    self.pause(OVERTAKEN << tries).await?;
+                    self.pause(CLOSE_RETRY_PAUSE_NS << tries).await?;
                 }
                 done => return done,
             }
         }
     }
 
-    fn forget(&self, key: (u64, Handle), state: &Rc<State>) {
+    fn forget(&self, key: (u64, Handle), state: &Rc<OpenState>) {
         let mut all = self.0.opens.known.borrow_mut();
         if all
             .get(&key)
@@ -117,7 +119,7 @@ impl Client {
         known.is_some_and(|s| s.state.get().other == other)
     }
 
-    async fn call_close(&self, state: &State) -> Result<(), NfsError> {
+    async fn call_close(&self, state: &OpenState) -> Result<(), NfsError> {
         let build = |c: &mut Compound<'_>, seqid| {
             let args = CloseArgs {
                 seqid,
@@ -132,7 +134,7 @@ impl Client {
         // An old state id is looked at above, and not tried again.
         let of = (Op::Close, &*state.owner);
         let tried = |status| status == Status::OldStateId || is_closed_by(status);
-        let closed = self.numbered_unless(Call::Close, of, tried, build, take);
+        let closed = self.call_with_seqid_unless(Call::Close, of, tried, build, take);
         match closed.await {
             Err(NfsError::Status(Some(Op::Close), status)) if is_closed_by(status) => Ok(()),
             closed => closed,

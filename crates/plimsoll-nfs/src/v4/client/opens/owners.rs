@@ -4,13 +4,13 @@ use super::*;
 
 /// An owner of opens, which on 4.0 does one thing at a time (RFC 7530, 9.1.7).
 pub struct OpenOwner {
-    pub(super) turns: Turns,
+    pub(super) mutex: FifoMutex,
     /// What the server knows it by now.
-    pub(super) known: RefCell<Rc<Known>>,
+    pub(super) known: RefCell<Rc<OpenOwnerState>>,
 }
 
 /// What a server knows an owner by.
-pub(in super::super) struct Known {
+pub(in super::super) struct OpenOwnerState {
     pub(super) number: u64,
     pub(super) name: String,
     /// Number of the next operation (4.0).
@@ -18,13 +18,13 @@ pub(in super::super) struct Known {
     /// The last operation got no answer, so that the server may not have counted it.
     doubtful: Cell<bool>,
     /// Client that the number is of.
-    generation: Cell<u64>,
+    session_epoch: Cell<u64>,
 }
 
-impl Known {
+impl OpenOwnerState {
     /// A client that is new to the server has new owners.
     pub(super) fn begin(&self, generation: u64) {
-        if self.generation.replace(generation) != generation {
+        if self.session_epoch.replace(generation) != generation {
             self.seqid.set(0);
             self.doubtful.set(false);
         }
@@ -35,7 +35,7 @@ impl Known {
     ///
     /// Of one without an answer it is supposed that it was counted: with the same number the server
     /// would take the next one for it, and give the answer to it (RFC 7530, 9.1.8).
-    pub(super) fn count<R>(&self, done: &Result<R, NfsError>, op: Op) -> bool {
+    pub(super) fn advance_seqid<R>(&self, done: &Result<R, NfsError>, op: Op) -> bool {
         let seqid = self.seqid.get();
         if let Err(NfsError::Rpc(_)) = done {
             self.seqid.set(seqid.wrapping_add(1));
@@ -48,7 +48,7 @@ impl Known {
             self.seqid.set(seqid.wrapping_sub(1));
             return true;
         }
-        if advances(done, op) {
+        if advances_seqid(done, op) {
             self.seqid.set(seqid.wrapping_add(1));
         }
         false
@@ -56,7 +56,7 @@ impl Known {
 }
 
 impl OpenOwner {
-    pub(super) fn name(&self) -> Rc<Known> {
+    pub(super) fn name(&self) -> Rc<OpenOwnerState> {
         self.known.borrow().clone()
     }
 }
@@ -65,9 +65,9 @@ impl Client {
     /// An owner of opens. Those with the same turns do one thing at a time on 4.0, whichever lanes
     /// they are of.
     #[must_use]
-    pub fn owner(&self, turns: Turns) -> Rc<OpenOwner> {
+    pub fn owner(&self, turns: FifoMutex) -> Rc<OpenOwner> {
         Rc::new(OpenOwner {
-            turns,
+            mutex: turns,
             known: RefCell::new(self.new_name()),
         })
     }
@@ -79,24 +79,24 @@ impl Client {
         number
     }
 
-    pub(super) fn new_name(&self) -> Rc<Known> {
+    pub(super) fn new_name(&self) -> Rc<OpenOwnerState> {
         let number = self.next_number();
-        Rc::new(Known {
+        Rc::new(OpenOwnerState {
             number,
             name: format!("owner {number}"),
             seqid: Cell::new(0),
             doubtful: Cell::new(false),
-            generation: Cell::new(0),
+            session_epoch: Cell::new(0),
         })
     }
 
     /// Waits until it is the owner's turn; on 4.1 it always is.
-    pub(in super::super) async fn turn(&self, turns: &Turns) -> Option<Turn> {
+    pub(in super::super) async fn acquire_owner(&self, turns: &FifoMutex) -> Option<FifoGuard> {
         if self.minor() > 0 {
             return None;
         }
         let since = self.0.lane.now();
-        let mut waiting = std::pin::pin!(turns.turn());
+        let mut waiting = std::pin::pin!(turns.acquire());
         let mut waited = false;
         let turn = std::future::poll_fn(|context| {
             let polled = waiting.as_mut().poll(context);
@@ -111,40 +111,41 @@ impl Client {
     }
 
     /// Makes a call in which an owner's number has its part. It must be the owner's turn.
-    pub(in super::super) async fn numbered<R>(
+    pub(in super::super) async fn call_with_seqid<R>(
         &self,
         what: Call,
-        of: (Op, &Known),
+        of: (Op, &OpenOwnerState),
         build: impl Fn(&mut Compound<'_>, u32),
         take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        self.numbered_unless(what, of, |_| false, build, take).await
+        self.call_with_seqid_unless(what, of, |_| false, build, take)
+            .await
     }
 
     /// The same; what fails with a status that `unless` is true of is not tried again.
-    pub(super) async fn numbered_unless<R>(
+    pub(super) async fn call_with_seqid_unless<R>(
         &self,
         what: Call,
-        (op, owner): (Op, &Known),
+        (op, owner): (Op, &OpenOwnerState),
         unless: impl Fn(Status) -> bool,
         build: impl Fn(&mut Compound<'_>, u32),
         mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        let mut patience = Patience::default();
+        let mut patience = RetryState::default();
         loop {
             self.ready().await?;
             let permit = self.permit().await?;
-            let generation = self.0.identity.generation();
+            let generation = self.0.identity.session_epoch();
             owner.begin(generation);
             let seqid = owner.seqid.get();
             let build = |c: &mut Compound<'_>| build(c, seqid);
             let done = self.send(what, permit, build).done(&mut take).await;
-            if owner.generation.get() == generation && owner.count(&done, op) {
+            if owner.session_epoch.get() == generation && owner.advance_seqid(&done, op) {
                 continue;
             }
             match done {
                 Err(e) if !e.status().is_some_and(&unless) => {
-                    self.again(e, &mut patience).await?;
+                    self.wait_to_retry(e, &mut patience).await?;
                 }
                 done => return done,
             }
@@ -153,7 +154,7 @@ impl Client {
 }
 
 /// Whether the server has counted an owner's operation (RFC 7530, 9.1.7).
-pub(in super::super) fn advances<R>(done: &Result<R, NfsError>, op: Op) -> bool {
+pub(in super::super) fn advances_seqid<R>(done: &Result<R, NfsError>, op: Op) -> bool {
     let Err(e) = done else {
         return true;
     };

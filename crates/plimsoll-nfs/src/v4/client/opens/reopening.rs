@@ -3,7 +3,7 @@
 use super::*;
 
 /// Times that a file is opened again for one call on it.
-const MOST_REOPENINGS: u32 = 2;
+const MAX_REOPENS: u32 = 2;
 
 impl Client {
     /// Whether a status says that the server has lost, or has taken away, one open or delegation
@@ -22,10 +22,10 @@ impl Client {
     /// The same, if nothing is to be done, or why it cannot be opened.
     pub async fn wait_to_repeat(
         &self,
-        file: &File,
+        file: &OpenFile,
         known_by: StateId,
         e: NfsError,
-        patience: &mut Patience,
+        patience: &mut RetryState,
     ) -> Result<(), NfsError> {
         if self.is_opened_instead(file, e).await {
             return file.state().map(|_| ());
@@ -33,20 +33,20 @@ impl Client {
         match e.status() {
             Some(status) if self.is_of_open(status) => {
                 patience.tries += 1;
-                if patience.tries > MOST_REOPENINGS {
+                if patience.tries > MAX_REOPENS {
                     return Err(e);
                 }
                 self.open_again(&file.state, known_by).await
             }
-            _ => self.again(e, patience).await,
+            _ => self.wait_to_retry(e, patience).await,
         }
     }
 
     /// Opens a file again of which the server has lost the open `known_by`, unless that was done
     /// meanwhile.
-    async fn open_again(&self, state: &Rc<State>, known_by: StateId) -> Result<(), NfsError> {
+    async fn open_again(&self, state: &Rc<OpenState>, known_by: StateId) -> Result<(), NfsError> {
         let since = self.0.lane.now();
-        let _turn = self.turn(&state.turns).await;
+        let _turn = self.acquire_owner(&state.owner_mutex).await;
         self.ready().await?;
         let is_served = state.served.borrow().is_some();
         if is_served || state.state.get() != known_by || state.lost.get().is_some() {
@@ -69,8 +69,8 @@ impl Client {
     /// Opens again what was open, after the server has lost it (RFC 7530, 9.6.2 and RFC 8881,
     /// 8.4.2): as it was before, if the server still waits for that. Gives what it does not let
     /// be opened so.
-    pub(in super::super) async fn reclaim(&self) -> Result<Vec<Rc<State>>, NfsError> {
-        let all: Vec<Rc<State>> = {
+    pub(in super::super) async fn reclaim(&self) -> Result<Vec<Rc<OpenState>>, NfsError> {
+        let all: Vec<Rc<OpenState>> = {
             let known = self.0.opens.known.borrow();
             known.values().filter_map(Weak::upgrade).collect()
         };
@@ -92,7 +92,7 @@ impl Client {
     /// Opens by their names what could not be opened as it was before.
     pub(in super::super) async fn reopen_by_name(
         &self,
-        all: Vec<Rc<State>>,
+        all: Vec<Rc<OpenState>>,
     ) -> Result<(), NfsError> {
         for state in all {
             let done = self.reopen(&state, true).await;
@@ -102,8 +102,8 @@ impl Client {
     }
 
     /// Opens by its name what a delegation served that the server has taken away.
-    pub(in super::super) async fn open_instead(&self, state: &State) {
-        let _turn = self.turn(&state.turns).await;
+    pub(in super::super) async fn open_instead(&self, state: &OpenState) {
+        let _turn = self.acquire_owner(&state.owner_mutex).await;
         if state.needed() == 0 || state.served.borrow().is_none() {
             return;
         }
@@ -118,7 +118,7 @@ impl Client {
         }
     }
 
-    fn reopened(&self, state: &State, done: Result<StateId, NfsError>) -> Result<(), NfsError> {
+    fn reopened(&self, state: &OpenState, done: Result<StateId, NfsError>) -> Result<(), NfsError> {
         match done {
             Ok(new) => {
                 state.state.set(new);
@@ -134,7 +134,7 @@ impl Client {
         Ok(())
     }
 
-    async fn reopen(&self, state: &State, by_name: bool) -> Result<StateId, NfsError> {
+    async fn reopen(&self, state: &OpenState, by_name: bool) -> Result<StateId, NfsError> {
         let (at, claim) = match by_name {
             false => (state.file, Claim::Previous(0)),
             true => (state.dir, Claim::Name(Text(&state.name))),
@@ -150,7 +150,7 @@ impl Client {
                 let (owner, state) = (&state.owner, given.state);
                 let seqid = owner.seqid.get();
                 owner.seqid.set(seqid.wrapping_add(1));
-                let confirmed = self.inside(
+                let confirmed = self.call_during_setup(
                     Call::OpenConfirm,
                     |c| {
                         c.add::<PutFh>(&given.file)
@@ -169,26 +169,26 @@ impl Client {
 
     async fn reopen_as(
         &self,
-        state: &State,
+        state: &OpenState,
         at: Handle,
         claim: Claim<'_>,
-    ) -> Result<Given, NfsError> {
+    ) -> Result<OpenResult, NfsError> {
         let owner = &state.owner;
-        let mut patience = Patience::default();
+        let mut patience = RetryState::default();
         loop {
-            let generation = self.0.identity.generation();
+            let generation = self.0.identity.session_epoch();
             owner.begin(generation);
             let seqid = owner.seqid.get();
             let args = OpenArgs {
                 seqid,
-                access: state.access.get() | self.unwanted(),
+                access: state.access.get() | self.no_delegation_flag(),
                 deny: 0,
                 owner: self.owner_of(owner),
                 how: OpenHow::Existing,
                 claim,
             };
             let done = self
-                .inside(
+                .call_during_setup(
                     Call::Open,
                     |c| {
                         c.add::<PutFh>(&at).add::<Open>(&args);
@@ -197,21 +197,21 @@ impl Client {
                     |r| {
                         r.skip::<PutFh>()?;
                         let opened = r.get::<Open>()?;
-                        Ok(Given {
+                        Ok(OpenResult {
                             state: opened.state,
                             flags: opened.flags,
                             file: r.get::<GetFh>()?,
                             attributes: Attributes::default(),
-                            offer: Offer::of(&opened.delegation),
+                            offer: OfferedDelegation::of(&opened.delegation),
                         })
                     },
                 )
                 .await;
-            owner.count(&done, Op::Open);
+            owner.advance_seqid(&done, Op::Open);
             match done {
                 Err(e @ NfsError::Status(_, Status::Delay | Status::Grace)) => {
                     // A server that waits for reclaims takes no other open meanwhile.
-                    self.again(e, &mut patience).await?;
+                    self.wait_to_retry(e, &mut patience).await?;
                 }
                 done => return done,
             }

@@ -1,0 +1,455 @@
+//! Choosing entries: the next one round, of those that exist or of those that do not.
+
+use super::bits::{Bits, LINE_BITS};
+use super::waits::{self, Waits, Want};
+use crate::sync::BlockedCount;
+use plimsoll_lane::{Lane, Stopped};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Blocks that a set is divided into at least, so that every worker gets its turn at all of it.
+const MIN_BLOCKS_PER_SET: u32 = 64;
+
+/// Whether an entry exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Existence {
+    /// It exists.
+    Existing,
+    /// It does not exist yet, or no more.
+    Missing,
+}
+
+impl Existence {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Existing => Self::Missing,
+            Self::Missing => Self::Existing,
+        }
+    }
+}
+
+/// What choosing came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// This entry is busy now, with the caller.
+    Taken(u32),
+    /// There are entries of the kind, but others work on all of them.
+    AllBusy,
+    /// There is none of the kind.
+    None,
+}
+
+/// Where a worker is in the block of entries it has at the moment.
+///
+/// One hand goes round a set; workers take it on by a block at a time instead of one entry, so
+/// that it is touched rarely and two workers do not write the same cache lines. Small sets have
+/// blocks of one entry: the order is then exactly one by one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BlockCursor {
+    next: u32,
+    end: u32,
+}
+
+#[repr(align(64))]
+#[derive(Default)]
+struct SharedPosition(AtomicU32);
+
+/// The entries that one of several processes works on: those whose number is its rank modulo the
+/// ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RankPart {
+    pub(crate) rank: u32,
+    pub(crate) ranks: u32,
+}
+
+impl RankPart {
+    /// All entries.
+    pub(crate) const ALL_ENTRIES: Self = Self { rank: 0, ranks: 1 };
+
+    /// Bits of the entries of the part among the 64 from `64 · i` on.
+    fn word(self, i: usize) -> u64 {
+        if self == Self::ALL_ENTRIES {
+            return u64::MAX;
+        }
+        let ours =
+            |bit: &u64| (i as u64 * 64 + bit) % u64::from(self.ranks) == u64::from(self.rank);
+        (0..64).filter(ours).fold(0, |word, bit| word | 1 << bit)
+    }
+
+    /// Whether the entry is one of the part.
+    fn has(self, i: u32) -> bool {
+        i % self.ranks == self.rank
+    }
+}
+
+/// Entries of a fileset: its files, or its leaf directories.
+pub(crate) struct Entries {
+    /// Idle and existing.
+    idle_existing: Bits,
+    /// Idle and not existing.
+    idle_missing: Bits,
+    /// Existing, idle or busy.
+    count: AtomicU64,
+    /// Goes up whenever an entry comes to exist or goes.
+    changes: AtomicU64,
+    /// Next block of each kind.
+    hands: [SharedPosition; 2],
+    block: u32,
+    part: RankPart,
+    /// A word of entries that had one somebody works on.
+    busy: AtomicU32,
+    pub(super) waits: Waits,
+}
+
+impl Entries {
+    /// Entries below `len`; those with a bit in `initial` exist. Entries outside the part are
+    /// neither there nor missing.
+    pub(crate) fn new(len: u32, initial: &[u64], part: RankPart) -> Self {
+        let full = |i: usize| {
+            let left = len as usize - i * 64;
+            let whole = if left >= 64 {
+                u64::MAX
+            } else {
+                (1 << left) - 1
+            };
+            whole & part.word(i)
+        };
+        let present = || initial.iter().enumerate().map(|(i, w)| w & full(i));
+        let missing = initial.iter().enumerate().map(|(i, w)| !w & full(i));
+        let count = present().map(|w| u64::from(w.count_ones())).sum();
+        // A power of two, so that blocks of a large set begin with a cache line.
+        let block = 1 << (len / MIN_BLOCKS_PER_SET).clamp(1, LINE_BITS).ilog2();
+        Self {
+            idle_existing: Bits::new(len, present()),
+            idle_missing: Bits::new(len, missing),
+            count: AtomicU64::new(count),
+            changes: AtomicU64::new(0),
+            hands: Default::default(),
+            block,
+            part,
+            busy: AtomicU32::new(0),
+            waits: Waits::default(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.idle_existing.len()
+    }
+
+    /// Entries that exist, idle or busy.
+    pub(crate) fn existing_count(&self) -> u64 {
+        self.count.load(Acquire)
+    }
+
+    /// Whether the entry exists and nobody works on it.
+    #[cfg(test)]
+    pub(crate) fn is_idle_existing(&self, i: u32) -> bool {
+        self.idle_existing.contains(i)
+    }
+
+    /// Whether the entry does not exist and nobody works on it.
+    #[cfg(test)]
+    pub(super) fn is_idle_missing(&self, i: u32) -> bool {
+        self.idle_missing.contains(i)
+    }
+
+    #[inline]
+    fn set(&self, kind: Existence) -> &Bits {
+        match kind {
+            Existence::Existing => &self.idle_existing,
+            Existence::Missing => &self.idle_missing,
+        }
+    }
+
+    /// Takes the next idle entry of the kind.
+    #[inline(always)]
+    pub(crate) fn choose(&self, kind: Existence, hand: &mut BlockCursor) -> Choice {
+        match self.set(kind).take_near(hand.next, hand.end) {
+            Some(i) => {
+                hand.next = i + 1;
+                Choice::Taken(i)
+            }
+            None => self.choose_slow_path(kind, hand),
+        }
+    }
+
+    #[inline(never)]
+    fn choose_slow_path(&self, kind: Existence, hand: &mut BlockCursor) -> Choice {
+        let set = self.set(kind);
+        loop {
+            if let Some(i) = set.next(hand.next, hand.end) {
+                hand.next = i + 1;
+                if set.take(i) {
+                    return Choice::Taken(i);
+                }
+                continue;
+            }
+            if !self.next_block(kind, hand) {
+                return self.nothing(kind);
+            }
+        }
+    }
+
+    /// Moves the hand to the next block that has an entry of the kind; `false` if none has.
+    #[cold]
+    fn next_block(&self, kind: Existence, hand: &mut BlockCursor) -> bool {
+        let (set, shared, len) = (self.set(kind), &self.hands[kind as usize].0, self.len());
+        if len == 0 {
+            return false;
+        }
+        let blocks = len.div_ceil(self.block);
+        let block = shared.fetch_add(1, AcqRel) % blocks;
+        let begin = block * self.block;
+        let end = (begin + self.block).min(len);
+        if set.next(begin, end).is_some() {
+            *hand = BlockCursor { next: begin, end };
+            return true;
+        }
+        // The rest of the set is searched by its summaries, and the shared hand jumps there.
+        let Some(i) = set.next(end, len).or_else(|| set.next(0, begin)) else {
+            return false;
+        };
+        let found = i / self.block;
+        shared.store((found + 1) % blocks, Relaxed);
+        *hand = BlockCursor {
+            next: i,
+            end: ((found + 1) * self.block).min(len),
+        };
+        true
+    }
+
+    /// Takes the idle entry of the kind with this number (modulo their count), or the next one
+    /// that qualifies.
+    pub(crate) fn choose_at(&self, kind: Existence, number: u64) -> Choice {
+        let (set, len) = (self.set(kind), self.len());
+        if len == 0 {
+            return Choice::None;
+        }
+        let from = (number % u64::from(len)) as u32;
+        while let Some(i) = set.next(from, len).or_else(|| set.next(0, from)) {
+            if set.take(i) {
+                return Choice::Taken(i);
+            }
+        }
+        self.nothing(kind)
+    }
+
+    /// Takes this entry if it exists and is idle; `Choice::None` if it does not exist.
+    pub(crate) fn claim(&self, i: u32) -> Choice {
+        if self.idle_existing.take(i) {
+            Choice::Taken(i)
+        } else if self.idle_missing.contains(i) || !self.part.has(i) {
+            Choice::None
+        } else {
+            Choice::AllBusy
+        }
+    }
+
+    /// Nothing of the kind is idle. Entries that others work on may become of the kind: only when
+    /// there is no such entry either, there is none of the kind.
+    #[cold]
+    pub(super) fn nothing(&self, kind: Existence) -> Choice {
+        loop {
+            let before = self.changes.load(Acquire);
+            // Looked at again afterwards: what was busy may have been released meanwhile.
+            if self.is_one_busy() || self.has_idle(kind) {
+                return Choice::AllBusy;
+            }
+            // Only if no entry changed its kind was none of those that seemed idle on its way to
+            // this kind when the search began.
+            if self.changes.load(Acquire) == before {
+                return Choice::None;
+            }
+        }
+    }
+
+    /// Whether there is an idle entry of the kind.
+    pub(super) fn has_idle(&self, kind: Existence) -> bool {
+        self.set(kind).next(0, self.len()).is_some()
+    }
+
+    /// Whether anybody works on an entry of the part. Looks first where one was found before, and
+    /// at every word only if nobody does.
+    fn is_one_busy(&self) -> bool {
+        let words = self.len().div_ceil(64);
+        let hint = self.busy.load(Relaxed).min(words);
+        let at = (hint..words).chain(0..hint).find(|at| {
+            let at = *at as usize;
+            let idle = self.idle_existing.word(at) | self.idle_missing.word(at);
+            !idle & self.own_part_mask(at) != 0
+        });
+        if let Some(at) = at {
+            self.busy.store(at, Relaxed);
+        }
+        at.is_some()
+    }
+
+    /// Bits of the entries of the part in a word.
+    fn own_part_mask(&self, at: usize) -> u64 {
+        let left = self.len() as usize - at * 64;
+        let whole = if left >= 64 {
+            u64::MAX
+        } else {
+            (1 << left) - 1
+        };
+        whole & self.part.word(at)
+    }
+
+    /// Ends the work on an entry that was taken; the first worker that waits for it has it then.
+    #[inline]
+    pub(crate) fn release(&self, i: u32, now: Existence) {
+        self.set(now).insert(i);
+        if self.waits.any() {
+            self.waits.hand_over(self, i, now);
+        }
+    }
+
+    /// Waits for an entry while others work on all of those that could be meant. `look` says once
+    /// more whether they do.
+    pub(crate) async fn wait(
+        &self,
+        want: Want,
+        lane: &Lane,
+        idle: &BlockedCount,
+        look: impl FnOnce() -> Choice,
+    ) -> Result<Choice, Stopped> {
+        waits::wait((self, &self.waits), want, lane, idle, look).await
+    }
+
+    /// An entry that was taken came to exist, or went.
+    pub(crate) fn set_existence(&self, now: Existence) {
+        self.changes.fetch_add(1, AcqRel);
+        match now {
+            Existence::Existing => self.count.fetch_add(1, AcqRel),
+            Existence::Missing => self.count.fetch_sub(1, AcqRel),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(len: u32, exists: impl Fn(u32) -> bool) -> Entries {
+        let mut words = vec![0u64; len.div_ceil(64) as usize];
+        (0..len)
+            .filter(|i| exists(*i))
+            .for_each(|i| words[i as usize / 64] |= 1 << (i % 64));
+        Entries::new(len, &words, RankPart::ALL_ENTRIES)
+    }
+
+    fn take(e: &Entries, kind: Existence, hand: &mut BlockCursor) -> u32 {
+        match e.choose(kind, hand) {
+            Choice::Taken(i) => i,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_single_worker_goes_round_one_by_one() {
+        for len in [1u32, 5, 100, 10_000] {
+            let e = entries(len, |_| true);
+            let mut hand = BlockCursor::default();
+            for round in 0..2 * len {
+                let i = take(&e, Existence::Existing, &mut hand);
+                assert_eq!(i, round % len);
+                e.release(i, Existence::Existing);
+            }
+        }
+    }
+
+    #[test]
+    fn busy_entries_are_passed_over_and_the_last_is_not_there_to_take() {
+        let e = entries(3, |_| true);
+        let mut hand = BlockCursor::default();
+        let all: Vec<_> = (0..3)
+            .map(|_| take(&e, Existence::Existing, &mut hand))
+            .collect();
+        assert_eq!(all, [0, 1, 2]);
+        assert_eq!(e.choose(Existence::Existing, &mut hand), Choice::AllBusy);
+        assert_eq!(
+            e.choose(Existence::Missing, &mut BlockCursor::default()),
+            Choice::AllBusy,
+            "one of them may be about to go"
+        );
+        [0, 1, 2]
+            .into_iter()
+            .for_each(|i| e.release(i, Existence::Existing));
+        assert_eq!(
+            e.choose(Existence::Missing, &mut BlockCursor::default()),
+            Choice::None
+        );
+        assert!(matches!(
+            e.choose(Existence::Existing, &mut hand),
+            Choice::Taken(_)
+        ));
+    }
+
+    #[test]
+    fn a_part_is_used_up_whatever_others_have() {
+        for (len, ranks) in [(10u32, 2u32), (10, 3), (200, 7), (64, 64)] {
+            let none = vec![0u64; len.div_ceil(64) as usize];
+            let mut all = Vec::new();
+            for rank in 0..ranks {
+                let e = Entries::new(len, &none, RankPart { rank, ranks });
+                let mut hand = BlockCursor::default();
+                let mut own = Vec::new();
+                while let Choice::Taken(i) = e.choose(Existence::Missing, &mut hand) {
+                    own.push(i);
+                }
+                assert_eq!(e.choose(Existence::Missing, &mut hand), Choice::AllBusy);
+                for i in &own {
+                    e.set_existence(Existence::Existing);
+                    e.release(*i, Existence::Existing);
+                }
+                assert_eq!(e.choose(Existence::Missing, &mut hand), Choice::None);
+                assert_eq!(e.choose_at(Existence::Missing, 1), Choice::None);
+                let claimed = (0..len).filter(|i| e.claim(*i) != Choice::None);
+                assert_eq!(claimed.count(), own.len(), "only its own");
+                all.extend(own);
+            }
+            all.sort_unstable();
+            assert_eq!(all, (0..len).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_rare_entry_is_found_and_the_cursor_continues_from_there() {
+        let e = entries(1_000_000, |i| i != 700_000 && i != 900_000);
+        let mut hand = BlockCursor::default();
+        assert_eq!(take(&e, Existence::Missing, &mut hand), 700_000);
+        e.set_existence(Existence::Existing);
+        e.release(700_000, Existence::Existing);
+        assert_eq!(take(&e, Existence::Missing, &mut hand), 900_000);
+        e.set_existence(Existence::Existing);
+        e.release(900_000, Existence::Existing);
+        assert_eq!(e.choose(Existence::Missing, &mut hand), Choice::None);
+        assert_eq!(e.existing_count(), 1_000_000);
+    }
+
+    #[test]
+    fn a_number_is_taken_or_the_next_that_qualifies() {
+        let e = entries(10, |i| i != 3);
+        assert_eq!(e.choose_at(Existence::Existing, 13), Choice::Taken(4));
+        assert_eq!(e.choose_at(Existence::Missing, 5), Choice::Taken(3));
+        assert_eq!(e.claim(3), Choice::AllBusy);
+        assert_eq!(e.claim(4), Choice::AllBusy);
+        assert_eq!(e.claim(9), Choice::Taken(9));
+    }
+
+    #[test]
+    fn two_workers_together_visit_every_entry() {
+        let e = entries(5000, |_| true);
+        let (mut a, mut b) = (BlockCursor::default(), BlockCursor::default());
+        let mut seen = vec![0; 5000];
+        for _ in 0..2500 {
+            for hand in [&mut a, &mut b] {
+                let i = take(&e, Existence::Existing, hand);
+                seen[i as usize] += 1;
+                e.release(i, Existence::Existing);
+            }
+        }
+        let once = seen.iter().filter(|n| **n == 1).count();
+        assert!(once > 4700, "{once} of 5000 were visited once");
+    }
+}

@@ -1,0 +1,160 @@
+//! Filesets while a run is going on: which files exist, who works on which, and which one is
+//! next.
+
+pub(crate) mod bits;
+mod entries;
+mod waits;
+
+pub use entries::BlockCursor;
+pub(crate) use entries::{Choice, Entries, Existence, RankPart};
+pub(crate) use waits::Want;
+
+use plimsoll_plan::{DirId, FileId, FilesetId, Layout};
+use plimsoll_target::Session;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// A fileset in use.
+///
+/// Sixteen bytes per file with the layout: four for the directory, eight for the size (none if
+/// all are of one size), four for the open count, and two bits.
+pub struct FilesetState {
+    /// Index in the Plan.
+    pub id: FilesetId,
+    /// The tree.
+    pub layout: Arc<Layout>,
+    pub(crate) files: Entries,
+    pub(crate) leaf_dirs: Entries,
+    open: Box<[AtomicU32]>,
+    next_dir: AtomicU32,
+}
+
+impl FilesetState {
+    /// The state at the start of a run.
+    #[must_use]
+    pub fn new(id: FilesetId, layout: Arc<Layout>) -> Self {
+        Self::part(id, layout, RankPart::ALL_ENTRIES)
+    }
+
+    /// The state of a part of a fileset; the other entries are never chosen.
+    pub(crate) fn part(id: FilesetId, layout: Arc<Layout>, part: RankPart) -> Self {
+        let open = (0..layout.files()).map(|_| AtomicU32::new(0)).collect();
+        Self {
+            id,
+            files: Entries::new(layout.files(), layout.initial_files(), part),
+            leaf_dirs: Entries::new(layout.leaf_dirs(), layout.initial_leaf_dirs(), part),
+            layout,
+            open,
+            next_dir: AtomicU32::new(0),
+        }
+    }
+
+    /// Chooses the next existing file and gives it back at once: what a benchmark of choosing
+    /// measures. `None` when no file is idle.
+    #[must_use]
+    pub fn touch_next(&self, hand: &mut BlockCursor) -> Option<FileId> {
+        match self.files.choose(Existence::Existing, hand) {
+            Choice::Taken(i) => {
+                self.files.release(i, Existence::Existing);
+                Some(FileId(i))
+            }
+            _ => None,
+        }
+    }
+
+    /// Files that exist.
+    #[must_use]
+    pub fn existing_count(&self) -> u64 {
+        self.files.existing_count()
+    }
+
+    /// Chooses the file's name for the session's next operation.
+    #[inline(always)]
+    pub(crate) fn locate(&self, file: FileId, session: &mut impl Session) {
+        let (layout, dir) = (&self.layout, self.layout.dir_of(file));
+        session.locate_in(
+            u64::from(self.id.0) << 32 | u64::from(dir.0),
+            |path| layout.push_dir(dir, path),
+            |path| layout.push_file_name(file, path),
+        );
+    }
+
+    /// A directory of the tree, the next one round or the one with this number.
+    pub(crate) fn pick_dir(&self, index: Option<u64>) -> DirId {
+        let dirs = self.layout.dirs();
+        let number = match index {
+            Some(i) => (i % u64::from(dirs)) as u32,
+            None => self.next_dir.fetch_add(1, Relaxed) % dirs,
+        };
+        DirId(number)
+    }
+
+    pub(crate) fn inc_open(&self, file: FileId) {
+        self.open[file.0 as usize].fetch_add(1, AcqRel);
+    }
+
+    pub(crate) fn dec_open(&self, file: FileId) {
+        self.open[file.0 as usize].fetch_sub(1, AcqRel);
+    }
+
+    pub(crate) fn open_count(&self, file: FileId) -> u32 {
+        self.open[file.0 as usize].load(Acquire)
+    }
+
+    /// Ends the work on a file: it is idle again, existing or not.
+    #[inline]
+    pub(crate) fn release(&self, file: FileId, now: Existence) {
+        self.files.release(file.0, now);
+    }
+
+    pub(crate) fn release_leaf_dir(&self, dir: u32, now: Existence) {
+        self.leaf_dirs.release(dir, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::{Access, EntriesPerDir, Fileset, Plan, RelPath, Value};
+
+    /// More workers than 16 bits count may have one file open; a delete has to see them.
+    #[test]
+    fn a_file_may_be_open_more_often_than_16_bits_count() {
+        let fileset = Fileset {
+            name: "set".into(),
+            path: RelPath::default(),
+            entries: 1,
+            leaf_dirs: 0,
+            width: EntriesPerDir {
+                mean: 1.0,
+                gamma_shape: None,
+            },
+            depth: None,
+            size: Value::Const(0),
+            prealloc_percent: 100,
+            parallel_prealloc: false,
+            reuse: false,
+            trust_tree: false,
+            grows: false,
+            letters: None,
+            access: Access::ReadWrite,
+            cached: None,
+            place: None,
+        };
+        let plan = Plan {
+            filesets: vec![fileset],
+            ..Plan::empty("test")
+        };
+        let layout = Layout::new(&plan, FilesetId(0)).unwrap();
+        let set = FilesetState::new(FilesetId(0), Arc::new(layout));
+        for _ in 0..1 << 16 {
+            set.inc_open(FileId(0));
+        }
+        assert_eq!(set.open_count(FileId(0)), 1 << 16);
+        for _ in 0..1 << 16 {
+            set.dec_open(FileId(0));
+        }
+        assert_eq!(set.open_count(FileId(0)), 0);
+    }
+}

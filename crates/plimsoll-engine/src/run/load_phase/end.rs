@@ -1,0 +1,202 @@
+//! How windows and the part of a run end, and what is left then.
+
+use super::{CONTROL_POLL_INTERVAL, LoadPhase};
+use crate::outcome::Window;
+use crate::run::host::Host;
+use crate::run::team::RankStageResult;
+use crate::run::{EngineError, Event, Observer, drawn_variables};
+use crate::sync::lock;
+use crate::worker::{RowInfo, worker_name};
+use plimsoll_lane::LaneKind;
+use plimsoll_measure::system::{Snapshot, SystemUse};
+use plimsoll_measure::{Interval, Nanos, OpTotals, RankRow, RankStage};
+use plimsoll_plan::Plan;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// A worker that has not ended so long after the run did is stuck.
+pub(super) const HUNG_WORKER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest time the tick counter's length of a window may differ from the system clock's, as a
+/// share.
+const CLOCK_TOLERANCE: f64 = 1e-3;
+
+impl LoadPhase<'_> {
+    /// Ends the window at the cursor, or where it ended before.
+    pub(super) fn close_window(&mut self, observer: &mut dyn Observer) {
+        if self.open.is_none() {
+            return;
+        }
+        self.watch_window(observer);
+        self.shared.window.close(self.cursor);
+        let over = self.is_over() || self.stops_with_window();
+        if over {
+            self.await_lanes(observer);
+            self.rendezvous();
+        } else {
+            // Workers go on: those between two operations deliver within a moment.
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.collect(observer);
+    }
+
+    /// The ranks of a stage wait for each other; how long that took is a part of its result.
+    fn rendezvous(&mut self) {
+        if self.shared.stage.is_none() || self.all_ended > 0 {
+            return;
+        }
+        self.agree_on_rounds(0);
+        if let Err(e) = self.team.barrier() {
+            self.trouble.get_or_insert(e);
+        }
+        self.all_ended = self.shared.clock.now();
+    }
+
+    /// What this rank did: intervals that were not told, and its part of a stage.
+    pub(crate) fn into_local(
+        self,
+        plan: &Plan,
+    ) -> Result<(Vec<Interval>, Option<RankStageResult>), EngineError> {
+        if let Some(e) = self.trouble {
+            return Err(e);
+        }
+        let Some(run) = self.shared.stage.as_ref() else {
+            return Ok((self.intervals, None));
+        };
+        let done = lock(&run.done).take().unwrap_or_default();
+        let rows = vec![RankRow::default(); plan.operations.len()];
+        let measured = run.of(plan).is_some_and(|(_, stage)| !stage.warm_up);
+        let stage = RankStage {
+            rank: self.team.rank(),
+            time_ns: (done.ended - done.begun).saturating_sub(done.waited),
+            time_with_barrier_ns: self.all_ended.saturating_sub(done.begun),
+            rounds: done.rounds,
+            stonewall_rounds: done.stonewall_rounds,
+            stonewall_ns: done.stonewall,
+            rows: match self.outcome.windows.last() {
+                Some(window) if measured => window.totals.rows.iter().map(RankRow::from).collect(),
+                _ => rows,
+            },
+        };
+        let local = RankStageResult {
+            stage: run.stage,
+            done: stage,
+            samples: done.samples,
+        };
+        Ok((self.intervals, Some(local)))
+    }
+
+    fn stops_with_window(&self) -> bool {
+        self.shared.deadline.at() <= self.shared.window.bounds().end
+    }
+
+    fn collect(&mut self, observer: &mut dyn Observer) {
+        let Some(open) = self.open.take() else { return };
+        let system = open
+            .system
+            .map_or_else(SystemUse::default, |s| s.until(&Snapshot::take()));
+        for interval in self.collector.drain() {
+            self.report_interval(&interval, observer);
+        }
+        let (last, mut totals) = self.collector.finish();
+        for interval in &last {
+            self.report_interval(interval, observer);
+        }
+        self.periodic = None;
+        totals.end = totals.end.max(totals.start);
+        // Each of these may have an operation that never came back.
+        let stuck = self.outcome.stuck.len() as u64;
+        totals.abandoned = (totals.abandoned + stuck).min(totals.in_flight());
+        let counted = |(ops, bytes): (u64, u64), (row, t): (&RowInfo, &OpTotals)| match row.counts {
+            true => (ops + t.ops, bytes + t.bytes),
+            false => (ops, bytes),
+        };
+        let rows = self.shared.rows.iter().zip(&totals.rows);
+        totals.done = self.shared.ends.of_window(
+            totals.number,
+            self.all.len(),
+            rows.fold((0, 0), counted),
+            self.shared.done(None),
+        );
+        let length = totals.end - totals.start;
+        if self.kind != LaneKind::Virtual && open.announced {
+            self.check_clock(length, open.instant.elapsed());
+        }
+        // Simulated time goes as fast as the processor lets it: it is always busy, and holds nothing up.
+        let used_s = match self.kind {
+            LaneKind::Virtual => None,
+            _ => system.process.as_ref().map(|p| p.user_s + p.system_s),
+        };
+        self.outcome.windows.push(Window {
+            totals,
+            started: open.started,
+            client_share: Host::of_this_process(Vec::from_iter(used_s))
+                .broadcast_from_root(0, system.seconds),
+            system,
+        });
+    }
+
+    /// The window by the tick counter must not be longer than by the system's clock, which was
+    /// read later.
+    fn check_clock(&mut self, ticks: Nanos, system: Duration) {
+        let (ticks, system) = (ticks as f64, system.as_nanos() as f64);
+        if ticks > system * (1.0 + CLOCK_TOLERANCE) + 1e6 {
+            self.outcome.notes.push(format!(
+                "the processor's tick counter runs {:.2} % fast against the system's clock",
+                (ticks / system - 1.0) * 100.0
+            ));
+        }
+    }
+
+    /// Waits until all lanes have ended; those that have not after a while are stuck.
+    fn await_lanes(&mut self, observer: &mut dyn Observer) {
+        let mut since: Option<Instant> = None;
+        while !self.collector.lanes().iter().all(|l| l.ended()) {
+            self.check_progress(observer);
+            if self.shared.clock.now() >= self.shared.deadline.at() {
+                let since = since.get_or_insert_with(Instant::now);
+                // A virtual lane computes; it is never stuck in a system call.
+                if self.kind != LaneKind::Virtual && since.elapsed() >= HUNG_WORKER_TIMEOUT {
+                    break;
+                }
+            }
+            self.bell.wait(CONTROL_POLL_INTERVAL);
+        }
+        // A worker that a deadlock or a panic cut short has not ended, but its lane has.
+        let all_back = self.collector.lanes().iter().all(|l| l.ended());
+        self.outcome.stuck = self
+            .all
+            .iter()
+            .filter(|w| !all_back && !self.shared.ended[w.index as usize].load(Relaxed))
+            .map(|w| worker_name(self.plan, w.group as usize, w.number))
+            .collect();
+    }
+
+    /// Stops the workers and collects what is left.
+    pub(super) fn end(&mut self, observer: &mut dyn Observer) {
+        self.shared.deadline.bring_forward(self.cursor.max(1));
+        if self.outcome.stuck.is_empty() {
+            self.await_lanes(observer);
+        }
+        self.rendezvous();
+        if self.open.is_some() {
+            self.watch_window(observer);
+            self.shared.window.close(self.cursor);
+            self.collect(observer);
+        }
+        for text in lock(&self.shared.messages).drain(..) {
+            observer.event(Event::Echo(&text));
+        }
+        if self.is_cut_short() || self.is_first_done() {
+            self.team.request_stop_all();
+        }
+        self.outcome.notes.append(&mut lock(&self.shared.notes));
+        self.outcome.processes = std::mem::take(&mut *lock(&self.shared.processes));
+        self.outcome.processes.sort_by_key(|p| (p.group, p.number));
+        self.outcome.failure = lock(&self.shared.failure).take();
+        let ran_out = lock(&self.shared.ran_out).take();
+        // After the last window it takes nothing away from what was measured.
+        self.outcome.ran_out = ran_out.filter(|r| !r.window_over || self.missed_window);
+        self.outcome.variables = drawn_variables(self.plan, &lock(&self.shared.drawn));
+    }
+}

@@ -1,0 +1,37 @@
+//! Memory taken so that caches have less of it.
+
+use super::{Stop, preflight};
+use memmap2::MmapMut;
+
+/// Bytes taken at a time.
+const ALLOCATION_STEP_BYTES: usize = 16 << 20;
+
+/// Bytes of a page, or fewer: each is touched.
+const MIN_PAGE_BYTES: usize = 4096;
+
+/// Memory that is held until this goes.
+pub(crate) struct PressureAllocation {
+    _pieces: Vec<MmapMut>,
+}
+
+impl PressureAllocation {
+    /// Takes memory until only `leave` bytes are available on the machine, or none is to be had,
+    /// or the run is to stop. Other processes may do the same at the same time: each looks again
+    /// after every piece.
+    pub(crate) fn fill_until_available(leave: u64, stop: &Stop) -> Self {
+        let mut pieces = Vec::new();
+        while !stop.is_requested()
+            && preflight::available_memory()
+                .is_some_and(|free| free > leave + ALLOCATION_STEP_BYTES as u64)
+        {
+            let Ok(mut piece) = MmapMut::map_anon(ALLOCATION_STEP_BYTES) else {
+                break;
+            };
+            for at in (0..ALLOCATION_STEP_BYTES).step_by(MIN_PAGE_BYTES) {
+                piece[at] = 1;
+            }
+            pieces.push(piece);
+        }
+        Self { _pieces: pieces }
+    }
+}

@@ -1,0 +1,108 @@
+//! What changes when the workers of a Plan are spread over several processes.
+
+use super::team::RankTeam;
+use super::{ClockKind, Settings};
+use crate::file_pool::RankPart;
+use plimsoll_plan::{FilesetId, Op, OpsLimit, Phase, Plan, QuitMode};
+
+/// Why a Plan cannot be spread over so many ranks.
+pub(super) fn refusals(plan: &Plan, settings: &Settings, ranks: u32) -> Vec<String> {
+    let mut refusals = Vec::new();
+    if ranks > 1 && settings.clock == ClockKind::Virtual {
+        refusals.push("--clock virtual is one process's: run with one rank".into());
+    }
+    if let Some(pattern) = plan.pattern() {
+        if pattern.ranks != ranks {
+            refusals.push(format!(
+                "the pattern is one of {} ranks and there are {ranks}",
+                pattern.ranks
+            ));
+        }
+        if plan.options.ops.is_some() {
+            refusals.push("a pattern ends by its own rules, not by --ops".into());
+        }
+        return refusals;
+    }
+    if ranks == 1 {
+        return refusals;
+    }
+    let workers = plan.workers();
+    if workers < u64::from(ranks) {
+        refusals.push(format!(
+            "the workload has {workers} workers, fewer than the {ranks} ranks that share them"
+        ));
+    }
+    let starts = plan.script.iter().filter(|p| **p == Phase::Start).count();
+    if plan.quit == QuitMode::FirstDone && starts > 1 {
+        refusals
+            .push("`set mode quit firstdone` takes one start when there are several ranks".into());
+    }
+    for group in &plan.groups {
+        group.program.for_each_op(&mut |row, _, op| {
+            let what = match op {
+                Op::SemBlock { .. } | Op::SemPost { .. } => "semaphores",
+                Op::Block | Op::Wakeup { .. } => "block and wakeup",
+                Op::FinishOnCount { .. } | Op::FinishOnBytes { .. } => {
+                    "finishoncount and finishonbytes"
+                }
+                _ => return,
+            };
+            let name = &plan.operation(row).name;
+            let text = format!(
+                "`{name}`: {what} do not reach from one process to another; run the workload with \
+                 one rank"
+            );
+            if !refusals.contains(&text) {
+                refusals.push(text);
+            }
+        });
+    }
+    for (i, fileset) in plan.filesets.iter().enumerate() {
+        let entries = fileset.entries.max(fileset.leaf_dirs);
+        if is_divided(plan, FilesetId(i as u32)) && entries < u64::from(ranks) {
+            refusals.push(format!(
+                "fileset `{}` has {entries} entries, fewer than the {ranks} ranks that make and \
+                 delete them, each its own",
+                fileset.name
+            ));
+        }
+    }
+    if let Some(OpsLimit::Total(n)) = plan.options.ops
+        && n < u64::from(ranks)
+    {
+        refusals.push(format!(
+            "--ops {n} is less than the {ranks} ranks that share it"
+        ));
+    }
+    refusals
+}
+
+/// Whether every rank has a part of the fileset to itself. It must where entries come and go:
+/// which ones exist is known in one process only.
+fn is_divided(plan: &Plan, id: FilesetId) -> bool {
+    let mut divided = false;
+    for group in &plan.groups {
+        group.program.for_each_op(&mut |_, _, op| {
+            let of = match op {
+                Op::MakeDir { fileset, .. } | Op::RemoveDir { fileset, .. } => Some(*fileset),
+                Op::Create(file) | Op::Delete(file) => file.fileset,
+                _ => return,
+            };
+            // Without a fileset it works on whatever file is in the slot.
+            divided |= of.is_none_or(|f| f == id);
+        });
+    }
+    divided
+}
+
+/// The part of a fileset that this rank's workers choose from.
+pub(super) fn part(plan: &Plan, id: FilesetId, team: &RankTeam<'_>) -> RankPart {
+    if team.is_alone() || !is_divided(plan, id) {
+        RankPart::ALL_ENTRIES
+    } else {
+        RankPart {
+            rank: team.rank(),
+            ranks: team.size(),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Work on many files at once that is not measured: populating, checking, removing.
+
+use crate::sync::lock;
+use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
+use plimsoll_measure::Clock;
+use plimsoll_target::{ContentPool, OpError, Session, SessionSpec, Target};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Threads of a crew on a target whose operations block.
+const BLOCKING_POOL_THREADS: usize = 16;
+
+/// Workers a thread of a crew drives where operations do not block.
+const WORKERS_PER_LANE: usize = 64;
+
+/// Items a worker takes at a time.
+const ITEMS_PER_BATCH: u64 = 16;
+
+/// How often the caller is told how far the crew is.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long a server may say nothing while files are removed.
+pub(crate) const MAX_SERVER_SILENCE: Duration = Duration::from_secs(4);
+
+/// Why a crew stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SetupError {
+    /// Somebody asked for it.
+    Stopped,
+    /// An operation failed.
+    Failed {
+        /// What was being done.
+        action: &'static str,
+        /// Path it was done to, relative to the work directory.
+        path: String,
+        /// What went wrong.
+        error: OpError,
+    },
+}
+
+impl SetupError {
+    pub(crate) fn failed(action: &'static str, path: &[u8], error: OpError) -> Self {
+        Self::Failed {
+            action,
+            path: String::from_utf8_lossy(path).into_owned(),
+            error,
+        }
+    }
+}
+
+/// What is done to each of many items, numbered from 0.
+pub(crate) trait BulkTask<S: Session>: Sync {
+    /// Does it to one.
+    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError>;
+}
+
+/// A target and what its sessions need.
+pub(crate) struct SetupPool<T: Target> {
+    pub(crate) target: Arc<T>,
+    pub(crate) content: ContentPool,
+    pub(crate) stop: Arc<AtomicBool>,
+    /// How long the server may say nothing until calls fail; without it, as long as it takes them.
+    pub(crate) silence: Option<Duration>,
+}
+
+/// The time of the lanes of a crew.
+#[derive(Clone)]
+struct PoolClock {
+    clock: Clock,
+    deadline: Arc<Deadline>,
+}
+
+impl PoolClock {
+    fn begin() -> Self {
+        Self {
+            clock: Clock::real(),
+            deadline: Arc::default(),
+        }
+    }
+
+    /// Gives up calls that no answer comes to for much longer.
+    fn end(&self) {
+        self.deadline.bring_forward(self.clock.now());
+    }
+}
+
+impl<T: Target> SetupPool<T> {
+    /// Runs a future on a session of its own, on this thread.
+    pub(crate) fn one<R>(
+        &self,
+        work: impl AsyncFnOnce(&mut T::Session) -> R,
+    ) -> Result<R, OpError> {
+        let (lane, mut session) = self.lane(&PoolClock::begin(), 0)?;
+        let mut result = None;
+        let task: Task<'_> = Box::pin(async { result = Some(work(&mut session).await) });
+        // On a clock of real time there is always something to wait for.
+        let _ = lane.run(vec![task]);
+        result.ok_or(OpError(rustix::io::Errno::CANCELED))
+    }
+
+    fn lane(&self, time: &PoolClock, number: u64) -> Result<(Lane, T::Session), OpError> {
+        let kind = match self.target.lane_kind() {
+            LaneKind::Virtual => LaneKind::Reactor,
+            kind => kind,
+        };
+        let lane = Lane::new(kind, time.clock.clone(), time.deadline.clone());
+        let session = self.target.session(&lane, &self.spec(time, number))?;
+        Ok((lane, session))
+    }
+
+    fn spec(&self, time: &PoolClock, number: u64) -> SessionSpec {
+        SessionSpec {
+            buffer: 4096,
+            content: self.content.clone(),
+            clock: time.clock.clone(),
+            number,
+            process: 0,
+            rpc: None,
+            silence: self.silence,
+        }
+    }
+
+    /// Does a job on `items` items, on several threads, and calls `tell` now and then.
+    pub(crate) fn all<J: BulkTask<T::Session>>(
+        &self,
+        items: u64,
+        job: &J,
+        mut tell: impl FnMut(),
+    ) -> Result<(), SetupError> {
+        let blocking = self.target.lane_kind() == LaneKind::Blocking;
+        let (lanes, workers) = if blocking {
+            (BLOCKING_POOL_THREADS, 1)
+        } else {
+            (2, WORKERS_PER_LANE)
+        };
+        let lanes = lanes.min(items.div_ceil(ITEMS_PER_BATCH) as usize);
+        let (next, running) = (AtomicU64::new(0), AtomicUsize::new(lanes));
+        let failure: Mutex<Option<SetupError>> = Mutex::new(None);
+        let time = &PoolClock::begin();
+        let fail = |e: SetupError| {
+            lock(&failure).get_or_insert(e);
+            next.store(items, Relaxed);
+        };
+        std::thread::scope(|scope| {
+            let caller = std::thread::current();
+            for number in 0..lanes {
+                let (next, running, fail, caller) = (&next, &running, &fail, caller.clone());
+                scope.spawn(move || {
+                    if let Err(e) =
+                        self.work(number as u64, workers, (items, time), next, job, fail)
+                    {
+                        fail(SetupError::failed("open a session on", b"", e));
+                    }
+                    if running.fetch_sub(1, AcqRel) == 1 {
+                        caller.unpark();
+                    }
+                });
+            }
+            while running.load(Acquire) > 0 {
+                std::thread::park_timeout(PROGRESS_INTERVAL);
+                tell();
+                if self.stop.load(Relaxed) {
+                    fail(SetupError::Stopped);
+                    time.end();
+                }
+            }
+        });
+        match failure
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        {
+            Some(e) => Err(e),
+            None => Ok(()),
+        }
+    }
+
+    fn work<J: BulkTask<T::Session>>(
+        &self,
+        number: u64,
+        workers: usize,
+        (items, time): (u64, &PoolClock),
+        next: &AtomicU64,
+        job: &J,
+        fail: &impl Fn(SetupError),
+    ) -> Result<(), OpError> {
+        let (lane, first) = self.lane(time, number)?;
+        let mut sessions = vec![first];
+        for _ in 1..workers {
+            sessions.push(self.target.session(&lane, &self.spec(time, number))?);
+        }
+        let worker = |session: T::Session| -> Task<'_> {
+            let mut session = session;
+            Box::pin(async move {
+                loop {
+                    let begin = next.fetch_add(ITEMS_PER_BATCH, Relaxed);
+                    if begin >= items {
+                        return;
+                    }
+                    for index in begin..items.min(begin + ITEMS_PER_BATCH) {
+                        if let Err(e) = job.item(&mut session, index).await {
+                            return fail(e);
+                        }
+                    }
+                }
+            })
+        };
+        let _ = lane.run(sessions.into_iter().map(worker).collect());
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! What an operation on a data file works on: the file, the descriptor, the place in it.
+
+use super::super::context::OpSubject;
+use super::choice::{Extent, PlacementBounds, block_alignment, whole_blocks};
+use super::{MixState, Position, Worker, WorkerExit};
+use plimsoll_plan::{DIRECT_BLOCK, FileId};
+use plimsoll_target::{OpenHow, OpenMode, Session};
+use rand::RngExt;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl MixState {
+    /// Whether something that happens in so many percent of the cases happens.
+    pub(super) fn with_probability(&mut self, percent: f64) -> bool {
+        percent > 0.0 && self.rng.random::<f64>() * 100.0 < percent
+    }
+
+    /// Whether the next transfer goes past the page cache.
+    pub(super) fn is_direct(&mut self) -> bool {
+        self.with_probability(self.program.mix.flags.direct_percent)
+    }
+
+    /// A file of the working set.
+    pub(super) fn member(&mut self) -> u64 {
+        self.chooser.draw(&mut self.rng)
+    }
+
+    /// How long a file of the working set is at the moment.
+    pub(super) fn size(&self, member: u64) -> u64 {
+        self.sizes.of(member).load(Relaxed)
+    }
+
+    pub(super) fn set_size(&self, member: u64, size: u64) {
+        self.sizes.of(member).store(size, Relaxed);
+    }
+
+    /// Something was written up to `end`.
+    pub(super) fn grow(&self, member: u64, end: u64) {
+        self.sizes.of(member).fetch_max(end, Relaxed);
+    }
+
+    /// Number of a file of the working set in its fileset.
+    pub(super) fn file(&self, member: u64) -> FileId {
+        FileId(self.program.mix.working_set.file(member) as u32)
+    }
+
+    /// What a file of the working set is called in messages.
+    pub(super) fn subject(&self, member: u64) -> OpSubject {
+        OpSubject::file(self.program.mix.files.data.0, self.file(member))
+    }
+
+    /// Where a sequential transfer of `len` bytes goes: on from the last one, and at the
+    /// beginning of another file when that one has no more than `bound` bytes. The flag tells
+    /// that it is another file.
+    pub(super) fn next_place(
+        &mut self,
+        at: Position,
+        bound: impl Fn(&Self, u64) -> u64,
+    ) -> (u64, u64, bool) {
+        match at.member {
+            Some(member) if at.offset < bound(self, member) => (member, at.offset, false),
+            _ => (self.member(), 0, true),
+        }
+    }
+
+    /// Where a random transfer of `len` bytes goes: the file, and the place among the bytes that
+    /// `bound` gives of it.
+    pub(super) fn random_place(
+        &mut self,
+        len: u64,
+        direct: bool,
+        bound: impl Fn(&Self, u64) -> u64,
+    ) -> (u64, Extent) {
+        let Self {
+            spot, chooser, rng, ..
+        } = self;
+        let in_spot = spot.as_mut().and_then(|s| {
+            let (member, part) = s.draw(chooser, rng)?;
+            Some((member, part, s.is_geometric()))
+        });
+        let (member, part, geometric) = match in_spot {
+            Some(found) => found,
+            None => (self.member(), 0.0..1.0, false),
+        };
+        let size = bound(self, member);
+        let align = self.program.mix.flags.align;
+        let (len, align) = match direct {
+            true => (whole_blocks(len), block_alignment(align)),
+            false => (len, align),
+        };
+        let room = PlacementBounds {
+            size,
+            align,
+            part,
+            geometric,
+        };
+        let mut place = room.draw(len, &mut self.rng);
+        if direct {
+            // The last block of a file may reach over its end.
+            place.len = whole_blocks(place.len);
+        }
+        (member, place)
+    }
+}
+
+/// Begins a sequential transfer past the page cache at a whole block.
+pub(super) fn block_of(offset: u64) -> u64 {
+    offset - offset % DIRECT_BLOCK
+}
+
+impl<S: Session> Worker<S> {
+    /// How long a file of the working set was made.
+    pub(super) fn planned(&self, state: &MixState, member: u64) -> u64 {
+        let data = state.program.mix.files.data.0 as usize;
+        self.context.shared.filesets[data]
+            .layout
+            .size(state.file(member))
+    }
+
+    /// Chooses the name of a file of the working set for the next operation.
+    pub(super) fn locate_member(&mut self, state: &MixState, member: u64) {
+        let data = state.program.mix.files.data.0 as usize;
+        let layout = &self.context.shared.filesets[data].layout;
+        let file = state.file(member);
+        self.session.locate(|path| layout.push_file(file, path));
+    }
+
+    /// The slot that holds a file of the working set open. Opens it, on the way to an operation,
+    /// if none does; `None` if that failed and failures are only counted.
+    pub(super) async fn mix_slot(
+        &mut self,
+        state: &mut MixState,
+        member: u64,
+        direct: bool,
+    ) -> Result<Option<usize>, WorkerExit> {
+        let keep_open = state.program.mix.flags.keep_open;
+        if let Some(slot) = state.handles.find(member, direct).filter(|_| keep_open) {
+            return Ok(Some(slot));
+        }
+        let prepare = state.program.prepare;
+        let slot = state.handles.make_room();
+        if let Some(old) = self.slots[slot].handle.take() {
+            let close = self.session.close(old);
+            self.context
+                .timed(prepare, OpSubject::NO_SUBJECT, |()| 0, close)
+                .await?;
+        }
+        let mode = match state.program.writes_data {
+            true => OpenMode::ReadWrite,
+            false => OpenMode::Read,
+        };
+        let how = OpenHow {
+            direct,
+            planned_size: state.size(member),
+            ..OpenHow::plain(mode)
+        };
+        self.locate_member(state, member);
+        let open = self.session.open(how);
+        let subject = state.subject(member);
+        let handle = self.context.timed(prepare, subject, |_| 0, open).await?;
+        if handle.is_none() {
+            return Ok(None);
+        }
+        self.slots[slot].handle = handle;
+        state.handles.hold(slot, member, direct);
+        Ok(Some(slot))
+    }
+
+    /// Sets the length of an open file of the working set, on the way to an operation. `false`
+    /// if that failed and failures are only counted.
+    pub(super) async fn mix_resize(
+        &mut self,
+        state: &mut MixState,
+        member: u64,
+        slot: usize,
+        size: u64,
+    ) -> Result<bool, WorkerExit> {
+        let Some(handle) = &self.slots[slot].handle else {
+            return Ok(false);
+        };
+        let cut = self.session.truncate(handle, size);
+        let done = self
+            .context
+            .timed(state.program.prepare, state.subject(member), |()| 0, cut)
+            .await?;
+        if done.is_some() {
+            state.set_size(member, size);
+        }
+        Ok(done.is_some())
+    }
+}

@@ -1,0 +1,211 @@
+//! Operations that wait for nothing, as plain calls.
+//!
+//! A target that answers at once needs no futures that keep their state across waits. Everything
+//! between two system calls runs on processor caches that the kernel has just used for itself, so
+//! that what costs is the number of instructions and of cache lines: plain calls have half of
+//! those of futures.
+//!
+//! All of it is inlined into the one loop that calls it, down to the system calls, because of
+//! what [`Session::is_immediate`] says of functions that return after a system call.
+
+use super::super::{Worker, WorkerExit};
+use super::files::Chosen;
+use crate::file_pool::{Choice, Existence};
+use plimsoll_plan::{FileId, FileRef, FilesetId, Io, Op};
+use plimsoll_target::Session;
+
+impl<S: Session> Worker<S> {
+    /// Does one operation of the program, if the target answers at once and there is nothing to
+    /// wait for: the file of a transfer is open, or one of those to choose from is idle. `None`,
+    /// and nothing is done, if not, and for operations that are rare or long.
+    #[inline(always)]
+    pub(in crate::worker) fn run_immediate(
+        &mut self,
+        row: u32,
+        op: &Op,
+    ) -> Option<Result<(), WorkerExit>> {
+        if !self.session.is_immediate() {
+            return None;
+        }
+        match op {
+            Op::Read(io) => {
+                let slot = self.open_slot(&io.file)?;
+                Some(self.read_now(row, io, slot))
+            }
+            Op::Write(io) => {
+                let slot = self.open_slot(&io.file)?;
+                Some(self.write_now(row, io, slot))
+            }
+            Op::Stat(file) if file.slot == 0 => {
+                let chosen = self.next_file(file, Existence::Existing)?;
+                Some(self.stat_now(row, chosen))
+            }
+            Op::Open(file) => {
+                let chosen = self.next_to_open(file, Existence::Existing)?;
+                Some(self.open_now(row, file, Existence::Existing, chosen))
+            }
+            Op::Create(file) => {
+                let chosen = self.next_to_open(file, Existence::Missing)?;
+                Some(self.open_now(row, file, Existence::Missing, chosen))
+            }
+            Op::Close { slot } => Some(self.close_now(row, *slot)),
+            Op::Delete(file) if file.slot > 0 => {
+                let chosen = self.file_of_slot(file.slot)?;
+                Some(self.delete_now(row, file.slot, chosen))
+            }
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn read_now(&mut self, row: u32, io: &Io, slot: usize) -> Result<(), WorkerExit> {
+        let (size, offset) = self.extent(row, io, slot)?;
+        let slot = &mut self.slots[slot];
+        let Some(handle) = &slot.handle else {
+            return Ok(());
+        };
+        let begun = self.context.begin(row)?;
+        let result = self.session.read_now(handle, offset, size);
+        let done = self
+            .context
+            .finish(row, slot.subject(), begun, |n| *n, result)?;
+        slot.has_read(io, offset, done);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn write_now(&mut self, row: u32, io: &Io, slot: usize) -> Result<(), WorkerExit> {
+        let (size, offset) = self.extent(row, io, slot)?;
+        self.prepare_write(row, size)?;
+        let slot = &mut self.slots[slot];
+        let Some(handle) = &slot.handle else {
+            return Ok(());
+        };
+        let begun = self.context.begin(row)?;
+        let result = self.session.write_now(handle, offset, size);
+        let done = self
+            .context
+            .finish(row, slot.subject(), begun, |()| size, result)?;
+        slot.has_written(io, offset + size, done);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn stat_now(&mut self, row: u32, at: Chosen) -> Result<(), WorkerExit> {
+        self.locate(at);
+        let done = match self.context.begin(row) {
+            Ok(begun) => {
+                let result = self.session.stat_now();
+                self.context.finish(row, at.subject(), begun, |_| 0, result)
+            }
+            Err(halt) => Err(halt),
+        };
+        self.context.shared.filesets[at.fileset as usize].release(at.file, Existence::Existing);
+        done.map(|_| ())
+    }
+
+    #[inline(always)]
+    fn open_now(
+        &mut self,
+        row: u32,
+        file: &FileRef,
+        kind: Existence,
+        at: Chosen,
+    ) -> Result<(), WorkerExit> {
+        let how = self.locate_to_open(file, kind, at);
+        let done = match self.context.begin(row) {
+            Ok(begun) => {
+                let result = self.session.open_now(how);
+                self.context.finish(row, at.subject(), begun, |_| 0, result)
+            }
+            Err(halt) => Err(halt),
+        };
+        let slot = file.slot as usize;
+        self.has_opened(slot, kind, at, how.planned_size, done)
+            .map(|_| ())
+    }
+
+    #[inline(always)]
+    fn close_now(&mut self, row: u32, slot: u8) -> Result<(), WorkerExit> {
+        let Some((handle, at)) = self.take_handle(row, slot)? else {
+            return Ok(());
+        };
+        let done = match self.context.begin(row) {
+            Ok(begun) => {
+                let result = self.session.close_now(handle);
+                self.context
+                    .finish(row, at.subject(), begun, |()| 0, result)
+            }
+            Err(halt) => Err(halt),
+        };
+        self.has_closed(at);
+        done.map(|_| ())
+    }
+
+    #[inline(always)]
+    fn delete_now(&mut self, row: u32, slot: u8, at: Chosen) -> Result<(), WorkerExit> {
+        self.locate(at);
+        if let Err(e) = self.session.check_parent_now() {
+            return Err(self.replaced(row, at.subject(), e));
+        }
+        let done = match self.context.begin(row) {
+            Ok(begun) => {
+                let result = self.session.unlink_now();
+                self.context
+                    .finish(row, at.subject(), begun, |()| 0, result)
+            }
+            Err(halt) => Err(halt),
+        };
+        self.has_deleted(slot, at, done)
+    }
+
+    /// The operation's slot, if it is one that is open.
+    #[inline(always)]
+    fn open_slot(&self, file: &FileRef) -> Option<usize> {
+        let slot = file.slot as usize;
+        let open = !file.open_next && self.slots[slot].handle.is_some();
+        open.then_some(slot)
+    }
+
+    /// Takes the next file of the operation's fileset, if one of this kind is idle.
+    #[inline(always)]
+    fn next_file(&mut self, file: &FileRef, kind: Existence) -> Option<Chosen> {
+        let FilesetId(fileset) = file.fileset?;
+        // A number that is drawn must be drawn once only, whether or not there is to wait.
+        if file.index.is_some() || file.open_next {
+            return None;
+        }
+        match self.context.choose_now(fileset, kind, None) {
+            Choice::Taken(i) => Some(Chosen {
+                fileset,
+                file: FileId(i),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Takes it likewise, if the operation's slot is closed.
+    #[inline(always)]
+    fn next_to_open(&mut self, file: &FileRef, kind: Existence) -> Option<Chosen> {
+        match self.slots[file.slot as usize].handle {
+            None => self.next_file(file, kind),
+            Some(_) => None,
+        }
+    }
+
+    /// Takes the slot's file, if it is idle and nobody else has it open.
+    #[inline(always)]
+    fn file_of_slot(&mut self, slot: u8) -> Option<Chosen> {
+        let slot = &self.slots[slot as usize];
+        let (fileset, file) = slot.file?;
+        let set = &self.context.shared.filesets[fileset as usize];
+        let Choice::Taken(_) = set.files.claim(file.0) else {
+            return None;
+        };
+        if set.open_count(file) > u32::from(slot.handle.is_some()) {
+            set.release(file, Existence::Existing);
+            return None;
+        }
+        Some(Chosen { fileset, file })
+    }
+}

@@ -1,0 +1,227 @@
+//! Colours. Charts are drawn with placeholders, which become variables of the page's style sheet
+//! or the colours of a theme.
+
+use super::{MAX_SERIES, SeriesStyle};
+use plotters::style::RGBColor;
+
+/// Background and foreground of a chart that is a file of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    /// Dark on white.
+    Light,
+    /// Light on black.
+    Dark,
+}
+
+/// What a colour is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Grid,
+    Text,
+    Series(SeriesStyle),
+    Heat,
+    Shade,
+}
+
+/// A role, its variable in the style sheet, and its colours in both themes.
+struct Color {
+    role: Role,
+    variable: &'static str,
+    light: &'static str,
+    dark: &'static str,
+}
+
+const fn color(
+    role: Role,
+    variable: &'static str,
+    light: &'static str,
+    dark: &'static str,
+) -> Color {
+    Color {
+        role,
+        variable,
+        light,
+        dark,
+    }
+}
+
+/// Background of both themes.
+const BACKGROUND: (&str, &str) = ("#ffffff", "#14181d");
+
+/// Every colour; those of series have a contrast of at least 3:1 to the background.
+const COLORS: [Color; 5 + MAX_SERIES] = [
+    color(Role::Grid, "--grid", "#dfe3e8", "#2f3740"),
+    color(Role::Text, "--soft", "#4d5763", "#aab4c0"),
+    color(
+        Role::Series(SeriesStyle::Main),
+        "--ink",
+        "#1c2229",
+        "#eef2f6",
+    ),
+    color(Role::Heat, "--heat", "#1f5fae", "#6cb2eb"),
+    color(Role::Shade, "--shade", "#b3261e", "#f2b8b5"),
+    color(
+        Role::Series(SeriesStyle::Series(0)),
+        "--s0",
+        "#1f6fb4",
+        "#6cb2eb",
+    ),
+    color(
+        Role::Series(SeriesStyle::Series(1)),
+        "--s1",
+        "#c2500a",
+        "#f59b55",
+    ),
+    color(
+        Role::Series(SeriesStyle::Series(2)),
+        "--s2",
+        "#1a7f4b",
+        "#5fcf8f",
+    ),
+    color(
+        Role::Series(SeriesStyle::Series(3)),
+        "--s3",
+        "#8b4fb8",
+        "#c79bf2",
+    ),
+    color(
+        Role::Series(SeriesStyle::Series(4)),
+        "--s4",
+        "#8f6b00",
+        "#e2c044",
+    ),
+    color(
+        Role::Series(SeriesStyle::Series(5)),
+        "--s5",
+        "#00808a",
+        "#4fd0d9",
+    ),
+    color(
+        Role::Series(SeriesStyle::Series(6)),
+        "--s6",
+        "#c2397a",
+        "#f27fb2",
+    ),
+    color(
+        Role::Series(SeriesStyle::Series(7)),
+        "--s7",
+        "#5c6670",
+        "#97a3b0",
+    ),
+];
+
+/// First byte of every placeholder: a blue nobody would choose.
+const PLACEHOLDER: (u8, u8) = (1, 2);
+
+impl Role {
+    /// The color's place in the list.
+    fn index(self) -> usize {
+        let role = match self {
+            Self::Series(SeriesStyle::Series(n)) => {
+                Self::Series(SeriesStyle::Series(n % MAX_SERIES))
+            }
+            role => role,
+        };
+        COLORS.iter().position(|c| c.role == role).unwrap_or(0)
+    }
+
+    /// What the chart is drawn with.
+    pub(crate) fn placeholder(self) -> RGBColor {
+        RGBColor(PLACEHOLDER.0, PLACEHOLDER.1, self.index() as u8)
+    }
+
+    /// The variable of the style sheet.
+    pub(crate) fn variable(self) -> &'static str {
+        COLORS[self.index()].variable
+    }
+}
+
+/// Puts `with` in the place of each placeholder.
+fn replace(svg: &str, with: impl Fn(&Color) -> String) -> String {
+    let mut out = svg.to_owned();
+    for (i, color) in COLORS.iter().enumerate() {
+        let placeholder = format!("\"#{:02X}{:02X}{i:02X}\"", PLACEHOLDER.0, PLACEHOLDER.1);
+        out = out.replace(&placeholder, &format!("\"{}\"", with(color)));
+    }
+    out
+}
+
+/// Makes the colours those of the page.
+pub(crate) fn for_page(svg: &str) -> String {
+    replace(svg, |c| format!("var({})", c.variable))
+}
+
+/// Makes the colours those of a theme.
+pub(crate) fn for_file(svg: &str, theme: Theme) -> String {
+    replace(svg, |c| match theme {
+        Theme::Light => c.light.to_owned(),
+        Theme::Dark => c.dark.to_owned(),
+    })
+}
+
+/// Background of a theme.
+pub(crate) fn background(theme: Theme) -> &'static str {
+    match theme {
+        Theme::Light => BACKGROUND.0,
+        Theme::Dark => BACKGROUND.1,
+    }
+}
+
+/// Declarations of all variables in a theme, for a style sheet.
+#[must_use]
+pub fn style(theme: Theme) -> String {
+    let mut out = format!("--paper:{};", background(theme));
+    for c in &COLORS {
+        let value = match theme {
+            Theme::Light => c.light,
+            Theme::Dark => c.dark,
+        };
+        out.push_str(&format!("{}:{value};", c.variable));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance by WCAG 2.
+    fn luminance(hex: &str) -> f64 {
+        let channel = |at: usize| {
+            let v = f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0;
+            if v <= 0.03928 {
+                v / 12.92
+            } else {
+                ((v + 0.055) / 1.055).powf(2.4)
+            }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn every_line_and_word_can_be_told_from_the_background() {
+        for c in COLORS.iter().filter(|c| c.role != Role::Grid) {
+            let needed = if c.role == Role::Text { 4.5 } else { 3.0 };
+            assert!(contrast(c.light, BACKGROUND.0) >= needed, "{}", c.variable);
+            assert!(contrast(c.dark, BACKGROUND.1) >= needed, "{}", c.variable);
+        }
+    }
+
+    #[test]
+    fn each_role_has_a_colour_of_its_own() {
+        let roles = (0..MAX_SERIES).map(|n| Role::Series(SeriesStyle::Series(n)));
+        let all: Vec<Role> = roles
+            .chain([Role::Grid, Role::Text, Role::Heat, Role::Shade])
+            .chain([Role::Series(SeriesStyle::Main)])
+            .collect();
+        let mut seen: Vec<usize> = all.iter().map(|r| r.index()).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..COLORS.len()).collect::<Vec<_>>());
+        assert_eq!(Role::Series(SeriesStyle::Series(9)).variable(), "--s1");
+    }
+}

@@ -1,0 +1,196 @@
+//! Operations that are under way: which one a worker is in, and how old those are that a window's end cuts.
+
+use crate::Nanos;
+use crate::counts::{index_of, value_of};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The operation that a worker is in: written by its worker with one plain store at its begin and one
+/// at its end, and read by the controller when a window ends, also of a worker that never comes
+/// back.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct InFlight(
+    /// Row and begin in one word, of which the row has the lower [`ROW_BITS`]; 0 between two
+    /// operations.
+    AtomicU64,
+);
+
+/// Bits of a row's number, plus one.
+const ROW_BITS: u32 = 16;
+
+/// Begins are kept in units of 256 ns, rounded up, so that they last for years of a run.
+const UNIT_BITS: u32 = 8;
+
+impl InFlight {
+    /// An operation of this row began at `start`.
+    #[inline(always)]
+    pub fn begin(&self, row: u32, start: Nanos) {
+        debug_assert!(row < (1 << ROW_BITS) - 1, "a Plan has fewer rows");
+        let units = (start + (1 << UNIT_BITS) - 1) >> UNIT_BITS;
+        self.0.store(
+            units << ROW_BITS | u64::from((row as u16).wrapping_add(1)),
+            Relaxed,
+        );
+    }
+
+    /// It has come back.
+    #[inline(always)]
+    pub fn end(&self) {
+        self.0.store(0, Relaxed);
+    }
+
+    /// Row and start of the operation, if there is one.
+    pub(crate) fn read(&self) -> Option<(u32, Nanos)> {
+        let word = self.0.load(Relaxed);
+        let row = (word & ((1 << ROW_BITS) - 1)).checked_sub(1)?;
+        Some((row as u32, word >> ROW_BITS << UNIT_BITS))
+    }
+}
+
+/// How old operations were that were under way when a window ended, to three significant digits:
+/// censored observations, of operations that take at least so long.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlightAges {
+    counts: BTreeMap<Nanos, u64>,
+    oldest: Nanos,
+}
+
+impl InFlightAges {
+    /// Adds an operation of this age in nanoseconds.
+    pub fn add(&mut self, age: Nanos) {
+        *self.counts.entry(value_of(index_of(age))).or_default() += 1;
+        self.oldest = self.oldest.max(age);
+    }
+
+    /// Adds those of another time or place.
+    pub fn merge(&mut self, other: &Self) {
+        for (age, n) in &other.counts {
+            *self.counts.entry(*age).or_default() += n;
+        }
+        self.oldest = self.oldest.max(other.oldest);
+    }
+
+    /// Operations.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// Age of the oldest in nanoseconds, exact; 0 without operations.
+    #[must_use]
+    pub fn oldest(&self) -> Nanos {
+        self.oldest
+    }
+
+    /// Ages in nanoseconds in increasing order, and how many operations are so old.
+    #[must_use]
+    pub fn counts(&self) -> Vec<(Nanos, u64)> {
+        self.counts.iter().map(|(age, n)| (*age, *n)).collect()
+    }
+}
+
+/// Latency that a share `q` (0 to 1) of all operations does not exceed, by the product-limit
+/// estimator (Kaplan and Meier 1958, in the form of Efron 1967: the mass of a censored
+/// observation goes in equal parts to all that are greater). `None` if only censored observations
+/// are so great: all that is known then is that it is at least the greatest of them.
+///
+/// `completed` and `ages` are values in increasing order and how often each occurred.
+pub fn censored_quantile(
+    completed: impl Iterator<Item = (Nanos, u64)>,
+    ages: &[(Nanos, u64)],
+    count: u64,
+    q: f64,
+) -> Option<Nanos> {
+    /// Rounding errors of the sum are below it, and a share of one operation is above it.
+    const ROUNDING: f64 = 1e-12;
+    let mut ages = ages.iter().peekable();
+    let censored: u64 = ages.clone().map(|(_, n)| n).sum();
+    let mut left = (count + censored) as f64;
+    let mut weight = 1.0 / left;
+    let mut share = 0.0;
+    for (value, n) in completed {
+        while let Some((_, cut)) = ages.next_if(|(age, _)| *age < value) {
+            let cut = *cut as f64;
+            // There is at least this value behind it.
+            weight *= left / (left - cut);
+            left -= cut;
+        }
+        share += weight * n as f64;
+        left -= n as f64;
+        if share >= q - ROUNDING {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_operation_is_seen_while_it_is_under_way() {
+        let slot = InFlight::default();
+        assert_eq!(slot.read(), None);
+        slot.begin(3, 1024);
+        assert_eq!(slot.read(), Some((3, 1024)));
+        // It never looks older than it is.
+        slot.begin(0, 1025);
+        assert_eq!(slot.read(), Some((0, 1280)));
+        slot.end();
+        assert_eq!(slot.read(), None);
+    }
+
+    #[test]
+    fn ages_keep_three_digits_and_the_oldest_exactly() {
+        let mut ages = InFlightAges::default();
+        [5, 8_700_000_123, 5].into_iter().for_each(|a| ages.add(a));
+        assert_eq!((ages.count(), ages.oldest()), (3, 8_700_000_123));
+        assert_eq!(ages.counts()[0], (5, 2));
+        assert!(ages.counts()[1].0 <= 8_700_000_123 && ages.counts()[1].0 > 8_690_000_000);
+    }
+
+    /// The example of the estimator's authors: deaths at 0.8, 3.1, 5.4 and 9.2, losses at 1.0, 2.7,
+    /// 7.0 and 12.1 months; the shares that survive are 0.875, 0.7, 0.525 and 0.2625.
+    #[test]
+    fn shares_are_those_of_kaplan_and_meier() {
+        let deaths = [(8, 1), (31, 1), (54, 1), (92, 1)];
+        let losses = [(10, 1), (27, 1), (70, 1), (121, 1)];
+        let at = |q| censored_quantile(deaths.into_iter(), &losses, 4, q);
+        for (q, value) in [
+            (0.125, Some(8)),
+            (0.126, Some(31)),
+            (0.3, Some(31)),
+            (0.475, Some(54)),
+            (0.5, Some(92)),
+            (0.7375, Some(92)),
+            (0.738, None),
+        ] {
+            assert_eq!(at(q), value, "{q}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_censored_makes_no_percentile_smaller(
+            mut samples in prop::collection::vec(1u64..1000, 1..50),
+            mut ages in prop::collection::vec(1u64..1000, 0..50),
+            q in 0.01f64..=1.0,
+        ) {
+            samples.sort_unstable();
+            ages.sort_unstable();
+            let once = |v: &[u64]| v.iter().map(|x| (*x, 1)).collect::<Vec<_>>();
+            let (samples, ages) = (once(&samples), once(&ages));
+            let n = samples.len() as u64;
+            let plain = censored_quantile(samples.iter().copied(), &[], n, q);
+            let rank = ((q * n as f64 - 1e-9).ceil() as usize).max(1);
+            prop_assert_eq!(plain, Some(samples[rank - 1].0));
+            if let Some(value) = censored_quantile(samples.iter().copied(), &ages, n, q) {
+                prop_assert!(Some(value) >= plain);
+            }
+        }
+    }
+}

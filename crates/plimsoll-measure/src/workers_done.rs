@@ -1,0 +1,78 @@
+//! When workers came to the end of their work.
+
+use crate::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// How the workers of a window came to the end of their work, each by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WorkersDone {
+    /// How many workers these are: all of the window's.
+    pub workers: u64,
+    /// When the first came to its end, in nanoseconds since the window opened.
+    pub first: Nanos,
+    /// When the last did.
+    pub last: Nanos,
+    /// Operations that all workers had done when the first came to its end.
+    pub first_ops: u64,
+    /// Bytes that all workers had moved when the first came to its end.
+    pub first_bytes: u64,
+}
+
+impl WorkersDone {
+    /// The workers of two processes together. What those of the one had done when the first of the
+    /// other came to its end is taken from what they had done at their own first end, as if they had
+    /// come that far evenly.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        let first = self.first.min(other.first);
+        let until = |count: u64, own: Nanos| match own {
+            0 => count,
+            own => (count as f64 * (first as f64 / own as f64)).round() as u64,
+        };
+        Self {
+            workers: self.workers + other.workers,
+            first,
+            last: self.last.max(other.last),
+            first_ops: until(self.first_ops, self.first) + until(other.first_ops, other.first),
+            first_bytes: until(self.first_bytes, self.first)
+                + until(other.first_bytes, other.first),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_add_up_at_the_first_end_of_all() {
+        let one = WorkersDone {
+            workers: 2,
+            first: 300,
+            last: 400,
+            first_ops: 90,
+            first_bytes: 9000,
+        };
+        let other = WorkersDone {
+            workers: 3,
+            first: 100,
+            last: 210,
+            first_ops: 20,
+            first_bytes: 5,
+        };
+        let expected = WorkersDone {
+            workers: 5,
+            first: 100,
+            last: 400,
+            first_ops: 20 + 30,
+            first_bytes: 5 + 3000,
+        };
+        assert_eq!(one.merge(other), expected);
+        assert_eq!(other.merge(one), expected);
+        let at_once = WorkersDone {
+            workers: 1,
+            ..WorkersDone::default()
+        };
+        assert_eq!(at_once.merge(one).first_ops, 0);
+    }
+}

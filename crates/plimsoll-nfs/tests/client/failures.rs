@@ -1,0 +1,406 @@
+//! Servers that are late, go away, or send something else.
+
+use super::*;
+
+/// Of four answers one never comes: the call is sent again, and all come to an end.
+#[test]
+fn calls_without_an_answer_are_sent_again() {
+    let tree = tree();
+    let server = serve(&tree, &["getattr=swallow:0.25"]);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), Duration::from_millis(300), 20);
+    run(&on, async |c| {
+        let sent: Vec<_> = (0..40).map(|_| c.send::<GetAttr>(&root)).collect();
+        for sent in sent {
+            assert_eq!(sent.done(|a| a.kind).await, Ok(FileType::Directory));
+        }
+    });
+    let again = u64::from(on.told.sent_again.get());
+    assert!(again >= 10, "{again}");
+    assert_eq!(server.calls(Proc::GetAttr), 40 + again);
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up() {
+    let tree = tree();
+    let server = serve(&tree, &["all=swallow:1"]);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), Duration::from_millis(100), 2);
+    run(&on, async |c| {
+        let gone = c.call::<GetAttr, _>(&root, |_| ()).await;
+        assert_eq!(gone, Err(NfsError::Rpc(RpcError::TimedOut)));
+    });
+    // Each time nothing was heard, so each time there was another connection, of no more use.
+    assert_eq!(on.told.connected_again.get(), 0);
+    assert!(server.calls(Proc::GetAttr) >= 2);
+}
+
+/// Connections that are taken and closed, as by a relay whose server is gone, are one that broke,
+/// from the first to when something came again.
+#[test]
+fn connections_of_no_use_are_not_counted() {
+    let tree = tree();
+    let listener = TcpListener::bind(any_port()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let files = tree.clone();
+    let serving = std::thread::spawn(move || {
+        for _ in 0..4 {
+            drop(listener.accept().unwrap());
+        }
+        let memory = MemoryService::new(files, address.port(), 1);
+        Server::serve(listener, memory, ServerOptions::default()).unwrap()
+    });
+    let root = tree.lock().unwrap().root();
+    let on = client(address, PATIENCE, 1);
+    run(&on, async |c| {
+        c.call::<GetAttr, _>(&root, |_| ()).await.unwrap();
+    });
+    assert_eq!(on.told.connected_again.get(), 1);
+    // Between attempts are 10, 20, 40 and 80 ms.
+    assert!(on.told.away.get() >= 150_000_000, "{}", on.told.away.get());
+    drop(serving.join().unwrap());
+}
+
+/// Connections that break are made anew, and what was not answered is sent again.
+#[test]
+fn broken_connections_are_reestablished() {
+    let tree = tree();
+    let server = serve(&tree, &["getattr=close:0.05"]);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), PATIENCE, 1);
+    run(&on, async |c| {
+        for _ in 0..100 {
+            c.call::<GetAttr, _>(&root, |_| ()).await.unwrap();
+        }
+    });
+    // The calls that were sent again count as well.
+    assert!(on.told.connected_again.get() >= 5);
+    assert_eq!(on.told.sent_again.get(), on.told.connected_again.get());
+}
+
+/// A server goes and comes again with the same files at the same port.
+#[test]
+fn a_server_may_go_and_come_again() {
+    let tree = tree();
+    let server = serve(&tree, &[]);
+    let address = server.address();
+    let root = tree.lock().unwrap().root();
+    let on = client(address, PATIENCE, 1);
+    let server = RefCell::new(Some(server));
+    run(&on, async |c| {
+        c.call::<GetAttr, _>(&root, |_| ()).await.unwrap();
+        server.borrow_mut().take().unwrap().stop();
+        let sent: Vec<_> = (0..10).map(|_| c.send::<GetAttr>(&root)).collect();
+        let new = Server::start(address, tree.clone(), behaviour(&[]));
+        *server.borrow_mut() = Some(new.expect("the port is free again"));
+        for sent in sent {
+            assert_eq!(sent.done(|_| ()).await, Ok(()));
+        }
+    });
+    assert!(on.told.connected_again.get() >= 1);
+}
+
+#[test]
+fn garbage_is_an_error_at_once() {
+    let tree = tree();
+    let server = serve(&tree, &["lookup=garbage:1"]);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), PATIENCE, 3);
+    run(&on, async |c| {
+        let strange = c.call::<Lookup, _>(&at(root, "x"), |_| ()).await;
+        assert!(
+            matches!(strange, Err(NfsError::Rpc(RpcError::NoReply(_)))),
+            "{strange:?}"
+        );
+        // The next call has a new connection.
+        c.call::<GetAttr, _>(&root, |_| ()).await.unwrap();
+    });
+}
+
+#[test]
+fn an_address_without_a_listener_is_given_up() {
+    let free = TcpListener::bind(any_port()).unwrap().local_addr().unwrap();
+    let on = client(free, Duration::from_millis(100), 1);
+    let root = Handle::new(b"x").unwrap();
+    run(&on, async |c| {
+        let gone = c.call::<GetAttr, _>(&root, |_| ()).await;
+        assert_eq!(gone, Err(NfsError::Rpc(RpcError::TimedOut)));
+    });
+    let refused = BlockingTransport::connect(free, PATIENCE).unwrap_err();
+    assert_eq!(refused.to_string(), "Connection refused");
+}
+
+/// What a server noted of a call: the connection that it came on, by its number, where that came
+/// from, and the call's number.
+type NotedCall = (usize, SocketAddr, u32);
+
+/// Answers calls but those of procedure 7, which it leaves without an answer until the connection
+/// is a second one.
+fn note_calls(listener: &TcpListener, noted: &Mutex<Vec<NotedCall>>) {
+    use std::io::{Read, Write};
+    for number in 0.. {
+        let (mut stream, from) = listener.accept().unwrap();
+        let mut mark = [0; 4];
+        while stream.read_exact(&mut mark).is_ok() {
+            let len = u32::from_be_bytes(mark) & !(1 << 31);
+            let mut call = vec![0; len as usize];
+            stream.read_exact(&mut call).unwrap();
+            let called = plimsoll_nfs::rpc::called(&mut Decoder::new(&call)).unwrap();
+            if called.target.procedure == 9 {
+                return;
+            }
+            noted.lock().unwrap().push((number, from, called.xid));
+            let again = noted
+                .lock()
+                .unwrap()
+                .iter()
+                .filter(|n| n.2 == called.xid)
+                .count()
+                > 1;
+            if called.target.procedure != 7 || again {
+                let mut answer = plimsoll_nfs::rpc::reply(called.xid, Accepted::Success);
+                plimsoll_nfs::rpc::seal(&mut answer);
+                stream.write_all(&answer).unwrap();
+            }
+        }
+    }
+}
+
+/// A call without an answer is sent again: by version 3 on the connection that it was sent on, as
+/// long as others are answered there, by version 4 only on another one. That begins where the first
+/// did, which is how servers know that the call is the same.
+#[test]
+fn calls_are_sent_again_where_they_may_be() {
+    for in_place in [true, false] {
+        let listener = TcpListener::bind(any_port()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let noted = Arc::new(Mutex::new(Vec::<NotedCall>::new()));
+        let of_thread = noted.clone();
+        let server = std::thread::spawn(move || note_calls(&listener, &of_thread));
+        let lane = Lane::new(
+            LaneKind::Reactor,
+            Clock::real(),
+            Arc::new(Deadline::default()),
+        );
+        let spec = ChannelSpec {
+            address,
+            relay: None,
+            credentials: Credentials::none(),
+            connections: 1,
+            timeout: 500_000_000,
+            retries: 100,
+            may_retransmit_in_place: in_place,
+            max_reply_bytes: 1 << 20,
+            silence: None,
+        };
+        let told = Rc::new(RecordingObserver::default());
+        let channel = Channel::new(&lane, spec, Some(told.clone()));
+        let target = |procedure| Target {
+            program: PROGRAM,
+            version: 4,
+            procedure,
+        };
+        let task: Task<'_> = Box::pin(async {
+            let silent = channel.call(target(7), &());
+            let answered = Cell::new(false);
+            let mut silent = std::pin::pin!(async {
+                silent.await.0.unwrap();
+                answered.set(true);
+            });
+            let mut others = std::pin::pin!(async {
+                while !answered.get() {
+                    channel.call(target(0), &()).await.0.unwrap();
+                    lane.uncancellable_sleep_until(lane.now() + 20_000_000)
+                        .await;
+                }
+            });
+            std::future::poll_fn(|context| {
+                use std::future::Future;
+                if !answered.get() {
+                    let _ = silent.as_mut().poll(context);
+                }
+                others.as_mut().poll(context)
+            })
+            .await;
+            drop(channel.call(target(9), &()));
+            lane.uncancellable_sleep_until(lane.now() + 20_000_000)
+                .await;
+        });
+        lane.run(vec![task]).unwrap();
+        server.join().unwrap();
+        let noted = noted.lock().unwrap();
+        let first = noted[0];
+        let again: Vec<_> = noted[1..].iter().filter(|n| n.2 == first.2).collect();
+        assert_eq!(again.len(), 1);
+        assert_eq!(again[0].0, usize::from(!in_place), "its connection");
+        assert_eq!(again[0].1, first.1, "where it comes from");
+        assert_eq!(told.connected_again.get(), u32::from(!in_place));
+        assert!(told.sent_again.get() >= 1);
+    }
+}
+
+/// A server that asks for it is asked later, and each call is counted.
+#[test]
+fn a_server_may_ask_for_time() {
+    let tree = tree();
+    let server = serve(&tree, &["getattr=jukebox:0.5"]);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), PATIENCE, 0);
+    run(&on, async |c| {
+        for _ in 0..4 {
+            let got = c.call::<GetAttr, _>(&root, |a| a.kind).await;
+            assert_eq!(got, Ok(FileType::Directory));
+        }
+    });
+    let outcomes = on.told.outcomes.borrow();
+    let late = Err(NfsError::Status(Status::Jukebox));
+    let refused = outcomes.iter().filter(|o| o.1 == late).count();
+    assert!(refused >= 3, "{refused}");
+    assert_eq!(outcomes.len(), 4 + refused);
+    assert_eq!(server.calls(Proc::GetAttr) as usize, 4 + refused);
+}
+
+/// Faults with a status are errors of exactly their share of the calls.
+#[test]
+fn faults_are_named() {
+    let tree = tree();
+    let rule: FaultRule = "write=nospc:0.5".parse().unwrap();
+    let behaviour = ServerOptions {
+        faults: vec![rule],
+        ..ServerOptions::default()
+    };
+    let server = Server::start(any_port(), tree.clone(), behaviour).unwrap();
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), PATIENCE, 0);
+    run(&on, async |c| {
+        let file = made(c, root, "f", CreateHow::Unchecked(Setting::NOTHING))
+            .await
+            .unwrap();
+        for _ in 0..10 {
+            let args = WriteArgs {
+                file,
+                offset: 0,
+                count: 1,
+                stable: Stable::FileSync,
+                data: Data(b"x"),
+            };
+            let _ = c.call::<Write, _>(&args, |_| ()).await;
+        }
+    });
+    let outcomes = on.told.outcomes.borrow();
+    let full = NfsError::Status(Status::NoSpc);
+    let failed = outcomes
+        .iter()
+        .filter(|o| **o == (Proc::Write, Err(full)))
+        .count();
+    assert_eq!(failed, 5);
+    assert_eq!(full.name(), "NFS3ERR_NOSPC");
+}
+
+/// When the run is over, calls without an answer do not hold it up for long.
+#[test]
+fn the_end_of_a_run_ends_calls() {
+    let tree = tree();
+    let server = serve(&tree, &["all=swallow:1"]);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), Duration::from_secs(3600), 0);
+    on.deadline.bring_forward(1);
+    run(&on, async |c| {
+        let gone = c.call::<GetAttr, _>(&root, |_| ()).await;
+        assert_eq!(gone, Err(NfsError::Rpc(RpcError::Stopped)));
+    });
+}
+
+/// Bytes behind a result are ignored, and counted by procedure.
+#[test]
+fn replies_that_are_too_long_are_taken() {
+    let tree = tree();
+    let faults = [
+        "fsstat=surplus:1",
+        "getattr=surplus:0.5",
+        "lookup=surplus:1",
+    ];
+    let server = serve(&tree, &faults);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), PATIENCE, 0);
+    run(&on, async |c| {
+        for _ in 0..10 {
+            let kind = c.call::<GetAttr, _>(&root, |a| a.kind).await;
+            assert_eq!(kind, Ok(FileType::Directory));
+        }
+        let said = c.call::<FsStat, _>(&root, |s| s.total_bytes).await;
+        assert_eq!(said, Ok(64 << 20));
+        // What fails has a result too.
+        let missing = c.call::<Lookup, _>(&at(root, "none"), |_| ()).await;
+        assert_eq!(missing, Err(NfsError::Status(Status::NoEnt)));
+        let access = AccessArgs {
+            object: root,
+            wanted: access::READ,
+        };
+        c.call::<Access, _>(&access, |_| ()).await.unwrap();
+    });
+    let OnLane {
+        client, deviations, ..
+    } = on;
+    drop(client);
+    let mut long: Vec<_> = deviations.take_surplus();
+    long.sort_by_key(|(p, _)| p.name);
+    let long: Vec<_> = long.iter().map(|(p, s)| (p.name, *s)).collect();
+    let of = |replies| TrailingBytes {
+        replies,
+        min_bytes: 4,
+        max_bytes: 4,
+    };
+    assert_eq!(
+        long,
+        [("FSSTAT", of(1)), ("GETATTR", of(5)), ("LOOKUP", of(1))]
+    );
+    assert_eq!(deviations.malformed(), [""; 0]);
+}
+
+/// A reply that ends too early is an error, and it is known of which procedure and in which field.
+#[test]
+fn replies_that_are_too_short_are_named() {
+    let tree = tree();
+    let server = serve(&tree, &["fsstat=short:1", "getattr=short:1"]);
+    let root = tree.lock().unwrap().root();
+    let on = client(server.address(), PATIENCE, 0);
+    run(&on, async |c| {
+        let short = NfsError::Rpc(RpcError::BadResult(XdrError::Short));
+        let said = c.call::<FsStat, _>(&root, |_| ()).await;
+        assert_eq!(said, Err(short));
+        let said = c.call::<GetAttr, _>(&root, |_| ()).await;
+        assert_eq!(said, Err(short));
+    });
+    assert_eq!(
+        on.deviations.malformed(),
+        [
+            "the server's FSSTAT reply is too short: it ends in `invarsec` (RFC 1813)",
+            "the server's GETATTR reply is too short: it ends in `ctime.nseconds` (RFC 1813)"
+        ]
+    );
+}
+
+/// A blocking caller sees the same.
+#[test]
+fn replies_before_a_run_are_looked_at_too() {
+    let tree = tree();
+    let server = serve(&tree, &["fsstat=surplus:1", "fsinfo=short:1"]);
+    let root = tree.lock().unwrap().root();
+    let who = Credentials::sys("test", 0, 0);
+    let mut caller = BlockingTransport::connect(server.address(), PATIENCE).unwrap();
+    let deviations = Deviations::default();
+    call_blocking::<FsStat, _>(&mut caller, &who, &root, &deviations, |_| ()).unwrap();
+    let info = call_blocking::<FsInfo, _>(&mut caller, &who, &root, &deviations, |_| ());
+    assert_eq!(
+        info,
+        Err(NfsError::Rpc(RpcError::BadResult(XdrError::Short)))
+    );
+    let long = deviations.take_surplus();
+    assert_eq!(long[0].0.name, "FSSTAT");
+    assert_eq!(long[0].1, TrailingBytes::of_reply(4));
+    assert_eq!(
+        deviations.malformed(),
+        ["the server's FSINFO reply is too short: it ends in `properties` (RFC 1813)"]
+    );
+}

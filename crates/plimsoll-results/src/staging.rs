@@ -1,0 +1,288 @@
+//! Results that are being written: a hidden directory with a file that says whose it is.
+
+use crate::{
+    COMMANDS_FILE, CURVE_FILE, DRAFT_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE,
+    PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError, recover,
+};
+use std::fs::{File, Permissions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// How names of hidden directories begin; random characters follow.
+const STAGING_PREFIX: &str = ".plimsoll-";
+
+/// Number of random characters in the name of a hidden directory.
+const RANDOM_CHARACTERS: usize = 6;
+
+/// File in a hidden directory that its writer holds a lock on.
+pub(crate) const OWNER_FILE: &str = ".owner";
+
+/// What else a run writes into its hidden directory.
+pub(crate) const STAGING_FILES: [&str; 10] = [
+    RUN_FILE,
+    CURVE_FILE,
+    FIND_FILE,
+    PROFILE_FILE,
+    REPEATS_FILE,
+    HISTOGRAMS_FILE,
+    INTERVALS_FILE,
+    LIVE_FILE,
+    COMMANDS_FILE,
+    DRAFT_FILE,
+];
+
+/// The owner file until it is locked.
+const UNLOCKED_OWNER_FILE: &str = ".owner-unlocked";
+
+/// Most bytes of an owner file.
+const MAX_OWNER_FILE_BYTES: u64 = 512;
+
+/// A hidden directory; dropped, it is removed.
+pub(crate) struct StagingDir {
+    dir: TempDir,
+    /// Holds the lock, which the system lifts when the process ends, however it does.
+    /// After `dir`, so that it is held until the directory has gone.
+    _owner: File,
+}
+
+impl StagingDir {
+    /// Makes a hidden directory below `root`, and removes those that were left there when a process
+    /// of this machine was killed and that no results can be made of.
+    pub(crate) fn create(root: &Path) -> Result<Self, ResultsError> {
+        remove_abandoned(root);
+        let dir = tempfile::Builder::new()
+            .prefix(STAGING_PREFIX)
+            .rand_bytes(RANDOM_CHARACTERS)
+            .permissions(Permissions::from_mode(0o777))
+            .tempdir_in(root)
+            .map_err(ResultsError::io("create a directory in", root))?;
+        let owner = create_owner_file(dir.path())
+            .map_err(ResultsError::io("write", &dir.path().join(OWNER_FILE)))?;
+        Ok(Self { dir, _owner: owner })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Lets go of the directory, which has been renamed to `path`.
+    pub(crate) fn published(self, path: &Path) {
+        let _moved = self.dir.keep();
+        recover::forget_progress(path);
+    }
+}
+
+/// Makes and locks the owner file. It gets its name when it is locked: another run that looks at
+/// it before must not find it free.
+fn create_owner_file(dir: &Path) -> io::Result<File> {
+    let unlocked = dir.join(UNLOCKED_OWNER_FILE);
+    let mut file = File::create_new(&unlocked)?;
+    match file.lock() {
+        // Without locks nobody can find the owner gone; the directory is then never taken away.
+        Err(e) if e.kind() == io::ErrorKind::Unsupported => {
+            std::fs::remove_file(&unlocked)?;
+            return Ok(file);
+        }
+        locked => locked?,
+    }
+    file.write_all(owner_line(std::process::id()).as_bytes())?;
+    std::fs::rename(&unlocked, dir.join(OWNER_FILE))?;
+    Ok(file)
+}
+
+/// Takes the lock of a results directory that grows point by point: one on the directory itself, which leaves nothing behind.
+pub(crate) fn lock(dir: &Path) -> Result<File, ResultsError> {
+    let file = File::open(dir).map_err(ResultsError::io("open", dir))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(ResultsError::InUse {
+            path: dir.to_owned(),
+        }),
+        // Where directories cannot be locked, nothing keeps two writers apart but their owner.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// What an owner file holds. Locks of another machine may be invisible here, so it is named.
+fn owner_line(process: u32) -> String {
+    let uname = rustix::system::uname();
+    let host = uname.nodename().to_string_lossy();
+    format!("plimsoll results being written by process {process} on {host}\n")
+}
+
+/// Whether results can be made of what is in a hidden directory whose owner is gone.
+pub(crate) fn can_be_finished(dir: &Path) -> bool {
+    [DRAFT_FILE, RUN_FILE]
+        .iter()
+        .any(|name| dir.join(name).is_file())
+}
+
+/// Removes hidden directories whose owners are gone and that no results can be made of. What cannot be removed stays: it is in
+/// nobody's way.
+fn remove_abandoned(root: &Path) {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    for entry in entries {
+        let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
+        if is_dir
+            && entry.file_name().to_str().and_then(id_of).is_some()
+            && !can_be_finished(&entry.path())
+            && let Some(_lock) = lock_of_gone_owner(&entry.path())
+        {
+            let _ = remove_own(&entry.path());
+        }
+    }
+}
+
+/// The random characters of a hidden directory's name; `None` if the name is no such one.
+pub(crate) fn id_of(name: &str) -> Option<&str> {
+    name.strip_prefix(STAGING_PREFIX).filter(|rest| {
+        rest.len() == RANDOM_CHARACTERS && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+    })
+}
+
+/// Whether a directory has such a name.
+pub(crate) fn is_hidden(dir: &Path) -> bool {
+    let name = dir.file_name().and_then(|n| n.to_str());
+    name.and_then(id_of).is_some()
+}
+
+/// Whether the writer of a hidden directory of this machine is gone.
+pub(crate) fn is_abandoned(dir: &Path) -> bool {
+    lock_of_gone_owner(dir).is_some()
+}
+
+/// The lock of a directory's owner file, if its owner does not hold it any more.
+pub(crate) fn lock_of_gone_owner(dir: &Path) -> Option<File> {
+    let path = dir.join(OWNER_FILE);
+    let is_file = |m: std::fs::Metadata| m.is_file();
+    if !std::fs::symlink_metadata(&path).is_ok_and(is_file) {
+        return None;
+    }
+    // A shared file system may want write access for an exclusive lock.
+    let file = File::options().read(true).write(true).open(&path).ok()?;
+    file.try_lock().ok()?;
+    // Another process may have finished it meanwhile, and let go of a file that has gone.
+    is_at(&file, &path).then_some(())?;
+    let mut text = String::new();
+    let start = (&file).take(MAX_OWNER_FILE_BYTES).read_to_string(&mut text);
+    start.ok()?;
+    let process = text.split_ascii_whitespace().nth(6)?.parse().ok()?;
+    (text == owner_line(process)).then_some(file)
+}
+
+/// Whether an open file is the one that is found at a place now.
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |m: std::fs::Metadata| (m.dev(), m.ino());
+    let there = std::fs::symlink_metadata(path).map(id);
+    matches!((file.metadata().map(id), there), (Ok(open), Ok(there)) if open == there)
+}
+
+/// Removes the files that a run writes, then the directory, if nothing else is in it. The owner
+/// file goes last, so that the rest is found again should this be interrupted.
+fn remove_own(dir: &Path) -> io::Result<()> {
+    let names = STAGING_FILES.iter().chain([&OWNER_FILE]);
+    let paths: Vec<PathBuf> = names.map(|n| dir.join(n)).collect();
+    for entry in std::fs::read_dir(dir)? {
+        if !paths.contains(&entry?.path()) {
+            return Ok(());
+        }
+    }
+    for path in &paths {
+        match std::fs::remove_file(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+    std::fs::remove_dir(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes a hidden directory as a killed run leaves it.
+    fn abandoned(root: &Path, name: &str, owner: &str) -> PathBuf {
+        let dir = root.join(name);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join(OWNER_FILE), owner).unwrap();
+        std::fs::write(dir.join(INTERVALS_FILE), "window\n").unwrap();
+        dir
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let left = abandoned(root.path(), ".plimsoll-aZ09xx", &owner_line(1));
+        let hidden = StagingDir::create(root.path()).unwrap();
+        assert!(!left.exists() && hidden.path().join(OWNER_FILE).exists());
+    }
+
+    #[test]
+    fn what_results_can_be_made_of_stays() {
+        let root = tempfile::tempdir().unwrap();
+        for (name, file) in [
+            (".plimsoll-aZ09xx", DRAFT_FILE),
+            (".plimsoll-aZ09xy", RUN_FILE),
+        ] {
+            let left = abandoned(root.path(), name, &owner_line(1));
+            std::fs::write(left.join(file), "{}").unwrap();
+            let _hidden = StagingDir::create(root.path()).unwrap();
+            assert!(left.exists(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_goes_on_keeps_its_directory() {
+        let root = tempfile::tempdir().unwrap();
+        let first = StagingDir::create(root.path()).unwrap();
+        let second = StagingDir::create(root.path()).unwrap();
+        assert!(first.path().exists() && second.path().exists());
+    }
+
+    #[test]
+    fn what_is_not_ours_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let line = owner_line(1);
+        let named = abandoned(root.path(), ".plimsoll-notours", &line);
+        let foreign = abandoned(root.path(), ".plimsoll-aaaaaa", "somebody else\n");
+        let far = line.replace(" on ", " on not-");
+        let far = abandoned(root.path(), ".plimsoll-bbbbbb", &far);
+        let unowned = root.path().join(".plimsoll-cccccc");
+        std::fs::create_dir(&unowned).unwrap();
+        let more = abandoned(root.path(), ".plimsoll-dddddd", &line);
+        std::fs::write(more.join("thesis.tex"), "").unwrap();
+        let target = abandoned(root.path(), "target", &line);
+        let link = root.path().join(".plimsoll-eeeeee");
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let _hidden = StagingDir::create(root.path()).unwrap();
+        for kept in [named, foreign, far, unowned, target, link] {
+            assert!(kept.exists(), "{}", kept.display());
+        }
+        assert!(more.join(INTERVALS_FILE).exists());
+    }
+
+    #[test]
+    fn a_file_that_has_gone_is_no_lock() {
+        let root = tempfile::tempdir().unwrap();
+        let left = abandoned(root.path(), ".plimsoll-aZ09xx", &owner_line(1));
+        let owner = left.join(OWNER_FILE);
+        let file = File::open(&owner).unwrap();
+        assert!(is_at(&file, &owner));
+        // Another process has finished it, and a further one has begun in its place.
+        std::fs::rename(&left, root.path().join("results")).unwrap();
+        assert!(!is_at(&file, &owner));
+        abandoned(root.path(), ".plimsoll-aZ09xx", &owner_line(1));
+        assert!(!is_at(&file, &owner));
+    }
+
+    #[test]
+    fn published_results_hold_no_owner_file() {
+        let root = tempfile::tempdir().unwrap();
+        let hidden = StagingDir::create(root.path()).unwrap();
+        let path = root.path().join("results");
+        std::fs::rename(hidden.path(), &path).unwrap();
+        hidden.published(&path);
+        assert!(path.exists() && !path.join(OWNER_FILE).exists());
+    }
+}

@@ -1,0 +1,131 @@
+//! Handles of directories that are kept, and the paths that lead to them.
+
+use crate::error::OpError;
+use rustix::io::Errno;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Directories whose handles are kept; above that all are forgotten and found anew.
+const MAX_DIR_HANDLES: usize = 1 << 18;
+
+/// Handles of directories by their path in the work directory.
+pub(crate) struct DirHandleCache<H> {
+    dirs: RefCell<HashMap<Box<[u8]>, H>>,
+}
+
+impl<H> Default for DirHandleCache<H> {
+    fn default() -> Self {
+        Self {
+            dirs: RefCell::default(),
+        }
+    }
+}
+
+impl<H: Copy> DirHandleCache<H> {
+    /// The handle of a directory.
+    pub(crate) fn get(&self, path: &[u8]) -> Option<H> {
+        self.dirs.borrow().get(path).copied()
+    }
+
+    /// The handle of the nearest directory above a path, and where what is below it begins.
+    pub(crate) fn nearest_ancestor(&self, path: &[u8]) -> Option<(usize, H)> {
+        let ends = path.iter().enumerate().rev().filter(|(_, b)| **b == b'/');
+        ends.map(|(end, _)| end)
+            .find_map(|end| Some((end + 1, self.get(&path[..end])?)))
+    }
+
+    /// Goes from the root to a directory, with `step` where the way is not known.
+    pub(crate) async fn walk<E>(
+        &self,
+        root: H,
+        path: &[u8],
+        step: impl AsyncFn(H, &[u8]) -> Result<H, E>,
+    ) -> Result<H, E> {
+        if path.is_empty() {
+            return Ok(root);
+        }
+        if let Some(known) = self.get(path) {
+            return Ok(known);
+        }
+        let (mut begin, mut at) = self.nearest_ancestor(path).unwrap_or((0, root));
+        while begin < path.len() {
+            let rest = &path[begin..];
+            let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
+            let name = &rest[..end];
+            if !name.is_empty() {
+                at = step(at, name).await?;
+                self.remember(&path[..begin + end], at);
+            }
+            begin += end + 1;
+        }
+        Ok(at)
+    }
+
+    /// Does something in a directory. One whose handle was kept and has become stale is looked for
+    /// once more.
+    pub(crate) async fn within<R, E>(
+        &self,
+        dir: &[u8],
+        is_stale: impl FnOnce(&E) -> bool,
+        work: impl AsyncFn() -> Result<R, E>,
+    ) -> Result<R, E> {
+        match work().await {
+            Err(e) if is_stale(&e) && !dir.is_empty() => {
+                self.invalidate_path(dir);
+                work().await
+            }
+            done => done,
+        }
+    }
+
+    /// Keeps the handle of a directory.
+    pub(crate) fn remember(&self, path: &[u8], dir: H) {
+        let mut dirs = self.dirs.borrow_mut();
+        if dirs.len() >= MAX_DIR_HANDLES {
+            dirs.clear();
+        }
+        dirs.insert(path.into(), dir);
+    }
+
+    /// A directory is not what it was: it and what is below it are found anew.
+    pub(crate) fn invalidate(&self, path: &[u8]) {
+        let mut dirs = self.dirs.borrow_mut();
+        if dirs.remove(path).is_some() {
+            let below = |p: &[u8]| {
+                p.strip_prefix(path)
+                    .is_some_and(|r| r.first() == Some(&b'/'))
+            };
+            dirs.retain(|p, _| !below(p));
+        }
+    }
+
+    /// Nor is anything of the way to a directory.
+    pub(crate) fn invalidate_path(&self, mut path: &[u8]) {
+        while !path.is_empty() {
+            self.invalidate(path);
+            path = split(path).0;
+        }
+    }
+}
+
+/// A path's directory and the name in it.
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|b| *b == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
+}
+
+/// Whether a name does not lead to the directory above.
+pub(crate) fn is_plain_component(name: &[u8]) -> bool {
+    name != b".."
+}
+
+/// Checks that a path stays in the work directory: its names come from plans, which make sure of
+/// it too.
+pub(crate) fn check(path: &[u8]) -> Result<(), OpError> {
+    match path.split(|b| *b == b'/').any(|name| name == b"..") {
+        true => Err(OpError(Errno::INVAL)),
+        false => Ok(()),
+    }
+}

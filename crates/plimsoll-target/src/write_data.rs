@@ -1,0 +1,235 @@
+//! Where the bytes of one session's writes come from.
+
+use crate::block_composer::BlockComposer;
+use crate::content::ContentPool;
+use memmap2::MmapMut;
+use plimsoll_plan::Stream;
+use rand::RngExt;
+use rustix::io::Errno;
+
+/// The bytes of a session's writes, one after the other. They follow from the pool, the stream that
+/// the source began with, and the lengths of the writes before.
+pub(crate) struct WriteData {
+    pool: ContentPool,
+    /// Makes the bytes, if they are not those of the pool as it is.
+    composer: Option<BlockComposer>,
+    /// Where the next piece of the pool begins.
+    step: usize,
+    /// What the next write that others make later will write.
+    apart: Option<MmapMut>,
+}
+
+/// The bytes of a write that others make later.
+pub(crate) struct DetachedData {
+    pool: ContentPool,
+    step: usize,
+    /// Bytes that were made for this write.
+    made: Option<MmapMut>,
+}
+
+impl DetachedData {
+    /// The bytes from `done` on of a write of `len`, as many as there are at once.
+    pub(crate) fn piece(&self, done: usize, len: usize) -> &[u8] {
+        let want = (len - done).min(self.pool.longest());
+        match &self.made {
+            Some(made) => &made[done..][..want],
+            None => {
+                let step = self.step.wrapping_add(ContentPool::steps(done));
+                self.pool.piece(step, want)
+            }
+        }
+    }
+}
+
+impl WriteData {
+    /// The source of the session with this number.
+    ///
+    /// # Errors
+    /// When the memory cannot be had.
+    pub(crate) fn new(pool: &ContentPool, session: u64) -> Result<Self, Errno> {
+        let mut source = Self {
+            pool: pool.clone(),
+            composer: pool.is_composed().then(BlockComposer::new).transpose()?,
+            step: 0,
+            apart: None,
+        };
+        source.restart(pool.stream_of_session(session));
+        Ok(source)
+    }
+
+    /// Goes on with the bytes that follow from a stream, whatever was written before.
+    pub(crate) fn restart(&mut self, stream: Stream) {
+        match &mut self.composer {
+            Some(composer) => composer.restart(stream),
+            None => self.step = stream.rng().random::<u32>() as usize,
+        }
+    }
+
+    pub(crate) fn pool(&self) -> &ContentPool {
+        &self.pool
+    }
+
+    /// Has the bytes of the next write made or fetched, so that the write itself need not.
+    ///
+    /// # Errors
+    /// When the memory cannot be had.
+    #[inline]
+    pub(crate) fn prepare(&mut self, len: u64) -> Result<(), Errno> {
+        match self.composer {
+            None => {
+                self.pool.fetch(self.step, len);
+                Ok(())
+            }
+            Some(_) => self.compose(len),
+        }
+    }
+
+    #[cold]
+    fn compose(&mut self, len: u64) -> Result<(), Errno> {
+        if let Some(composer) = &mut self.composer {
+            let len = len.min(self.pool.longest() as u64) as usize;
+            composer.make(&self.pool, len)?;
+        }
+        Ok(())
+    }
+
+    /// The next bytes: at most `most`, and at most as many as the pool gives at once.
+    ///
+    /// # Errors
+    /// When the memory cannot be had.
+    #[inline]
+    pub(crate) fn next_chunk(&mut self, most: u64) -> Result<&[u8], Errno> {
+        let want = most.min(self.pool.longest() as u64) as usize;
+        match &mut self.composer {
+            None => {
+                let step = self.step;
+                self.step = step.wrapping_add(ContentPool::steps(want));
+                Ok(self.pool.piece(step, want))
+            }
+            Some(composer) => composer.take(&self.pool, want),
+        }
+    }
+
+    /// Where the next piece begins in the pool, whose bytes are written as they are.
+    pub(crate) fn next_in_pool(&mut self, len: usize) -> usize {
+        assert!(
+            self.composer.is_none(),
+            "bytes that are made lie in no pool"
+        );
+        let step = self.step;
+        self.step = step.wrapping_add(ContentPool::steps(len));
+        self.pool.begin(step)
+    }
+
+    /// Has the bytes of the next write that others make later ready in memory of their own.
+    ///
+    /// # Errors
+    /// When the memory cannot be had.
+    pub(crate) fn prepare_detached(&mut self, len: u64) -> Result<(), Errno> {
+        match self.composer {
+            None => self.pool.fetch(self.step, len),
+            Some(_) => self.apart = Some(self.copy_next(len)?),
+        }
+        Ok(())
+    }
+
+    /// The bytes of a write that others make later, as they were prepared.
+    ///
+    /// # Errors
+    /// When they were not, and the memory cannot be had.
+    pub(crate) fn take_detached(&mut self, len: u64) -> Result<DetachedData, Errno> {
+        let made = match (self.apart.take(), self.composer.is_some()) {
+            (_, false) => None,
+            (Some(made), true) if made.len() as u64 == len.max(1) => Some(made),
+            (_, true) => Some(self.copy_next(len)?),
+        };
+        let step = self.step;
+        self.step = step.wrapping_add(ContentPool::steps(len as usize));
+        Ok(DetachedData {
+            pool: self.pool.clone(),
+            step,
+            made,
+        })
+    }
+
+    /// The next `len` bytes in memory of their own.
+    fn copy_next(&mut self, len: u64) -> Result<MmapMut, Errno> {
+        let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
+        let mut bytes = MmapMut::map_anon(len.max(1)).map_err(|_| Errno::NOMEM)?;
+        let mut rest = &mut bytes[..len];
+        while !rest.is_empty() {
+            let piece = self.next_chunk(rest.len() as u64)?;
+            let (into, behind) = rest.split_at_mut(piece.len());
+            into.copy_from_slice(piece);
+            rest = behind;
+        }
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::Content;
+
+    fn source(content: &str, seed: u64, session: u64) -> WriteData {
+        let content: Content = content.parse().unwrap();
+        let pool = ContentPool::new(content, Stream::new(seed)).unwrap();
+        WriteData::new(&pool, session).unwrap()
+    }
+
+    const CONTENTS: [&str; 3] = ["random", "compressible:2", "compressible:50%,duplicate:30%"];
+
+    #[test]
+    fn bytes_follow_from_seed_session_and_what_was_written() {
+        for content in CONTENTS {
+            let bytes = |seed, session| {
+                let mut source = source(content, seed, session);
+                let mut all = Vec::new();
+                for len in [1, 4096, 100_000, 512, 5_000_000] {
+                    source.prepare(len).unwrap();
+                    all.extend_from_slice(source.next_chunk(len).unwrap());
+                }
+                all
+            };
+            assert_eq!(bytes(1, 7), bytes(1, 7), "{content}");
+            assert_ne!(bytes(1, 7), bytes(1, 8), "{content}");
+            assert_ne!(bytes(1, 7), bytes(2, 7), "{content}");
+        }
+    }
+
+    #[test]
+    fn a_stream_has_its_bytes_whoever_writes_them() {
+        for content in CONTENTS {
+            let (mut one, mut other) = (source(content, 1, 0), source(content, 1, 5));
+            one.next_chunk(10_000).unwrap();
+            let bytes = |source: &mut WriteData, file| {
+                source.restart(Stream::new(9).branch(file));
+                let mut all = source.next_chunk(700).unwrap().to_vec();
+                all.extend_from_slice(source.next_chunk(9000).unwrap());
+                all
+            };
+            let first = bytes(&mut one, 1);
+            assert_ne!(first, bytes(&mut one, 2), "{content}");
+            assert_eq!(first, bytes(&mut other, 1), "{content}");
+        }
+    }
+
+    #[test]
+    fn what_is_prepared_for_later_is_what_is_written_later() {
+        for content in CONTENTS {
+            let (mut prepared, mut not) = (source(content, 1, 0), source(content, 1, 0));
+            for len in [0, 1, 4096, 6_000_000] {
+                prepared.prepare_detached(len).unwrap();
+                let a = prepared.take_detached(len).unwrap();
+                let b = not.take_detached(len).unwrap();
+                let mut done = 0;
+                while done < len as usize {
+                    let piece = a.piece(done, len as usize);
+                    assert_eq!(piece, b.piece(done, len as usize), "{content}");
+                    done += piece.len();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Operations that mixes are made of, besides plain transfers.
+
+use crate::support::{error, making, name, opened};
+use plimsoll_plan::OpKind;
+use plimsoll_target::{OpenHow, OpenMode, Session};
+use rustix::io::Errno;
+use std::os::unix::fs::MetadataExt;
+
+const BOTH: OpenMode = OpenMode::ReadWrite;
+
+/// Bytes that tell where they are.
+fn marked(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i / 7 % 251) as u8).collect()
+}
+
+/// Chooses the second name.
+fn second<S: Session>(session: &mut S, path: &str) {
+    session.locate_second(|to| to.extend_from_slice(path.as_bytes()));
+}
+
+on_files! {
+    /// A name goes from one place to another, and what it named with it.
+    async fn renaming(at, s) {
+        at.file("f", b"one");
+        at.dir("d/e");
+        at.file("d/g", b"two");
+        name(&mut s, "f");
+        second(&mut s, "d/f");
+        s.rename().await.unwrap();
+        assert_eq!(at.names(""), ["d"]);
+        assert_eq!(at.bytes("d/f"), b"one");
+        // What is there already is replaced, unless it is a directory.
+        name(&mut s, "d/f");
+        second(&mut s, "d/g");
+        s.rename().await.unwrap();
+        assert_eq!(at.names("d"), ["e", "g"]);
+        assert_eq!(at.bytes("d/g"), b"one");
+        second(&mut s, "d/e");
+        assert_eq!(error(name(&mut s, "d/g").rename().await), Errno::ISDIR);
+        assert_eq!(error(name(&mut s, "missing").rename().await), Errno::NOENT);
+        second(&mut s, "x/y");
+        assert_eq!(error(name(&mut s, "d/g").rename().await), Errno::NOENT);
+        assert_eq!(at.bytes("d/g"), b"one");
+    }
+
+    /// A link is renamed as the entry it is, and replaced as the entry it is.
+    async fn renaming_links(at, s) {
+        at.file("f", b"stays");
+        at.link("l", "f");
+        name(&mut s, "l");
+        second(&mut s, "m");
+        s.rename().await.unwrap();
+        assert_eq!(at.read_link("m").to_str(), Some("f"));
+        at.file("g", b"new");
+        name(&mut s, "g");
+        s.rename().await.unwrap();
+        assert_eq!((at.bytes("f"), at.bytes("m")), (b"stays".to_vec(), b"new".to_vec()));
+    }
+}
+
+on_posix! {
+    /// Both parents of a renaming are looked at for links.
+    async fn parents_of_a_renaming(at, s) {
+        at.dir("real");
+        at.file("real/f", b"x");
+        at.link("out", "real");
+        name(&mut s, "real/f");
+        second(&mut s, "out/g");
+        s.check_parent().await.unwrap();
+        assert_eq!(error(s.check_second_parent().await), Errno::LOOP);
+        // What was asked for the second name leaves the first as it was.
+        assert_eq!(s.stat().await.unwrap().size, 1);
+        second(&mut s, "real/g");
+        s.check_second_parent().await.unwrap();
+        second(&mut s, "top");
+        s.check_second_parent().await.unwrap();
+    }
+}
+
+on_files! {
+    /// A missing name is found missing, and one that is there is not.
+    async fn finding_nothing(at, s) {
+        at.file("f", b"x");
+        at.dir("d");
+        at.link("dangling", "nowhere");
+        name(&mut s, "missing").stat_missing().await.unwrap();
+        name(&mut s, "d/missing").stat_missing().await.unwrap();
+        for there in ["f", "d", "dangling"] {
+            assert_eq!(error(name(&mut s, there).stat_missing().await), Errno::EXIST);
+        }
+        assert_eq!(error(name(&mut s, "f/missing").stat_missing().await), Errno::NOTDIR);
+    }
+
+    /// Access is that of the one who asks.
+    async fn asking_for_access(at, s) {
+        at.file("f", b"x");
+        at.link("dangling", "nowhere");
+        name(&mut s, "f").access().await.unwrap();
+        assert_eq!(error(name(&mut s, "missing").access().await), Errno::NOENT);
+        // The link itself, not what it leads to.
+        name(&mut s, "dangling").access().await.unwrap();
+        crate::support::obey_permissions();
+        at.set_mode("f", 0o444);
+        // `access` asks for the real user, who may be root and be let through by that alone.
+        if !rustix::process::getuid().is_root() {
+            assert_eq!(error(name(&mut s, "f").access().await), Errno::ACCESS);
+        }
+    }
+}
+
+on_posix! {
+    /// Permissions are set, of files and directories, never through a link.
+    async fn changing_permissions(at, s) {
+        at.file("f", b"x");
+        at.dir("d");
+        at.link("l", "f");
+        at.link("way", "d");
+        at.file("d/g", b"x");
+        let mode = |path: &str| at.path(path).symlink_metadata().unwrap().mode() & 0o7777;
+        for wanted in [0o600, 0o644, 0o755] {
+            name(&mut s, "f").chmod(wanted).await.unwrap();
+            assert_eq!(mode("f"), wanted);
+        }
+        // No bits but the nine.
+        name(&mut s, "f").chmod(0o7600).await.unwrap();
+        assert_eq!(mode("f"), 0o600);
+        name(&mut s, "d").chmod(0o700).await.unwrap();
+        assert_eq!(mode("d"), 0o700);
+        let before = mode("d/g");
+        assert_eq!(error(name(&mut s, "l").chmod(0o777).await), Errno::LOOP);
+        assert_eq!(error(name(&mut s, "way/g").chmod(0o777).await), Errno::LOOP);
+        assert_eq!(error(name(&mut s, "../x").chmod(0o777).await), Errno::XDEV);
+        assert_eq!(error(name(&mut s, "missing").chmod(0o777).await), Errno::NOENT);
+        assert_eq!((mode("f"), mode("d/g")), (0o600, before));
+    }
+}
+
+on_files! {
+    /// The file system is asked, and changes nothing.
+    async fn asking_the_file_system(at, s) {
+        at.file("f", b"x");
+        s.statfs().await.unwrap();
+        s.pathconf().await.unwrap();
+        assert_eq!(at.names(""), ["f"]);
+    }
+
+    /// A file becomes shorter or longer; what is new reads as zeros.
+    async fn setting_a_length(at, s) {
+        at.file("f", &marked(10_000));
+        let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
+        s.truncate(&h, 4000).await.unwrap();
+        assert_eq!(at.bytes("f"), marked(10_000)[..4000]);
+        s.truncate(&h, 9000).await.unwrap();
+        let bytes = at.bytes("f");
+        assert_eq!(bytes.len(), 9000);
+        assert_eq!(bytes[..4000], marked(10_000)[..4000]);
+        assert!(bytes[4000..].iter().all(|b| *b == 0));
+        s.truncate(&h, 0).await.unwrap();
+        assert_eq!(at.bytes("f"), b"");
+        s.close(h).await.unwrap();
+    }
+
+    /// Opening can cut a file to nothing, and make one that is not there.
+    async fn cutting_while_opening(at, s) {
+        at.file("f", &marked(10_000));
+        let cut = OpenHow { truncate: true, ..making(OpenMode::Write) };
+        for file in ["f", "new"] {
+            let h = opened(&mut s, file, cut).await;
+            assert_eq!(at.bytes(file), b"");
+            s.write(&h, 0, 10).await.unwrap();
+            s.close(h).await.unwrap();
+            assert_eq!(at.bytes(file).len(), 10);
+        }
+    }
+}
+
+on_posix! {
+    /// A range is locked against other handles while it is locked, and free afterwards.
+    async fn locking(at, s) {
+        use std::time::{Duration, Instant};
+        at.file("f", b"0123456789");
+        let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
+        let try_lock = |file: &std::fs::File, kind: i32, start: i64, len: i64| {
+            let range = libc_range(kind, start, len);
+            nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_OFD_SETLK(&range))
+        };
+        let other = std::fs::File::options().read(true).write(true).open(at.path("f")).unwrap();
+        s.lock(&h, 2, 4).await.unwrap();
+        // Nothing is left locked.
+        try_lock(&other, WRITE, 0, 0).unwrap();
+        try_lock(&other, UNLOCK, 0, 0).unwrap();
+        // A lock that another handle holds beside it is no hindrance, one on the range is waited
+        // for.
+        try_lock(&other, WRITE, 0, 2).unwrap();
+        s.lock(&h, 2, 4).await.unwrap();
+        try_lock(&other, WRITE, 5, 1).unwrap();
+        let held = Duration::from_millis(50);
+        let begun = Instant::now();
+        let releaser = std::thread::spawn(move || {
+            std::thread::sleep(held);
+            drop(other);
+        });
+        s.lock(&h, 2, 4).await.unwrap();
+        assert!(begun.elapsed() >= held, "it did not wait");
+        releaser.join().unwrap();
+        assert_eq!(error(s.lock(&h, u64::MAX, 1).await), Errno::OVERFLOW);
+        s.close(h).await.unwrap();
+        let reader = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
+        assert_eq!(error(s.lock(&reader, 0, 1).await), Errno::BADF);
+        s.close(reader).await.unwrap();
+        assert_eq!(at.bytes("f"), b"0123456789");
+    }
+}
+
+on_files! {
+    /// What is written to stay is at its place, or at the end.
+    async fn writing_to_stay(at, s) {
+        at.file("f", &marked(8192));
+        let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Write)).await;
+        s.write_stable(&h, Some(1000), 500).await.unwrap();
+        let bytes = at.bytes("f");
+        let before = marked(8192);
+        assert_eq!(bytes.len(), 8192);
+        assert_eq!((&bytes[..1000], &bytes[1500..]), (&before[..1000], &before[1500..]));
+        assert_ne!(bytes[1000..1500], before[1000..1500]);
+        s.write_stable(&h, None, 700).await.unwrap();
+        let longer = at.bytes("f");
+        assert_eq!(longer.len(), 8892);
+        assert_eq!(longer[..8192], bytes);
+        // More than one piece of the contents.
+        s.write_stable(&h, Some(0), 9 << 20).await.unwrap();
+        assert_eq!(at.bytes("f").len(), 9 << 20);
+        s.close(h).await.unwrap();
+    }
+
+    /// What is modified is read, changed and written to the same place, and nothing else is.
+    async fn modifying(at, s) {
+        let before = marked(20_000);
+        at.file("f", &before);
+        let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
+        assert_eq!(s.modify(&h, 1000, 10_000).await, Ok(20_000));
+        let after = at.bytes("f");
+        let expected: Vec<u8> = before
+            .iter()
+            .enumerate()
+            .map(|(i, b)| match i.checked_sub(1000) {
+                Some(n) if n < 10_000 && n % 4096 < 8 => b.wrapping_add(1),
+                _ => *b,
+            })
+            .collect();
+        assert!(after == expected, "other bytes were changed");
+        // At the end there is less.
+        assert_eq!(s.modify(&h, 19_990, 100).await, Ok(20));
+        assert_eq!(at.bytes("f").len(), 20_000);
+        s.close(h).await.unwrap();
+    }
+
+    /// A piece of a file is copied to the same place of another.
+    async fn copying(at, s) {
+        let bytes = marked(3_000_000);
+        at.file("from", &bytes);
+        let from = opened(&mut s, "from", OpenHow::plain(OpenMode::Read)).await;
+        let to = opened(&mut s, "to", making(OpenMode::Write)).await;
+        let (mut done, piece) = (0, 1 << 20);
+        loop {
+            match s.copy(&from, &to, done, piece).await.unwrap() {
+                0 => break,
+                n => done += n,
+            }
+        }
+        assert_eq!(done, 3_000_000);
+        s.close(from).await.unwrap();
+        s.close(to).await.unwrap();
+        assert!(at.bytes("to") == bytes, "the copy differs");
+        assert!(at.bytes("from") == bytes, "the original was changed");
+    }
+}
+
+on_posix! {
+    /// A mapping is read wherever it begins, and past the end there is nothing to map.
+    async fn reading_a_mapping(at, s) {
+        at.file("f", &marked(3_000_000));
+        let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
+        for (offset, len) in [(0, 1), (0, 3_000_000), (4095, 2), (5000, 1_500_000), (2_999_999, 1)] {
+            s.map_read(&h, offset, len).await.unwrap_or_else(|e| panic!("{len} at {offset}: {e}"));
+        }
+        assert_eq!(error(s.map_read(&h, 4_000_000, 10).await), Errno::FAULT);
+        assert_eq!(error(s.map_read(&h, 0, 0).await), Errno::INVAL);
+        s.close(h).await.unwrap();
+        assert!(at.bytes("f") == marked(3_000_000));
+    }
+
+    /// A file that is cut short while it is mapped is an error of the operation, not the end of
+    /// the process.
+    async fn losing_a_mapping(at, s) {
+        at.file("f", &marked(100_000));
+        let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
+        at.file("f", b"short");
+        assert_eq!(error(s.map_read(&h, 50_000, 1000).await), Errno::FAULT);
+        assert_eq!(error(s.map_write(&h, 50_000, 1000, false).await), Errno::FAULT);
+        s.close(h).await.unwrap();
+        assert_eq!(at.bytes("f"), b"short");
+    }
+
+    /// A mapping is written where it was asked, with contents of the pool, and nothing else is.
+    async fn writing_a_mapping(at, s) {
+        let before = marked(3_000_000);
+        at.file("f", &before);
+        let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
+        let pool = crate::support::pool(plimsoll_plan::Content::Random);
+        for (flush, offset, len) in [(false, 5000, 300_000), (true, 1_000_000, 8192), (true, 2_999_999, 1)] {
+            s.map_write(&h, offset, len, flush).await.unwrap();
+            let after = at.bytes("f");
+            let (a, b) = (offset as usize, (offset + len) as usize);
+            assert!(crate::support::is_from(&pool, &after[a..b]), "{len} at {offset}");
+        }
+        let after = at.bytes("f");
+        assert_eq!(after.len(), before.len());
+        assert!(after[..5000] == before[..5000]);
+        assert!(after[305_000..1_000_000] == before[305_000..1_000_000]);
+        assert!(after[1_008_192..2_999_999] == before[1_008_192..2_999_999]);
+        s.close(h).await.unwrap();
+        let reader = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
+        assert_eq!(error(s.map_write(&reader, 0, 1, false).await), Errno::ACCESS);
+        s.close(reader).await.unwrap();
+    }
+
+    /// What no system call asks for is said beforehand, and done by nobody.
+    async fn what_cannot_be_done(at, s) {
+        at.file("f", b"x");
+        at.link("l", "f");
+        for kind in [OpKind::Lookup, OpKind::ReadLink, OpKind::ListDirPlus] {
+            let why = at.target.unsupported_reason(kind).expect("it cannot");
+            assert!(why.contains("NFS"), "{why}");
+        }
+        for kind in [OpKind::Read, OpKind::Rename, OpKind::MmapWrite, OpKind::PathConf] {
+            assert_eq!(at.target.unsupported_reason(kind), None);
+        }
+        assert_eq!(error(name(&mut s, "f").lookup().await), Errno::OPNOTSUPP);
+        assert_eq!(error(name(&mut s, "l").read_link().await), Errno::OPNOTSUPP);
+        assert_eq!(error(name(&mut s, "").list_plus().await), Errno::OPNOTSUPP);
+    }
+}
+
+const WRITE: i32 = nix::libc::F_WRLCK;
+const UNLOCK: i32 = nix::libc::F_UNLCK;
+
+fn libc_range(kind: i32, start: i64, len: i64) -> nix::libc::flock {
+    nix::libc::flock {
+        l_type: kind as nix::libc::c_short,
+        l_whence: nix::libc::SEEK_SET as nix::libc::c_short,
+        l_start: start,
+        l_len: len,
+        l_pid: 0,
+    }
+}

@@ -1,0 +1,198 @@
+//! The workloads that a profile may name, and the Plans of its runs.
+
+use crate::cli::ProfileArgs;
+use crate::exit::{CommandError, Exit};
+use crate::workload::{self, ParsedWorkload, WorkloadSource};
+use plimsoll_diagnostics::nearest;
+use plimsoll_plan::{OpKind, Parameter};
+use plimsoll_profile::{Case, Library, NamedText, Unavailable, directory_name};
+use plimsoll_results::ProfileCase;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// A workload that was read.
+struct LoadedWorkload {
+    found: WorkloadSource,
+    reading: Box<dyn ParsedWorkload>,
+}
+
+/// Workloads that a profile may name: the built-in ones, and those beside it.
+pub(super) struct WorkloadCatalog {
+    beside: PathBuf,
+    read: RefCell<HashMap<String, Rc<LoadedWorkload>>>,
+    /// The first workload that was found and could not be read.
+    pub(super) broken: RefCell<Option<CommandError>>,
+    /// What is said of workloads.
+    pub(super) notes: RefCell<Vec<String>>,
+}
+
+/// Where the files of Filebench 1.x lie, seen from its profiles: workloads, and the keys of
+/// configurations.
+const WORKLOAD_DIRS: [&str; 2] = ["", "../workloads"];
+const CONFIGURATION_DIRS: [&str; 3] = ["", "config", "../config"];
+
+/// Why a workload was not found.
+enum LookupError {
+    /// There is none of that name.
+    Nowhere(String),
+    /// A file of that name cannot be read.
+    Unreadable(CommandError),
+}
+
+impl Library for WorkloadCatalog {
+    fn parameters(&self, personality: &str) -> Result<Vec<Parameter>, Unavailable> {
+        let unreadable = |stopped: CommandError| {
+            self.broken.borrow_mut().get_or_insert(stopped);
+            Unavailable::Unreadable(format!("the workload `{personality}` cannot be read"))
+        };
+        let found = match self.find(personality) {
+            Ok(found) => found,
+            Err(LookupError::Nowhere(reason)) => return Err(Unavailable::Nowhere(reason)),
+            Err(LookupError::Unreadable(stopped)) => return Err(unreadable(stopped)),
+        };
+        let reading = workload::parse(&found).map_err(unreadable)?;
+        let parameters = reading.parameters();
+        let read = Rc::new(LoadedWorkload { found, reading });
+        self.read.borrow_mut().insert(personality.to_owned(), read);
+        Ok(parameters)
+    }
+
+    fn parameters_of_all(&self) -> Vec<String> {
+        let readings = workload::builtins()
+            .into_iter()
+            .flat_map(|found| workload::parse(&found));
+        let names = readings.flat_map(|r| r.parameters()).map(|p| p.name);
+        names.chain(OLD_PARAMETERS.map(str::to_owned)).collect()
+    }
+
+    fn configuration(&self, name: &str) -> Result<Option<NamedText>, String> {
+        let Some(path) = self.file(&CONFIGURATION_DIRS, name, &[".conf"]) else {
+            return Ok(None);
+        };
+        let text = workload::read_text("configuration", &path)?;
+        let name = path.display().to_string();
+        Ok(Some(NamedText { name, text }))
+    }
+}
+
+/// Parameters that workloads of Filebench 1.x had and none has now.
+const OLD_PARAMETERS: [&str; 4] = ["debug", "runmode", "cached", "sync"];
+
+impl WorkloadCatalog {
+    pub(super) fn beside(profile: &Path) -> Self {
+        Self {
+            beside: profile.parent().unwrap_or(Path::new("")).to_owned(),
+            read: RefCell::default(),
+            broken: RefCell::default(),
+            notes: RefCell::default(),
+        }
+    }
+
+    /// A file of a name with one of the endings, in one of the directories.
+    fn file(&self, dirs: &[&str], name: &str, endings: &[&str]) -> Option<PathBuf> {
+        let in_dir = |dir: &&str| {
+            let path = |ending: &&str| self.beside.join(dir).join(format!("{name}{ending}"));
+            let mut paths = endings.iter().map(path);
+            paths.find(|p| p.is_file())
+        };
+        dirs.iter().find_map(in_dir)
+    }
+
+    /// Finds a personality: a built-in name, a file beside the profile with or without its ending,
+    /// or a name that a built-in workload had before.
+    fn find(&self, name: &str) -> Result<WorkloadSource, LookupError> {
+        let builtin = |name: &str| workload::builtins().into_iter().find(|b| b.name == name);
+        if let Some(found) = builtin(name) {
+            return Ok(found);
+        }
+        if let Some(path) = self.file(&WORKLOAD_DIRS, name, &["", ".f", ".toml"]) {
+            // With a slash, so that it is taken for a path.
+            let path = Path::new(".").join(path);
+            return workload::find(&path).map_err(LookupError::Unreadable);
+        }
+        if let Some((new, found)) =
+            plimsoll_profile::renamed_personality(name).and_then(|new| Some((new, builtin(new)?)))
+        {
+            let note = format!("the workload {name} is called {new} now");
+            self.notes.borrow_mut().push(note);
+            return Ok(found);
+        }
+        Err(LookupError::Nowhere(nowhere(name)))
+    }
+
+    /// Adds a remark, unless it was made before.
+    fn note(&self, text: String) {
+        let mut notes = self.notes.borrow_mut();
+        if !notes.contains(&text) {
+            notes.push(text);
+        }
+    }
+
+    /// Everything that one run of a profile does.
+    pub(super) fn plan(
+        &self,
+        case: &Case,
+        args: &ProfileArgs,
+        profile: &str,
+    ) -> Result<ProfileCase, CommandError> {
+        let read = self.read.borrow().get(&case.personality).cloned();
+        let read = read.ok_or_else(|| CommandError::usage("a workload was not read"))?;
+        let target = case.place.target.as_ref().unwrap_or(&args.how.target);
+        let dir = case.place.dir.as_deref();
+        let mut overrides = workload::changes_at(&args.how, &read.found.name, dir, target);
+        overrides.sets = case.sets.clone();
+        overrides.time = args.how.time.or(case.runtime);
+        overrides.warmup = args.how.warmup.or(case.warmup);
+        overrides.rate = case.event_rate;
+        let plan = read.reading.lower(&read.found, &overrides);
+        let mut plan = plan.map_err(|s| of_case(s, case, profile))?;
+        workload::adapt_to(&mut plan, dir.is_some(), target);
+        if case.event_rate.is_some() && !plan.operations.iter().any(|o| o.kind == OpKind::Limit) {
+            self.note(format!(
+                "{}: the workload {} has no limiter, such as eventlimit, so that the event rate has no \
+                 effect",
+                case.config, plan.name
+            ));
+        }
+        // It may go on from another directory.
+        plan.place.dir = plimsoll_target::absolute(target, &plan.place.dir)
+            .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
+        let system = directory_name(&case.place.label);
+        Ok(ProfileCase {
+            name: case.name.clone(),
+            config: case.config.clone(),
+            filesystem: case.place.label.clone(),
+            target: target.clone(),
+            directory: format!("{system}/{}", case.name),
+            plan,
+            results: None,
+            verdict: None,
+        })
+    }
+}
+
+/// Says which configuration a workload was wrong with.
+fn of_case(stopped: CommandError, case: &Case, profile: &str) -> CommandError {
+    match stopped.exit {
+        Exit::Usage => CommandError {
+            message: format!(
+                "error: {profile}:{}: the configuration {} cannot be run on {}:\n{}",
+                case.line, case.name, case.place.label, stopped.message
+            ),
+            ..stopped
+        },
+        _ => stopped,
+    }
+}
+
+/// Why there is no workload of a name.
+fn nowhere(name: &str) -> String {
+    let builtins = workload::builtins();
+    let hint = match nearest(name, builtins.iter().map(|b| b.name.as_str())) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("it is not built in, and no file {name}.f is beside the profile"),
+    };
+    format!("there is no workload `{name}`: {hint}")
+}

@@ -1,0 +1,283 @@
+//! What a profile begins with: its runs, from the text and the command line, or from the directory
+//! of one that goes on.
+
+use super::catalog::WorkloadCatalog;
+use super::distinct;
+use crate::cli::{ClockArg, FileSystem, ProfileArgs};
+use crate::commands::run;
+use crate::communicator::Communicator;
+use crate::exit::CommandError;
+use crate::load_runner;
+use crate::workload;
+use plimsoll_diagnostics::nearest;
+use plimsoll_engine::Preflight;
+use plimsoll_plan::{Plan, counted, show_duration};
+use plimsoll_profile::{
+    CaseFilesystem, CaseList, Profile, ProfileOverrides, SkippedConfiguration, library,
+};
+use plimsoll_results::{
+    ClockKind, Environment, PROFILE_SCHEMA, ProfileCase, ProfileDir, ProfileNotRun, ProfileResults,
+    ProfileWriter, Program,
+};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Where results go that neither the profile nor the command line has a place for.
+const DEFAULT_RESULTS_DIR: &str = "plimsoll-results";
+
+/// The results of a profile before its first run, or before the next; rank 0 calls this.
+pub(super) fn open(
+    args: &ProfileArgs,
+    company: &Communicator,
+) -> Result<ProfileWriter, CommandError> {
+    if let Some(dir) = &args.resume {
+        // A run that was written and not listed is listed by the writer: there is then a report to
+        // make.
+        let before = ProfileDir::at(dir).read().map_err(CommandError::usage)?;
+        let writer = ProfileWriter::resume(dir).map_err(CommandError::usage)?;
+        if before.missing() == 0 {
+            return Err(CommandError::usage(format!(
+                "the profile in {} has come to its end: there is nothing to go on with",
+                dir.display()
+            )));
+        }
+        load_runner::check_ranks("profile", writer.results().ranks, company.size())?;
+        return Ok(writer);
+    }
+    let started = SystemTime::now();
+    let hooks = args.manner.hooks.hooks(args.how.allow_system)?;
+    let ready = PreparedProfile::read(args)?;
+    let refused = ready.refusals()?;
+    if !refused.is_empty() {
+        return Err(CommandError::usage(refused.join("\n  ")));
+    }
+    ready.results.iter_plans(|settings, plan| {
+        run::refuse_results_among_files(&ready.root, plan, settings)
+    })?;
+    let results = ProfileResults {
+        ranks: company.size(),
+        hooks,
+        ..ready.results
+    };
+    ProfileWriter::create(&ready.root, results, started).map_err(|e| run::results_path_error(&e))
+}
+
+/// The text of the profile: a built-in name, else a path.
+pub(super) fn text(args: &ProfileArgs) -> Result<String, CommandError> {
+    let file = args.file.as_deref().unwrap_or(Path::new(""));
+    let name = file.to_str().unwrap_or_default();
+    if let Some(text) = library::find(name) {
+        return Ok(text.to_owned());
+    }
+    let is_path = name.contains('/') || name.ends_with(".prof") || file.exists();
+    if !is_path && let Some(near) = nearest(name, library::names()) {
+        return Err(CommandError::usage(format!(
+            "there is no profile `{name}`: did you mean `{near}`?"
+        )));
+    }
+    workload::read_text("profile", file).map_err(CommandError::usage)
+}
+
+/// Calls something for each run.
+trait PlanVisitor {
+    fn iter_plans(
+        &self,
+        each: impl FnMut(&plimsoll_engine::Settings, &Plan) -> Result<(), CommandError>,
+    ) -> Result<(), CommandError>;
+}
+
+impl PlanVisitor for ProfileResults {
+    fn iter_plans(
+        &self,
+        mut each: impl FnMut(&plimsoll_engine::Settings, &Plan) -> Result<(), CommandError>,
+    ) -> Result<(), CommandError> {
+        for case in &self.cases {
+            let ground = super::load_test_config(self, case, case.plan.clone());
+            each(&super::settings(&ground), &case.plan)?;
+        }
+        Ok(())
+    }
+}
+
+/// A profile with everything that its runs do.
+pub(super) struct PreparedProfile {
+    pub(super) results: ProfileResults,
+    /// Directory that the results directory is made in.
+    root: PathBuf,
+}
+
+impl PreparedProfile {
+    /// Reads what is asked for.
+    pub(super) fn read(args: &ProfileArgs) -> Result<Self, CommandError> {
+        distinct::check_labels(args.on.iter().map(|f| f.label.as_str()))?;
+        let file = args.file.as_deref().unwrap_or(Path::new(""));
+        let text = text(args)?;
+        let name = file.display().to_string();
+        let profile = plimsoll_profile::parse(&text, &name).map_err(workload::diagnosed)?;
+        check_only(args, &profile)?;
+        let shelf = WorkloadCatalog::beside(file);
+        let listed = profile.cases(&shelf, &changes(args));
+        // What is wrong with a workload itself says more than that it cannot be had.
+        if let Some(broken) = shelf.broken.take() {
+            return Err(broken);
+        }
+        let mut listed = listed.map_err(workload::diagnosed)?;
+        check_sets(&listed)?;
+        let cases = listed.cases.iter().map(|c| shelf.plan(c, args, &name));
+        let cases = cases.collect::<Result<Vec<_>, _>>()?;
+        distinct::check_places(&cases)?;
+        listed.notes.extend(shelf.notes.take());
+        let root = match (&args.results, &listed.stats) {
+            (Some(results), _) => results.clone(),
+            (None, Some(stats)) => PathBuf::from(stats),
+            (None, None) => PathBuf::from(DEFAULT_RESULTS_DIR),
+        };
+        Ok(Self {
+            results: results(args, &profile, listed, cases),
+            root,
+        })
+    }
+
+    /// Why runs would be refused; a sentence each.
+    pub(super) fn refusals(&self) -> Result<Vec<String>, CommandError> {
+        let mut refused = Vec::new();
+        for case in &self.results.cases {
+            let look = self.look(case)?;
+            let said = look.refusals.iter();
+            refused.extend(said.map(|r| format!("{} on {}: {r}", case.name, case.filesystem)));
+        }
+        Ok(refused)
+    }
+
+    /// What a run takes, and what there is.
+    pub(super) fn look(&self, case: &ProfileCase) -> Result<Preflight, CommandError> {
+        let ground = super::load_test_config(&self.results, case, case.plan.clone());
+        plimsoll_engine::preflight(&case.plan, &super::settings(&ground))
+            .map_err(|e| CommandError::usage(format!("{} on {}: {e}", case.name, case.filesystem)))
+    }
+}
+
+fn results(
+    args: &ProfileArgs,
+    profile: &Profile,
+    listed: CaseList,
+    cases: Vec<ProfileCase>,
+) -> ProfileResults {
+    let file = Path::new(profile.name());
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let stamp = jiff::Timestamp::now();
+    ProfileResults {
+        schema: PROFILE_SCHEMA,
+        profile: stem.into_owned(),
+        file: profile.name().to_owned(),
+        text: profile.text().to_owned(),
+        description: listed.description,
+        started: stamp.to_string(),
+        interrupted: false,
+        repeat: args.repeat,
+        cases,
+        not_run: listed.not_run.into_iter().map(not_run).collect(),
+        program: Program {
+            name: "plimsoll".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        },
+        clock: match args.how.clock {
+            ClockArg::Virtual => ClockKind::Virtual,
+            ClockArg::Real => ClockKind::Real,
+        },
+        lanes: args.how.lanes.map(u64::from),
+        interval_s: args.how.interval.as_secs_f64(),
+        ranks: 1,
+        hooks: None,
+        percentiles_shown: None,
+        notes: listed.notes,
+        environment: Environment::look(None),
+    }
+}
+
+fn not_run(left: SkippedConfiguration) -> ProfileNotRun {
+    ProfileNotRun {
+        name: left.name,
+        reason: left.reason,
+    }
+}
+
+/// What the command line changes of a profile.
+fn changes(args: &ProfileArgs) -> ProfileOverrides {
+    let place = |f: &FileSystem| CaseFilesystem {
+        label: f.label.clone(),
+        dir: f.dir.clone(),
+        target: f.target.clone(),
+    };
+    ProfileOverrides {
+        places: args.on.iter().map(place).collect(),
+        dir: args.how.dir.clone(),
+        has_target: args.how.target != "posix",
+        has_time: args.how.time.is_some(),
+        has_warmup: args.how.warmup.is_some(),
+        sets: args.how.set.clone(),
+        only: args.only.clone(),
+    }
+}
+
+/// A name of `--only` that the profile does not have.
+fn check_only(args: &ProfileArgs, profile: &Profile) -> Result<(), CommandError> {
+    for name in &args.only {
+        if profile.configs().any(|c| c == name) {
+            continue;
+        }
+        let known: Vec<&str> = profile.configs().collect();
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it has {}", known.join(", ")),
+        };
+        return Err(CommandError::usage(format!(
+            "{} has no configuration `{name}`: {hint}",
+            profile.name()
+        )));
+    }
+    Ok(())
+}
+
+/// A parameter of `--set` that no workload of the profile has.
+fn check_sets(listed: &CaseList) -> Result<(), CommandError> {
+    match listed.unused_sets.first() {
+        Some(name) => Err(CommandError::usage(format!(
+            "--set {name}: no workload of the profile has the parameter `{name}`"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The first line: what is run, and about how long that takes.
+pub(super) fn headline(results: &ProfileResults) -> String {
+    let missing: Vec<&ProfileCase> = results.cases.iter().filter(|c| c.is_missing()).collect();
+    let left = match missing.len() == results.cases.len() {
+        true => "",
+        false => " left",
+    };
+    let each = match results.repeat {
+        1 => String::new(),
+        n => format!(", each {n} times"),
+    };
+    let systems = results.filesystems().join(", ");
+    let clock = match results.clock {
+        ClockKind::Real => "",
+        ClockKind::Virtual => " of virtual time",
+    };
+    format!(
+        "profile {}: {}{left} on {systems}{each}: about {}{clock} besides making the files",
+        results.profile,
+        counted(missing.len() as u64, "run", "runs"),
+        show_duration(length(results, &missing))
+    )
+}
+
+/// Time that runs warm up and measure for.
+pub(super) fn length(results: &ProfileResults, cases: &[&ProfileCase]) -> Duration {
+    let of_one = |c: &&ProfileCase| {
+        let (warmup, time) = load_runner::times(&c.plan);
+        warmup + time
+    };
+    cases.iter().map(of_one).sum::<Duration>() * results.repeat
+}

@@ -1,0 +1,389 @@
+//! What is shown while a run goes on, and the series that are written meanwhile.
+
+use crate::cli::Format;
+use crate::console::{self, Stream};
+use crate::hook::HookRunner;
+use crate::results_writer::{ResultsWriter, Written};
+use crate::signals;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_diagnostics::foreign;
+use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, PopulatedFileset, Stop};
+use plimsoll_measure::{Interval, Latency, OpTotals};
+use plimsoll_plan::{Bytes, Phase, Plan, counted, show_duration};
+use plimsoll_report::{filebench, live, terminal};
+use plimsoll_results::{HookTime, Percentile, Percentiles, figures};
+use std::time::{Duration, Instant};
+
+/// Time between two lines where there is no terminal to rewrite one on.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Time that the rates of the live line are taken over, at least.
+const MIN_RATE_PERIOD: Duration = Duration::from_millis(500);
+
+/// Where messages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MessageSink {
+    Quiet,
+    Out,
+    /// Standard output belongs to the JSON.
+    Err,
+}
+
+/// Shows a run to a person and writes its series.
+pub struct ProgressDisplay<'a> {
+    plan: &'a Plan,
+    format: Format,
+    voice: MessageSink,
+    /// Said before anything else.
+    headline: Option<String>,
+    /// What the live line begins with; may be empty.
+    label: String,
+    /// Requested percentiles.
+    percentiles: Option<Percentiles>,
+    /// Whether there is a terminal to rewrite a line on.
+    rewrites: bool,
+    bar: ProgressBar,
+    last_line: Instant,
+    scribe: ResultsWriter<'a>,
+    stop: Stop,
+    /// Commands of the user around the phases.
+    hooks: Option<HookRunner>,
+    /// What went wrong with those after a phase.
+    notes: Vec<String>,
+    moment: live::LiveFigures,
+    /// Time, operations and bytes that the latest rates were taken at.
+    mark: (Duration, u64, u64),
+}
+
+impl<'a> ProgressDisplay<'a> {
+    /// A screen for a run of `plan` whose results the scribe writes; if that fails, `stop` is
+    /// requested.
+    pub fn new(
+        format: Format,
+        quiet: bool,
+        plan: &'a Plan,
+        scribe: ResultsWriter<'a>,
+        stop: Stop,
+    ) -> Self {
+        let voice = match (quiet, format) {
+            (true, _) => MessageSink::Quiet,
+            (false, Format::Text) => MessageSink::Out,
+            (false, Format::Json) => MessageSink::Err,
+        };
+        Self {
+            plan,
+            format,
+            voice,
+            headline: None,
+            label: String::new(),
+            percentiles: None,
+            rewrites: voice != MessageSink::Quiet && Stream::Err.rewrites(),
+            bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
+            last_line: Instant::now(),
+            scribe,
+            stop,
+            hooks: None,
+            notes: vec![],
+            moment: live::LiveFigures::default(),
+            mark: (Duration::ZERO, 0, 0),
+        }
+    }
+
+    /// Sets what is said first, once the run has begun: one that is refused only says why.
+    pub fn set_opening_line(&mut self, line: String) {
+        self.headline = Some(line);
+    }
+
+    /// Sets what the live line begins with, such as the load of a point.
+    pub fn label(&mut self, label: String) {
+        self.label = label;
+    }
+
+    /// Runs these commands around the phases.
+    pub fn hook(&mut self, hooks: Option<HookRunner>) {
+        self.hooks = hooks;
+    }
+
+    /// Runs the command of the user for this time.
+    fn command(
+        &mut self,
+        when: HookTime,
+        phase: PhaseInfo<'_>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), String> {
+        let Some(mut hooks) = self.hooks.take_if(|hooks| hooks.has(when)) else {
+            return Ok(());
+        };
+        self.bar("running the command {wide_msg}", None);
+        self.message(&format!("{when} {}", phase.name()));
+        self.bar.tick();
+        self.report_progress(&format!("running the command {when} {}", phase.name()));
+        let ran = match self.scribe.place() {
+            Some(results) => hooks.run(when, phase, results, stopped),
+            // The run stops because they cannot be written.
+            None => Ok(()),
+        };
+        self.hooks = Some(hooks);
+        self.bar.finish_and_clear();
+        ran
+    }
+
+    /// Sets the percentiles of tables, if others than the usual ones were requested.
+    pub fn show(&mut self, percentiles: Option<&Percentiles>) {
+        self.percentiles = percentiles.cloned();
+    }
+
+    /// Ends the display, and the results.
+    pub fn end(mut self, outcome: Outcome) -> Written {
+        self.bar.finish_and_clear();
+        signals::note_removal(false);
+        self.write(&outcome);
+        self.scribe.end(outcome)
+    }
+
+    /// Writes the results, unless they are written.
+    fn write(&mut self, outcome: &Outcome) {
+        let (hooks, remarks) = (self.hooks.take(), std::mem::take(&mut self.notes));
+        self.scribe.publish(outcome.clone(), hooks, remarks);
+    }
+
+    /// Whether what comes after the measurement may take its time: a command of the user, or of the
+    /// workload.
+    fn goes_on_unmeasured(&self) -> bool {
+        let has_command = |hooks: &HookRunner| hooks.has(HookTime::After);
+        let rest = self.plan.script.iter().rev();
+        let mut rest = rest.take_while(|p| !matches!(p, Phase::Stop));
+        self.hooks.as_ref().is_some_and(has_command)
+            || rest.any(|p| matches!(p, Phase::System { .. } | Phase::Wait { .. }))
+    }
+
+    /// Says a line, above the one that is rewritten.
+    pub fn print_message(&self, line: &str) {
+        self.bar.suspend(|| match self.voice {
+            MessageSink::Quiet => {}
+            // A run does not end because nobody reads what it says.
+            MessageSink::Out => _ = console::out(&format!("{line}\n")),
+            MessageSink::Err => console::err(&format!("{line}\n")),
+        });
+    }
+
+    /// Prints lines that are the result, so that a quiet run has them too.
+    pub fn print(&self, lines: &str) {
+        self.bar.suspend(|| match self.format {
+            Format::Text => _ = console::out(lines),
+            Format::Json if self.voice == MessageSink::Quiet => {}
+            Format::Json => console::err(lines),
+        });
+    }
+
+    /// Says how far the run is: on a terminal nothing, for there the bar shows it.
+    fn report_progress(&mut self, line: &str) {
+        if !self.rewrites && self.voice != MessageSink::Quiet {
+            self.last_line = Instant::now();
+            console::err(&format!("{line}\n"));
+        }
+    }
+
+    /// Says how far the run is, unless its stages are told of as they end.
+    fn report_progress_unless_stages(&mut self, line: &str) {
+        if self.plan.pattern().is_none() {
+            self.report_progress(line);
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.last_line.elapsed() >= LINE_INTERVAL
+    }
+
+    /// Replaces the line that is rewritten.
+    fn bar(&mut self, template: &str, length: Option<u64>) {
+        self.bar.finish_and_clear();
+        if self.rewrites {
+            let style = ProgressStyle::with_template(template);
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+            self.bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+            self.bar.set_style(style);
+        }
+    }
+
+    /// Sets what the line says that is rewritten.
+    fn message(&self, text: &str) {
+        self.bar.set_message(foreign::escaped(text).into_owned());
+    }
+
+    fn populate_start(&mut self, fileset: &str, files: u64, bytes: u64) {
+        let template = "making {msg}  [{bar:30}]  {percent} %  {eta} left";
+        self.bar(template, Some(files.max(1)));
+        let what = format!(
+            "{fileset}: {}, {}",
+            counted(files, "file", "files"),
+            Bytes(bytes)
+        );
+        self.report_progress(&format!("making {what}"));
+        self.message(&what);
+    }
+
+    fn populate_progress(&mut self, files: u64, bytes: u64) {
+        self.bar.set_position(files);
+        if self.is_due() {
+            self.report_progress(&format!(
+                "  {}, {} so far",
+                counted(files, "file", "files"),
+                Bytes(bytes)
+            ));
+        }
+    }
+
+    fn populate_end(&mut self, p: &PopulatedFileset) {
+        self.bar.finish_and_clear();
+        let how = match p.reused {
+            true => "found as an earlier run left it".to_owned(),
+            false => format!("made in {}", show_duration(p.time)),
+        };
+        self.report_progress(&format!("{}: {how}", p.fileset));
+    }
+
+    /// Shows the live line: always on a terminal, else every ten seconds.
+    fn live(&mut self) {
+        let line = format!("{}{}", self.label, live::line(&self.moment));
+        if self.rewrites {
+            self.message(&line);
+            self.bar.tick();
+        } else if self.is_due() {
+            self.report_progress(&line);
+        }
+    }
+
+    fn tick(&mut self, elapsed: Duration, ops: u64, bytes: u64) {
+        let (then, ops_then, bytes_then) = self.mark;
+        self.moment.elapsed = elapsed;
+        let period = elapsed.saturating_sub(then);
+        if period >= MIN_RATE_PERIOD {
+            let per_s = |n: u64| n as f64 / period.as_secs_f64();
+            self.moment.ops_per_s = per_s(ops.saturating_sub(ops_then));
+            self.moment.bytes_per_s = per_s(bytes.saturating_sub(bytes_then));
+            self.mark = (elapsed, ops, bytes);
+        }
+        self.live();
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        if !self.scribe.interval(interval) {
+            // Figures that cannot be kept need not be measured.
+            self.stop.request();
+        }
+        let rows = || self.plan.operations.iter().zip(&interval.rows);
+        let counted = || rows().filter(|(op, _)| op.kind.counts()).map(|(_, t)| t);
+        let times = |pick: fn(&OpTotals) -> &Latency| {
+            let mut sum = Latency::default();
+            counted().for_each(|t| sum.add(pick(t)));
+            let ms = |ns: f64| ns / 1e6;
+            (sum.count() > 0).then(|| (ms(sum.mean()), ms(sum.quantile(0.99) as f64)))
+        };
+        if let Some(latency) = times(OpTotals::latency) {
+            let paced = counted().any(|t| t.paced > 0);
+            self.moment.latency_ms = Some(latency);
+            self.moment.service_ms = if paced { times(|t| &t.service) } else { None };
+        }
+        let rows = self.plan.operations.iter().zip(&interval.rows);
+        let errors = rows.filter(|(op, _)| op.kind.is_of_workload());
+        self.moment.errors += errors.map(|(_, t)| t.error_count()).sum::<u64>();
+    }
+
+    fn snapshot(&mut self, elapsed: Duration, period: Duration, rows: &[OpTotals]) {
+        let kept = Percentiles::kept(self.percentiles.as_ref());
+        let (summary, operations) = figures(self.plan, rows, period.as_secs_f64(), &kept);
+        let asked = self.percentiles.as_ref();
+        let shown = Percentiles::shown_percentiles(asked, &Percentile::DEFAULT_TABLE);
+        let stream = match self.voice {
+            MessageSink::Err => Stream::Err,
+            MessageSink::Quiet | MessageSink::Out => Stream::Out,
+        };
+        let layout = terminal::Layout {
+            width: stream.width(),
+            color: stream.color(),
+        };
+        self.print_message(&format!(
+            "\nat {}, the last {}:\n{}{}",
+            show_duration(elapsed),
+            show_duration(period),
+            terminal::table(&operations, shown, layout),
+            filebench::io_summary(&summary)
+        ));
+    }
+}
+
+impl Observer for ProgressDisplay<'_> {
+    fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+        if let Some(line) = self.headline.take() {
+            self.print_message(&line);
+        }
+        self.command(HookTime::Before, phase, stopped)
+    }
+
+    fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
+        let ran = self.command(HookTime::After, phase, stopped);
+        self.notes.extend(ran.err());
+    }
+
+    fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
+        if self.goes_on_unmeasured()
+            && let Some(outcome) = outcome()
+        {
+            let done = self.hooks.as_ref().map(|hooks| hooks.done().to_vec());
+            let (done, remarks) = (done.unwrap_or_default(), self.notes.clone());
+            self.scribe.publish_early(outcome, done, remarks);
+        }
+    }
+
+    fn measured(&mut self, outcome: &Outcome) {
+        self.bar.finish_and_clear();
+        self.write(outcome);
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        if let Some(line) = self.headline.take() {
+            self.print_message(&line);
+        }
+        match event {
+            Event::PopulateStart {
+                fileset,
+                files,
+                bytes,
+            } => self.populate_start(fileset, files, bytes),
+            Event::PopulateProgress { files, bytes } => self.populate_progress(files, bytes),
+            Event::PopulateEnd(populated) => self.populate_end(populated),
+            Event::Started { workers, .. } => {
+                self.bar("{wide_msg}", None);
+                self.mark = (Duration::ZERO, 0, 0);
+                self.report_progress_unless_stages(&format!(
+                    "{} started",
+                    counted(workers, "worker", "workers")
+                ));
+            }
+            Event::WindowOpened { number } => {
+                self.report_progress_unless_stages(&format!("measuring (window {number})"));
+            }
+            Event::Interval(interval) => self.interval(interval),
+            Event::Tick {
+                elapsed,
+                ops,
+                bytes,
+            } => self.tick(elapsed, ops, bytes),
+            Event::Snapshot {
+                elapsed,
+                period,
+                rows,
+            } => self.snapshot(elapsed, period, rows),
+            Event::Echo(text) => self.print_message(text),
+            // Commands that run patterns say these in their own way.
+            Event::StageEnd { .. } | Event::Samples { .. } => {}
+            Event::Cleaning => {
+                signals::note_removal(true);
+                self.bar("removing the files", None);
+                self.bar.tick();
+                self.report_progress("removing the files");
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The results of a run: written the moment it is over, and amended when its files are gone.
+
+use crate::communicator::Communicator;
+use crate::hook::HookRunner;
+use crate::measured_run::{self, RunMetadata};
+use crate::{console, signals};
+use plimsoll_engine::Outcome;
+use plimsoll_measure::Interval;
+use plimsoll_plan::Note;
+use plimsoll_results::{CommandRun, MeasuredRun, ResultsError, Run, RunDir, RunWriter};
+use std::path::Path;
+
+/// Writes the results of a run.
+pub struct ResultsWriter<'a> {
+    state: WriteState,
+    frame: RunFrame<'a>,
+}
+
+/// How far the results are.
+enum WriteState {
+    /// The series grow.
+    Open(Box<RunWriter>),
+    /// Everything is written, or could not be.
+    Ended(Result<Published, ResultsError>),
+}
+
+/// Results that are written.
+struct Published {
+    dir: RunDir,
+    run: Box<Run>,
+    /// What is missing in it.
+    missing: Option<String>,
+    /// They were written before the run was over.
+    is_early: bool,
+}
+
+/// What is said in results that were written before the run was over.
+const EARLY: &str = "this was written when all was measured and the run was not over: what came after \
+     it, such as the command after the last phase and the removal of the files, is missing, and the \
+     verdict knows nothing of it";
+
+/// What is known of a run besides its outcome.
+struct RunFrame<'a> {
+    circumstances: RunMetadata,
+    /// The ranks, if the results of each are kept.
+    each: Option<&'a Communicator>,
+    /// Commands of the user that ran, and remarks on them.
+    commands: (Vec<CommandRun>, Vec<String>),
+}
+
+/// A run and its results.
+pub struct Written {
+    /// The run.
+    pub run: Run,
+    /// Its results, or why they could not be written.
+    pub dir: Result<RunDir, ResultsError>,
+    /// What of its files could not be removed, in sentences.
+    pub unremoved: Vec<String>,
+}
+
+impl Written {
+    /// Whether its files are gone, as far as they were to go.
+    pub fn is_clean(&self) -> bool {
+        self.unremoved.is_empty()
+    }
+
+    /// Names what could not be removed, where no report does that.
+    pub fn warn_of_unremoved(&self) {
+        for text in &self.unremoved {
+            console::err(&format!("warning: {text}\n"));
+        }
+    }
+}
+
+impl<'a> ResultsWriter<'a> {
+    /// Begins the results of a run, so that something can be made of them whatever becomes of this
+    /// process. The results of each rank are kept if a company is given.
+    ///
+    /// # Errors
+    /// [`ResultsError`] if they cannot be written.
+    pub fn begin(
+        mut writer: RunWriter,
+        circumstances: RunMetadata,
+        each: Option<&'a Communicator>,
+    ) -> Result<Self, ResultsError> {
+        let c = &circumstances;
+        let clean = plimsoll_engine::clean_commands(&c.plan, &c.target);
+        let nothing = Outcome {
+            interrupted: true,
+            ..Outcome::default()
+        };
+        writer.draft(&Run::assemble(measured_run::measured(nothing, c.clone())))?;
+        signals::note_run_begin(writer.path(), clean);
+        Ok(Self {
+            state: WriteState::Open(Box::new(writer)),
+            frame: RunFrame {
+                circumstances,
+                each,
+                commands: Default::default(),
+            },
+        })
+    }
+
+    /// Where the results are, unless they could not be written.
+    pub fn place(&self) -> Option<&Path> {
+        match &self.state {
+            WriteState::Open(writer) => Some(writer.path()),
+            WriteState::Ended(Ok(published)) => Some(published.dir.path()),
+            WriteState::Ended(Err(_)) => None,
+        }
+    }
+
+    /// Appends an interval; `false` if it cannot be kept, and with it nothing that follows.
+    pub fn interval(&mut self, interval: &Interval) -> bool {
+        let WriteState::Open(writer) = &mut self.state else {
+            return true;
+        };
+        let written = writer.interval(interval);
+        let is_kept = written.is_ok();
+        if let Err(e) = written {
+            signals::note_results_lost();
+            self.state = WriteState::Ended(Err(e));
+        }
+        is_kept
+    }
+
+    /// Writes the results of a run that is not over but has measured everything: whatever becomes of
+    /// this process, they are there, and say that they are not all. `commands` of the user have run.
+    pub fn publish_early(
+        &mut self,
+        outcome: Outcome,
+        commands: Vec<CommandRun>,
+        remarks: Vec<String>,
+    ) {
+        // All that there is of them comes again when the run is over.
+        self.frame.commands = (commands, remarks);
+        self.write(outcome, true);
+        self.frame.commands = Default::default();
+    }
+
+    /// Writes the results of a run that is over, unless they are written. `remarks`: on commands of
+    /// the user.
+    pub fn publish(&mut self, outcome: Outcome, hooks: Option<HookRunner>, remarks: Vec<String>) {
+        if let Some(hooks) = hooks {
+            self.frame.commands.0 = hooks.into_done();
+        }
+        self.frame.commands.1.extend(remarks);
+        match &mut self.state {
+            WriteState::Ended(Ok(published)) if published.is_early => {
+                self.frame.complete(published, outcome);
+            }
+            _ => self.write(outcome, false),
+        }
+    }
+
+    /// Writes the results while the series grow.
+    fn write(&mut self, outcome: Outcome, is_early: bool) {
+        let WriteState::Open(writer) = &self.state else {
+            return;
+        };
+        // If this does not come to its end, there is nothing.
+        let path = writer.path().to_owned();
+        let nothing = WriteState::Ended(Err(ResultsError::None { path }));
+        if let WriteState::Open(writer) = std::mem::replace(&mut self.state, nothing) {
+            let written = self.frame.write(*writer, outcome, is_early);
+            if written.is_err() {
+                signals::note_results_lost();
+            }
+            self.state = WriteState::Ended(written);
+        }
+    }
+
+    /// The results as they are in the end, with what became of the files. A run whose results cannot
+    /// be written has failed.
+    pub fn end(self, mut outcome: Outcome) -> Written {
+        let frame = self.frame;
+        let ended = match self.state {
+            WriteState::Open(writer) => frame.write(*writer, outcome.clone(), false),
+            WriteState::Ended(ended) => ended,
+        };
+        let unremoved = std::mem::take(&mut outcome.cleanup.unremoved);
+        match ended {
+            Ok(published) => {
+                let run = Run::assemble(frame.measured(outcome));
+                let run = with(run, published.missing.as_deref());
+                Written {
+                    dir: Ok(published.amended(&run)),
+                    run,
+                    unremoved,
+                }
+            }
+            Err(error) => {
+                // It was this error that stopped the run, not a person.
+                outcome.interrupted = false;
+                outcome.failure =
+                    measured_run::failed("write the results", error.to_string()).failure;
+                Written {
+                    run: Run::assemble(frame.measured(outcome)),
+                    dir: Err(error),
+                    unremoved,
+                }
+            }
+        }
+    }
+}
+
+impl RunFrame<'_> {
+    fn write(
+        &self,
+        writer: RunWriter,
+        outcome: Outcome,
+        is_early: bool,
+    ) -> Result<Published, ResultsError> {
+        let _uninterrupted = signals::hold_results();
+        let (run, missing) = match is_early {
+            // The other ranks give theirs when the run is over.
+            true => (Run::assemble(self.measured(outcome)), None),
+            false => self.whole(&RunDir::at(writer.path()), outcome),
+        };
+        let run = with(run, is_early.then_some(EARLY));
+        let (dir, run) = (writer.finish(&run)?, Box::new(run));
+        signals::note_results_written(dir.path());
+        Ok(Published {
+            dir,
+            run,
+            missing,
+            is_early,
+        })
+    }
+
+    /// Completes results that were written before the run was over.
+    fn complete(&self, published: &mut Published, outcome: Outcome) {
+        let _uninterrupted = signals::hold_results();
+        let (run, missing) = self.whole(&published.dir, outcome);
+        (published.missing, published.is_early) = (missing, false);
+        published.amend(run);
+    }
+
+    /// The run, of which the results of each rank are written if they are kept; and what is missing
+    /// of those.
+    fn whole(&self, dir: &RunDir, mut outcome: Outcome) -> (Run, Option<String>) {
+        let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
+        let measured = self.measured(outcome);
+        let ranks = self.each.map(|company| {
+            let mine = Run::assemble(measured_run::own(&measured, own, lanes)).to_json();
+            write_ranks(dir, company, mine)
+        });
+        // The results of all together are whole; what is missing is said.
+        let missing = ranks.and_then(Result::err);
+        let missing = missing.map(|e| format!("the results of each rank are not complete: {e}"));
+        (with(Run::assemble(measured), missing.as_deref()), missing)
+    }
+
+    fn measured(&self, mut outcome: Outcome) -> MeasuredRun {
+        let (commands, remarks) = self.commands.clone();
+        outcome.notes.extend(remarks);
+        MeasuredRun {
+            commands,
+            ..measured_run::measured(outcome, self.circumstances.clone())
+        }
+    }
+}
+
+impl Published {
+    /// The directory, with what is known of the run now.
+    fn amended(mut self, run: &Run) -> RunDir {
+        let _uninterrupted = signals::hold_results();
+        self.amend(run.clone());
+        self.dir
+    }
+
+    /// Replaces the run, if more is known of it now.
+    fn amend(&mut self, run: Run) {
+        if *self.run == run {
+            return;
+        }
+        match self.dir.replace_run(&run) {
+            Ok(()) => *self.run = run,
+            Err(e) => console::err(&format!(
+                "warning: what came after the measurement is missing in the results: {e}\n"
+            )),
+        }
+    }
+}
+
+/// A run with one more note.
+fn with(mut run: Run, text: Option<&str>) -> Run {
+    run.notes.extend(text.map(|text| Note {
+        text: text.to_owned(),
+        place: None,
+    }));
+    run
+}
+
+/// Writes `ranks/rank-N.json`, what `run.json` would be of each rank alone.
+fn write_ranks(dir: &RunDir, company: &Communicator, mine: String) -> Result<(), String> {
+    let mut first = Ok(());
+    let collected = company.collect(mine, |rank, json| {
+        let name = format!("ranks/rank-{rank}.json");
+        if let (Ok(()), Err(e)) = (&first, dir.add(&name, &json)) {
+            first = Err(e.to_string());
+        }
+    });
+    collected.map_err(|e| e.message.trim().to_owned())?;
+    first
+}
