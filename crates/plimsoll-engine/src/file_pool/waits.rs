@@ -303,7 +303,7 @@ struct EntryQueue<'a> {
 }
 
 impl WaitQueue for EntryQueue<'_> {
-    type QueueKind = WaitPosition;
+    type Position = WaitPosition;
     type Grant = Choice;
 
     fn take(&self, place: WaitPosition, waker: &Waker) -> Option<Choice> {

@@ -25,22 +25,22 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Where waiters wait until each is given what it waits for.
 pub(crate) trait WaitQueue {
     /// A waiter's place.
-    type QueueKind: Copy + Unpin;
+    type Position: Copy + Unpin;
     /// What it is given.
     type Grant;
 
     /// What the waiter was given, which thereby leaves; else `waker` is woken when it is.
-    fn take(&self, place: Self::QueueKind, waker: &Waker) -> Option<Self::Grant>;
+    fn take(&self, place: Self::Position, waker: &Waker) -> Option<Self::Grant>;
 
     /// The waiter leaves with nothing; what it was given already goes to who comes next.
-    fn leave(&self, place: Self::QueueKind);
+    fn leave(&self, place: Self::Position);
 }
 
 /// A waiter's stay in a queue. A waiter that is dropped, or stopped by the end of the run, leaves
 /// it, so that what it was given is not lost.
 pub(crate) struct Wait<'a, Q: WaitQueue> {
     queue: &'a Q,
-    place: Option<Q::QueueKind>,
+    place: Option<Q::Position>,
     lane: &'a Lane,
     _idle: BlockedGuard<'a>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Wait<'a, Q: WaitQueue> {
 impl<'a, Q: WaitQueue> Wait<'a, Q> {
     pub(crate) fn at(
         queue: &'a Q,
-        place: Q::QueueKind,
+        place: Q::Position,
         lane: &'a Lane,
         idle: &'a BlockedCount,
     ) -> Self {

@@ -62,7 +62,7 @@ pub(crate) enum QueueKind {
 }
 
 impl WaitQueue for Semaphore {
-    type QueueKind = QueueKind;
+    type Position = QueueKind;
     type Grant = ();
 
     fn take(&self, place: QueueKind, waker: &Waker) -> Option<()> {

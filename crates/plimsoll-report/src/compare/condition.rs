@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 /// A change that must not be, such as `p99 > +10%`.
 ///
-/// Of repeated runs only a [real](Statement::Real) change counts; of single runs every change,
+/// Of repeated runs only a real change counts; of single runs every change,
 /// for there is nothing to tell it from chance by.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
