@@ -260,7 +260,7 @@ impl RunState {
         };
         lock(&self.ran_out).get_or_insert(RanOut {
             operation: operation.name.clone(),
-            place: operation.place.clone(),
+            place: operation.location.clone(),
             supply: supply.kind.to_string(),
             fileset: fileset.clone(),
             after_ns: now.saturating_sub(since),

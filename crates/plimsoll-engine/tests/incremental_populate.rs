@@ -45,7 +45,7 @@ fn expected(plan: &Plan, share: (u64, u64)) -> BTreeMap<PathBuf, u64> {
             if layout.starts_with(file) {
                 let mut path = Vec::new();
                 layout.push_file(file, &mut path);
-                let path = plan.place.dir.join(String::from_utf8(path).unwrap());
+                let path = plan.work_dir.dir.join(String::from_utf8(path).unwrap());
                 all.insert(path, layout.size(file));
             }
         }
@@ -61,7 +61,7 @@ fn expected_spare(plan: &Plan, share: (u64, u64)) -> BTreeSet<PathBuf> {
     let path = |d| {
         let mut path = Vec::new();
         layout.push_leaf_dir(d, &mut path);
-        plan.place.dir.join(String::from_utf8(path).unwrap())
+        plan.work_dir.dir.join(String::from_utf8(path).unwrap())
     };
     spare.map(path).collect()
 }

@@ -127,11 +127,11 @@ fn plan(dir: &Path, stages: &str) -> Plan {
     let row = |name: &str, kind| Operation {
         name: name.into(),
         kind,
-        place: None,
+        location: None,
     };
     let mut plan = Plan::empty("md");
-    plan.place.dir = dir.into();
-    plan.place.guards = vec![root];
+    plan.work_dir.dir = dir.into();
+    plan.work_dir.guards = vec![root];
     plan.quit = QuitMode::AllDone;
     plan.operations = vec![
         row("create", OpKind::ObjectCreate),
@@ -162,7 +162,7 @@ fn plan(dir: &Path, stages: &str) -> Plan {
         nice: 0,
         io_priority: None,
         program: Program::Pattern(Box::new(pattern)),
-        place: None,
+        location: None,
     }];
     plan
 }

@@ -99,7 +99,7 @@ fn other_work_beside_it_makes_the_result_invalid_from_that_instant_on() {
     let groups = thread("d", 1, DELETE) + &thread("l", 3, STAT_FLOWOP);
     let plan = with(&groups, "run 60");
     let outcome = run_virtually(&plan, "10ms");
-    assert_eq!(codes(&outcome), ["ran_out"]);
+    assert_eq!(codes(&outcome), ["fileset_exhausted"]);
     assert_eq!(
         outcome.reasons[0].text,
         "no existing file of fileset `old` was left for `gone` (test.f:4:72) after 0.100 s of the \
@@ -142,18 +142,18 @@ fn a_supply_that_never_existed_is_not_a_natural_end() {
     let empty = "flowop statfile name=look,filesetname=new";
     let plan = with(&thread("l", 1, empty), "run 60");
     let outcome = run_virtually(&plan, "10ms");
-    assert_eq!(codes(&outcome), ["no_operations", "ran_out"]);
+    assert_eq!(codes(&outcome), ["no_operations", "fileset_exhausted"]);
     // Not even beside work that ends by itself.
     let groups = thread("l", 1, &format!("{DELETE}\n{empty}"));
     let outcome = run_virtually(&with(&groups, "run 60"), "10ms");
-    assert_eq!(codes(&outcome), ["ran_out"]);
+    assert_eq!(codes(&outcome), ["fileset_exhausted"]);
 }
 
 #[test]
 fn what_runs_out_before_the_window_is_reported_as_such() {
     let groups = thread("d", 1, DELETE) + &thread("l", 1, STAT_FLOWOP);
     let outcome = run_virtually(&with(&groups, "warmup 1\nrun 60"), "10ms");
-    assert_eq!(codes(&outcome), ["no_operations", "ran_out"]);
+    assert_eq!(codes(&outcome), ["no_operations", "fileset_exhausted"]);
     let text = &outcome.reasons[1].text;
     assert!(
         text.contains("after 0.100 s of work, with no window open:"),
@@ -176,7 +176,7 @@ fn the_window_that_ran_out_is_the_result_and_those_behind_it_are_not_opened() {
     let script = "create processes\nstats clear\nsleep 600\nstats snap\nsleep 600\n\
                   stats clear\nsleep 600\nstats snap";
     let (plan, outcome) = run_really(&groups, script, None);
-    assert_eq!(codes(&outcome), ["ran_out"]);
+    assert_eq!(codes(&outcome), ["fileset_exhausted"]);
     assert_eq!(outcome.windows.len(), 1);
     assert_eq!(row(&plan, &outcome, "gone").ops, 10);
     assert!(window_ms(&outcome) >= 100);
@@ -192,7 +192,7 @@ fn what_runs_out_after_the_last_window_changes_nothing() {
     // With another window behind it, that one is missing.
     let script = format!("{script}\nstats clear\nsleep 1\nstats snap");
     let (_, outcome) = run_really(&groups, &script, window);
-    assert_eq!(codes(&outcome), ["ran_out"]);
+    assert_eq!(codes(&outcome), ["fileset_exhausted"]);
     assert_eq!((outcome.windows.len(), window_ms(&outcome)), (1, 50));
 }
 

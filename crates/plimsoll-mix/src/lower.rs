@@ -148,7 +148,7 @@ impl Lowerer<'_> {
                 text: self.workload.original.to_string(),
             },
             seed: self.overrides.seed.unwrap_or(1),
-            place: WorkDirSpec {
+            work_dir: WorkDirSpec {
                 dir,
                 guards: vec![RelPath::default()],
                 temporary,
@@ -362,7 +362,7 @@ impl Lowerer<'_> {
                     false => format!("{name}/{what}"),
                 },
                 kind,
-                place: place.clone(),
+                location: place.clone(),
             });
             OperationId(plan.operations.len() as u32 - 1)
         };
@@ -402,7 +402,7 @@ impl Lowerer<'_> {
             nice: 0,
             io_priority: None,
             program: Program::Mix(Box::new(mix)),
-            place: Some(self.place_of(&c.name)),
+            location: Some(self.place_of(&c.name)),
         });
     }
 

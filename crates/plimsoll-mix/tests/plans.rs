@@ -54,7 +54,7 @@ fn every_built_in_workload_has_a_plan() {
             o.scale = Some(0.01);
         });
         assert_eq!(plan.metric.as_ref().unwrap().load, 3);
-        assert!(plan.place.temporary && plan.place.dir.ends_with("fresh"));
+        assert!(plan.work_dir.temporary && plan.work_dir.dir.ends_with("fresh"));
         assert!(
             plan.to_string().contains("scaled: not comparable"),
             "{}",

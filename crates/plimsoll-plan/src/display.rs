@@ -45,7 +45,7 @@ impl Display for PlanView<'_> {
         script(f, plan)?;
         options(f, plan)?;
         for note in &plan.notes {
-            match &note.place {
+            match &note.location {
                 Some(place) => writeln!(f, "note: {} ({place})", note.text)?,
                 None => writeln!(f, "note: {}", note.text)?,
             }
@@ -66,7 +66,7 @@ fn head(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     writeln!(f, "  source    {} ({kind})", plan.source.name)?;
     writeln!(f, "  seed      {}", plan.seed)?;
     write!(f, "  place     {}", places(plan))?;
-    if plan.place.temporary {
+    if plan.work_dir.temporary {
         f.write_str(match plan.options.keep {
             true => " (new)",
             false => " (new, removed afterwards)",
@@ -77,8 +77,12 @@ fn head(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
 
 /// The directories that hold nothing but the run's files.
 fn places(plan: &Plan) -> String {
-    let dir = &plan.place.dir;
-    let guards = plan.place.guards.iter().filter(|g| !g.as_str().is_empty());
+    let dir = &plan.work_dir.dir;
+    let guards = plan
+        .work_dir
+        .guards
+        .iter()
+        .filter(|g| !g.as_str().is_empty());
     let mut shown: Vec<String> = guards
         .map(|g| dir.join(g.as_str()).display().to_string())
         .collect();
@@ -350,7 +354,7 @@ fn options(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         Some(_) => "before each phase",
         None => "first",
     };
-    match o.cold {
+    match o.drop_caches {
         Cold::No => {}
         Cold::Files => say.push(format!("drop the files from the page cache {when}")),
         Cold::System => say.push(format!("drop all caches of the machine {when}")),

@@ -44,7 +44,7 @@ pub struct Fileset {
     #[serde(default)]
     pub letters: Option<Letters>,
     /// Where it is defined.
-    pub place: Option<SourcePosition>,
+    pub location: Option<SourcePosition>,
 }
 
 /// Letters around the number that is the name of a file; how many is drawn for each file, between

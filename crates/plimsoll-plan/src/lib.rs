@@ -51,4 +51,4 @@ pub use units::{Bytes, Count, counted, parse_duration, parse_size, show_duration
 pub use variable::{Distribution, FilesetId, Row, Sampler, Value, Variable, VariableId};
 
 /// Version of the Plan's JSON form; raised when a field changes meaning or goes.
-pub const PLAN_SCHEMA: u32 = 1;
+pub const PLAN_SCHEMA: u32 = 2;

@@ -48,11 +48,11 @@ pub struct RunOptions {
     /// Contents of what is written.
     pub content: Content,
     /// Page cache before the run.
-    pub cold: Cold,
+    pub drop_caches: Cold,
     /// Processors the workers are bound to in turn; empty: the scheduler's choice.
     pub cpus: Vec<u32>,
     /// Whether `system` statements run.
-    pub allow_system: bool,
+    pub allow_commands: bool,
     /// Whether what the run made stays afterwards.
     pub keep: bool,
 }

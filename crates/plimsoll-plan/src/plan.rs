@@ -18,7 +18,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Version of this form, [`PLAN_SCHEMA`].
-    pub schema: u32,
+    pub schema_version: u32,
     /// Name of the workload.
     pub name: String,
     /// One line that says what the workload stands for; may be empty.
@@ -28,7 +28,7 @@ pub struct Plan {
     /// Root of all random choices.
     pub seed: u64,
     /// Where files go.
-    pub place: WorkDirSpec,
+    pub work_dir: WorkDirSpec,
     /// The workload's parameters and their values in this Plan.
     pub parameters: Vec<Parameter>,
     /// Random variables that draws refer to.
@@ -110,7 +110,7 @@ pub struct Note {
     /// One sentence.
     pub text: String,
     /// Where in the workload.
-    pub place: Option<crate::SourcePosition>,
+    pub location: Option<crate::SourcePosition>,
 }
 
 /// Why a Plan cannot be run. Front ends give the place; these are caught for every front end.
@@ -156,7 +156,7 @@ impl Plan {
         let row = |name: &str| Operation {
             name: name.into(),
             kind: OpKind::Rpc,
-            place: None,
+            location: None,
         };
         self.operations.extend(names.into_iter().map(row));
     }
@@ -246,8 +246,8 @@ impl Plan {
     /// # Errors
     /// The first thing found wrong.
     pub fn check(&self) -> Result<(), PlanError> {
-        if self.schema != PLAN_SCHEMA {
-            return Err(PlanError::Schema(self.schema));
+        if self.schema_version != PLAN_SCHEMA {
+            return Err(PlanError::Schema(self.schema_version));
         }
         for v in &self.variables {
             v.sampler().map_err(|reason| PlanError::Variable {
@@ -259,7 +259,7 @@ impl Plan {
         self.check_groups()?;
         for phase in &self.script {
             match phase {
-                Phase::System { command } if !self.options.allow_system => {
+                Phase::System { command } if !self.options.allow_commands => {
                     return Err(PlanError::System(command.clone()));
                 }
                 Phase::Populate { filesets } => {
@@ -496,7 +496,7 @@ impl Plan {
     #[must_use]
     pub fn empty(name: &str) -> Self {
         Self {
-            schema: PLAN_SCHEMA,
+            schema_version: PLAN_SCHEMA,
             name: name.into(),
             title: String::new(),
             source: Source {
@@ -505,7 +505,7 @@ impl Plan {
                 text: String::new(),
             },
             seed: 1,
-            place: WorkDirSpec {
+            work_dir: WorkDirSpec {
                 dir: PathBuf::new(),
                 guards: vec![RelPath::default()],
                 temporary: false,

@@ -44,7 +44,7 @@ pub struct Operation {
     /// What it does.
     pub kind: OpKind,
     /// Where it is first written.
-    pub place: Option<SourcePosition>,
+    pub location: Option<SourcePosition>,
 }
 
 /// Kinds of operation, the unit of statistics.
@@ -271,7 +271,7 @@ pub struct WorkerGroup {
     /// What each worker does.
     pub program: Program,
     /// Where it is defined.
-    pub place: Option<SourcePosition>,
+    pub location: Option<SourcePosition>,
 }
 
 impl WorkerGroup {

@@ -31,7 +31,7 @@ fn fileset(name: &str, entries: u64, size: Value) -> Fileset {
         letters: None,
         access: Access::ReadWrite,
         cached: None,
-        place: None,
+        location: None,
     }
 }
 
@@ -160,8 +160,8 @@ fn ops() -> Vec<Op> {
 fn plan() -> Plan {
     let mut plan = Plan::empty("everything");
     plan.title = "one of each".into();
-    plan.place.dir = "/mnt/test".into();
-    plan.place.temporary = true;
+    plan.work_dir.dir = "/mnt/test".into();
+    plan.work_dir.temporary = true;
     let parameter = |name: &str, value: &str, default: &str, meaning: &str| Parameter {
         name: name.into(),
         value: value.into(),
@@ -192,7 +192,7 @@ fn plan() -> Plan {
     plan.operations = vec![Operation {
         name: "op".into(),
         kind: OpKind::Read,
-        place: None,
+        location: None,
     }];
     let step = |op| Step::Do {
         row: OperationId(0),
@@ -218,7 +218,7 @@ fn plan() -> Plan {
         nice: 5,
         io_priority: Some(2),
         program: Program::Sequence(steps.collect()),
-        place: None,
+        location: None,
     }];
     plan.event_rate = Some(100.0);
     plan.quit = QuitMode::FirstDone;
@@ -226,11 +226,11 @@ fn plan() -> Plan {
     plan.options.ops = Some(OpsLimit::PerWorker(1000));
     plan.options.on_error = OnError::Count;
     plan.options.content = Content::Compressible { ratio: 2.5 };
-    plan.options.cold = Cold::Files;
+    plan.options.drop_caches = Cold::Files;
     plan.options.cpus = vec![0, 2];
     plan.notes = vec![Note {
         text: "`useism` has no meaning any more".into(),
-        place: Some(SourcePosition {
+        location: Some(SourcePosition {
             file: "x.f".into(),
             line: 3,
             column: 9,
@@ -296,8 +296,8 @@ fn without_layouts_it_prints_what_is_requested() {
 #[test]
 fn a_plan_of_several_places_names_them_all() {
     let mut plan = plan();
-    plan.place.dir = "/".into();
-    plan.place.guards = ["mnt/a", "mnt/b"].map(|g| RelPath::new(g).unwrap()).into();
+    plan.work_dir.dir = "/".into();
+    plan.work_dir.guards = ["mnt/a", "mnt/b"].map(|g| RelPath::new(g).unwrap()).into();
     assert!(plan.to_string().contains("  place     /mnt/a, /mnt/b (new"));
 }
 

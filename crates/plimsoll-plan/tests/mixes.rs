@@ -27,7 +27,7 @@ fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fileset
         letters: None,
         access: Access::ReadWrite,
         cached: None,
-        place: None,
+        location: None,
     }
 }
 
@@ -35,7 +35,7 @@ fn add(plan: &mut Plan, name: &str, kind: OpKind) -> OperationId {
     plan.operations.push(Operation {
         name: name.into(),
         kind,
-        place: None,
+        location: None,
     });
     OperationId(plan.operations.len() as u32 - 1)
 }
@@ -109,7 +109,7 @@ fn plan() -> Plan {
         nice: 0,
         io_priority: None,
         program: Program::Mix(Box::new(mix)),
-        place: None,
+        location: None,
     }];
     plan.metric = Some(BusinessMetric {
         name: "databases".into(),

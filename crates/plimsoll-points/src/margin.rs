@@ -5,7 +5,7 @@ use plimsoll_plan::Criteria;
 /// The least distance of a run from a criterion, as a share of that criterion: above 0 it was met
 /// with room to spare, below 0 it was missed. `None` where nothing can be compared.
 ///
-/// `total_percent` is the part of the operations due that all processes did, `slowest_percent`
+/// `total_percent` is the part of the operations due that all processes did, `slowest_process_percent`
 /// the least part that one process did, `latency_ms` the mean response time.
 #[must_use]
 pub fn margin(

@@ -27,19 +27,19 @@ const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Search {
     /// First load, at least 1.
-    pub start: u64,
+    pub start_load: u64,
     /// Greatest load that is tried, at least `start`.
-    pub max: u64,
+    pub max_load: u64,
     /// Widest interval the search ends with, at least 1; null for 2 % of the load carried, at
     /// least 1.
     pub resolution: Option<u64>,
     /// Runs of each end of the interval, at least 1.
-    pub confirm: u32,
+    pub confirm_runs: u32,
     /// Least spread of margins that repeats are taken to have, as a share of the criterion; a
     /// greater one that is seen in repeats counts instead.
-    pub noise: f64,
+    pub min_margin_spread: f64,
     /// Most runs in all, at least 1.
-    pub most_runs: u32,
+    pub max_runs: u32,
 }
 
 /// One run of a load.
@@ -54,7 +54,7 @@ pub struct TrialRun {
     pub margin: Option<f64>,
     /// Whether another run may say otherwise, however near this one came to a criterion: the
     /// measuring machine held it back, and not the system.
-    pub doubtful: bool,
+    pub client_limited: bool,
 }
 
 /// What a run is for.
@@ -95,11 +95,11 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadLine {
     /// The highest load that is carried; null if none is.
-    pub carried: Option<Agreement>,
+    pub sustained: Option<Agreement>,
     /// The lowest load that is not; null if the greatest that was tried is carried.
-    pub not_carried: Option<Agreement>,
+    pub not_sustained: Option<Agreement>,
     /// How the search ended.
-    pub ended: SearchEnd,
+    pub termination: SearchEnd,
 }
 
 /// How sure a judgement of a load is.
@@ -108,7 +108,7 @@ pub struct Agreement {
     /// The load.
     pub load: u64,
     /// Runs of it that met every criterion.
-    pub held: u32,
+    pub passed: u32,
     /// Runs of it.
     pub runs: u32,
 }
@@ -120,11 +120,11 @@ pub enum SearchEnd {
     /// The interval is as narrow as it was to be, and both its ends are confirmed.
     Found,
     /// The greatest load is carried: the load line lies above it.
-    LimitNotReached,
+    MaxLoadSustained,
     /// No load is carried.
-    NothingCarried,
+    NoneSustained,
     /// As many runs as there may be were made before the search was through.
-    OutOfRuns,
+    MaxRunsReached,
     /// Somebody ended it.
     Interrupted,
 }
@@ -133,9 +133,9 @@ impl fmt::Display for SearchEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Found => "found",
-            Self::LimitNotReached => "the limit was not reached",
-            Self::NothingCarried => "nothing is carried",
-            Self::OutOfRuns => "out of runs",
+            Self::MaxLoadSustained => "the limit was not reached",
+            Self::NoneSustained => "nothing is carried",
+            Self::MaxRunsReached => "out of runs",
             Self::Interrupted => "interrupted",
         })
     }
@@ -182,12 +182,12 @@ impl Search {
             ));
         }
         Ok(Self {
-            start,
-            max,
+            start_load: start,
+            max_load: max,
             resolution: None,
-            confirm: 3,
-            noise: 0.02,
-            most_runs: 60,
+            confirm_runs: 3,
+            min_margin_spread: 0.02,
+            max_runs: 60,
         })
     }
 
@@ -217,8 +217,8 @@ impl Search {
         let (carried, not_carried) = bounds(&tallies);
         let step = self.step(&tallies, carried, not_carried);
         match step {
-            Step::Measure(..) if trials.len() >= self.most_runs.max(1) as usize => {
-                Step::Done(line(&tallies, SearchEnd::OutOfRuns))
+            Step::Measure(..) if trials.len() >= self.max_runs.max(1) as usize => {
+                Step::Done(line(&tallies, SearchEnd::MaxRunsReached))
             }
             step => step,
         }
@@ -246,14 +246,16 @@ impl Search {
             let load = of(load);
             load.doubtful || load.nearest.is_some_and(|m| m <= spread)
         };
-        let confirm = self.confirm.max(1);
+        let confirm = self.confirm_runs.max(1);
         if let Some(load) = ends().find(|l| near(l) && !of(l).is_decided(confirm)) {
             return Step::Measure(load, Purpose::Repeat);
         }
         match (carried, not_carried) {
-            (None, None) => return Step::Measure(self.start.min(self.max), Purpose::Doubling),
-            (Some(load), None) if load < self.max => {
-                let next = load.saturating_mul(2).min(self.max);
+            (None, None) => {
+                return Step::Measure(self.start_load.min(self.max_load), Purpose::Doubling);
+            }
+            (Some(load), None) if load < self.max_load => {
+                let next = load.saturating_mul(2).min(self.max_load);
                 return Step::Measure(next, Purpose::Doubling);
             }
             (Some(_), None) => {}
@@ -269,8 +271,8 @@ impl Search {
             return Step::Measure(load, Purpose::Confirmation);
         }
         let ended = match (carried, not_carried) {
-            (_, None) => SearchEnd::LimitNotReached,
-            (None, Some(_)) => SearchEnd::NothingCarried,
+            (_, None) => SearchEnd::MaxLoadSustained,
+            (None, Some(_)) => SearchEnd::NoneSustained,
             (Some(_), Some(_)) => SearchEnd::Found,
         };
         Step::Done(line(tallies, ended))
@@ -287,7 +289,7 @@ impl Search {
     fn spread(&self, tallies: &BTreeMap<u64, LoadTally>) -> f64 {
         let seen = tallies.values().filter_map(|t| t.margins);
         seen.map(|(least, most)| most - least)
-            .fold(self.noise, f64::max)
+            .fold(self.min_margin_spread, f64::max)
     }
 }
 
@@ -297,7 +299,7 @@ fn tally(trials: &[TrialRun]) -> BTreeMap<u64, LoadTally> {
         let tally = tallies.entry(trial.load).or_default();
         tally.runs += 1;
         tally.held += u32::from(trial.held);
-        tally.doubtful |= trial.doubtful;
+        tally.doubtful |= trial.client_limited;
         if let Some(margin) = trial.margin.filter(|m| !m.is_nan()) {
             let nearest = tally.nearest.unwrap_or(f64::INFINITY);
             tally.nearest = Some(nearest.min(margin.abs()));
@@ -325,13 +327,13 @@ fn line(tallies: &BTreeMap<u64, LoadTally>, ended: SearchEnd) -> LoadLine {
         let tally = tallies.get(&load).copied().unwrap_or_default();
         Agreement {
             load,
-            held: tally.held,
+            passed: tally.held,
             runs: tally.runs,
         }
     };
     LoadLine {
-        carried: carried.map(support),
-        not_carried: not_carried.map(support),
-        ended,
+        sustained: carried.map(support),
+        not_sustained: not_carried.map(support),
+        termination: ended,
     }
 }

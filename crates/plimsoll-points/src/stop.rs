@@ -9,17 +9,17 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRules {
     /// After so many invalid points in a row; null: never.
-    pub invalid_in_a_row: Option<u32>,
+    pub stop_after_invalid: Option<u32>,
     /// When an invalid point achieved less than the point before it.
-    pub falling: bool,
+    pub stop_past_peak: bool,
 }
 
 impl Default for StopRules {
     /// Two invalid points in a row, or an invalid one that achieved less than the one before.
     fn default() -> Self {
         Self {
-            invalid_in_a_row: Some(2),
-            falling: true,
+            stop_after_invalid: Some(2),
+            stop_past_peak: true,
         }
     }
 }
@@ -51,14 +51,14 @@ pub enum CurveEnd {
 }
 
 impl CurveEnd {
-    /// A word for programs, the tag of the JSON form: `all_measured`, `invalid_in_a_row` or
-    /// `rate_fell`.
+    /// A word for programs, the tag of the JSON form: `all_measured`, `consecutive_invalid` or
+    /// `past_peak`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::AllMeasured => "all_measured",
-            Self::InvalidInARow { .. } => "invalid_in_a_row",
-            Self::RateFell { .. } => "rate_fell",
+            Self::InvalidInARow { .. } => "consecutive_invalid",
+            Self::RateFell { .. } => "past_peak",
         }
     }
 }
@@ -96,7 +96,7 @@ impl StopRules {
         let (last, before) = points.split_last()?;
         let invalid = |p: &&Point| p.verdict == PointVerdict::Invalid;
         let in_a_row = points.iter().rev().take_while(invalid).count();
-        if let Some(most) = self.invalid_in_a_row
+        if let Some(most) = self.stop_after_invalid
             && in_a_row >= most.max(1) as usize
         {
             return Some(CurveEnd::InvalidInARow {
@@ -106,7 +106,7 @@ impl StopRules {
         }
         // A valid point may achieve less by what repeats differ by, and that is no fall.
         let before = before.last()?;
-        let fell = self.falling && invalid(&last) && last.achieved < before.achieved;
+        let fell = self.stop_past_peak && invalid(&last) && last.achieved < before.achieved;
         fell.then_some(CurveEnd::RateFell {
             load: last.load,
             achieved: last.achieved,
@@ -152,13 +152,13 @@ mod tests {
             "2 invalid points in a row, the last at load 3"
         );
         let patient = StopRules {
-            invalid_in_a_row: Some(3),
+            stop_after_invalid: Some(3),
             ..rules
         };
         assert_eq!(patient.stop(&two), None);
         let never = StopRules {
-            invalid_in_a_row: None,
-            falling: false,
+            stop_after_invalid: None,
+            stop_past_peak: false,
         };
         assert_eq!(never.stop(&points(&[(9.0, Invalid); 50])), None);
     }
@@ -180,7 +180,7 @@ mod tests {
         let text = "load 3 was invalid and achieved 1999 ops/s, less than load 2 with 2000";
         assert_eq!(end.to_string(), text);
         let blind = StopRules {
-            falling: false,
+            stop_past_peak: false,
             ..rules
         };
         assert_eq!(blind.stop(&at(1.0, Invalid)), None);

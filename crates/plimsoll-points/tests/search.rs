@@ -24,12 +24,16 @@ fn sharp(limit: u64) -> impl FnMut(u64) -> TrialRun {
         load,
         held: load <= limit,
         margin: None,
-        doubtful: false,
+        client_limited: false,
     }
 }
 
 fn support(load: u64, held: u32, runs: u32) -> Option<Agreement> {
-    Some(Agreement { load, held, runs })
+    Some(Agreement {
+        load,
+        passed: held,
+        runs,
+    })
 }
 
 #[test]
@@ -37,9 +41,9 @@ fn a_sharp_limit_is_found_by_doubling_and_halving() {
     use Purpose::{Bisection, Confirmation, Doubling};
     let search = Search::new(4, 1000).unwrap();
     let (line, _, asked) = found(&search, sharp(37));
-    assert_eq!(line.ended, SearchEnd::Found);
-    assert_eq!(line.carried, support(37, 3, 3));
-    assert_eq!(line.not_carried, support(38, 0, 3));
+    assert_eq!(line.termination, SearchEnd::Found);
+    assert_eq!(line.sustained, support(37, 3, 3));
+    assert_eq!(line.not_sustained, support(38, 0, 3));
     let expected = [
         (4, Doubling),
         (8, Doubling),
@@ -63,9 +67,9 @@ fn a_sharp_limit_is_found_by_doubling_and_halving() {
 fn the_last_doubling_stops_at_the_greatest_load() {
     let search = Search::new(3, 20).unwrap();
     let (line, _, asked) = found(&search, sharp(100));
-    assert_eq!(line.ended, SearchEnd::LimitNotReached);
-    assert_eq!(line.carried, support(20, 3, 3));
-    assert_eq!(line.not_carried, None);
+    assert_eq!(line.termination, SearchEnd::MaxLoadSustained);
+    assert_eq!(line.sustained, support(20, 3, 3));
+    assert_eq!(line.not_sustained, None);
     let loads: Vec<u64> = asked.iter().map(|a| a.0).collect();
     assert_eq!(loads, [3, 6, 12, 20, 20, 20]);
 }
@@ -74,8 +78,11 @@ fn the_last_doubling_stops_at_the_greatest_load() {
 fn where_no_load_is_sustained_the_least_load_is_tried() {
     let search = Search::new(8, 20).unwrap();
     let (line, _, asked) = found(&search, sharp(0));
-    assert_eq!(line.ended, SearchEnd::NothingCarried);
-    assert_eq!((line.carried, line.not_carried), (None, support(1, 0, 3)));
+    assert_eq!(line.termination, SearchEnd::NoneSustained);
+    assert_eq!(
+        (line.sustained, line.not_sustained),
+        (None, support(1, 0, 3))
+    );
     let loads: Vec<u64> = asked.iter().map(|a| a.0).collect();
     assert_eq!(loads, [8, 4, 2, 1, 1, 1]);
 }
@@ -94,13 +101,13 @@ fn a_load_near_its_criterion_is_judged_by_the_majority() {
             load,
             held: margin >= 0.0,
             margin: Some(margin),
-            doubtful: false,
+            client_limited: false,
         }
     };
     let search = Search::new(10, 40).unwrap();
     let (line, _, asked) = found(&search, &mut system);
-    assert_eq!(line.carried, support(10, 2, 3));
-    assert_eq!(line.not_carried, support(11, 0, 3));
+    assert_eq!(line.sustained, support(10, 2, 3));
+    assert_eq!(line.not_sustained, support(11, 0, 3));
     let repeats: Vec<u64> = asked
         .iter()
         .filter(|a| a.1 == Purpose::Repeat)
@@ -124,7 +131,7 @@ fn a_spread_seen_in_repeats_makes_more_of_them() {
             load,
             held: margin >= 0.0,
             margin: Some(margin),
-            doubtful: false,
+            client_limited: false,
         }
     };
     let search = Search {
@@ -132,7 +139,7 @@ fn a_spread_seen_in_repeats_makes_more_of_them() {
         ..Search::new(16, 64).unwrap()
     };
     let (line, _, asked) = found(&search, &mut system);
-    assert_eq!(line.carried, support(16, 3, 3));
+    assert_eq!(line.sustained, support(16, 3, 3));
     let repeated = asked.contains(&(24, Purpose::Repeat));
     assert!(repeated, "{asked:?}");
 }
@@ -148,7 +155,7 @@ fn a_run_that_the_machine_held_back_is_made_again() {
             load,
             held: load <= 12 && !doubtful,
             margin: (!doubtful).then_some(if load <= 12 { 0.2 } else { -0.2 }),
-            doubtful,
+            client_limited: doubtful,
         }
     };
     let (line, _, asked) = found(&Search::new(4, 100).unwrap(), system);
@@ -161,7 +168,7 @@ fn a_run_that_the_machine_held_back_is_made_again() {
         (16, Doubling),
     ];
     assert_eq!(asked[..5], expected);
-    assert_eq!(line.carried, support(12, 3, 3));
+    assert_eq!(line.sustained, support(12, 3, 3));
 }
 
 #[test]
@@ -174,12 +181,12 @@ fn a_confirmation_that_fails_sends_the_search_down() {
             load,
             held: load < 8 || (load == 8 && runs_of_8 == 1),
             margin: None,
-            doubtful: false,
+            client_limited: false,
         }
     };
     let (line, trials, _) = found(&Search::new(8, 9).unwrap(), system);
-    assert_eq!(line.carried, support(7, 3, 3));
-    assert_eq!(line.not_carried, support(8, 1, 3));
+    assert_eq!(line.sustained, support(7, 3, 3));
+    assert_eq!(line.not_sustained, support(8, 1, 3));
     assert_eq!(trials.iter().filter(|t| t.load == 8).count(), 3);
 }
 
@@ -193,12 +200,12 @@ fn a_confirmation_that_holds_sends_the_search_up() {
             load,
             held: load <= 12 && !(load == 8 && runs_of_8 == 1),
             margin: None,
-            doubtful: false,
+            client_limited: false,
         }
     };
     let (line, ..) = found(&Search::new(4, 100).unwrap(), system);
-    assert_eq!(line.carried, support(12, 3, 3));
-    assert_eq!(line.not_carried, support(13, 0, 3));
+    assert_eq!(line.sustained, support(12, 3, 3));
+    assert_eq!(line.not_sustained, support(13, 0, 3));
 }
 
 #[test]
@@ -217,7 +224,11 @@ fn it_goes_on_from_earlier_runs() {
         assert_eq!(all, trials);
         assert_eq!(more, trials[cut..]);
         let stopped = search.interrupted(&trials[..cut]);
-        assert_eq!(stopped.ended, SearchEnd::Interrupted, "after {cut} runs");
+        assert_eq!(
+            stopped.termination,
+            SearchEnd::Interrupted,
+            "after {cut} runs"
+        );
     }
     assert_eq!(search.interrupted(&trials), whole);
 }
@@ -225,13 +236,16 @@ fn it_goes_on_from_earlier_runs() {
 #[test]
 fn the_number_of_runs_is_bounded() {
     let search = Search {
-        most_runs: 7,
+        max_runs: 7,
         ..Search::new(1, 1 << 40).unwrap()
     };
     let (line, trials, _) = found(&search, sharp(1 << 30));
     assert_eq!(trials.len(), 7);
-    assert_eq!(line.ended, SearchEnd::OutOfRuns);
-    assert_eq!((line.carried, line.not_carried), (support(64, 1, 1), None));
+    assert_eq!(line.termination, SearchEnd::MaxRunsReached);
+    assert_eq!(
+        (line.sustained, line.not_sustained),
+        (support(64, 1, 1), None)
+    );
 }
 
 #[test]
@@ -262,13 +276,13 @@ fn count(trials: &[TrialRun], load: u64) -> (u32, u32) {
 
 /// Checks that a line says what its runs say.
 fn supported(line: &LoadLine, trials: &[TrialRun]) -> Result<(), TestCaseError> {
-    if let Some(s) = line.carried {
-        prop_assert_eq!((s.held, s.runs), count(trials, s.load));
-        prop_assert!(2 * s.held > s.runs);
+    if let Some(s) = line.sustained {
+        prop_assert_eq!((s.passed, s.runs), count(trials, s.load));
+        prop_assert!(2 * s.passed > s.runs);
     }
-    if let Some(s) = line.not_carried {
-        prop_assert_eq!((s.held, s.runs), count(trials, s.load));
-        prop_assert!(2 * s.held <= s.runs);
+    if let Some(s) = line.not_sustained {
+        prop_assert_eq!((s.passed, s.runs), count(trials, s.load));
+        prop_assert!(2 * s.passed <= s.runs);
     }
     Ok(())
 }
@@ -280,32 +294,32 @@ proptest! {
         more in 0u64..1_000_000,
         limit in 0u64..1_200_000,
         resolution in prop::option::of(1u64..1000),
-        confirm in 1u32..6,
+        confirm_runs in 1u32..6,
     ) {
         let max = start + more;
-        let search = Search { resolution, confirm, ..Search::new(start, max).unwrap() };
+        let search = Search { resolution, confirm_runs, ..Search::new(start, max).unwrap() };
         let (line, trials, _) = found(&search, sharp(limit));
         supported(&line, &trials)?;
         prop_assert!(trials.iter().all(|t| (1..=max).contains(&t.load)));
         let doublings = halvings(max, start) + 1;
         let width = halvings(max, 1) + 1;
-        prop_assert!(trials.len() as u32 <= doublings + width + 2 * confirm);
+        prop_assert!(trials.len() as u32 <= doublings + width + 2 * confirm_runs);
         if limit >= max {
-            prop_assert_eq!(line.ended, SearchEnd::LimitNotReached);
-            prop_assert_eq!(line.carried, support(max, confirm, confirm));
+            prop_assert_eq!(line.termination, SearchEnd::MaxLoadSustained);
+            prop_assert_eq!(line.sustained, support(max, confirm_runs, confirm_runs));
             return Ok(());
         }
-        let upper = line.not_carried.expect("a load is not carried");
-        prop_assert_eq!((upper.held, upper.runs), (0, confirm));
-        let lower = line.carried.map_or(0, |c| c.load);
+        let upper = line.not_sustained.expect("a load is not carried");
+        prop_assert_eq!((upper.passed, upper.runs), (0, confirm_runs));
+        let lower = line.sustained.map_or(0, |c| c.load);
         prop_assert!(lower <= limit && limit < upper.load);
         prop_assert!(upper.load - lower <= resolution.unwrap_or(lower / 50).max(1));
-        match line.carried {
+        match line.sustained {
             Some(carried) => {
-                prop_assert_eq!(line.ended, SearchEnd::Found);
-                prop_assert_eq!((carried.held, carried.runs), (confirm, confirm));
+                prop_assert_eq!(line.termination, SearchEnd::Found);
+                prop_assert_eq!((carried.passed, carried.runs), (confirm_runs, confirm_runs));
             }
-            None => prop_assert_eq!(line.ended, SearchEnd::NothingCarried),
+            None => prop_assert_eq!(line.termination, SearchEnd::NoneSustained),
         }
     }
 
@@ -319,17 +333,17 @@ proptest! {
         let system = |load: u64| {
             let wobble = noise * draws.next().unwrap_or_default();
             let margin = (limit as f64 - load as f64) / limit as f64 + wobble;
-            TrialRun { load, held: margin >= 0.0, margin: Some(margin), doubtful: false }
+            TrialRun { load, held: margin >= 0.0, margin: Some(margin), client_limited: false }
         };
-        let search = Search { most_runs: 200, ..Search::new(10, 1_000_000).unwrap() };
+        let search = Search { max_runs: 200, ..Search::new(10, 1_000_000).unwrap() };
         let (line, trials, _) = found(&search, system);
         supported(&line, &trials)?;
         // Below the noise every run holds, above it none does.
         let (least, most) = (limit as f64 * (1.0 - noise), limit as f64 * (1.0 + noise));
-        let (lower, upper) = (line.carried.unwrap(), line.not_carried.unwrap());
+        let (lower, upper) = (line.sustained.unwrap(), line.not_sustained.unwrap());
         prop_assert!(lower.load as f64 <= most, "{lower:?}");
         prop_assert!(upper.load as f64 >= least, "{upper:?}");
-        prop_assert_eq!(line.ended, SearchEnd::Found, "{} runs", trials.len());
+        prop_assert_eq!(line.termination, SearchEnd::Found, "{} runs", trials.len());
         prop_assert!(lower.runs == 3 && upper.runs == 3);
         prop_assert!(upper.load - lower.load <= (lower.load / 50).max(1));
     }
@@ -338,8 +352,8 @@ proptest! {
     fn whatever_the_system_does_the_search_ends(
         start in 1u64..50,
         more in 0u64..100,
-        most_runs in 1u32..100,
-        confirm in 1u32..5,
+        max_runs in 1u32..100,
+        confirm_runs in 1u32..5,
         answers in prop::collection::vec(
             (any::<bool>(), prop::option::of(-2.0f64..2.0), any::<bool>()),
             1..100,
@@ -347,19 +361,19 @@ proptest! {
     ) {
         let max = start + more;
         let mut answers = answers.into_iter().cycle();
-        let search = Search { confirm, most_runs, ..Search::new(start, max).unwrap() };
+        let search = Search { confirm_runs, max_runs, ..Search::new(start, max).unwrap() };
         let (line, trials, asked) = found(&search, |load| {
-            let (held, margin, doubtful) = answers.next().expect("they go round");
-            TrialRun { load, held, margin, doubtful }
+            let (held, margin, client_limited) = answers.next().expect("they go round");
+            TrialRun { load, held, margin, client_limited }
         });
         supported(&line, &trials)?;
-        prop_assert!(trials.len() as u32 <= most_runs);
+        prop_assert!(trials.len() as u32 <= max_runs);
         prop_assert!(asked.iter().all(|(load, _)| (1..=max).contains(load)));
-        prop_assert!(trials.iter().all(|t| count(&trials, t.load).1 <= confirm));
-        if line.ended == SearchEnd::Found {
-            let (lower, upper) = (line.carried.unwrap(), line.not_carried.unwrap());
+        prop_assert!(trials.iter().all(|t| count(&trials, t.load).1 <= confirm_runs));
+        if line.termination == SearchEnd::Found {
+            let (lower, upper) = (line.sustained.unwrap(), line.not_sustained.unwrap());
             prop_assert!(lower.load < upper.load);
-            prop_assert_eq!((lower.runs, upper.runs), (confirm, confirm));
+            prop_assert_eq!((lower.runs, upper.runs), (confirm_runs, confirm_runs));
         }
         prop_assert_eq!(search.next(&trials), Step::Done(line));
     }

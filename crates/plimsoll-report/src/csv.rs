@@ -39,8 +39,8 @@ const SCALE: [&str; 2] = ["scale", "remark"];
 const STANDSTILL: [&str; 6] = [
     "in_flight",
     "oldest_in_flight_ms",
-    "longest_gap_ms",
-    "likely_gap_ms",
+    "max_gap_ms",
+    "expected_max_gap_ms",
     "latency_at_least_from",
     "service_at_least_from",
 ];
@@ -82,7 +82,7 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
     let mut cells = vec![
         name.to_owned(),
         run.workload.clone(),
-        run.started.clone(),
+        run.started_at.clone(),
         run.validity.verdict.to_string(),
         run.window_s.to_string(),
         o.name.clone(),
@@ -107,7 +107,7 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
     cells.push(scale.map_or_else(String::new, |s| s.to_string()));
     cells.push(remark.to_owned());
     cells.push(o.in_flight.to_string());
-    let times = [o.oldest_in_flight_ms, o.longest_gap_ms, o.likely_gap_ms];
+    let times = [o.oldest_in_flight_ms, o.max_gap_ms, o.expected_max_gap_ms];
     cells.extend(times.map(|ms| ms.map_or_else(String::new, |ms| ms.to_string())));
     let figures = Percentiles::new(more.iter().copied().chain(Percentile::DEFAULT_TABLE));
     let figures = figures.as_slice().iter().map(|p| o.percentile(*p));
@@ -142,7 +142,7 @@ pub(crate) fn at_least_from(
 
 /// A percentile in milliseconds; none where it has too few operations and is no lower bound.
 pub(crate) fn known(figure: Option<PercentileFigure>, of: PercentileKind) -> Option<String> {
-    let figure = figure.filter(|f| f.enough || of.at_least(f))?;
+    let figure = figure.filter(|f| f.enough_samples || of.at_least(f))?;
     Some(of.ms(&figure).to_string())
 }
 

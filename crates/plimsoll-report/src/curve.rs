@@ -40,7 +40,7 @@ pub fn render(curve: &LoadCurve, results: Option<&Path>, layout: Layout) -> Stri
 /// A point in one line, for when it has just been measured.
 #[must_use]
 pub fn line(point: &CurvePoint) -> String {
-    let asked = match point.asked_ops_per_s {
+    let asked = match point.offered_ops_per_s {
         Some(asked) => format!(" of {}", rate(asked)),
         None => String::new(),
     };
@@ -53,8 +53,8 @@ pub fn line(point: &CurvePoint) -> String {
     format!(
         "load {}: {}{asked} ops/s, mean {}, p99 {}: {}{why}",
         Count(point.load),
-        rate(point.achieved),
-        time(point.latency_ms),
+        rate(point.achieved_ops_per_s),
+        time(point.mean_ms),
         shown_inline(
             point.percentile(Percentile::P99),
             PercentileKind::Latency,
@@ -84,7 +84,7 @@ fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
         paint.bold(&curve.workload),
         counted(all as u64, "load point", "load points")
     ));
-    if let Some(why) = &curve.stopped {
+    if let Some(why) = &curve.stop_reason {
         let label = format!("  {}: ", why.code);
         paragraph(out, &label, &why.text, layout.columns());
     }
@@ -99,7 +99,7 @@ fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
     let mut facts = format!(
         "load in {}, {} measured after {} of warm-up{clock} at each, seed {}, target {}",
         curve.metric,
-        length(curve.time_s),
+        length(curve.measure_s),
         length(curve.warmup_s),
         curve.seed,
         curve.target.url
@@ -126,8 +126,8 @@ fn table(curve: &LoadCurve) -> Table {
     for (p, times) in curve.points.iter().zip(times) {
         let mut row = vec![
             Count(p.load).to_string(),
-            p.asked_ops_per_s.map_or("-".into(), rate),
-            rate(p.achieved),
+            p.offered_ops_per_s.map_or("-".into(), rate),
+            rate(p.achieved_ops_per_s),
         ];
         row.extend(times);
         row.extend([
@@ -144,7 +144,7 @@ fn table(curve: &LoadCurve) -> Table {
 pub(crate) fn times(p: &CurvePoint, shown: &[Percentile]) -> Vec<String> {
     let percentile =
         |at: &Percentile| percentiles::shown(p.percentile(*at), PercentileKind::Latency, "-");
-    let mean = std::iter::once(latency_of(p.latency_ms));
+    let mean = std::iter::once(latency_of(p.mean_ms));
     mean.chain(shown.iter().map(percentile)).collect()
 }
 
@@ -176,8 +176,8 @@ fn reasons(out: &mut String, curve: &LoadCurve, layout: Layout) {
 
 /// Operations that are due at a point while it is measured; endless where no rate is requested.
 fn due(curve: &LoadCurve, point: &CurvePoint) -> f64 {
-    let rate = point.asked_ops_per_s.unwrap_or(f64::INFINITY);
-    rate * curve.time_s
+    let rate = point.offered_ops_per_s.unwrap_or(f64::INFINITY);
+    rate * curve.measure_s
 }
 
 fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
@@ -191,7 +191,10 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
         None => "none: the first load was not carried".into(),
     };
     paragraph(out, "load line: ", &line, columns);
-    if let Some(peak) = curve.peak.filter(|p| Some(*p) != curve.load_line) {
+    if let Some(peak) = curve
+        .highest_valid_load
+        .filter(|p| Some(*p) != curve.load_line)
+    {
         let text = format!(
             "{} {metric}, although a smaller load was not carried",
             Count(peak)

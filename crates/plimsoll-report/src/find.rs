@@ -45,12 +45,12 @@ pub fn render(search: &LoadSearch, results: Option<&Path>, layout: Layout) -> St
 #[must_use]
 pub fn line(metric: &str, number: usize, run: &SearchRun) -> String {
     let point = &run.point;
-    let asked = match point.asked_ops_per_s {
+    let asked = match point.offered_ops_per_s {
         Some(asked) => format!(" of {}", rate(asked)),
         None => String::new(),
     };
     let codes: Vec<&str> = point.reasons.iter().map(|r| r.code.as_str()).collect();
-    let verdict = match run.held {
+    let verdict = match run.passed {
         true => "held".to_owned(),
         false => format!("not held ({})", codes.join(", ")),
     };
@@ -58,21 +58,22 @@ pub fn line(metric: &str, number: usize, run: &SearchRun) -> String {
         "run {number}, {}: load {} {metric}: {}{asked} ops/s, mean {}: {verdict}",
         run.purpose,
         Count(point.load),
-        rate(point.achieved),
-        latency_of(point.latency_ms).replace("  ", " "),
+        rate(point.achieved_ops_per_s),
+        latency_of(point.mean_ms).replace("  ", " "),
     )
 }
 
 fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
     let paint = Paint(layout.color);
-    let said = search.line.ended.to_string();
-    let state = match (search.line.ended, &search.failure) {
+    let said = search.load_line.termination.to_string();
+    let state = match (search.load_line.termination, &search.failure) {
         (_, Some(_)) => paint.bad("failed"),
         (SearchEnd::Found, None) => paint.good("found"),
-        (SearchEnd::NothingCarried, None) => paint.bad(&said),
-        (SearchEnd::LimitNotReached | SearchEnd::OutOfRuns | SearchEnd::Interrupted, None) => {
-            paint.doubtful(&said)
-        }
+        (SearchEnd::NoneSustained, None) => paint.bad(&said),
+        (
+            SearchEnd::MaxLoadSustained | SearchEnd::MaxRunsReached | SearchEnd::Interrupted,
+            None,
+        ) => paint.doubtful(&said),
     };
     out.push_str(&format!(
         "{}: search for the load line: {state}, {}\n",
@@ -95,8 +96,8 @@ fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
         "load in {}, at most {}, {} measured after {} of warm-up{clock} in each run, seed {}, \
          target {}",
         search.metric,
-        Count(search.search.max),
-        length(search.time_s),
+        Count(search.search.max_load),
+        length(search.measure_s),
         length(search.warmup_s),
         search.seed,
         search.target.url
@@ -126,15 +127,15 @@ fn table(search: &LoadSearch) -> Table {
         let mut row = vec![
             number.to_string(),
             Count(p.load).to_string(),
-            p.asked_ops_per_s.map_or("-".into(), rate),
-            rate(p.achieved),
+            p.offered_ops_per_s.map_or("-".into(), rate),
+            rate(p.achieved_ops_per_s),
         ];
         row.extend(times);
         let margin = run.margin.map(|m| format!("{:+.1} %", 100.0 * m));
         row.extend([
             margin.unwrap_or("-".into()),
             run.purpose.to_string(),
-            if run.held { "held" } else { "not held" }.into(),
+            if run.passed { "held" } else { "not held" }.into(),
         ]);
         table.row(row);
     }
@@ -149,12 +150,12 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
         format!(
             "{} {metric}, held in {} of {}",
             Count(s.load),
-            s.held,
+            s.passed,
             counted(u64::from(s.runs), "run", "runs")
         )
     };
-    let carried = match (search.line.carried, search.line.ended) {
-        (Some(s), SearchEnd::LimitNotReached) => {
+    let carried = match (search.load_line.sustained, search.load_line.termination) {
+        (Some(s), SearchEnd::MaxLoadSustained) => {
             format!("at least {}; --max is the greatest load tried", sure(s))
         }
         (Some(s), _) => sure(s),
@@ -164,7 +165,7 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
     if let Some(text) = interval(search) {
         paragraph(out, "not found: ", &text, columns);
     }
-    let Some(upper) = search.line.not_carried else {
+    let Some(upper) = search.load_line.not_sustained else {
         return;
     };
     paragraph(out, "not carried: ", &sure(upper), columns);
@@ -173,7 +174,7 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
         .iter()
         .rev()
         .filter(|r| r.point.load == upper.load);
-    let Some(worst) = of_upper.into_iter().find(|r| !r.held) else {
+    let Some(worst) = of_upper.into_iter().find(|r| !r.passed) else {
         return;
     };
     for reason in &worst.point.reasons {
@@ -189,15 +190,17 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
 /// What is known of the load line if the search ended before it was found, in a sentence.
 #[must_use]
 pub fn interval(search: &LoadSearch) -> Option<String> {
-    let line = &search.line;
-    if !matches!(line.ended, SearchEnd::OutOfRuns | SearchEnd::Interrupted)
-        || search.runs.is_empty()
+    let line = &search.load_line;
+    if !matches!(
+        line.termination,
+        SearchEnd::MaxRunsReached | SearchEnd::Interrupted
+    ) || search.runs.is_empty()
     {
         return None;
     }
-    let (metric, max) = (&search.metric, search.search.max);
+    let (metric, max) = (&search.metric, search.search.max_load);
     let of = |s: Agreement| Count(s.load).to_string();
-    let known = match (line.carried, line.not_carried) {
+    let known = match (line.sustained, line.not_sustained) {
         (Some(lower), Some(upper)) => format!(
             "it lies from {} up to below {} {metric}; the interval is not as narrow as it was to \
              be, or its ends are not confirmed",

@@ -42,7 +42,7 @@ pub fn render(name: &str, run: &Run) -> String {
         run.seed,
         escaped(&run.target.url),
         code(name),
-        run.started,
+        run.started_at,
     ));
     if !run.operations.is_empty() {
         let shown = run.shown(&Percentile::DEFAULT_TABLE);

@@ -32,19 +32,19 @@ pub(crate) fn sustained(out: &mut String, mix: &MixFigures, columns: usize) {
 
 fn parts(c: &ScheduledFigures) -> String {
     let mut parts = Vec::new();
-    match c.asked_ops_per_s {
+    match c.offered_ops_per_s {
         Some(asked) => parts.push(format!(
             "{} of {} ops/s asked for",
-            rate(c.done_ops_per_s),
+            rate(c.achieved_ops_per_s),
             rate(asked)
         )),
-        None => parts.push(format!("{} ops/s, not paced", rate(c.done_ops_per_s))),
+        None => parts.push(format!("{} ops/s, not paced", rate(c.achieved_ops_per_s))),
     }
-    if let Some(percent) = c.slowest_percent {
+    if let Some(percent) = c.slowest_process_percent {
         parts.push(format!("slowest process {percent:.1} %"));
     }
-    if c.missed > 0 {
-        parts.push(format!("{} given up", Count(c.missed)));
+    if c.dropped > 0 {
+        parts.push(format!("{} given up", Count(c.dropped)));
     }
     // In a table the unit has two columns.
     let time = |ms| latency(ms).replace("  ", " ");
@@ -59,7 +59,7 @@ fn parts(c: &ScheduledFigures) -> String {
     };
     let response = c.response.as_ref();
     parts.extend(response.map(|f| times("response", f, &|ms| c.is_at_least(ms))));
-    let late = c.start_lateness.as_ref();
+    let late = c.start_delay.as_ref();
     parts.extend(late.map(|f| times("late starts of the client", f, &|_| false)));
     let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
     parts.join("; ")

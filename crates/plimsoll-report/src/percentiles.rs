@@ -92,7 +92,11 @@ pub fn shown(figure: Option<PercentileFigure>, of: PercentileKind, none: &str) -
     let Some(figure) = figure else {
         return none.to_owned();
     };
-    let mark = if figure.enough { "" } else { UNCERTAIN_MARK };
+    let mark = if figure.enough_samples {
+        ""
+    } else {
+        UNCERTAIN_MARK
+    };
     bounded(of.ms(&figure), of.at_least(&figure)) + mark
 }
 
@@ -116,5 +120,5 @@ pub(crate) fn align_marked(cells: &mut [&mut Vec<String>]) {
 
 /// Whether any of some percentiles has too few operations.
 pub(crate) fn any_doubtful(figures: impl IntoIterator<Item = Option<PercentileFigure>>) -> bool {
-    figures.into_iter().flatten().any(|f| !f.enough)
+    figures.into_iter().flatten().any(|f| !f.enough_samples)
 }

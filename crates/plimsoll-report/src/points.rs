@@ -25,7 +25,7 @@ const HEAD: [&str; 19] = [
     "scale",
     "load",
     "verdict",
-    "asked_ops_per_s",
+    "offered_ops_per_s",
     "achieved_ops_per_s",
     "bytes_per_s",
     "response_mean_ms",
@@ -34,7 +34,7 @@ const HEAD: [&str; 19] = [
     "response_p99_ms",
     "response_max_ms",
     "service_mean_ms",
-    "slowest_percent",
+    "slowest_process_percent",
     "errors",
     "window_s",
     "run",
@@ -95,7 +95,7 @@ pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
             let own = [
                 number.to_string(),
                 run.purpose.to_string(),
-                run.held.to_string(),
+                run.passed.to_string(),
                 run.margin.map_or_else(String::new, |m| m.to_string()),
             ];
             out.push_str(&line(&[&of[..], &values(&run.point, &more), &own].concat()));
@@ -114,16 +114,16 @@ fn values(p: &CurvePoint, more: &[Percentile]) -> Vec<String> {
     let mut values = vec![
         p.load.to_string(),
         p.verdict.to_string(),
-        number(p.asked_ops_per_s),
-        p.achieved.to_string(),
+        number(p.offered_ops_per_s),
+        p.achieved_ops_per_s.to_string(),
         p.bytes_per_s.to_string(),
-        number(p.latency_ms),
+        number(p.mean_ms),
         number(p.p50_ms),
         number(p.p95_ms),
         number(p.p99_ms),
         number(p.max_ms),
-        number(p.service_ms),
-        number(p.slowest_percent),
+        number(p.service_mean_ms),
+        number(p.slowest_process_percent),
         p.errors.to_string(),
         p.window_s.to_string(),
         p.run.clone(),
@@ -154,7 +154,7 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         curve.seed,
         escaped(&curve.target.url),
         code(name),
-        curve.started,
+        curve.started_at,
     ));
     let mut head = point_head(curve);
     head.push("errors".into());
@@ -186,7 +186,7 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
         escaped(&search.workload),
         match &search.failure {
             Some(_) => "failed".to_owned(),
-            None => search.line.ended.to_string(),
+            None => search.load_line.termination.to_string(),
         }
     );
     if let Some(why) = &search.failure {
@@ -200,17 +200,21 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
         s.map_or("none".into(), |s| {
             let runs = counted(u64::from(s.runs), "run", "runs");
             let metric = escaped(&search.metric);
-            format!("{} {metric} (held in {} of {runs})", Count(s.load), s.held)
+            format!(
+                "{} {metric} (held in {} of {runs})",
+                Count(s.load),
+                s.passed
+            )
         })
     };
     out.push_str(&format!(
         "Carried: {}; not carried: {}; seed {}, target {}; results {}, began {}.\n\n",
-        held(search.line.carried),
-        held(search.line.not_carried),
+        held(search.load_line.sustained),
+        held(search.load_line.not_sustained),
         search.seed,
         escaped(&search.target.url),
         code(name),
-        search.started,
+        search.started_at,
     ));
     if let Some(text) = interval(search) {
         out.push_str(&format!("Not found: {}.\n\n", escaped(&text)));
@@ -246,10 +250,10 @@ pub fn point_cells(curve: &LoadCurve, p: &CurvePoint) -> Vec<String> {
     let mut cells = vec![
         Count(p.load).to_string(),
         p.verdict.to_string(),
-        p.asked_ops_per_s.map_or("–".into(), rate),
-        rate(p.achieved),
+        p.offered_ops_per_s.map_or("–".into(), rate),
+        rate(p.achieved_ops_per_s),
         mib_per_s(p.bytes_per_s),
-        time_cell(p.latency_ms),
+        time_cell(p.mean_ms),
     ];
     let shown = curve.shown_percentiles(&POINT_PERCENTILES).iter();
     cells.extend(shown.map(|at| shown_inline(p.percentile(*at), PercentileKind::Latency, "–")));
@@ -295,13 +299,13 @@ pub fn run_cells(search: &LoadSearch, number: usize, run: &SearchRun) -> Vec<Str
         number.to_string(),
         Count(p.load).to_string(),
         run.purpose.to_string(),
-        if run.held { "held" } else { "not held" }.into(),
+        if run.passed { "held" } else { "not held" }.into(),
         run.margin
             .map_or("–".into(), |m| format!("{:+.1} %", 100.0 * m)),
-        p.asked_ops_per_s.map_or("–".into(), rate),
-        rate(p.achieved),
+        p.offered_ops_per_s.map_or("–".into(), rate),
+        rate(p.achieved_ops_per_s),
         mib_per_s(p.bytes_per_s),
-        time_cell(p.latency_ms),
+        time_cell(p.mean_ms),
     ];
     let shown = search.shown_percentiles(&RUN_PERCENTILES).iter();
     cells.extend(shown.map(|at| shown_inline(p.percentile(*at), PercentileKind::Latency, "–")));

@@ -48,7 +48,7 @@ pub fn sentences(run: &Run) -> Vec<String> {
                 .map_or_else(String::new, duration_text)
         ));
     }
-    if let (Some(longest), Some(likely)) = (s.longest_gap_ms, s.likely_gap_ms)
+    if let (Some(longest), Some(likely)) = (s.max_gap_ms, s.expected_max_gap_ms)
         && longest > LONG_GAP_S * 1e3
     {
         sentences.push(format!(

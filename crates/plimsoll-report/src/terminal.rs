@@ -471,7 +471,7 @@ fn tail(out: &mut String, run: &Run, layout: Layout) {
         );
     }
     for note in &run.notes {
-        let text = match &note.place {
+        let text = match &note.location {
             Some(place) => format!("{} ({place})", note.text),
             None => note.text.clone(),
         };

@@ -29,7 +29,7 @@ fn plan() -> Plan {
     let mut plan = Plan::empty("fileserver");
     plan.notes = vec![Note {
         text: "`useism` has no meaning any more".into(),
-        place: place(7),
+        location: place(7),
     }];
     plan.operations = [
         ("createfile1", OpKind::Create),
@@ -45,7 +45,7 @@ fn plan() -> Plan {
     .map(|(name, kind)| Operation {
         name: name.into(),
         kind,
-        place: None,
+        location: None,
     })
     .into();
     plan
@@ -333,7 +333,7 @@ fn failed_report_without_a_window() {
         worker: Some("filereader.filereaderthread-3".into()),
         path: Some("bigfileset/00000001/00000007".into()),
         error: "ENOSPC: No space left on device".into(),
-        place: place(31),
+        location: place(31),
     });
     insta::assert_snapshot!(show(m, 100));
 }
@@ -539,15 +539,15 @@ fn response_times_of_a_mix_are_marked() {
     };
     let mut run = Run::assemble(measured());
     let total = ScheduledFigures {
-        asked_ops_per_s: Some(10.0),
-        done_ops_per_s: 5.0,
-        due: 100,
-        done: 50,
-        missed: 0,
-        slowest_percent: None,
+        offered_ops_per_s: Some(10.0),
+        achieved_ops_per_s: 5.0,
+        scheduled: 100,
+        completed: 50,
+        dropped: 0,
+        slowest_process_percent: None,
         response: Some(response),
         response_at_least_ms: Some(3000.0),
-        start_lateness: None,
+        start_delay: None,
     };
     run.mix = Some(MixFigures {
         load: 0,

@@ -1,6 +1,7 @@
 //! What a person says of results: tags and a note, in a file of their own beside the figures.
 
 use crate::document::{self, Directory, Document};
+use crate::renames::Rename;
 use crate::{Kind, ResultsError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// Version of `annotations.json`; raised when a field changes meaning or goes.
-pub const ANNOTATIONS_SCHEMA: u32 = 1;
+pub const ANNOTATIONS_SCHEMA: u32 = 2;
 
 /// Name of the file that holds the [`Annotations`].
 pub const ANNOTATIONS_FILE: &str = "annotations.json";
@@ -23,7 +24,7 @@ const MAX_TAG_BYTES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Annotations {
     /// Version of this form.
-    pub schema: u32,
+    pub schema_version: u32,
     /// Tags, in the order of their letters.
     #[serde(default)]
     pub tags: BTreeSet<Tag>,
@@ -36,12 +37,13 @@ impl Document for Annotations {
     const FILE: &str = ANNOTATIONS_FILE;
     const SCHEMA: u32 = ANNOTATIONS_SCHEMA;
     const KIND_NAME: &str = "`plimsoll tag`";
+    const RENAMES: &[&[Rename]] = &[];
 }
 
 impl Default for Annotations {
     fn default() -> Self {
         Self {
-            schema: ANNOTATIONS_SCHEMA,
+            schema_version: ANNOTATIONS_SCHEMA,
             tags: BTreeSet::new(),
             note: String::new(),
         }

@@ -102,12 +102,12 @@ impl Run {
                 memory: m.environment.memory_bytes,
             })
         });
-        notes.extend(doubt.map(|text| Note { text, place: None }));
+        notes.extend(doubt.map(|text| Note { text, location: None }));
         Run {
-            schema: SCHEMA,
+            schema_version: SCHEMA,
             workload: m.plan.name.clone(),
             seed: m.plan.seed,
-            started: rfc3339(m.started),
+            started_at: rfc3339(m.started),
             window_s: last.window_s,
             validity,
             summary: last.summary,
@@ -132,10 +132,10 @@ impl Run {
             ranks: m.ranks,
             stages,
             mix,
-            populated: m.populated,
+            filesets: m.populated,
             commands: m.commands,
             failure: m.failure,
-            stuck: m.stuck,
+            hung_workers: m.stuck,
             variables: m.variables,
             notes,
             environment: m.environment,
@@ -326,8 +326,8 @@ fn operation(
         in_flight: t.in_flight.count(),
         oldest_in_flight_ms: oldest_ms(&t.in_flight),
         in_flight_ages: AgeFigure::all(&t.in_flight),
-        longest_gap_ms,
-        likely_gap_ms,
+        max_gap_ms: longest_gap_ms,
+        expected_max_gap_ms: likely_gap_ms,
     }
 }
 
@@ -344,8 +344,8 @@ fn window(
     let mut summary = summary(plan, rows, seconds, kept);
     if !gaps.is_empty() {
         let (longest, likely) = gaps_ms(totals.gaps.all, seconds, summary.ops + summary.errors);
-        summary.longest_gap_ms = Some(longest);
-        summary.likely_gap_ms = Some(likely);
+        summary.max_gap_ms = Some(longest);
+        summary.expected_max_gap_ms = Some(likely);
     }
     summary.stalls = StallFigure::all(totals);
     summary.abandoned = totals.abandoned;
@@ -433,8 +433,8 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
         cpu_us_per_op: None,
         in_flight: ages.count(),
         oldest_in_flight_ms: oldest_ms(&ages),
-        longest_gap_ms: None,
-        likely_gap_ms: None,
+        max_gap_ms: None,
+        expected_max_gap_ms: None,
         stalls: vec![],
         abandoned: 0,
     }
@@ -463,7 +463,7 @@ fn validate(m: &MeasuredRun, last: &Window) -> Validity {
         say("interrupted", "stopped before its end".into());
     }
     let said = |code: &str| m.reasons.iter().any(|r| r.code == code);
-    let explained = said("no_window") || said("ran_out");
+    let explained = said("no_window") || said("fileset_exhausted");
     if m.windows.is_empty() && m.failure.is_none() && !m.interrupted && !explained {
         say("no_window", "no window was measured".into());
     }

@@ -158,7 +158,7 @@ pub struct Entry {
     /// of a profile say different ones.
     pub target: String,
     /// When it was begun: RFC 3339, in UTC; empty if no run says it.
-    pub started: String,
+    pub started_at: String,
     /// Whether the figures may be used.
     pub status: Status,
     /// Runs: one, those that were repeated, those at the loads of a curve or a search, or the
@@ -284,7 +284,7 @@ impl Entry {
             kind,
             workload,
             target: String::new(),
-            started: String::new(),
+            started_at: String::new(),
             status,
             runs: 1,
             ops_per_s: None,
@@ -308,7 +308,7 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
     let moved = |f: f64| (measured && run.summary.ops > 0).then_some(f);
     Ok(Entry {
         target: run.target.url,
-        started: run.started,
+        started_at: run.started,
         ops_per_s: figure(run.summary.ops_per_s),
         bytes_per_s: figure(run.summary.bytes_per_s),
         mean_ms: moved(run.summary.mean_ms),
@@ -331,7 +331,7 @@ fn of_curve(dir: &Path) -> Result<Entry, ResultsError> {
     };
     Ok(Entry {
         target: curve.target.url,
-        started: curve.started,
+        started_at: curve.started,
         runs: curve.points.len() as u64,
         load_line: curve.load_line,
         metric: Some(curve.metric),
@@ -342,18 +342,18 @@ fn of_curve(dir: &Path) -> Result<Entry, ResultsError> {
 
 fn of_search(dir: &Path) -> Result<Entry, ResultsError> {
     let search: SearchPart = read_part::<LoadSearch, _>(dir)?;
-    let status = match search.line.ended {
+    let status = match search.line.termination {
         _ if search.failure.is_some() => Status::Failed,
-        SearchEnd::Found | SearchEnd::LimitNotReached => Status::Valid,
-        SearchEnd::NothingCarried | SearchEnd::OutOfRuns => Status::Invalid,
+        SearchEnd::Found | SearchEnd::MaxLoadSustained => Status::Valid,
+        SearchEnd::NoneSustained | SearchEnd::MaxRunsReached => Status::Invalid,
         // What a search that goes on says too.
         SearchEnd::Interrupted => Status::Unfinished,
     };
     Ok(Entry {
         target: search.target.url,
-        started: search.started,
+        started_at: search.started,
         runs: search.runs.len() as u64,
-        load_line: search.line.carried.map(|c| c.load),
+        load_line: search.line.sustained.map(|c| c.load),
         metric: Some(search.metric),
         ..Entry::new(Kind::Search, search.workload, status)
     })
@@ -375,13 +375,13 @@ fn of_repeats(dir: &Path) -> Result<Entry, ResultsError> {
     let doubtful = runs.iter().map(|r| r.status).find(|s| *s != Status::Valid);
     let status = match doubtful {
         Some(status) => status,
-        None if (runs.len() as u64) < u64::from(head.asked) => Status::Unfinished,
+        None if (runs.len() as u64) < u64::from(head.requested_runs) => Status::Unfinished,
         None => Status::Valid,
     };
     let first = runs.first();
     Ok(Entry {
         target: first.map_or_else(String::new, |r| r.target.clone()),
-        started: first.map_or_else(String::new, |r| r.started.clone()),
+        started_at: first.map_or_else(String::new, |r| r.started_at.clone()),
         runs: runs.len() as u64,
         ops_per_s: mean(|r| r.ops_per_s),
         bytes_per_s: mean(|r| r.bytes_per_s),
@@ -413,7 +413,7 @@ fn of_profile(dir: &Path) -> Result<Entry, ResultsError> {
     let same = profile.cases.iter().all(|c| c.target == first);
     Ok(Entry {
         target: if same { first } else { String::new() },
-        started: profile.started,
+        started_at: profile.started,
         runs: ended.len() as u64,
         ..Entry::new(Kind::Profile, profile.profile, status)
     })

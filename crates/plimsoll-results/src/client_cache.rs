@@ -30,7 +30,7 @@ pub struct ClientCache {
     pub storage_bytes: Option<u64>,
     /// Share of the bytes read that did not come from the storage, 0 to 1: one less storage_bytes by
     /// read_bytes; null where the files are in memory.
-    pub share: Option<f64>,
+    pub hit_ratio: Option<f64>,
     /// What tells it.
     pub source: ReadSource,
 }
@@ -73,7 +73,7 @@ impl ClientCache {
             reads,
             read_bytes,
             storage_bytes,
-            share: storage_bytes.map(share),
+            hit_ratio: storage_bytes.map(share),
             source,
         }
     }
@@ -104,7 +104,7 @@ impl ClientCache {
         let substantial = self.read_bytes >= SUBSTANTIAL_BYTES || self.reads >= SUBSTANTIAL_READS;
         // A workload may want its files cached.
         let wanted = plan.filesets.iter().any(|f| f.cached == Some(true));
-        let share = self.share.filter(|s| *s >= DOUBTFUL_CACHE_SHARE)?;
+        let share = self.hit_ratio.filter(|s| *s >= DOUBTFUL_CACHE_SHARE)?;
         if !of_storage || !substantial || wanted || clock != ClockKind::Real {
             return None;
         }
@@ -119,7 +119,7 @@ impl ClientCache {
             }
             _ => String::new(),
         };
-        let cold = match plan.options.cold {
+        let cold = match plan.options.drop_caches {
             Cold::No => "--cold, ",
             Cold::Files | Cold::System => "",
         };
@@ -162,7 +162,7 @@ impl std::fmt::Display for ClientCache {
     /// storage)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}, ", Bytes(self.read_bytes))?;
-        let (Some(share), Some(storage)) = (self.share, self.storage_bytes) else {
+        let (Some(share), Some(storage)) = (self.hit_ratio, self.storage_bytes) else {
             return f.write_str("from files that are in this machine's memory");
         };
         let (cache, storage_is) = match self.source {

@@ -4,6 +4,7 @@ use crate::document::{self, Directory, Document};
 use crate::error::MISSING_RUN_HINT;
 use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
+use crate::renames::{self, Rename};
 use crate::series::SeriesWriter;
 use crate::staging::StagingDir;
 use crate::{
@@ -169,14 +170,14 @@ impl RunWriter {
 fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> LiveRun {
     let started = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     LiveRun {
-        schema: LIVE_SCHEMA,
+        schema_version: LIVE_SCHEMA,
         workload: plan.name.clone(),
         name: name.to_owned(),
-        started: started.to_string(),
+        started_at: started.to_string(),
         clock,
         seed: plan.seed,
         workers: plan.workers(),
-        process: std::process::id(),
+        pid: std::process::id(),
         tells_verdict: false,
     }
 }
@@ -323,8 +324,14 @@ impl Document for Run {
     const SCHEMA: u32 = SCHEMA;
     const KIND_NAME: &str = "run";
 
+    const RENAMES: &[&[Rename]] = &[renames::RUN, renames::PLAN];
+
     fn upgrade(value: &mut serde_json::Value, from: u64, dir: &Path) -> bool {
-        upgrade::run(value, from, dir)
+        let is_read = from == 2 || upgrade::run(value, from, dir);
+        if is_read {
+            renames::upgrade(value, Self::RENAMES, Self::SCHEMA);
+        }
+        is_read
     }
 }
 

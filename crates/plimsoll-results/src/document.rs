@@ -1,6 +1,7 @@
 //! JSON files with a version, written whole or not at all, and the directories that they are in.
 
 use crate::dir::{CreatedRoot, name_of, publish};
+use crate::renames::{self, Rename};
 use crate::staging::{StagingDir, lock};
 use crate::{AbandonedRun, ResultsError, RunDir, read_regular};
 use schemars::JsonSchema;
@@ -21,11 +22,18 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
     /// What it is the result of, for errors.
     const KIND_NAME: &str;
 
+    /// Fields that the version before this one called otherwise.
+    const RENAMES: &[&[Rename]];
+
     /// Gives a document of an older version the form of this one; `false` if that version is not
     /// read. `dir` is the directory that it is in.
     fn upgrade(value: &mut serde_json::Value, from: u64, dir: &Path) -> bool {
-        let _ = (value, from, dir);
-        false
+        let _ = dir;
+        let is_read = from + 1 == u64::from(Self::SCHEMA);
+        if is_read {
+            renames::upgrade(value, Self::RENAMES, Self::SCHEMA);
+        }
+        is_read
     }
 }
 
@@ -182,12 +190,12 @@ pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
 pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<T, ResultsError> {
     #[derive(serde::Deserialize)]
     struct Version {
-        schema: Option<serde_json::Value>,
+        schema_version: Option<serde_json::Value>,
     }
     let path = &dir.join(D::FILE);
     let text = read_regular(path).map_err(ResultsError::reading(path))?;
     let version: Version = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
-    if version.schema.is_some_and(|n| n == D::SCHEMA) {
+    if version.schema_version.is_some_and(|n| n == D::SCHEMA) {
         return serde_json::from_str(&text).map_err(not_json::<D>(path));
     }
     let value = serde_json::from_str(&text).map_err(not_json::<D>(path))?;
@@ -207,7 +215,9 @@ fn current<D: Document>(
     mut value: serde_json::Value,
     path: &Path,
 ) -> Result<serde_json::Value, ResultsError> {
-    let found = value.get("schema").cloned();
+    // Its name before it had the present one.
+    let found = value.get("schema_version").or(value.get("schema"));
+    let found = found.cloned();
     if found.as_ref().is_some_and(|n| *n == D::SCHEMA) {
         return Ok(value);
     }

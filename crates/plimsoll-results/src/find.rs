@@ -1,6 +1,7 @@
 //! What `find.json` holds: the search for a load line, run by run; and its directory.
 
 use crate::document::{self, Directory, Document, Writer};
+use crate::renames::{self, Rename};
 use crate::{
     ClockKind, CurvePoint, Environment, Hooks, Percentile, Percentiles, Program, Reason,
     ResultsError, Run, RunDir, RunWriter, Target,
@@ -13,19 +14,19 @@ use std::path::Path;
 use std::time::SystemTime;
 
 /// Version of `find.json`; raised when a field changes meaning or goes.
-pub const FIND_SCHEMA: u32 = 2;
+pub const FIND_SCHEMA: u32 = 3;
 
 /// Name of the file that holds the [`LoadSearch`].
 pub const FIND_FILE: &str = "find.json";
 
 /// Reasons that lie with the measuring machine.
-const CLIENT_REASONS: [&str; 2] = ["client_saturated", "late_starts"];
+const CLIENT_REASONS: [&str; 2] = ["client_saturated", "client_start_delay"];
 
 /// A search for the load line of a workload: the highest load that is carried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadSearch {
     /// Version of this form.
-    pub schema: u32,
+    pub schema_version: u32,
     /// Name of the workload.
     pub workload: String,
     /// What the load is a number of, such as `streams`.
@@ -37,17 +38,17 @@ pub struct LoadSearch {
     /// Root of all random choices.
     pub seed: u64,
     /// When the search was begun: RFC 3339, in UTC.
-    pub started: String,
+    pub started_at: String,
     /// How the load line is looked for.
     pub search: Search,
     /// Where the load line lies, as far as the runs say it.
-    pub line: LoadLine,
+    pub load_line: LoadLine,
     /// The error that ended the search.
     pub failure: Option<Reason>,
     /// Seconds of warm-up before each run is measured.
     pub warmup_s: f64,
     /// Seconds each run is measured for.
-    pub time_s: f64,
+    pub measure_s: f64,
     /// When a load counts as carried.
     pub criteria: Criteria,
     /// Every run, in the order they were made.
@@ -84,7 +85,7 @@ pub struct SearchRun {
     /// What it was for.
     pub purpose: Purpose,
     /// Whether it met every criterion.
-    pub held: bool,
+    pub passed: bool,
     /// The least distance of rates and latency from their criteria, as a share of the criterion:
     /// above 0 it was met, below 0 missed; null where nothing can be compared, where an operation
     /// failed, and where the measuring machine held the run back.
@@ -99,9 +100,9 @@ impl SearchRun {
     pub fn trial(&self) -> TrialRun {
         TrialRun {
             load: self.point.load,
-            held: self.held,
+            held: self.passed,
             margin: self.margin,
-            doubtful: self.is_client_limited(),
+            client_limited: self.is_client_limited(),
         }
     }
 
@@ -130,7 +131,7 @@ impl LoadSearch {
     /// an error ended it.
     #[must_use]
     pub fn can_resume(&self) -> bool {
-        self.failure.is_some() || self.line.ended == SearchEnd::Interrupted
+        self.failure.is_some() || self.load_line.termination == SearchEnd::Interrupted
     }
 
     /// The search as `find.json` holds it: pretty-printed, with a newline at the end.
@@ -144,6 +145,7 @@ impl Document for LoadSearch {
     const FILE: &str = FIND_FILE;
     const SCHEMA: u32 = FIND_SCHEMA;
     const KIND_NAME: &str = "search";
+    const RENAMES: &[&[Rename]] = &[renames::POINT, renames::FIND, renames::PLAN];
 }
 
 /// The JSON schema of `find.json`, pretty-printed.
@@ -252,7 +254,7 @@ impl FindWriter {
         let held = point.verdict == crate::Verdict::Valid;
         let mut run = SearchRun {
             purpose,
-            held,
+            passed: held,
             margin: margin(run, &self.search().criteria),
             point,
         };
@@ -297,11 +299,12 @@ fn margin(run: &Run, criteria: &Criteria) -> Option<f64> {
     }
     let total = &mix.total;
     let processes: u64 = mix.components.iter().map(|c| c.processes).sum();
-    let paced = total.asked_ops_per_s.is_some() && total.due > 0;
-    let carried = paced.then(|| 100.0 * (total.done + processes) as f64 / total.due as f64);
+    let paced = total.offered_ops_per_s.is_some() && total.scheduled > 0;
+    let carried =
+        paced.then(|| 100.0 * (total.completed + processes) as f64 / total.scheduled as f64);
     let slowest = mix.components.iter().filter_map(|c| {
-        let under_way = 100.0 * c.processes as f64 / c.carried.due as f64;
-        Some(c.carried.slowest_percent? + under_way)
+        let under_way = 100.0 * c.processes as f64 / c.carried.scheduled as f64;
+        Some(c.carried.slowest_process_percent? + under_way)
     });
     let slowest = slowest.reduce(f64::min);
     plimsoll_points::margin(criteria, carried, slowest, Some(run.summary.mean_ms))

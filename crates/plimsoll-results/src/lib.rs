@@ -37,6 +37,7 @@ mod recompute;
 mod recover;
 mod regular_file;
 mod removal;
+mod renames;
 mod repeats;
 mod run;
 mod series;
@@ -88,7 +89,7 @@ pub use sparse::SparseHistogram;
 pub use standstill::{AgeFigure, StallFigure};
 
 /// Version of `run.json`; raised when a field changes meaning or goes.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// Name of the file that holds the [`Run`].
 pub const RUN_FILE: &str = "run.json";

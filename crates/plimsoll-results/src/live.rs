@@ -4,6 +4,7 @@
 //! anyway. Whoever watches reads files; the run knows nothing of it.
 
 use crate::document::{Directory, Document};
+use crate::renames::Rename;
 use crate::staging;
 use crate::{ClockKind, INTERVALS_FILE, IntervalRow, ResultsError};
 use schemars::JsonSchema;
@@ -14,7 +15,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Version of `live.json`; raised when a field changes meaning or goes.
-pub const LIVE_SCHEMA: u32 = 1;
+pub const LIVE_SCHEMA: u32 = 2;
 
 /// Name of the file that says which run is in progress. Finished results do not have it.
 pub const LIVE_FILE: &str = "live.json";
@@ -26,13 +27,13 @@ const MAX_READ_BYTES: u64 = 1 << 22;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveRun {
     /// Version of this form.
-    pub schema: u32,
+    pub schema_version: u32,
     /// Name of the workload.
     pub workload: String,
     /// Name that the results will have, but for what may follow it.
     pub name: String,
     /// When the run began: RFC 3339, in UTC.
-    pub started: String,
+    pub started_at: String,
     /// Clock of the run.
     pub clock: ClockKind,
     /// Root of all random choices of the run.
@@ -40,7 +41,7 @@ pub struct LiveRun {
     /// Workers of the Plan.
     pub workers: u64,
     /// Process that writes the results.
-    pub process: u32,
+    pub pid: u32,
     /// The name will say so if the run is interrupted or fails.
     #[serde(default)]
     pub tells_verdict: bool,
@@ -50,6 +51,7 @@ impl Document for LiveRun {
     const FILE: &str = LIVE_FILE;
     const SCHEMA: u32 = LIVE_SCHEMA;
     const KIND_NAME: &str = "run in progress";
+    const RENAMES: &[&[Rename]] = &[];
 }
 
 /// The hidden directory of a run in progress.

@@ -13,11 +13,11 @@ pub struct ProcessCounts {
     /// Its group in the Plan.
     pub group: u32,
     /// Operations its schedule had due; 0 if it has none.
-    pub due: u64,
+    pub scheduled: u64,
     /// Operations that succeeded.
-    pub done: u64,
+    pub completed: u64,
     /// Operations that were due and given up, because the process was too far behind.
-    pub missed: u64,
+    pub dropped: u64,
 }
 
 /// How much of a load of an operation mix was carried.
@@ -52,17 +52,17 @@ pub struct ComponentFigures {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduledFigures {
     /// Operations a second asked for; null if there is no schedule.
-    pub asked_ops_per_s: Option<f64>,
+    pub offered_ops_per_s: Option<f64>,
     /// Operations a second done.
-    pub done_ops_per_s: f64,
+    pub achieved_ops_per_s: f64,
     /// Operations due in the window.
-    pub due: u64,
+    pub scheduled: u64,
     /// Operations done in the window.
-    pub done: u64,
+    pub completed: u64,
     /// Operations given up, because their process was more than a second behind.
-    pub missed: u64,
+    pub dropped: u64,
     /// Least part of its operations that a process did, in percent; null without a schedule.
-    pub slowest_percent: Option<f64>,
+    pub slowest_process_percent: Option<f64>,
     /// Response time of all operations: from when they were due to their return; null without a
     /// schedule. Where none was done and some were under way at the end, its percentiles and its
     /// greatest are lower bounds, and the others are 0.
@@ -73,7 +73,7 @@ pub struct ScheduledFigures {
     pub response_at_least_ms: Option<f64>,
     /// How late operations began that their process was free for: the client's own doing; null
     /// without a schedule.
-    pub start_lateness: Option<LatencyFigures>,
+    pub start_delay: Option<LatencyFigures>,
 }
 
 /// What is added up of processes and rows.
@@ -112,19 +112,19 @@ impl MixSum {
         let response = latency(&self.response, &self.in_flight);
         let oldest = oldest_ms(&self.in_flight);
         ScheduledFigures {
-            asked_ops_per_s: self.paced.then_some(self.asked),
-            done_ops_per_s: match seconds > 0.0 {
+            offered_ops_per_s: self.paced.then_some(self.asked),
+            achieved_ops_per_s: match seconds > 0.0 {
                 true => self.done as f64 / seconds,
                 false => 0.0,
             },
-            due: self.due,
-            done: self.done,
-            missed: self.missed,
-            slowest_percent: self.slowest,
+            scheduled: self.due,
+            completed: self.done,
+            dropped: self.missed,
+            slowest_process_percent: self.slowest,
             response,
             response_at_least_ms: oldest
                 .filter(|ms| response.is_some_and(|r| r.is_at_least(*ms, oldest))),
-            start_lateness: latency(&self.late, &InFlightAges::default()),
+            start_delay: latency(&self.late, &InFlightAges::default()),
         }
     }
 }
@@ -157,11 +157,11 @@ impl MixFigures {
                 ..MixSum::default()
             };
             for p in processes.iter().filter(|p| p.group as usize == i) {
-                sum.due += p.due;
-                sum.done += p.done;
-                sum.missed += p.missed;
-                if p.due > 0 {
-                    let part = 100.0 * p.done as f64 / p.due as f64;
+                sum.due += p.scheduled;
+                sum.done += p.completed;
+                sum.missed += p.dropped;
+                if p.scheduled > 0 {
+                    let part = 100.0 * p.completed as f64 / p.scheduled as f64;
                     sum.slowest = Some(sum.slowest.map_or(part, |s| s.min(part)));
                 }
             }

@@ -76,7 +76,7 @@ impl Percentile {
             percentile: self,
             ms,
             service_ms,
-            enough: ops >= self.needs(),
+            enough_samples: ops >= self.needs(),
             at_least: false,
             service_at_least: None,
         };
@@ -278,7 +278,7 @@ pub struct PercentileFigure {
     pub service_ms: Option<f64>,
     /// Whether there are as many operations as it takes to tell the percentile from the greatest
     /// latency, which stands for it otherwise: 100 for the 99th, 100 000 for the 99.999th.
-    pub enough: bool,
+    pub enough_samples: bool,
     /// Whether the latency is known only as a lower bound: operations that were under way at the end
     /// have waited so long, and none of those that completed took longer.
     #[serde(default)]
@@ -309,7 +309,7 @@ impl PercentileFigure {
                 percentile: *percentile,
                 ms: at(latency),
                 service_ms: service.map(at),
-                enough: latency.count() >= percentile.needs(),
+                enough_samples: latency.count() >= percentile.needs(),
             }
         };
         list.as_slice().iter().map(figure).collect()
@@ -380,11 +380,14 @@ mod tests {
         let list: Percentiles = "99,99.9".parse().unwrap();
         let figures = PercentileFigure::all(&list, &latency, None, &InFlightAges::default());
         assert_eq!(
-            figures.iter().map(|f| f.enough).collect::<Vec<_>>(),
+            figures.iter().map(|f| f.enough_samples).collect::<Vec<_>>(),
             [true, false]
         );
         let latency = Latency::of(1..=1000);
-        assert!(PercentileFigure::all(&list, &latency, None, &InFlightAges::default())[1].enough);
+        assert!(
+            PercentileFigure::all(&list, &latency, None, &InFlightAges::default())[1]
+                .enough_samples
+        );
     }
 
     proptest! {

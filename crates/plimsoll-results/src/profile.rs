@@ -1,6 +1,7 @@
 //! A profile's results: a directory with `profile.json`, and the results of each run below it.
 
 use crate::document::{self, Directory, Document, Writer};
+use crate::renames::{self, Rename};
 use crate::repeats::{RepeatsWriter, read_runs};
 use crate::{
     ClockKind, Environment, Hooks, Percentiles, Program, ResultsError, Run, RunDir, RunWriter,
@@ -13,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 /// Version of `profile.json`; raised when a field changes meaning or goes.
-pub const PROFILE_SCHEMA: u32 = 1;
+pub const PROFILE_SCHEMA: u32 = 2;
 
 /// Name of the file that holds the [`ProfileResults`].
 pub const PROFILE_FILE: &str = "profile.json";
@@ -22,7 +23,7 @@ pub const PROFILE_FILE: &str = "profile.json";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileResults {
     /// Version of this form.
-    pub schema: u32,
+    pub schema_version: u32,
     /// Name of the profile: that of its file without the ending.
     pub profile: String,
     /// The file, as it was given.
@@ -32,7 +33,7 @@ pub struct ProfileResults {
     /// What the profile says of itself; may be empty.
     pub description: String,
     /// When the first run was begun: RFC 3339, in UTC.
-    pub started: String,
+    pub started_at: String,
     /// Whether an interruption ended it; the runs that are left can still be made.
     pub interrupted: bool,
     /// Runs of each case, with seeds that follow each other.
@@ -133,6 +134,7 @@ impl Document for ProfileResults {
     const FILE: &str = PROFILE_FILE;
     const SCHEMA: u32 = PROFILE_SCHEMA;
     const KIND_NAME: &str = "profile";
+    const RENAMES: &[&[Rename]] = &[renames::PLAN];
 }
 
 /// The JSON schema of `profile.json`, pretty-printed.
@@ -348,12 +350,12 @@ mod tests {
 
     fn profile() -> ProfileResults {
         ProfileResults {
-            schema: PROFILE_SCHEMA,
+            schema_version: PROFILE_SCHEMA,
             profile: "study".into(),
             file: "study.prof".into(),
             text: String::new(),
             description: String::new(),
-            started: String::new(),
+            started_at: String::new(),
             interrupted: false,
             repeat: 1,
             cases: vec![case("a", "ext4"), case("a", "x/fs"), case("b", "ext4")],

@@ -99,7 +99,7 @@ impl LogLatencies {
             percentile,
             ms: at(&self.latency, self.max_ms),
             service_ms: paced.then(|| at(&self.service, self.service_max_ms)),
-            enough: self.ops >= percentile.needs(),
+            enough_samples: self.ops >= percentile.needs(),
         }
     }
 

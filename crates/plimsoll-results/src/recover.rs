@@ -146,7 +146,7 @@ pub(crate) fn forget_progress(dir: &Path) {
 }
 
 fn started(run: &Run) -> SystemTime {
-    let stamp = run.started.parse::<jiff::Timestamp>();
+    let stamp = run.started_at.parse::<jiff::Timestamp>();
     stamp.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
 }
 
@@ -176,7 +176,7 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
         interrupted: true,
         reasons: vec![],
         stuck: vec![],
-        notes: vec![Note { text, place: None }],
+        notes: vec![Note { text, location: None }],
         variables: vec![],
         environment: draft.environment,
         plan: draft.plan,

@@ -1,6 +1,7 @@
 //! Repeated runs as one result: a directory with `repeats.json` and a results directory a run.
 
 use crate::document::{self, Directory, Document, Writer};
+use crate::renames::{self, Rename};
 use crate::{ClockKind, Percentiles, ResultsError, Run, RunDir, RunWriter};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use std::path::{Component, Path};
 use std::time::SystemTime;
 
 /// Version of `repeats.json`; raised when a field changes meaning or goes.
-pub const REPEATS_SCHEMA: u32 = 1;
+pub const REPEATS_SCHEMA: u32 = 2;
 
 /// Name of the file that holds the [`Repeats`].
 pub const REPEATS_FILE: &str = "repeats.json";
@@ -18,11 +19,11 @@ pub const REPEATS_FILE: &str = "repeats.json";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeats {
     /// Version of this form.
-    pub schema: u32,
+    pub schema_version: u32,
     /// Name of the workload.
     pub workload: String,
     /// Runs that were asked for.
-    pub asked: u32,
+    pub requested_runs: u32,
     /// Results directories of the runs that ended, in their order, relative to this file's.
     pub runs: Vec<String>,
 }
@@ -30,9 +31,9 @@ pub struct Repeats {
 impl Repeats {
     fn begun(workload: &str, asked: u32) -> Self {
         Self {
-            schema: REPEATS_SCHEMA,
+            schema_version: REPEATS_SCHEMA,
             workload: workload.to_owned(),
-            asked,
+            requested_runs: asked,
             runs: vec![],
         }
     }
@@ -48,6 +49,7 @@ impl Document for Repeats {
     const FILE: &str = REPEATS_FILE;
     const SCHEMA: u32 = REPEATS_SCHEMA;
     const KIND_NAME: &str = "repeated runs";
+    const RENAMES: &[&[Rename]] = &[renames::REPEATS];
 }
 
 /// A directory of repeated runs.
@@ -182,7 +184,7 @@ mod tests {
         writer.add(&RunDir::at(Path::new("/x/run-01"))).unwrap();
         writer.add(&RunDir::at(Path::new("/x/run-02"))).unwrap();
         let read = dir.read().unwrap();
-        assert_eq!((read.asked, read.runs.len()), (3, 2));
+        assert_eq!((read.requested_runs, read.runs.len()), (3, 2));
         let foreign = crate::document::json(&Repeats {
             runs: vec!["../other".into(), "/etc".into(), "run-01".into()],
             ..read

@@ -19,13 +19,13 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// Version of this form.
-    pub schema: u32,
+    pub schema_version: u32,
     /// Name of the workload.
     pub workload: String,
     /// Root of all random choices of the run.
     pub seed: u64,
     /// When the run began: RFC 3339, in UTC.
-    pub started: String,
+    pub started_at: String,
     /// Length of the measured window in seconds; 0 if nothing was measured.
     pub window_s: f64,
     /// Whether the figures may be used.
@@ -79,14 +79,14 @@ pub struct Run {
     #[serde(default)]
     pub mix: Option<MixFigures>,
     /// Trees of files made or found before the run.
-    pub populated: Vec<Populated>,
+    pub filesets: Vec<Populated>,
     /// Commands of the user that ran before and after its phases, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,
     /// The error that ended the run.
     pub failure: Option<Failure>,
     /// Workers that were still in a system call long after the end.
-    pub stuck: Vec<String>,
+    pub hung_workers: Vec<String>,
     /// Random variables under test.
     pub variables: Vec<VariableFigures>,
     /// Remarks on the workload and on the run.
@@ -183,11 +183,11 @@ pub struct Summary {
     /// Longest time in which none completed, in milliseconds and to a 512th of an interval; null
     /// where it is not known.
     #[serde(default)]
-    pub longest_gap_ms: Option<f64>,
+    pub max_gap_ms: Option<f64>,
     /// Longest such time that is likely at the mean rate, if operations complete independently of
-    /// each other, in milliseconds; null where `longest_gap_ms` is.
+    /// each other, in milliseconds; null where `max_gap_ms` is.
     #[serde(default)]
-    pub likely_gap_ms: Option<f64>,
+    pub expected_max_gap_ms: Option<f64>,
     /// Times in which the target stood still.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<StallFigure>,
@@ -244,11 +244,11 @@ pub struct OperationFigures {
     /// Longest time in which none completed, in milliseconds and to a 512th of an interval; null
     /// where it is not known.
     #[serde(default)]
-    pub longest_gap_ms: Option<f64>,
+    pub max_gap_ms: Option<f64>,
     /// Longest such time that is likely at the mean rate, if operations complete independently of
-    /// each other, in milliseconds; null where `longest_gap_ms` is.
+    /// each other, in milliseconds; null where `max_gap_ms` is.
     #[serde(default)]
-    pub likely_gap_ms: Option<f64>,
+    pub expected_max_gap_ms: Option<f64>,
 }
 
 impl Run {
@@ -472,7 +472,7 @@ pub struct Failure {
     /// What went wrong.
     pub error: String,
     /// Where the operation is written in the workload.
-    pub place: Option<SourcePosition>,
+    pub location: Option<SourcePosition>,
 }
 
 impl fmt::Display for Failure {
@@ -491,7 +491,7 @@ impl fmt::Display for Failure {
             write!(f, "{what}: ")?;
         }
         f.write_str(&self.error)?;
-        match (&self.worker, &self.place) {
+        match (&self.worker, &self.location) {
             (Some(w), Some(p)) => write!(f, " (worker {w}, {p})"),
             (Some(w), None) => write!(f, " (worker {w})"),
             (None, Some(p)) => write!(f, " ({p})"),

@@ -227,7 +227,7 @@ mod tests {
         let rows = [Operation {
             name: "read1".into(),
             kind: OpKind::Read,
-            place: None,
+            location: None,
         }];
         let mut series = SeriesWriter::create(dir.path(), &rows, SystemTime::UNIX_EPOCH).unwrap();
         let full = File::options().write(true).open("/dev/full").unwrap();

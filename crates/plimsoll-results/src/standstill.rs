@@ -34,14 +34,14 @@ pub(crate) fn oldest_ms(ages: &InFlightAges) -> Option<f64> {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StallFigure {
     /// Begin, in seconds since the window opened.
-    pub from_s: f64,
+    pub start_s: f64,
     /// End, in seconds since the window opened.
-    pub to_s: f64,
+    pub end_s: f64,
     /// Whether the window ended in it.
     pub at_end: bool,
     /// Whether it makes the result invalid: it lies at the end, or takes more than a twentieth of
     /// the window.
-    pub counts: bool,
+    pub invalidates: bool,
     /// The rank whose operations stood still by its own clock; null where those of all did.
     pub rank: Option<u32>,
 }
@@ -49,10 +49,10 @@ pub struct StallFigure {
 impl StallFigure {
     fn of(stall: &Stall, rank: Option<u32>) -> Self {
         Self {
-            from_s: stall.gap.from as f64 / 1e9,
-            to_s: stall.gap.to as f64 / 1e9,
+            start_s: stall.gap.from as f64 / 1e9,
+            end_s: stall.gap.to as f64 / 1e9,
             at_end: stall.at_end,
-            counts: stall.counts,
+            invalidates: stall.counts,
             rank,
         }
     }
@@ -68,7 +68,7 @@ impl StallFigure {
     /// Length in seconds.
     #[must_use]
     pub fn length_s(&self) -> f64 {
-        self.to_s - self.from_s
+        self.end_s - self.start_s
     }
 }
 

@@ -36,7 +36,7 @@ fn measured(
             kind => kind.to_string(),
         },
         kind: *kind,
-        place: None,
+        location: None,
     };
     plan.operations = rows.iter().map(operation).collect();
     let window = WindowTotals {
@@ -123,14 +123,14 @@ fn what_did_not_come_from_the_storage_came_from_the_cache() {
     let cache = |storage| cache(local(&reads, storage)).unwrap();
     let c = cache(25 * MIB);
     assert_eq!((c.reads, c.read_bytes), (16, 100 * MIB));
-    assert_eq!((c.storage_bytes, c.share), (Some(25 * MIB), Some(0.75)));
+    assert_eq!((c.storage_bytes, c.hit_ratio), (Some(25 * MIB), Some(0.75)));
     assert_eq!(
         c.to_string(),
         "100 MiB, 75 % from the client's page cache (25 MiB from the storage)"
     );
     // Read-ahead may bring more than is read.
-    assert_eq!(cache(130 * MIB).share, Some(0.0));
-    assert_eq!(cache(0).share, Some(1.0));
+    assert_eq!(cache(130 * MIB).hit_ratio, Some(0.0));
+    assert_eq!(cache(0).hit_ratio, Some(1.0));
     let nearly = cache(1).to_string();
     assert!(
         nearly.contains("99 %") && nearly.contains("(1 B"),
@@ -187,10 +187,10 @@ fn each_source_has_its_own_counter() {
         "100 MiB, 60 % from the client's page cache (40 MiB from the server)"
     );
     // Another mount's traffic is not this one's.
-    assert_eq!(mounted("/other").share, Some(1.0));
+    assert_eq!(mounted("/other").hit_ratio, Some(1.0));
     let memory = measured(Some(ReadSource::Memory), &reads, from_storage(5));
     let memory = cache(memory).unwrap();
-    assert_eq!((memory.storage_bytes, memory.share), (None, None));
+    assert_eq!((memory.storage_bytes, memory.hit_ratio), (None, None));
     assert_eq!(
         memory.to_string(),
         "100 MiB, from files that are in this machine's memory"
@@ -209,7 +209,7 @@ fn memory_measured_instead_of_storage_is_reported() {
     );
     // What was done against it already is not advised, and what does not fit is not said to.
     let mut cold = local(&reads, 50 * MIB);
-    cold.plan.options.cold = Cold::Files;
+    cold.plan.options.drop_caches = Cold::Files;
     cold.environment.memory_bytes = Some(99 * MIB);
     assert_eq!(
         notes(cold),
@@ -241,7 +241,7 @@ fn cached_fileset() -> Fileset {
         access: Access::ReadWrite,
         cached: Some(true),
         letters: None,
-        place: None,
+        location: None,
     }
 }
 

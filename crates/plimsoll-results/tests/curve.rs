@@ -22,7 +22,7 @@ fn plan(load: u32) -> Plan {
     let operation = |name: &str, kind| Operation {
         name: name.into(),
         kind,
-        place: None,
+        location: None,
     };
     plan.operations = vec![
         operation("read", OpKind::Read),
@@ -65,7 +65,7 @@ fn plan(load: u32) -> Plan {
         nice: 0,
         io_priority: None,
         program: Program::Mix(Box::new(mix)),
-        place: None,
+        location: None,
     }];
     plan.metric = Some(BusinessMetric {
         name: "streams".into(),
@@ -110,9 +110,9 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
     let (due, half) = (u64::from(load) * 100, done / 2);
     let process = |done| ProcessCounts {
         group: 0,
-        due,
-        done,
-        missed: 0,
+        scheduled: due,
+        completed: done,
+        dropped: 0,
     };
     let reason = |code: &&str| Reason {
         code: (*code).into(),
@@ -147,27 +147,27 @@ fn measured(load: u32, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
 fn empty() -> LoadCurve {
     let run = run(10, 2000, 1, &[]);
     LoadCurve {
-        schema: CURVE_SCHEMA,
+        schema_version: CURVE_SCHEMA,
         workload: "streams".into(),
         metric: "streams".into(),
         scale: 0.5,
         comparable: false,
         seed: run.seed,
-        started: run.started,
+        started_at: run.started_at,
         loads: vec![2, 4, 6, 8, 10],
         warmup_s: 1.0,
-        time_s: 10.0,
+        measure_s: 10.0,
         criteria: run.plan.metric.as_ref().unwrap().criteria.clone(),
         stop_rules: StopRules {
-            invalid_in_a_row: Some(2),
-            falling: true,
+            stop_after_invalid: Some(2),
+            stop_past_peak: true,
         },
         state: CurveState::Unfinished,
-        stopped: None,
+        stop_reason: None,
         points: vec![],
         ort_ms: None,
         ort_2008_ms: None,
-        peak: None,
+        highest_valid_load: None,
         load_line: None,
         knee: None,
         usl: None,
@@ -208,13 +208,13 @@ fn a_point_at_which_nothing_was_done_has_no_latency() {
     run.summary.ops = 0;
     let point = CurvePoint::of(&run, 10, "somewhere");
     let latencies = [
-        point.latency_ms,
+        point.mean_ms,
         point.p50_ms,
         point.p95_ms,
         point.p99_ms,
         point.max_ms,
     ];
-    assert_eq!((latencies, point.service_ms), ([None; 5], None));
+    assert_eq!((latencies, point.service_mean_ms), ([None; 5], None));
     let json = serde_json::to_value(&point).unwrap();
     assert!(
         json["latency_ms"].is_null() && json["service_ms"].is_null(),
@@ -228,13 +228,16 @@ fn a_point_has_the_figures_of_its_run() {
     let point = CurvePoint::of(&run, 10, "somewhere");
     assert_eq!((point.load, point.run.as_str()), (10, "somewhere"));
     assert_eq!(point.verdict, Verdict::Invalid);
-    assert_eq!(point.achieved, 196.0);
-    assert_eq!(point.asked_ops_per_s, Some(200.0));
+    assert_eq!(point.achieved_ops_per_s, 196.0);
+    assert_eq!(point.offered_ops_per_s, Some(200.0));
     // From the schedule, not from the call.
-    assert_eq!((point.latency_ms, point.service_ms), (Some(8.0), Some(4.0)));
+    assert_eq!(
+        (point.mean_ms, point.service_mean_ms),
+        (Some(8.0), Some(4.0))
+    );
     let p99 = point.p99_ms.unwrap();
     assert!((p99 - 8.0).abs() < 0.01, "{p99}");
-    assert_eq!(point.slowest_percent, Some(97.0));
+    assert_eq!(point.slowest_process_percent, Some(97.0));
     // Half of the operations read, and the other half read and write.
     assert_eq!(point.bytes_per_s, 196.0 * 4096.0);
     assert_eq!(point.read_bytes_per_s, 196.0 * 4096.0);
@@ -252,7 +255,7 @@ fn a_point_has_the_figures_of_its_run() {
             ("errors", true),
             ("latency", false),
             ("client_saturated", true),
-            ("late_starts", true),
+            ("client_start_delay", true),
             ("stalled", true)
         ]
     );
@@ -287,7 +290,7 @@ fn a_point_whose_operations_hang_has_lower_bounds() {
     assert_eq!((response.mean_ms, response.p99_ms), (0.0, 3000.0));
     assert_eq!(total.response_at_least_ms, Some(3000.0));
     let point = CurvePoint::of(&run, 2, "a");
-    assert_eq!((point.latency_ms, point.service_ms), (None, None));
+    assert_eq!((point.mean_ms, point.service_mean_ms), (None, None));
     let bound = Some(3000.0);
     assert_eq!(
         (point.p50_ms, point.p95_ms, point.p99_ms),
@@ -331,7 +334,10 @@ fn a_curve_is_written_point_by_point_and_its_figures_follow() {
         assert_eq!(&CurvePoint::of(&kept, last.load, &last.run), last);
     }
     let curve = dir.read().unwrap();
-    assert_eq!((curve.load_line, curve.peak), (Some(4), Some(8)));
+    assert_eq!(
+        (curve.load_line, curve.highest_valid_load),
+        (Some(4), Some(8))
+    );
     assert!(curve.missing().is_empty() && curve.any_valid());
     // Valid: (2, 2 ms), (4, 2 ms), (8, 4 ms): areas of 4 and 12 over a distance of 6.
     assert!((curve.ort_ms.unwrap() - 16.0 / 6.0).abs() < 1e-9);
@@ -346,7 +352,10 @@ fn a_curve_is_written_point_by_point_and_its_figures_follow() {
 fn a_curve_of_few_points_has_few_figures() {
     let mut curve = empty();
     curve.compute();
-    assert_eq!((curve.ort_ms, curve.peak, curve.knee), (None, None, None));
+    assert_eq!(
+        (curve.ort_ms, curve.highest_valid_load, curve.knee),
+        (None, None, None)
+    );
     curve
         .points
         .push(CurvePoint::of(&run(2, 400, 2, &["errors"]), 2, "a"));

@@ -25,7 +25,7 @@ fn operation(name: &str) -> Operation {
     Operation {
         name: name.into(),
         kind: OpKind::Read,
-        place: None,
+        location: None,
     }
 }
 
@@ -106,8 +106,8 @@ fn intervals_are_seen_when_they_end_and_the_run_is_found_at_its_end() {
     let live = only(root.path());
     let known = live.read().unwrap();
     assert_eq!((known.workload.as_str(), known.seed), ("w", 7));
-    assert_eq!(known.started, "2023-11-14T22:13:20Z");
-    assert_eq!(known.process, std::process::id());
+    assert_eq!(known.started_at, "2023-11-14T22:13:20Z");
+    assert_eq!(known.pid, std::process::id());
 
     let mut follower = live.open_reader().unwrap();
     assert_eq!(follower.rows().unwrap(), []);

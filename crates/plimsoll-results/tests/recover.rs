@@ -21,7 +21,7 @@ fn plan() -> Plan {
     plan.operations = vec![Operation {
         name: NAME.into(),
         kind: OpKind::Read,
-        place: None,
+        location: None,
     }];
     plan.script = vec![
         Phase::Start,

@@ -238,7 +238,7 @@ fn an_entry_says_what_the_files_say() {
         (Kind::Repeats, 2, Some(3.5))
     );
     assert_eq!(entry.status, Status::Unfinished, "two of three");
-    assert_eq!(entry.started, "2026-03-01T12:00:00Z");
+    assert_eq!(entry.started_at, "2026-03-01T12:00:00Z");
     write(
         many.join("run-02").join(RUN_FILE),
         other.replace("valid\"", "failed\""),

@@ -21,7 +21,7 @@ fn operation(name: &str, kind: OpKind) -> Operation {
     Operation {
         name: name.into(),
         kind,
-        place: None,
+        location: None,
     }
 }
 
@@ -72,7 +72,7 @@ fn plan() -> Plan {
                 },
             ),
         ]),
-        place: None,
+        location: None,
     }];
     plan.script = vec![Phase::Start, Phase::OpenWindow, Phase::CloseWindow];
     plan
@@ -152,7 +152,7 @@ fn names(dir: &Path) -> Vec<String> {
 #[test]
 fn the_summary_counts_file_operations_only() {
     let run = Run::assemble(one_window());
-    assert_eq!(run.started, "2023-11-14T22:13:20.250Z");
+    assert_eq!(run.started_at, "2023-11-14T22:13:20.250Z");
     assert_eq!((run.workers, run.window_s, run.window_number), (3, 4.0, 1));
     let s = &run.summary;
     assert_eq!((s.ops, s.bytes, s.in_flight), (2, 8192, 2));
@@ -273,7 +273,7 @@ fn verdicts_have_an_order() {
         worker: Some("p-1.t-2".into()),
         path: Some("set/00000001".into()),
         error: "EIO: Input/output error".into(),
-        place: None,
+        location: None,
     });
     let run = Run::assemble(m);
     assert_eq!(run.validity.verdict, Verdict::Failed);
@@ -291,7 +291,7 @@ fn a_failure_of_no_operation_says_what_happened_and_no_more() {
         worker: None,
         path: None,
         error: "cannot remove the files".into(),
-        place: None,
+        location: None,
     };
     assert_eq!(failure.to_string(), "cannot remove the files");
     failure.path = Some("set".into());

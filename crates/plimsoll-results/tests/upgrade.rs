@@ -31,7 +31,7 @@ fn copy(name: &str) -> tempfile::TempDir {
 #[test]
 fn an_unpaced_run_is_as_it_was() {
     let run = read(&stored("free"));
-    assert_eq!(run.schema, SCHEMA);
+    assert_eq!(run.schema_version, SCHEMA);
     let s = &run.summary;
     assert_eq!((s.ops, s.mean_ms, s.p99_ms), (99, 10.0, 10.0));
     assert_eq!((s.paced_ops, s.service), (0, None));
@@ -90,7 +90,7 @@ fn percentiles_of_older_results_are_computed_from_their_histograms() {
     let s = &run.summary;
     let at = |text: &str| s.percentile(text.parse().unwrap()).unwrap();
     assert_eq!(at("99").ms, s.p99_ms);
-    assert!(at("99").enough && !at("99.9").enough);
+    assert!(at("99").enough_samples && !at("99.9").enough_samples);
     assert_eq!((at("100").ms, at("100").service_ms), (540.0, Some(10.0)));
     let curve = CurveDir::at(&stored("steady-curve"));
     assert!(curve.read().unwrap().points[0].percentiles.is_empty());

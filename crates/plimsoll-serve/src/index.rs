@@ -406,7 +406,7 @@ impl<'a> IndexWriter<'a> {
             Err(e) => (None, Some(e.to_string())),
         };
         let entry = entry.as_ref();
-        let started = entry.and_then(|e| e.started.parse::<jiff::Timestamp>().ok());
+        let started = entry.and_then(|e| e.started_at.parse::<jiff::Timestamp>().ok());
         self.add.execute(params![
             name,
             changed,

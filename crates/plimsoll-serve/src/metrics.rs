@@ -117,7 +117,7 @@ fn render(runs: &[LiveEntry]) -> String {
     let mut out = String::new();
     family(&mut out, &IN_PROGRESS, [format!(" {}", runs.len())]);
     let started = runs.iter().filter_map(|(id, run, _)| {
-        let started: jiff::Timestamp = run.started.parse().ok()?;
+        let started: jiff::Timestamp = run.started_at.parse().ok()?;
         let seconds = started.as_millisecond() as f64 / 1e3;
         Some(format!("{} {seconds}", labels(id, run, None)))
     });
@@ -236,14 +236,14 @@ mod tests {
     #[test]
     fn samples_are_sums_and_the_last_interval_and_names_are_quoted() {
         let run = LiveRun {
-            schema: LIVE_SCHEMA,
+            schema_version: LIVE_SCHEMA,
             workload: "w".into(),
             name: "w-20260301-120000".into(),
-            started: "2026-03-01T12:00:00.5Z".into(),
+            started_at: "2026-03-01T12:00:00.5Z".into(),
             clock: ClockKind::Real,
             seed: 1,
             workers: 2,
-            process: 7,
+            pid: 7,
             tells_verdict: false,
         };
         let mut progress = Progress::default();

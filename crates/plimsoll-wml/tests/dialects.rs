@@ -26,8 +26,8 @@ fn the_slides() {
         plan.title,
         "A database's log: synchronous appends, in the style of the first releases."
     );
-    assert_eq!(plan.place.dir.to_str(), Some("/export/client1"));
-    assert_eq!(plan.place.guards[0].as_str(), "redo");
+    assert_eq!(plan.work_dir.dir.to_str(), Some("/export/client1"));
+    assert_eq!(plan.work_dir.guards[0].as_str(), "redo");
     let meanings: Vec<&str> = plan.parameters.iter().map(|p| p.meaning.as_str()).collect();
     assert_eq!(meanings, ["where the log lies", "log writers", ""]);
     let windows = plan

@@ -157,11 +157,11 @@ fn paths(plan: &Plan) -> Vec<&str> {
 #[test]
 fn a_file_uses_its_own_paths_and_guards_each_root() {
     let plan = filesets(TWO);
-    assert_eq!(plan.place.dir, PathBuf::from("/mnt"));
+    assert_eq!(plan.work_dir.dir, PathBuf::from("/mnt"));
     assert_eq!(paths(&plan), ["a", "b/c"]);
-    let guards: Vec<&str> = plan.place.guards.iter().map(|g| g.as_str()).collect();
+    let guards: Vec<&str> = plan.work_dir.guards.iter().map(|g| g.as_str()).collect();
     assert_eq!(guards, ["a/x", "b/c/y"]);
-    assert!(!plan.place.temporary);
+    assert!(!plan.work_dir.temporary);
 }
 
 #[test]
@@ -171,10 +171,10 @@ fn a_directory_re_roots_every_path() {
         ..Overrides::default()
     };
     let plan = lower_with(&format!("{TWO}{PROCESS}"), &overrides).unwrap();
-    assert_eq!(plan.place.dir, PathBuf::from("/work"));
+    assert_eq!(plan.work_dir.dir, PathBuf::from("/work"));
     assert_eq!(paths(&plan), ["a", "b/c"]);
-    assert_eq!(plan.place.guards.len(), 1);
-    assert_eq!(plan.place.guards[0].as_str(), "");
+    assert_eq!(plan.work_dir.guards.len(), 1);
+    assert_eq!(plan.work_dir.guards[0].as_str(), "");
     let single = lower_with(
         &format!("define fileset name=x,path=/tmp,entries=1,dirwidth=5{PROCESS}"),
         &overrides,
@@ -191,29 +191,29 @@ fn a_builtin_gets_the_temporary_directory() {
         &context(SourceKind::Builtin),
     )
     .unwrap();
-    assert_eq!(plan.place.dir, PathBuf::from("/tmp/plimsoll-test"));
-    assert!(plan.place.temporary);
-    assert_eq!(plan.place.guards[0].as_str(), "");
+    assert_eq!(plan.work_dir.dir, PathBuf::from("/tmp/plimsoll-test"));
+    assert!(plan.work_dir.temporary);
+    assert_eq!(plan.work_dir.guards[0].as_str(), "");
     assert_eq!(plan.source.kind, SourceKind::Builtin);
 }
 
 #[test]
 fn relative_paths_start_at_the_current_directory() {
     let plan = filesets("define fileset name=x,path=./data,entries=1,dirwidth=5");
-    assert_eq!(plan.place.dir, PathBuf::from("/home/user/data"));
+    assert_eq!(plan.work_dir.dir, PathBuf::from("/home/user/data"));
     let both = filesets(
         "define fileset name=x,path=data,entries=1,dirwidth=5\n\
          define fileset name=y,path=/home/other,entries=1,dirwidth=5",
     );
-    assert_eq!(both.place.dir, PathBuf::from("/home"));
+    assert_eq!(both.work_dir.dir, PathBuf::from("/home"));
     assert_eq!(paths(&both), ["user/data", "other"]);
 }
 
 #[test]
 fn a_workload_without_files_guards_nothing() {
     let plan = plan(PROCESS);
-    assert!(plan.filesets.is_empty() && plan.place.guards.is_empty());
-    assert_eq!(plan.place.dir, PathBuf::from("/home/user"));
+    assert!(plan.filesets.is_empty() && plan.work_dir.guards.is_empty());
+    assert_eq!(plan.work_dir.dir, PathBuf::from("/home/user"));
 }
 
 #[test]

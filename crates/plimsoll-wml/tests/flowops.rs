@@ -400,7 +400,7 @@ fn rows_are_shared_by_name_and_kind() {
         "statfile name=a,filesetname=set\nstatfile name=a,filesetname=set\ndeletefile name=a,filesetname=set",
     ));
     assert_eq!(rows(&plan, "a"), [OpKind::Stat, OpKind::Delete]);
-    let place = plan.operations[0].place.clone().unwrap();
+    let place = plan.operations[0].location.clone().unwrap();
     assert_eq!(
         (place.file.as_str(), place.line, place.column),
         ("test.f", 4, 12)

@@ -26,8 +26,8 @@ fn every_builtin_lowers() {
             .filter(|p| matches!(p, Phase::CloseWindow))
             .count();
         assert_eq!(windows, 1, "{}", b.name);
-        assert_eq!(plan.place.dir, PathBuf::from("/tmp/plimsoll-test"));
-        assert!(plan.place.temporary);
+        assert_eq!(plan.work_dir.dir, PathBuf::from("/tmp/plimsoll-test"));
+        assert!(plan.work_dir.temporary);
     }
 }
 

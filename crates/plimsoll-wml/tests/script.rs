@@ -263,7 +263,7 @@ fn modes_rates_and_accounting() {
 #[test]
 fn system_needs_leave() {
     let mut overrides = Overrides::default();
-    overrides.options.allow_system = true;
+    overrides.options.allow_commands = true;
     let plan = with("system \"sync $dir\"\nrun 1", overrides);
     let command = "sync /d".to_string();
     assert_eq!(plan.script[0], Phase::System { command });
@@ -295,7 +295,7 @@ fn what_means_nothing_any_more_is_noted_once_with_its_place() {
     let notes: Vec<String> = plan
         .notes
         .iter()
-        .map(|n| format!("{} {}", n.place.as_ref().unwrap().line, n.text))
+        .map(|n| format!("{} {}", n.location.as_ref().unwrap().line, n.text))
         .collect();
     let begins = |n: usize, with: &str| {
         assert!(notes[n].starts_with(with), "{}: {}", n, notes[n]);
@@ -319,9 +319,9 @@ fn what_means_nothing_any_more_is_noted_once_with_its_place() {
 fn load_brings_in_a_workload_and_set_changes_it() {
     let plan = plan("load copyfiles\nset $nfiles=7\nset $dir=/mnt\nrun 5\n");
     assert_eq!(plan.filesets[0].entries, 7);
-    assert_eq!(plan.place.dir.to_str(), Some("/mnt"));
+    assert_eq!(plan.work_dir.dir.to_str(), Some("/mnt"));
     assert_eq!(plan.quit, QuitMode::FirstDone);
-    let place = plan.operations[0].place.as_ref().unwrap();
+    let place = plan.operations[0].location.as_ref().unwrap();
     assert_eq!(place.file, "copyfiles");
     assert!(
         plan.parameters

@@ -36,8 +36,8 @@ pub struct RunFacts {
 impl HookRunner {
     /// For a run of this Plan on a target, by this number of ranks.
     pub fn new(hooks: &Hooks, plan: &Plan, target: &str, ranks: u32, run: &RunFacts) -> Self {
-        let dir = plimsoll_target::absolute(target, &plan.place.dir);
-        let dir = dir.unwrap_or_else(|_| plan.place.dir.clone());
+        let dir = plimsoll_target::absolute(target, &plan.work_dir.dir);
+        let dir = dir.unwrap_or_else(|_| plan.work_dir.dir.clone());
         let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default().into();
         Self {
             hooks: hooks.clone(),

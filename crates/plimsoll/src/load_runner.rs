@@ -48,7 +48,7 @@ impl LoadTestConfig {
     ) -> Result<Self, CommandError> {
         let mut plan = plan(name, how, criteria, greatest)?;
         // What is interrupted may go on from another directory.
-        plan.place.dir = plimsoll_target::absolute(&how.target, &plan.place.dir)
+        plan.work_dir.dir = plimsoll_target::absolute(&how.target, &plan.work_dir.dir)
             .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
         Ok(Self {
             target: how.target.clone(),
@@ -108,7 +108,7 @@ impl LoadTestConfig {
         }
         signals::note_removal(true);
         let settings = self.settings();
-        let cleaned = plimsoll_engine::clean(&self.plan.place.dir, &settings, false, stop);
+        let cleaned = plimsoll_engine::clean(&self.plan.work_dir.dir, &settings, false, stop);
         signals::note_removal(false);
         match cleaned {
             Ok(left) => Ok(left.unremoved),
@@ -153,7 +153,7 @@ impl LoadTestConfig {
         if !plimsoll_target::keeps_files(&self.target) {
             return Ok(());
         }
-        plimsoll_engine::release_claim(&self.plan.place.dir, &self.settings())
+        plimsoll_engine::release_claim(&self.plan.work_dir.dir, &self.settings())
             .map_err(|e| format!("the directory could not be given up: {e}"))
     }
 }
@@ -409,7 +409,7 @@ pub fn files_of(ground: &LoadTestConfig) -> String {
     if !plimsoll_target::keeps_files(&ground.target) {
         return "no files".into();
     }
-    let fate = match (plan.options.keep, plan.place.temporary) {
+    let fate = match (plan.options.keep, plan.work_dir.temporary) {
         (true, _) => "kept afterwards",
         (false, true) => "a new directory, removed afterwards",
         (false, false) => "removed afterwards",

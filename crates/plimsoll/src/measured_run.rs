@@ -30,7 +30,7 @@ pub struct RunMetadata {
 
 /// Puts an outcome into the form that figures are computed from.
 pub fn measured(outcome: Outcome, c: RunMetadata) -> MeasuredRun {
-    let note = |text: String| Note { text, place: None };
+    let note = |text: String| Note { text, location: None };
     let notes = outcome.notes.into_iter().map(note).collect();
     let text = |s: String| (!s.is_empty()).then_some(s);
     MeasuredRun {
@@ -59,9 +59,9 @@ pub fn measured(outcome: Outcome, c: RunMetadata) -> MeasuredRun {
             .iter()
             .map(|p| ProcessCounts {
                 group: p.group,
-                due: p.due,
-                done: p.done,
-                missed: p.missed,
+                scheduled: p.due,
+                completed: p.done,
+                dropped: p.missed,
             })
             .collect(),
         populated: outcome
@@ -84,7 +84,7 @@ pub fn measured(outcome: Outcome, c: RunMetadata) -> MeasuredRun {
             worker: text(f.worker),
             path: text(f.path),
             error: f.error,
-            place: f.place,
+            location: f.place,
         }),
         interrupted: outcome.interrupted,
         reasons: outcome

@@ -287,7 +287,7 @@ impl Published {
 fn with(mut run: Run, text: Option<&str>) -> Run {
     run.notes.extend(text.map(|text| Note {
         text: text.to_owned(),
-        place: None,
+        location: None,
     }));
     run
 }

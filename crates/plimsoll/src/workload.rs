@@ -154,7 +154,7 @@ pub fn adapt_to_target(plan: &mut Plan, how: &CommonRunArgs) {
 /// The same, of any target; `has_dir`: somebody named a directory.
 pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
     // A directory on a server that nobody named is one of this run.
-    plan.place.temporary |= !has_dir && is_remote(target);
+    plan.work_dir.temporary |= !has_dir && is_remote(target);
     plan.add_procedures(plimsoll_target::procedures(target));
 }
 
@@ -175,13 +175,13 @@ pub fn settings(args: &CommonRunArgs) -> Settings {
 /// The directories a Plan keeps its files in, as a person reads them.
 pub fn place(plan: &Plan) -> String {
     let whole = [RelPath::default()];
-    let guards = match plan.place.guards.as_slice() {
+    let guards = match plan.work_dir.guards.as_slice() {
         [] => &whole[..],
         guards => guards,
     };
     let shown = guards
         .iter()
-        .map(|g| below(&plan.place.dir, g).display().to_string());
+        .map(|g| below(&plan.work_dir.dir, g).display().to_string());
     shown.collect::<Vec<String>>().join(", ")
 }
 
@@ -230,9 +230,9 @@ pub fn changes_at(
             ops: None,
             on_error: args.on_error.unwrap_or_default().into(),
             content: args.content.unwrap_or_default(),
-            cold: args.cold.map_or(Cold::No, Into::into),
+            drop_caches: args.cold.map_or(Cold::No, Into::into),
             cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
-            allow_system: args.allow_system,
+            allow_commands: args.allow_system,
             keep: args.keep,
         },
         ..Overrides::default()

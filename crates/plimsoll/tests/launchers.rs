@@ -317,7 +317,7 @@ fn ranks_measure_load_points(launcher: Launcher) {
     for point in &curve.points {
         let run = dir.run(point).read().unwrap();
         assert_eq!((run.ranks, run.workers), (2, 2 * point.load));
-        assert_eq!(run.populated[0].files, 100 * point.load);
+        assert_eq!(run.filesets[0].files, 100 * point.load);
         assert!(run.summary.ops > 0 && run.summary.errors == 0);
     }
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);

@@ -41,10 +41,10 @@ fn point(p: &CurvePoint) -> Option<MeasuredPoint> {
     };
     Some(MeasuredPoint {
         load: p.load as f64,
-        asked_ops_per_s: p.asked_ops_per_s,
-        ops_per_s: p.achieved,
+        asked_ops_per_s: p.offered_ops_per_s,
+        ops_per_s: p.achieved_ops_per_s,
         mb_per_s: p.bytes_per_s / MEGABYTE,
-        latency_ms: p.latency_ms,
+        latency_ms: p.mean_ms,
         verdict,
         reasons: p.reasons.iter().map(|r| r.text.clone()).collect(),
     })
@@ -79,9 +79,9 @@ fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
         "Measured from {} on: {} of warm-up and {} of measuring at each load point{clock}. Target \
          {} ({}), {}, seed {}. Latencies are response times: from when an operation was due to its \
          return.",
-        curve.started,
+        curve.started_at,
         length(curve.warmup_s),
-        length(curve.time_s),
+        length(curve.measure_s),
         curve.target.url,
         curve.target.description,
         counted(u64::from(curve.ranks), "process", "processes"),
@@ -95,7 +95,7 @@ fn notes(curve: &LoadCurve, sut: &Sut) -> Vec<String> {
             CurveState::Failed => "an error ended the curve",
             CurveState::Unfinished | CurveState::Complete => "the curve was not finished",
         };
-        let reason = curve.stopped.as_ref();
+        let reason = curve.stop_reason.as_ref();
         let reason = reason.map_or(String::new(), |r| format!(" ({})", r.text));
         notes.push(format!("{done} of {all} load points: {why}{reason}."));
     }
@@ -117,27 +117,27 @@ mod tests {
     fn of_latency(latency_ms: Option<f64>) -> MeasuredPoint {
         let point = CurvePoint {
             load: 5,
-            achieved: if latency_ms.is_some() { 2.0 } else { 0.0 },
-            latency_ms,
+            achieved_ops_per_s: if latency_ms.is_some() { 2.0 } else { 0.0 },
+            mean_ms: latency_ms,
             verdict: Verdict::Invalid,
             reasons: vec![],
             criteria: vec![],
-            asked_ops_per_s: Some(50.0),
-            slowest_percent: None,
+            offered_ops_per_s: Some(50.0),
+            slowest_process_percent: None,
             p50_ms: None,
             p95_ms: None,
             p99_ms: None,
             max_ms: None,
             max_at_least: false,
             percentiles: vec![],
-            service_ms: None,
+            service_mean_ms: None,
             read_bytes_per_s: 0.0,
             write_bytes_per_s: 0.0,
             bytes_per_s: 0.0,
             errors: 0,
             window_s: 4.0,
             commands: vec![],
-            started: String::new(),
+            started_at: String::new(),
             run: String::new(),
         };
         super::point(&point).unwrap()

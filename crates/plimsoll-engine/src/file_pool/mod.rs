@@ -140,7 +140,7 @@ mod tests {
             letters: None,
             access: Access::ReadWrite,
             cached: None,
-            place: None,
+            location: None,
         };
         let plan = Plan {
             filesets: vec![fileset],

@@ -60,16 +60,16 @@ fn end(
     let dir = plimsoll_target::absolute(&settings.target, dir).map_err(EngineError::refused)?;
     let target = plimsoll_target::with_silence_limit(&settings.target, MAX_SERVER_SILENCE);
     let mut plan = Plan::empty("clean");
-    plan.place.dir = dir;
+    plan.work_dir.dir = dir;
     let look = InspectVisitor {
         plan: &plan,
         others,
     };
-    let marker = plimsoll_target::connect(&target, &plan.place, Purpose::Inspect, look)
+    let marker = plimsoll_target::connect(&target, &plan.work_dir, Purpose::Inspect, look)
         .map_err(EngineError::refused)??;
-    let work_dir = work_dir(&plan.place.dir, &marker.guard)?;
-    plan.place.dir = work_dir;
-    plan.place.guards = vec![marker.guard];
+    let work_dir = work_dir(&plan.work_dir.dir, &marker.guard)?;
+    plan.work_dir.dir = work_dir;
+    plan.work_dir.guards = vec![marker.guard];
     let ending = CleanVisitor {
         plan: &plan,
         settings,
@@ -77,7 +77,7 @@ fn end(
         end,
         stop,
     };
-    plimsoll_target::connect(&target, &plan.place, Purpose::Inspect, ending)
+    plimsoll_target::connect(&target, &plan.work_dir, Purpose::Inspect, ending)
         .map_err(EngineError::refused)?
 }
 
@@ -108,7 +108,7 @@ impl Visitor for InspectVisitor<'_> {
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
         let nothing = |why: &str| {
-            let dir = self.plan.place.dir.display();
+            let dir = self.plan.work_dir.dir.display();
             Err(EngineError::Refused(format!("`{dir}` {why}")))
         };
         if !target.exists() {

@@ -58,7 +58,7 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             100.0 * late.mean() / response.mean().max(1.0)
         );
         reasons.push(Reason {
-            code: "late_starts",
+            code: "client_start_delay",
             text,
         });
     }

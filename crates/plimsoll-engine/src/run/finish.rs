@@ -107,7 +107,7 @@ impl<'a, T: Target> CleanupStep<'a, '_, T> {
         let cleanup = place.cleanup(left, Some(self.settings).filter(|_| !self.keeps));
         let mut notes = Vec::new();
         for path in &cleanup.foreign {
-            let path = self.plan.place.dir.join(path);
+            let path = self.plan.work_dir.dir.join(path);
             notes.push(format!(
                 "`{}` was left: Plimsoll did not make it, or something that lies in it",
                 path.display()

@@ -17,7 +17,7 @@ pub(super) fn notes<T: Target>(target: &T, plan: &Plan) -> Vec<String> {
 }
 
 fn cold<T: Target>(target: &T, plan: &Plan) -> Option<String> {
-    let option = match plan.options.cold {
+    let option = match plan.options.drop_caches {
         Cold::No => return None,
         Cold::Files => "--cold",
         Cold::System => "--cold=system",

@@ -330,7 +330,9 @@ impl<T: Target> LanePlan<T> {
                 set("ioprio", os::set_io_priority(priority));
             }
         }
-        debug_assert!(plan.options.cold != Cold::System || rustix::process::geteuid().is_root());
+        debug_assert!(
+            plan.options.drop_caches != Cold::System || rustix::process::geteuid().is_root()
+        );
     }
 }
 

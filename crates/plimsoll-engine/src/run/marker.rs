@@ -156,7 +156,7 @@ impl Tree {
 /// Why a pattern's root, as it was found, does not do; `None` if it does.
 pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String> {
     let pattern = plan.pattern()?;
-    let place = plan.place.dir.join(pattern.root.as_str());
+    let place = plan.work_dir.dir.join(pattern.root.as_str());
     let place = place.display();
     let known = match found {
         GuardState::Marked(marker) => &marker.trees[..],
@@ -318,7 +318,7 @@ pub(crate) fn look<T: Target>(
     guard: &RelPath,
     others: RemoteOwner,
 ) -> Result<GuardState, GuardError> {
-    let shown = plan.place.dir.join(guard.as_str()).display().to_string();
+    let shown = plan.work_dir.dir.join(guard.as_str()).display().to_string();
     let io = |e: OpError| GuardError::Io(shown.clone(), crew.target.explain(e));
     if !crew.target.keeps_files() || !crew.target.exists() {
         return Ok(GuardState::Nothing);
@@ -386,7 +386,7 @@ pub(crate) fn check_vacant<T: Target>(
     plan: &Plan,
     root: &RelPath,
 ) -> Result<(), GuardError> {
-    let shown = plan.place.dir.join(root.as_str()).display().to_string();
+    let shown = plan.work_dir.dir.join(root.as_str()).display().to_string();
     if !crew.target.keeps_files() || !crew.target.exists() {
         return Ok(());
     }

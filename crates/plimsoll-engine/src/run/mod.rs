@@ -341,7 +341,7 @@ pub fn run_ranks(
         past: Vec::new(),
         held: None,
     };
-    let connected = plimsoll_target::connect(&settings.target, &plan.place, purpose, visitor);
+    let connected = plimsoll_target::connect(&settings.target, &plan.work_dir, purpose, visitor);
     match connected {
         Ok(outcome) => outcome,
         // The visitor never ran; the other ranks wait to hear how this went.
@@ -357,7 +357,7 @@ pub fn run_ranks(
 #[must_use]
 pub fn clean_commands(plan: &Plan, target: &str) -> Option<String> {
     let removes = plimsoll_target::keeps_files(target) && !plan.options.keep;
-    let guards = Some(&plan.place.guards).filter(|_| removes)?;
+    let guards = Some(&plan.work_dir.guards).filter(|_| removes)?;
     work_dir::clean_commands(plan, guards, target)
 }
 
@@ -401,7 +401,7 @@ pub(crate) fn setup_pool<T: Target>(
 
 /// A path below the work directory as it is shown; `""` is the work directory.
 pub(crate) fn path_in(plan: &Plan, path: &str) -> String {
-    let dir = &plan.place.dir;
+    let dir = &plan.work_dir.dir;
     let path = match path {
         "" => dir.clone(),
         path => dir.join(path),

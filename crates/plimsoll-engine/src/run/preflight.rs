@@ -63,7 +63,7 @@ pub(super) fn look(plan: &Plan, settings: &Settings, ranks: u32) -> Result<Prefl
         settings,
         ranks,
     };
-    plimsoll_target::connect(&settings.target, &plan.place, Purpose::Inspect, look)
+    plimsoll_target::connect(&settings.target, &plan.work_dir, Purpose::Inspect, look)
         .map_err(EngineError::refused)?
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn inspect<T: Target>(
 ) -> Result<Preflight, EngineError> {
     let space = crew.target.space().map_err(|e| {
         let why = crew.target.explain(e);
-        EngineError::Refused(format!("`{}`: {why}", plan.place.dir.display()))
+        EngineError::Refused(format!("`{}`: {why}", plan.work_dir.dir.display()))
     })?;
     let mut found = Preflight::of(crew, plan, ranks, layouts);
     found.space = space;
@@ -184,7 +184,7 @@ impl Preflight {
 
     fn guards<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan) {
         let mut trees = Vec::new();
-        for guard in &plan.place.guards {
+        for guard in &plan.work_dir.guards {
             match marker::look(crew, plan, guard, RemoteOwner::Refuse) {
                 Err(e) => self.refuse(e.to_string()),
                 Ok(found) => {
@@ -228,7 +228,7 @@ impl Preflight {
         if crew.target.keeps_files()
             && let Err(e) = crew.target.writable()
         {
-            let place = plan.place.dir.display();
+            let place = plan.work_dir.dir.display();
             let why = crew.target.explain(e);
             self.refuse(format!("`{place}` cannot be written to: {why}"));
         }
@@ -239,7 +239,7 @@ impl Preflight {
         let Some(pattern) = plan.pattern().filter(|p| p.direct) else {
             return;
         };
-        let place = plan.place.dir.display();
+        let place = plan.work_dir.dir.display();
         match crew.target.direct_io() {
             DirectIo::Refused => self.refuse(format!(
                 "`{place}` is on a file system that does not take direct I/O (O_DIRECT): tmpfs \
@@ -268,7 +268,7 @@ impl Preflight {
         self.bytes_needed = needs.bytes;
         self.bytes_at_most = needs.bytes;
         self.inodes_needed = needs.objects.saturating_add(needs.sets);
-        let place = plan.place.dir.display();
+        let place = plan.work_dir.dir.display();
         let show = plimsoll_plan::Bytes;
         if self.bytes_needed > space.bytes {
             self.refuse(format!(
@@ -315,7 +315,7 @@ impl Preflight {
             self.refuse(format!(
                 "populating takes {} and `{}` has {} free; make the filesets smaller with --set",
                 show(self.bytes_needed),
-                plan.place.dir.display(),
+                plan.work_dir.dir.display(),
                 show(space.bytes)
             ));
         }
@@ -323,7 +323,7 @@ impl Preflight {
             self.refuse(format!(
                 "populating takes {} inodes and `{}` has {free} free",
                 self.inodes_needed,
-                plan.place.dir.display()
+                plan.work_dir.dir.display()
             ));
         }
     }
@@ -423,7 +423,7 @@ impl Preflight {
                 ));
             }
         }
-        if plan.options.cold == Cold::System && !rustix::process::geteuid().is_root() {
+        if plan.options.drop_caches == Cold::System && !rustix::process::geteuid().is_root() {
             self.refuse("--cold=system drops the whole machine's caches and needs root");
         }
     }

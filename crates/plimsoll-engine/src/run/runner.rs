@@ -133,12 +133,12 @@ impl Runner<'_> {
             matches!(found, Ok(Some(m)) if m.used_by == self.marked_by)
         };
         if crew.target.keeps_files()
-            && !(crew.target.exists() && self.plan.place.guards.iter().all(sees))
+            && !(crew.target.exists() && self.plan.work_dir.guards.iter().all(sees))
         {
             return Err(EngineError::Refused(format!(
                 "the work directory `{}` that rank 0 marked is not there: it must be on a file \
                  system that all ranks share; --dir chooses it",
-                self.plan.place.dir.display()
+                self.plan.work_dir.dir.display()
             )));
         }
         let refusals = preflight::of_member(crew, self.plan, self.settings, self.team.size());
@@ -356,7 +356,7 @@ impl Runner<'_> {
         let ran = segment.run(at + 1, self.observer);
         let (intervals, local) = segment.into_local(self.plan)?;
         if let (Some(local), Cold::Files, Some(before)) =
-            (&local, self.plan.options.cold, self.states.clone())
+            (&local, self.plan.options.drop_caches, self.states.clone())
         {
             self.past.push(PastStage {
                 stage: local.stage,
@@ -434,12 +434,12 @@ impl Runner<'_> {
         }
         for state in states {
             let wanted = self.plan.fileset(state.id).cached == Some(false);
-            if self.plan.options.cold == Cold::Files || wanted {
+            if self.plan.options.drop_caches == Cold::Files || wanted {
                 cold::drop_tree(crew, &state.layout)
                     .map_err(|e| setup_error(crew, self.plan, e))?;
             }
         }
-        match self.plan.options.cold {
+        match self.plan.options.drop_caches {
             Cold::System => cold::drop_system(),
             Cold::No | Cold::Files => Ok(()),
         }
@@ -450,7 +450,7 @@ impl Runner<'_> {
         let Some(pattern) = self.plan.pattern().filter(|_| crew.target.keeps_files()) else {
             return Ok(());
         };
-        match self.plan.options.cold {
+        match self.plan.options.drop_caches {
             Cold::No => Ok(()),
             Cold::System => cold::drop_system(),
             Cold::Files => {

@@ -28,7 +28,7 @@ fn unanswered(outcome: &Outcome) -> Option<Reason> {
         text.push_str(&format!(": {operations} given up at the end"));
     }
     Some(Reason {
-        code: "no_answer",
+        code: "server_not_responding",
         text,
     })
 }
@@ -78,7 +78,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     }
     if let Some(ran_out) = &outcome.ran_out {
         reasons.push(Reason {
-            code: "ran_out",
+            code: "fileset_exhausted",
             text: ran_out.to_string(),
         });
     }

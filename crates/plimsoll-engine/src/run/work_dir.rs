@@ -68,7 +68,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         }
         // All are looked at before the first is touched.
         let mut found = Vec::new();
-        for guard in &plan.place.guards {
+        for guard in &plan.work_dir.guards {
             let look = marker::look(crew, plan, guard, others).map_err(EngineError::refused)?;
             if let Some(why) = marker::pattern_refusal(plan, &look) {
                 return Err(EngineError::Refused(why));

@@ -430,7 +430,7 @@ impl WorkerContext {
             worker: self.name(),
             path: String::new(),
             error,
-            place: operation.place.clone(),
+            place: operation.location.clone(),
         }
     }
 
@@ -557,7 +557,7 @@ pub(crate) fn path_in(plan: &plimsoll_plan::Plan, path: &[u8]) -> String {
         return String::new();
     }
     let below = String::from_utf8_lossy(path).into_owned();
-    plan.place.dir.join(below).display().to_string()
+    plan.work_dir.dir.join(below).display().to_string()
 }
 
 /// Name of a worker: `process-1/thread-3`.

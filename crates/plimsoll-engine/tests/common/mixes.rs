@@ -33,7 +33,7 @@ pub fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fil
         letters: None,
         access: Access::ReadWrite,
         cached: None,
-        place: None,
+        location: None,
     }
 }
 
@@ -41,7 +41,7 @@ fn add(plan: &mut Plan, name: &str, kind: OpKind) -> OperationId {
     plan.operations.push(Operation {
         name: name.into(),
         kind,
-        place: None,
+        location: None,
     });
     OperationId(plan.operations.len() as u32 - 1)
 }
@@ -50,7 +50,7 @@ fn add(plan: &mut Plan, name: &str, kind: OpKind) -> OperationId {
 /// 40 turnover files of 8 KiB and 40 empty ones (half of them there), 40 spare directories.
 pub fn plan(dir: &Path, workers: u32, ops: &[(MixOp, f64)], change: impl FnOnce(&mut Mix)) -> Plan {
     let mut plan = Plan::empty("mix");
-    plan.place.dir = dir.into();
+    plan.work_dir.dir = dir.into();
     plan.filesets = vec![
         fileset("data", 100, 64 << 10, 100),
         fileset("turnover", 40, 8 << 10, 50),
@@ -90,7 +90,7 @@ pub fn plan(dir: &Path, workers: u32, ops: &[(MixOp, f64)], change: impl FnOnce(
         nice: 0,
         io_priority: None,
         program: Program::Mix(Box::new(mix)),
-        place: None,
+        location: None,
     }];
     lasting(plan, Duration::from_millis(500))
 }

@@ -59,7 +59,7 @@ fn response(curve: &LoadCurve) -> Chart {
         curve,
         ["mean response time", "of invalid points"],
         Unit::Milliseconds,
-        |p| p.latency_ms,
+        |p| p.mean_ms,
     );
     columns.push(Column {
         name: "99th percentile".into(),
@@ -92,13 +92,13 @@ fn line(curve: &LoadCurve) -> ChartOverlay {
 
 fn throughput(curve: &LoadCurve) -> Chart {
     let mut columns = by_verdict(curve, ["done", "done, invalid points"], Unit::Number, |p| {
-        Some(p.achieved)
+        Some(p.achieved_ops_per_s)
     });
-    if curve.points.iter().any(|p| p.asked_ops_per_s.is_some()) {
+    if curve.points.iter().any(|p| p.offered_ops_per_s.is_some()) {
         columns.push(Column {
             name: "asked for".into(),
             unit: Unit::Number,
-            values: curve.points.iter().map(|p| p.asked_ops_per_s).collect(),
+            values: curve.points.iter().map(|p| p.offered_ops_per_s).collect(),
             ink: Some(SeriesStyle::Series(7)),
         });
     }

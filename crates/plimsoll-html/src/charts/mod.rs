@@ -40,7 +40,7 @@ fn shade(charts: &mut [Chart], loaded: &LoadedResult) {
     let origin = of_stages.clone().next().map_or(0.0, |w| w.start_s);
     let mut times = Vec::new();
     let mut add = |start: f64, stalls: &[StallFigure]| {
-        times.extend(stalls.iter().map(|s| (start + s.from_s, start + s.to_s)));
+        times.extend(stalls.iter().map(|s| (start + s.start_s, start + s.end_s)));
     };
     match run.stages.is_empty() {
         true => add(0.0, &run.summary.stalls),

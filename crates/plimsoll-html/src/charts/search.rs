@@ -28,7 +28,7 @@ struct LoadRuns<'a> {
 impl LoadRuns<'_> {
     /// Whether it held in more than half of its runs, which is what counts as carried.
     fn is_sustained(&self) -> bool {
-        2 * self.runs.iter().filter(|r| r.held).count() > self.runs.len()
+        2 * self.runs.iter().filter(|r| r.passed).count() > self.runs.len()
     }
 
     /// Mean of a figure over the runs that have it.
@@ -60,7 +60,7 @@ fn load_axis(search: &LoadSearch) -> Axis {
 
 /// The highest load that is carried, where there is one.
 fn line(search: &LoadSearch) -> ChartOverlay {
-    match search.line.carried {
+    match search.load_line.sustained {
         Some(carried) => ChartOverlay::Mark {
             at: carried.load as f64,
             text: format!("load line {}", Count(carried.load)),
@@ -104,13 +104,13 @@ fn counts(loads: &[LoadRuns<'_>]) -> [Column; 2] {
     };
     [
         column("runs", &|l| l.runs.len()),
-        column("held", &|l| l.runs.iter().filter(|r| r.held).count()),
+        column("held", &|l| l.runs.iter().filter(|r| r.passed).count()),
     ]
 }
 
 fn response(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
     let mut columns = by_judgement(loads, ["carried", "not carried"], Unit::Milliseconds, |r| {
-        r.point.latency_ms
+        r.point.mean_ms
     });
     columns.extend(counts(loads));
     Chart {
@@ -130,19 +130,19 @@ fn throughput(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
         loads,
         ["done, carried", "done, not carried"],
         Unit::Number,
-        |r| Some(r.point.achieved),
+        |r| Some(r.point.achieved_ops_per_s),
     );
     if search
         .runs
         .iter()
-        .any(|r| r.point.asked_ops_per_s.is_some())
+        .any(|r| r.point.offered_ops_per_s.is_some())
     {
         columns.push(Column {
             name: "asked for".into(),
             unit: Unit::Number,
             values: loads
                 .iter()
-                .map(|l| l.mean(|r| r.point.asked_ops_per_s))
+                .map(|l| l.mean(|r| r.point.offered_ops_per_s))
                 .collect(),
             ink: Some(SeriesStyle::Series(7)),
         });
@@ -167,7 +167,7 @@ fn load_sequence(search: &LoadSearch) -> Chart {
         values: search
             .runs
             .iter()
-            .map(|r| (r.held == held).then_some(r.point.load as f64))
+            .map(|r| (r.passed == held).then_some(r.point.load as f64))
             .collect(),
         ink: Some(ink),
     };

@@ -86,17 +86,17 @@ fn headline(name: &str, curve: &LoadCurve, said: &Annotations, nested: bool) -> 
         header {
             @let title = format!("{}, load curve", curve.workload);
             @if nested { h2 { (title) " " (badge(curve)) } } @else { h1 { (title) " " (badge(curve)) } }
-            @if let Some(reason) = &curve.stopped {
+            @if let Some(reason) = &curve.stop_reason {
                 p { strong { (reason.code) } ": " (reason.text) }
             }
             @if !curve.comparable {
                 p.doubtful { (markdown::scaled(curve.scale)) }
             }
             (super::annotations(said))
-            p { "Asked for: " (asked) ", each warmed up for " (curve.warmup_s) " s and measured for " (curve.time_s) " s." }
+            p { "Asked for: " (asked) ", each warmed up for " (curve.warmup_s) " s and measured for " (curve.measure_s) " s." }
             (client::facts(&[
                 ("results", name.to_owned()),
-                ("began", curve.started.clone()),
+                ("began", curve.started_at.clone()),
                 ("target", curve.target.url.clone()),
                 ("seed", curve.seed.to_string()),
                 ("program", format!("{} {}", curve.program.name, curve.program.version)),
@@ -114,7 +114,7 @@ fn achieved(curve: &LoadCurve) -> Markup {
     let time = points::time_cell;
     let tiles = [
         ("load line", load(curve.load_line)),
-        ("highest valid load", load(curve.peak)),
+        ("highest valid load", load(curve.highest_valid_load)),
         ("overall response time", time(curve.ort_ms)),
         ("the same by the rule of 2008", time(curve.ort_2008_ms)),
         ("knee", curve.knee.map_or("none".into(), rate)),
@@ -141,11 +141,11 @@ fn points(curve: &LoadCurve) -> Markup {
     head.extend(more.map(str::to_owned));
     let row = |p: &CurvePoint| {
         let mut cells = points::point_cells(curve, p);
-        let slowest = p.slowest_percent.map(|s| format!("{s:.1} %"));
+        let slowest = p.slowest_process_percent.map(|s| format!("{s:.1} %"));
         cells.extend([
             p.max_ms
                 .map_or("–".into(), |ms| tables::time_or_more(ms, p.max_at_least)),
-            points::time_cell(p.service_ms),
+            points::time_cell(p.service_mean_ms),
             slowest.unwrap_or("–".into()),
             Count(p.errors).to_string(),
             p.run.clone(),

@@ -80,7 +80,7 @@ fn headline(loaded: &LoadedResult, nested: bool) -> Markup {
             p { (requested(run)) }
             (client::facts(&[
                 ("results", loaded.name.clone()),
-                ("began", run.started.clone()),
+                ("began", run.started_at.clone()),
                 ("target", target(run)),
                 ("seed", run.seed.to_string()),
                 ("program", format!("{} {}", run.program.name, run.program.version)),
@@ -225,7 +225,7 @@ fn workload(run: &Run) -> Markup {
         })
         .collect();
     let trees: Vec<Vec<String>> = run
-        .populated
+        .filesets
         .iter()
         .map(|p| {
             let how = if p.reused { "found" } else { "made" };
@@ -262,7 +262,7 @@ fn workload(run: &Run) -> Markup {
         @if !run.notes.is_empty() {
             h3 { "Notes" }
             ul { @for n in &run.notes {
-                li { (n.text) @if let Some(place) = &n.place { " (" (place) ")" } }
+                li { (n.text) @if let Some(place) = &n.location { " (" (place) ")" } }
             } }
         }
         @if !plan.source.text.is_empty() {

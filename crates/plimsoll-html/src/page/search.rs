@@ -11,10 +11,10 @@ use plimsoll_results::{Annotations, LoadSearch, SearchRun};
 
 /// How far the search is, in a word.
 pub(crate) fn badge(search: &LoadSearch) -> Markup {
-    let (class, word) = match (search.line.ended, &search.failure) {
+    let (class, word) = match (search.load_line.termination, &search.failure) {
         (_, Some(_)) => ("bad", "failed".to_owned()),
         (SearchEnd::Found, None) => ("good", "found".to_owned()),
-        (SearchEnd::NothingCarried, None) => ("bad", search.line.ended.to_string()),
+        (SearchEnd::NoneSustained, None) => ("bad", search.load_line.termination.to_string()),
         (ended, None) => ("doubtful", ended.to_string()),
     };
     html! { span.verdict.(class) { (word) } }
@@ -76,13 +76,13 @@ fn headline(name: &str, search: &LoadSearch, said: &Annotations, nested: bool) -
             }
             (super::annotations(said))
             p {
-                "Asked for: the highest load up to " (Count(search.search.max)) " " (search.metric)
+                "Asked for: the highest load up to " (Count(search.search.max_load)) " " (search.metric)
                 " that meets the criteria, each run warmed up for " (search.warmup_s)
-                " s and measured for " (search.time_s) " s."
+                " s and measured for " (search.measure_s) " s."
             }
             (client::facts(&[
                 ("results", name.to_owned()),
-                ("began", search.started.clone()),
+                ("began", search.started_at.clone()),
                 ("target", search.target.url.clone()),
                 ("seed", search.seed.to_string()),
                 ("program", format!("{} {}", search.program.name, search.program.version)),
@@ -102,13 +102,13 @@ fn achieved(search: &LoadSearch) -> Markup {
                 "{} {} (held in {} of {runs})",
                 Count(s.load),
                 search.metric,
-                s.held
+                s.passed
             )
         })
     };
     let tiles = [
-        ("carried", held(search.line.carried)),
-        ("not carried", held(search.line.not_carried)),
+        ("carried", held(search.load_line.sustained)),
+        ("not carried", held(search.load_line.not_sustained)),
         ("runs", Count(search.runs.len() as u64).to_string()),
     ];
     html! {
@@ -130,7 +130,7 @@ fn runs(search: &LoadSearch) -> Markup {
         cells
     };
     let rows: Vec<Vec<String>> = (1..).zip(&search.runs).map(row).collect();
-    let failed = || search.runs.iter().enumerate().filter(|(_, r)| !r.held);
+    let failed = || search.runs.iter().enumerate().filter(|(_, r)| !r.passed);
     html! {
         (tables::table("Runs, in their order", &head, &rows))
         (tables::doubt(&rows))

@@ -175,7 +175,7 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
         "late starts p99",
     ];
     let row = |name: &str, processes: String, c: &ScheduledFigures| {
-        let late = c.start_lateness.map(|f| time(f.p99_ms));
+        let late = c.start_delay.map(|f| time(f.p99_ms));
         let mean = c.response.filter(|f| f.mean_ms > 0.0 || f.max_ms == 0.0);
         let p99 = c
             .response
@@ -184,12 +184,12 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
         vec![
             name.to_owned(),
             processes,
-            c.asked_ops_per_s.map_or("–".into(), rate),
-            rate(c.done_ops_per_s),
-            Count(c.due).to_string(),
-            Count(c.done).to_string(),
-            Count(c.missed).to_string(),
-            c.slowest_percent
+            c.offered_ops_per_s.map_or("–".into(), rate),
+            rate(c.achieved_ops_per_s),
+            Count(c.scheduled).to_string(),
+            Count(c.completed).to_string(),
+            Count(c.dropped).to_string(),
+            c.slowest_process_percent
                 .map_or("–".into(), |p| format!("{p:.1} %")),
             mean.map_or_else(none, |f| time(f.mean_ms)),
             p99.unwrap_or_else(none),

@@ -103,13 +103,13 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
         text: as_text(&parameters),
     };
     plan.seed = options.seed;
-    plan.place = WorkDirSpec {
+    plan.work_dir = WorkDirSpec {
         dir: options.place.dir.clone(),
         guards: vec![pattern.root.clone()],
         temporary: false,
     };
     plan.options.keep = pattern.leaves_objects;
-    plan.options.cold = options.cold;
+    plan.options.drop_caches = options.cold;
     plan.options.content = options.content.unwrap_or_default();
     plan.parameters = parameters;
     if let Some(content) = options.content {
@@ -161,7 +161,7 @@ fn group(pattern: Pattern) -> WorkerGroup {
         nice: 0,
         io_priority: None,
         program: Program::Pattern(Box::new(pattern)),
-        place: None,
+        location: None,
     }
 }
 
@@ -176,7 +176,7 @@ impl RowTable {
             self.0.push(Operation {
                 name: name.into(),
                 kind,
-                place: None,
+                location: None,
             });
             self.0.len() - 1
         });
@@ -187,7 +187,7 @@ impl RowTable {
 fn note(text: &str) -> Note {
     Note {
         text: text.into(),
-        place: None,
+        location: None,
     }
 }
 

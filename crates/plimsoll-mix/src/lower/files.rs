@@ -190,7 +190,7 @@ impl Lowerer<'_> {
             }),
             access: Access::ReadWrite,
             cached: None,
-            place: Some(self.place_of(&c.files)),
+            location: Some(self.place_of(&c.files)),
         });
         FilesetId(plan.filesets.len() as u32 - 1)
     }

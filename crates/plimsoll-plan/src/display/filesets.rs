@@ -22,7 +22,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, layouts: &[&Layout]) -> 
     f.write_str("\nfilesets\n")?;
     for (i, fileset) in plan.filesets.iter().enumerate() {
         let root = plan
-            .place
+            .work_dir
             .dir
             .join(fileset.path.as_str())
             .join(&fileset.name);

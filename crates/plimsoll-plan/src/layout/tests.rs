@@ -21,7 +21,7 @@ fn fileset(entries: u64, leaf_dirs: u64, mean: f64, gamma_shape: Option<f64>) ->
         letters: None,
         access: crate::Access::ReadWrite,
         cached: None,
-        place: None,
+        location: None,
     }
 }
 

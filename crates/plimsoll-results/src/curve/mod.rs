@@ -8,6 +8,7 @@ pub use plimsoll_points::StopRules;
 pub use point::{CriterionResult, CurvePoint};
 
 use crate::document::{self, Document};
+use crate::renames::{self, Rename};
 use crate::{
     ClockKind, Environment, Hooks, Percentile, Percentiles, Program, Reason, Target, Verdict,
 };
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of `curve.json`; raised when a field changes meaning or goes.
-pub const CURVE_SCHEMA: u32 = 2;
+pub const CURVE_SCHEMA: u32 = 3;
 
 /// Name of the file that holds the [`LoadCurve`].
 pub const CURVE_FILE: &str = "curve.json";
@@ -28,7 +29,7 @@ pub const CURVE_FILE: &str = "curve.json";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadCurve {
     /// Version of this form.
-    pub schema: u32,
+    pub schema_version: u32,
     /// Name of the workload.
     pub workload: String,
     /// What the load is a number of, such as `streams`.
@@ -40,13 +41,13 @@ pub struct LoadCurve {
     /// Root of all random choices.
     pub seed: u64,
     /// When the curve was begun: RFC 3339, in UTC.
-    pub started: String,
+    pub started_at: String,
     /// Loads asked for, in increasing order.
     pub loads: Vec<u64>,
     /// Seconds of warm-up before each point is measured.
     pub warmup_s: f64,
     /// Seconds each point is measured for.
-    pub time_s: f64,
+    pub measure_s: f64,
     /// When a load counts as carried.
     pub criteria: Criteria,
     /// When the curve ends before its last load.
@@ -54,7 +55,7 @@ pub struct LoadCurve {
     /// How far the curve is.
     pub state: CurveState,
     /// Which rule or what error ended it before its last load.
-    pub stopped: Option<Reason>,
+    pub stop_reason: Option<Reason>,
     /// The points measured so far, in increasing order of load; those that are invalid are kept.
     pub points: Vec<CurvePoint>,
     /// Overall response time in milliseconds over the valid points, by the rule of SPEC SFS 2014:
@@ -65,7 +66,7 @@ pub struct LoadCurve {
     /// by the highest. Null where that is not defined.
     pub ort_2008_ms: Option<f64>,
     /// The highest load that was valid.
-    pub peak: Option<u64>,
+    pub highest_valid_load: Option<u64>,
     /// The load line: the highest load that was valid with all measured loads below it.
     pub load_line: Option<u64>,
     /// The load at which the response time turns up; null if it does not.
@@ -150,8 +151,8 @@ impl LoadCurve {
             };
             Some(Point {
                 load: p.load as f64,
-                achieved: p.achieved,
-                latency_ms: p.latency_ms.unwrap_or(0.0),
+                achieved: p.achieved_ops_per_s,
+                latency_ms: p.mean_ms.unwrap_or(0.0),
                 verdict,
             })
         };
@@ -161,7 +162,7 @@ impl LoadCurve {
     /// Computes the figures of the curve from its points.
     pub fn compute(&mut self) {
         let is_valid = |p: &&CurvePoint| p.verdict == Verdict::Valid;
-        self.peak = self.points.iter().rfind(is_valid).map(|p| p.load);
+        self.highest_valid_load = self.points.iter().rfind(is_valid).map(|p| p.load);
         let carried = self.points.iter().take_while(is_valid);
         self.load_line = carried.last().map(|p| p.load);
         let curve = self.curve().ok();
@@ -196,6 +197,7 @@ impl Document for LoadCurve {
     const FILE: &str = CURVE_FILE;
     const SCHEMA: u32 = CURVE_SCHEMA;
     const KIND_NAME: &str = "curve";
+    const RENAMES: &[&[Rename]] = &[renames::POINT, renames::CURVE, renames::PLAN];
 }
 
 /// The JSON schema of `curve.json`, pretty-printed.

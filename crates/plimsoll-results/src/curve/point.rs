@@ -14,10 +14,10 @@ pub struct CurvePoint {
     /// Load asked for, in business metrics.
     pub load: u64,
     /// Throughput achieved, in operations a second.
-    pub achieved: f64,
+    pub achieved_ops_per_s: f64,
     /// Mean response time in milliseconds: from when operations were due to their return. Of
     /// operations that are not paced it is the service time. Null where no operation was done.
-    pub latency_ms: Option<f64>,
+    pub mean_ms: Option<f64>,
     /// Judgement of the point; `valid` if it met every criterion.
     pub verdict: Verdict,
     /// Why it is not valid; empty if it is.
@@ -25,9 +25,9 @@ pub struct CurvePoint {
     /// What the point met and what it missed.
     pub criteria: Vec<CriterionResult>,
     /// Throughput asked for, in operations a second; null if the workload is not paced.
-    pub asked_ops_per_s: Option<f64>,
+    pub offered_ops_per_s: Option<f64>,
     /// Least part of its operations that a process did, in percent; null without pacing.
-    pub slowest_percent: Option<f64>,
+    pub slowest_process_percent: Option<f64>,
     /// Median of the response time in milliseconds; null where no operation was done. A lower bound
     /// where none was done but some were under way at the end, as all percentiles are; `percentiles`
     /// says which are.
@@ -46,7 +46,7 @@ pub struct CurvePoint {
     #[serde(default)]
     pub percentiles: Vec<PercentileFigure>,
     /// Mean service time in milliseconds: from call to return; null where no operation was done.
-    pub service_ms: Option<f64>,
+    pub service_mean_ms: Option<f64>,
     /// Bytes a second read from the target; operations that read and write count in both.
     pub read_bytes_per_s: f64,
     /// Bytes a second written to the target.
@@ -61,7 +61,7 @@ pub struct CurvePoint {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,
     /// When the run of the point began: RFC 3339, in UTC.
-    pub started: String,
+    pub started_at: String,
     /// Results directory of the run, relative to the curve's.
     pub run: String,
 }
@@ -110,27 +110,27 @@ impl CurvePoint {
         let bounds = |o: &OperationFigures| o.latency.max_ms >= max_ms && o.is_at_least(max_ms);
         Self {
             load,
-            achieved: summary.ops_per_s,
-            latency_ms: of_done(summary.mean_ms),
+            achieved_ops_per_s: summary.ops_per_s,
+            mean_ms: of_done(summary.mean_ms),
             verdict: run.validity.verdict,
             reasons,
             criteria,
-            asked_ops_per_s: total.and_then(|t| t.asked_ops_per_s),
-            slowest_percent: total.and_then(|t| t.slowest_percent),
+            offered_ops_per_s: total.and_then(|t| t.offered_ops_per_s),
+            slowest_process_percent: total.and_then(|t| t.slowest_process_percent),
             p50_ms: known(summary.p50_ms),
             p95_ms: response.and_then(|_| known(summary.percentile(Percentile::P95)?.ms)),
             p99_ms: known(summary.p99_ms),
             max_ms: response.and_then(|_| known(max_ms)),
             max_at_least: response.is_some() && counted().any(bounds),
             percentiles: summary.percentiles.clone(),
-            service_ms: of_done(summary.service().mean_ms),
+            service_mean_ms: of_done(summary.service().mean_ms),
             read_bytes_per_s: moved(OpKind::reads),
             write_bytes_per_s: moved(OpKind::writes),
             bytes_per_s: summary.bytes_per_s,
             errors: summary.errors,
             window_s: run.window_s,
             commands: run.commands.clone(),
-            started: run.started.clone(),
+            started_at: run.started_at.clone(),
             run: name.to_owned(),
         }
     }
@@ -160,9 +160,9 @@ impl CurvePoint {
             _ => None,
         };
         // The operations are not kept; their rate and time are.
-        let ops = (self.achieved * self.window_s).round() as u64;
-        let ops = self.latency_ms.map_or(0, |_| ops.max(1));
-        let known = self.latency_ms.or(self.p50_ms).is_some();
+        let ops = (self.achieved_ops_per_s * self.window_s).round() as u64;
+        let ops = self.mean_ms.map_or(0, |_| ops.max(1));
+        let known = self.mean_ms.or(self.p50_ms).is_some();
         percentile.find(&self.percentiles, (ops, known), ms.map(|ms| (ms, None)))
     }
 }
@@ -171,7 +171,7 @@ impl CurvePoint {
 fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     let mix = run.mix.as_ref();
     let mut met = Vec::new();
-    if let Some(slowest) = mix.and_then(|m| m.total.slowest_percent) {
+    if let Some(slowest) = mix.and_then(|m| m.total.slowest_process_percent) {
         let asked = criteria.process_percent;
         let text = format!(
             "every process did at least {slowest:.1} % of its operations; {asked} % are asked for"
@@ -192,16 +192,16 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
         let text = format!("the mean response time was {mean:.3} ms; the limit is {limit} ms");
         met.push(("latency", text));
     }
-    if mix.is_some_and(|m| m.total.asked_ops_per_s.is_some()) {
+    if mix.is_some_and(|m| m.total.offered_ops_per_s.is_some()) {
         let text = "the client had processor time left".to_owned();
         met.push(("client_saturated", text));
     }
-    if let Some(late) = mix.and_then(|m| m.total.start_lateness) {
+    if let Some(late) = mix.and_then(|m| m.total.start_delay) {
         let text = format!(
             "the client began operations {:.3} ms after they were due, on average",
             late.mean_ms
         );
-        met.push(("late_starts", text));
+        met.push(("client_start_delay", text));
     }
     let text =
         "the target did not stand still at the end, nor for more than a twentieth of the time";
@@ -218,6 +218,6 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
 /// Part of the operations due that was done, in percent.
 fn sustained_percent(mix: &MixFigures) -> Option<f64> {
     let total = &mix.total;
-    total.asked_ops_per_s?;
-    (total.due > 0).then(|| 100.0 * total.done as f64 / total.due as f64)
+    total.offered_ops_per_s?;
+    (total.scheduled > 0).then(|| 100.0 * total.completed as f64 / total.scheduled as f64)
 }

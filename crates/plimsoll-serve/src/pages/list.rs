@@ -124,7 +124,7 @@ fn row(e: &Entry) -> Markup {
                 @if !e.said.tags.is_empty() { div { @for t in &e.said.tags { (tag(t)) } } }
                 @if !e.said.note.is_empty() { div.about { (shortened(&e.said.note)) } }
             }
-            td data-head="began" { (time(&e.started)) }
+            td data-head="began" { (time(&e.started_at)) }
             td data-head="status" { (status(e.status)) }
             td data-head="ops/s" { (e.ops_per_s.map_or(String::new(), rate)) }
             td data-head="MiB/s" { (e.bytes_per_s.map_or(String::new(), mib_per_s)) }

@@ -19,7 +19,7 @@ pub(crate) async fn list(State(app): State<Shared>) -> Result<Html<String>, Prob
             h1 { "Runs in progress" }
             @if runs.is_empty() { p { "None." } }
             ul { @for (id, run) in &runs {
-                li { a href=(format!("/live/{id}")) { (run.name) } " since " (time(&run.started)) }
+                li { a href=(format!("/live/{id}")) { (run.name) } " since " (time(&run.started_at)) }
             } }
         };
         Ok(document("Runs in progress", &body))
@@ -38,7 +38,7 @@ pub(crate) async fn show(
         let body = html! {
             h1 { (run.workload) }
             p {
-                "Since " (time(&run.started)) ", " (Count(run.workers)) " workers: "
+                "Since " (time(&run.started_at)) ", " (Count(run.workers)) " workers: "
                 strong id="state" role="status" { "in progress" }
                 " " a id="results" href="/" hidden { "See the results" }
             }

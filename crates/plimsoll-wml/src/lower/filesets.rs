@@ -145,7 +145,7 @@ impl Lowerer<'_> {
                 letters: None,
                 access: self.access(attrs)?,
                 cached: self.flag(attrs, Key::Cached, &none)?,
-                place: Some(self.place(span)),
+                location: Some(self.place(span)),
             },
             dir,
             path_span,

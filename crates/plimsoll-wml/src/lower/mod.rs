@@ -233,7 +233,7 @@ impl<'a> Lowerer<'a> {
         plan.source.name = name.into();
         plan.source.text = workload.text().into();
         plan.seed = self.seed;
-        plan.place = place;
+        plan.work_dir = place;
         plan.parameters = self.final_parameters();
         plan.variables = std::mem::take(&mut self.variables);
         plan.filesets = filesets;
@@ -305,7 +305,7 @@ impl<'a> Lowerer<'a> {
         let text = text.into();
         if self.noted.insert(text.clone()) {
             let place = Some(self.place(span));
-            self.notes.push(Note { text, place });
+            self.notes.push(Note { text, location: place });
         }
     }
 

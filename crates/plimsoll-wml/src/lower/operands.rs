@@ -48,7 +48,7 @@ impl Lowerer<'_> {
         self.operations.push(Operation {
             name: name.into(),
             kind,
-            place: Some(self.place(span)),
+            location: Some(self.place(span)),
         });
         self.rows.entry(name.into()).or_default().push(id);
         id

@@ -148,7 +148,7 @@ impl Lowerer<'_> {
             nice: nice as i8,
             io_priority: io_priority.map(|p| p as u8),
             program: Program::Sequence(steps),
-            place: Some(self.place(t.span)),
+            location: Some(self.place(t.span)),
         })
     }
 

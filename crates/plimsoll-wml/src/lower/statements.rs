@@ -144,7 +144,7 @@ impl Lowerer<'_> {
 
     fn system(&mut self, span: Span, command: &Expr) -> LowerResult<()> {
         let command = self.text_of("system", command, &Scope::default())?;
-        if !self.overrides.options.allow_system {
+        if !self.overrides.options.allow_commands {
             let problem = Problem::new(
                 span,
                 "the workload runs a shell command",

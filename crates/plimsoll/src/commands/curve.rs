@@ -109,7 +109,7 @@ fn measure(points: &mut LoadRunner<'_>, writer: &mut CurveWriter) -> Result<(), 
     let state = |writer: &mut CurveWriter, state| writer.change(|c| c.state = state);
     // Of a curve that goes on.
     writer
-        .change(|c| (c.state, c.stopped) = (CurveState::Unfinished, None))
+        .change(|c| (c.state, c.stop_reason) = (CurveState::Unfinished, None))
         .map_err(CurveAbort::Lost)?;
     loop {
         if let Some(end) = stopped_by_rule(writer.curve()) {
@@ -118,7 +118,7 @@ fn measure(points: &mut LoadRunner<'_>, writer: &mut CurveWriter) -> Result<(), 
                 text: end.to_string(),
             };
             let change = |c: &mut LoadCurve| {
-                (c.state, c.stopped) = (CurveState::Stopped, Some(reason));
+                (c.state, c.stop_reason) = (CurveState::Stopped, Some(reason));
             };
             return writer.change(change).map_err(CurveAbort::Lost);
         }
@@ -141,7 +141,7 @@ fn measure(points: &mut LoadRunner<'_>, writer: &mut CurveWriter) -> Result<(), 
             .output
             .print_message(&plimsoll_report::curve::line(&point));
         let notes = measured.notes.into_iter();
-        let notes: Vec<Note> = notes.map(|text| Note { text, place: None }).collect();
+        let notes: Vec<Note> = notes.map(|text| Note { text, location: None }).collect();
         writer
             .change(|c| c.notes.extend(notes))
             .map_err(CurveAbort::Lost)?;
@@ -165,7 +165,7 @@ fn fail(writer: &mut CurveWriter, code: &str, text: String) -> Result<(), Result
         code: code.into(),
         text,
     };
-    writer.change(|c| (c.state, c.stopped) = (CurveState::Failed, Some(reason)))
+    writer.change(|c| (c.state, c.stop_reason) = (CurveState::Failed, Some(reason)))
 }
 
 /// The rule by which the curve ends with the points it has, if there are loads left.
@@ -186,7 +186,7 @@ fn clean(
     used: bool,
 ) -> Result<bool, CommandError> {
     let ground = points.config;
-    let stays = writer.curve().state.can_resume() && !ground.plan.place.temporary;
+    let stays = writer.curve().state.can_resume() && !ground.plan.work_dir.temporary;
     let stays = ground.plan.options.keep || stays;
     if points.used && !stays {
         ground.report_removal(&points.output);
@@ -195,7 +195,7 @@ fn clean(
     if wrong.is_empty() {
         return Ok(true);
     }
-    let notes = wrong.into_iter().map(|text| Note { text, place: None });
+    let notes = wrong.into_iter().map(|text| Note { text, location: None });
     writer
         .change(|c| c.notes.extend(notes))
         .map_err(CommandError::failed)?;

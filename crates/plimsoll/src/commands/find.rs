@@ -64,7 +64,7 @@ fn lead(points: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Exit, Com
         Err(SearchAbort::Lost(e)) => return Err(CommandError::failed(e)),
     };
     let change = |s: &mut LoadSearch| {
-        s.line = s.search.interrupted(&s.trials());
+        s.load_line = s.search.interrupted(&s.trials());
         s.failure = failure;
     };
     writer.change(change).map_err(CommandError::failed)?;
@@ -132,7 +132,7 @@ fn measure(
         Verdict::Valid | Verdict::Invalid => {
             let added = writer.add(&measured.run, &dir, load, purpose);
             added.map_err(SearchAbort::Lost)?;
-            let line = |s: &mut LoadSearch| s.line = s.search.interrupted(&s.trials());
+            let line = |s: &mut LoadSearch| s.load_line = s.search.interrupted(&s.trials());
             writer.change(line).map_err(SearchAbort::Lost)
         }
     }
@@ -152,21 +152,21 @@ fn why(run: &Run, load: u64) -> Reason {
 /// search that did not come to its end goes on with them. Notes of what went wrong.
 fn clean(points: &LoadRunner<'_>, search: &LoadSearch) -> Vec<Note> {
     let ground = points.config;
-    let stays = search.can_resume() && !ground.plan.place.temporary;
+    let stays = search.can_resume() && !ground.plan.work_dir.temporary;
     let stays = ground.plan.options.keep || stays;
     if points.used && !stays {
         ground.report_removal(&points.output);
     }
     let wrong = ground.end(stays, points.used, points.stop);
-    let notes = wrong.into_iter().map(|text| Note { text, place: None });
+    let notes = wrong.into_iter().map(|text| Note { text, location: None });
     notes.collect()
 }
 
 fn exit_of(search: &LoadSearch) -> Exit {
-    match (&search.failure, search.line.ended) {
+    match (&search.failure, search.load_line.termination) {
         (Some(_), _) => Exit::Failed,
         (None, SearchEnd::Interrupted) => Exit::Interrupted,
-        (None, _) if search.line.carried.is_some() => Exit::Valid,
+        (None, _) if search.load_line.sustained.is_some() => Exit::Valid,
         (None, _) => Exit::Invalid,
     }
 }

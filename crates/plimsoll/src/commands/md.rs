@@ -133,8 +133,8 @@ fn refuse_among_files(
     plan: &Plan,
 ) -> Result<(), CommandError> {
     let path = run::resolved(path);
-    for guard in &plan.place.guards {
-        let root = run::resolved(&crate::workload::below(&plan.place.dir, guard));
+    for guard in &plan.work_dir.guards {
+        let root = run::resolved(&crate::workload::below(&plan.work_dir.dir, guard));
         if path.starts_with(&root) {
             return Err(CommandError::usage(format!(
                 "{what} would be written to {}, which is inside {}, the directory of the run's \

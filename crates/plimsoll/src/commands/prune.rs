@@ -71,7 +71,7 @@ fn decide(args: &PruneArgs, before: Timestamp) -> Result<PruneDecisions, Results
     }
     for abandoned in AbandonedRun::find(std::slice::from_ref(&args.root)) {
         let started = LiveDir::at(abandoned.path()).and_then(|live| live.read().ok());
-        let started = started.and_then(|live| live.started.parse::<Timestamp>().ok());
+        let started = started.and_then(|live| live.started_at.parse::<Timestamp>().ok());
         let path = abandoned.path().to_owned();
         // Its lock is in the way of who looks whether anybody has it.
         drop(abandoned);
@@ -102,7 +102,7 @@ fn decide_one(
         Err(ResultsError::None { .. }) => return Ok(None),
         Err(e) => return Err(e.to_string()),
     };
-    let Ok(started) = entry.started.parse::<Timestamp>() else {
+    let Ok(started) = entry.started_at.parse::<Timestamp>() else {
         return Err("it does not say when it was begun".into());
     };
     if started >= before {

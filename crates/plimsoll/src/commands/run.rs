@@ -221,8 +221,8 @@ pub(crate) fn refuse_results_among_files(
         return Ok(());
     }
     let results = resolved(results);
-    for guard in &plan.place.guards {
-        let dir = resolved(&workload::below(&plan.place.dir, guard));
+    for guard in &plan.work_dir.guards {
+        let dir = resolved(&workload::below(&plan.work_dir.dir, guard));
         if results.starts_with(&dir) {
             return Err(CommandError::usage(format!(
                 "the results would be written to {}, which is inside {}, the directory of the \
@@ -292,12 +292,12 @@ pub(crate) fn own_environment(plan: &Plan, settings: &Settings) -> Environment {
 
 /// This machine, and the file system of the work directory.
 pub(crate) fn environment(plan: &Plan, settings: &Settings) -> Environment {
-    let guards = plan.place.guards.iter();
+    let guards = plan.work_dir.guards.iter();
     let mut dirs: Vec<PathBuf> = guards
-        .map(|g| workload::below(&plan.place.dir, g))
+        .map(|g| workload::below(&plan.work_dir.dir, g))
         .collect();
     if dirs.is_empty() {
-        dirs.push(plan.place.dir.clone());
+        dirs.push(plan.work_dir.dir.clone());
     }
     let local = is_local(settings);
     Environment {
@@ -314,7 +314,7 @@ pub(crate) fn environment(plan: &Plan, settings: &Settings) -> Environment {
 fn headline(plan: &Plan, settings: &Settings, ranks: u32) -> String {
     let place = workload::place(plan);
     let place = foreign::escaped(&place);
-    let fate = match (plan.options.keep, plan.place.temporary) {
+    let fate = match (plan.options.keep, plan.work_dir.temporary) {
         (true, _) => "kept afterwards",
         (false, true) => "a new directory, removed afterwards",
         (false, false) => "removed afterwards",

@@ -114,7 +114,7 @@ fn a_directory_that_was_emptied_is_tried_again() {
         assert_eq!(run.validity.verdict, Verdict::Valid, "{fault}");
         assert_eq!(left(&run), [""; 0], "{fault}");
         assert_eq!(files.names(), [""; 0], "{fault}");
-        let dirs = run.populated.iter().map(|p| p.dirs).sum::<u64>();
+        let dirs = run.filesets.iter().map(|p| p.dirs).sum::<u64>();
         assert!(files.server.calls(Proc::RmDir) > dirs, "{fault}");
     }
 }

@@ -110,7 +110,7 @@ fn a_plan_in_json_is_the_plan() {
         plan.options.ops,
         Some(plimsoll_plan::OpsLimit::PerWorker(5))
     );
-    assert_eq!(plan.options.cold, plimsoll_plan::Cold::Files);
+    assert_eq!(plan.options.drop_caches, plimsoll_plan::Cold::Files);
 }
 
 #[test]
@@ -211,6 +211,6 @@ fn documents_are_generated() {
             "{shell}"
         );
     }
-    let schema: serde_json::Value = serde_json::from_str(&stdout(&["schema"])).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&stdout(&["schema_version"])).unwrap();
     assert!(schema["properties"]["summary"].is_object());
 }

@@ -31,7 +31,7 @@ fn cache(run: &Run, source: ReadSource) -> ClientCache {
     assert_eq!(cache.source, source);
     let read = run.operations.iter().find(|o| o.name == "read").unwrap();
     assert_eq!((cache.reads, cache.read_bytes), (read.ops, read.bytes));
-    if let (Some(share), Some(storage)) = (cache.share, cache.storage_bytes) {
+    if let (Some(share), Some(storage)) = (cache.hit_ratio, cache.storage_bytes) {
         let expected = (1.0 - storage as f64 / read.bytes as f64).max(0.0);
         assert!((share - expected).abs() < 1e-9, "{cache:?}");
     }
@@ -75,7 +75,7 @@ fn reads_of_a_disk_that_its_page_cache_served() {
     let Some(c) = of_disk(&warm) else { return };
     assert_eq!(c.read_bytes, 4 * FILE);
     // The run wrote the file, so that all of it is there; what else is read is metadata.
-    assert!(c.share.unwrap() > 0.9, "{c:?}");
+    assert!(c.hit_ratio.unwrap() > 0.9, "{c:?}");
     assert_eq!(warnings(&warm), 1, "{:?}", warm.notes);
     let layout = Layout {
         width: 200,
@@ -91,7 +91,7 @@ fn reads_of_a_disk_that_its_page_cache_served() {
     let cold = bench.run_in_work(&workload, &[&one, "--cold"]).result(0);
     let c = of_disk(&cold).unwrap();
     assert_eq!(c.read_bytes, FILE);
-    assert!(c.share.unwrap() < 0.1, "{c:?}");
+    assert!(c.hit_ratio.unwrap() < 0.1, "{c:?}");
     assert_eq!(warnings(&cold), 0, "{:?}", cold.notes);
 }
 
@@ -105,7 +105,7 @@ fn direct_reads_of_several_ranks_are_all_from_the_disk() {
         let run = bench.run_in_work(&workload, &[&ranks, &ops]).result(0);
         let Some(c) = of_disk(&run) else { return };
         // Those of one rank alone would be half.
-        assert!(c.share.unwrap() < 0.1, "{ranks}: {c:?}");
+        assert!(c.hit_ratio.unwrap() < 0.1, "{ranks}: {c:?}");
         let storage = c.storage_bytes.unwrap();
         assert!(storage < c.read_bytes * 3 / 2, "{ranks}: {c:?}");
         assert_eq!(warnings(&run), 0, "{ranks}: {:?}", run.notes);
@@ -135,7 +135,10 @@ fn files_in_memory_are_said_to_be() {
     let ops = format!("--ops={PASS}");
     let run = bench.run_in_work(&workload, &[&ops]).result(0);
     let c = cache(&run, ReadSource::Memory);
-    assert_eq!((c.read_bytes, c.share, c.storage_bytes), (FILE, None, None));
+    assert_eq!(
+        (c.read_bytes, c.hit_ratio, c.storage_bytes),
+        (FILE, None, None)
+    );
     assert_eq!(warnings(&run), 0);
     let results = bench.results()[0].path().to_owned();
     for format in ["text", "html"] {
@@ -168,14 +171,14 @@ fn reads_that_the_model_of_a_clients_cache_served() {
     };
     let without = run("");
     let c = cache(&without, ReadSource::NfsClient);
-    assert_eq!((c.share, c.storage_bytes), (Some(0.0), Some(4 * FILE)));
+    assert_eq!((c.hit_ratio, c.storage_bytes), (Some(0.0), Some(4 * FILE)));
     // A call at the begin of the window may be in it or not.
     assert!(calls(&without, "READ").abs_diff(4 * PASS) <= 1);
 
     let with = run("&cache=open-to-close");
     let c = cache(&with, ReadSource::NfsClient);
     // The first of four passes fills it, and reads the whole file.
-    assert!((c.share.unwrap() - 0.75).abs() < 0.001, "{c:?}");
+    assert!((c.hit_ratio.unwrap() - 0.75).abs() < 0.001, "{c:?}");
     assert!(calls(&with, "READ").abs_diff(PASS) <= 1);
     let data = with
         .procedures

@@ -48,7 +48,11 @@ fn exit_codes_are_the_contract() {
 #[test]
 fn json_alone_is_on_standard_output_and_follows_the_schema() {
     let bench = Bench::on_tmpfs();
-    let schema = json(&Ended::of(bench.plimsoll(["schema"])).expect_code(0).stdout);
+    let schema = json(
+        &Ended::of(bench.plimsoll(["schema_version"]))
+            .expect_code(0)
+            .stdout,
+    );
     let looker = bench.workload(LOOKER);
     let talker = "\
         define fileset name=s,path=files,entries=3,dirwidth=20,size=4k,prealloc
@@ -104,7 +108,11 @@ fn json_alone_is_on_standard_output_and_follows_the_schema() {
 #[test]
 fn the_check_against_the_schema_finds_faults() {
     let bench = Bench::on_tmpfs();
-    let schema = json(&Ended::of(bench.plimsoll(["schema"])).expect_code(0).stdout);
+    let schema = json(
+        &Ended::of(bench.plimsoll(["schema_version"]))
+            .expect_code(0)
+            .stdout,
+    );
     let good = json(
         &bench
             .run("varmail", &["--ops=1", "--target=null:"])
@@ -423,7 +431,7 @@ fn processors_and_cold_files_are_asked_for() {
         .run(&looker, &["--cpus=0", "--cold", "--ops=5"])
         .result(0);
     assert_eq!(run.plan.options.cpus, [0]);
-    assert_eq!(run.plan.options.cold, plimsoll_plan::Cold::Files);
+    assert_eq!(run.plan.options.drop_caches, plimsoll_plan::Cold::Files);
 }
 
 #[test]

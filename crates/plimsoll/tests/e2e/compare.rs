@@ -394,7 +394,7 @@ fn a_curve_of_nfs_is_compared_with_a_published_one_at_what_was_achieved() {
     let curve: Value = serde_json::from_str(&curve).unwrap();
     let c = compared(&bench, &[&dir, &published("nfs2008.txt")]);
     let first = &curve["points"][0];
-    let achieved = (first["achieved"].as_f64().unwrap() * 1000.0).round() / 1000.0;
+    let achieved = (first["achieved_ops_per_s"].as_f64().unwrap() * 1000.0).round() / 1000.0;
     let mean = figure(&c, &format!("{achieved} ops/s"), "mean_ms", 0);
     assert_eq!(mean["mean"], first["latency_ms"]);
     // As the report has it.
@@ -418,11 +418,14 @@ fn a_search_has_a_page_tables_and_pictures() {
     let bench = Bench::on_tmpfs();
     let dir = search(&bench, &["--max=100", "--resolution=4"]);
     let found = plimsoll_results::FindDir::at(&dir).read().unwrap();
-    let (carried, not) = (found.line.carried.unwrap(), found.line.not_carried.unwrap());
+    let (carried, not) = (
+        found.load_line.sustained.unwrap(),
+        found.load_line.not_sustained.unwrap(),
+    );
     assert!(
         carried.load < not.load && found.runs.len() > 5,
         "{:?}",
-        found.line
+        found.load_line
     );
     let report = |format: &str| {
         call(&bench, &["report", "--format", format], &[&dir])
@@ -446,10 +449,10 @@ fn a_search_has_a_page_tables_and_pictures() {
         let cells: Vec<&str> = line.split(',').collect();
         let cell = |name: &str| cells[head.iter().position(|h| *h == name).unwrap()];
         assert_eq!(cell("load"), run.point.load.to_string());
-        assert_eq!(cell("held"), run.held.to_string());
+        assert_eq!(cell("held"), run.passed.to_string());
         assert_eq!(
             cell("response_mean_ms"),
-            run.point.latency_ms.unwrap().to_string()
+            run.point.mean_ms.unwrap().to_string()
         );
         assert_eq!(cell("purpose"), run.purpose.to_string());
     }
@@ -493,7 +496,10 @@ fn a_search_that_runs_out_of_runs_says_what_is_known() {
         &["--max=100", "--start=20", "--runs=3", "--resolution=1"],
     );
     let found = plimsoll_results::FindDir::at(&between).read().unwrap();
-    let (carried, not) = (found.line.carried.unwrap(), found.line.not_carried.unwrap());
+    let (carried, not) = (
+        found.load_line.sustained.unwrap(),
+        found.load_line.not_sustained.unwrap(),
+    );
     let flat = text(&between)
         .split_whitespace()
         .collect::<Vec<_>>()

@@ -133,10 +133,13 @@ fn a_curve_on_nothing_is_what_arithmetic_says() {
     for p in &curve.points {
         // Two processes a user, 50 operations a second each, for 10 s; one may be under way.
         let asked = 100.0 * p.load as f64;
-        assert_eq!(p.asked_ops_per_s, Some(asked));
-        assert!((p.achieved - asked).abs() <= 0.2 * p.load as f64, "{p:?}");
+        assert_eq!(p.offered_ops_per_s, Some(asked));
+        assert!(
+            (p.achieved_ops_per_s - asked).abs() <= 0.2 * p.load as f64,
+            "{p:?}"
+        );
         assert_eq!(
-            (p.latency_ms, p.service_ms, p.max_ms),
+            (p.mean_ms, p.service_mean_ms, p.max_ms),
             (Some(10.0), Some(10.0), Some(10.0))
         );
         assert_eq!((p.verdict, p.errors, p.window_s), (Verdict::Valid, 0, 10.0));
@@ -148,15 +151,18 @@ fn a_curve_on_nothing_is_what_arithmetic_says() {
     }
     assert!((curve.ort_ms.unwrap() - 10.0).abs() < 1e-9);
     // A triangle from the origin, then a rectangle.
-    let (first, last) = (curve.points[0].achieved, curve.points[3].achieved);
+    let (first, last) = (
+        curve.points[0].achieved_ops_per_s,
+        curve.points[3].achieved_ops_per_s,
+    );
     let area = 10.0 * first / 2.0 + 10.0 * (last - first);
     assert!((curve.ort_2008_ms.unwrap() - area / last).abs() < 1e-9);
     assert_eq!(
-        (curve.load_line, curve.peak, curve.knee),
+        (curve.load_line, curve.highest_valid_load, curve.knee),
         (Some(8), Some(8), None)
     );
-    assert!(curve.comparable && curve.stopped.is_none());
-    assert_eq!((curve.warmup_s, curve.time_s), (1.0, 10.0));
+    assert!(curve.comparable && curve.stop_reason.is_none());
+    assert_eq!((curve.warmup_s, curve.measure_s), (1.0, 10.0));
 
     let dir = directory(&bench);
     assert_eq!(dir.read().unwrap(), curve);
@@ -185,7 +191,7 @@ fn a_curve_on_nothing_is_what_arithmetic_says() {
         let points = curve.points.into_iter();
         let points: Vec<CurvePoint> = points
             .map(|p| CurvePoint {
-                started: String::new(),
+                started_at: String::new(),
                 ..p
             })
             .collect();
@@ -222,9 +228,12 @@ fn points_that_are_not_sustained_are_kept_with_their_reasons() {
     let curve = parsed(&ended);
     assert_eq!(verdicts(&curve), [Verdict::Invalid; 2]);
     assert_eq!(curve.state, CurveState::Stopped);
-    assert_eq!(curve.stopped.as_ref().unwrap().code, "invalid_in_a_row");
     assert_eq!(
-        (curve.load_line, curve.peak, curve.ort_ms),
+        curve.stop_reason.as_ref().unwrap().code,
+        "consecutive_invalid"
+    );
+    assert_eq!(
+        (curve.load_line, curve.highest_valid_load, curve.ort_ms),
         (None, None, None)
     );
     for p in &curve.points {
@@ -243,7 +252,10 @@ fn points_that_are_not_sustained_are_kept_with_their_reasons() {
                 ("errors", true)
             ]
         );
-        assert!((p.slowest_percent.unwrap() - 66.6).abs() < 1.0, "{p:?}");
+        assert!(
+            (p.slowest_process_percent.unwrap() - 66.6).abs() < 1.0,
+            "{p:?}"
+        );
     }
     // To the end, if that is asked for.
     let all = virtual_curve(&bench, "30ms", &["--load=1..4", "--after-invalid=0"]).expect_code(3);
@@ -274,13 +286,13 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
     let expected = [(1, 100.0), (2, 200.0), (3, 300.0), (5, 400.0), (6, 400.0)];
     assert_eq!(loads(&curve), expected.map(|(load, _)| load));
     for (point, (load, achieved)) in curve.points.iter().zip(expected) {
-        let off = (point.achieved - achieved).abs();
+        let off = (point.achieved_ops_per_s - achieved).abs();
         assert!(
             off <= 0.2 * load as f64 + 0.5,
             "{} at {load}",
-            point.achieved
+            point.achieved_ops_per_s
         );
-        assert!(load > 3 || point.latency_ms >= Some(10.0));
+        assert!(load > 3 || point.mean_ms >= Some(10.0));
     }
     assert_eq!(
         verdicts(&curve),
@@ -290,12 +302,15 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
         ]
         .concat()
     );
-    assert_eq!((curve.load_line, curve.peak), (Some(3), Some(3)));
-    assert_eq!(curve.stopped.unwrap().code, "invalid_in_a_row");
+    assert_eq!(
+        (curve.load_line, curve.highest_valid_load),
+        (Some(3), Some(3))
+    );
+    assert_eq!(curve.stop_reason.unwrap().code, "consecutive_invalid");
     // A queue that grows for 10 s, of which a fifth or a third of what was asked for is not done.
-    let queued = curve.points[3].latency_ms.unwrap();
+    let queued = curve.points[3].mean_ms.unwrap();
     assert!(
-        queued > 500.0 && queued > 20.0 * curve.points[2].latency_ms.unwrap(),
+        queued > 500.0 && queued > 20.0 * curve.points[2].mean_ms.unwrap(),
         "{queued}"
     );
     // Of the shape, all points tell.
@@ -322,7 +337,7 @@ fn the_data_set_grows_from_point_to_point_and_goes_at_the_end() {
     let mut command = quick_curve(&bench, &["--load=1,2,4", "--allow-system", "--monitor"]);
     command.arg(&script);
     let curve = parsed(&Ended::of(command));
-    assert_eq!(curve.state, CurveState::Complete, "{:?}", curve.stopped);
+    assert_eq!(curve.state, CurveState::Complete, "{:?}", curve.stop_reason);
     let mut expected = Vec::new();
     let mut before = 0;
     for load in [1, 2, 4] {
@@ -390,9 +405,9 @@ fn a_point_that_is_invalid_does_not_end_the_curve() {
         .read()
         .unwrap();
     assert!(
-        first.populated.iter().all(|p| p.reused),
+        first.filesets.iter().all(|p| p.reused),
         "{:?}",
-        first.populated
+        first.filesets
     );
     assert!(!bench.work().exists());
 }
@@ -403,7 +418,7 @@ fn ranks_measure_every_point_together() {
     let command = quick_curve(&bench, &["--load=1,2,3", "--processes=2", "--per-rank"]);
     let curve = parsed(&Ended::of(command));
     assert_eq!((curve.ranks, loads(&curve)), (2, vec![1, 2, 3]));
-    assert_eq!(curve.state, CurveState::Complete, "{:?}", curve.stopped);
+    assert_eq!(curve.state, CurveState::Complete, "{:?}", curve.stop_reason);
     let dir = directory(&bench);
     for point in &curve.points {
         let run = dir.run(point).read().unwrap();
@@ -418,7 +433,7 @@ fn ranks_measure_every_point_together() {
         };
         assert_eq!(ops(0) + ops(1), run.summary.ops);
         assert_eq!(run.workers, 2 * point.load);
-        assert_eq!(run.populated[0].files, FILES * point.load);
+        assert_eq!(run.filesets[0].files, FILES * point.load);
     }
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
 }

@@ -41,11 +41,11 @@ fn a_curve_over_nfs() {
     for point in &curve.points {
         let run = dir.run(point).read().unwrap();
         assert_eq!(
-            (run.summary.errors, run.populated[0].files),
+            (run.summary.errors, run.filesets[0].files),
             (0, 60 * point.load)
         );
         // Each point begins with the sizes that are laid out, whatever the one before appended.
-        assert_eq!(run.populated[0].bytes, 60 * point.load * 4096);
+        assert_eq!(run.filesets[0].bytes, 60 * point.load * 4096);
         let attributes = run.procedures.iter().find(|p| p.name == "GETATTR");
         assert!(attributes.is_some_and(|p| p.ops > 0));
     }

@@ -101,10 +101,10 @@ fn a_disclosure_imports_to_the_curve_it_was_made_of() {
     let mut imported = Vec::new();
     for (p, q) in points.iter().zip(&curve.points) {
         assert_eq!(p["load"], q.load as f64);
-        assert_eq!(p["latency_ms"], thousandths(q.latency_ms.unwrap()));
-        assert_eq!(p["ops_per_s"], thousandths(q.achieved));
+        assert_eq!(p["latency_ms"], thousandths(q.mean_ms.unwrap()));
+        assert_eq!(p["ops_per_s"], thousandths(q.achieved_ops_per_s));
         // Each operation moves 4 KiB.
-        let mb = thousandths(q.achieved * 4096.0 / 1e6);
+        let mb = thousandths(q.achieved_ops_per_s * 4096.0 / 1e6);
         assert!((p["mb_per_s"].as_f64().unwrap() - mb).abs() < 0.0011, "{p}");
         let valid = q.verdict == Verdict::Valid;
         assert_eq!(p["verdict"] == "valid", valid);

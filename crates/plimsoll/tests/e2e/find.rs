@@ -83,7 +83,11 @@ fn loads(search: &LoadSearch) -> Vec<u64> {
 }
 
 fn support(load: u64, held: u32, runs: u32) -> Option<Agreement> {
-    Some(Agreement { load, held, runs })
+    Some(Agreement {
+        load,
+        passed: held,
+        runs,
+    })
 }
 
 /// Whether so many users are carried by a system that does so many operations in 10 s, by the
@@ -100,21 +104,21 @@ fn the_load_line_of_a_known_system_is_found() {
     let search = parsed(&ended.expect_code(0));
     // 20 000 operations in 10 s are 95 % of those of 21 users, and of no more.
     assert!(carried(21, 20_000) && !carried(22, 20_000));
-    assert_eq!(search.line.ended, End::Found);
-    assert_eq!(search.line.carried, support(21, 3, 3));
-    assert_eq!(search.line.not_carried, support(22, 0, 3));
+    assert_eq!(search.load_line.termination, End::Found);
+    assert_eq!(search.load_line.sustained, support(21, 3, 3));
+    assert_eq!(search.load_line.not_sustained, support(22, 0, 3));
     for run in &search.runs {
         let load = run.point.load;
-        assert_eq!(run.held, carried(load, 20_000), "load {load}");
-        assert_eq!(run.held, run.point.verdict == Verdict::Valid);
+        assert_eq!(run.passed, carried(load, 20_000), "load {load}");
+        assert_eq!(run.passed, run.point.verdict == Verdict::Valid);
         let asked = 100.0 * load as f64;
-        assert_eq!(run.point.asked_ops_per_s, Some(asked));
+        assert_eq!(run.point.offered_ops_per_s, Some(asked));
         let able = asked.min(2000.0);
         assert!(
-            (run.point.achieved - able).abs() <= 0.2 * load as f64,
+            (run.point.achieved_ops_per_s - able).abs() <= 0.2 * load as f64,
             "{run:?}"
         );
-        assert_eq!(run.margin.is_some_and(|m| m >= 0.0), run.held, "{run:?}");
+        assert_eq!(run.margin.is_some_and(|m| m >= 0.0), run.passed, "{run:?}");
     }
     // Doubled from an eighth of the greatest; the others lie between.
     assert_eq!(loads(&search)[..4], [6, 12, 24, 18]);
@@ -133,8 +137,8 @@ fn what_is_written_is_what_is_printed_and_every_run_is_there() {
     assert_eq!(dir.read().unwrap(), search);
     assert!(!search.comparable && search.scale == 0.5);
     // Half of the rate: all 24 users are carried.
-    assert_eq!(search.line.ended, End::LimitNotReached);
-    assert_eq!(search.line.carried, support(24, 3, 3));
+    assert_eq!(search.load_line.termination, End::MaxLoadSustained);
+    assert_eq!(search.load_line.sustained, support(24, 3, 3));
     assert_eq!(loads(&search), [20, 24, 24, 24]);
     let names = [
         "find.json",
@@ -147,7 +151,7 @@ fn what_is_written_is_what_is_printed_and_every_run_is_there() {
     for run in &search.runs {
         let of_run = dir.run(run).read().unwrap();
         assert_eq!(of_run.plan.metric.map(|m| m.load), Some(run.point.load));
-        assert_eq!(of_run.summary.ops_per_s, run.point.achieved);
+        assert_eq!(of_run.summary.ops_per_s, run.point.achieved_ops_per_s);
     }
     let printed = serde_json::from_str(&ended.stdout).unwrap();
     let schema = serde_json::from_str(&plimsoll_results::find_schema()).unwrap();
@@ -160,9 +164,9 @@ fn where_no_load_is_sustained_the_exit_code_says_it() {
     let more = ["--max=32", "--latency-limit=5ms"];
     let ended = virtual_find(&bench, "--target=null:?latency=10ms", &more);
     let search = parsed(&ended.expect_code(3));
-    assert_eq!(search.line.ended, End::NothingCarried);
+    assert_eq!(search.load_line.termination, End::NoneSustained);
     assert_eq!(
-        (search.line.carried, search.line.not_carried),
+        (search.load_line.sustained, search.load_line.not_sustained),
         (None, support(1, 0, 3))
     );
     assert_eq!(loads(&search), [4, 2, 1, 1, 1]);
@@ -181,12 +185,12 @@ fn the_number_of_runs_and_confirmations_is_as_requested() {
     let bench = Bench::on_tmpfs();
     let more = ["--max=50", "--start=4", "--runs=3"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
-    assert_eq!(search.line.ended, End::OutOfRuns);
+    assert_eq!(search.load_line.termination, End::MaxRunsReached);
     assert_eq!(loads(&search), [4, 8, 16]);
-    assert_eq!(search.line.carried, support(16, 1, 1));
+    assert_eq!(search.load_line.sustained, support(16, 1, 1));
     let more = ["--max=10", "--start=10", "--confirm=1"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
-    assert_eq!(search.line.carried, support(10, 1, 1));
+    assert_eq!(search.load_line.sustained, support(10, 1, 1));
 }
 
 #[test]
@@ -213,7 +217,7 @@ fn a_report_reads_like_this() {
 fn one_run(command: Command) -> LoadSearch {
     let ended = Ended::of(command);
     let search = parsed(&ended);
-    let expected = match search.runs[0].held {
+    let expected = match search.runs[0].passed {
         true => 0,
         false => 3,
     };
@@ -256,8 +260,8 @@ fn an_interrupted_search_says_what_it_knows() {
     let going = started(command, "measuring");
     going.interrupt();
     let search = parsed(&going.end().expect_code(130));
-    assert_eq!(search.line.ended, End::Interrupted);
-    assert_eq!((search.line.carried, search.runs.len()), (None, 0));
+    assert_eq!(search.load_line.termination, End::Interrupted);
+    assert_eq!((search.load_line.sustained, search.runs.len()), (None, 0));
     let dir = directory(&bench);
     assert_eq!(dir.read().unwrap(), search);
     assert_eq!(entries(&dir), ["find.json", "run-01-load-1-interrupted"]);
@@ -306,7 +310,7 @@ fn a_search_goes_on_from_another_directory() {
     assert_eq!(runs.len(), 3, "{runs:?}");
     for run in runs.iter().filter(|name| name.starts_with("run-")) {
         let run = plimsoll_results::RunDir::at(&dir.path().join(run));
-        assert_eq!(run.read().unwrap().plan.place.dir, bench.work());
+        assert_eq!(run.read().unwrap().plan.work_dir.dir, bench.work());
     }
 }
 
@@ -329,17 +333,20 @@ fn a_search_that_was_killed_goes_on_to_the_same_end() {
     // As it was after the third run.
     let mut killed = whole.clone();
     killed.runs.truncate(3);
-    killed.line = killed.search.interrupted(&killed.trials());
-    assert_eq!(killed.line.ended, End::Interrupted);
+    killed.load_line = killed.search.interrupted(&killed.trials());
+    assert_eq!(killed.load_line.termination, End::Interrupted);
     std::fs::write(dir.path().join("find.json"), killed.to_json()).unwrap();
     let resumed = parsed(&resume(&bench, &[]).expect_code(0));
-    assert_eq!(resumed.line, whole.line);
+    assert_eq!(resumed.load_line, whole.load_line);
     assert_eq!(resumed.runs[..3], whole.runs[..3]);
     assert_eq!(loads(&resumed), loads(&whole));
     for (again, before) in resumed.runs.iter().zip(&whole.runs) {
         // In virtual time a run of a seed is always the same.
-        assert_eq!(again.point.achieved, before.point.achieved);
-        assert_eq!(again.point.latency_ms, before.point.latency_ms);
+        assert_eq!(
+            again.point.achieved_ops_per_s,
+            before.point.achieved_ops_per_s
+        );
+        assert_eq!(again.point.mean_ms, before.point.mean_ms);
         assert_eq!(
             (again.purpose, again.margin),
             (before.purpose, before.margin)
@@ -355,7 +362,7 @@ fn what_cannot_go_on_is_refused() {
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
     let cut = LoadSearch {
         runs: vec![],
-        line: search.search.interrupted(&[]),
+        load_line: search.search.interrupted(&[]),
         ..search
     };
     let json = cut.to_json();

@@ -93,7 +93,7 @@ fn a_disk_that_fills_up_ends_the_run_with_its_results() {
     assert!(failure.error.contains("ENOSPC"), "{}", failure.error);
     let path = failure.path.unwrap();
     assert!(path.contains("log"), "{path}");
-    let place = failure.place.unwrap();
+    let place = failure.location.unwrap();
     assert_eq!((place.line, place.column), (4, 12), "{place:?}");
     let appends = row(&run, "grow:append");
     // 2 MiB are 128 appends of 16 KiB; the marker and directories take some of it.

@@ -48,8 +48,11 @@ fn every_built_in_mix_runs_on_files_and_leaves_nothing() {
         assert_eq!(mix.components.len(), components.len());
         assert_eq!((mix.load, mix.scale), (1, 0.001));
         assert_eq!(
-            mix.total.due,
-            mix.components.iter().map(|c| c.carried.due).sum::<u64>()
+            mix.total.scheduled,
+            mix.components
+                .iter()
+                .map(|c| c.carried.scheduled)
+                .sum::<u64>()
         );
         assert!(total(&run, "-") > 50, "{name}: {:?}", run.summary);
         let left = bench.left_but(&["results"]);
@@ -75,12 +78,12 @@ fn a_video_stream_is_ten_operations_a_second_and_4_61_megabytes() {
     assert!((340.0 * bytes / 1568e6 - 1.0).abs() < 0.02);
     let mix = run.mix.unwrap();
     assert_eq!(mix.metric, "streams");
-    assert_eq!(mix.total.asked_ops_per_s, Some(200.0));
-    assert_eq!(mix.total.due, 60_000);
+    assert_eq!(mix.total.offered_ops_per_s, Some(200.0));
+    assert_eq!(mix.total.scheduled, 60_000);
     // One operation of each process may be under way at the end.
-    assert!(60_000 - mix.total.done <= 40, "{:?}", mix.total);
-    assert_eq!(mix.total.missed, 0);
-    assert_eq!(mix.total.start_lateness.unwrap().max_ms, 0.0);
+    assert!(60_000 - mix.total.completed <= 40, "{:?}", mix.total);
+    assert_eq!(mix.total.dropped, 0);
+    assert_eq!(mix.total.start_delay.unwrap().max_ms, 0.0);
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn a_load_that_is_not_sustained_is_invalid_with_its_reason() {
         first.starts_with("1 of 2 processes did less than 75 %"),
         "{first}"
     );
-    assert!(run.mix.unwrap().total.missed > 100);
+    assert!(run.mix.unwrap().total.dropped > 100);
 }
 
 #[test]
@@ -232,7 +235,7 @@ fn files_of_ones_own_are_read_and_diagnosed() {
     let run = bench.run(own, &args).result(0);
     assert_eq!(run.workload, "mine");
     let log = &run.mix.unwrap().components[1];
-    assert_eq!(log.carried.asked_ops_per_s, Some(0.64));
+    assert_eq!(log.carried.offered_ops_per_s, Some(0.64));
     std::fs::write(
         own,
         shown.stdout.replace("read_rand = 79", "read_rnad = 79"),

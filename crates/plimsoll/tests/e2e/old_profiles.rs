@@ -186,7 +186,7 @@ fn a_list_of_personalities_runs_with_the_files_beside_it() {
         [3, 3],
         "a key of the defaults"
     );
-    assert_eq!(runs[0].populated[0].files, 5, "a key of its own file");
+    assert_eq!(runs[0].filesets[0].files, 5, "a key of its own file");
     assert_eq!(results.not_run.len(), 1);
     let said = "not run: segkpm: there is no workload `segkpm`";
     assert!(ended.stdout.contains(said), "{}", ended.stdout);
@@ -328,7 +328,7 @@ fn variables_that_a_workload_never_sets_come_from_profiles_or_from_the_command_l
     let file = bench.path("open.f").display().to_string();
     let more = ["--set=count=2", "--time=50ms"];
     let run = bench.run_in_work(&file, &[&sets[..], &more[..]].concat());
-    assert_eq!(run.result(0).populated[0].files, 2);
+    assert_eq!(run.result(0).filesets[0].files, 2);
     let unread = bench.run_in_work(&file, &[&sets[..], &more[..], &["--set=cached=1"]].concat());
     let unread = unread.refusal();
     assert!(

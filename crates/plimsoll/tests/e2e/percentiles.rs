@@ -60,13 +60,13 @@ fn a_run_keeps_percentiles_that_its_histograms_have() {
             "{}",
             figure.percentile
         );
-        assert_eq!(figure.enough, look.ops >= figure.percentile.needs());
+        assert_eq!(figure.enough_samples, look.ops >= figure.percentile.needs());
         assert_eq!(figure.service_ms, None);
     }
     let at = |text: &str| look.percentile(percentile(text)).unwrap();
-    assert!((1.0..1.01).contains(&at("99.9").ms) && at("99.9").enough);
+    assert!((1.0..1.01).contains(&at("99.9").ms) && at("99.9").enough_samples);
     // One operation in 2900 is not enough to know the slowest in ten thousand.
-    assert!((101.0..101.1).contains(&at("99.99").ms) && !at("99.99").enough);
+    assert!((101.0..101.1).contains(&at("99.99").ms) && !at("99.99").enough_samples);
     assert_eq!(
         run.summary.percentile(percentile("99.99")).unwrap().ms,
         at("99.99").ms
@@ -122,7 +122,7 @@ fn a_report_shows_any_percentile_of_a_run_that_did_not_keep_it() {
     let at = |p: f64| figures.iter().find(|f| f["percentile"] == p).unwrap();
     assert_eq!(at(100.0)["ms"], run.operations[0].latency.max_ms);
     assert!((1.0..1.01).contains(&at(99.95)["ms"].as_f64().unwrap()));
-    assert_eq!(at(99.95)["enough"], true);
+    assert_eq!(at(99.95)["enough_samples"], true);
     assert_eq!(
         json["percentiles_shown"],
         serde_json::json!([12.5, 99.95, 100.0])
@@ -190,7 +190,7 @@ fn results_are_compared_by_any_percentile() {
     let json: Value = serde_json::from_str(&json).unwrap();
     let rows = json["rows"].as_array().unwrap();
     let row = rows.iter().find(|r| r["metric"] == "p99.99_ms").unwrap();
-    assert_eq!(row["values"][1]["enough"], false);
+    assert_eq!(row["values"][1]["enough_samples"], false);
 }
 
 #[test]

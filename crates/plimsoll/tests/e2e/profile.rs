@@ -196,7 +196,7 @@ fn several_file_systems_are_measured_and_compared() {
         assert!(work.path.ends_with(&expected), "{}", work.path.display());
     }
     assert_eq!(
-        place.runs(&results.cases[4], None).unwrap()[0].populated[0].files,
+        place.runs(&results.cases[4], None).unwrap()[0].filesets[0].files,
         12
     );
     assert!(ended.stdout.contains("A  ext4: profile study") && ended.stdout.contains("B  xfs"));

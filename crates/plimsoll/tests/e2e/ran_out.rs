@@ -141,7 +141,7 @@ fn other_work_that_runs_out_is_invalid_and_measured_until_then() {
     let [reason] = &run.validity.reasons[..] else {
         panic!("{:?}", run.validity);
     };
-    assert_eq!(reason.code, "ran_out");
+    assert_eq!(reason.code, "fileset_exhausted");
     let flowop = "no existing file of fileset `gone` was left for `delete` (";
     assert!(reason.text.starts_with(flowop), "{}", reason.text);
     let second = format!(
@@ -166,7 +166,7 @@ fn other_work_that_runs_out_is_invalid_and_measured_until_then() {
         let code = if format == "markdown" {
             "ran\\_out"
         } else {
-            "ran_out"
+            "fileset_exhausted"
         };
         assert!(shown.stdout.contains(code), "{format}: {}", shown.stdout);
     }
@@ -193,7 +193,7 @@ fn a_rank_that_runs_out_ends_all() {
         .iter()
         .map(|r| r.code.as_str())
         .collect();
-    assert_eq!(codes, ["ran_out"]);
+    assert_eq!(codes, ["fileset_exhausted"]);
     assert_eq!(row(&run, "delete").ops, 10, "its half of the files");
     // The looker may have come too late to look.
     assert!(find_row(&run, "look").is_ok());

@@ -187,10 +187,10 @@ fn files_that_come_and_go_are_those_of_one_rank() {
         assert!(made >= 900 && removed >= 900, "{made}, {removed}");
         // What a run with nothing but these rules must leave.
         let (files, _) = tree(&bench.work());
-        assert_eq!(files.len() as u64, run.populated[0].files + made - removed);
+        assert_eq!(files.len() as u64, run.filesets[0].files + made - removed);
         // The next run finds all of it, and removes it with what it makes itself.
         let again = bench.run_in_work(&workload, &["--ops=100"]).result(0);
-        assert!(!again.populated[0].reused);
+        assert!(!again.filesets[0].reused);
         assert!(!bench.work().exists());
     }
 }
@@ -215,15 +215,15 @@ fn a_tree_is_the_same_however_many_ranks_make_it() {
         let processes = format!("--processes={ranks}");
         let args = ["--keep", "--ops=400", "--seed=3", &processes];
         let run = bench.run_in_work(&workload, &args).result(0);
-        assert!(!run.populated[0].reused);
+        assert!(!run.filesets[0].reused);
         let made = tree(&bench.work());
-        assert_eq!(made.0.len() as u64, run.populated[0].files);
-        assert_eq!(made.0.values().sum::<u64>(), run.populated[0].bytes);
+        assert_eq!(made.0.len() as u64, run.filesets[0].files);
+        assert_eq!(made.0.values().sum::<u64>(), run.filesets[0].bytes);
         trees.push(made);
         // Other ranks find it whole.
         let args = ["--keep", "--ops=400", "--seed=3", "--processes=2"];
         let run = bench.run_in_work(&workload, &args).result(0);
-        assert!(run.populated[0].reused);
+        assert!(run.filesets[0].reused);
         assert_eq!(Some(&tree(&bench.work())), trees.last());
     }
     assert!(trees.iter().all(|t| *t == trees[0]));

@@ -18,7 +18,7 @@ fn run(bench: &Bench, more: &[&str]) -> Run {
 }
 
 fn reused(run: &Run) -> bool {
-    run.populated[0].reused
+    run.filesets[0].reused
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_tree_of_random_sizes_belongs_to_its_seed() {
     let workload = bench.workload(text);
     let reused = |more: &[&str]| {
         let args = [&["--keep", "--ops=20"], more].concat();
-        bench.run_in_work(&workload, &args).result(0).populated[0].reused
+        bench.run_in_work(&workload, &args).result(0).filesets[0].reused
     };
     assert!(!reused(&["--seed=1"]));
     assert!(reused(&["--seed=1"]));
@@ -191,7 +191,7 @@ fn files_of_a_run_that_was_killed_go_with_the_next() {
             &["--ops=50", "--set=nfiles=30", "--set=nthreads=1"],
         )
         .result(0);
-    assert!(!run.populated[0].reused);
+    assert!(!run.filesets[0].reused);
     assert!(
         !bench.work().exists(),
         "it was made by Plimsoll, in the killed run"

@@ -114,7 +114,7 @@ fn a_run_reports_and_leaves_nothing_but_its_results() {
     let (_, run) = bench.result();
     assert_eq!((run.workload.as_str(), run.workers), ("fileserver", 2));
     assert!(run.summary.ops > 0 && run.summary.bytes > 0);
-    assert_eq!(run.populated[0].files, run.plan_files_made());
+    assert_eq!(run.filesets[0].files, run.plan_files_made());
 }
 
 /// What the test asks of a run beyond its public names.
@@ -220,7 +220,7 @@ fn a_failed_run_names_the_flowop_and_its_place() {
         (run.validity.verdict, failure.operation.as_str()),
         (Verdict::Failed, "gone")
     );
-    assert_eq!(failure.place.unwrap().line, 4);
+    assert_eq!(failure.location.unwrap().line, 4);
 }
 
 #[test]
@@ -491,10 +491,7 @@ fn kept_files_are_used_again() {
     let reused = |more: &[&str]| {
         let out = bench.run("filemicro_rread", &[&small[..], more].concat());
         assert_eq!(code(&out), 0, "{}", text(&out.stderr));
-        serde_json::from_slice::<Run>(&out.stdout)
-            .unwrap()
-            .populated[0]
-            .reused
+        serde_json::from_slice::<Run>(&out.stdout).unwrap().filesets[0].reused
     };
     assert!(!reused(&["--keep"]));
     assert!(Path::new(dir).exists());

@@ -35,7 +35,7 @@ fn one_interrupt_ends_a_sleeping_worker() {
     let run = run.end().result(130);
     assert!(asked.elapsed() < PROMPTLY, "took {:?}", asked.elapsed());
     assert_eq!(run.validity.verdict, Verdict::Interrupted);
-    assert_eq!(run.stuck, [""; 0]);
+    assert_eq!(run.hung_workers, [""; 0]);
     assert!(row(&run, "look").ops > 0 && row(&run, "gate").ops == 0);
     assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
 }
@@ -80,7 +80,7 @@ fn an_interrupted_run_that_keeps_its_files_leaves_a_tree_that_the_next_run_repla
             &["--ops=50", "--set=nfiles=50", "--set=nthreads=2"],
         )
         .result(0);
-    assert!(!run.populated[0].reused, "its files were changed");
+    assert!(!run.filesets[0].reused, "its files were changed");
     assert_eq!(bench.left_but(&["results"]), [""; 0]);
 }
 
@@ -176,7 +176,7 @@ fn the_end_of_the_time_ends_every_wait() {
             took < Duration::from_secs(1) + PROMPTLY,
             "{target}: {took:?}"
         );
-        assert_eq!(run.stuck, [""; 0], "{target}");
+        assert_eq!(run.hung_workers, [""; 0], "{target}");
         for name in ["sem1", "post1", "gate1", "sleep1", "paced1", "count1"] {
             assert!(row(&run, name).ops > 0, "{target}: {name}");
         }
@@ -219,7 +219,7 @@ fn workers_that_wait_for_each_other_end_the_run() {
             failure.error, "deadlock: all 3 workers that are left wait for each other",
             "{args:?}"
         );
-        assert_eq!(run.stuck, [""; 0], "{args:?}: they came back");
+        assert_eq!(run.hung_workers, [""; 0], "{args:?}: they came back");
         assert_eq!(run.notes.len(), 0, "{args:?}: {:?}", run.notes);
     }
     assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
@@ -250,7 +250,7 @@ fn a_worker_that_does_not_come_back_is_named_and_the_results_are_written() {
     let run = bench
         .run(&workload, &["--target=null:?latency=40s"])
         .result(3);
-    assert_eq!(run.stuck, ["p-1/t-1"]);
+    assert_eq!(run.hung_workers, ["p-1/t-1"]);
     let codes: Vec<_> = run.validity.reasons.iter().map(|r| &r.code[..]).collect();
     assert!(codes.contains(&"stuck"), "{codes:?}");
 }

@@ -68,17 +68,17 @@ fn a_commit_that_is_never_answered_is_in_the_figures() {
     let codes: Vec<&str> = run.validity.reasons.iter().map(|r| &*r.code).collect();
     assert_eq!(
         codes,
-        ["no_answer", "stalled"],
+        ["server_not_responding", "stalled"],
         "{:?}",
         run.validity.reasons
     );
     let stall = only_stall(&run);
-    assert!(stall.at_end && stall.counts, "{stall:?}");
+    assert!(stall.at_end && stall.invalidates, "{stall:?}");
     let s = &run.summary;
     assert_eq!(s.in_flight, 2);
     let oldest = s.oldest_in_flight_ms.unwrap();
     assert!(oldest > 1000.0 && oldest <= 6000.0, "{oldest}");
-    assert!(s.longest_gap_ms > Some(1000.0) && s.likely_gap_ms < s.longest_gap_ms);
+    assert!(s.max_gap_ms > Some(1000.0) && s.expected_max_gap_ms < s.max_gap_ms);
     let hung: Vec<_> = run.operations.iter().filter(|o| o.in_flight > 0).collect();
     assert_eq!(hung.iter().map(|o| o.in_flight).sum::<u64>(), 2);
     for o in &hung {
@@ -123,7 +123,7 @@ fn a_server_that_stops_for_a_while_is_seen_in_the_middle() {
     let run = going.end().result(3);
     is_stalled(&run);
     let stall = only_stall(&run);
-    assert!(!stall.at_end && stall.counts, "{stall:?}");
+    assert!(!stall.at_end && stall.invalidates, "{stall:?}");
     assert!(
         stall.length_s() > 2.0 && stall.length_s() < 6.0,
         "{stall:?}"
@@ -151,7 +151,10 @@ fn every_rank_tells_of_its_own_stalls() {
     let stalls = &run.summary.stalls;
     let ranks: Vec<Option<u32>> = stalls.iter().map(|s| s.rank).collect();
     assert_eq!(ranks, [None, Some(0), Some(1)], "{stalls:?}");
-    assert!(stalls.iter().all(|s| s.at_end && s.counts), "{stalls:?}");
+    assert!(
+        stalls.iter().all(|s| s.at_end && s.invalidates),
+        "{stalls:?}"
+    );
     assert_eq!(row(&run, "look").in_flight, 2);
     assert!(run.summary.oldest_in_flight_ms > Some(1000.0));
 }
@@ -208,10 +211,10 @@ fn a_load_with_a_stall_is_not_carried_in_a_search() {
         command.arg("--results").arg(bench.path("results"));
         let ended = Ended::of(command);
         let search: LoadSearch = serde_json::from_str(&ended.stdout).unwrap();
-        let line = search.line.carried.map(|s| s.load);
-        assert_eq!(line, carried, "{:?}", search.line);
+        let line = search.load_line.sustained.map(|s| s.load);
+        assert_eq!(line, carried, "{:?}", search.load_line);
         for run in &search.runs {
-            assert_eq!(run.held, carried.is_some());
+            assert_eq!(run.passed, carried.is_some());
             let criteria = &run.point.criteria;
             let stalled = criteria.iter().find(|c| c.code == "stalled").unwrap();
             assert_eq!(stalled.met, carried.is_some(), "{stalled:?}");
@@ -242,7 +245,7 @@ fn a_mix_with_a_stall_at_the_end_shows_what_it_owes() {
     let bound = total.response_at_least_ms.unwrap();
     assert_eq!(run.summary.oldest_in_flight_ms, Some(bound));
     assert_eq!(response.max_ms, bound);
-    assert!((998..=1002).contains(&total.due), "{total:?}");
+    assert!((998..=1002).contains(&total.scheduled), "{total:?}");
     let text = page(&bench, "text");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let carried = flat.split("carried: ").nth(1).unwrap();
@@ -290,7 +293,7 @@ fn a_point_of_which_nothing_comes_back_has_lower_bounds() {
     let ended = Ended::of(command).expect_code(3);
     let curve: LoadCurve = serde_json::from_str(&ended.stdout).unwrap();
     let point = &curve.points[0];
-    assert_eq!(point.latency_ms, None);
+    assert_eq!(point.mean_ms, None);
     assert!(
         point.p99_ms > Some(9000.0) && point.max_at_least,
         "{point:?}"
@@ -318,8 +321,8 @@ fn a_mix_owes_what_was_due_in_a_stall_at_the_end() {
     server.signal(Signal::CONT);
     let carried = run.mix.unwrap().total;
     // Two processes of 50 a second for 4 s; where each begins is up to the seed.
-    assert!((398..=402).contains(&carried.due), "{carried:?}");
-    assert!(carried.done < 350, "{carried:?}");
+    assert!((398..=402).contains(&carried.scheduled), "{carried:?}");
+    assert!(carried.completed < 350, "{carried:?}");
     let response = carried.response.unwrap();
     let oldest = run.summary.oldest_in_flight_ms.unwrap();
     assert!(response.max_ms >= oldest, "{response:?} {oldest}");
@@ -356,8 +359,8 @@ fn a_stall_has_its_length_in_virtual_time() {
         assert_eq!(stall.at_end, at_end);
         let end = (after + length).min(10);
         let near = |a: f64, b: f64| (a - b).abs() < 0.03;
-        assert!(near(stall.from_s, f64::from(after)), "{stall:?}");
-        assert!(near(stall.to_s, f64::from(end)), "{stall:?}");
+        assert!(near(stall.start_s, f64::from(after)), "{stall:?}");
+        assert!(near(stall.end_s, f64::from(end)), "{stall:?}");
         let look = row(&run, "look");
         assert_eq!(look.in_flight, 2);
         let oldest = look.oldest_in_flight_ms.unwrap();
@@ -378,7 +381,7 @@ fn sleep_is_not_a_stall() {
     let more = ["--target=null:?latency=1ms", "--clock=virtual"];
     let run = bench.run(&workload, &more).result(0);
     assert_eq!(run.summary.stalls, []);
-    let gap = run.summary.longest_gap_ms.unwrap();
+    let gap = run.summary.max_gap_ms.unwrap();
     assert!((1990.0..2010.0).contains(&gap), "{gap}");
 }
 

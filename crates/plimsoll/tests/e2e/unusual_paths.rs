@@ -74,9 +74,9 @@ fn a_run_in_such_a_directory_has_results_that_are_read_back() {
     let place = odd.only("r");
     let run = RunDir::at(&place).read().unwrap();
     assert!(
-        run.plan.place.dir.starts_with(&odd.dir),
+        run.plan.work_dir.dir.starts_with(&odd.dir),
         "{:?}",
-        run.plan.place.dir
+        run.plan.work_dir.dir
     );
     let json: Value =
         serde_json::from_slice(&std::fs::read(place.join("run.json")).unwrap()).unwrap();
@@ -87,7 +87,10 @@ fn a_run_in_such_a_directory_has_results_that_are_read_back() {
     let first = ["run", "w.f", "--ops=20", "--processes=2"].map(OsString::from);
     odd.call(first.into_iter().chain(more)).expect_code(0);
     let again = odd.only("r2");
-    assert_eq!(RunDir::at(&again).read().unwrap().plan.place.dir, absolute);
+    assert_eq!(
+        RunDir::at(&again).read().unwrap().plan.work_dir.dir,
+        absolute
+    );
 
     for format in ["text", "json", "csv", "markdown", "html"] {
         let format = format!("--format={format}");
@@ -141,7 +144,7 @@ fn every_command_that_measures_works_there() {
         odd.call(args(&["report"], &[&place])).expect_code(0);
     }
     let curve = CurveDir::at(&odd.only("r2")).read().unwrap();
-    assert!(curve.plan.place.dir.starts_with(&odd.dir));
+    assert!(curve.plan.work_dir.dir.starts_with(&odd.dir));
     let profile = "DEFAULTS {\n runtime = 1;\n dir = d;\n stats = s;\n}\nCONFIG one {\n function = generic;\n \
          personality = randomread;\n filesize = 64k;\n nthreads = 1;\n}\n";
     std::fs::write(odd.path("p.prof"), profile).unwrap();

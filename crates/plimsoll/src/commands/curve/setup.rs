@@ -79,27 +79,27 @@ fn curve(
     let (warmup, time) = load_runner::times(plan);
     let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     LoadCurve {
-        schema: CURVE_SCHEMA,
+        schema_version: CURVE_SCHEMA,
         workload: plan.name.clone(),
         metric: metric.map(|m| m.name.clone()).unwrap_or_default(),
         scale: metric.map_or(1.0, |m| m.scale),
         comparable: !metric.is_some_and(|m| m.is_scaled()),
         seed: plan.seed,
-        started: stamp.to_string(),
+        started_at: stamp.to_string(),
         loads: loads.as_slice().to_vec(),
         warmup_s: warmup.as_secs_f64(),
-        time_s: time.as_secs_f64(),
+        measure_s: time.as_secs_f64(),
         criteria: metric.map(|m| m.criteria.clone()).unwrap_or_default(),
         stop_rules: StopRules {
-            invalid_in_a_row: (args.after_invalid > 0).then_some(args.after_invalid),
-            falling: !args.past_peak,
+            stop_after_invalid: (args.after_invalid > 0).then_some(args.after_invalid),
+            stop_past_peak: !args.past_peak,
         },
         state: CurveState::Unfinished,
-        stopped: None,
+        stop_reason: None,
         points: vec![],
         ort_ms: None,
         ort_2008_ms: None,
-        peak: None,
+        highest_valid_load: None,
         load_line: None,
         knee: None,
         usl: None,
@@ -194,8 +194,8 @@ pub(super) fn headline(curve: &LoadCurve, ground: &LoadTestConfig, ranks: u32) -
          {filling}; {files}, target {}{ranks}",
         curve.workload,
         length(curve.warmup_s),
-        length(curve.time_s),
-        length((curve.warmup_s + curve.time_s) * missing.len() as f64),
+        length(curve.measure_s),
+        length((curve.warmup_s + curve.measure_s) * missing.len() as f64),
         ground.target
     )
 }

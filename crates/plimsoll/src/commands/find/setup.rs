@@ -67,8 +67,8 @@ fn rules(args: &FindArgs, max: u64) -> Result<Search, CommandError> {
     })?;
     Ok(Search {
         resolution: args.resolution,
-        confirm: args.confirm,
-        most_runs: args.runs,
+        confirm_runs: args.confirm,
+        max_runs: args.runs,
         ..search
     })
 }
@@ -85,22 +85,22 @@ fn begun(
     let (warmup, time) = load_runner::times(plan);
     let stamp = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     LoadSearch {
-        schema: FIND_SCHEMA,
+        schema_version: FIND_SCHEMA,
         workload: plan.name.clone(),
         metric: metric.map(|m| m.name.clone()).unwrap_or_default(),
         scale: metric.map_or(1.0, |m| m.scale),
         comparable: !metric.is_some_and(|m| m.is_scaled()),
         seed: plan.seed,
-        started: stamp.to_string(),
+        started_at: stamp.to_string(),
         search,
-        line: LoadLine {
-            carried: None,
-            not_carried: None,
-            ended: SearchEnd::Interrupted,
+        load_line: LoadLine {
+            sustained: None,
+            not_sustained: None,
+            termination: SearchEnd::Interrupted,
         },
         failure: None,
         warmup_s: warmup.as_secs_f64(),
-        time_s: time.as_secs_f64(),
+        measure_s: time.as_secs_f64(),
         criteria: metric.map(|m| m.criteria.clone()).unwrap_or_default(),
         runs: vec![],
         percentiles_shown: None,
@@ -149,12 +149,12 @@ pub(super) fn headline(search: &LoadSearch, ground: &LoadTestConfig, ranks: u32)
         "{}{scaled}: the load line from {} up to {} {}, at most {} runs{made}, each {} of warm-up and {} \
          measured{clock}; {}, target {}{ranks}",
         search.workload,
-        search.search.start,
-        search.search.max,
+        search.search.start_load,
+        search.search.max_load,
         search.metric,
-        search.search.most_runs,
+        search.search.max_runs,
         length(search.warmup_s),
-        length(search.time_s),
+        length(search.measure_s),
         files_of(ground),
         ground.target
     )

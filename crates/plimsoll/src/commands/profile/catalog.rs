@@ -157,7 +157,7 @@ impl WorkloadCatalog {
             ));
         }
         // It may go on from another directory.
-        plan.place.dir = plimsoll_target::absolute(target, &plan.place.dir)
+        plan.work_dir.dir = plimsoll_target::absolute(target, &plan.work_dir.dir)
             .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
         let system = directory_name(&case.place.label);
         Ok(ProfileCase {

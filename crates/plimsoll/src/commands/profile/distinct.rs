@@ -35,17 +35,17 @@ pub(super) fn check_places(cases: &[ProfileCase]) -> Result<(), CommandError> {
     let keeps = |c: &&ProfileCase| plimsoll_target::keeps_files(&c.target);
     for case in cases
         .iter()
-        .filter(|c| !c.plan.place.temporary)
+        .filter(|c| !c.plan.work_dir.temporary)
         .filter(keeps)
     {
         let label = case.filesystem.as_str();
-        let place = FilesLocation::of(&case.target, &case.plan.place.dir);
+        let place = FilesLocation::of(&case.target, &case.plan.work_dir.dir);
         let same = |(other, at): &&(&str, FilesLocation)| *other != label && *at == place;
         if let Some((other, _)) = seen.iter().find(same) {
             return Err(CommandError::usage(format!(
                 "the file systems `{other}` and `{label}` are one directory, {}: these are to be \
                  compared, give each its own",
-                case.plan.place.dir.display()
+                case.plan.work_dir.dir.display()
             )));
         }
         if !seen.contains(&(label, place.clone())) {

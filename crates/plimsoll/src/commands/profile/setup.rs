@@ -167,12 +167,12 @@ fn results(
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let stamp = jiff::Timestamp::now();
     ProfileResults {
-        schema: PROFILE_SCHEMA,
+        schema_version: PROFILE_SCHEMA,
         profile: stem.into_owned(),
         file: profile.name().to_owned(),
         text: profile.text().to_owned(),
         description: listed.description,
-        started: stamp.to_string(),
+        started_at: stamp.to_string(),
         interrupted: false,
         repeat: args.repeat,
         cases,

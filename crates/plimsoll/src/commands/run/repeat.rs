@@ -83,7 +83,7 @@ fn report_run_spread(round: &RunContext<'_>, writer: &RepeatsWriter) -> Result<(
         for p in percentiles {
             let figure = |r: &Run| r.summary.percentile(*p);
             let ms = |r: &Run| figure(r).map_or(0.0, |f| of.ms(&f));
-            let doubtful = runs.iter().filter_map(figure).any(|f| !f.enough);
+            let doubtful = runs.iter().filter_map(figure).any(|f| !f.enough_samples);
             let doubt = if doubtful { UNCERTAIN_MARK } else { "" };
             let at_least = runs.iter().filter_map(figure).any(|f| of.at_least(&f));
             let bound = if at_least { LOWER_BOUND_MARK } else { "" };

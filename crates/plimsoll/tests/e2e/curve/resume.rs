@@ -24,9 +24,9 @@ fn a_curve_that_was_killed_goes_on() {
     assert_eq!(whole.points[0], killed.points[0]);
     let second = dir.run(&whole.points[1]).read().unwrap();
     assert!(
-        second.populated.iter().all(|p| p.reused),
+        second.filesets.iter().all(|p| p.reused),
         "{:?}",
-        second.populated
+        second.filesets
     );
     let names = [
         "curve.json",
@@ -90,7 +90,7 @@ fn a_curve_that_was_killed_while_files_were_made_goes_on() {
     assert_eq!(loads(&whole), [1]);
     let run = dir.run(&whole.points[0]).read().unwrap();
     assert_eq!(
-        (run.summary.errors, run.populated[0].files),
+        (run.summary.errors, run.filesets[0].files),
         (0, 200 * FILES)
     );
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
@@ -113,7 +113,7 @@ fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
     let ended = Ended::of(command).expect_code(1);
     let curve = parsed(&ended);
     assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![1]));
-    let stopped = curve.stopped.unwrap();
+    let stopped = curve.stop_reason.unwrap();
     assert_eq!(stopped.code, "refused");
     assert!(
         stopped.text.contains("was not made by Plimsoll"),

@@ -28,7 +28,9 @@ fn a_server_that_dies() {
             .iter()
             .map(|r| (&*r.code, &*r.text))
             .collect();
-        let silent = reasons.iter().find(|(code, _)| *code == "no_answer");
+        let silent = reasons
+            .iter()
+            .find(|(code, _)| *code == "server_not_responding");
         let (_, text) = silent.unwrap_or_else(|| panic!("{reasons:?}"));
         let after = text
             .strip_prefix("the server did not answer from ")
@@ -89,7 +91,7 @@ fn a_server_that_dies_under_a_pattern() {
     assert!(failure.error.contains("ETIMEDOUT"), "{failure:?}");
     let codes: Vec<_> = run.validity.reasons.iter().map(|r| &*r.code).collect();
     // How long it stood still before the call was given up is a matter of when it was killed.
-    assert_eq!(codes[..2], ["failed", "no_answer"], "{codes:?}");
+    assert_eq!(codes[..2], ["failed", "server_not_responding"], "{codes:?}");
 }
 
 /// Errors of a phase that counts them do not keep it alive on a server that is gone.
@@ -110,6 +112,6 @@ fn a_server_that_dies_under_a_pattern_that_counts_errors() {
     served.signal(Signal::KILL);
     let run = Ended::wait(child, begun).result(1);
     let codes: Vec<_> = run.validity.reasons.iter().map(|r| &*r.code).collect();
-    assert!(codes.contains(&"no_answer"), "{codes:?}");
+    assert!(codes.contains(&"server_not_responding"), "{codes:?}");
     assert!(run.summary.errors <= 1, "{:?}", run.summary);
 }
