@@ -36,7 +36,7 @@ impl PatternName {
     }
 }
 
-/// Values of `--cold`.
+/// Values of `--drop-caches`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColdKind {
     /// The files of the pattern
@@ -147,7 +147,7 @@ pub struct Arguments {
     /// machine caches (system; needs root)
     #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "files", help_heading = "Phases")]
-    pub cold: Option<ColdKind>,
+    pub drop_caches: Option<ColdKind>,
     /// Open files past the page cache (O_DIRECT); sizes must be multiples of the disk's blocks
     #[arg(long, help_heading = "Phases")]
     pub direct: bool,
@@ -156,32 +156,32 @@ pub struct Arguments {
     pub ignore_precreate_errors: bool,
 
     /// Directory that the root directory is made in [default: .]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Target")]
     pub dir: Option<PathBuf>,
     /// Directory that holds everything; `-- -D=DIR` says the same [default: out, or the
     /// pattern's name]
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    #[arg(help_heading = "Place")]
+    #[arg(help_heading = "Target")]
     pub root_dir: Option<PathBuf>,
-    /// What the load is put on: posix, dummy, a target's URL, or list
+    /// What is measured: posix, dummy, a target's URL, or list
     #[arg(short = 'i', long, visible_short_alias = 'a', visible_alias = "api")]
-    #[arg(value_name = "NAME", help_heading = "Place")]
+    #[arg(value_name = "NAME", help_heading = "Target")]
     pub interface: Option<String>,
     /// The same, as `run` calls it
     #[arg(
         long,
         value_name = "URL",
         conflicts_with = "interface",
-        help_heading = "Place"
+        help_heading = "Target"
     )]
     pub target: Option<String>,
     /// Take memory before the run until only so many MiB are free, and hold it; 0 for none
     #[arg(short = 'm', long, value_name = "MIB", value_parser = mebibytes)]
-    #[arg(allow_hyphen_values = true, help_heading = "Place")]
+    #[arg(allow_hyphen_values = true, help_heading = "Target")]
     pub lim_free_mem: Option<u64>,
     /// Take memory between the phases until only so many MiB are free, and free it; 0 for none
     #[arg(short = 'M', long, value_name = "MIB", value_parser = mebibytes)]
-    #[arg(allow_hyphen_values = true, help_heading = "Place")]
+    #[arg(allow_hyphen_values = true, help_heading = "Target")]
     pub lim_free_mem_phase: Option<u64>,
 
     /// Write the time of every operation of rank 0 to files that begin so

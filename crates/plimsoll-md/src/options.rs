@@ -389,9 +389,9 @@ fn has_page_cache(target: &str) -> bool {
 
 /// What is to be dropped from caches.
 fn cold(args: &Arguments, target: &str) -> Result<Cold, String> {
-    match args.cold {
+    match args.drop_caches {
         Some(_) if !has_page_cache(target) => Err(format!(
-            "--cold drops what this machine's page cache holds; nothing of the target `{target}` \
+            "--drop-caches drops what this machine's page cache holds; nothing of the target `{target}` \
              goes through it"
         )),
         None => Ok(Cold::No),

@@ -162,9 +162,9 @@ fn what_cannot_be_is_refused_by_name() {
         ("--direct", "which 3901 is not; -S 4096 would do"),
         ("--direct -S=0", "these files are empty"),
         ("--direct -S=4096 -i=dummy", "nothing of the target `null`"),
-        ("--cold=all", "possible values: files, system"),
+        ("--drop-caches=all", "possible values: files, system"),
         (
-            "--cold --target=nfs4://x/y",
+            "--drop-caches --target=nfs4://x/y",
             "nothing of the target `nfs4://x/y`",
         ),
         ("--latency-all", "--latency <PREFIX>"),

@@ -129,7 +129,7 @@ fn a_warm_up_is_an_iteration_without_a_window() {
         opened.count()
     };
     assert_eq!(windows(&warmed), windows(&plan("-R=1 -T -I=7", 2)));
-    let shown = plan("-S=8k -R=2 --warmup=2 --cold --direct", 2).to_string();
+    let shown = plan("-S=8k -R=2 --warmup=2 --drop-caches --direct", 2).to_string();
     insta::assert_snapshot!("md_workbench_warm_cold_direct", shown);
 }
 

@@ -142,13 +142,13 @@ pub enum PlanError {
     #[error("filesets `{0}` and `{1}` lie in the same directory tree")]
     Overlap(String, String),
     /// A `system` statement without leave to run.
-    #[error("the workload runs a shell command (`{0}`); allow it with --allow-system")]
+    #[error("the workload runs a shell command (`{0}`); allow it with --allow-commands")]
     System(String),
 }
 
 /// Name of the row of reads that a target's own model of a client's cache served; its bytes are those
 /// that were not read from the server.
-pub const CACHED_DATA: &str = "data from the cache";
+pub const CACHED_DATA: &str = "data cache hits";
 
 impl Plan {
     /// Adds rows to the results for the procedures that a target calls on a server.

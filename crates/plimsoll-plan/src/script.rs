@@ -40,7 +40,7 @@ pub enum Phase {
         /// The text.
         text: String,
     },
-    /// Run a shell command; only with `--allow-system`.
+    /// Run a shell command; only with `--allow-commands`.
     System {
         /// The command.
         command: String,

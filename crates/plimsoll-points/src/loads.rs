@@ -43,7 +43,7 @@ impl Loads {
     /// No points or more than [`MAX_POINTS`], a `max` of 0 or above [`MAX_LOAD`], or fewer loads up to
     /// `max` than points.
     pub fn evenly_spaced(points: u64, max: u64) -> Result<Self, Diagnostics> {
-        let (first, last) = (format!("--points {points}"), format!("--max {max}"));
+        let (first, last) = (format!("--points {points}"), format!("--max-load {max}"));
         let text = format!("{first} {last}");
         let fail = |place: Range<usize>, message: String, label: &str| {
             let problem = Problem::new(span(&place), message, label);
@@ -53,7 +53,7 @@ impl Loads {
             ))
         };
         let of_points = "--points ".len()..first.len();
-        let of_max = first.len() + " --max ".len()..text.len();
+        let of_max = first.len() + " --max-load ".len()..text.len();
         if points == 0 || points > MAX_POINTS {
             let message = format!("a curve has 1 to {MAX_POINTS} load points");
             return fail(of_points, message, "not a number of points");
@@ -323,12 +323,12 @@ mod tests {
             let e = Loads::evenly_spaced(points, max).unwrap_err();
             e.findings()[0].column
         };
-        // `--points 10 --max 9`: the number of points begins at 10, the greatest load at 19.
+        // `--points 10 --max-load 9`: the number of points begins at 10, the highest load at 24.
         assert_eq!(column(0, 9), 10);
         assert_eq!(column(1001, 9000), 10);
-        assert_eq!(column(10, 9), 19);
-        assert_eq!(column(10, 0), 19);
-        assert_eq!(column(10, MAX_LOAD + 1), 19);
+        assert_eq!(column(10, 9), 24);
+        assert_eq!(column(10, 0), 24);
+        assert_eq!(column(10, MAX_LOAD + 1), 24);
     }
 
     proptest! {

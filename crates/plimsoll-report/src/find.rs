@@ -156,7 +156,10 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
     };
     let carried = match (search.load_line.sustained, search.load_line.termination) {
         (Some(s), SearchEnd::MaxLoadSustained) => {
-            format!("at least {}; --max is the greatest load tried", sure(s))
+            format!(
+                "at least {}; --max-load is the greatest load tried",
+                sure(s)
+            )
         }
         (Some(s), _) => sure(s),
         (None, _) => "none: no load that was tried is carried".into(),

@@ -102,7 +102,10 @@ impl Run {
                 memory: m.environment.memory_bytes,
             })
         });
-        notes.extend(doubt.map(|text| Note { text, location: None }));
+        notes.extend(doubt.map(|text| Note {
+            text,
+            location: None,
+        }));
         Run {
             schema_version: SCHEMA,
             workload: m.plan.name.clone(),

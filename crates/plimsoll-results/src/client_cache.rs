@@ -120,7 +120,7 @@ impl ClientCache {
             _ => String::new(),
         };
         let cold = match plan.options.drop_caches {
-            Cold::No => "--cold, ",
+            Cold::No => "--drop-caches, ",
             Cold::Files | Cold::System => "",
         };
         Some(format!(

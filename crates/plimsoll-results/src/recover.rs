@@ -176,7 +176,10 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
         interrupted: true,
         reasons: vec![],
         stuck: vec![],
-        notes: vec![Note { text, location: None }],
+        notes: vec![Note {
+            text,
+            location: None,
+        }],
         variables: vec![],
         environment: draft.environment,
         plan: draft.plan,

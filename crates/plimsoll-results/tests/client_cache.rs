@@ -204,7 +204,7 @@ fn memory_measured_instead_of_storage_is_reported() {
         notes(local(&reads, 3 * MIB)),
         [
             "97 % of the 100 MiB read came from this machine's memory and not from the storage: the file \
-             sets (100 MiB) fit in it (1 GiB); --cold, direct I/O or larger file sets measure the storage"
+             sets (100 MiB) fit in it (1 GiB); --drop-caches, direct I/O or larger file sets measure the storage"
         ]
     );
     // What was done against it already is not advised, and what does not fit is not said to.

@@ -215,7 +215,7 @@ impl Refusal {
             Self::Host => Problem::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "This is no server of that name. It is reached by its address or as localhost; \
-                 `plimsoll serve --host NAME` gives it another name.",
+                 `plimsoll serve --allowed-host NAME` gives it another name.",
             ),
             Self::CrossSite => Problem::new(
                 StatusCode::FORBIDDEN,

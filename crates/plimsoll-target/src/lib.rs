@@ -20,6 +20,7 @@ mod write_data;
 pub use content::ContentPool;
 pub use error::OpError;
 pub use long_replies::LongReplies;
+pub use nfs::present_option_name;
 pub use registry::{
     Purpose, TargetError, Visitor, absolute, connect, keeps_files, procedures, with_silence_limit,
 };

@@ -150,14 +150,14 @@ pub fn keeps_files(url: &str) -> bool {
 }
 
 /// The URL of the same target, whose server is given up when it has not answered a call for
-/// `longest`: for work that is not worth waiting for. One with a `timeo` or `rtt` of its own stays as
+/// `longest`: for work that is not worth waiting for. One with a `timeo` or `added_rtt` of its own stays as
 /// it is.
 #[must_use]
 pub fn with_silence_limit(url: &str, longest: Duration) -> String {
     let is_remote = url.starts_with("nfs3:") || url.starts_with("nfs4:");
     let options = url.split_once('?').map_or("", |(_, options)| options);
     let has = |name: &str| options.split('&').any(|o| o.starts_with(name));
-    if !is_remote || has("timeo=") || has("rtt=") {
+    if !is_remote || has("timeo=") || has("added_rtt=") || has("rtt=") {
         return url.to_owned();
     }
     let more = match (url.contains('?'), options.is_empty()) {
@@ -315,7 +315,7 @@ mod tests {
             of("nfs4://h/x?retrans=3"),
             "nfs4://h/x?retrans=3&timeo=4000ms"
         );
-        for own in ["nfs3://h/x?timeo=60s", "nfs4://h/x?nconnect=2&rtt=5s"] {
+        for own in ["nfs3://h/x?timeo=60s", "nfs4://h/x?nconnect=2&added_rtt=5s"] {
             assert_eq!(of(own), own);
         }
     }

@@ -54,22 +54,22 @@ fn owners_and_slots() {
         let count = |name: &str| done.get(name).copied().unwrap_or(0);
         assert_eq!((count("OPEN"), count("CLOSE")), (40, 40), "{options}");
         (
-            count("waited for the open owner"),
-            count("waited for a slot"),
+            count("open-owner waits"),
+            count("slot waits"),
             count("OPEN_CONFIRM"),
         )
     };
-    let (owner, slot, confirmed) = waits("minor=0&owners=one");
+    let (owner, slot, confirmed) = waits("minorversion=0&open_owner=shared");
     assert!(owner >= 8, "{owner} of 80 waited");
     assert_eq!((slot, confirmed), (0, 1));
-    assert_eq!(waits("minor=0&owners=worker"), (0, 0, 8));
-    let (owner, slot, confirmed) = waits("minor=0&owners=process");
+    assert_eq!(waits("minorversion=0&open_owner=worker"), (0, 0, 8));
+    let (owner, slot, confirmed) = waits("minorversion=0&open_owner=process");
     assert!(owner >= 4, "{owner} of 80 waited");
     assert_eq!((slot, confirmed), (0, 4));
-    let (owner, slot, _) = waits("minor=1&owners=one&slots=2");
+    let (owner, slot, _) = waits("minorversion=1&open_owner=shared&slots=2");
     assert_eq!(owner, 0);
     assert!(slot >= 8, "{slot} of 160 waited");
-    assert_eq!(waits("minor=1&owners=worker&slots=64").1, 0);
+    assert_eq!(waits("minorversion=1&open_owner=worker&slots=64").1, 0);
     let names = server.seen().join("work").read_dir().unwrap().count();
     assert_eq!(names, 40, "each is made once");
 }
@@ -137,10 +137,10 @@ fn opens_of_one_owner_and_locks() {
     for minor in [0, 1] {
         let dir = format!("/work{minor}");
         std::fs::create_dir(server.seen().join(&dir[1..])).unwrap();
-        let url = server.nfs4_url(&format!("minor={minor}&owners=one"));
+        let url = server.nfs4_url(&format!("minor={minor}&open_owner=shared"));
         run(&url, &dir, 2, Twice);
         for owners in ["one", "worker"] {
-            let url = server.nfs4_url(&format!("minor={minor}&owners={owners}"));
+            let url = server.nfs4_url(&format!("minor={minor}&open_owner={owners}"));
             let done = run(&url, &dir, 4, Locks);
             let released = done.get("RELEASE_LOCKOWNER").copied();
             assert_eq!(released, (minor == 0).then_some(4));
@@ -167,8 +167,8 @@ impl Case for Restart<'_> {
         let mut read = [0; 6];
         assert_eq!(s.read_bytes(&h, 0, &mut read).await.unwrap(), 6);
         assert_eq!(&read, b"before");
-        assert_eq!(seen.count("state recovered"), 1);
-        assert!(seen.count("connected again") >= 1);
+        assert_eq!(seen.count("state recoveries"), 1);
+        assert!(seen.count("reconnects") >= 1);
         s.write_bytes(&h, 6, b" and after").await.unwrap();
         s.lock(&h, 0, 4).await.unwrap();
         s.close(h).await.unwrap();
@@ -360,7 +360,7 @@ impl Case for Revoked<'_> {
         assert_eq!(s.read_bytes(&second, 0, &mut read).await.unwrap(), 9);
         assert_eq!(&read, b"delegated");
         assert_eq!(seen.errors("READ")["NFS4ERR_DELEG_REVOKED"], 1);
-        assert_eq!(seen.count("state recovered"), 1);
+        assert_eq!(seen.count("state recoveries"), 1);
         assert_eq!(seen.count("OPEN"), opens + 1);
         let closes = seen.count("CLOSE");
         s.close(second).await.unwrap();
@@ -383,15 +383,20 @@ fn delegations_of_the_kernels_server() {
     );
     server.sh(&make).unwrap();
     for minor in [1, 0] {
-        let url = |deleg| server.nfs4_url(&format!("minor={minor}&deleg={deleg}"));
+        let url = |deleg| server.nfs4_url(&format!("minor={minor}&delegations={deleg}"));
         OTHER.with(|other| *other.borrow_mut() = url("off"));
         run(&url("on"), "/", 1, Delegated { minor });
     }
-    let url = server.nfs4_url("deleg=on&cache=open-to-close&actimeo=0s");
+    let url = server.nfs4_url("delegations=on&cache=open-to-close&actimeo=0s");
     run(&url, "/", 1, Promised);
     let at = SocketAddr::new(server.address(), NFS_PORT);
     let relay = FaultRelay::start(at).unwrap();
-    run(&relay.nfs4_url("/", "deleg=on"), "/", 1, Revoked(&relay));
+    run(
+        &relay.nfs4_url("/", "delegations=on"),
+        "/",
+        1,
+        Revoked(&relay),
+    );
 }
 
 struct Said;
@@ -502,7 +507,7 @@ impl Case for Silence<'_> {
                 s.close(h).await.unwrap();
             }) as Task<'_>,
             Box::pin(async {
-                while seen.count("sent again") == 0 {
+                while seen.count("retransmissions") == 0 {
                     assert!(begun.elapsed() < PATIENCE, "{:?}", seen.counts());
                     seen.rest().await;
                 }
@@ -533,8 +538,8 @@ fn a_server_that_is_silent() {
         );
         let made = (minor == 1).then_some(1);
         assert_eq!(done.get("CREATE").copied(), made);
-        assert!(done["sent again"] >= 1);
-        assert!(done["connected again"] >= 1);
+        assert!(done["retransmissions"] >= 1);
+        assert!(done["reconnects"] >= 1);
         let file = server.seen().join(&dir).join("f");
         assert_eq!(std::fs::read(file).unwrap(), b"written");
     }

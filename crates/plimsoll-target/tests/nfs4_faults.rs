@@ -54,7 +54,7 @@ fn delay_and_grace() {
             again = Some(busy.len() as u64);
         }
         let done = bed.run(&minor(m), 1, Meetings(&bed, all));
-        assert_eq!(done.get("sent again").copied(), again);
+        assert_eq!(done.get("retransmissions").copied(), again);
     }
 }
 
@@ -178,7 +178,7 @@ impl Case for Forgotten<'_> {
         once(Op::CreateSession, Status::StaleClientId);
         once(Op::ReclaimComplete, Status::CompleteAlready);
         s.write_bytes(&h, 0, AFTER).await.unwrap();
-        assert_eq!((bed.relay.fallen(), seen.count("state recovered")), (3, 1));
+        assert_eq!((bed.relay.fallen(), seen.count("state recoveries")), (3, 1));
         let errors = |row, status: Status| seen.errors(row)[status.name()];
         assert_eq!(errors("CREATE_SESSION", Status::StaleClientId), 1);
         assert_eq!(errors("RECLAIM_COMPLETE", Status::CompleteAlready), 1);
@@ -188,7 +188,7 @@ impl Case for Forgotten<'_> {
         bed.relay
             .inject(Fault::refuse(Op::Sequence, Status::BadSession).of(Op::LockU));
         s.lock(&h, 0, 4).await.unwrap();
-        assert_eq!(seen.count("state recovered"), 2);
+        assert_eq!(seen.count("state recoveries"), 2);
         assert_eq!((seen.count("LOCK"), seen.count("LOCKU")), (3, 3));
         s.close(h).await.unwrap();
     }
@@ -216,14 +216,17 @@ impl Case for Together<'_> {
         let lost = Fault::refuse(Op::Sequence, Status::BadSession);
         bed.relay.inject(lost.clone().of(Op::Write).times(8));
         s.write(&h, 0, bytes.len() as u64).await.unwrap();
-        assert_eq!((bed.relay.fallen(), seen.count("state recovered")), (8, 1));
+        assert_eq!((bed.relay.fallen(), seen.count("state recoveries")), (8, 1));
         assert_eq!(bed.bytes("f").len(), bytes.len());
         s.write_bytes(&h, 0, &bytes).await.unwrap();
         bed.relay.inject(lost.of(Op::Read).times(8));
         let mut read = vec![0; bytes.len()];
         let n = s.read_bytes(&h, 0, &mut read).await.unwrap();
         assert_eq!((n, read), (bytes.len() as u64, bytes));
-        assert_eq!((bed.relay.fallen(), seen.count("state recovered")), (16, 2));
+        assert_eq!(
+            (bed.relay.fallen(), seen.count("state recoveries")),
+            (16, 2)
+        );
         s.close(h).await.unwrap();
     }
 }
@@ -272,7 +275,7 @@ impl Case for Endless<'_> {
             assert_eq!(bed.bytes(&path), AFTER);
             s.close(h).await.unwrap();
         }
-        assert!(seen.count("state recovered") >= 1);
+        assert!(seen.count("state recoveries") >= 1);
     }
 }
 
@@ -355,10 +358,10 @@ impl Case for Answers<'_> {
             let fallen = bed.relay.fallen();
             meeting.come(&mut s, seen, bed, &format!("f{i}")).await;
             assert_eq!(bed.relay.fallen(), fallen + 1);
-            let again = seen.count("sent again");
+            let again = seen.count("retransmissions");
             assert!(again > i as u64, "{what:?} was sent once");
         }
-        assert!(seen.count("connected again") >= count);
+        assert!(seen.count("reconnects") >= count);
         for row in ["REMOVE", "CREATE", "RENAME"] {
             // What comes again on 4.1 has the answer that was lost.
             assert!(minor == 0 || seen.errors(row).is_empty(), "{row}");
@@ -412,7 +415,7 @@ impl Case for Garbled<'_> {
             assert_eq!(s.read_bytes(&h, 0, &mut read).await.unwrap(), 6);
             assert_eq!(&read[..6], BEFORE);
             // On 4.1 the number of the call's slot is in doubt.
-            assert_eq!(seen.count("state recovered"), i * u64::from(minor));
+            assert_eq!(seen.count("state recoveries"), i * u64::from(minor));
             s.close(h).await.unwrap();
         }
         let errors = seen.errors("READ");
@@ -544,8 +547,8 @@ fn files_replaced_by_another_client() {
     let server = server();
     let urls = [
         (server.nfs3_url(""), 3),
-        (server.nfs4_url("minor=0"), 4),
-        (server.nfs4_url("minor=1"), 4),
+        (server.nfs4_url("minorversion=0"), 4),
+        (server.nfs4_url("minorversion=1"), 4),
     ];
     for (i, (url, version)) in urls.iter().enumerate() {
         let place = format!("replaced{i}");

@@ -142,7 +142,7 @@ impl Knfsd {
         format!("nfs3://{}{}{mark}{more}", self.address(), Self::EXPORT)
     }
 
-    /// URL of the target `nfs4`; `more` is options, such as `minor=0&owners=one`.
+    /// URL of the target `nfs4`; `more` is options, such as `minorversion=0&open_owner=shared`.
     pub fn nfs4_url(&self, more: &str) -> String {
         let mark = if more.is_empty() { "" } else { "?" };
         format!("nfs4://{}/{mark}{more}", self.address())

@@ -36,8 +36,8 @@ impl Version {
     fn options(self, more: &str) -> String {
         let minor = match self {
             Self::V3 => return more.to_owned(),
-            Self::V40 => "minor=0",
-            Self::V41 => "minor=1",
+            Self::V40 => "minorversion=0",
+            Self::V41 => "minorversion=1",
         };
         let mark = if more.is_empty() { "" } else { "&" };
         format!("{minor}{mark}{more}")

@@ -4,6 +4,7 @@ mod hooks;
 mod load_points;
 mod nfs;
 mod profile;
+pub mod renamed;
 mod results;
 mod results_management;
 mod study;
@@ -101,7 +102,7 @@ Examples:
 Examples:
   plimsoll show varmail
   plimsoll show ./my.f
-  plimsoll show varmail --text > my.f        a copy to change")]
+  plimsoll show varmail --print-source > my.f        a copy to change")]
     Show(ShowArgs),
     /// Read a published disclosure report and print what it says
     #[command(after_help = "\
@@ -164,7 +165,7 @@ Examples:
   plimsoll prune --older-than 8w --root /data/results --yes
 
 Only directories in which everything was written by Plimsoll are deleted, and none that a run is \
-writing to. Results with tags are kept unless --tagged is given.
+writing to. Results with tags are kept unless --include-tagged is given.
 Exit codes: 0 done, or nothing to do; 1 something could not be deleted; 2 refused.")]
     Prune(PruneArgs),
     /// Look at results and at runs in progress in a browser
@@ -180,8 +181,8 @@ Examples:
     /// Convert a custom workload file of netmist to a workload of Plimsoll's own
     #[command(after_help = "\
 Examples:
-  plimsoll convert export.txt --to toml > mine.toml
-  plimsoll convert export.txt --to toml --output mine.toml
+  plimsoll convert export.txt --format toml > mine.toml
+  plimsoll convert export.txt --format toml --output mine.toml
   plimsoll run export.txt                    runs without being converted")]
     Convert(ConvertArgs),
     /// Serve files in memory by NFS version 3, for trying the nfs3 target out
@@ -228,7 +229,7 @@ Examples:
   plimsoll run webserver --dir /mnt/test --warmup 5s --time 60s
   plimsoll run my.f --set nthreads=16 --set filesize=1m
   plimsoll run varmail --ops 100000 --quit alldone
-  plimsoll run randomread --cold --cpus 0-3 --format json > run.json
+  plimsoll run randomread --drop-caches --cpus 0-3 --format json > run.json
   plimsoll run my.f --target 'null:?latency=10ms' --clock virtual
       load on nothing at all, in virtual time
   mpiexec -n 8 plimsoll run fileserver --dir /shared/test
@@ -242,7 +243,7 @@ const CURVE_EXAMPLES: &str = "\
 Examples:
   plimsoll curve vda --load 10,20,30 --dir /mnt/test
       ten minutes each: 5 of warm-up and 5 measured, besides making the files
-  plimsoll curve swbuild --points 10 --max 50 --dir /mnt/test --latency-limit 20ms
+  plimsoll curve swbuild --points 10 --max-load 50 --dir /mnt/test --latency-limit 20ms
   plimsoll curve vda --load 10..100/10 --scale 0.001 --time 10s --warmup 2s
       a thousandth of data and rates; the result is marked as not comparable
   plimsoll curve vda --load 1..8 --target 'null:?latency=2ms' --clock virtual
@@ -255,12 +256,12 @@ Exit codes: 0 some point is valid, 1 failed, 2 refused, 3 no point is valid, 130
 
 const FIND_EXAMPLES: &str = "\
 Examples:
-  plimsoll find vda --max 200 --dir /mnt/test
+  plimsoll find vda --max-load 200 --dir /mnt/test
       loads from 25 streams up, ten minutes each: 5 of warm-up and 5 measured
-  plimsoll find swbuild --max 40 --start 4 --resolution 1 --latency-limit 20ms --dir /mnt/test
-  plimsoll find vda --max 100 --scale 0.001 --time 10s --warmup 2s
+  plimsoll find swbuild --max-load 40 --start-load 4 --resolution 1 --latency-limit 20ms --dir /mnt/test
+  plimsoll find vda --max-load 100 --scale 0.001 --time 10s --warmup 2s
       a thousandth of data and rates; the result is marked as not comparable
-  plimsoll find vda --max 16 --target 'null:?latency=10ms&servers=1' --clock virtual
+  plimsoll find vda --max-load 16 --target 'null:?latency=10ms&servers=1' --clock virtual
   plimsoll find --resume plimsoll-results/vda-find-20260101-120000
       goes on with a search that was interrupted or killed
 
@@ -274,10 +275,10 @@ Examples:
   plimsoll profile fileio --dry-run
       the runs that the profile asks for, and nothing else
   plimsoll profile fileio --dir /mnt/test --time 10s
-  plimsoll profile my.prof --on ext4=/mnt/ext4 --on xfs=/mnt/xfs --repeat 5
+  plimsoll profile my.prof --filesystem ext4=/mnt/ext4 --filesystem xfs=/mnt/xfs --repeat 5
       five runs of each configuration on each file system, and what differs
-  plimsoll profile fileio --on 'nfs=nfs3://server/export' --only randomread2k
-  plimsoll profile fileio --text > my.prof   a copy to change
+  plimsoll profile fileio --filesystem 'nfs=nfs3://server/export' --only randomread2k
+  plimsoll profile fileio --print-source > my.prof   a copy to change
   plimsoll profile --resume plimsoll-results/fileio-profile-20260101-120000
       makes the runs that are left
 
@@ -288,10 +289,10 @@ SIGTERM or SIGHUP).";
 const STUDY_EXAMPLES: &str = "\
 Examples:
   plimsoll study nfs4-opens --nfs3 nfs3://filer/vol1 --nfs4 nfs4://filer/vol1 --dry-run
-  plimsoll study nfs4-opens --nfs3 nfs3://filer/vol1 --nfs4 nfs4://filer/vol1 --rtt 0ms,20ms --time 10s
+  plimsoll study nfs4-opens --nfs3 nfs3://filer/vol1 --nfs4 nfs4://filer/vol1 --added-rtt 0ms,20ms --time 10s
   plimsoll study nfs4-opens --nfs4 nfs4://filer/vol1 --only webserver --repeat 5
 
-A study is a profile (`plimsoll profile nfs4-opens --text`) on several ways to one server: `report`, \
+A study is a profile (`plimsoll profile nfs4-opens --print-source`) on several ways to one server: `report`, \
 `compare` and `profile --resume` take its results like those of any profile.
 Exit codes: as those of `profile`.";
 
@@ -299,7 +300,7 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   plimsoll serve
   plimsoll serve --root /data/results --listen 127.0.0.1:0
-  PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll serve --listen 0.0.0.0:8080 --host bench.example
+  PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll serve --listen 0.0.0.0:8080 --allowed-host bench.example
 
 Prints its address and serves until Ctrl-C. The results directories stay as they are, but for what \
 is tagged, noted and deleted in the browser.";
@@ -309,7 +310,7 @@ Examples:
   plimsoll serve-nfs --listen 127.0.0.1:20490
   plimsoll run fileserver --target 'nfs3://127.0.0.1:20490/?mountport=20490' --time 5s
       in another terminal
-  plimsoll serve-nfs --delay 5ms --fail read=io:0.001 --fail commit=swallow:0.01
+  plimsoll serve-nfs --reply-delay 5ms --inject-fault read=io:0.001 --inject-fault commit=drop-reply:0.01
 
 The URL of the target is printed. Files are lost when the server ends, by Ctrl-C. Permissions are \
 kept and not enforced.
@@ -319,10 +320,10 @@ surplus: four bytes follow the answer; short: its last four bytes are missing.";
 
 const WAN_EXAMPLES: &str = "\
 Examples:
-  plimsoll wan --listen 127.0.0.1:22049 --to filer:2049 --rtt 100ms
+  plimsoll wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 100ms
   plimsoll run webserver --target 'nfs3://127.0.0.1:22049/export?mountport=20048'
       in another terminal; MOUNT goes past the relay
-  plimsoll wan --listen 127.0.0.1:22049 --to filer:2049 --rtt 40ms --jitter 4ms --rate 100mbit
+  plimsoll wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 40ms --jitter 4ms --bandwidth 100mbit
   plimsoll wan --tun self filer --rtt 100ms --loss 0.001
       between this network namespace and that which `ip netns add filer` made
 
@@ -384,7 +385,7 @@ pub struct MdArgs {
     pub hooks: HookArgs,
     /// Let --before and --after run shell commands
     #[arg(long, help_heading = "Commands")]
-    pub allow_system: bool,
+    pub allow_commands: bool,
     /// What becomes of the exit code.
     #[command(flatten)]
     pub cleanup: CleanupArgs,

@@ -447,8 +447,8 @@ fn plan(
     if let Some(metric) = &mut plan.metric {
         let c = &mut metric.criteria;
         c.latency = criteria.latency_limit.or(c.latency);
-        c.process_percent = criteria.process_share.map_or(c.process_percent, percent);
-        c.total_percent = criteria.rate_share.map_or(c.total_percent, percent);
+        c.process_percent = criteria.min_process_rate.map_or(c.process_percent, percent);
+        c.total_percent = criteria.min_total_rate.map_or(c.total_percent, percent);
     }
     workload::adapt_to_target(&mut plan, how);
     Ok(plan)

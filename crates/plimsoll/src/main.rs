@@ -73,8 +73,15 @@ fn lost_output() -> ExitCode {
 
 /// Reads the command line.
 fn arguments() -> Result<Cli, Error> {
-    let mut definition = Cli::command().term_width(Stream::Out.help_width());
-    let mut matches = definition.try_get_matches_from_mut(std::env::args_os())?;
+    let given: Vec<_> = std::env::args_os().collect();
+    let mut definition =
+        cli::renamed::with_aliases(Cli::command()).term_width(Stream::Out.help_width());
+    let mut matches = definition.try_get_matches_from_mut(&given)?;
+    if plimsoll_ranks::is_reporting_rank() {
+        for note in cli::renamed::notes(&given) {
+            console::err(&note);
+        }
+    }
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }
 

@@ -30,7 +30,10 @@ pub struct RunMetadata {
 
 /// Puts an outcome into the form that figures are computed from.
 pub fn measured(outcome: Outcome, c: RunMetadata) -> MeasuredRun {
-    let note = |text: String| Note { text, location: None };
+    let note = |text: String| Note {
+        text,
+        location: None,
+    };
     let notes = outcome.notes.into_iter().map(note).collect();
     let text = |s: String| (!s.is_empty()).then_some(s);
     MeasuredRun {

@@ -230,9 +230,9 @@ pub fn changes_at(
             ops: None,
             on_error: args.on_error.unwrap_or_default().into(),
             content: args.content.unwrap_or_default(),
-            drop_caches: args.cold.map_or(Cold::No, Into::into),
+            drop_caches: args.drop_caches.map_or(Cold::No, Into::into),
             cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
-            allow_commands: args.allow_system,
+            allow_commands: args.allow_commands,
             keep: args.keep,
         },
         ..Overrides::default()

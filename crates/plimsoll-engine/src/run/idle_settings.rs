@@ -19,8 +19,8 @@ pub(super) fn notes<T: Target>(target: &T, plan: &Plan) -> Vec<String> {
 fn cold<T: Target>(target: &T, plan: &Plan) -> Option<String> {
     let option = match plan.options.drop_caches {
         Cold::No => return None,
-        Cold::Files => "--cold",
-        Cold::System => "--cold=system",
+        Cold::Files => "--drop-caches",
+        Cold::System => "--drop-caches=system",
     };
     let why = target.uncacheable_reason()?;
     Some(format!("{option} changes nothing: {why}"))

@@ -243,7 +243,7 @@ impl Preflight {
         match crew.target.direct_io() {
             DirectIo::Refused => self.refuse(format!(
                 "`{place}` is on a file system that does not take direct I/O (O_DIRECT): tmpfs \
-                 before Linux 6.6 and other file systems in memory do not; without it, --cold \
+                 before Linux 6.6 and other file systems in memory do not; without it, --drop-caches \
                  drops what the page cache holds"
             )),
             DirectIo::Aligned { to } => {
@@ -424,7 +424,7 @@ impl Preflight {
             }
         }
         if plan.options.drop_caches == Cold::System && !rustix::process::geteuid().is_root() {
-            self.refuse("--cold=system drops the whole machine's caches and needs root");
+            self.refuse("--drop-caches=system drops the whole machine's caches and needs root");
         }
     }
 }

@@ -84,11 +84,11 @@ impl FromStr for FaultRule {
             name => Some(Proc::named(name).ok_or_else(|| unknown("procedure", name, procs()))?),
         };
         let fault = match fault {
-            "swallow" => Fault::DropReply,
+            "drop-reply" | "swallow" => Fault::DropReply,
             "close" => Fault::Close,
             "garbage" => Fault::Garbage,
-            "surplus" => Fault::Surplus,
-            "short" => Fault::Short,
+            "trailing-bytes" | "surplus" => Fault::Surplus,
+            "truncated" | "short" => Fault::Short,
             name => match Status::named(name) {
                 Some(status) => Fault::Status(status),
                 None => return Err(unknown("fault", name, faults())),
@@ -96,14 +96,14 @@ impl FromStr for FaultRule {
         };
         if proc == Some(Proc::Null) && fault.needs_result() {
             return Err(
-                "the answer of `null` is empty: expected swallow, close, garbage or surplus".into(),
+                "the reply of `null` is empty: expected drop-reply, close, garbage or trailing-bytes".into(),
             );
         }
         let rate: f64 = rate
             .parse()
             .ok()
             .filter(|r| (0.0..=1.0).contains(r))
-            .ok_or_else(|| format!("rate `{rate}` is no number from 0 to 1"))?;
+            .ok_or_else(|| format!("rate `{rate}` is not a number from 0 to 1"))?;
         Ok(Self::new(proc, fault, rate))
     }
 }
@@ -115,7 +115,14 @@ fn procs() -> Vec<String> {
 
 fn faults() -> Vec<String> {
     let short = |s: &Status| s.name().trim_start_matches("NFS3ERR_").to_ascii_lowercase();
-    let special = ["swallow", "close", "garbage", "surplus", "short"].map(str::to_owned);
+    let special = [
+        "drop-reply",
+        "close",
+        "garbage",
+        "trailing-bytes",
+        "truncated",
+    ]
+    .map(str::to_owned);
     special
         .into_iter()
         .chain(Status::ALL[1..].iter().map(short))
@@ -149,7 +156,7 @@ mod tests {
         assert_eq!(rule.next(Proc::Read), None);
         let never: FaultRule = "all=close:0".parse().unwrap();
         assert!((0..50).all(|_| never.next(Proc::Null).is_none()));
-        let always: FaultRule = "all=swallow:1".parse().unwrap();
+        let always: FaultRule = "all=drop-reply:1".parse().unwrap();
         assert_eq!(always.next(Proc::Commit), Some(Fault::DropReply));
     }
 
@@ -160,10 +167,13 @@ mod tests {
         assert!(says("raed=io:1").contains("unknown procedure `raed`"));
         assert!(says("raed=io:1").ends_with("did you mean `read`?"));
         assert!(says("read=stail:1").ends_with("did you mean `stale`?"));
-        assert_eq!(says("read=io:2"), "rate `2` is no number from 0 to 1");
-        assert_eq!(says("read=io:NaN"), "rate `NaN` is no number from 0 to 1");
+        assert_eq!(says("read=io:2"), "rate `2` is not a number from 0 to 1");
+        assert_eq!(
+            says("read=io:NaN"),
+            "rate `NaN` is not a number from 0 to 1"
+        );
         assert!(says("null=io:1").contains("the answer of `null` is empty"));
-        assert!(says("null=short:1").contains("the answer of `null` is empty"));
+        assert!(says("null=truncated:1").contains("the answer of `null` is empty"));
         let all: FaultRule = "all=io:1".parse().unwrap();
         assert_eq!(all.next(Proc::Null), None);
         assert_eq!(all.next(Proc::GetAttr), Some(Fault::Status(Status::Io)));

@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn calls_without_an_answer_are_sent_again() {
     let tree = tree();
-    let server = serve(&tree, &["getattr=swallow:0.25"]);
+    let server = serve(&tree, &["getattr=drop-reply:0.25"]);
     let root = tree.lock().unwrap().root();
     let on = client(server.address(), Duration::from_millis(300), 20);
     run(&on, async |c| {
@@ -23,7 +23,7 @@ fn calls_without_an_answer_are_sent_again() {
 #[test]
 fn a_server_that_never_answers_is_given_up() {
     let tree = tree();
-    let server = serve(&tree, &["all=swallow:1"]);
+    let server = serve(&tree, &["all=drop-reply:1"]);
     let root = tree.lock().unwrap().root();
     let on = client(server.address(), Duration::from_millis(100), 2);
     run(&on, async |c| {
@@ -301,7 +301,7 @@ fn faults_are_named() {
 #[test]
 fn the_end_of_a_run_ends_calls() {
     let tree = tree();
-    let server = serve(&tree, &["all=swallow:1"]);
+    let server = serve(&tree, &["all=drop-reply:1"]);
     let root = tree.lock().unwrap().root();
     let on = client(server.address(), Duration::from_secs(3600), 0);
     on.deadline.bring_forward(1);
@@ -316,9 +316,9 @@ fn the_end_of_a_run_ends_calls() {
 fn replies_that_are_too_long_are_taken() {
     let tree = tree();
     let faults = [
-        "fsstat=surplus:1",
-        "getattr=surplus:0.5",
-        "lookup=surplus:1",
+        "fsstat=trailing-bytes:1",
+        "getattr=trailing-bytes:0.5",
+        "lookup=trailing-bytes:1",
     ];
     let server = serve(&tree, &faults);
     let root = tree.lock().unwrap().root();
@@ -362,7 +362,7 @@ fn replies_that_are_too_long_are_taken() {
 #[test]
 fn replies_that_are_too_short_are_named() {
     let tree = tree();
-    let server = serve(&tree, &["fsstat=short:1", "getattr=short:1"]);
+    let server = serve(&tree, &["fsstat=truncated:1", "getattr=truncated:1"]);
     let root = tree.lock().unwrap().root();
     let on = client(server.address(), PATIENCE, 0);
     run(&on, async |c| {
@@ -385,7 +385,7 @@ fn replies_that_are_too_short_are_named() {
 #[test]
 fn replies_before_a_run_are_looked_at_too() {
     let tree = tree();
-    let server = serve(&tree, &["fsstat=surplus:1", "fsinfo=short:1"]);
+    let server = serve(&tree, &["fsstat=trailing-bytes:1", "fsinfo=truncated:1"]);
     let root = tree.lock().unwrap().root();
     let who = Credentials::sys("test", 0, 0);
     let mut caller = BlockingTransport::connect(server.address(), PATIENCE).unwrap();

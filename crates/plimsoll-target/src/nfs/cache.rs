@@ -11,7 +11,7 @@ use std::rc::Rc;
 const MAX_CACHED_NAMES: usize = 1 << 18;
 
 /// Row of attributes that were kept still.
-pub(crate) const CACHED_ATTRIBUTES: &str = "attributes from the cache";
+pub(crate) const CACHED_ATTRIBUTES: &str = "attribute cache hits";
 
 /// What is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,8 +10,9 @@ pub(crate) mod open;
 pub(crate) mod rpc_stats;
 pub(crate) mod session;
 pub(crate) mod url;
+pub use url::present_option_name;
 pub(crate) mod work_dir;
 
-/// Why `--cold` changes nothing for NFS without the kernel's client.
+/// Why `--drop-caches` changes nothing for NFS without the kernel's client.
 pub(crate) const NEVER_COLD: &str =
     "this client keeps no pages of files, and the server's cache is out of reach";

@@ -5,10 +5,10 @@ use plimsoll_measure::Nanos;
 use plimsoll_nfs::rpc;
 
 /// Row of calls that were sent again, timed from when they were first sent.
-pub(crate) const RETRANSMISSIONS_ROW: &str = "sent again";
+pub(crate) const RETRANSMISSIONS_ROW: &str = "retransmissions";
 
 /// Row of connections that were made anew, timed from when they broke.
-pub(crate) const RECONNECTS_ROW: &str = "connected again";
+pub(crate) const RECONNECTS_ROW: &str = "reconnects";
 
 /// Writes down what calls did, each kind of call in its row.
 pub(crate) struct ProcedureStats {

@@ -29,9 +29,34 @@ const DEFAULT_ATTRIBUTE_LIFETIME: Duration = Duration::from_secs(3);
 
 /// Options that every URL may have.
 pub(crate) const OPTIONS: [&str; 12] = [
-    "actimeo", "cache", "create", "gid", "nconnect", "retrans", "rsize", "rtt", "sec", "timeo",
-    "uid", "wsize",
+    "actimeo",
+    "added_rtt",
+    "cache",
+    "create",
+    "gid",
+    "nconnect",
+    "retrans",
+    "rsize",
+    "sec",
+    "timeo",
+    "uid",
+    "wsize",
 ];
+
+/// Former names of options, which are read as the present ones.
+const FORMER_NAMES: [(&str, &str); 4] = [
+    ("deleg", "delegations"),
+    ("minor", "minorversion"),
+    ("owners", "open_owner"),
+    ("rtt", "added_rtt"),
+];
+
+/// The present name of an option of the targets `nfs3` and `nfs4`, whatever version of Plimsoll a URL was written for.
+#[must_use]
+pub fn present_option_name(name: &str) -> &str {
+    let former = FORMER_NAMES.iter().find(|(former, _)| *former == name);
+    former.map_or(name, |(_, present)| present)
+}
 
 /// How files are made (RFC 1813, 3.3.8 and RFC 7530, 16.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,11 +188,12 @@ impl Server {
             let Some((name, value)) = pair.split_once('=') else {
                 return Err(text.wrong(pair, format!("`{pair}` is not name=value")));
             };
-            if seen.contains(&name) {
-                return Err(text.wrong(name, format!("option `{name}` is given twice")));
+            let present = present_option_name(name);
+            if seen.contains(&present) {
+                return Err(text.wrong(name, format!("option `{present}` is given twice")));
             }
-            seen.push(name);
-            if !parsed.set(text, name, value)? && !other(name, value)? {
+            seen.push(present);
+            if !parsed.set(text, present, value)? && !other(present, value)? {
                 return Err(unknown(text, name, options));
             }
         }
@@ -225,10 +251,10 @@ impl Server {
                     return Err(text.wrong(value, reason));
                 }
             }
-            "rtt" => {
+            "added_rtt" => {
                 self.rtt = parse_duration(value).map_err(|e| text.wrong(value, e))?;
                 if self.rtt > MAX_RTT {
-                    let reason = format!("rtt `{value}`: expected 0ms to 10s");
+                    let reason = format!("{name} `{value}`: expected 0ms to 10s");
                     return Err(text.wrong(value, reason));
                 }
             }
@@ -322,7 +348,7 @@ impl Server {
         let relay = Relay::start(here, &[to], &Link::of_rtt(self.rtt));
         relay.map(Some).map_err(|e| TargetError::Option {
             target: scheme,
-            reason: format!("rtt: no relay can be started: {e}"),
+            reason: format!("added_rtt: no relay can be started: {e}"),
         })
     }
 

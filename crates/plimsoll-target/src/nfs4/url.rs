@@ -40,7 +40,11 @@ impl Url {
             scheme: SCHEME,
             url,
         };
-        let mut options = [&OPTIONS[..], &["deleg", "minor", "owners", "slots"]].concat();
+        let mut options = [
+            &OPTIONS[..],
+            &["delegations", "minorversion", "open_owner", "slots"],
+        ]
+        .concat();
         options.sort_unstable();
         let mut minor = 1;
         let mut owners = Owners::Worker;
@@ -48,34 +52,35 @@ impl Url {
         let mut delegations = false;
         let other = |name: &str, value: &str| {
             match name {
-                "minor" => {
+                "minorversion" => {
                     minor = match value {
                         "0" => 0,
                         "1" => 1,
                         _ => {
-                            let reason = format!("minor `{value}` is not spoken: expected 0 or 1");
+                            let reason =
+                                format!("{name} `{value}` is not supported: expected 0 or 1");
                             return Err(text.wrong(value, reason));
                         }
                     }
                 }
-                "owners" => {
+                "open_owner" => {
                     owners = match value {
                         "worker" => Owners::Worker,
                         "process" => Owners::Process,
-                        "one" => Owners::One,
+                        "shared" | "one" => Owners::One,
                         _ => {
                             let reason =
-                                format!("owners `{value}`: expected worker, process or one");
+                                format!("{name} `{value}`: expected worker, process or shared");
                             return Err(text.wrong(value, reason));
                         }
                     }
                 }
-                "deleg" => {
+                "delegations" => {
                     delegations = match value {
                         "on" => true,
                         "off" => false,
                         _ => {
-                            let reason = format!("deleg `{value}`: expected on or off");
+                            let reason = format!("{name} `{value}`: expected on or off");
                             return Err(text.wrong(value, reason));
                         }
                     }
@@ -90,7 +95,7 @@ impl Url {
         let server = Server::parse(&text, "path", other, &options)?;
         if minor == 0 && slots.is_some() {
             let at = url.find("slots=").unwrap_or_default();
-            let reason = "NFSv4.0 has no slots: minor=1 has";
+            let reason = "NFSv4.0 has no slots: minorversion=1 has";
             return Err(text.wrong(&url[at..at + 5], reason));
         }
         Ok(Self {
@@ -123,32 +128,42 @@ mod tests {
             (plain.minor, plain.owners, plain.slots),
             (1, Owners::Worker, 64)
         );
-        let more = Url::parse("nfs4://h/?minor=1&owners=one&slots=3&deleg=on").unwrap();
+        let more = Url::parse("nfs4://h/?minorversion=1&open_owner=shared&slots=3&delegations=on")
+            .unwrap();
         assert!(more.delegations && !plain.delegations);
         assert_eq!((more.minor, more.owners, more.slots), (1, Owners::One, 3));
     }
 
     #[test]
+    fn former_names_are_read() {
+        let former = "nfs4://h/?minor=0&owners=one&deleg=on&rtt=5ms";
+        let present = "nfs4://h/?minorversion=0&open_owner=shared&delegations=on&added_rtt=5ms";
+        assert_eq!(Url::parse(former).unwrap(), Url::parse(present).unwrap());
+        let both = Url::parse("nfs4://h/?minor=0&minorversion=0").unwrap_err();
+        assert!(both.to_string().contains("given twice"), "{both}");
+    }
+
+    #[test]
     fn what_is_wrong_is_shown_in_its_place() {
         let says = |url: &str| Url::parse(url).unwrap_err().to_string();
-        insta::assert_snapshot!(says("nfs4://h/x?owner=one"), @r"
-        target `nfs4`: unknown option `owner`: expected one of actimeo, cache, create, deleg, gid, minor, nconnect, owners, retrans, rsize, rtt, sec, slots, timeo, uid, wsize, did you mean `owners`?
-          nfs4://h/x?owner=one
+        insta::assert_snapshot!(says("nfs4://h/x?openowner=one"), @r"
+        target `nfs4`: unknown option `openowner`: expected one of actimeo, added_rtt, cache, create, delegations, gid, minorversion, nconnect, open_owner, retrans, rsize, sec, slots, timeo, uid, wsize, did you mean `open_owner`?
+          nfs4://h/x?openowner=one
+                     ^^^^^^^^^
+        ");
+        insta::assert_snapshot!(says("nfs4://h/x?minorversion=2"), @r"
+        target `nfs4`: minorversion `2` is not supported: expected 0 or 1
+          nfs4://h/x?minorversion=2
+                                  ^
+        ");
+        insta::assert_snapshot!(says("nfs4://h/x?slots=8&minorversion=0"), @r"
+        target `nfs4`: NFSv4.0 has no slots: minorversion=1 has
+          nfs4://h/x?slots=8&minorversion=0
                      ^^^^^
         ");
-        insta::assert_snapshot!(says("nfs4://h/x?minor=2"), @r"
-        target `nfs4`: minor `2` is not spoken: expected 0 or 1
-          nfs4://h/x?minor=2
-                           ^
-        ");
-        insta::assert_snapshot!(says("nfs4://h/x?slots=8&minor=0"), @r"
-        target `nfs4`: NFSv4.0 has no slots: minor=1 has
-          nfs4://h/x?slots=8&minor=0
-                     ^^^^^
-        ");
-        assert!(says("nfs4://h/x?owners=all").contains("expected worker, process or one"));
+        assert!(says("nfs4://h/x?open_owner=all").contains("expected worker, process or shared"));
         assert!(says("nfs4://h/x?slots=0").contains("expected 1 to 1024"));
-        assert!(says("nfs4://h/x?deleg=yes").contains("expected on or off"));
+        assert!(says("nfs4://h/x?delegations=yes").contains("expected on or off"));
         assert!(says("nfs4://h").contains("there is no path"));
         assert!(says("nfs4://h/x?mountport=1").contains("unknown option `mountport`"));
     }

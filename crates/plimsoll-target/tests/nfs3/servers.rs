@@ -190,7 +190,7 @@ fn what_is_no_server_is_named() {
     let garbage = Bench::with_faults(&["fsinfo=garbage:1"]);
     let strange = says(&garbage.url(""));
     assert!(strange.ends_with(": is this its port?"), "{strange}");
-    let silent = Bench::with_faults(&["fsinfo=swallow:1"]);
+    let silent = Bench::with_faults(&["fsinfo=drop-reply:1"]);
     let late = says(&silent.url("&timeo=200ms"));
     assert!(late.ends_with("no answer in time"), "{late}");
 }

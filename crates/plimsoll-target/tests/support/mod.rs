@@ -500,13 +500,13 @@ macro_rules! on_files {
             #[test]
             fn nfs4_0_on_ganesha() {
                 plimsoll_testbed::needs_root!();
-                $crate::support::check_nfs4("minor=0", This);
+                $crate::support::check_nfs4("minorversion=0", This);
             }
 
             #[test]
             fn nfs4_1_on_ganesha() {
                 plimsoll_testbed::needs_root!();
-                $crate::support::check_nfs4("minor=1", This);
+                $crate::support::check_nfs4("minorversion=1", This);
             }
         }
     )*};

@@ -259,7 +259,7 @@ impl Meeting {
             let each = self.errors.iter();
             let each = each.map(|(name, _)| (*name, errors.get(*name).copied().unwrap_or(0)));
             let all: Vec<_> = each.collect();
-            (all, seen.count("state recovered"))
+            (all, seen.count("state recoveries"))
         };
         let (errors, recovered) = counts();
         bed.relay.inject(self.fault.clone());

@@ -305,7 +305,10 @@ impl<'a> Lowerer<'a> {
         let text = text.into();
         if self.noted.insert(text.clone()) {
             let place = Some(self.place(span));
-            self.notes.push(Note { text, location: place });
+            self.notes.push(Note {
+                text,
+                location: place,
+            });
         }
     }
 

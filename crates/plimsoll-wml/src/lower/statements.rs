@@ -150,7 +150,9 @@ impl Lowerer<'_> {
                 "the workload runs a shell command",
                 "refused without leave",
             );
-            return Err(self.problem(problem.help("if you trust it, allow it with --allow-system")));
+            return Err(
+                self.problem(problem.help("if you trust it, allow it with --allow-commands"))
+            );
         }
         self.script.push(Phase::System { command });
         Ok(())

@@ -13,10 +13,10 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, Args)]
 pub struct HookArgs {
     /// Shell command before each phase of a run (files are made, the load, a phase of md), which is
-    /// in its environment; if it fails, so does the run; needs --allow-system
+    /// in its environment; if it fails, so does the run; needs --allow-commands
     #[arg(long, value_name = "COMMAND", help_heading = "Commands")]
     pub before: Option<String>,
-    /// Shell command after each phase; if it fails, that is noted; needs --allow-system
+    /// Shell command after each phase; if it fails, that is noted; needs --allow-commands
     #[arg(long, value_name = "COMMAND", help_heading = "Commands")]
     pub after: Option<String>,
     /// Longest that such a command may take [default: 10m]
@@ -38,7 +38,7 @@ impl HookArgs {
                 }
                 Some(_) if !allowed => {
                     return Err(CommandError::usage(format!(
-                        "{option} runs a command of yours: allow it with --allow-system"
+                        "{option} runs a command of yours: allow it with --allow-commands"
                     )));
                 }
                 _ => {}

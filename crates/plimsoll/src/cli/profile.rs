@@ -16,27 +16,26 @@ pub struct ProfileArgs {
     #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "resume")]
     pub file: Option<PathBuf>,
-    /// Print the profile's text and nothing else
+    /// Print the profile's source only
     #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
-    pub text: bool,
+    pub print_source: bool,
     /// What every command that runs workloads takes.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
-    /// A file system instead of the profile's: what it is called, and a directory or the URL of a
-    /// target; may be given again
-    #[arg(long, value_name = "NAME=PLACE", value_parser = OsStringValueParser::new().try_map(file_system), conflicts_with = "dir")]
-    #[arg(help_heading = "Place")]
-    pub on: Vec<FileSystem>,
-    /// Run this configuration only; may be given again
+    /// File system to use instead of the profile's: a name, and a directory or the URL of a target;
+    /// repeatable
+    #[arg(long, value_name = "NAME=DIR|URL", value_parser = OsStringValueParser::new().try_map(file_system), conflicts_with = "dir")]
+    #[arg(help_heading = "Target")]
+    pub filesystem: Vec<FileSystem>,
+    /// Run this configuration only; repeatable
     #[arg(long, value_name = "CONFIG", help_heading = "Load")]
     pub only: Vec<String>,
-    /// Make each run N times, each with the next seed, so that it can be said whether a difference
-    /// is real
+    /// Repeat each run N times, each with the next seed, to test differences for significance
     #[arg(long, value_name = "N", value_parser = times)]
     #[arg(allow_hyphen_values = true, default_value_t = 1, help_heading = "Load")]
     pub repeat: u32,
-    /// List the runs, and run nothing
+    /// List the runs without running them
     #[arg(long, help_heading = "Output", conflicts_with = "resume")]
     pub dry_run: bool,
 
@@ -47,7 +46,7 @@ pub struct ProfileArgs {
         "allow_system", "clock", "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
-    /// Directory that the results directory is made in, instead of the profile's `stats`
+    /// Directory in which the results directory is created, instead of the profile's `stats`
     /// [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
@@ -56,7 +55,7 @@ pub struct ProfileArgs {
     pub manner: OutputArgs,
 }
 
-/// Value of `--on`.
+/// Value of `--filesystem`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
     /// What it is called in results.

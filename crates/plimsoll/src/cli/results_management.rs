@@ -47,9 +47,9 @@ pub struct PruneArgs {
     )]
     #[arg(value_hint = ValueHint::DirPath)]
     pub root: PathBuf,
-    /// Delete results that have tags as well
+    /// Delete tagged results too
     #[arg(long)]
-    pub tagged: bool,
+    pub include_tagged: bool,
     /// Only list what would be deleted
     #[arg(long)]
     pub dry_run: bool,
@@ -61,7 +61,8 @@ pub struct PruneArgs {
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Where to listen; port 0 takes a free one. An address that other machines reach needs a token
+    /// Address on which the server listens; port 0 takes a free one. An address that other machines
+    /// reach needs a token
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
     /// Directory that holds the results directories
@@ -73,17 +74,17 @@ pub struct ServeArgs {
     )]
     #[arg(value_hint = ValueHint::DirPath)]
     pub root: PathBuf,
-    /// What has to be known to be let in, at least 16 characters. Other users of this machine see
-    /// the arguments of a program; the variable PLIMSOLL_TOKEN says the same unseen
+    /// Access token, at least 16 characters. Other users of this machine see the arguments of a
+    /// program; they do not see the variable PLIMSOLL_TOKEN, which sets the same
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
-    /// Name that this machine is reached by, besides addresses and localhost; may be given again
+    /// Host name by which clients reach this machine, besides addresses and localhost; repeatable
     #[arg(long, value_name = "NAME", value_parser = host)]
-    pub host: Vec<String>,
+    pub allowed_host: Vec<String>,
     /// File of the index [default: one of its own in the user's cache directory]
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub index: Option<PathBuf>,
-    /// Read all results again, whatever the index says
+    /// Rebuild the index from all results
     #[arg(long)]
-    pub rebuild: bool,
+    pub rebuild_index: bool,
 }

@@ -17,11 +17,11 @@ pub struct StudyArgs {
         long,
         value_name = "URL",
         required_unless_present = "nfs4",
-        help_heading = "Place"
+        help_heading = "Target"
     )]
     pub nfs3: Option<String>,
     /// The same directory by NFS version 4: nfs4://host/path
-    #[arg(long, value_name = "URL", help_heading = "Place")]
+    #[arg(long, value_name = "URL", help_heading = "Target")]
     pub nfs4: Option<String>,
     /// Versions of NFS that are compared [default: all that there is a URL for]
     #[arg(
@@ -29,34 +29,33 @@ pub struct StudyArgs {
         value_name = "VERSION",
         value_enum,
         value_delimiter = ',',
-        help_heading = "Place"
+        help_heading = "Target"
     )]
     pub versions: Vec<NfsVersion>,
-    /// Times of a round trip to the server, in addition to its own
+    /// Round-trip times added to that of the network
     #[arg(
         long,
         value_name = "TIME",
         value_delimiter = ',',
         default_value = "0ms,100ms"
     )]
-    #[arg(value_parser = duration, help_heading = "Place")]
-    pub rtt: Vec<Duration>,
+    #[arg(value_parser = duration, help_heading = "Target")]
+    pub added_rtt: Vec<Duration>,
     /// What every command that runs workloads takes.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
-    /// Run this workload only, fileserver or webserver; may be given again
+    /// Run this workload only, fileserver or webserver; repeatable
     #[arg(long, value_name = "WORKLOAD", help_heading = "Load")]
     pub only: Vec<String>,
-    /// Make each run N times, each with the next seed, so that it can be said whether a difference
-    /// is real
+    /// Repeat each run N times, each with the next seed, to test differences for significance
     #[arg(long, value_name = "N", value_parser = times)]
     #[arg(allow_hyphen_values = true, default_value_t = 1, help_heading = "Load")]
     pub repeat: u32,
-    /// List the runs, and run nothing
+    /// List the runs without running them
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
-    /// Directory that the results directory is made in [default: plimsoll-results]
+    /// Directory in which the results directory is created [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
     /// What is printed, and by how many processes it is made.

@@ -50,7 +50,7 @@ impl From<ErrorPolicy> for OnError {
     }
 }
 
-/// Values of `--cold`.
+/// Values of `--drop-caches`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ColdKind {
     /// The files of the workload

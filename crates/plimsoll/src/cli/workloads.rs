@@ -41,42 +41,42 @@ pub struct WorkloadArgs {
 /// How a workload is run, whatever its load.
 #[derive(Debug, Args)]
 pub struct CommonRunArgs {
-    /// Directory for the files; every path of the workload is taken to be below it
-    #[arg(allow_hyphen_values = true, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Place")]
+    /// Directory for the files; every path of the workload is re-rooted below it
+    #[arg(allow_hyphen_values = true, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Target")]
     pub dir: Option<PathBuf>,
     // The brackets are of the URL's form, and no link.
     #[allow(rustdoc::broken_intra_doc_links)]
-    /// What the load is put on: posix, nfs3://host[:port]/export, nfs4://host[:port]/path, or
+    /// What is measured: posix, nfs3://host[:port]/export, nfs4://host[:port]/path, or
     /// null:?latency=TIME
     #[arg(
         long,
         value_name = "URL",
         default_value = "posix",
-        help_heading = "Place"
+        help_heading = "Target"
     )]
     pub target: String,
-    /// Leave the files there afterwards
-    #[arg(long, help_heading = "Place")]
+    /// Keep the files
+    #[arg(long, help_heading = "Target")]
     pub keep: bool,
 
-    /// Share of the data and rates of a workload with business metrics; the result is marked as not
+    /// Fraction of the data and rates of a workload with business metrics; the result is marked as not
     /// comparable [default: 1]
-    #[arg(long, value_name = "SHARE", value_parser = scale)]
+    #[arg(long, value_name = "FRACTION", value_parser = scale)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub scale: Option<f64>,
     /// Length of the measured window, such as 500ms, 10s, 5m, 1h
     #[arg(long, value_name = "TIME", value_parser = window)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub time: Option<Duration>,
-    /// Run this long before measuring: besides a Filebench workload's own warm-up, instead of an
-    /// operation mix's
+    /// Warm-up before measuring: in addition to a Filebench workload's own, instead of an operation
+    /// mix's
     #[arg(long, value_name = "TIME", value_parser = duration)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub warmup: Option<Duration>,
-    /// Change a parameter of the workload; may be given again
+    /// Change a parameter of the workload; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Load")]
     pub set: Vec<(String, String)>,
-    /// Root of all random choices [default: 1]
+    /// Seed of all random choices [default: 1]
     #[arg(long, value_name = "N", value_parser = seed)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub seed: Option<u64>,
@@ -90,16 +90,16 @@ pub struct CommonRunArgs {
     /// [default: random]
     #[arg(long, value_name = "KIND", help_heading = "Behaviour")]
     pub content: Option<Content>,
-    /// Drop the page cache before the run: of the files, or of the whole system (needs root)
+    /// Drop cached data before the run: of the files, or of the whole system (needs root)
     #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "files", help_heading = "Behaviour")]
-    pub cold: Option<ColdKind>,
-    /// Processors that workers are bound to in turn, such as 0-3,8
+    pub drop_caches: Option<ColdKind>,
+    /// Processors to which workers are bound in turn, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Behaviour")]
     pub cpus: Option<CpuList>,
     /// Let the workload's `system` statements, --before, --after and --monitor run commands
     #[arg(long, help_heading = "Behaviour")]
-    pub allow_system: bool,
+    pub allow_commands: bool,
 
     /// Real time, or virtual time that jumps to the next event (for targets that support it)
     #[arg(
@@ -110,7 +110,7 @@ pub struct CommonRunArgs {
         help_heading = "Engine"
     )]
     pub clock: ClockArg,
-    /// Threads that drive the workers, for targets that need not have one a worker
+    /// Threads that drive the workers, for targets that do not need one per worker
     #[arg(long, value_name = "N", value_parser = lanes)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub lanes: Option<u32>,
@@ -146,9 +146,9 @@ pub struct ShowArgs {
     /// Built-in name, or path of a workload file
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub workload: OsString,
-    /// Print the workload's text and nothing else
+    /// Print the workload's source only
     #[arg(long)]
-    pub text: bool,
+    pub print_source: bool,
 }
 
 /// Arguments of `convert`.
@@ -159,13 +159,13 @@ pub struct ConvertArgs {
     pub file: PathBuf,
     /// What it is converted to
     #[arg(long, value_enum, default_value_t)]
-    pub to: ConvertTo,
+    pub format: ConvertTo,
     /// File that is written instead of standard output; it must not be there
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 }
 
-/// Values of `--to`.
+/// Values of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum ConvertTo {
     /// An operation mix

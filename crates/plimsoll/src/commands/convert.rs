@@ -24,7 +24,7 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, CommandError> {
         )));
     }
     let workload = netmist::parse(&found.text, &found.name).map_err(workload::diagnosed)?;
-    let text = match args.to {
+    let text = match args.format {
         ConvertTo::Toml => {
             let toml = plimsoll_mix::to_toml(workload.file()).map_err(CommandError::usage)?;
             format!("{HEAD}{toml}")

@@ -141,7 +141,12 @@ fn measure(points: &mut LoadRunner<'_>, writer: &mut CurveWriter) -> Result<(), 
             .output
             .print_message(&plimsoll_report::curve::line(&point));
         let notes = measured.notes.into_iter();
-        let notes: Vec<Note> = notes.map(|text| Note { text, location: None }).collect();
+        let notes: Vec<Note> = notes
+            .map(|text| Note {
+                text,
+                location: None,
+            })
+            .collect();
         writer
             .change(|c| c.notes.extend(notes))
             .map_err(CurveAbort::Lost)?;
@@ -195,7 +200,10 @@ fn clean(
     if wrong.is_empty() {
         return Ok(true);
     }
-    let notes = wrong.into_iter().map(|text| Note { text, location: None });
+    let notes = wrong.into_iter().map(|text| Note {
+        text,
+        location: None,
+    });
     writer
         .change(|c| c.notes.extend(notes))
         .map_err(CommandError::failed)?;

@@ -158,7 +158,10 @@ fn clean(points: &LoadRunner<'_>, search: &LoadSearch) -> Vec<Note> {
         ground.report_removal(&points.output);
     }
     let wrong = ground.end(stays, points.used, points.stop);
-    let notes = wrong.into_iter().map(|text| Note { text, location: None });
+    let notes = wrong.into_iter().map(|text| Note {
+        text,
+        location: None,
+    });
     notes.collect()
 }
 

@@ -39,7 +39,7 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     let plan = company.run_on_root_and_broadcast(|| {
         let options = Options::new(&args.md).map_err(CommandError::usage)?;
         let plan = plan(&options, company.size())?;
-        args.hooks.hooks(args.allow_system)?;
+        args.hooks.hooks(args.allow_commands)?;
         tools = Some(MdOutputs::ready(args, options, &plan)?);
         Ok(plan)
     })?;
@@ -175,7 +175,7 @@ fn lead(
     let scribe =
         ResultsWriter::begin(tools.writer, c, each).map_err(|e| run::results_path_error(&e))?;
     let mut screen = ProgressDisplay::new(args.format, quiet, plan, scribe, stop.clone());
-    let hooks = args.hooks.hooks(args.allow_system)?;
+    let hooks = args.hooks.hooks(args.allow_commands)?;
     let facts = RunFacts {
         number: Some(1),
         ..RunFacts::default()

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// Makes the runs, writes the results and prints the report.
 pub fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
-    if args.text {
+    if args.print_source {
         return super::print(&setup::text(args)?);
     }
     if args.dry_run {

@@ -108,9 +108,11 @@ fn decide_one(
     if started >= before {
         return Ok(None);
     }
-    if !entry.said.tags.is_empty() && !args.tagged {
+    if !entry.said.tags.is_empty() && !args.include_tagged {
         let tags = entry.said.tags.join(", ");
-        return Err(format!("it is tagged {tags}; --tagged deletes it too"));
+        return Err(format!(
+            "it is tagged {tags}; --include-tagged deletes it too"
+        ));
     }
     let removal = Removal::of(dir).map_err(|e| e.to_string())?;
     Ok(Some((started, removal)))

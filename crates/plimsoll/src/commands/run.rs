@@ -25,7 +25,7 @@ use std::time::SystemTime;
 /// Runs the workload, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
     let company = Communicator::join(args.manner.ranks.processes)?;
-    let hooks = || args.manner.hooks.hooks(args.workload.how.allow_system);
+    let hooks = || args.manner.hooks.hooks(args.workload.how.allow_commands);
     let plan = company.run_on_root_and_broadcast(|| {
         hooks()?;
         workload::plan(&args.workload)

@@ -38,8 +38,8 @@ fn bind(args: &ServeArgs) -> Result<Server, CommandError> {
         root: args.root.clone(),
         index: args.index.clone(),
         token,
-        hosts: args.host.clone(),
-        rebuild: args.rebuild,
+        hosts: args.allowed_host.clone(),
+        rebuild: args.rebuild_index,
     };
     if args.index.is_some() {
         return Server::bind(args.listen, settings).map_err(CommandError::usage);

@@ -13,10 +13,10 @@ pub fn run(args: &ServeNfsArgs) -> Result<Exit, CommandError> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;
     let behaviour = ServerOptions {
-        delay: args.delay,
-        faults: args.fail.clone(),
+        delay: args.reply_delay,
+        faults: args.inject_fault.clone(),
     };
-    let tree = Arc::new(Mutex::new(Tree::new(args.memory)));
+    let tree = Arc::new(Mutex::new(Tree::new(args.max_memory)));
     let server = Server::start(args.listen, tree, behaviour)
         .map_err(|e| CommandError::usage(format!("cannot listen on {}: {e}", args.listen)))?;
     let (at, port) = (server.address(), server.address().port());

@@ -8,7 +8,7 @@ use crate::workload;
 /// Prints the workload.
 pub fn run(args: &ShowArgs) -> Result<Exit, CommandError> {
     let found = workload::find(&args.workload)?;
-    if args.text {
+    if args.print_source {
         return print(&found.text);
     }
     let parsed = workload::parse(&found)?;

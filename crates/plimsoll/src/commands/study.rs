@@ -10,30 +10,42 @@ use std::time::Duration;
 /// Ways to open a file on a server: what each is called, the version, and the options that make it.
 const SERVER_WAYS: [(&str, NfsVersion, &str); 6] = [
     ("v3", NfsVersion::V3, ""),
-    ("v4.0 one owner", NfsVersion::V4Minor0, "minor=0&owners=one"),
-    ("v4.0", NfsVersion::V4Minor0, "minor=0&owners=worker"),
+    (
+        "v4.0 one owner",
+        NfsVersion::V4Minor0,
+        "minorversion=0&open_owner=shared",
+    ),
+    (
+        "v4.0",
+        NfsVersion::V4Minor0,
+        "minorversion=0&open_owner=worker",
+    ),
     (
         "v4.0 delegations",
         NfsVersion::V4Minor0,
-        "minor=0&owners=worker&deleg=on",
+        "minorversion=0&open_owner=worker&delegations=on",
     ),
-    ("v4.1", NfsVersion::V4Minor1, "minor=1&owners=worker"),
+    (
+        "v4.1",
+        NfsVersion::V4Minor1,
+        "minorversion=1&open_owner=worker",
+    ),
     (
         "v4.1 delegations",
         NfsVersion::V4Minor1,
-        "minor=1&owners=worker&deleg=on",
+        "minorversion=1&open_owner=worker&delegations=on",
     ),
 ];
 
 /// Options of URLs that a study gives itself, and what is said of them.
 const OWN_OPTIONS: [(&str, &str); 4] = [
     (
-        "minor",
+        "minorversion",
         "a study goes through the minor versions itself: --versions leaves some out",
     ),
-    ("owners", "a study goes through the open owners itself"),
-    ("deleg", "a study goes through delegations itself"),
-    ("rtt", "--rtt gives the round trips of a study"),
+    ("open_owner", "a study goes through the open owners itself"),
+    ("delegations", "a study goes through delegations itself"),
+    ("added_rtt", "--added-rtt gives the round trips of a study"),
 ];
 
 /// Makes the runs of a study, and prints what they show.
@@ -49,9 +61,9 @@ pub fn run(args: StudyArgs) -> Result<Exit, CommandError> {
     let on = ways_to_server(&args)?;
     profile::run(&ProfileArgs {
         file: Some(file.into()),
-        text: false,
+        print_source: false,
         how: args.how,
-        on,
+        filesystem: on,
         only: args.only,
         repeat: args.repeat,
         dry_run: args.dry_run,
@@ -71,6 +83,7 @@ fn check(option: &str, url: Option<&str>, scheme: &str) -> Result<(), CommandErr
     let query = url.split_once('?').map_or("", |(_, query)| query);
     for pair in query.split('&') {
         let name = pair.split('=').next().unwrap_or_default();
+        let name = plimsoll_target::present_option_name(name);
         if let Some((name, why)) = OWN_OPTIONS.iter().find(|(own, _)| *own == name) {
             return wrong(&format!("`{name}` cannot be given: {why}"));
         }
@@ -96,7 +109,7 @@ fn ways_to_server(args: &StudyArgs) -> Result<Vec<FileSystem>, CommandError> {
         }
     }
     let wanted = |version| args.versions.is_empty() || args.versions.contains(&version);
-    let mut trips = args.rtt.clone();
+    let mut trips = args.added_rtt.clone();
     trips.sort_unstable();
     trips.dedup();
     let mut all = Vec::new();
@@ -119,7 +132,7 @@ fn with(url: &str, options: &str, trip: Duration) -> String {
     let mut url = url.to_owned();
     let trip = match trip.is_zero() {
         true => String::new(),
-        false => format!("rtt={}", plimsoll_plan::show_duration(trip)),
+        false => format!("added_rtt={}", plimsoll_plan::show_duration(trip)),
     };
     for more in [options, &trip].into_iter().filter(|o| !o.is_empty()) {
         let mark = if url.contains('?') { '&' } else { '?' };
@@ -137,10 +150,17 @@ mod tests {
     fn options_follow_those_that_are_there() {
         let ms = Duration::from_millis;
         assert_eq!(with("nfs3://h/x", "", ms(0)), "nfs3://h/x");
-        assert_eq!(with("nfs3://h/x", "", ms(100)), "nfs3://h/x?rtt=100ms");
         assert_eq!(
-            with("nfs4://h/x?uid=7", "minor=0&owners=one", ms(1500)),
-            "nfs4://h/x?uid=7&minor=0&owners=one&rtt=1.5s"
+            with("nfs3://h/x", "", ms(100)),
+            "nfs3://h/x?added_rtt=100ms"
+        );
+        assert_eq!(
+            with(
+                "nfs4://h/x?uid=7",
+                "minorversion=0&open_owner=shared",
+                ms(1500)
+            ),
+            "nfs4://h/x?uid=7&minorversion=0&open_owner=shared&added_rtt=1.5s"
         );
     }
 }

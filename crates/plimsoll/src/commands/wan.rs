@@ -13,11 +13,15 @@ pub fn run(args: &WanArgs) -> Result<Exit, CommandError> {
     // Before anybody can know of the line, so that a signal always ends it in order.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;
-    let text = match (args.tun.as_deref(), args.listen, &args.to) {
+    let text = match (args.tun.as_deref(), args.listen, &args.upstream) {
         (Some([first, second]), ..) => tunnel(args, first, second, &mut signals)?,
         (None, Some(listen), Some(to)) => relay(args, listen, to, &mut signals)?,
         // The command line is read so that there is one of both.
-        _ => return Err(CommandError::usage("expected --listen and --to, or --tun")),
+        _ => {
+            return Err(CommandError::usage(
+                "expected --listen and --upstream, or --tun",
+            ));
+        }
     };
     super::print(&text)
 }
@@ -68,7 +72,8 @@ fn tunnel(
 /// Finds a host: all its addresses, since a name such as `localhost` may have one that the server
 /// does not listen at.
 fn addresses(to: &str) -> Result<Vec<SocketAddr>, CommandError> {
-    let failed = |why: String| CommandError::usage(format!("--to {to}: {why}: expected HOST:PORT"));
+    let failed =
+        |why: String| CommandError::usage(format!("--upstream {to}: {why}: expected HOST:PORT"));
     let found = to.to_socket_addrs().map_err(|e| failed(e.to_string()))?;
     let mut all: Vec<SocketAddr> = Vec::new();
     for address in found {

@@ -278,10 +278,10 @@ fn curves_and_searches() {
             "curve",
             "users.toml",
             "--load=1,2",
-            "--past-peak",
-            "--after-invalid=0",
+            "--continue-past-peak",
+            "--stop-after-invalid=0",
         ],
-        &["find", "users.toml", "--max=1", "--confirm=1"],
+        &["find", "users.toml", "--max=1", "--confirm-runs=1"],
     ];
     for command in commands {
         let (bench, files) = (Bench::on_tmpfs(), Files::with_faults(&[DENIED]));

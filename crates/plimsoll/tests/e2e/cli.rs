@@ -101,7 +101,7 @@ fn a_plan_in_json_is_the_plan() {
         "json",
         "--ops",
         "5/worker",
-        "--cold",
+        "--drop-caches",
         "--target=null",
     ];
     let plan: plimsoll_plan::Plan = serde_json::from_str(&stdout(&args)).unwrap();

@@ -88,7 +88,9 @@ fn reads_of_a_disk_that_its_page_cache_served() {
 
     // One pass over a cold file reads all of it.
     let one = format!("--ops={PASS}");
-    let cold = bench.run_in_work(&workload, &[&one, "--cold"]).result(0);
+    let cold = bench
+        .run_in_work(&workload, &[&one, "--drop-caches"])
+        .result(0);
     let c = of_disk(&cold).unwrap();
     assert_eq!(c.read_bytes, FILE);
     assert!(c.hit_ratio.unwrap() < 0.1, "{c:?}");
@@ -180,10 +182,7 @@ fn reads_that_the_model_of_a_clients_cache_served() {
     // The first of four passes fills it, and reads the whole file.
     assert!((c.hit_ratio.unwrap() - 0.75).abs() < 0.001, "{c:?}");
     assert!(calls(&with, "READ").abs_diff(PASS) <= 1);
-    let data = with
-        .procedures
-        .iter()
-        .find(|p| p.name == "data from the cache");
+    let data = with.procedures.iter().find(|p| p.name == "data cache hits");
     let (said, cached) = (c.read_bytes - c.storage_bytes.unwrap(), data.unwrap().bytes);
     assert_eq!(said, cached);
     assert!(cached.abs_diff(3 * FILE) <= 8192);

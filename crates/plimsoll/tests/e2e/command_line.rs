@@ -33,7 +33,7 @@ fn exit_codes_are_the_contract() {
     let lost =
         bench.workload(&LOOKER.replace("run 1", "create files\nsystem \"rm -r files\"\nrun 1"));
     let run = bench
-        .run(&lost, &["--time=100ms", "--allow-system"])
+        .run(&lost, &["--time=100ms", "--allow-commands"])
         .result(1);
     assert_eq!(run.validity.verdict, Verdict::Failed);
     let idle = bench.workload(&LOOKER.replace(
@@ -86,7 +86,7 @@ fn json_alone_is_on_standard_output_and_follows_the_schema() {
         ),
         (
             "randomread",
-            &["--ops=1", "--set=filesize=64k", "--cold"],
+            &["--ops=1", "--set=filesize=64k", "--drop-caches"],
             0,
         ),
         ("deletefiles", &["--set=nfiles=10", "--quit=timeout"], 0),
@@ -250,10 +250,10 @@ fn shell_commands_need_permission() {
     let bench = Bench::on_tmpfs();
     let text = LOOKER.replace("run 1", "system \"echo done > proof\"\nrun 1");
     let workload = bench.workload(&text);
-    both_refuse(&bench, &[&workload], "--allow-system");
+    both_refuse(&bench, &[&workload], "--allow-commands");
     assert!(!bench.path("proof").exists());
     bench
-        .run(&workload, &["--time=100ms", "--allow-system"])
+        .run(&workload, &["--time=100ms", "--allow-commands"])
         .expect_code(0);
     assert!(bench.path("proof").exists());
 }
@@ -339,7 +339,7 @@ fn counted_errors_are_counted_by_errno() {
     let run = bench
         .run(
             &workload,
-            &["--allow-system", "--on-error=count", "--ops=90"],
+            &["--allow-commands", "--on-error=count", "--ops=90"],
         )
         .result(3);
     let look = row(&run, "look");
@@ -428,7 +428,7 @@ fn processors_and_cold_files_are_asked_for() {
     let bench = Bench::on_tmpfs();
     let looker = bench.workload(LOOKER);
     let run = bench
-        .run(&looker, &["--cpus=0", "--cold", "--ops=5"])
+        .run(&looker, &["--cpus=0", "--drop-caches", "--ops=5"])
         .result(0);
     assert_eq!(run.plan.options.cpus, [0]);
     assert_eq!(run.plan.options.drop_caches, plimsoll_plan::Cold::Files);

@@ -55,7 +55,7 @@ fn virtual_curve(bench: &Bench, latency: &str, more: &[&str]) -> Ended {
 }
 
 /// Arguments by which no point ends the curve, however slow the machine is.
-const TO_THE_END: [&str; 2] = ["--after-invalid=0", "--past-peak"];
+const TO_THE_END: [&str; 2] = ["--stop-after-invalid=0", "--continue-past-peak"];
 
 /// The same on files of [`Bench::work`], as quick as can be.
 fn quick_curve(bench: &Bench, more: &[&str]) -> Command {
@@ -205,7 +205,7 @@ fn a_curve_on_nothing_is_what_arithmetic_says() {
 fn the_report_of_a_curve() {
     let bench = Bench::on_tmpfs();
     std::fs::write(bench.path("users.toml"), USERS).unwrap();
-    let mut command = bench.plimsoll(["curve", "users.toml", "--points=4", "--max=8"]);
+    let mut command = bench.plimsoll(["curve", "users.toml", "--points=4", "--max-load=8"]);
     command
         .args([
             "--time=10s",
@@ -258,14 +258,19 @@ fn points_that_are_not_sustained_are_kept_with_their_reasons() {
         );
     }
     // To the end, if that is asked for.
-    let all = virtual_curve(&bench, "30ms", &["--load=1..4", "--after-invalid=0"]).expect_code(3);
+    let all =
+        virtual_curve(&bench, "30ms", &["--load=1..4", "--stop-after-invalid=0"]).expect_code(3);
     let all = parsed(&all);
     assert_eq!(
         (loads(&all), all.state),
         (vec![1, 2, 3, 4], CurveState::Complete)
     );
     // And carried, if less is asked for.
-    let lenient = ["--load=1..4", "--rate-share=0.6", "--process-share=0.6"];
+    let lenient = [
+        "--load=1..4",
+        "--min-total-rate=0.6",
+        "--min-process-rate=0.6",
+    ];
     let lenient = parsed(&virtual_curve(&bench, "30ms", &lenient).expect_code(0));
     assert_eq!((lenient.load_line, lenient.points.len()), (Some(4), 4));
     assert_eq!(lenient.criteria.total_percent, 60.0);
@@ -334,7 +339,7 @@ fn the_data_set_grows_from_point_to_point_and_goes_at_the_end() {
             log.display()
         ),
     );
-    let mut command = quick_curve(&bench, &["--load=1,2,4", "--allow-system", "--monitor"]);
+    let mut command = quick_curve(&bench, &["--load=1,2,4", "--allow-commands", "--monitor"]);
     command.arg(&script);
     let curve = parsed(&Ended::of(command));
     assert_eq!(curve.state, CurveState::Complete, "{:?}", curve.stop_reason);
@@ -378,7 +383,7 @@ fn a_point_that_is_invalid_does_not_end_the_curve() {
         "--warmup=500ms",
         "--time=2s",
         "--keep",
-        "--allow-system",
+        "--allow-commands",
     ];
     let mut command = curve(&bench, &args);
     command.args(TO_THE_END).arg("--monitor").arg(&script);
@@ -474,7 +479,7 @@ fn the_directory_is_claimed_between_points_and_released_afterwards() {
         &bench,
         &format!("[ \"$2 $3\" != '1 END' ] || {run} 2> {}", log.display()),
     );
-    let mut command = quick_curve(&bench, &["--load=1,2", "--keep", "--allow-system"]);
+    let mut command = quick_curve(&bench, &["--load=1,2", "--keep", "--allow-commands"]);
     command.arg("--monitor").arg(&script);
     let curve = parsed(&Ended::of(command));
     assert_eq!(loads(&curve), [1, 2]);
@@ -505,17 +510,18 @@ fn what_cannot_be_a_curve_is_refused_and_leaves_nothing() {
     assert!(refused(&[]).contains("which loads? Give --load 10,20,30"));
     assert!(refused(&["--load=10-20"]).contains("a range is written `10..20`"));
     assert!(refused(&["--load=-3"]).contains("expected a load"));
-    assert!(refused(&["--points=5"]).contains("--max <LOAD>"));
-    assert!(refused(&["--points=5", "--max=4"]).contains("no 5 different loads up to 4"));
-    assert!(refused(&["--load=1", "--max=4"]).contains("cannot be used with"));
-    assert!(refused(&["--load=1", "--rate-share=95"]).contains("a share from 0 to 1"));
+    assert!(refused(&["--points=5"]).contains("--max-load <LOAD>"));
+    assert!(refused(&["--points=5", "--max-load=4"]).contains("no 5 different loads up to 4"));
+    assert!(refused(&["--load=1", "--max-load=4"]).contains("cannot be used with"));
+    assert!(refused(&["--load=1", "--min-total-rate=95"]).contains("a share from 0 to 1"));
     assert!(refused(&["--load=1", "--target=nulll"]).contains("did you mean `null`?"));
-    assert!(refused(&["--load=1", "--monitor=x"]).contains("allow it with --allow-system"));
+    assert!(refused(&["--load=1", "--monitor=x"]).contains("allow it with --allow-commands"));
     assert!(
-        refused(&["--load=1", "--monitor=x", "--allow-system"]).contains("cannot use the monitor")
+        refused(&["--load=1", "--monitor=x", "--allow-commands"])
+            .contains("cannot use the monitor")
     );
     assert!(
-        refused(&["--load=1", "--monitor=plain.txt", "--allow-system"]).contains("is no program")
+        refused(&["--load=1", "--monitor=plain.txt", "--allow-commands"]).contains("is no program")
     );
     assert!(refused(&["--load=1000000000000"]).contains("processes"));
     let many = refused(&["--load=1,100000", "--set=looker.files.size=1t"]);

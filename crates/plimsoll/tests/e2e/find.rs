@@ -100,7 +100,7 @@ fn carried(users: u64, done: u64) -> bool {
 #[test]
 fn the_load_line_of_a_known_system_is_found() {
     let bench = Bench::on_tmpfs();
-    let ended = virtual_find(&bench, EIGHT_SERVERS, &["--max=50", "--resolution=1"]);
+    let ended = virtual_find(&bench, EIGHT_SERVERS, &["--max-load=50", "--resolution=1"]);
     let search = parsed(&ended.expect_code(0));
     // 20 000 operations in 10 s are 95 % of those of 21 users, and of no more.
     assert!(carried(21, 20_000) && !carried(22, 20_000));
@@ -130,7 +130,12 @@ fn the_load_line_of_a_known_system_is_found() {
 #[test]
 fn what_is_written_is_what_is_printed_and_every_run_is_there() {
     let bench = Bench::on_tmpfs();
-    let more = ["--max=24", "--start=20", "--resolution=4", "--scale=0.5"];
+    let more = [
+        "--max-load=24",
+        "--start-load=20",
+        "--resolution=4",
+        "--scale=0.5",
+    ];
     let ended = virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0);
     let search = parsed(&ended);
     let dir = directory(&bench);
@@ -161,7 +166,7 @@ fn what_is_written_is_what_is_printed_and_every_run_is_there() {
 #[test]
 fn where_no_load_is_sustained_the_exit_code_says_it() {
     let bench = Bench::on_tmpfs();
-    let more = ["--max=32", "--latency-limit=5ms"];
+    let more = ["--max-load=32", "--latency-limit=5ms"];
     let ended = virtual_find(&bench, "--target=null:?latency=10ms", &more);
     let search = parsed(&ended.expect_code(3));
     assert_eq!(search.load_line.termination, End::NoneSustained);
@@ -183,12 +188,12 @@ fn where_no_load_is_sustained_the_exit_code_says_it() {
 #[test]
 fn the_number_of_runs_and_confirmations_is_as_requested() {
     let bench = Bench::on_tmpfs();
-    let more = ["--max=50", "--start=4", "--runs=3"];
+    let more = ["--max-load=50", "--start-load=4", "--max-runs=3"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
     assert_eq!(search.load_line.termination, End::MaxRunsReached);
     assert_eq!(loads(&search), [4, 8, 16]);
     assert_eq!(search.load_line.sustained, support(16, 1, 1));
-    let more = ["--max=10", "--start=10", "--confirm=1"];
+    let more = ["--max-load=10", "--start-load=10", "--confirm-runs=1"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
     assert_eq!(search.load_line.sustained, support(10, 1, 1));
 }
@@ -197,7 +202,7 @@ fn the_number_of_runs_and_confirmations_is_as_requested() {
 fn a_report_reads_like_this() {
     let bench = Bench::on_tmpfs();
     std::fs::write(bench.path("users.toml"), USERS).unwrap();
-    let mut command = bench.plimsoll(["find", "users.toml", "--max=25", "--start=18"]);
+    let mut command = bench.plimsoll(["find", "users.toml", "--max-load=25", "--start-load=18"]);
     command
         .args([
             "--time=10s",
@@ -228,7 +233,7 @@ fn one_run(command: Command) -> LoadSearch {
 #[test]
 fn files_are_made_as_far_as_they_are_needed_and_go_at_the_end() {
     let bench = Bench::on_tmpfs();
-    let more = ["--max=4", "--start=2", "--runs=1"];
+    let more = ["--max-load=4", "--start-load=2", "--max-runs=1"];
     let mut command = quick_find(&bench, &more);
     command.arg("--keep");
     assert_eq!(loads(&one_run(command)), [2]);
@@ -244,7 +249,12 @@ fn files_are_made_as_far_as_they_are_needed_and_go_at_the_end() {
 #[test]
 fn processes_search_together() {
     let bench = Bench::on_tmpfs();
-    let more = ["--max=2", "--start=2", "--runs=1", "--processes=2"];
+    let more = [
+        "--max-load=2",
+        "--start-load=2",
+        "--max-runs=1",
+        "--processes=2",
+    ];
     let search = one_run(quick_find(&bench, &more));
     assert_eq!((search.ranks, loads(&search)), (2, vec![2]));
     let run = directory(&bench).run(&search.runs[0]).read().unwrap();
@@ -255,7 +265,7 @@ fn processes_search_together() {
 #[test]
 fn an_interrupted_search_says_what_it_knows() {
     let bench = Bench::on_tmpfs();
-    let mut command = find(&bench, &["--time=1h", "--warmup=0s", "--max=8"]);
+    let mut command = find(&bench, &["--time=1h", "--warmup=0s", "--max-load=8"]);
     command.arg("--dir").arg(bench.work());
     let going = started(command, "measuring");
     going.interrupt();
@@ -287,8 +297,8 @@ fn a_search_goes_on_from_another_directory() {
         "--dir=work",
         "--time=1h",
         "--warmup=0s",
-        "--max=2",
-        "--start=2",
+        "--max-load=2",
+        "--start-load=2",
     ];
     let going = started(find(&bench, &args), "measuring");
     going.interrupt();
@@ -324,7 +334,7 @@ fn resume(bench: &Bench, more: &[&str]) -> Ended {
 #[test]
 fn a_search_that_was_killed_goes_on_to_the_same_end() {
     let bench = Bench::on_tmpfs();
-    let more = ["--max=25", "--start=18", "--resolution=1"];
+    let more = ["--max-load=25", "--start-load=18", "--resolution=1"];
     let whole = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
     assert!(whole.runs.len() > 4);
     let dir = directory(&bench);
@@ -358,7 +368,7 @@ fn a_search_that_was_killed_goes_on_to_the_same_end() {
 #[test]
 fn what_cannot_go_on_is_refused() {
     let bench = Bench::on_tmpfs();
-    let more = ["--max=10", "--start=10", "--confirm=1"];
+    let more = ["--max-load=10", "--start-load=10", "--confirm-runs=1"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
     let cut = LoadSearch {
         runs: vec![],
@@ -401,20 +411,23 @@ fn what_cannot_be_searched_is_refused_and_leaves_nothing() {
         assert_eq!(bench.left_but(&["users.toml"]), [""; 0], "{args:?}");
         text
     };
-    assert!(refused(&[]).contains("--max <LOAD>"));
-    assert!(refused(&["--max=0"]).contains("at least 1"));
-    assert!(refused(&["--max=-5"]).contains("at least 1"));
-    let above = refused(&["--max=5", "--start=6"]);
-    assert!(above.contains("--start 6 is above --max 5"), "{above}");
-    assert!(refused(&["--max=5", "--confirm=0"]).contains("number of runs, at least 1"));
-    assert!(refused(&["--max=5", "--runs=x"]).contains("number of runs, at least 1"));
-    assert!(refused(&["--max=5", "--resolution=0"]).contains("at least 1"));
-    assert!(refused(&["--max=5", "--target=nulll"]).contains("did you mean `null`?"));
-    assert!(refused(&["--max=1000000000000"]).contains("processes"));
+    assert!(refused(&[]).contains("--max-load <LOAD>"));
+    assert!(refused(&["--max-load=0"]).contains("at least 1"));
+    assert!(refused(&["--max-load=-5"]).contains("at least 1"));
+    let above = refused(&["--max-load=5", "--start-load=6"]);
+    assert!(
+        above.contains("--start-load 6 is above --max-load 5"),
+        "{above}"
+    );
+    assert!(refused(&["--max-load=5", "--confirm-runs=0"]).contains("number of runs, at least 1"));
+    assert!(refused(&["--max-load=5", "--max-runs=x"]).contains("number of runs, at least 1"));
+    assert!(refused(&["--max-load=5", "--resolution=0"]).contains("at least 1"));
+    assert!(refused(&["--max-load=5", "--target=nulll"]).contains("did you mean `null`?"));
+    assert!(refused(&["--max-load=1000000000000"]).contains("processes"));
     std::fs::create_dir(bench.path("foreign")).unwrap();
     std::fs::write(bench.path("foreign/precious"), "mine").unwrap();
     let foreign = format!("--dir={}", bench.path("foreign").display());
-    let text = Ended::of(find(&bench, &["--max=1", &foreign])).refusal();
+    let text = Ended::of(find(&bench, &["--max-load=1", &foreign])).refusal();
     assert!(text.contains("foreign"), "{text}");
     assert_eq!(
         std::fs::read(bench.path("foreign/precious")).unwrap(),
@@ -422,7 +435,7 @@ fn what_cannot_be_searched_is_refused_and_leaves_nothing() {
     );
     std::fs::remove_dir_all(bench.path("foreign")).unwrap();
     let within = format!("--dir={}", bench.root().join("results").display());
-    assert!(refused(&["--max=1", &within]).contains("inside"));
-    let wml = Ended::of(bench.plimsoll(["find", "varmail", "--max=1"])).refusal();
+    assert!(refused(&["--max-load=1", &within]).contains("inside"));
+    let wml = Ended::of(bench.plimsoll(["find", "varmail", "--max-load=1"])).refusal();
     assert!(wml.contains("`varmail` has no business metric"), "{wml}");
 }

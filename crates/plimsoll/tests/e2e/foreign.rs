@@ -124,7 +124,7 @@ fn run(bench: &Bench) -> PathBuf {
     let workload = bench.path(&format!("{name}.f"));
     std::fs::write(&workload, WORKLOAD.replace("HOSTILE", &name)).unwrap();
     let root = bench.path(&format!("r{name}"));
-    let mut command = bench.plimsoll(["run", "--allow-system", "--time=2s"]);
+    let mut command = bench.plimsoll(["run", "--allow-commands", "--time=2s"]);
     let after = format!("printf '%s' '{name}'; exit 3");
     command.args(VIRTUAL).arg(&workload);
     command
@@ -406,7 +406,7 @@ fn commands_that_list_and_print_show_them() {
     }
     let mut command = bench.plimsoll(["md", "-P=2", "-I=2", "-D=1", "--results=mds", &into]);
     call({
-        command.arg("--before=printf x").arg("--allow-system");
+        command.arg("--before=printf x").arg("--allow-commands");
         command
     })
     .expect_code(0);

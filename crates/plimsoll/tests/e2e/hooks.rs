@@ -23,7 +23,7 @@ const TELL: &str = "echo \"$PLIMSOLL_WHEN/$PLIMSOLL_PHASE/$PLIMSOLL_ITERATION\";
 
 fn short(bench: &Bench, more: &[&str]) -> Ended {
     let workload = bench.workload(WORKLOAD);
-    let short = ["--time=50ms", "--interval=10ms", "--allow-system"];
+    let short = ["--time=50ms", "--interval=10ms", "--allow-commands"];
     bench.run_in_work(&workload, &[&short[..], more].concat())
 }
 
@@ -145,7 +145,7 @@ fn a_command_that_takes_too_long_is_ended() {
 fn hanging(bench: &Bench, script: &str) -> (Started, Vec<String>) {
     let workload = bench.workload(WORKLOAD);
     let before = format!("[ $PLIMSOLL_PHASE = load ] || exit 0; {script}");
-    let args = ["--allow-system", "--time=1h", "--before", &before];
+    let args = ["--allow-commands", "--time=1h", "--before", &before];
     let going = started(
         bench.command_in_work(&workload, &args),
         "running the command before load",
@@ -194,7 +194,7 @@ fn a_second_interrupt_kills_the_command_and_what_it_started() {
 fn a_command_after_a_phase_runs_although_the_phase_failed() {
     let bench = Bench::on_tmpfs();
     let before = "[ $PLIMSOLL_PHASE = load ] && rm -r \"$PLIMSOLL_DIR\"/s || true";
-    let both = ["--before", before, "--after", "true", "--cold=files"];
+    let both = ["--before", before, "--after", "true", "--drop-caches=files"];
     let run = short(&bench, &both).expect_code(1);
     let run = run.parsed().expect("a failed run");
     let last = run.commands.last().expect("commands ran");
@@ -218,8 +218,8 @@ fn commands_are_the_users_to_allow() {
         &["md", "-P=1", "-I=1"],
     ] {
         for (option, value, why) in [
-            ("--before", "true", "allow it with --allow-system"),
-            ("--after", "true", "allow it with --allow-system"),
+            ("--before", "true", "allow it with --allow-commands"),
+            ("--after", "true", "allow it with --allow-commands"),
             ("--after", " ", "--after needs a command"),
         ] {
             let refused = Ended::of(bench.plimsoll([call, &[option, value]].concat())).refusal();
@@ -237,7 +237,7 @@ fn points(bench: &Bench, call: &[&str], more: &[&str]) -> Ended {
         "--time=5s",
         "--warmup=1s",
         "--format=json",
-        "--allow-system",
+        "--allow-commands",
         "--results",
     ];
     let mut command = bench.plimsoll([call, &quick[..]].concat());
@@ -293,7 +293,7 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
 fn searches_and_profiles_have_commands_too() {
     let bench = Bench::on_tmpfs();
     let after = "echo $PLIMSOLL_LOAD/$PLIMSOLL_RUN/$PLIMSOLL_CONFIGURATION >> told";
-    let search = ["find", "vda", "--max=2", "--confirm=1"];
+    let search = ["find", "vda", "--max=2", "--confirm-runs=1"];
     let ended = points(&bench, &search, &["--after", after]).expect_code(0);
     let search: LoadSearch = serde_json::from_str(&ended.stdout).unwrap();
     let told = std::fs::read_to_string(bench.path("told")).unwrap();
@@ -309,7 +309,7 @@ fn searches_and_profiles_have_commands_too() {
                    personality = varmail;\n  nfiles = 10;\n  nthreads = 1, 2;\n}\n";
     std::fs::write(bench.path("p.prof"), profile).unwrap();
     std::fs::remove_file(bench.path("told")).unwrap();
-    let mut command = bench.plimsoll(["profile", "p.prof", "--allow-system", "--results=others"]);
+    let mut command = bench.plimsoll(["profile", "p.prof", "--allow-commands", "--results=others"]);
     command.args(["--on", "here=work"]).args(["--after", after]);
     Ended::of(command).expect_code(0);
     let told = std::fs::read_to_string(bench.path("told")).unwrap();
@@ -323,7 +323,7 @@ fn searches_and_profiles_have_commands_too() {
 #[test]
 fn phases_of_md_have_commands_at_rank_0_alone() {
     let bench = Bench::on_tmpfs();
-    let mut command = bench.plimsoll(["md", "--processes=2", "--allow-system", "--results"]);
+    let mut command = bench.plimsoll(["md", "--processes=2", "--allow-commands", "--results"]);
     command
         .arg(bench.path("results"))
         .args(["-P=10", "-I=5", "-D=1", "-R=2", "--warmup=1"])

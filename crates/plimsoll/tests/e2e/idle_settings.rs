@@ -14,30 +14,30 @@ const SMALL: [&str; 2] = ["--set=nfiles=20", "--time=200ms"];
 #[test]
 fn a_cold_cache_where_there_is_none() {
     let with = |bench: &Bench, more: &[&str]| {
-        let more = [&SMALL[..], &["--cold"], more].concat();
+        let more = [&SMALL[..], &["--drop-caches"], more].concat();
         notes(bench, "varmail", &more, 0).join("\n")
     };
     let memory = Bench::on_tmpfs();
     let said = with(&memory, &[]);
     assert!(
-        said.contains("--cold changes nothing: the files of tmpfs"),
+        said.contains("--drop-caches changes nothing: the files of tmpfs"),
         "{said}"
     );
     let said = with(&memory, &["--target=null"]);
     assert!(
-        said.contains("--cold changes nothing: the target `null`"),
+        said.contains("--drop-caches changes nothing: the target `null`"),
         "{said}"
     );
-    let plan = Ended::of(memory.plimsoll(["plan", "varmail", "--target=null", "--cold"]));
+    let plan = Ended::of(memory.plimsoll(["plan", "varmail", "--target=null", "--drop-caches"]));
     assert!(
-        plan.stderr.contains("note: --cold changes nothing"),
+        plan.stderr.contains("note: --drop-caches changes nothing"),
         "{}",
         plan.stderr
     );
     let said = with(&Bench::on_disk(), &[]);
-    assert!(!said.contains("--cold"), "{said}");
+    assert!(!said.contains("--drop-caches"), "{said}");
     let said = notes(&memory, "varmail", &SMALL, 0).join("\n");
-    assert!(!said.contains("--cold"), "{said}");
+    assert!(!said.contains("--drop-caches"), "{said}");
 }
 
 #[test]

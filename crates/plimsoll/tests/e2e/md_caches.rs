@@ -53,11 +53,11 @@ fn cold_drops_what_an_earlier_run_left() {
     md(&bench, &read).expect_code(0);
     let all: BTreeSet<u64> = (0..20).collect();
     assert_eq!(cached(&bench, "0_0"), all, "they were written a moment ago");
-    md(&bench, &[&read[..], &["--cold"]].concat()).expect_code(0);
+    md(&bench, &[&read[..], &["--drop-caches"]].concat()).expect_code(0);
     for set in ["0_0", "0_1"] {
         assert_eq!(cached(&bench, set), BTreeSet::from([0]), "{set}");
     }
-    md(&bench, &["-3", "--cold"]).expect_code(0);
+    md(&bench, &["-3", "--drop-caches"]).expect_code(0);
     assert!(!bench.path("out").exists());
 }
 
@@ -65,7 +65,7 @@ fn cold_drops_what_an_earlier_run_left() {
 fn cold_drops_what_every_rank_wrote_and_read_before_each_phase() {
     let bench = Bench::on_disk();
     let more = ["-1", "-2", "-I=5", "-R=2", "--processes=2"];
-    md(&bench, &[&more[..], &["--cold"]].concat()).expect_code(0);
+    md(&bench, &[&more[..], &["--drop-caches"]].concat()).expect_code(0);
     // Of each set 10 objects were removed and 10 were made, half of those by the last phase.
     for set in ["0_0", "0_1", "1_0", "1_1"] {
         assert_eq!(cached(&bench, set), (25..30).collect(), "{set}");
@@ -84,11 +84,11 @@ fn cold_before_ior_reads_drops_the_files_it_wrote() {
             .args(more);
         Ended::of(command)
     };
-    ior(&["--cold", "--processes=2"]).expect_code(0);
+    ior(&["--drop-caches", "--processes=2"]).expect_code(0);
     // The caches of the whole machine are root's alone.
     let as_root = rustix::process::geteuid().is_root();
     let code = if as_root { 0 } else { 2 };
-    ior(&["--cold=system", "--dry-run"]).expect_code(code);
+    ior(&["--drop-caches=system", "--dry-run"]).expect_code(code);
 }
 
 #[test]
@@ -134,9 +134,9 @@ fn what_cannot_go_past_the_page_cache_is_refused() {
         let refused = ended.refusal();
         assert!(refused.contains("--direct"), "{pattern}: {refused}");
     }
-    let refused = md(&bench, &["--cold", "-i=dummy"]).refusal();
+    let refused = md(&bench, &["--drop-caches", "-i=dummy"]).refusal();
     assert!(
-        refused.contains("--cold drops what this machine's"),
+        refused.contains("--drop-caches drops what this machine's"),
         "{refused}"
     );
 }

@@ -270,8 +270,8 @@ fn connections_that_break_are_in_the_results() {
         "--set=nthreads=4",
     ];
     let run = bench.run("webserver", &more).result(0);
-    assert!(procedure(&run, "connected again").ops > 0);
-    assert!(procedure(&run, "sent again").ops > 0);
+    assert!(procedure(&run, "reconnects").ops > 0);
+    assert!(procedure(&run, "retransmissions").ops > 0);
 }
 
 /// What an operation met that ended the run.
@@ -384,7 +384,11 @@ fn serving() {
 /// each procedure, with how many replies of all ranks had it.
 #[test]
 fn replies_that_are_too_long_are_noted() {
-    let faults = ["fsstat=surplus:1", "write=surplus:0.5", "mkdir=surplus:1"];
+    let faults = [
+        "fsstat=trailing-bytes:1",
+        "write=trailing-bytes:0.5",
+        "mkdir=trailing-bytes:1",
+    ];
     let (bench, files) = (Bench::new(), Files::with_faults(&faults));
     let url = files.url();
     let more = [
@@ -430,7 +434,7 @@ fn replies_that_are_too_short_are_named() {
         let more = ["--target", &url, "--time=1s", "--set=nfiles=50"];
         bench.run("webserver", &more)
     };
-    let refused = run("fsstat=short:1").refusal();
+    let refused = run("fsstat=truncated:1").refusal();
     assert!(
         refused.contains(
             "Bad message (EBADMSG): the server's FSSTAT reply is too short: it ends in `invarsec` \
@@ -438,18 +442,18 @@ fn replies_that_are_too_short_are_named() {
         ),
         "{refused}"
     );
-    let refused = run("fsinfo=short:1").refusal();
+    let refused = run("fsinfo=truncated:1").refusal();
     assert!(
         refused.contains("the server's FSINFO reply is too short: it ends in `properties`"),
         "{refused}"
     );
     let why = |fault: &str| run(fault).result(1).failure.expect("a failure").error;
-    let failed = why("write=short:1");
+    let failed = why("write=truncated:1");
     assert!(
         failed.contains("the server's WRITE reply is too short: it ends in `verf` (RFC 1813)"),
         "{failed}"
     );
-    let failed = why("read=short:1");
+    let failed = why("read=truncated:1");
     assert!(
         failed.contains("the server's READ reply is too short: it ends in `data` (RFC 1813)"),
         "{failed}"

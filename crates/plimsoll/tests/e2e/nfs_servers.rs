@@ -70,8 +70,8 @@ fn ranks_share_a_server() {
     let (bench, server) = (Bench::new(), ganesha());
     for (url, procedure) in [
         (server.nfs3_url(""), "CREATE"),
-        (server.nfs4_url("minor=0"), "OPEN"),
-        (server.nfs4_url("minor=1"), "OPEN"),
+        (server.nfs4_url("minorversion=0"), "OPEN"),
+        (server.nfs4_url("minorversion=1"), "OPEN"),
     ] {
         let mut more = vec!["--target", &url, "--processes=3", "--time=1s", "--per-rank"];
         more.extend(["--dir=/w", "--set=nfiles=60", "--set=nthreads=4"]);
@@ -215,7 +215,7 @@ fn connections_that_are_cut() {
         many_answers_since(before, 1);
     }
     let run = read_to_the_end(&server, run);
-    assert!(calls(&run, "connected again") >= 3);
+    assert!(calls(&run, "reconnects") >= 3);
 }
 
 /// A server that stands still for longer than `timeo`: calls are sent again, and are answered when
@@ -230,7 +230,7 @@ fn a_server_that_does_not_answer_for_a_while() {
     server.go_on();
     wait_for_answers(nfs_of(&server));
     let run = read_to_the_end(&server, run);
-    assert!(calls(&run, "sent again") >= 1);
+    assert!(calls(&run, "retransmissions") >= 1);
 }
 
 /// A server that never comes again ends the run, with the reason.

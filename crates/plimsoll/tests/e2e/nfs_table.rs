@@ -67,7 +67,7 @@ fn killed(server: &mut dyn NfsServer, files: FilesAfterRestart, version: Version
         FilesAfterRestart::Kept => {
             wait_for_answers(server.nfs_address());
             let run = interrupted(run);
-            assert!(calls(&run, "connected again") >= 1, "{url}");
+            assert!(calls(&run, "reconnects") >= 1, "{url}");
             let left = server.viewer().and_then(|mut v| v.names("")).unwrap();
             assert!(left.is_empty(), "{url}: {left:?} are left");
         }

@@ -275,7 +275,7 @@ fn load_points_have_the_requested_percentiles() {
         "{refused}"
     );
 
-    let args = [&["find", "vda", "--max=2", "--confirm=1"][..], &common].concat();
+    let args = [&["find", "vda", "--max=2", "--confirm-runs=1"][..], &common].concat();
     let shown = Ended::of(bench.plimsoll(args)).stdout;
     assert!(shown.contains("p97.5"), "{shown}");
     let found = bench

@@ -123,7 +123,7 @@ fn old_results_are_pruned_and_nothing_else() {
     for part in [
         "kept foreign: results/foreign/thesis.tex is no file of Plimsoll's\n",
         "kept linked: results/linked/ranks is no file of Plimsoll's\n",
-        "kept tagged: it is tagged keep; --tagged deletes it too\n",
+        "kept tagged: it is tagged keep; --include-tagged deletes it too\n",
         "would delete 2 results, ",
     ] {
         assert!(listed.contains(part), "{listed}");
@@ -137,7 +137,7 @@ fn old_results_are_pruned_and_nothing_else() {
     assert!(done.ends_with("\ndeleted 2 results\n"), "{done}");
     let expected = ["foreign", "link", "linked", "new", "not-results", "tagged"];
     assert_eq!(left(&bench), expected);
-    let tagged = [&prune[..], &["--tagged"]].concat();
+    let tagged = [&prune[..], &["--include-tagged"]].concat();
     call(&bench, &tagged).expect_code(0);
     assert_eq!(
         left(&bench),

@@ -265,7 +265,7 @@ fn counted_errors_make_the_result_invalid() {
          run 1",
     );
     let args = [
-        "--allow-system",
+        "--allow-commands",
         "--on-error=count",
         "--time=200ms",
         "--format=json",
@@ -432,7 +432,7 @@ fn a_third_interrupt_ends_the_program_at_once() {
          system \"sleep 60\"
          run 1",
     );
-    let mut command = bench.command(&workload, &["--allow-system"]);
+    let mut command = bench.command(&workload, &["--allow-commands"]);
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

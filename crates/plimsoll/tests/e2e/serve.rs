@@ -453,7 +453,7 @@ fn the_index_is_kept_and_rebuilt_on_request() {
     .unwrap();
     let invalid = |more: &[&str]| serve(&bench, more).names("status=invalid").len();
     assert_eq!(invalid(&["--index=i.sqlite"]), 0);
-    assert_eq!(invalid(&["--index=i.sqlite", "--rebuild"]), 1);
+    assert_eq!(invalid(&["--index=i.sqlite", "--rebuild-index"]), 1);
     // By itself it is in the cache, which may be missing.
     assert_eq!(names(&[]), ["a"]);
     let kept = std::fs::read_dir(bench.path("cache/plimsoll")).unwrap();

@@ -55,7 +55,7 @@ fn page(bench: &Bench, form: &str) -> String {
 #[test]
 fn a_commit_that_is_never_answered_is_in_the_figures() {
     let bench = Bench::new();
-    let server = Served::with(&bench, &["--fail", "commit=swallow:0.02"]);
+    let server = Served::with(&bench, &["--fail", "commit=drop-reply:0.02"]);
     let more = [
         "--target",
         &server.url,

@@ -64,7 +64,7 @@ fn opens_by_all_versions_near_and_far() {
         let (ops, least_ms) = opens(run);
         assert!(ops > 0, "{system}");
         let far = system.ends_with("round trip 30ms");
-        assert_eq!(far, run.target.url.contains("rtt=30ms"), "{system}");
+        assert_eq!(far, run.target.url.contains("added_rtt=30ms"), "{system}");
         assert_eq!(far, least_ms >= TRIP_MS, "{system}: {least_ms} ms");
         let is_4 = system.starts_with("v4");
         let lookups = run.procedures.iter().find(|p| p.name == "ACCESS");
@@ -126,9 +126,9 @@ fn what_cannot_be_studied_is_refused() {
         "--only=webservr",
     ]);
     assert!(only.contains("did you mean `webserver`?"), "{only}");
-    let minor = refusal(&["--nfs4", "nfs4://h/x?minor=0"]);
+    let minor = refusal(&["--nfs4", "nfs4://h/x?minorversion=0"]);
     assert!(minor.contains("`minor` cannot be given"), "{minor}");
-    let trip = refusal(&["--nfs3", "nfs3://h/x?uid=1&rtt=5ms"]);
+    let trip = refusal(&["--nfs3", "nfs3://h/x?uid=1&added_rtt=5ms"]);
     assert!(trip.contains("--rtt gives the round trips"), "{trip}");
     let version = refusal(&["--nfs4", "nfs4://h/x", "--versions=3,4.1"]);
     assert!(version.contains("--versions 3: --nfs3 says"), "{version}");
@@ -193,8 +193,8 @@ fn some_versions() {
     assert_eq!(
         runs("4.1"),
         [
-            "nfs4://127.0.0.1:1/?minor=1&owners=worker",
-            "nfs4://127.0.0.1:1/?minor=1&owners=worker&deleg=on"
+            "nfs4://127.0.0.1:1/?minorversion=1&open_owner=worker",
+            "nfs4://127.0.0.1:1/?minorversion=1&open_owner=worker&delegations=on"
         ]
     );
     assert_eq!(runs("3,4.0").len(), 4);

@@ -126,7 +126,7 @@ fn every_command_that_measures_works_there() {
             "vda",
             "--scale=0.05",
             "--max=1",
-            "--confirm=1",
+            "--confirm-runs=1",
             "--target=null:?latency=1ms",
             "--clock=virtual",
         ],

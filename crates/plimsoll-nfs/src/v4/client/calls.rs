@@ -149,9 +149,9 @@ impl Event {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::WaitedForSlot => "waited for a slot",
-            Self::WaitedForOwner => "waited for the open owner",
-            Self::Recovered => "state recovered",
+            Self::WaitedForSlot => "slot waits",
+            Self::WaitedForOwner => "open-owner waits",
+            Self::Recovered => "state recoveries",
             Self::Granted => "delegations granted",
             Self::Refused => "delegations refused",
             Self::Used => "delegations used",

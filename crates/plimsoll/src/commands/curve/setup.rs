@@ -31,15 +31,15 @@ fn new(args: &CurveArgs, company: &Communicator) -> Result<PreparedRun<CurveWrit
     let loads = loads(args)?;
     let name = args.workload.as_deref().unwrap_or_default();
     let ground = LoadTestConfig::new(name, &args.how, &args.criteria, loads.greatest())?;
-    if args.monitor.is_some() && !args.how.allow_system {
+    if args.monitor.is_some() && !args.how.allow_commands {
         return Err(CommandError::usage(
-            "--monitor runs a program of yours at each point: allow it with --allow-system",
+            "--monitor runs a program of yours at each point: allow it with --allow-commands",
         ));
     }
     if let Some(program) = &args.monitor {
         Monitor::check(program).map_err(CommandError::usage)?;
     }
-    let hooks = args.manner.hooks.hooks(args.how.allow_system)?;
+    let hooks = args.manner.hooks.hooks(args.how.allow_commands)?;
     let target = ground.check(&args.results)?;
     let started = SystemTime::now();
     let curve = LoadCurve {
@@ -53,12 +53,12 @@ fn new(args: &CurveArgs, company: &Communicator) -> Result<PreparedRun<CurveWrit
 }
 
 fn loads(args: &CurveArgs) -> Result<Loads, CommandError> {
-    let loads = match (&args.load, args.points, args.max) {
+    let loads = match (&args.load, args.points, args.max_load) {
         (Some(text), _, _) => Loads::parse("--load", text),
         (None, Some(points), Some(max)) => Loads::evenly_spaced(points, max),
         _ => {
             return Err(CommandError::usage(
-                "which loads? Give --load 10,20,30, or --load 10..100/10, or --points 10 --max \
+                "which loads? Give --load 10,20,30, or --load 10..100/10, or --points 10 --max-load \
                  100",
             ));
         }
@@ -91,8 +91,8 @@ fn curve(
         measure_s: time.as_secs_f64(),
         criteria: metric.map(|m| m.criteria.clone()).unwrap_or_default(),
         stop_rules: StopRules {
-            stop_after_invalid: (args.after_invalid > 0).then_some(args.after_invalid),
-            stop_past_peak: !args.past_peak,
+            stop_after_invalid: (args.stop_after_invalid > 0).then_some(args.stop_after_invalid),
+            stop_past_peak: !args.continue_past_peak,
         },
         state: CurveState::Unfinished,
         stop_reason: None,

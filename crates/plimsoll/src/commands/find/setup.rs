@@ -10,7 +10,7 @@ use plimsoll_results::{ClockKind, FIND_SCHEMA, FindWriter, LoadSearch, Program, 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Without `--start`, a search begins at this part of the greatest load.
+/// Without `--start-load`, a search begins at this part of the greatest load.
 const DEFAULT_START_DIVISOR: u64 = 8;
 
 /// Reads what is asked for; rank 0 calls this.
@@ -19,11 +19,11 @@ pub(super) fn ready(args: &FindArgs, ranks: u32) -> Result<PreparedRun<FindWrite
         return resumed(dir, ranks);
     }
     // Both are there, or the arguments would have been refused.
-    let (name, max) = (args.workload.as_deref(), args.max.unwrap_or(1));
+    let (name, max) = (args.workload.as_deref(), args.max_load.unwrap_or(1));
     let rules = rules(args, max)?;
     let name = name.unwrap_or_default();
     let ground = LoadTestConfig::new(name, &args.how, &args.criteria, max)?;
-    let hooks = args.manner.hooks.hooks(args.how.allow_system)?;
+    let hooks = args.manner.hooks.hooks(args.how.allow_commands)?;
     let target = ground.check(&args.results)?;
     let started = SystemTime::now();
     let search = LoadSearch {
@@ -59,16 +59,18 @@ fn resumed(dir: &Path, ranks: u32) -> Result<PreparedRun<FindWriter>, CommandErr
 
 /// How the loads are chosen.
 fn rules(args: &FindArgs, max: u64) -> Result<Search, CommandError> {
-    let start = args.start.unwrap_or((max / DEFAULT_START_DIVISOR).max(1));
+    let start = args
+        .start_load
+        .unwrap_or((max / DEFAULT_START_DIVISOR).max(1));
     let search = Search::new(start, max).map_err(|_| {
         CommandError::usage(format!(
-            "--start {start} is above --max {max}: a search goes from the first to the greatest load"
+            "--start-load {start} is above --max-load {max}: a search goes from the first to the greatest load"
         ))
     })?;
     Ok(Search {
         resolution: args.resolution,
-        confirm_runs: args.confirm,
-        max_runs: args.runs,
+        confirm_runs: args.confirm_runs,
+        max_runs: args.max_runs,
         ..search
     })
 }

@@ -45,7 +45,7 @@ pub(super) fn open(
         return Ok(writer);
     }
     let started = SystemTime::now();
-    let hooks = args.manner.hooks.hooks(args.how.allow_system)?;
+    let hooks = args.manner.hooks.hooks(args.how.allow_commands)?;
     let ready = PreparedProfile::read(args)?;
     let refused = ready.refusals()?;
     if !refused.is_empty() {
@@ -109,7 +109,7 @@ pub(super) struct PreparedProfile {
 impl PreparedProfile {
     /// Reads what is asked for.
     pub(super) fn read(args: &ProfileArgs) -> Result<Self, CommandError> {
-        distinct::check_labels(args.on.iter().map(|f| f.label.as_str()))?;
+        distinct::check_labels(args.filesystem.iter().map(|f| f.label.as_str()))?;
         let file = args.file.as_deref().unwrap_or(Path::new(""));
         let text = text(args)?;
         let name = file.display().to_string();
@@ -210,7 +210,7 @@ fn changes(args: &ProfileArgs) -> ProfileOverrides {
         target: f.target.clone(),
     };
     ProfileOverrides {
-        places: args.on.iter().map(place).collect(),
+        places: args.filesystem.iter().map(place).collect(),
         dir: args.how.dir.clone(),
         has_target: args.how.target != "posix",
         has_time: args.how.time.is_some(),

@@ -7,7 +7,10 @@ fn a_curve_that_was_killed_goes_on() {
     let bench = Bench::on_tmpfs();
     let mut command = quick_curve(&bench, &["--load=1,2,3"]);
     let script = monitor(&bench, "[ \"$2 $3\" != '2 RUN' ] || kill -KILL $PPID");
-    command.arg("--allow-system").arg("--monitor").arg(&script);
+    command
+        .arg("--allow-commands")
+        .arg("--monitor")
+        .arg(&script);
     let ended = Ended::of(command);
     assert_eq!(ended.code, None, "{}", ended.stderr);
     let dir = directory(&bench);
@@ -52,7 +55,7 @@ fn a_curve_goes_on_from_another_directory() {
         "--time=200ms",
         "--warmup=0s",
         "--load=1,2",
-        "--allow-system",
+        "--allow-commands",
     ];
     let script = monitor(&bench, "[ \"$2 $3\" != '2 INIT' ] || kill -INT $PPID");
     let mut command = curve(&bench, &args);
@@ -108,7 +111,7 @@ fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
             work.display()
         ),
     );
-    let mut command = quick_curve(&bench, &["--load=1,2", "--allow-system", "--monitor"]);
+    let mut command = quick_curve(&bench, &["--load=1,2", "--allow-commands", "--monitor"]);
     command.arg(&script);
     let ended = Ended::of(command).expect_code(1);
     let curve = parsed(&ended);
@@ -167,7 +170,7 @@ fn an_interrupt_between_points_ends_the_curve_there() {
         "--load=1,2,3",
         "--time=200ms",
         "--warmup=0s",
-        "--allow-system",
+        "--allow-commands",
     ];
     let mut command = curve(&bench, &args);
     command.args(TO_THE_END).arg("--monitor").arg(&script);

@@ -78,7 +78,7 @@ fn while_a_command_runs_after_the_window() {
         for ranks in ["--processes=1", "--processes=2"] {
             let bench = Bench::on_tmpfs();
             let workload = bench.workload(&format!("{WORKER}run 1\n{script}"));
-            let args = [&["--allow-system", "--per-rank", ranks], more].concat();
+            let args = [&["--allow-commands", "--per-rank", ranks], more].concat();
             let mut going = started(bench.command_in_work(&workload, &args), "measuring");
             wait_until("the command has begun", || bench.path("running").exists());
             going.child.kill().unwrap();
@@ -106,7 +106,12 @@ fn not_and_its_last_command_is_in_the_results() {
         let bench = Bench::on_tmpfs();
         let workload = bench.workload(&format!("{WORKER}run 1\n"));
         let processes = format!("--processes={ranks}");
-        let args = ["--allow-system", "--per-rank", &processes, "--after=exit 3"];
+        let args = [
+            "--allow-commands",
+            "--per-rank",
+            &processes,
+            "--after=exit 3",
+        ];
         let run = bench.run_in_work(&workload, &args).result(0);
         let (path, written) = only(&bench);
         assert_eq!(written, run);

@@ -1,0 +1,121 @@
+//! Former names of options: hidden aliases of the present ones, and a note that says those.
+
+use clap::Command;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+/// An option that had another name.
+struct Renamed {
+    commands: &'static [&'static str],
+    old: &'static str,
+    new: &'static str,
+}
+
+const fn renamed(
+    commands: &'static [&'static str],
+    old: &'static str,
+    new: &'static str,
+) -> Renamed {
+    Renamed { commands, old, new }
+}
+
+/// Commands that run workloads.
+const RUNS: &[&str] = &["run", "plan", "curve", "find", "profile", "study", "md"];
+const LOAD_POINTS: &[&str] = &["curve", "find"];
+
+const RENAMED: [Renamed; 22] = [
+    renamed(RUNS, "cold", "drop-caches"),
+    renamed(RUNS, "allow-system", "allow-commands"),
+    renamed(LOAD_POINTS, "max", "max-load"),
+    renamed(LOAD_POINTS, "rate-share", "min-total-rate"),
+    renamed(LOAD_POINTS, "process-share", "min-process-rate"),
+    renamed(&["curve"], "after-invalid", "stop-after-invalid"),
+    renamed(&["curve"], "past-peak", "continue-past-peak"),
+    renamed(&["find"], "start", "start-load"),
+    renamed(&["find"], "confirm", "confirm-runs"),
+    renamed(&["find"], "runs", "max-runs"),
+    renamed(&["show", "profile"], "text", "print-source"),
+    renamed(&["profile"], "on", "filesystem"),
+    renamed(&["study"], "rtt", "added-rtt"),
+    renamed(&["serve-nfs"], "delay", "reply-delay"),
+    renamed(&["serve-nfs"], "fail", "inject-fault"),
+    renamed(&["serve-nfs"], "memory", "max-memory"),
+    renamed(&["wan"], "to", "upstream"),
+    renamed(&["wan"], "rate", "bandwidth"),
+    renamed(&["serve"], "host", "allowed-host"),
+    renamed(&["serve"], "rebuild", "rebuild-index"),
+    renamed(&["prune"], "tagged", "include-tagged"),
+    renamed(&["convert"], "to", "format"),
+];
+
+/// The command line with the former names as hidden aliases.
+pub fn with_aliases(mut cli: Command) -> Command {
+    for renamed in &RENAMED {
+        let id = renamed.new.replace('-', "_");
+        for command in renamed.commands {
+            cli = cli.mut_subcommand(*command, |c| {
+                c.mut_arg(&id, |option| option.alias(renamed.old))
+            });
+        }
+    }
+    cli
+}
+
+/// A note for each former name that an argument has, program name first.
+pub fn notes(arguments: &[OsString]) -> Vec<String> {
+    let is_word = |a: &&OsString| !a.as_bytes().starts_with(b"-");
+    let Some(command) = arguments.iter().skip(1).find(is_word) else {
+        return vec![];
+    };
+    let given = arguments.iter().take_while(|a| *a != "--");
+    let given: Vec<&[u8]> = given
+        .filter_map(|a| a.as_bytes().strip_prefix(b"--"))
+        .map(|a| a.split(|b| *b == b'=').next().unwrap_or(a))
+        .collect();
+    let of_command = |r: &&Renamed| r.commands.iter().any(|c| *command == **c);
+    RENAMED
+        .iter()
+        .filter(of_command)
+        .filter(|r| given.contains(&r.old.as_bytes()))
+        .map(|r| format!("note: --{} is now called --{}\n", r.old, r.new))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
+
+    /// An alias of an option that there is not, or that another option has, is an error of the definition.
+    #[test]
+    fn every_former_name_is_an_alias_of_an_option() {
+        let cli = with_aliases(Cli::command());
+        cli.clone().debug_assert();
+        for renamed in &RENAMED {
+            for command in renamed.commands {
+                let command = cli.find_subcommand(command).expect("it is a command");
+                let has = command.get_arguments().any(|a| {
+                    a.get_long() == Some(renamed.new)
+                        && a.get_all_aliases()
+                            .is_some_and(|a| a.contains(&renamed.old))
+                });
+                assert!(has, "{} of {}", renamed.new, command.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn notes_are_of_the_command_and_before_its_plug_in_options() {
+        let notes_of = |line: &str| {
+            let arguments: Vec<OsString> = line.split(' ').map(Into::into).collect();
+            notes(&arguments)
+        };
+        let note = "note: --cold is now called --drop-caches\n";
+        assert_eq!(notes_of("plimsoll run varmail --cold=files"), [note]);
+        assert_eq!(notes_of("plimsoll wan --cold"), [""; 0]);
+        assert_eq!(notes_of("plimsoll md -- --cold"), [""; 0]);
+        assert_eq!(notes_of("plimsoll run cold"), [""; 0]);
+        assert_eq!(notes_of("plimsoll"), [""; 0]);
+    }
+}
