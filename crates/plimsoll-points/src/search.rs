@@ -133,9 +133,9 @@ impl fmt::Display for SearchEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Found => "found",
-            Self::MaxLoadSustained => "the limit was not reached",
-            Self::NoneSustained => "nothing is carried",
-            Self::MaxRunsReached => "out of runs",
+            Self::MaxLoadSustained => "maximum load sustained",
+            Self::NoneSustained => "no load sustained",
+            Self::MaxRunsReached => "maximum runs reached",
             Self::Interrupted => "interrupted",
         })
     }

@@ -31,22 +31,22 @@ pub enum CurveEnd {
     /// Every load was measured.
     AllMeasured,
     /// So many points in a row were invalid.
-    InvalidInARow {
+    ConsecutiveInvalid {
         /// How many.
         points: u32,
         /// Load of the last of them.
         load: f64,
     },
     /// A higher load was invalid and achieved less.
-    RateFell {
+    PastPeak {
         /// The load that did.
         load: f64,
         /// Operations a second that it achieved.
-        achieved: f64,
+        achieved_ops_per_s: f64,
         /// Load of the point before.
         before_load: f64,
         /// Operations a second that the point before achieved.
-        before_achieved: f64,
+        before_achieved_ops_per_s: f64,
     },
 }
 
@@ -57,8 +57,8 @@ impl CurveEnd {
     pub fn code(&self) -> &'static str {
         match self {
             Self::AllMeasured => "all_measured",
-            Self::InvalidInARow { .. } => "consecutive_invalid",
-            Self::RateFell { .. } => "past_peak",
+            Self::ConsecutiveInvalid { .. } => "consecutive_invalid",
+            Self::PastPeak { .. } => "past_peak",
         }
     }
 }
@@ -67,18 +67,18 @@ impl fmt::Display for CurveEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AllMeasured => f.write_str("every load was measured"),
-            Self::InvalidInARow { points: 1, load } => write!(f, "load {load} was invalid"),
-            Self::InvalidInARow { points, load } => {
+            Self::ConsecutiveInvalid { points: 1, load } => write!(f, "load {load} was invalid"),
+            Self::ConsecutiveInvalid { points, load } => {
                 write!(
                     f,
                     "{points} invalid points in a row, the last at load {load}"
                 )
             }
-            Self::RateFell {
+            Self::PastPeak {
                 load,
-                achieved,
+                achieved_ops_per_s: achieved,
                 before_load,
-                before_achieved,
+                before_achieved_ops_per_s: before_achieved,
             } => write!(
                 f,
                 "load {load} was invalid and achieved {achieved:.0} ops/s, less than load \
@@ -99,7 +99,7 @@ impl StopRules {
         if let Some(most) = self.stop_after_invalid
             && in_a_row >= most.max(1) as usize
         {
-            return Some(CurveEnd::InvalidInARow {
+            return Some(CurveEnd::ConsecutiveInvalid {
                 points: u32::try_from(in_a_row).unwrap_or(u32::MAX),
                 load: last.load,
             });
@@ -107,11 +107,11 @@ impl StopRules {
         // A valid point may achieve less by what repeats differ by, and that is no fall.
         let before = before.last()?;
         let fell = self.stop_past_peak && invalid(&last) && last.achieved < before.achieved;
-        fell.then_some(CurveEnd::RateFell {
+        fell.then_some(CurveEnd::PastPeak {
             load: last.load,
-            achieved: last.achieved,
+            achieved_ops_per_s: last.achieved,
             before_load: before.load,
-            before_achieved: before.achieved,
+            before_achieved_ops_per_s: before.achieved,
         })
     }
 }
@@ -142,7 +142,7 @@ mod tests {
         let end = rules.stop(&two).unwrap();
         assert_eq!(
             end,
-            CurveEnd::InvalidInARow {
+            CurveEnd::ConsecutiveInvalid {
                 points: 2,
                 load: 3.0
             }
@@ -170,11 +170,11 @@ mod tests {
         assert_eq!(rules.stop(&at(2000.0, Invalid)), None);
         assert_eq!(rules.stop(&at(1999.0, Valid)), None, "noise");
         let end = rules.stop(&at(1999.0, Invalid)).unwrap();
-        let expected = CurveEnd::RateFell {
+        let expected = CurveEnd::PastPeak {
             load: 3.0,
-            achieved: 1999.0,
+            achieved_ops_per_s: 1999.0,
             before_load: 2.0,
-            before_achieved: 2000.0,
+            before_achieved_ops_per_s: 2000.0,
         };
         assert_eq!(end, expected);
         let text = "load 3 was invalid and achieved 1999 ops/s, less than load 2 with 2000";
@@ -190,15 +190,15 @@ mod tests {
     fn ends_have_their_code_in_json() {
         let ends = [
             CurveEnd::AllMeasured,
-            CurveEnd::InvalidInARow {
+            CurveEnd::ConsecutiveInvalid {
                 points: 2,
                 load: 3.0,
             },
-            CurveEnd::RateFell {
+            CurveEnd::PastPeak {
                 load: 3.0,
-                achieved: 1.0,
+                achieved_ops_per_s: 1.0,
                 before_load: 2.0,
-                before_achieved: 2.0,
+                before_achieved_ops_per_s: 2.0,
             },
         ];
         for end in ends {

@@ -11,7 +11,7 @@ use plimsoll_results::{
 const HEAD: [&str; 14] = [
     "results",
     "workload",
-    "started",
+    "started_at",
     "verdict",
     "window_s",
     "operation",

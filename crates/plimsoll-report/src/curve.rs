@@ -31,7 +31,7 @@ pub fn render(curve: &LoadCurve, results: Option<&Path>, layout: Layout) -> Stri
         let path = path.display();
         out.push_str(&format!("\nresults in {}\n", paint.bold(&path.to_string())));
         if curve.state.can_resume() {
-            out.push_str(&format!("go on with plimsoll curve --resume {path}\n"));
+            out.push_str(&format!("resume with plimsoll curve --resume {path}\n"));
         }
     }
     out
@@ -115,7 +115,7 @@ fn headline(out: &mut String, curve: &LoadCurve, layout: Layout) {
 
 fn table(curve: &LoadCurve) -> Table {
     let shown = curve.shown_percentiles(&[Percentile::P99]);
-    let mut head = ["load", "asked/s", "ops/s", "mean"]
+    let mut head = ["load", "offered/s", "ops/s", "mean"]
         .map(str::to_owned)
         .to_vec();
     head.extend(shown.iter().map(Percentile::to_string));
@@ -186,9 +186,9 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
     let line = match curve.load_line {
         Some(load) => format!("{} {metric}", Count(load)),
         None if curve.points.first().is_some_and(|p| due(curve, p) < 1.0) => {
-            "none: fewer than one operation is due at the first load".into()
+            "none: fewer than one operation is scheduled at the first load".into()
         }
-        None => "none: the first load was not carried".into(),
+        None => "none: the first load was not sustained".into(),
     };
     paragraph(out, "load line: ", &line, columns);
     if let Some(peak) = curve
@@ -196,7 +196,7 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
         .filter(|p| Some(*p) != curve.load_line)
     {
         let text = format!(
-            "{} {metric}, although a smaller load was not carried",
+            "{} {metric}, although a lower load was not sustained",
             Count(peak)
         );
         paragraph(out, "highest valid load: ", &text, columns);
@@ -207,7 +207,7 @@ fn figures(out: &mut String, curve: &LoadCurve, layout: Layout) {
     ort.extend(
         curve
             .ort_2008_ms
-            .map(|ms| format!("{} by the rule of 2008", time(ms))),
+            .map(|ms| format!("{} (2008 rule)", time(ms))),
     );
     if !ort.is_empty() {
         paragraph(out, "overall response time: ", &ort.join(", "), columns);

@@ -35,7 +35,7 @@ pub fn render(search: &LoadSearch, results: Option<&Path>, layout: Layout) -> St
         let path = path.display().to_string();
         out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
         if search.can_resume() {
-            out.push_str(&format!("go on with plimsoll find --resume {path}\n"));
+            out.push_str(&format!("resume with plimsoll find --resume {path}\n"));
         }
     }
     out
@@ -51,8 +51,8 @@ pub fn line(metric: &str, number: usize, run: &SearchRun) -> String {
     };
     let codes: Vec<&str> = point.reasons.iter().map(|r| r.code.as_str()).collect();
     let verdict = match run.passed {
-        true => "held".to_owned(),
-        false => format!("not held ({})", codes.join(", ")),
+        true => "pass".to_owned(),
+        false => format!("fail ({})", codes.join(", ")),
     };
     format!(
         "run {number}, {}: load {} {metric}: {}{asked} ops/s, mean {}: {verdict}",
@@ -113,11 +113,11 @@ fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
 
 fn table(search: &LoadSearch) -> Table {
     let shown = search.shown_percentiles(&[Percentile::P99]);
-    let mut head = ["run", "load", "asked/s", "ops/s", "mean"]
+    let mut head = ["run", "load", "offered/s", "ops/s", "mean"]
         .map(str::to_owned)
         .to_vec();
     head.extend(shown.iter().map(Percentile::to_string));
-    head.extend(["margin", "for", "verdict"].map(str::to_owned));
+    head.extend(["margin", "purpose", "verdict"].map(str::to_owned));
     let mut table = Table::new(&head);
     let mut all: Vec<Vec<String>> = search.runs.iter().map(|r| times(&r.point, shown)).collect();
     align_marked(&mut all.iter_mut().collect::<Vec<_>>());
@@ -135,7 +135,7 @@ fn table(search: &LoadSearch) -> Table {
         row.extend([
             margin.unwrap_or("-".into()),
             run.purpose.to_string(),
-            if run.passed { "held" } else { "not held" }.into(),
+            if run.passed { "pass" } else { "fail" }.into(),
         ]);
         table.row(row);
     }
@@ -148,7 +148,7 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
     let metric = &search.metric;
     let sure = |s: Agreement| {
         format!(
-            "{} {metric}, held in {} of {}",
+            "{} {metric}, passed {} of {}",
             Count(s.load),
             s.passed,
             counted(u64::from(s.runs), "run", "runs")
@@ -156,13 +156,10 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
     };
     let carried = match (search.load_line.sustained, search.load_line.termination) {
         (Some(s), SearchEnd::MaxLoadSustained) => {
-            format!(
-                "at least {}; --max-load is the greatest load tried",
-                sure(s)
-            )
+            format!("at least {}; --max-load is the highest load tried", sure(s))
         }
         (Some(s), _) => sure(s),
-        (None, _) => "none: no load that was tried is carried".into(),
+        (None, _) => "none: no load was sustained".into(),
     };
     paragraph(out, "load line: ", &carried, columns);
     if let Some(text) = interval(search) {
@@ -171,7 +168,7 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
     let Some(upper) = search.load_line.not_sustained else {
         return;
     };
-    paragraph(out, "not carried: ", &sure(upper), columns);
+    paragraph(out, "not sustained: ", &sure(upper), columns);
     let of_upper = search
         .runs
         .iter()
@@ -184,8 +181,8 @@ fn line_found(out: &mut String, search: &LoadSearch, layout: Layout) {
         paragraph(out, &format!("  {}: ", reason.code), &reason.text, columns);
     }
     if worst.is_client_limited() {
-        let text = "this machine held the load back, so that the load line may be its own and not \
-                    the storage's";
+        let text =
+            "the client limited the load: the load line may be the client's and not the storage's";
         paragraph(out, "  ", text, columns);
     }
 }

@@ -36,7 +36,7 @@ pub fn render(name: &str, run: &Run) -> String {
         out.push_str(&format!("**{}**\n\n", scaled(mix.scale)));
     }
     out.push_str(&format!(
-        "{:.3} s measured, {}, seed {}, target {}; results {}, began {}.\n\n",
+        "{:.3} s measured, {}, seed {}, target {}; results {}, started {}.\n\n",
         run.window_s,
         counted(run.workers, "worker", "workers"),
         run.seed,

@@ -21,7 +21,7 @@ pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
 /// What was due and what was done, in all and of each component.
 pub(crate) fn sustained(out: &mut String, mix: &MixFigures, columns: usize) {
     let all = parts(&mix.total);
-    paragraph(out, "carried: ", &all, columns);
+    paragraph(out, "achieved: ", &all, columns);
     if mix.components.len() > 1 {
         for c in &mix.components {
             let label = format!("  {} ({} processes): ", c.name, Count(c.processes));
@@ -34,7 +34,7 @@ fn parts(c: &ScheduledFigures) -> String {
     let mut parts = Vec::new();
     match c.offered_ops_per_s {
         Some(asked) => parts.push(format!(
-            "{} of {} ops/s asked for",
+            "{} of {} ops/s offered",
             rate(c.achieved_ops_per_s),
             rate(asked)
         )),
@@ -44,7 +44,7 @@ fn parts(c: &ScheduledFigures) -> String {
         parts.push(format!("slowest process {percent:.1} %"));
     }
     if c.dropped > 0 {
-        parts.push(format!("{} given up", Count(c.dropped)));
+        parts.push(format!("{} dropped", Count(c.dropped)));
     }
     // In a table the unit has two columns.
     let time = |ms| latency(ms).replace("  ", " ");
@@ -60,7 +60,7 @@ fn parts(c: &ScheduledFigures) -> String {
     let response = c.response.as_ref();
     parts.extend(response.map(|f| times("response", f, &|ms| c.is_at_least(ms))));
     let late = c.start_delay.as_ref();
-    parts.extend(late.map(|f| times("late starts of the client", f, &|_| false)));
+    parts.extend(late.map(|f| times("client start delay", f, &|_| false)));
     let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
     parts.join("; ")
 }

@@ -28,11 +28,11 @@ const HEAD: [&str; 19] = [
     "offered_ops_per_s",
     "achieved_ops_per_s",
     "bytes_per_s",
-    "response_mean_ms",
-    "response_p50_ms",
-    "response_p95_ms",
-    "response_p99_ms",
-    "response_max_ms",
+    "latency_mean_ms",
+    "latency_p50_ms",
+    "latency_p95_ms",
+    "latency_p99_ms",
+    "latency_max_ms",
     "service_mean_ms",
     "slowest_process_percent",
     "errors",
@@ -43,9 +43,9 @@ const HEAD: [&str; 19] = [
 /// Names of the columns, with those of more percentiles, and from which of all on they are lower
 /// bounds.
 fn names(more: &[Percentile]) -> Vec<String> {
-    let more = more.iter().map(|p| format!("response_{p}_ms"));
+    let more = more.iter().map(|p| format!("latency_{p}_ms"));
     let names = HEAD.map(str::to_owned).into_iter().chain(more);
-    names.chain(["response_at_least_from".to_owned()]).collect()
+    names.chain(["latency_at_least_from".to_owned()]).collect()
 }
 
 /// A line a load point of each curve, with the figures as `curve.json` has them and a first line
@@ -75,7 +75,7 @@ pub fn csv(curves: &[(&str, &LoadCurve)]) -> String {
 /// The same of searches: a line a run, with what it was for, whether it held, and its margin.
 #[must_use]
 pub fn search_csv(searches: &[(&str, &LoadSearch)]) -> String {
-    let own = ["number", "purpose", "held", "margin"];
+    let own = ["number", "purpose", "passed", "margin"];
     let asked = searches
         .iter()
         .filter_map(|(_, s)| s.percentiles_shown.as_ref());
@@ -147,7 +147,7 @@ pub fn markdown(name: &str, curve: &LoadCurve) -> String {
         out.push_str(&format!("**{}**\n\n", scaled(curve.scale)));
     }
     out.push_str(&format!(
-        "Load line {} {}, overall response time {}; seed {}, target {}; results {}, began {}.\n\n",
+        "Load line {} {}, overall response time {}; seed {}, target {}; results {}, started {}.\n\n",
         known(curve.load_line.map(|l| Count(l).to_string())),
         escaped(&curve.metric),
         known(curve.ort_ms.map(|ms| time_cell(Some(ms)))),
@@ -200,15 +200,11 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
         s.map_or("none".into(), |s| {
             let runs = counted(u64::from(s.runs), "run", "runs");
             let metric = escaped(&search.metric);
-            format!(
-                "{} {metric} (held in {} of {runs})",
-                Count(s.load),
-                s.passed
-            )
+            format!("{} {metric} (passed {} of {runs})", Count(s.load), s.passed)
         })
     };
     out.push_str(&format!(
-        "Carried: {}; not carried: {}; seed {}, target {}; results {}, began {}.\n\n",
+        "Sustained: {}; not sustained: {}; seed {}, target {}; results {}, started {}.\n\n",
         held(search.load_line.sustained),
         held(search.load_line.not_sustained),
         search.seed,
@@ -229,14 +225,7 @@ pub fn search_markdown(name: &str, search: &LoadSearch) -> String {
 /// What the columns of [`point_cells`] are.
 #[must_use]
 pub fn point_head(curve: &LoadCurve) -> Vec<String> {
-    let head = [
-        "load",
-        "verdict",
-        "asked ops/s",
-        "ops/s",
-        "MiB/s",
-        "response mean",
-    ];
+    let head = ["load", "verdict", "offered ops/s", "ops/s", "MiB/s", "mean"];
     let shown = curve
         .shown_percentiles(&POINT_PERCENTILES)
         .iter()
@@ -275,10 +264,10 @@ pub fn run_head(search: &LoadSearch) -> Vec<String> {
         "for",
         "verdict",
         "margin",
-        "asked ops/s",
+        "offered ops/s",
         "ops/s",
         "MiB/s",
-        "response mean",
+        "mean",
     ];
     let mut head = head.map(str::to_owned).to_vec();
     head.extend(
@@ -299,7 +288,7 @@ pub fn run_cells(search: &LoadSearch, number: usize, run: &SearchRun) -> Vec<Str
         number.to_string(),
         Count(p.load).to_string(),
         run.purpose.to_string(),
-        if run.passed { "held" } else { "not held" }.into(),
+        if run.passed { "pass" } else { "fail" }.into(),
         run.margin
             .map_or("–".into(), |m| format!("{:+.1} %", 100.0 * m)),
         p.offered_ops_per_s.map_or("–".into(), rate),

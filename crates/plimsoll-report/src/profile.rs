@@ -110,7 +110,7 @@ pub(crate) fn place(
     let shown = Paint(layout.color).bold(&path);
     out.push_str(&format!("\nresults in {shown}\n"));
     if results.missing() > 0 {
-        out.push_str(&format!("go on with plimsoll profile --resume {path}\n"));
+        out.push_str(&format!("resume with plimsoll profile --resume {path}\n"));
     }
 }
 

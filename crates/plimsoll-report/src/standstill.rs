@@ -52,7 +52,7 @@ pub fn sentences(run: &Run) -> Vec<String> {
         && longest > LONG_GAP_S * 1e3
     {
         sentences.push(format!(
-            "longest time without a completed operation: {}; {} would be likely at the mean rate",
+            "maximum gap between completions: {}; expected at the mean rate: {}",
             duration_text(longest),
             duration_text(likely)
         ));
@@ -66,7 +66,7 @@ pub fn warning<'a>(name: &str, runs: impl Iterator<Item = &'a Run>) -> Option<St
     let stalls = runs.flat_map(|r| &r.summary.stalls);
     let longest = stalls.map(StallFigure::length_s).reduce(f64::max)?;
     Some(format!(
-        "{name} stood still for up to {}",
+        "{name} stalled for up to {}",
         duration_text(longest * 1e3)
     ))
 }

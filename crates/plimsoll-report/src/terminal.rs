@@ -310,7 +310,7 @@ fn ends(out: &mut String, run: &Run, layout: Layout) {
         });
         paragraph(
             out,
-            &format!("ends{stage}: "),
+            &format!("finish times{stage}: "),
             &parts.join("; "),
             layout.columns(),
         );
@@ -337,7 +337,7 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
         parts.push(standstill::in_flight(s));
     }
     if s.abandoned > 0 {
-        parts.push(format!("{} given up", Count(s.abandoned)));
+        parts.push(format!("{} abandoned", Count(s.abandoned)));
     }
     let parts: Vec<String> = parts.iter().map(|p| whole(p)).collect();
     paragraph(out, "summary: ", &parts.join(", "), layout.columns());
@@ -431,7 +431,7 @@ fn machine(out: &mut String, run: &Run, layout: Layout) {
         // What the device itself took, beside which the latencies above are those of everything.
         if d.reads + d.writes > 0 {
             let mean_ms = d.io_s * 1e3 / (d.reads + d.writes) as f64;
-            part.push_str(&format!(", {} an I/O", latency(mean_ms)));
+            part.push_str(&format!(", {} per I/O", latency(mean_ms)));
         }
         parts.push(part);
     }

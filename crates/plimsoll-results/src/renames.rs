@@ -62,6 +62,7 @@ pub(crate) const POINT: &[Rename] = &[
 pub(crate) const CURVE: &[Rename] = &[
     ("stopped", "stop_reason"),
     ("**.peak", "highest_valid_load"),
+    ("stop_reason.before_achieved", "before_achieved_ops_per_s"),
     ("stop_rules.invalid_in_a_row", "stop_after_invalid"),
     ("stop_rules.falling", "stop_past_peak"),
 ];
@@ -101,7 +102,7 @@ const CODES: [Rename; 9] = [
 const CODE_PATHS: [&str; 4] = [
     "**.reasons.code",
     "**.criteria.code",
-    "stop_reason.code",
+    "stop_reason.rule",
     "load_line.termination",
 ];
 

@@ -131,7 +131,7 @@ impl fmt::Display for DirectionTotals {
         }
         for (count, what) in [
             (self.dropped, "packets lost"),
-            (self.stalled, "stalled by a loss"),
+            (self.stalled, "delayed by a loss"),
         ] {
             if count > 0 {
                 write!(f, ", {count} {what}")?;

@@ -91,12 +91,15 @@ fn line(curve: &LoadCurve) -> ChartOverlay {
 }
 
 fn throughput(curve: &LoadCurve) -> Chart {
-    let mut columns = by_verdict(curve, ["done", "done, invalid points"], Unit::Number, |p| {
-        Some(p.achieved_ops_per_s)
-    });
+    let mut columns = by_verdict(
+        curve,
+        ["achieved", "achieved, invalid points"],
+        Unit::Number,
+        |p| Some(p.achieved_ops_per_s),
+    );
     if curve.points.iter().any(|p| p.offered_ops_per_s.is_some()) {
         columns.push(Column {
-            name: "asked for".into(),
+            name: "offered".into(),
             unit: Unit::Number,
             values: curve.points.iter().map(|p| p.offered_ops_per_s).collect(),
             ink: Some(SeriesStyle::Series(7)),
@@ -105,7 +108,7 @@ fn throughput(curve: &LoadCurve) -> Chart {
     Chart {
         id: "throughput".into(),
         title: "Throughput over load".into(),
-        about: "Operations a second that were asked for, and that were done.".into(),
+        about: "Offered and achieved operations per second.".into(),
         x: load_axis(curve),
         y: Axis::linear("operations/s", Unit::Number),
         at: loads(curve),

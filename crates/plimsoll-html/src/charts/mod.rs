@@ -53,7 +53,7 @@ fn shade(charts: &mut [Chart], loaded: &LoadedResult) {
         chart.extra = ChartOverlay::Shaded(times.clone());
         chart
             .about
-            .push_str(" Shaded: nothing completed, although operations were under way.");
+            .push_str(" Shaded: nothing completed, although operations were in flight.");
     }
 }
 
@@ -94,7 +94,7 @@ pub fn over_time(seen: TimeSeriesInput<'_>) -> Vec<Chart> {
     let mut charts = vec![sums(
         seen,
         "throughput",
-        "Operations a second",
+        "Operations per second",
         "operations/s",
         Unit::Number,
         ops,
@@ -104,7 +104,7 @@ pub fn over_time(seen: TimeSeriesInput<'_>) -> Vec<Chart> {
         charts.push(sums(
             seen,
             "bandwidth",
-            "MiB a second",
+            "MiB per second",
             "MiB/s",
             Unit::Number,
             mib,
@@ -286,7 +286,7 @@ fn latencies(
     });
     let mut about = point(seen);
     if id.ends_with("-p99") && seen.timeline.together > 1 {
-        about.push_str(" It shows the greatest of its intervals.");
+        about.push_str(" It shows the maximum of its intervals.");
     }
     Chart {
         id: id.into(),

@@ -104,14 +104,17 @@ fn counts(loads: &[LoadRuns<'_>]) -> [Column; 2] {
     };
     [
         column("runs", &|l| l.runs.len()),
-        column("held", &|l| l.runs.iter().filter(|r| r.passed).count()),
+        column("passed", &|l| l.runs.iter().filter(|r| r.passed).count()),
     ]
 }
 
 fn response(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
-    let mut columns = by_judgement(loads, ["carried", "not carried"], Unit::Milliseconds, |r| {
-        r.point.mean_ms
-    });
+    let mut columns = by_judgement(
+        loads,
+        ["sustained", "not sustained"],
+        Unit::Milliseconds,
+        |r| r.point.mean_ms,
+    );
     columns.extend(counts(loads));
     Chart {
         id: "load-line".into(),
@@ -128,7 +131,7 @@ fn response(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
 fn throughput(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
     let mut columns = by_judgement(
         loads,
-        ["done, carried", "done, not carried"],
+        ["achieved, sustained", "achieved, not sustained"],
         Unit::Number,
         |r| Some(r.point.achieved_ops_per_s),
     );
@@ -138,7 +141,7 @@ fn throughput(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
         .any(|r| r.point.offered_ops_per_s.is_some())
     {
         columns.push(Column {
-            name: "asked for".into(),
+            name: "offered".into(),
             unit: Unit::Number,
             values: loads
                 .iter()
@@ -150,7 +153,7 @@ fn throughput(search: &LoadSearch, loads: &[LoadRuns<'_>]) -> Chart {
     Chart {
         id: "throughput".into(),
         title: "Throughput over load".into(),
-        about: "Operations a second that were asked for, and that were done.".into(),
+        about: "Offered and achieved operations per second.".into(),
         x: load_axis(search),
         y: Axis::linear("operations/s", Unit::Number),
         at: loads.iter().map(|l| l.load as f64).collect(),
@@ -173,14 +176,14 @@ fn load_sequence(search: &LoadSearch) -> Chart {
     };
     Chart {
         id: "course".into(),
-        title: "The course of the search".into(),
+        title: "Search progress".into(),
         about: "The load of each run, in the order they were made.".into(),
         x: Axis::linear("run", Unit::Count),
         y: Axis::linear(&search.metric, Unit::Count),
         at: (1..=search.runs.len()).map(|n| n as f64).collect(),
         columns: vec![
-            column("held", true, SeriesStyle::Series(0)),
-            column("not held", false, SeriesStyle::Series(1)),
+            column("pass", true, SeriesStyle::Series(0)),
+            column("fail", false, SeriesStyle::Series(1)),
         ],
         extra: ChartOverlay::None,
     }

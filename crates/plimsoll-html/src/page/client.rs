@@ -94,8 +94,8 @@ fn processors(uses: &SystemUses<'_>) -> Markup {
         "busy",
         "user",
         "system",
-        "waiting for I/O",
-        "stolen",
+        "iowait",
+        "steal",
     ];
     let row = |(name, u): &(String, &SystemUse)| {
         if u.process.is_none() && u.machine.is_none() {
@@ -136,9 +136,9 @@ fn processors(uses: &SystemUses<'_>) -> Markup {
 
 fn page_cache(uses: &SystemUses<'_>) -> Markup {
     let head = [
-        "read in",
-        "written out",
-        "made dirty",
+        "paged in",
+        "paged out",
+        "dirtied",
         "written back",
         "cached",
         "dirty",
@@ -167,7 +167,7 @@ fn disks(uses: &SystemUses<'_>) -> Markup {
         "writes",
         "written",
         "busy",
-        "time an I/O",
+        "time per I/O",
     ];
     let mut rows = Vec::new();
     for (name, u) in uses {
@@ -230,7 +230,7 @@ pub(crate) fn environment(e: &Environment) -> Markup {
         ("kernel", e.kernel.clone()),
         ("machine", e.machine.clone()),
         ("processor", e.cpu_model.clone().unwrap_or_else(unknown)),
-        ("processors to use", e.cpus.to_string()),
+        ("available processors", e.cpus.to_string()),
         (
             "memory",
             e.memory_bytes
@@ -243,7 +243,7 @@ pub(crate) fn environment(e: &Environment) -> Markup {
         rows.push(("device", dir.device.clone().unwrap_or_else(unknown)));
         let point = dir.mount_point.as_ref();
         rows.push((
-            "mounted at",
+            "mount point",
             point.map_or_else(unknown, |p| p.display().to_string()),
         ));
         rows.push(("mount options", dir.mount_options.join(", ")));

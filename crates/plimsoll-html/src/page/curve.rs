@@ -93,10 +93,10 @@ fn headline(name: &str, curve: &LoadCurve, said: &Annotations, nested: bool) -> 
                 p.doubtful { (markdown::scaled(curve.scale)) }
             }
             (super::annotations(said))
-            p { "Asked for: " (asked) ", each warmed up for " (curve.warmup_s) " s and measured for " (curve.measure_s) " s." }
+            p { "Requested: " (asked) ", each warmed up for " (curve.warmup_s) " s and measured for " (curve.measure_s) " s." }
             (client::facts(&[
                 ("results", name.to_owned()),
-                ("began", curve.started_at.clone()),
+                ("started", curve.started_at.clone()),
                 ("target", curve.target.url.clone()),
                 ("seed", curve.seed.to_string()),
                 ("program", format!("{} {}", curve.program.name, curve.program.version)),
@@ -116,7 +116,7 @@ fn achieved(curve: &LoadCurve) -> Markup {
         ("load line", load(curve.load_line)),
         ("highest valid load", load(curve.highest_valid_load)),
         ("overall response time", time(curve.ort_ms)),
-        ("the same by the rule of 2008", time(curve.ort_2008_ms)),
+        ("overall response time (2008 rule)", time(curve.ort_2008_ms)),
         ("knee", curve.knee.map_or("none".into(), rate)),
     ];
     html! {
@@ -124,7 +124,7 @@ fn achieved(curve: &LoadCurve) -> Markup {
         p.about {
             "The load line is the highest load that was valid with all measured loads below it. The overall "
             "response time is the area under mean response time over load, divided by the range of loads "
-            "(by the rule of 2008: over throughput, from the origin); only valid points count."
+            "(2008 rule: over throughput, from the origin); only valid points count."
         }
     }
 }
@@ -132,7 +132,7 @@ fn achieved(curve: &LoadCurve) -> Markup {
 fn points(curve: &LoadCurve) -> Markup {
     let mut head = points::point_head(curve);
     let more = [
-        "greatest",
+        "max",
         "service mean",
         "slowest process",
         "errors",

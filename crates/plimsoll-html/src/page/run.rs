@@ -80,7 +80,7 @@ fn headline(loaded: &LoadedResult, nested: bool) -> Markup {
             p { (requested(run)) }
             (client::facts(&[
                 ("results", loaded.name.clone()),
-                ("began", run.started_at.clone()),
+                ("started", run.started_at.clone()),
                 ("target", target(run)),
                 ("seed", run.seed.to_string()),
                 ("program", format!("{} {}", run.program.name, run.program.version)),
@@ -109,7 +109,7 @@ fn requested(run: &Run) -> String {
         }
     }
     if let Some(rate) = run.plan.event_rate {
-        parts.push(format!("{rate} events a second for the limiters"));
+        parts.push(format!("{rate} events per second for the limiters"));
     }
     let clock = match run.clock {
         ClockKind::Real => "",
@@ -120,7 +120,7 @@ fn requested(run: &Run) -> String {
         0 => "nothing measured".into(),
         _ => format!("{}{clock} measured", show_duration(length)),
     });
-    format!("Asked for: {}.", parts.join(", "))
+    format!("Requested: {}.", parts.join(", "))
 }
 
 /// Mean and 99th percentile of a latency in milliseconds, as far as they are known.
@@ -173,8 +173,8 @@ pub fn latency_tiles(
 fn achieved(run: &Run) -> Markup {
     let s = &run.summary;
     let mut tiles = vec![
-        ("operations a second".to_owned(), rate(s.ops_per_s)),
-        ("MiB a second".to_owned(), mib_per_s(s.bytes_per_s)),
+        ("operations per second".to_owned(), rate(s.ops_per_s)),
+        ("MiB per second".to_owned(), mib_per_s(s.bytes_per_s)),
     ];
     let times = |mean_ms: f64, of: PercentileKind| {
         let p99 = s.percentile(Percentile::P99);
@@ -193,7 +193,10 @@ fn achieved(run: &Run) -> Markup {
     tiles.extend([
         ("operations".to_owned(), Count(s.ops).to_string()),
         ("failed".to_owned(), Count(s.errors).to_string()),
-        ("CPU of an operation".to_owned(), cpu.unwrap_or("–".into())),
+        (
+            "CPU time per operation".to_owned(),
+            cpu.unwrap_or("–".into()),
+        ),
     ]);
     html! {
         dl.tiles {
@@ -254,7 +257,7 @@ fn workload(run: &Run) -> Markup {
             (tables::table("Parameters", &["name", "value", "default", "meaning"], &parameters))
         }
         @if !trees.is_empty() {
-            (tables::table("Files before the run", &["fileset", "files", "directories", "bytes", ""], &trees))
+            (tables::table("Filesets", &["fileset", "files", "directories", "bytes", ""], &trees))
         }
         @if !variables.is_empty() {
             (tables::table("Variables", &["flowop", "draws", "mean", "deviation"], &variables))

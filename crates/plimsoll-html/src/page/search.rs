@@ -76,13 +76,13 @@ fn headline(name: &str, search: &LoadSearch, said: &Annotations, nested: bool) -
             }
             (super::annotations(said))
             p {
-                "Asked for: the highest load up to " (Count(search.search.max_load)) " " (search.metric)
+                "Requested: the highest load up to " (Count(search.search.max_load)) " " (search.metric)
                 " that meets the criteria, each run warmed up for " (search.warmup_s)
                 " s and measured for " (search.measure_s) " s."
             }
             (client::facts(&[
                 ("results", name.to_owned()),
-                ("began", search.started_at.clone()),
+                ("started", search.started_at.clone()),
                 ("target", search.target.url.clone()),
                 ("seed", search.seed.to_string()),
                 ("program", format!("{} {}", search.program.name, search.program.version)),
@@ -99,7 +99,7 @@ fn achieved(search: &LoadSearch) -> Markup {
         s.map_or("none".into(), |s| {
             let runs = counted(u64::from(s.runs), "run", "runs");
             format!(
-                "{} {} (held in {} of {runs})",
+                "{} {} (passed {} of {runs})",
                 Count(s.load),
                 search.metric,
                 s.passed
@@ -107,16 +107,16 @@ fn achieved(search: &LoadSearch) -> Markup {
         })
     };
     let tiles = [
-        ("carried", held(search.load_line.sustained)),
-        ("not carried", held(search.load_line.not_sustained)),
+        ("sustained", held(search.load_line.sustained)),
+        ("not sustained", held(search.load_line.not_sustained)),
         ("runs", Count(search.runs.len() as u64).to_string()),
     ];
     html! {
         @if let Some(text) = find::interval(search) { p.doubtful { "Not found: " (text) "." } }
         dl.tiles { @for (name, value) in &tiles { div { dt { (name) } dd { (value) } } } }
         p.about {
-            "A load is carried if it met every criterion in more than half of its runs. The load line lies "
-            "between the highest load that is carried and the lowest that is not."
+            "A load is sustained if it passed every criterion in more than half of its runs. The load line lies "
+            "between the highest sustained load and the lowest that is not."
         }
     }
 }

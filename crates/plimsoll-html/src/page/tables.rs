@@ -104,11 +104,11 @@ fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup 
         "MiB/s",
         "errors",
         "mean",
-        "least",
+        "min",
     ];
     let mut head = head.map(str::to_owned).to_vec();
     head.extend(shown.iter().map(Percentile::to_string));
-    head.extend(["greatest", "CPU µs/op"].map(str::to_owned));
+    head.extend(["max", "CPU µs/op"].map(str::to_owned));
     let mut rows = Vec::new();
     for o in operations {
         rows.push(operation(run, o, shown));
@@ -164,11 +164,11 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
     let head = [
         "component",
         "processes",
-        "asked ops/s",
-        "done ops/s",
-        "due",
-        "done",
-        "given up",
+        "offered ops/s",
+        "achieved ops/s",
+        "scheduled",
+        "completed",
+        "dropped",
         "slowest process",
         "response mean",
         "response p99",
@@ -203,7 +203,7 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
         .collect();
     let all: u64 = mix.components.iter().map(|c| c.processes).sum();
     rows.push(row("all", Count(all).to_string(), &mix.total));
-    table("What was asked for, and what was done", &head, &rows)
+    table("Offered and achieved load", &head, &rows)
 }
 
 /// When the first and the last worker came to their ends, and how far all were then; nothing where
@@ -235,7 +235,7 @@ pub(crate) fn ends(run: &Run) -> Markup {
     let head = ["worker", "after seconds", "ops", "ops/s", "MiB/s"];
     html! {
         @if !rows.is_empty() {
-            (table("Ends of workers, and what all had done by then", &head, &rows))
+            (table("First and last worker to finish", &head, &rows))
         }
     }
 }
@@ -245,7 +245,7 @@ pub(crate) fn stages(run: &Run) -> Markup {
     let shown = run.shown(&BRIEF_PERCENTILES);
     let head = [
         "stage",
-        "repetition",
+        "iteration",
         "seconds",
         "operation",
         "ops",
@@ -256,7 +256,7 @@ pub(crate) fn stages(run: &Run) -> Markup {
     ];
     let mut head = head.map(str::to_owned).to_vec();
     head.extend(shown.iter().map(Percentile::to_string));
-    head.push("greatest".into());
+    head.push("max".into());
     let rows: Vec<Vec<String>> = run.stages.iter().flat_map(|s| stage(s, shown)).collect();
     html! {
         (table("Stages; rates are over the time of the longest rank", &head, &rows))
@@ -314,20 +314,20 @@ const MAX_RANK_ROWS: usize = 4000;
 fn ranks(run: &Run) -> Markup {
     let head = [
         "stage",
-        "repetition",
+        "iteration",
         "rank",
         "seconds",
-        "seconds with waiting",
+        "seconds with barrier",
         "rounds",
         "rounds at the stonewall",
         "operation",
         "ops",
         "moved",
         "errors",
-        "least",
+        "min",
         "median",
         "p99",
-        "greatest",
+        "max",
     ];
     let mut rows = Vec::new();
     let mut all = 0;

@@ -172,8 +172,8 @@ mod tests {
             says("read=io:NaN"),
             "rate `NaN` is not a number from 0 to 1"
         );
-        assert!(says("null=io:1").contains("the answer of `null` is empty"));
-        assert!(says("null=truncated:1").contains("the answer of `null` is empty"));
+        assert!(says("null=io:1").contains("the reply of `null` is empty"));
+        assert!(says("null=truncated:1").contains("the reply of `null` is empty"));
         let all: FaultRule = "all=io:1".parse().unwrap();
         assert_eq!(all.next(Proc::Null), None);
         assert_eq!(all.next(Proc::GetAttr), Some(Fault::Status(Status::Io)));

@@ -201,7 +201,7 @@ fn warnings(sets: &[CurveSet], axis: LoadAxis) -> Vec<String> {
     if let Some(other) = others().find(|s| key(&s.unit) != unit) {
         let then = match axis {
             LoadAxis::Offered => "",
-            LoadAxis::Achieved => "; compared at the operations a second achieved",
+            LoadAxis::Achieved => "; compared at the achieved operations per second",
         };
         warnings.push(format!(
             "loads are not of one kind: {}, but {} of {}{then}",

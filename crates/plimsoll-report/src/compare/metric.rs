@@ -43,14 +43,14 @@ const NAMED_METRICS: [(Metric, &str, &str); 9] = [
     (Metric::ServiceMeanMs, "service mean", "service_mean_ms"),
     (Metric::CpuUsPerOp, "cpu", "cpu_us_per_op"),
     (Metric::Errors, "errors", "errors"),
-    (Metric::Peak, "peak", "peak"),
+    (Metric::Peak, "highest-valid-load", "highest_valid_load"),
     (Metric::OrtMs, "ort", "ort_ms"),
-    (Metric::Ort2008Ms, "ort2008", "ort2008_ms"),
+    (Metric::Ort2008Ms, "ort2008", "ort_2008_ms"),
 ];
 
 /// The names that conditions know.
 pub(super) const METRIC_HELP: &str = "ops/s, MiB/s, mean, a percentile such as p50 or p99.99, service mean, service p99 and \
-                                other percentiles of the service time, cpu, errors, peak, ort, ort2008";
+                                other percentiles of the service time, cpu, errors, highest-valid-load, ort, ort2008";
 
 impl Metric {
     /// Name in conditions.
@@ -79,6 +79,10 @@ impl Metric {
         if let Some((metric, ..)) = named {
             return Some(*metric);
         }
+        // Its former name.
+        if name == "peak" {
+            return Some(Self::Peak);
+        }
         match name.strip_prefix("service ") {
             Some(rest) => percentile(rest.trim()).map(Self::ServicePercentileMs),
             None => percentile(name).map(Self::PercentileMs),
@@ -105,7 +109,7 @@ impl Metric {
             Self::ServiceMeanMs => "mean service time".into(),
             Self::CpuUsPerOp => "CPU µs/op".into(),
             Self::OrtMs => "overall response time".into(),
-            Self::Ort2008Ms => "overall response time by the rule of 2008".into(),
+            Self::Ort2008Ms => "overall response time (2008 rule)".into(),
             Self::Peak => "highest valid load".into(),
             Self::OpsPerS | Self::MibPerS | Self::Errors => self.name(),
         }

@@ -402,7 +402,7 @@ fn curves_of_2008_in_two_units_are_compared_at_what_was_achieved() {
     assert_eq!(mean("2 000 ops/s"), [Some(2.0), Some(4.0)]);
     assert_eq!(mean("3 000 ops/s"), [None, Some(6.0)]);
     assert!(
-        c.warnings[0].ends_with("; compared at the operations a second achieved"),
+        c.warnings[0].ends_with("; compared at the achieved operations per second"),
         "{:?}",
         c.warnings
     );

@@ -87,12 +87,12 @@ fn results(found: &ListPage, listing: &Listing) -> Markup {
     html! {
         p id="total" { (Count(first)) " to " (Count(last)) " of " (Count(found.total)) }
         form method="get" action="/compare" {
-            div.actions { button id="compare" type="submit" { "Compare what is ticked" } }
+            div.actions { button id="compare" type="submit" { "Compare selected" } }
             div.scroll tabindex="0" role="region" aria-label="Results" {
                 table.results {
                     thead { tr {
-                        th scope="col" { span.about { "tick" } } th scope="col" { "results" }
-                        th scope="col" { "began" } th scope="col" { "status" }
+                        th scope="col" { span.about { "select" } } th scope="col" { "results" }
+                        th scope="col" { "started" } th scope="col" { "status" }
                         th scope="col" { "ops/s" } th scope="col" { "MiB/s" }
                         th scope="col" { "mean" } th scope="col" { "p99" }
                         th scope="col" { "load line" } th scope="col" { "target" }
@@ -124,7 +124,7 @@ fn row(e: &Entry) -> Markup {
                 @if !e.said.tags.is_empty() { div { @for t in &e.said.tags { (tag(t)) } } }
                 @if !e.said.note.is_empty() { div.about { (shortened(&e.said.note)) } }
             }
-            td data-head="began" { (time(&e.started_at)) }
+            td data-head="started" { (time(&e.started_at)) }
             td data-head="status" { (status(e.status)) }
             td data-head="ops/s" { (e.ops_per_s.map_or(String::new(), rate)) }
             td data-head="MiB/s" { (e.bytes_per_s.map_or(String::new(), mib_per_s)) }

@@ -24,7 +24,7 @@ pub(crate) async fn check(State(app): State<Shared>, body: String) -> Result<Res
 
 fn page(to: &str, wrong: bool) -> Html<String> {
     let body = html! {
-        h1 { "Who are you?" }
+        h1 { "Sign in" }
         @if wrong { p.alert role="alert" { "That is not the token." } }
         form method="post" action="/login" {
             input type="hidden" name="to" value=(to);

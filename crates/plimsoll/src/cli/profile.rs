@@ -41,9 +41,9 @@ pub struct ProfileArgs {
 
     /// Make the runs that are left of the profile in this directory, as it was begun
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
-    #[arg(conflicts_with_all = ["file", "on", "only", "repeat", "results", "dir", "target", "keep",
-        "scale", "time", "warmup", "set", "seed", "on_error", "content", "cold", "cpus",
-        "allow_system", "clock", "lanes", "interval", "before", "after", "command_timeout"])]
+    #[arg(conflicts_with_all = ["file", "filesystem", "only", "repeat", "results", "dir", "target", "keep",
+        "scale", "time", "warmup", "set", "seed", "on_error", "content", "drop_caches", "cpus",
+        "allow_commands", "clock", "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
     /// Directory in which the results directory is created, instead of the profile's `stats`

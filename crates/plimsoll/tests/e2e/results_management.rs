@@ -96,7 +96,7 @@ fn a_note_is_written_read_and_removed_and_reports_show_it() {
 fn old_results_are_pruned_and_nothing_else() {
     let bench = Bench::on_tmpfs();
     let new = results(&bench, "new");
-    let old = ("/started", json!("2020-01-02T03:04:05Z"));
+    let old = ("/started_at", json!("2020-01-02T03:04:05Z"));
     for name in ["old-1", "old-2", "tagged", "foreign", "linked"] {
         copy(&new, name, std::slice::from_ref(&old));
     }

@@ -208,14 +208,14 @@ fn the_list_shows_what_the_filter_lets_through() {
     // Noon, so that the day is the same in most zones; the test's own zone is UTC.
     for (i, name) in ["b", "c", "d", "e"].iter().enumerate() {
         let day = format!("2026-03-0{}T12:00:00Z", i + 1);
-        copy(&first, name, &[("/started", json!(day))]);
+        copy(&first, name, &[("/started_at", json!(day))]);
     }
     let root = first.parent().unwrap();
     copy(
         &first,
         "f",
         &[
-            ("/started", json!("2026-03-09T12:00:00Z")),
+            ("/started_at", json!("2026-03-09T12:00:00Z")),
             ("/workload", json!("other & <b>")),
             ("/target/url", json!("nfs3://server/export")),
             ("/validity/verdict", json!("invalid")),
@@ -279,7 +279,7 @@ fn the_list_says_what_the_run_says() {
     for (field, pointer) in [
         ("workload", "/workload"),
         ("target", "/target/url"),
-        ("started", "/started"),
+        ("started_at", "/started_at"),
         ("status", "/validity/verdict"),
         ("ops_per_s", "/summary/ops_per_s"),
         ("bytes_per_s", "/summary/bytes_per_s"),
@@ -401,7 +401,7 @@ fn what_changes_in_the_directories_is_seen_at_once() {
     let root = a.parent().unwrap().to_owned();
     let browser = serve(&bench, &[]);
     assert_eq!(browser.names(""), ["a"]);
-    copy(&a, "b", &[("/started", json!("2026-03-01T12:00:00Z"))]);
+    copy(&a, "b", &[("/started_at", json!("2026-03-01T12:00:00Z"))]);
     assert_eq!(browser.names(""), ["a", "b"]);
     tag(&bench, &root.join("b"), "new");
     assert_eq!(browser.names("tag=new"), ["b"]);

@@ -281,12 +281,12 @@ fn what_a_workload_is_called_is_text_and_nothing_else() {
     let path = dir.join("run.json");
     let mut run: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     let evil = "</script></title><script>window.owned=1</script><img src=x onerror=owned=1>\"'";
-    for name in ["workload", "started"] {
+    for name in ["workload", "started_at"] {
         run[name] = evil.into();
     }
     run["plan"]["title"] = evil.into();
     run["plan"]["source"]["text"] = evil.into();
-    run["notes"] = serde_json::json!([{ "text": evil, "place": null }]);
+    run["notes"] = serde_json::json!([{ "text": evil, "location": null }]);
     std::fs::write(&path, run.to_string()).unwrap();
     // The operations' names are in the series too.
     for file in ["run.json", "intervals.csv", "histograms.hlog"] {
