@@ -281,7 +281,7 @@ fn curves_and_searches() {
             "--continue-past-peak",
             "--stop-after-invalid=0",
         ],
-        &["find", "users.toml", "--max=1", "--confirm-runs=1"],
+        &["find", "users.toml", "--max-load=1", "--confirm-runs=1"],
     ];
     for command in commands {
         let (bench, files) = (Bench::on_tmpfs(), Files::with_faults(&[DENIED]));
@@ -321,7 +321,7 @@ fn profiles() {
     std::fs::write(bench.path("mine.f"), mine).unwrap();
     let call = |more: &[&str]| {
         let files = Files::with_faults(&[DENIED]);
-        let on = format!("--on=far={}", files.url());
+        let on = format!("--filesystem=far={}", files.url());
         let args = ["profile", "study.prof", &on, "--results=results"];
         let ended = Ended::of(bench.plimsoll([&args[..], more].concat()));
         files.clean(&bench);

@@ -58,7 +58,7 @@ fn show_prints_parameters_and_the_text() {
     let shown = stdout(&["show", "varmail"]);
     assert!(shown.starts_with("varmail: A mail server"), "{shown}");
     assert!(shown.contains("\n  nthreads        16 "), "{shown}");
-    let text = stdout(&["show", "varmail", "--text"]);
+    let text = stdout(&["show", "varmail", "--print-source"]);
     assert!(shown.ends_with(&text) && text.contains("define fileset"));
 }
 

@@ -518,7 +518,7 @@ fn buffers_are_only_needed_where_data_moves() {
     let bench = Bench::on_tmpfs();
     let large = ["--set=nthreads=9", "--set=filesize=1m", "--time=1s"];
     // 9 workers with 10 TiB each.
-    let text = Ended::of(bench.plimsoll(["show", "randomread", "--text"]))
+    let text = Ended::of(bench.plimsoll(["show", "randomread", "--print-source"]))
         .expect_code(0)
         .stdout;
     let text = with_memsize(&text, "10t");

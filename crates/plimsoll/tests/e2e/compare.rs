@@ -416,7 +416,7 @@ fn search(bench: &Bench, more: &[&str]) -> PathBuf {
 #[test]
 fn a_search_has_a_page_tables_and_pictures() {
     let bench = Bench::on_tmpfs();
-    let dir = search(&bench, &["--max=100", "--resolution=4"]);
+    let dir = search(&bench, &["--max-load=100", "--resolution=4"]);
     let found = plimsoll_results::FindDir::at(&dir).read().unwrap();
     let (carried, not) = (
         found.load_line.sustained.unwrap(),
@@ -481,7 +481,10 @@ fn a_search_that_runs_out_of_runs_says_what_is_known() {
     let bench = Bench::on_tmpfs();
     let text = |dir: &PathBuf| call(&bench, &["report"], &[dir]).expect_code(0).stdout;
     // Loads 12 and 24 are carried, 48 is not: after two runs nobody knows.
-    let above = search(&bench, &["--max=100", "--start=1", "--runs=2"]);
+    let above = search(
+        &bench,
+        &["--max-load=100", "--start-load=1", "--max-runs=2"],
+    );
     let flat = text(&above)
         .split_whitespace()
         .collect::<Vec<_>>()
@@ -493,7 +496,12 @@ fn a_search_that_runs_out_of_runs_says_what_is_known() {
     std::fs::rename(&above, bench.path("above")).unwrap();
     let between = search(
         &bench,
-        &["--max=100", "--start=20", "--runs=3", "--resolution=1"],
+        &[
+            "--max-load=100",
+            "--start-load=20",
+            "--max-runs=3",
+            "--resolution=1",
+        ],
     );
     let found = plimsoll_results::FindDir::at(&between).read().unwrap();
     let (carried, not) = (
@@ -514,7 +522,7 @@ fn a_search_that_runs_out_of_runs_says_what_is_known() {
 #[test]
 fn a_search_is_named_and_not_compared() {
     let bench = Bench::on_tmpfs();
-    let dir = search(&bench, &["--max=2"]);
+    let dir = search(&bench, &["--max-load=2"]);
     let refused = call(&bench, &["compare"], &[&dir, &dir]).refusal();
     assert!(
         refused.contains("is a search for a load line; compare the runs in it, or load curves"),

@@ -291,7 +291,7 @@ fn a_report_is_what_was_printed_at_the_end() {
     let cases: [(&str, &[&str]); 3] = [
         ("run", &["--load=3"]),
         ("curve", &["--load=5,10,15,20"]),
-        ("find", &["--max=8", "--start=8"]),
+        ("find", &["--max-load=8", "--start-load=8"]),
     ];
     for (command, more) in cases {
         let bench = Bench::on_tmpfs();
@@ -335,7 +335,7 @@ fn published_reports_are_reported_as_they_are_imported() {
 #[test]
 fn what_there_is_no_report_of_is_refused_by_name() {
     let bench = Bench::on_tmpfs();
-    measure(&bench, "find", &["--max=1"]).expect_code(0);
+    measure(&bench, "find", &["--max-load=1"]).expect_code(0);
     let search = only_results(&bench);
     let run = format!("{search}/run-01-load-1");
     std::fs::create_dir(bench.path("empty")).unwrap();

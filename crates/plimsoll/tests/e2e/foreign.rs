@@ -229,7 +229,7 @@ fn curves_with_hostile_texts_are_shown() {
     let users: String = name.chars().filter(|c| !c.is_control()).collect();
     let path = bench.path(&format!("{name}.toml"));
     std::fs::write(&path, USERS.replace("HOSTILE", &users)).unwrap();
-    for (kind, more) in [("curve", "--load=1,2"), ("find", "--max=2")] {
+    for (kind, more) in [("curve", "--load=1,2"), ("find", "--max-load=2")] {
         let root = bench.path(&format!("{kind}s"));
         let mut command = bench.plimsoll([kind, more, "--time=3s", "--warmup=1s"]);
         command.args(VIRTUAL).arg(&path).arg("--results").arg(&root);

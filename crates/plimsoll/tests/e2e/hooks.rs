@@ -213,7 +213,7 @@ fn commands_are_the_users_to_allow() {
     for call in [
         &["run", &workload][..],
         &["curve", "vda", "--load=1"],
-        &["find", "vda", "--max=2"],
+        &["find", "vda", "--max-load=2"],
         &["profile", "p.prof"],
         &["md", "-P=1", "-I=1"],
     ] {
@@ -293,7 +293,7 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
 fn searches_and_profiles_have_commands_too() {
     let bench = Bench::on_tmpfs();
     let after = "echo $PLIMSOLL_LOAD/$PLIMSOLL_RUN/$PLIMSOLL_CONFIGURATION >> told";
-    let search = ["find", "vda", "--max=2", "--confirm-runs=1"];
+    let search = ["find", "vda", "--max-load=2", "--confirm-runs=1"];
     let ended = points(&bench, &search, &["--after", after]).expect_code(0);
     let search: LoadSearch = serde_json::from_str(&ended.stdout).unwrap();
     let told = std::fs::read_to_string(bench.path("told")).unwrap();
@@ -310,7 +310,9 @@ fn searches_and_profiles_have_commands_too() {
     std::fs::write(bench.path("p.prof"), profile).unwrap();
     std::fs::remove_file(bench.path("told")).unwrap();
     let mut command = bench.plimsoll(["profile", "p.prof", "--allow-commands", "--results=others"]);
-    command.args(["--on", "here=work"]).args(["--after", after]);
+    command
+        .args(["--filesystem", "here=work"])
+        .args(["--after", after]);
     Ended::of(command).expect_code(0);
     let told = std::fs::read_to_string(bench.path("told")).unwrap();
     let each = |n: u32| format!("/{n}/c,nthreads={n} on here\n").repeat(2);

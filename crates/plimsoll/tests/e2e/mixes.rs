@@ -226,7 +226,7 @@ fn what_needs_nfs_is_refused_on_posix_by_name() {
 #[test]
 fn files_of_ones_own_are_read_and_diagnosed() {
     let bench = Bench::on_tmpfs();
-    let shown = Ended::of(bench.plimsoll(["show", "database", "--text"])).expect_code(0);
+    let shown = Ended::of(bench.plimsoll(["show", "database", "--print-source"])).expect_code(0);
     let own = bench.root().join("mine.toml");
     std::fs::write(&own, shown.stdout.replace("rate = 32 ", "rate = 64 ")).unwrap();
     let own = own.to_str().unwrap();
@@ -327,7 +327,7 @@ fn custom_workload_files_run_and_are_converted() {
     // What it is converted to does the same in virtual time.
     let own = bench.path("own.toml");
     let own = own.to_str().unwrap();
-    let convert = ["convert", export, "--to", "toml", "--output", own];
+    let convert = ["convert", export, "--format", "toml", "--output", own];
     Ended::of(bench.plimsoll(convert)).expect_code(0);
     let mut args = vec!["--time=20s", "--warmup=1s", "--set=OFFICE.rate=20"];
     args.extend(VIRTUAL);

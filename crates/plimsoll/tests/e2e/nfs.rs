@@ -362,7 +362,12 @@ fn a_wrong_url_is_shown_with_its_place() {
 fn serving() {
     let bench = Bench::new();
     let begun = Instant::now();
-    let mut command = bench.plimsoll(["serve-nfs", "--fail", "commit=io:0", "--delay=1ms"]);
+    let mut command = bench.plimsoll([
+        "serve-nfs",
+        "--inject-fault",
+        "commit=io:0",
+        "--reply-delay=1ms",
+    ]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap())
@@ -376,7 +381,7 @@ fn serving() {
     bench.run("varmail", &more).result(0);
     signal(child.id() as i32, Signal::INT);
     Ended::wait(child, begun).expect_code(0);
-    let refused = Ended::of(bench.plimsoll(["serve-nfs", "--fail", "raed=io:1"])).refusal();
+    let refused = Ended::of(bench.plimsoll(["serve-nfs", "--inject-fault", "raed=io:1"])).refusal();
     assert!(refused.contains("did you mean `read`?"), "{refused}");
 }
 

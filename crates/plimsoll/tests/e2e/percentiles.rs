@@ -200,7 +200,7 @@ fn a_list_that_cannot_be_read_is_shown_in_its_place() {
     let commands: [&[&str]; 7] = [
         &["run", &workload],
         &["curve", "vda", "--load=1"],
-        &["find", "vda", "--max=4"],
+        &["find", "vda", "--max-load=4"],
         &["profile", "fileio"],
         &["md"],
         &["report", "nowhere"],
@@ -275,7 +275,11 @@ fn load_points_have_the_requested_percentiles() {
         "{refused}"
     );
 
-    let args = [&["find", "vda", "--max=2", "--confirm-runs=1"][..], &common].concat();
+    let args = [
+        &["find", "vda", "--max-load=2", "--confirm-runs=1"][..],
+        &common,
+    ]
+    .concat();
     let shown = Ended::of(bench.plimsoll(args)).stdout;
     assert!(shown.contains("p97.5"), "{shown}");
     let found = bench

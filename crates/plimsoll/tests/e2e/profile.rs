@@ -52,7 +52,7 @@ fn call(bench: &Bench, args: &[&str]) -> Ended {
 
 /// A profile of Filebench with the keys that its author's machine had.
 fn as_shipped(bench: &Bench, name: &str) -> String {
-    let text = call(bench, &["profile", name, "--text"])
+    let text = call(bench, &["profile", name, "--print-source"])
         .expect_code(0)
         .stdout;
     let own = "DEFAULTS {\n\tfilesystem = nfsv3_5210;\n        dir = /home/me/filebench;\n        \
@@ -211,7 +211,10 @@ fn several_file_systems_are_measured_and_compared() {
 #[test]
 fn the_figures_of_a_comparison_are_those_of_the_runs() {
     let bench = bench(SMALL);
-    let on = ["--on=fast=null:?latency=1ms", "--on=slow=null:?latency=4ms"];
+    let on = [
+        "--filesystem=fast=null:?latency=1ms",
+        "--filesystem=slow=null:?latency=4ms",
+    ];
     let mut args = vec!["profile", "study.prof", "--clock=virtual", "--quiet"];
     args.extend(on);
     call(&bench, &args).expect_code(0);
@@ -264,8 +267,8 @@ fn repeated_runs_say_whether_a_difference_is_real() {
     ];
     args.extend([
         "--only=making",
-        "--on=a=null:?latency=1ms",
-        "--on=b=null:?latency=2ms",
+        "--filesystem=a=null:?latency=1ms",
+        "--filesystem=b=null:?latency=2ms",
     ]);
     let ended = call(&bench, &args).expect_code(0);
     assert!(
@@ -335,7 +338,7 @@ fn a_run_that_was_written_and_not_listed_is_not_made_again() {
     let args = [
         "profile",
         "study.prof",
-        "--on=n=null",
+        "--filesystem=n=null",
         "--quiet",
         "--time=100ms",
     ];
@@ -422,7 +425,10 @@ fn slips_of_the_hand_on_the_command_line_are_refused() {
             &["--set=nthread=3"][..],
             "no workload of the profile has the parameter `nthread`",
         ),
-        (&["--on=xfs"][..], "expected NAME=DIRECTORY or NAME=URL"),
+        (
+            &["--filesystem=xfs"][..],
+            "expected NAME=DIRECTORY or NAME=URL",
+        ),
         (&["--dir=d"][..], "are one directory"),
         (&["--repeat=0"][..], "invalid value '0'"),
         (
@@ -458,7 +464,7 @@ fn reports_are_made_of_a_profile_as_of_its_runs() {
     let args = [
         "profile",
         "study.prof",
-        "--on=n=null",
+        "--filesystem=n=null",
         "--quiet",
         "--time=100ms",
     ];

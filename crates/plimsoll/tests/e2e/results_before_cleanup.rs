@@ -54,7 +54,7 @@ const SHORT: [&str; 5] = [
 ];
 
 /// Every call takes its time, and so does the removal.
-const SLOW: [&str; 1] = ["--delay=4ms"];
+const SLOW: [&str; 1] = ["--reply-delay=4ms"];
 
 fn reading(bench: &Bench, served: &Served, time: &str, more: &[&str], line: &str) -> Started {
     let args = [&SHORT[..], &[&served.url, "--time", time], more].concat();
@@ -144,7 +144,7 @@ fn interrupts_while_files_are_removed() {
 #[test]
 fn the_removal_of_a_large_directory_is_skipped() {
     let bench = Bench::new();
-    let served = Served::with(&bench, &["--delay=5ms"]);
+    let served = Served::with(&bench, &["--reply-delay=5ms"]);
     let workload = bench.workload(
         "define fileset name=s,path=files,entries=6000,dirwidth=1000000,size=0,prealloc\n\
          define process name=p { thread name=t,memsize=1m {\n\
@@ -415,10 +415,10 @@ fn curves_and_searches() {
             "--continue-past-peak",
             "--stop-after-invalid=0",
         ][..],
-        &["find", "users.toml", "--max=1", "--confirm-runs=1"],
+        &["find", "users.toml", "--max-load=1", "--confirm-runs=1"],
     ] {
         for signals in 0..4 {
-            let (bench, served) = (Bench::on_tmpfs(), Vec::from(["--delay=3ms"]));
+            let (bench, served) = (Bench::on_tmpfs(), Vec::from(["--reply-delay=3ms"]));
             let served = Served::with(&bench, &served);
             std::fs::write(bench.path("users.toml"), USERS).unwrap();
             let place = ["--dir=/w", "--results=results", "--format=json", "--target"];
@@ -485,7 +485,7 @@ fn profiles() {
     let served = Served::with(&bench, &SLOW);
     std::fs::write(bench.path("study.prof"), profile).unwrap();
     std::fs::write(bench.path("mine.f"), mine).unwrap();
-    let on = format!("--on=far={}", served.url);
+    let on = format!("--filesystem=far={}", served.url);
     let args = [
         "profile",
         "study.prof",

@@ -312,7 +312,7 @@ pub fn one_of_each(bench: &Bench) {
     let first: [&[&str]; 4] = [
         &["run", &workload, "--repeat=2", "--time=2s"],
         &["curve", "vda", "--load=2,4", "--time=2s", "--warmup=1s"],
-        &["find", "vda", "--max=2", "--time=2s", "--warmup=1s"],
+        &["find", "vda", "--max-load=2", "--time=2s", "--warmup=1s"],
         &["profile", "study.prof", "--repeat=2"],
     ];
     for command in first {

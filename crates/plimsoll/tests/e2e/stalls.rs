@@ -55,7 +55,7 @@ fn page(bench: &Bench, form: &str) -> String {
 #[test]
 fn a_commit_that_is_never_answered_is_in_the_figures() {
     let bench = Bench::new();
-    let server = Served::with(&bench, &["--fail", "commit=drop-reply:0.02"]);
+    let server = Served::with(&bench, &["--inject-fault", "commit=drop-reply:0.02"]);
     let more = [
         "--target",
         &server.url,
@@ -206,7 +206,7 @@ fn a_load_with_a_stall_is_not_carried_in_a_search() {
     std::fs::write(bench.path("users.toml"), USERS).unwrap();
     for (stall, carried) in [("&stall=1500ms&stall_after=6s", None), ("", Some(2))] {
         let target = format!("--target=null:?latency=2ms{stall}");
-        let mut command = bench.plimsoll(["find", "users.toml", "--format=json", "--max=2"]);
+        let mut command = bench.plimsoll(["find", "users.toml", "--format=json", "--max-load=2"]);
         command.args(["--time=20s", "--warmup=1s", "--clock=virtual", &target]);
         command.arg("--results").arg(bench.path("results"));
         let ended = Ended::of(command);

@@ -46,7 +46,12 @@ fn opens_by_all_versions_near_and_far() {
     let bench = Bench::new();
     let server = Ganesha::start().unwrap_or_else(|e| panic!("{e}"));
     let (nfs3, nfs4) = (server.nfs3_url(""), server.nfs4_url(""));
-    let mut command = bench.plimsoll(["study", "nfs4-opens", "--only=webserver", "--rtt=0ms,30ms"]);
+    let mut command = bench.plimsoll([
+        "study",
+        "nfs4-opens",
+        "--only=webserver",
+        "--added-rtt=0ms,30ms",
+    ]);
     command
         .args(["--nfs3", &nfs3, "--nfs4", &nfs4, "--results=results"])
         .args(["--set=nfiles=8", "--set=nthreads=6", "--set=filesize=1k"])
@@ -118,7 +123,11 @@ fn what_cannot_be_studied_is_refused() {
     assert!(wrong.contains("begins with nfs4://"), "{wrong}");
     let other = refusal(&["--nfs3", "nfs3://h/x", "--target", "null"]);
     assert!(other.contains("targets of its own"), "{other}");
-    let far = refusal(&["--nfs3", "nfs3://127.0.0.1:1/x?mountport=1", "--rtt=11s"]);
+    let far = refusal(&[
+        "--nfs3",
+        "nfs3://127.0.0.1:1/x?mountport=1",
+        "--added-rtt=11s",
+    ]);
     assert!(far.contains("expected 0ms to 10s"), "{far}");
     let only = refusal(&[
         "--nfs3",
@@ -129,7 +138,7 @@ fn what_cannot_be_studied_is_refused() {
     let minor = refusal(&["--nfs4", "nfs4://h/x?minorversion=0"]);
     assert!(minor.contains("`minor` cannot be given"), "{minor}");
     let trip = refusal(&["--nfs3", "nfs3://h/x?uid=1&added_rtt=5ms"]);
-    assert!(trip.contains("--rtt gives the round trips"), "{trip}");
+    assert!(trip.contains("--added-rtt gives the round trips"), "{trip}");
     let version = refusal(&["--nfs4", "nfs4://h/x", "--versions=3,4.1"]);
     assert!(version.contains("--versions 3: --nfs3 says"), "{version}");
     assert!(!bench.path("plimsoll-results").exists());
@@ -147,7 +156,12 @@ fn a_server_that_goes_away() {
     let server = start("127.0.0.1:0");
     let at = server.address();
     let url = format!("nfs3://{at}/?mountport={}&timeo=200ms&retrans=0", at.port());
-    let mut command = bench.plimsoll(["study", "nfs4-opens", "--rtt=0ms,1ms", "--results=results"]);
+    let mut command = bench.plimsoll([
+        "study",
+        "nfs4-opens",
+        "--added-rtt=0ms,1ms",
+        "--results=results",
+    ]);
     command.args(["--nfs3", &url, "--set=nfiles=80", "--set=nthreads=2"]);
     command.args(["--set=filesize=1k", "--time=300ms"]);
     // In the third run, after both of the file server.
@@ -177,7 +191,7 @@ fn a_server_that_goes_away() {
 fn some_versions() {
     let bench = Bench::on_tmpfs();
     let runs = |versions: &str| {
-        let mut command = bench.plimsoll(["study", "nfs4-opens", "--dry-run", "--rtt=0ms"]);
+        let mut command = bench.plimsoll(["study", "nfs4-opens", "--dry-run", "--added-rtt=0ms"]);
         command.args(["--format=json", "--only=webserver", "--versions", versions]);
         command.args([
             "--nfs3=nfs3://127.0.0.1:1/x?mountport=1",

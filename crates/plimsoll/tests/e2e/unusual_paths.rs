@@ -125,7 +125,7 @@ fn every_command_that_measures_works_there() {
             "find",
             "vda",
             "--scale=0.05",
-            "--max=1",
+            "--max-load=1",
             "--confirm-runs=1",
             "--target=null:?latency=1ms",
             "--clock=virtual",
@@ -153,7 +153,7 @@ fn every_command_that_measures_works_there() {
     odd.call(args(&["report"], &[&odd.only("rp")]))
         .expect_code(0);
     // On a directory that is named.
-    let mut on = OsString::from("--on=a=");
+    let mut on = OsString::from("--filesystem=a=");
     on.push(odd.path("u"));
     let first = ["profile", "p.prof", "--warmup=0s", "--results=ro"].map(OsString::from);
     std::fs::create_dir(odd.path("u")).unwrap();
@@ -180,7 +180,7 @@ fn one_directory_by_two_names_is_refused() {
     }
     std::os::unix::fs::symlink(bench.path("u"), bench.path("link")).unwrap();
     let profile = |on: [&str; 2]| {
-        let on = on.map(|o| format!("--on={o}"));
+        let on = on.map(|o| format!("--filesystem={o}"));
         Ended::of(bench.plimsoll([
             "profile",
             "p.prof",
@@ -217,7 +217,7 @@ fn one_directory_by_two_names_is_refused() {
 fn one_directory_by_a_bind_mount_is_refused() {
     needs_root!();
     let bench = Bench::on_tmpfs();
-    let script = "mkdir u y && mount --bind u y && exec \"$0\" profile fileio --on=a=u --on=b=y";
+    let script = "mkdir u y && mount --bind u y && exec \"$0\" profile fileio --filesystem=a=u --filesystem=b=y";
     let mut command = std::process::Command::new("unshare");
     command.args([
         "--mount",

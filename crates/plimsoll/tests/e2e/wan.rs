@@ -59,7 +59,10 @@ fn server() -> Server {
 fn a_run_over_a_relay() {
     let (bench, server) = (Bench::new(), server());
     let to = server.address().to_string();
-    let line = Line::start(&bench, &["--listen=127.0.0.1:0", "--to", &to, "--rtt=20ms"]);
+    let line = Line::start(
+        &bench,
+        &["--listen=127.0.0.1:0", "--upstream", &to, "--rtt=20ms"],
+    );
     let words: Vec<&str> = line.said.split_whitespace().collect();
     let [_, _, _, at, _, target, ..] = words[..] else {
         panic!("{}", line.said);
@@ -97,7 +100,7 @@ fn a_run_over_a_relay() {
 #[test]
 fn wrong_lines_are_refused() {
     let bench = Bench::new();
-    let relay = ["--listen=127.0.0.1:0", "--to=127.0.0.1:1"];
+    let relay = ["--listen=127.0.0.1:0", "--upstream=127.0.0.1:1"];
     for (args, said) in [
         (&["--rtt=11s"][..], "a round trip of 11s is too long"),
         (
@@ -110,7 +113,7 @@ fn wrong_lines_are_refused() {
             "a loss of -0.5 is no probability",
         ),
         (
-            &["--rtt=5ms", "--rate=100mb"],
+            &["--rtt=5ms", "--bandwidth=100mb"],
             "expected bits a second, as in 100mbit",
         ),
         (&["--rtt=-5ms"], "invalid value '-5ms' for '--rtt <TIME>'"),
@@ -122,7 +125,10 @@ fn wrong_lines_are_refused() {
     }
     for (args, said) in [
         (&["--rtt=5ms"][..], "--listen <ADDRESS:PORT>"),
-        (&["--rtt=5ms", "--listen=127.0.0.1:0"], "--to <HOST:PORT>"),
+        (
+            &["--rtt=5ms", "--listen=127.0.0.1:0"],
+            "--upstream <HOST:PORT>",
+        ),
         (&["--rtt=5ms", "--tun", "self"], "2 values required"),
         (
             &["--rtt=5ms", "--tun", "self", "self"],
@@ -137,11 +143,15 @@ fn wrong_lines_are_refused() {
             "cannot be used with",
         ),
         (
-            &["--rtt=5ms", "--listen=127.0.0.1:0", "--to=nowhere"],
+            &["--rtt=5ms", "--listen=127.0.0.1:0", "--upstream=nowhere"],
             "expected HOST:PORT",
         ),
         (
-            &["--rtt=5ms", "--listen=192.0.2.1:1", "--to=127.0.0.1:1"],
+            &[
+                "--rtt=5ms",
+                "--listen=192.0.2.1:1",
+                "--upstream=127.0.0.1:1",
+            ],
             "cannot listen on 192.0.2.1:1",
         ),
     ] {

@@ -17,7 +17,10 @@ fn some_results(bench: &Bench) {
     let first = results(bench, "newest");
     for (name, day, ops) in [("middle", 2, 100.0), ("oldest", 1, 200.0)] {
         let day = format!("2026-03-0{day}T12:00:00Z");
-        let changes = [("/started_at", json!(day)), ("/summary/ops_per_s", json!(ops))];
+        let changes = [
+            ("/started_at", json!(day)),
+            ("/summary/ops_per_s", json!(ops)),
+        ];
         copy(&first, name, &changes);
     }
     let odd = copy(

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 fn a_server_that_dies() {
     for signal in [Signal::KILL, Signal::STOP] {
         let bench = Bench::new();
-        let served = Served::with(&bench, &["--delay=1ms"]);
+        let served = Served::with(&bench, &["--reply-delay=1ms"]);
         let going = reading(&bench, &served, "5s", &["--set=nthreads=5"], "measuring");
         let begun = Instant::now();
         std::thread::sleep(Duration::from_millis(2400));
@@ -58,7 +58,7 @@ fn a_server_that_dies() {
 #[test]
 fn a_server_that_comes_back() {
     let bench = Bench::new();
-    let served = Served::with(&bench, &["--delay=1ms"]);
+    let served = Served::with(&bench, &["--reply-delay=1ms"]);
     let going = reading(&bench, &served, "4s", &[], "measuring");
     std::thread::sleep(Duration::from_millis(800));
     served.signal(Signal::STOP);
@@ -73,7 +73,7 @@ fn a_server_that_comes_back() {
 #[test]
 fn a_server_that_dies_under_a_pattern() {
     let bench = Bench::new();
-    let served = Served::with(&bench, &["--delay=1ms"]);
+    let served = Served::with(&bench, &["--reply-delay=1ms"]);
     let interface = format!("-i={}&timeo=500ms&retrans=1", served.url);
     let mut command = bench.plimsoll(["md", &interface, "-P=2000", "-D=2", "-I=2000", "-R=9"]);
     command.args(["--results=results", "--dir=/md", "--format=json"]);

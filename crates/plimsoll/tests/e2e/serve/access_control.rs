@@ -7,7 +7,7 @@ use crate::common::{Bench, Ended};
 fn requests_of_other_hosts_and_sites_are_refused() {
     let bench = Bench::on_tmpfs();
     let dir = results(&bench, "a");
-    let browser = serve(&bench, &["--host=bench.example"]);
+    let browser = serve(&bench, &["--allowed-host=bench.example"]);
     let as_host = |host: &str| browser.send("GET", "/", &[("host", host)], "").status;
     for ours in ["localhost", "127.0.0.1:1", "bench.example:8080", "[::1]:9"] {
         assert_eq!(as_host(ours), 200, "{ours}");
