@@ -48,7 +48,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         let text = page::report(&[subject]);
         times.push(processor_time() - before);
         bytes = text.len();
-        plausible("report", text.contains("Operations a second"), || {
+        plausible("report", text.contains("Operations per second"), || {
             "the page has no chart".into()
         })?;
     }

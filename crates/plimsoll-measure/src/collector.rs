@@ -227,6 +227,11 @@ impl Collector {
 
     fn merge(&mut self, delivery: &Delivery) {
         let number = self.window.bounds().number;
+        assert!(
+            delivery.window <= number,
+            "a lane is in window {}, which has not opened",
+            delivery.window
+        );
         if delivery.window != number || number <= self.finished {
             return;
         }

@@ -17,6 +17,9 @@ pub struct InFlight(
     AtomicU64,
 );
 
+// A cache line of its own, which the controller reads and no other worker writes.
+const _: () = assert!(size_of::<InFlight>() == 64);
+
 /// Bits of a row's number, plus one.
 const ROW_BITS: u32 = 16;
 

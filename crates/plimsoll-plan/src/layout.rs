@@ -126,6 +126,8 @@ impl Layout {
                 Sizes::Each((0..fileset.entries).map(|_| s.draw(&mut rng)).collect())
             }
         };
+        assert_eq!(tree.file_dir.len() as u64, fileset.entries);
+        assert_eq!(tree.leaf_dirs.len() as u64, fileset.leaf_dirs);
         let percent = fileset.prealloc_percent;
         Ok(Self {
             root: fileset.root()?.as_str().as_bytes().to_vec(),

@@ -208,7 +208,7 @@ pub fn interval(search: &LoadSearch) -> Option<String> {
             of(upper)
         ),
         (Some(lower), None) => format!(
-            "it is {} {metric} or more; no load was found that is not carried, and loads up to {} \
+            "it is {} {metric} or more; no load was found that is not sustained, and loads up to {} \
              were to be tried",
             of(lower),
             Count(max)

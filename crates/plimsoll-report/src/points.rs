@@ -261,7 +261,7 @@ pub fn run_head(search: &LoadSearch) -> Vec<String> {
     let head = [
         "run",
         "load",
-        "for",
+        "purpose",
         "verdict",
         "margin",
         "offered ops/s",

@@ -476,10 +476,10 @@ fn validate(m: &MeasuredRun, last: &Window) -> Validity {
             format!("{} operations failed", last.summary.errors),
         );
     }
-    if !m.stuck.is_empty() && !said("stuck") {
+    if !m.stuck.is_empty() && !said("hung_workers") {
         let workers = m.stuck.join(", ");
         say(
-            "stuck",
+            "hung_workers",
             format!("still in an operation long after the end: {workers}"),
         );
     }

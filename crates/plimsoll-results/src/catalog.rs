@@ -200,7 +200,7 @@ pub struct EntryAnnotations {
 #[derive(Deserialize)]
 struct RunPart {
     workload: String,
-    started: String,
+    started_at: String,
     validity: Validity,
     summary: Summary,
     target: TargetPart,
@@ -215,7 +215,7 @@ struct TargetPart {
 #[derive(Deserialize)]
 struct CurvePart {
     workload: String,
-    started: String,
+    started_at: String,
     metric: String,
     state: CurveState,
     points: Vec<PointPart>,
@@ -232,9 +232,9 @@ struct PointPart {
 #[derive(Deserialize)]
 struct SearchPart {
     workload: String,
-    started: String,
+    started_at: String,
     metric: String,
-    line: LoadLine,
+    load_line: LoadLine,
     failure: Option<serde::de::IgnoredAny>,
     runs: Vec<serde::de::IgnoredAny>,
     target: TargetPart,
@@ -243,7 +243,7 @@ struct SearchPart {
 #[derive(Deserialize)]
 struct ProfilePart {
     profile: String,
-    started: String,
+    started_at: String,
     interrupted: bool,
     cases: Vec<CasePart>,
 }
@@ -308,7 +308,7 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
     let moved = |f: f64| (measured && run.summary.ops > 0).then_some(f);
     Ok(Entry {
         target: run.target.url,
-        started_at: run.started,
+        started_at: run.started_at,
         ops_per_s: figure(run.summary.ops_per_s),
         bytes_per_s: figure(run.summary.bytes_per_s),
         mean_ms: moved(run.summary.mean_ms),
@@ -331,7 +331,7 @@ fn of_curve(dir: &Path) -> Result<Entry, ResultsError> {
     };
     Ok(Entry {
         target: curve.target.url,
-        started_at: curve.started,
+        started_at: curve.started_at,
         runs: curve.points.len() as u64,
         load_line: curve.load_line,
         metric: Some(curve.metric),
@@ -342,7 +342,7 @@ fn of_curve(dir: &Path) -> Result<Entry, ResultsError> {
 
 fn of_search(dir: &Path) -> Result<Entry, ResultsError> {
     let search: SearchPart = read_part::<LoadSearch, _>(dir)?;
-    let status = match search.line.termination {
+    let status = match search.load_line.termination {
         _ if search.failure.is_some() => Status::Failed,
         SearchEnd::Found | SearchEnd::MaxLoadSustained => Status::Valid,
         SearchEnd::NoneSustained | SearchEnd::MaxRunsReached => Status::Invalid,
@@ -351,9 +351,9 @@ fn of_search(dir: &Path) -> Result<Entry, ResultsError> {
     };
     Ok(Entry {
         target: search.target.url,
-        started_at: search.started,
+        started_at: search.started_at,
         runs: search.runs.len() as u64,
-        load_line: search.line.sustained.map(|c| c.load),
+        load_line: search.load_line.sustained.map(|c| c.load),
         metric: Some(search.metric),
         ..Entry::new(Kind::Search, search.workload, status)
     })
@@ -413,7 +413,7 @@ fn of_profile(dir: &Path) -> Result<Entry, ResultsError> {
     let same = profile.cases.iter().all(|c| c.target == first);
     Ok(Entry {
         target: if same { first } else { String::new() },
-        started_at: profile.started,
+        started_at: profile.started_at,
         runs: ended.len() as u64,
         ..Entry::new(Kind::Profile, profile.profile, status)
     })

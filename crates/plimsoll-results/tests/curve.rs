@@ -441,7 +441,7 @@ fn what_is_not_a_curve_is_refused_and_left_as_it_is() {
     let path = path.display();
     assert_eq!(
         error("{\"schema\": 7}"),
-        format!("{path} has schema 7; this program reads schema 2")
+        format!("{path} has schema 7; this program reads schema 3")
     );
     let cut = error(&empty().to_json()[..400]);
     assert!(

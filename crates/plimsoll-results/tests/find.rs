@@ -25,7 +25,7 @@ fn what_is_not_a_search_is_refused() {
     let cases = [
         (
             "{\"schema\": 99}",
-            "has schema 99; this program reads schema 2",
+            "has schema 99; this program reads schema 3",
         ),
         ("{}", "has schema none"),
         ("{\"schema\": 2}", "is no result of a search: missing field"),

@@ -321,14 +321,14 @@ pub const ROWS: &[ServerRow] = &[
                     "aio::hundred_writes",
                     "aio::long_writes",
                     "files::writing_more_than_the_pool",
-                    "more::copying",
+                    "mix_operations::copying",
                     "names::small_files",
                 ],
             },
             Exception {
                 why: "shows again what SETATTR cut off when the file grows",
                 versions: ALL,
-                cases: &["more::setting_a_length"],
+                cases: &["mix_operations::setting_a_length"],
             },
             Exception {
                 why: "says that symbolic links have 0 bytes",
@@ -338,7 +338,7 @@ pub const ROWS: &[ServerRow] = &[
             Exception {
                 why: "does not replace a file that it has open, or names the wrong reason for not replacing a directory",
                 versions: ALL,
-                cases: &["more::renaming", "names::putting_in_vain"],
+                cases: &["mix_operations::renaming", "names::putting_in_vain"],
             },
             Exception {
                 why: "the same, and by version 3 the reason is not told",
@@ -377,9 +377,9 @@ pub const ROWS: &[ServerRow] = &[
                 why: "has no symbolic links",
                 versions: V3,
                 cases: &[
-                    "more::asking_for_access",
-                    "more::finding_nothing",
-                    "more::renaming_links",
+                    "mix_operations::asking_for_access",
+                    "mix_operations::finding_nothing",
+                    "mix_operations::renaming_links",
                     "names::attributes",
                     "names::entries",
                     "safety::measured_names",
@@ -414,7 +414,7 @@ pub const ROWS: &[ServerRow] = &[
             Exception {
                 why: "says NFS3ERR_NOTDIR of a RENAME onto a directory",
                 versions: V3,
-                cases: &["more::renaming", "names::putting_in_vain"],
+                cases: &["mix_operations::renaming", "names::putting_in_vain"],
             },
         ],
         start: || Ok(Box::new(Nfs3Server::start()?)),
@@ -434,7 +434,7 @@ pub const ROWS: &[ServerRow] = &[
             Exception {
                 why: "says NFS3ERR_IO of a RENAME onto a directory, or replaces it if the file is not yet written out of its cache",
                 versions: V3,
-                cases: &["more::renaming", "names::putting_in_vain"],
+                cases: &["mix_operations::renaming", "names::putting_in_vain"],
             },
             Exception {
                 why: "makes a directory of a file by MKDIR",

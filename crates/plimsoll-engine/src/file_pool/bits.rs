@@ -77,12 +77,12 @@ impl Bits {
     /// for waiters needs no fence.
     #[inline]
     pub(crate) fn insert(&self, i: u32) {
+        debug_assert!(i < self.len, "{i} of {}", self.len);
         let at = i as usize;
-        if self.levels[0]
-            .word(at / 64)
-            .fetch_or(1 << (at % 64), SeqCst)
-            == 0
-        {
+        let bit = 1u64 << (at % 64);
+        let before = self.levels[0].word(at / 64).fetch_or(bit, SeqCst);
+        debug_assert!(before & bit == 0, "{i} was released twice");
+        if before == 0 {
             self.mark(1, at / 64);
         }
     }
@@ -90,6 +90,7 @@ impl Bits {
     /// Takes a number out; `false` if it was not in.
     #[inline]
     pub(crate) fn take(&self, i: u32) -> bool {
+        debug_assert!(i < self.len, "{i} of {}", self.len);
         let (at, bit) = (i as usize / 64, 1u64 << (i % 64));
         let before = self.levels[0].word(at).fetch_and(!bit, AcqRel);
         if before == bit {

@@ -320,9 +320,15 @@ impl Entries {
     pub(crate) fn set_existence(&self, now: Existence) {
         self.changes.fetch_add(1, AcqRel);
         match now {
-            Existence::Existing => self.count.fetch_add(1, AcqRel),
-            Existence::Missing => self.count.fetch_sub(1, AcqRel),
-        };
+            Existence::Existing => {
+                let before = self.count.fetch_add(1, AcqRel);
+                debug_assert!(before < u64::from(self.len()), "more exist than there are");
+            }
+            Existence::Missing => {
+                let before = self.count.fetch_sub(1, AcqRel);
+                debug_assert!(before > 0, "fewer than none exist");
+            }
+        }
     }
 }
 

@@ -91,11 +91,13 @@ impl FilesetState {
     }
 
     pub(crate) fn inc_open(&self, file: FileId) {
-        self.open[file.0 as usize].fetch_add(1, AcqRel);
+        let before = self.open[file.0 as usize].fetch_add(1, AcqRel);
+        debug_assert!(before < u32::MAX, "an open count wraps");
     }
 
     pub(crate) fn dec_open(&self, file: FileId) {
-        self.open[file.0 as usize].fetch_sub(1, AcqRel);
+        let before = self.open[file.0 as usize].fetch_sub(1, AcqRel);
+        debug_assert!(before > 0, "a file is closed that is not open");
     }
 
     pub(crate) fn open_count(&self, file: FileId) -> u32 {

@@ -106,7 +106,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
             outcome.stuck.join(", ")
         );
         reasons.push(Reason {
-            code: "stuck",
+            code: "hung_workers",
             text,
         });
     }

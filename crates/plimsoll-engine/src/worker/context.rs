@@ -19,6 +19,8 @@ use std::sync::Arc;
 /// costs every operation some nanoseconds.
 pub(crate) struct WorkerExit(pub(crate) Box<ExitReason>);
 
+const _: () = assert!(size_of::<WorkerExit>() == size_of::<usize>());
+
 /// What a [`WorkerExit`] says.
 pub(crate) enum ExitReason {
     /// The run is over.

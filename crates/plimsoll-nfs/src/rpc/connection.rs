@@ -203,7 +203,8 @@ impl Connection {
             then,
             left: false,
         };
-        state.slots.insert(xid, slot);
+        let former = state.slots.insert(xid, slot);
+        assert!(former.is_none(), "xid {xid} is in flight already");
         if let Some(helper) = state.helper.take() {
             helper.wake();
         }

@@ -129,7 +129,7 @@ impl Condition {
     /// A percentile of too few operations is not known, and must not pass for a good result.
     fn has_enough(&self, comparison: &Comparison, row: &Row) -> Result<(), String> {
         let mut sides = comparison.sets.iter().zip(&row.values);
-        let lacking = sides.find(|(_, v)| v.as_ref().is_some_and(|v| !v.enough));
+        let lacking = sides.find(|(_, v)| v.as_ref().is_some_and(|v| !v.enough_samples));
         match (lacking, self.percentile()) {
             (Some((side, _)), Some(percentile)) => Err(format!(
                 "{} of {} in {} is not known: it needs {} operations",

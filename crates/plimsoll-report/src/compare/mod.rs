@@ -73,7 +73,7 @@ pub struct Value {
     /// What may be said of the change.
     pub statement: ChangeVerdict,
     /// Whether every run has as many operations as a percentile needs; true of other figures.
-    pub enough: bool,
+    pub enough_samples: bool,
     /// Whether it is known only as a lower bound in some run, from operations under way at the end.
     #[serde(default)]
     pub at_least: bool,
@@ -160,7 +160,7 @@ impl Value {
             change: base.map(|b| (own - b) / b.abs()),
             difference,
             statement,
-            enough: true,
+            enough_samples: true,
             at_least: false,
         }
     }
@@ -223,7 +223,9 @@ impl Comparison {
             ),
         ];
         let said = sentences.into_iter().filter(|(s, _)| any(*s));
-        let doubtful = values().any(|v| !v.enough).then_some(UNCERTAIN_NOTE);
+        let doubtful = values()
+            .any(|v| !v.enough_samples)
+            .then_some(UNCERTAIN_NOTE);
         let bounds = values().any(|v| v.at_least).then_some(AT_LEAST_MEANS);
         let said = said.map(|(_, text)| text);
         said.chain(doubtful).chain(bounds).collect()

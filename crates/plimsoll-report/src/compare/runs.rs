@@ -64,7 +64,7 @@ pub(super) fn row_of<'a>(
         for (value, runs) in row.values.iter_mut().zip(sets) {
             if let Some(value) = value {
                 let figures = || runs.iter().filter_map(|r| percentile(r, p));
-                value.enough = figures().all(|f| f.enough_samples);
+                value.enough_samples = figures().all(|f| f.enough_samples);
                 value.at_least = figures().any(|f| of.at_least(&f));
             }
         }

@@ -97,7 +97,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<FigureBlock> {
             let mut cells = Vec::new();
             for (i, value) in row.values.iter().enumerate() {
                 let shown = value.as_ref().map_or("-".into(), |v| {
-                    let doubt = if v.enough { "" } else { UNCERTAIN_MARK };
+                    let doubt = if v.enough_samples { "" } else { UNCERTAIN_MARK };
                     let bound = if v.at_least { LOWER_BOUND_MARK } else { "" };
                     let (shown, mark) = (metric.show(v.mean), v.statement.figure_mark());
                     format!("{bound}{shown}{doubt}{mark}")

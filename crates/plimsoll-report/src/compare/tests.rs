@@ -141,7 +141,7 @@ fn any_percentile_is_a_figure() {
 #[test]
 fn a_percentile_of_too_few_operations_is_marked_and_meets_no_condition() {
     let mut c = p99(vec![2.0], vec![9.0]);
-    c.rows[0].values[1].as_mut().unwrap().enough = false;
+    c.rows[0].values[1].as_mut().unwrap().enough_samples = false;
     let condition: Condition = "p99 > +10%".parse().unwrap();
     assert_eq!(
         condition.check(&c).unwrap_err(),

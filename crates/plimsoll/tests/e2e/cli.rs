@@ -211,6 +211,6 @@ fn documents_are_generated() {
             "{shell}"
         );
     }
-    let schema: serde_json::Value = serde_json::from_str(&stdout(&["schema_version"])).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&stdout(&["schema"])).unwrap();
     assert!(schema["properties"]["summary"].is_object());
 }

@@ -48,11 +48,7 @@ fn exit_codes_are_the_contract() {
 #[test]
 fn json_alone_is_on_standard_output_and_follows_the_schema() {
     let bench = Bench::on_tmpfs();
-    let schema = json(
-        &Ended::of(bench.plimsoll(["schema_version"]))
-            .expect_code(0)
-            .stdout,
-    );
+    let schema = json(&Ended::of(bench.plimsoll(["schema"])).expect_code(0).stdout);
     let looker = bench.workload(LOOKER);
     let talker = "\
         define fileset name=s,path=files,entries=3,dirwidth=20,size=4k,prealloc
@@ -108,11 +104,7 @@ fn json_alone_is_on_standard_output_and_follows_the_schema() {
 #[test]
 fn the_check_against_the_schema_finds_faults() {
     let bench = Bench::on_tmpfs();
-    let schema = json(
-        &Ended::of(bench.plimsoll(["schema_version"]))
-            .expect_code(0)
-            .stdout,
-    );
+    let schema = json(&Ended::of(bench.plimsoll(["schema"])).expect_code(0).stdout);
     let good = json(
         &bench
             .run("varmail", &["--ops=1", "--target=null:"])

@@ -111,7 +111,7 @@ fn repeated_runs_are_one_result_and_are_judged() {
     let slow = virtual_run(&bench, "2ms", &["--repeat=4"]);
     let listed = std::fs::read_to_string(fast.join("repeats.json")).unwrap();
     let listed: Value = serde_json::from_str(&listed).unwrap();
-    assert_eq!(listed["asked"], 4);
+    assert_eq!(listed["requested_runs"], 4);
     let names: Vec<&str> = listed["runs"]
         .as_array()
         .unwrap()
@@ -308,7 +308,7 @@ fn a_load_curve_has_a_page_tables_and_a_comparison() {
     assert_eq!(rows.len(), 1 + points.len());
     for (row, point) in rows[1..].iter().zip(points) {
         assert_eq!(row[column("load")], point["load"].to_string());
-        let mean: f64 = row[column("response_mean_ms")].parse().unwrap();
+        let mean: f64 = row[column("latency_mean_ms")].parse().unwrap();
         assert_eq!(Some(mean), point["latency_ms"].as_f64());
     }
     let page = call(&bench, &["report", "--format=html"], &[&dir])
@@ -396,7 +396,7 @@ fn a_curve_of_nfs_is_compared_with_a_published_one_at_what_was_achieved() {
     let first = &curve["points"][0];
     let achieved = (first["achieved_ops_per_s"].as_f64().unwrap() * 1000.0).round() / 1000.0;
     let mean = figure(&c, &format!("{achieved} ops/s"), "mean_ms", 0);
-    assert_eq!(mean["mean"], first["latency_ms"]);
+    assert_eq!(mean["mean"], first["mean_ms"]);
     // As the report has it.
     let theirs = figure(&c, "165 131 ops/s", "mean_ms", 1);
     assert_eq!(theirs["mean"], 0.3);
@@ -435,12 +435,12 @@ fn a_search_has_a_page_tables_and_pictures() {
     let page = report("html");
     for text in [
         "search for the load line",
-        "The course of the search",
+        "Search progress",
         "scaled: not comparable",
     ] {
         assert!(page.contains(text), "{text}");
     }
-    assert!(page.contains(&format!("{} streams (held in", carried.load)));
+    assert!(page.contains(&format!("{} streams (passed ", carried.load)));
     let csv = report("csv");
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), found.runs.len() + 1);
@@ -451,7 +451,7 @@ fn a_search_has_a_page_tables_and_pictures() {
         assert_eq!(cell("load"), run.point.load.to_string());
         assert_eq!(cell("held"), run.passed.to_string());
         assert_eq!(
-            cell("response_mean_ms"),
+            cell("latency_mean_ms"),
             run.point.mean_ms.unwrap().to_string()
         );
         assert_eq!(cell("purpose"), run.purpose.to_string());
@@ -490,7 +490,9 @@ fn a_search_that_runs_out_of_runs_says_what_is_known() {
         .collect::<Vec<_>>()
         .join(" ");
     assert!(
-        flat.contains("not found: it is 2 streams or more; no load was found that is not carried"),
+        flat.contains(
+            "not found: it is 2 streams or more; no load was found that is not sustained"
+        ),
         "{flat}"
     );
     std::fs::rename(&above, bench.path("above")).unwrap();

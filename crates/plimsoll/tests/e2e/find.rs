@@ -282,7 +282,10 @@ fn an_interrupted_search_says_what_it_knows() {
     let again = started(command, "measuring");
     again.interrupt();
     let ended = again.end().expect_code(130);
-    let hint = format!("go on with plimsoll find --resume {}", dir.path().display());
+    let hint = format!(
+        "resume with plimsoll find --resume {}",
+        dir.path().display()
+    );
     assert!(ended.stdout.contains(&hint), "{}", ended.stdout);
     assert_eq!(entries(&dir).len(), 3);
     let work = bench.work();

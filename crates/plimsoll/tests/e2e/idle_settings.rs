@@ -55,11 +55,13 @@ fn a_rate_at_which_nothing_is_scheduled() {
     let said: Vec<_> = run.notes.iter().map(|n| n.text.as_str()).collect();
     assert!(
         said.iter()
-            .any(|n| n.contains("fewer than one operation is due")),
+            .any(|n| n.contains("fewer than one operation is scheduled")),
         "{said:?}"
     );
     assert!(
-        ended.stdout.contains("fewer than one operation is due"),
+        ended
+            .stdout
+            .contains("fewer than one operation is scheduled"),
         "{}",
         ended.stdout
     );
@@ -68,7 +70,7 @@ fn a_rate_at_which_nothing_is_scheduled() {
     assert!(
         ended
             .stdout
-            .contains("load line: none: fewer than one operation is due"),
+            .contains("load line: none: fewer than one operation is scheduled"),
         "{}",
         ended.stdout
     );

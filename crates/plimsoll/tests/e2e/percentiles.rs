@@ -239,7 +239,7 @@ fn load_points_have_the_requested_percentiles() {
     let shown = curve.expect_code(0).stdout;
     let head = shown
         .lines()
-        .find(|l| l.starts_with("load  asked/s"))
+        .find(|l| l.starts_with("load  offered/s"))
         .unwrap();
     let columns: Vec<&str> = head.split("  ").map(str::trim).collect();
     let columns: Vec<&str> = columns.into_iter().filter(|c| !c.is_empty()).collect();

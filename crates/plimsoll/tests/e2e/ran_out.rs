@@ -164,7 +164,7 @@ fn other_work_that_runs_out_is_invalid_and_measured_until_then() {
         let args = ["report", dir, "--format", format];
         let shown = Ended::of(bench.plimsoll(args)).expect_code(0);
         let code = if format == "markdown" {
-            "ran\\_out"
+            "fileset\\_exhausted"
         } else {
             "fileset_exhausted"
         };

@@ -252,7 +252,7 @@ fn a_worker_that_does_not_come_back_is_named_and_the_results_are_written() {
         .result(3);
     assert_eq!(run.hung_workers, ["p-1/t-1"]);
     let codes: Vec<_> = run.validity.reasons.iter().map(|r| &r.code[..]).collect();
-    assert!(codes.contains(&"stuck"), "{codes:?}");
+    assert!(codes.contains(&"hung_workers"), "{codes:?}");
 }
 
 /// A third interrupt that says that it ends the program ends it, with its code; however late it comes.

@@ -248,7 +248,7 @@ fn a_mix_with_a_stall_at_the_end_shows_what_it_owes() {
     assert!((998..=1002).contains(&total.scheduled), "{total:?}");
     let text = page(&bench, "text");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let carried = flat.split("carried: ").nth(1).unwrap();
+    let carried = flat.split("achieved: ").nth(1).unwrap();
     assert!(carried.contains("max ≥ "), "{carried}");
     assert!(page(&bench, "html").contains("≥ "));
 }
@@ -303,7 +303,7 @@ fn a_point_of_which_nothing_comes_back_has_lower_bounds() {
     }
     let csv = page(&bench, "csv");
     let (head, figures) = csv.split_once('\n').unwrap();
-    assert!(head.ends_with(",response_at_least_from"), "{head}");
+    assert!(head.ends_with(",latency_at_least_from"), "{head}");
     assert!(figures.trim_end().ends_with(",p50"), "{figures}");
 }
 
@@ -397,5 +397,5 @@ fn a_comparison_says_which_side_stood_still() {
     let results = bench.results();
     command.args(results.iter().map(|r| r.path().to_owned()));
     let said = Ended::of(command).stdout;
-    assert!(said.contains("stood still for up to"), "{said}");
+    assert!(said.contains("stalled for up to"), "{said}");
 }

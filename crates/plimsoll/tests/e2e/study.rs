@@ -136,7 +136,7 @@ fn what_cannot_be_studied_is_refused() {
     ]);
     assert!(only.contains("did you mean `webserver`?"), "{only}");
     let minor = refusal(&["--nfs4", "nfs4://h/x?minorversion=0"]);
-    assert!(minor.contains("`minor` cannot be given"), "{minor}");
+    assert!(minor.contains("`minorversion` cannot be given"), "{minor}");
     let trip = refusal(&["--nfs3", "nfs3://h/x?uid=1&added_rtt=5ms"]);
     assert!(trip.contains("--added-rtt gives the round trips"), "{trip}");
     let version = refusal(&["--nfs4", "nfs4://h/x", "--versions=3,4.1"]);

@@ -80,7 +80,7 @@ fn a_run_in_such_a_directory_has_results_that_are_read_back() {
     );
     let json: Value =
         serde_json::from_slice(&std::fs::read(place.join("run.json")).unwrap()).unwrap();
-    let dir = json["plan"]["place"]["dir"].as_str().unwrap();
+    let dir = json["plan"]["work_dir"]["dir"].as_str().unwrap();
     assert!(dir.contains(TEXT), "{dir}");
     let absolute = odd.path("again");
     let more = [option("dir", &absolute), option("results", &odd.path("r2"))];

@@ -86,7 +86,7 @@ fn the_report_and_the_page_say_both_ends() {
         String::from_utf8(output.stdout).unwrap()
     };
     let text = report("text").replace('\u{a0}', " ");
-    let line = "ends: first worker after 50.0 ms: 51 ops, 1 020 ops/s, 0 MiB/s;";
+    let line = "finish times: first worker after 50.0 ms: 51 ops, 1 020 ops/s, 0 MiB/s;";
     assert!(text.contains(line), "{text}");
     assert!(
         text.contains("last worker after 50.0 s: 100 ops, 2.00 ops/s"),

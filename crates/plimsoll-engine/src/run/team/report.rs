@@ -60,6 +60,7 @@ impl RankReport {
             match self.windows.get_mut(i) {
                 None => self.windows.push(theirs),
                 Some(mine) => {
+                    assert_eq!(mine.rows.len(), theirs.rows.len(), "all ranks run one Plan");
                     let length = (mine.end - mine.start).max(theirs.end - theirs.start);
                     mine.end = mine.start + length;
                     for (mine, theirs) in mine.slow.iter_mut().zip(&theirs.slow) {

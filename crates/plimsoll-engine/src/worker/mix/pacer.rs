@@ -25,6 +25,10 @@ pub(super) struct Pacer {
 impl Pacer {
     /// A schedule of `rate` operations a second that begins at `start`.
     pub(super) fn new(rate: f64, arrivals: Arrivals, start: Nanos, rng: &mut Rng) -> Self {
+        assert!(
+            rate.is_finite() && rate > 0.0,
+            "a rate of {rate} has no gap"
+        );
         let gap = 1e9 / rate;
         let mut pacer = Self {
             arrivals,
@@ -63,6 +67,7 @@ impl Pacer {
             Arrivals::Constant => self.first + self.number as f64 * self.gap,
             Arrivals::Poisson => self.after + self.draw(rng),
         };
+        debug_assert!(self.after >= self.next, "arrivals go back in time");
     }
 
     /// Drops operations that are overdue for longer than [`MAX_BACKLOG_NS`], but never the last one

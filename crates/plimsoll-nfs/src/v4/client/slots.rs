@@ -88,6 +88,8 @@ impl Session {
     }
 
     fn give_back(&self, slot: u32) {
+        debug_assert!((slot as usize) < self.taken.borrow().len());
+        debug_assert!(!self.free.borrow().contains(&slot), "slot {slot} is free");
         let next = self.waiting.borrow_mut().pop_front();
         match next {
             Some(place) => {
