@@ -51,7 +51,7 @@ pub enum ColdKind {
 /// `--precreate-per-set=10`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Arguments {
-    /// What the ranks do
+    /// Pattern of operations
     #[arg(long, value_name = "NAME", value_enum, default_value_t)]
     #[arg(help_heading = "Pattern")]
     pub pattern: PatternName,
@@ -64,7 +64,7 @@ pub struct Arguments {
     #[arg(short = 'I', long, value_name = "N", value_parser = whole)]
     #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
     pub obj_per_proc: Option<u64>,
-    /// Objects made in each data set before [default: 3000]
+    /// Objects created in each data set beforehand [default: 3000]
     #[arg(short = 'P', long, value_name = "N", value_parser = whole)]
     #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
     pub precreate_per_set: Option<u64>,
@@ -80,21 +80,21 @@ pub struct Arguments {
     #[arg(short = 'R', long, value_name = "N", value_parser = small)]
     #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
     pub iterations: Option<u32>,
-    /// Wait so many times as long as an operation took, after each one [default: 0]
+    /// Waiting time after each operation, as a multiple of its duration [default: 0]
     #[arg(short = 't', long, value_name = "FACTOR", value_parser = factor)]
     #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
     pub waiting_time: Option<f64>,
     /// Run each iteration without waiting, then with waiting times from 0.0625 to 4
     #[arg(short = 'T', long, help_heading = "Pattern")]
     pub adaptive_waiting: bool,
-    /// Only stat and read objects in the benchmark phase
+    /// Stat and read objects only in the benchmark phase
     #[arg(long, help_heading = "Pattern")]
     pub read_only: bool,
     /// Number of the first object, instead of the one in the run-info file or 0
     #[arg(long, value_name = "N", value_parser = whole)]
     #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
     pub start_item: Option<u64>,
-    /// Compare what is read with what was written
+    /// Verify the content of objects that are read
     #[arg(short = 'X', long, help_heading = "Pattern")]
     pub verify_read: bool,
     /// mdtest: files of each rank [default: 1000000]
@@ -109,37 +109,37 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
     pub transfer_size: Option<u64>,
-    /// What is written, instead of the number of the rank: random, zero, or parts with commas
+    /// Content of writes, instead of the number of the rank: random, zero, or parts with commas
     /// between them, compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
     /// [default of IOR: random]
     #[arg(long, value_name = "KIND", help_heading = "Pattern")]
     pub content: Option<Content>,
-    /// Root of the contents that are compared
+    /// Seed of the contents
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole)]
     #[arg(allow_hyphen_values = true, help_heading = "Pattern")]
     pub seed: u64,
 
-    /// Run the phase that makes the objects; naming phases runs only those
+    /// Run the precreation phase; naming phases runs only those
     #[arg(short = '1', long, help_heading = "Phases")]
     pub run_precreate: bool,
     /// Run the benchmark phase
     #[arg(short = '2', long, help_heading = "Phases")]
     pub run_benchmark: bool,
-    /// Run the phase that removes the objects
+    /// Run the cleanup phase
     #[arg(short = '3', long, help_heading = "Phases")]
     pub run_cleanup: bool,
-    /// End an iteration of the benchmark phase (mdtest, IOR: the writing phase) after so many
-    /// seconds; 0 for never [default: 0; mdtest, IOR: 300]
+    /// Stonewall: time limit of an iteration of the benchmark phase (mdtest, IOR: the writing phase), in
+    /// seconds; 0 for none [default: 0; mdtest, IOR: 300]
     #[arg(short = 'w', long, value_name = "TIME", value_parser = parse_duration)]
     #[arg(allow_hyphen_values = true, help_heading = "Phases")]
     pub stonewall_timer: Option<Duration>,
-    /// After the stonewall every rank does as many rounds as the fastest
+    /// After the stonewall, let every rank do as many rounds as the fastest
     #[arg(short = 'W', long, help_heading = "Phases")]
     pub stonewall_wear_out: bool,
-    /// File that keeps the position between runs of single phases [default: mdtest.status]
+    /// File that stores the position between runs of single phases [default: mdtest.status]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Phases")]
     pub run_info_file: Option<PathBuf>,
-    /// Run so many iterations of the benchmark phase before those that are measured [default: 0]
+    /// Iterations of the benchmark phase before those that are measured [default: 0]
     #[arg(long, value_name = "N", value_parser = small)]
     #[arg(allow_hyphen_values = true, help_heading = "Phases")]
     pub warmup: Option<u32>,
@@ -148,14 +148,14 @@ pub struct Arguments {
     #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "files", help_heading = "Phases")]
     pub drop_caches: Option<ColdKind>,
-    /// Open files past the page cache (O_DIRECT); sizes must be multiples of the disk's blocks
+    /// Bypass the page cache (O_DIRECT); sizes must be multiples of the disk's block size
     #[arg(long, help_heading = "Phases")]
     pub direct: bool,
-    /// Go on when an object cannot be made before the benchmark phase
+    /// Continue when an object cannot be created in the precreation phase
     #[arg(long, help_heading = "Phases")]
     pub ignore_precreate_errors: bool,
 
-    /// Directory that the root directory is made in [default: .]
+    /// Parent of the root directory [default: .]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Target")]
     pub dir: Option<PathBuf>,
     /// Directory that holds everything; `-- -D=DIR` says the same [default: out, or the
@@ -167,7 +167,7 @@ pub struct Arguments {
     #[arg(short = 'i', long, visible_short_alias = 'a', visible_alias = "api")]
     #[arg(value_name = "NAME", help_heading = "Target")]
     pub interface: Option<String>,
-    /// The same, as `run` calls it
+    /// Target URL, as in `run`
     #[arg(
         long,
         value_name = "URL",
@@ -175,31 +175,31 @@ pub struct Arguments {
         help_heading = "Target"
     )]
     pub target: Option<String>,
-    /// Take memory before the run until only so many MiB are free, and hold it; 0 for none
+    /// Allocate memory before the run until this many MiB are free, and hold it; 0 for none
     #[arg(short = 'm', long, value_name = "MIB", value_parser = mebibytes)]
     #[arg(allow_hyphen_values = true, help_heading = "Target")]
     pub lim_free_mem: Option<u64>,
-    /// Take memory between the phases until only so many MiB are free, and free it; 0 for none
+    /// Allocate memory between the phases until this many MiB are free, and free it; 0 for none
     #[arg(short = 'M', long, value_name = "MIB", value_parser = mebibytes)]
     #[arg(allow_hyphen_values = true, help_heading = "Target")]
     pub lim_free_mem_phase: Option<u64>,
 
-    /// Write the time of every operation of rank 0 to files that begin so
+    /// Write the time of every operation of rank 0 to files with this prefix
     #[arg(short = 'L', long, value_name = "PREFIX", help_heading = "Output")]
     pub latency: Option<OsString>,
-    /// Of all ranks instead of rank 0
+    /// Write the times of all ranks
     #[arg(long, requires = "latency", help_heading = "Output")]
     pub latency_all: bool,
-    /// Print nothing but the line of each phase
+    /// Print only the line of each phase
     #[arg(short = 'q', long, help_heading = "Output")]
     pub quiet: bool,
-    /// Say which operations failed, and how
+    /// List the operations that failed, with their errors
     #[arg(short = 'v', long, action = ArgAction::Count, help_heading = "Output")]
     pub verbose: u8,
     /// Print counts separated by tabulators instead of the line of each phase
     #[arg(long, help_heading = "Output")]
     pub print_detailed_stats: bool,
-    /// Print a line for each rank too
+    /// Print a line for each rank as well
     #[arg(long, help_heading = "Output")]
     pub process_reports: bool,
 

@@ -125,8 +125,10 @@ pub enum SearchEnd {
     NoneSustained,
     /// As many runs as there may be were made before the search was through.
     MaxRunsReached,
-    /// Somebody ended it.
+    /// The user ended it.
     Interrupted,
+    /// It is in progress, or its process was killed.
+    Unfinished,
 }
 
 impl fmt::Display for SearchEnd {
@@ -137,6 +139,7 @@ impl fmt::Display for SearchEnd {
             Self::NoneSustained => "no load sustained",
             Self::MaxRunsReached => "maximum runs reached",
             Self::Interrupted => "interrupted",
+            Self::Unfinished => "unfinished",
         })
     }
 }
@@ -224,12 +227,12 @@ impl Search {
         }
     }
 
-    /// What is known of the load line after `trials` if the search ends here and now.
+    /// The load line as far as `trials` tell; unfinished unless they end the search.
     #[must_use]
-    pub fn interrupted(&self, trials: &[TrialRun]) -> LoadLine {
+    pub fn load_line(&self, trials: &[TrialRun]) -> LoadLine {
         match self.next(trials) {
             Step::Done(line) => line,
-            Step::Measure(..) => line(&tally(trials), SearchEnd::Interrupted),
+            Step::Measure(..) => line(&tally(trials), SearchEnd::Unfinished),
         }
     }
 

@@ -223,14 +223,14 @@ fn it_goes_on_from_earlier_runs() {
         assert_eq!(line, whole);
         assert_eq!(all, trials);
         assert_eq!(more, trials[cut..]);
-        let stopped = search.interrupted(&trials[..cut]);
+        let stopped = search.load_line(&trials[..cut]);
         assert_eq!(
             stopped.termination,
-            SearchEnd::Interrupted,
+            SearchEnd::Unfinished,
             "after {cut} runs"
         );
     }
-    assert_eq!(search.interrupted(&trials), whole);
+    assert_eq!(search.load_line(&trials), whole);
 }
 
 #[test]

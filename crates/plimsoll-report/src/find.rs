@@ -71,7 +71,10 @@ fn headline(out: &mut String, search: &LoadSearch, layout: Layout) {
         (SearchEnd::Found, None) => paint.good("found"),
         (SearchEnd::NoneSustained, None) => paint.bad(&said),
         (
-            SearchEnd::MaxLoadSustained | SearchEnd::MaxRunsReached | SearchEnd::Interrupted,
+            SearchEnd::MaxLoadSustained
+            | SearchEnd::MaxRunsReached
+            | SearchEnd::Interrupted
+            | SearchEnd::Unfinished,
             None,
         ) => paint.doubtful(&said),
     };
@@ -193,7 +196,7 @@ pub fn interval(search: &LoadSearch) -> Option<String> {
     let line = &search.load_line;
     if !matches!(
         line.termination,
-        SearchEnd::MaxRunsReached | SearchEnd::Interrupted
+        SearchEnd::MaxRunsReached | SearchEnd::Interrupted | SearchEnd::Unfinished
     ) || search.runs.is_empty()
     {
         return None;

@@ -346,8 +346,8 @@ fn of_search(dir: &Path) -> Result<Entry, ResultsError> {
         _ if search.failure.is_some() => Status::Failed,
         SearchEnd::Found | SearchEnd::MaxLoadSustained => Status::Valid,
         SearchEnd::NoneSustained | SearchEnd::MaxRunsReached => Status::Invalid,
-        // What a search that goes on says too.
-        SearchEnd::Interrupted => Status::Unfinished,
+        SearchEnd::Interrupted => Status::Interrupted,
+        SearchEnd::Unfinished => Status::Unfinished,
     };
     Ok(Entry {
         target: search.target.url,

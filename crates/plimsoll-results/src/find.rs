@@ -131,7 +131,11 @@ impl LoadSearch {
     /// an error ended it.
     #[must_use]
     pub fn can_resume(&self) -> bool {
-        self.failure.is_some() || self.load_line.termination == SearchEnd::Interrupted
+        self.failure.is_some()
+            || matches!(
+                self.load_line.termination,
+                SearchEnd::Interrupted | SearchEnd::Unfinished
+            )
     }
 
     /// The search as `find.json` holds it: pretty-printed, with a newline at the end.

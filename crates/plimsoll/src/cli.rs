@@ -34,7 +34,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Finds how much load a file system can carry, and proves it.
+/// A benchmark for file systems and NFS servers: finds the highest load they sustain, and proves it.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, styles = STYLES, arg_required_else_help = true)]
 #[command(after_help = "\
@@ -55,22 +55,22 @@ pub struct Cli {
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a workload and report what was measured
+    /// Run a workload and report the results
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Measure a workload at several loads, one after the other, on one data set that grows
+    /// Measure a load curve: one workload at increasing loads, on one set of files
     #[command(after_help = CURVE_EXAMPLES)]
     Curve(Box<CurveArgs>),
-    /// Find the load line of a workload: the highest load that meets its criteria
+    /// Find the load line of a workload: the highest load that passes its criteria
     #[command(after_help = FIND_EXAMPLES)]
     Find(Box<FindArgs>),
-    /// Measure metadata and small objects by many processes: MD-Workbench, mdtest and IOR
+    /// Measure metadata and small objects with many processes: MD-Workbench, mdtest and IOR
     #[command(args_override_self = true, after_help = MD_EXAMPLES)]
     Md(Box<MdArgs>),
-    /// Run every configuration of a Filebench profile, on one file system or several
+    /// Run every configuration of a Filebench profile, on one or several file systems
     #[command(after_help = PROFILE_EXAMPLES)]
     Profile(Box<ProfileArgs>),
-    /// Make the runs that answer one question about a server, and show them side by side
+    /// Run a study: a built-in profile that answers one question about a server
     #[command(after_help = STUDY_EXAMPLES)]
     Study(Box<StudyArgs>),
     /// Print exactly what `run` would do, without doing it
@@ -82,7 +82,7 @@ Examples:
 
 Exits with 2 and the reason if `run` would refuse.")]
     Plan(Box<PlanArgs>),
-    /// Remove what an interrupted run left in a directory, by the marker that Plimsoll put there
+    /// Remove the files that an interrupted run left, as its marker lists them
     #[command(after_help = "\
 Examples:
   plimsoll clean /mnt/test
@@ -97,14 +97,14 @@ Examples:
   plimsoll list
   plimsoll list --format json")]
     List(ListArgs),
-    /// Show a workload's parameters and its text
+    /// Show the parameters and the source of a workload
     #[command(after_help = "\
 Examples:
   plimsoll show varmail
   plimsoll show ./my.f
   plimsoll show varmail --print-source > my.f        a copy to change")]
     Show(ShowArgs),
-    /// Read a published disclosure report and print what it says
+    /// Read a published disclosure report and print its contents
     #[command(after_help = "\
 Examples:
   plimsoll import sfs2014-20160912-00016.txt
@@ -116,7 +116,7 @@ title, the metric and all load points; sections that are missing are named. The 
 time is computed again; a difference that rounding does not explain is a warning.
 Exits with 2 and the place if the text is not a report, or its load points are not whole.")]
     Import(ImportArgs),
-    /// Print results again, or make a page, tables or pictures of them
+    /// Report results as text, tables, a page or pictures
     #[command(after_help = "\
 Examples:
   plimsoll report plimsoll-results/fileserver-20260301-140502
@@ -128,7 +128,7 @@ Examples:
 A page is one file that needs no network. Pictures are one file a chart, in a directory. \
 Exits with 2 if a directory holds no results, or damaged ones.")]
     Report(ReportArgs),
-    /// Show results side by side, and whether their differences are real
+    /// Compare results, and test whether their differences are significant
     #[command(after_help = "\
 Examples:
   plimsoll compare before after
@@ -137,11 +137,11 @@ Examples:
   plimsoll compare vda-curve-20260301-140502 sfs2014-20160912-00016.txt
 
 Results are directories of a run, of repeated runs (run --repeat) or of a load curve, or published \
-disclosure reports; changes are from the first. Whether a difference is real can be said of repeated \
-runs only: there, --fail-if counts no change that may be chance.
+disclosure reports; changes are relative to the first. Only repeated runs can be tested for \
+significance: for them, --fail-if ignores changes that may be chance.
 Exit codes: 0 nothing failed, 2 no such results or figures, 3 a condition of --fail-if is met.")]
     Compare(CompareArgs),
-    /// Give results tags that they are found by, or take them away
+    /// Add tags to results, or remove them
     #[command(after_help = "\
 Examples:
   plimsoll tag plimsoll-results/fileserver-20260301-140502 --add baseline,nvme
@@ -150,7 +150,7 @@ Examples:
 
 Tags are kept in annotations.json beside the figures, which stay as they are.")]
     Tag(TagArgs),
-    /// Write a note on results, or read it
+    /// Write or read a note on results
     #[command(after_help = "\
 Examples:
   plimsoll note plimsoll-results/fileserver-20260301-140502 'with the new firmware'
@@ -168,7 +168,7 @@ Only directories in which everything was written by Plimsoll are deleted, and no
 writing to. Results with tags are kept unless --include-tagged is given.
 Exit codes: 0 done, or nothing to do; 1 something could not be deleted; 2 refused.")]
     Prune(PruneArgs),
-    /// Look at results and at runs in progress in a browser
+    /// Serve results and runs in progress to a browser
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
     /// Describe the system under test, for disclosure reports
@@ -178,26 +178,26 @@ Examples:
   plimsoll sut check sut.toml")]
     #[command(subcommand)]
     Sut(SutCommand),
-    /// Convert a custom workload file of netmist to a workload of Plimsoll's own
+    /// Convert a custom workload file of netmist to an operation mix
     #[command(after_help = "\
 Examples:
   plimsoll convert export.txt --format toml > mine.toml
   plimsoll convert export.txt --format toml --output mine.toml
   plimsoll run export.txt                    runs without being converted")]
     Convert(ConvertArgs),
-    /// Serve files in memory by NFS version 3, for trying the nfs3 target out
+    /// Serve files in memory over NFSv3, to try the nfs3 target
     #[command(name = "serve-nfs", after_help = SERVE_NFS_EXAMPLES)]
     ServeNfs(ServeNfsArgs),
-    /// Put a long line between a client and a server: delay, jitter, a rate and losses
+    /// Emulate a WAN link between a client and a server: delay, jitter, bandwidth and losses
     #[command(after_help = WAN_EXAMPLES)]
     Wan(WanArgs),
-    /// Print the JSON schema of run.json or of another of our forms
+    /// Print the JSON schema of run.json or of another document
     #[command(after_help = "\
 Examples:
   plimsoll schema > run.schema.json
   plimsoll schema disclosure                 what `import --format json` prints")]
     Schema {
-        /// The form
+        /// The document
         #[arg(value_enum, default_value_t)]
         form: SchemaForm,
     },
@@ -216,7 +216,7 @@ Examples:
   plimsoll man | man -l -
   plimsoll man --dir ~/.local/share/man/man1")]
     Man {
-        /// Directory that the pages of all commands are written to
+        /// Directory for the pages of all commands
         #[arg(allow_hyphen_values = true, long, value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,
     },
@@ -248,10 +248,10 @@ Examples:
       a thousandth of data and rates; the result is marked as not comparable
   plimsoll curve vda --load 1..8 --target 'null:?latency=2ms' --clock virtual
   plimsoll curve --resume plimsoll-results/vda-curve-20260101-120000
-      goes on with a curve that was interrupted or killed
+      resumes a curve that was interrupted or killed
 
-A point that misses a criterion is invalid; it is kept and shown with its reasons.
-Exit codes: 0 some point is valid, 1 failed, 2 refused, 3 no point is valid, 130 interrupted \
+A point that fails a criterion is invalid; it is kept and shown with its reasons.
+Exit codes: 0 at least one point is valid, 1 failed, 2 refused, 3 no point is valid, 130 interrupted \
 (SIGINT, SIGTERM or SIGHUP).";
 
 const FIND_EXAMPLES: &str = "\
@@ -263,24 +263,24 @@ Examples:
       a thousandth of data and rates; the result is marked as not comparable
   plimsoll find vda --max-load 16 --target 'null:?latency=10ms&servers=1' --clock virtual
   plimsoll find --resume plimsoll-results/vda-find-20260101-120000
-      goes on with a search that was interrupted or killed
+      resumes a search that was interrupted or killed
 
-Loads are doubled until one is not carried, and the interval is halved from there. A load that comes \
-near to a criterion is run again, and both ends of the interval are confirmed.
-Exit codes: 0 a load is carried, 1 failed, 2 refused, 3 no load is carried, 130 interrupted (SIGINT, \
+Loads are doubled until one is not sustained; then the interval is bisected. A load with a narrow \
+margin is run again, and both ends of the interval are confirmed.
+Exit codes: 0 a load is sustained, 1 failed, 2 refused, 3 no load is sustained, 130 interrupted (SIGINT, \
 SIGTERM or SIGHUP).";
 
 const PROFILE_EXAMPLES: &str = "\
 Examples:
   plimsoll profile fileio --dry-run
-      the runs that the profile asks for, and nothing else
+      lists the runs of the profile
   plimsoll profile fileio --dir /mnt/test --time 10s
   plimsoll profile my.prof --filesystem ext4=/mnt/ext4 --filesystem xfs=/mnt/xfs --repeat 5
-      five runs of each configuration on each file system, and what differs
+      five runs of each configuration on each file system, compared
   plimsoll profile fileio --filesystem 'nfs=nfs3://server/export' --only randomread2k
   plimsoll profile fileio --print-source > my.prof   a copy to change
   plimsoll profile --resume plimsoll-results/fileio-profile-20260101-120000
-      makes the runs that are left
+      makes the remaining runs
 
 A list of values runs once for each. A run that fails is shown, and the next one follows.
 Exit codes: 0 all runs are valid, 1 one failed, 2 refused, 3 one is invalid, 130 interrupted (SIGINT, \
@@ -292,7 +292,7 @@ Examples:
   plimsoll study nfs4-opens --nfs3 nfs3://filer/vol1 --nfs4 nfs4://filer/vol1 --added-rtt 0ms,20ms --time 10s
   plimsoll study nfs4-opens --nfs4 nfs4://filer/vol1 --only webserver --repeat 5
 
-A study is a profile (`plimsoll profile nfs4-opens --print-source`) on several ways to one server: `report`, \
+A study is a profile (`plimsoll profile nfs4-opens --print-source`) over several access paths to one server: `report`, \
 `compare` and `profile --resume` take its results like those of any profile.
 Exit codes: as those of `profile`.";
 
@@ -302,8 +302,8 @@ Examples:
   plimsoll serve --root /data/results --listen 127.0.0.1:0
   PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll serve --listen 0.0.0.0:8080 --allowed-host bench.example
 
-Prints its address and serves until Ctrl-C. The results directories stay as they are, but for what \
-is tagged, noted and deleted in the browser.";
+Prints its address and serves until Ctrl-C. Results change only \
+when they are tagged, annotated or deleted in the browser.";
 
 const SERVE_NFS_EXAMPLES: &str = "\
 Examples:
@@ -313,10 +313,10 @@ Examples:
   plimsoll serve-nfs --reply-delay 5ms --inject-fault read=io:0.001 --inject-fault commit=drop-reply:0.01
 
 The URL of the target is printed. Files are lost when the server ends, by Ctrl-C. Permissions are \
-kept and not enforced.
-A fault is a status of NFS, such as io, stale, nospc or jukebox; swallow: the call is carried out \
-and never answered; close: the connection is closed; garbage: something is sent that is no answer; \
-surplus: four bytes follow the answer; short: its last four bytes are missing.";
+stored but not enforced.
+A fault is an NFS status, such as io, stale, nospc or jukebox; drop-reply: the call is executed but \
+never answered; close: the connection is closed; garbage: bytes are sent that are not a reply; \
+trailing-bytes: four bytes follow the reply; truncated: its last four bytes are missing.";
 
 const WAN_EXAMPLES: &str = "\
 Examples:
@@ -327,9 +327,9 @@ Examples:
   plimsoll wan --tun self filer --rtt 100ms --loss 0.001
       between this network namespace and that which `ip netns add filer` made
 
-A relay ends TCP on both sides of it: there is no slow start, and no window limits a connection. With \
+A relay terminates TCP on both sides: there is no slow start, and no window limits a connection. With \
 --tun there are both. The ends of the tunnel are 198.19.0.1 and 198.19.0.2.
-Ctrl-C ends it, and prints what went through.";
+Ctrl-C ends it and prints the traffic.";
 
 const MD_EXAMPLES: &str = "\
 Examples:
@@ -342,7 +342,7 @@ Examples:
       one phase after the other; mdtest.status keeps the position
   plimsoll md --pattern mdtest-hard -n 10000 -w 30 --processes 8
   plimsoll md --dry-run
-      what would be done
+      prints the Plan
 
 Exit codes: 0 valid, 1 failed, 2 refused, 3 operations failed, 130 interrupted.";
 
@@ -352,7 +352,7 @@ pub struct MdArgs {
     /// The pattern and its options.
     #[command(flatten)]
     pub md: plimsoll_md::Arguments,
-    /// Directory that the results directory is made in
+    /// Directory in which the results directory is created
     #[arg(
         allow_hyphen_values = true, value_parser = values::directory(),
         long,
@@ -361,11 +361,10 @@ pub struct MdArgs {
     )]
     #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: PathBuf,
-    /// What is printed; json is the content of run.json alone, and the lines of the phases go to
-    /// standard error
+    /// Output format; json prints run.json alone, and the lines of the phases go to standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
-    /// Percentiles that tables show instead of the usual ones: up to 16 above 0 and at most 100, such as
+    /// Percentiles in tables, instead of the usual ones: up to 16, above 0 and at most 100, such as
     /// 50,90,99,99.9,99.99,99.999
     #[arg(
         long,
@@ -374,7 +373,7 @@ pub struct MdArgs {
         help_heading = "Output"
     )]
     pub percentiles: Option<Percentiles>,
-    /// Print the Plan, and run nothing
+    /// Print the Plan without running it
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
     /// Processes of this machine that are the ranks.
@@ -383,7 +382,7 @@ pub struct MdArgs {
     /// Commands around the phases.
     #[command(flatten)]
     pub hooks: HookArgs,
-    /// Let --before and --after run shell commands
+    /// Allow --before and --after to run shell commands
     #[arg(long, help_heading = "Commands")]
     pub allow_commands: bool,
     /// What becomes of the exit code.
@@ -397,7 +396,7 @@ pub struct RunArgs {
     /// What is run.
     #[command(flatten)]
     pub workload: WorkloadArgs,
-    /// Directory that the results directory is made in
+    /// Directory in which the results directory is created
     #[arg(
         allow_hyphen_values = true, value_parser = values::directory(),
         long,
@@ -418,15 +417,14 @@ pub struct RunArgs {
 /// What is printed while runs are made, and who makes them.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
-    /// What is printed at the end; json is the content of the file that holds the results
-    /// (run.json, curve.json, ...) and nothing else; of repeated runs, that of each, one after the
-    /// other
+    /// Output format of the report; json prints the results file (run.json, curve.json, ...) alone;
+    /// of repeated runs, the file of each run in turn
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
     /// Print nothing but the report and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
-    /// Percentiles that tables show instead of the usual ones: up to 16 above 0 and at most 100, such as
+    /// Percentiles in tables, instead of the usual ones: up to 16, above 0 and at most 100, such as
     /// 50,90,99,99.9,99.99,99.999
     #[arg(
         long,
@@ -449,8 +447,8 @@ pub struct OutputArgs {
 /// What a clean-up that is not complete comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
 pub struct CleanupArgs {
-    /// End with 1 if files of a run could not be removed afterwards; without it they are named, and
-    /// the exit code is that of the result
+    /// Exit with 1 if files of a run cannot be removed; otherwise they are named, and the exit code is
+    /// that of the result
     #[arg(long = "strict-cleanup", help_heading = "Behaviour")]
     pub strict: bool,
 }
@@ -458,11 +456,10 @@ pub struct CleanupArgs {
 /// Processes that run something together.
 #[derive(Debug, Args)]
 pub struct RankArgs {
-    /// Start N processes on this machine that share the workers; under mpiexec or srun there are
-    /// as many as those start
+    /// Start N processes on this machine that share the workers; mpiexec and srun start their own
     #[arg(long, value_name = "N", help_heading = "Ranks")]
     pub processes: Option<u32>,
-    /// Keep the results of each rank too, in the directory `ranks` of the results
+    /// Keep the results of each rank too, in the subdirectory `ranks` of the results
     #[arg(long, help_heading = "Ranks")]
     pub per_rank: bool,
 }
@@ -470,13 +467,13 @@ pub struct RankArgs {
 /// Arguments of `clean`.
 #[derive(Debug, Args)]
 pub struct CleanArgs {
-    /// Directory that an interrupted run left, or one that holds such directories
+    /// Directory that an interrupted run left, or a parent of such directories
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// Clean it too if a run on another machine is said to use it: you know that it has ended
+    /// Clean even if the marker says that a run on another machine uses it: you know that it has ended
     #[arg(long)]
     pub force: bool,
-    /// Where the directory is: on a server, DIR is its path below the export
+    /// Target of the directory; on a server, DIR is its path below the export
     #[arg(long, value_name = "URL", default_value = "posix")]
     pub target: String,
 }

@@ -12,14 +12,14 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 /// Commands of the user around the phases of each run.
 #[derive(Debug, Clone, Args)]
 pub struct HookArgs {
-    /// Shell command before each phase of a run (files are made, the load, a phase of md), which is
-    /// in its environment; if it fails, so does the run; needs --allow-commands
+    /// Shell command before each phase of a run (creation of files, load, a phase of md), which its
+    /// environment names; if it fails, the run fails; needs --allow-commands
     #[arg(long, value_name = "COMMAND", help_heading = "Commands")]
     pub before: Option<String>,
-    /// Shell command after each phase; if it fails, that is noted; needs --allow-commands
+    /// Shell command after each phase; a failure is noted; needs --allow-commands
     #[arg(long, value_name = "COMMAND", help_heading = "Commands")]
     pub after: Option<String>,
-    /// Longest that such a command may take [default: 10m]
+    /// Maximum duration of such a command [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     #[arg(allow_hyphen_values = true, help_heading = "Commands")]
     pub command_timeout: Option<Duration>,

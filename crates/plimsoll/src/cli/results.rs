@@ -12,7 +12,7 @@ pub struct ImportArgs {
     /// The report
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// What is printed; json is the whole report
+    /// Output format; json prints the whole report
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -23,22 +23,22 @@ pub struct ReportArgs {
     /// Results directories of runs, load curves or searches, or published reports
     #[arg(value_name = "RESULTS", required = true, value_hint = ValueHint::AnyPath)]
     pub results: Vec<PathBuf>,
-    /// What is made of them
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
-    /// Percentiles that tables show instead of the usual ones: up to 16 above 0 and at most 100, such as
+    /// Percentiles in tables, instead of the usual ones: up to 16, above 0 and at most 100, such as
     /// 50,90,99,99.9,99.99,99.999
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub percentiles: Option<Percentiles>,
-    /// First make results of what killed runs left: RESULTS are their hidden directories, or directories
-    /// of results with such in them
+    /// First recover what killed runs left: RESULTS are their hidden directories, or parents of such
+    /// directories
     #[arg(long)]
     pub recover: bool,
-    /// Description of the system under test, for --format disclosure and html; `plimsoll sut init` begins
+    /// Description of the system under test, for --format disclosure and html; `plimsoll sut init` creates
     /// one
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sut: Option<PathBuf>,
-    /// File to write instead of standard output; of pictures, the directory
+    /// Output file instead of standard output; for pictures, a directory
     #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub output: Option<PathBuf>,
 }
@@ -49,17 +49,17 @@ pub struct CompareArgs {
     /// Results directories or published reports
     #[arg(value_name = "RESULTS", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     pub results: Vec<PathBuf>,
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: CompareFormat,
-    /// File to write instead of standard output
+    /// Output file instead of standard output
     #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Percentiles that runs are compared by instead of the usual ones: up to 16 above 0 and at most 100, such as
+    /// Percentiles to compare, instead of the usual ones: up to 16, above 0 and at most 100, such as
     /// 50,90,99,99.9,99.99,99.999
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub percentiles: Option<Percentiles>,
-    /// End with code 3 if a figure changed by more; may be given again
+    /// Exit with 3 if a figure changed by more; repeatable
     #[arg(long, value_name = "[OPERATION:]FIGURE<|>PERCENT")]
     pub fail_if: Vec<Condition>,
 }
@@ -67,28 +67,28 @@ pub struct CompareArgs {
 /// Formats of `compare`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum CompareFormat {
-    /// A table a figure
+    /// A table for each figure
     #[default]
     Text,
     /// Tables for issues and wikis
     Markdown,
     /// A page in one file
     Html,
-    /// Everything, the figures of each run too
+    /// Everything, including the figures of each run
     Json,
 }
 
 /// Formats of `report`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum ReportFormat {
-    /// What the command printed at the end
+    /// The report that the command printed
     #[default]
     Text,
-    /// What run.json, curve.json or find.json holds
+    /// The content of run.json, curve.json or find.json
     Json,
     /// The full disclosure report of a load curve, in ASCII
     Disclosure,
-    /// A line an operation, a load point, or a run of a search
+    /// A line for each operation, load point, or run of a search
     Csv,
     /// Tables for issues and wikis
     Markdown,
@@ -125,7 +125,7 @@ A file that exists is never overwritten.")]
         #[arg(allow_hyphen_values = true, long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
         dir: PathBuf,
     },
-    /// Read a description and say what is not stated yet
+    /// Read a description and list what is not stated yet
     #[command(after_help = "\
 Examples:
   plimsoll sut check

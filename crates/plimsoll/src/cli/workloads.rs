@@ -85,7 +85,7 @@ pub struct CommonRunArgs {
     /// [default: stop; of load points, count]
     #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
     pub on_error: Option<ErrorPolicy>,
-    /// What is written, instead of what the workload says: random, zero, or parts with commas
+    /// Content of writes, instead of the workload's: random, zero, or parts with commas
     /// between them, compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
     /// [default: random]
     #[arg(long, value_name = "KIND", help_heading = "Behaviour")]
@@ -97,7 +97,7 @@ pub struct CommonRunArgs {
     /// Processors to which workers are bound in turn, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Behaviour")]
     pub cpus: Option<CpuList>,
-    /// Let the workload's `system` statements, --before, --after and --monitor run commands
+    /// Allow the workload's `system` statements, --before, --after and --monitor to run commands
     #[arg(long, help_heading = "Behaviour")]
     pub allow_commands: bool,
 
@@ -127,7 +127,7 @@ pub struct PlanArgs {
     /// What would be run.
     #[command(flatten)]
     pub workload: WorkloadArgs,
-    /// What is printed; json is the whole Plan
+    /// Output format; json prints the whole Plan
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
 }
@@ -135,7 +135,7 @@ pub struct PlanArgs {
 /// Arguments of `list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// What is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
@@ -157,10 +157,10 @@ pub struct ConvertArgs {
     /// The custom workload file
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// What it is converted to
+    /// Format of the converted workload
     #[arg(long, value_enum, default_value_t)]
     pub format: ConvertTo,
-    /// File that is written instead of standard output; it must not be there
+    /// Output file instead of standard output; it must not exist
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 }

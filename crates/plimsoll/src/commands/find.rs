@@ -48,6 +48,7 @@ fn lead(points: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Exit, Com
             .print_message(&format!("{line} (made before)"));
     }
     let searched = search(points, &mut writer);
+    let is_interrupted = matches!(searched, Err(SearchAbort::Interrupted));
     let failure = match searched {
         Ok(()) => None,
         Err(SearchAbort::Interrupted) => None,
@@ -64,7 +65,10 @@ fn lead(points: &mut LoadRunner<'_>, mut writer: FindWriter) -> Result<Exit, Com
         Err(SearchAbort::Lost(e)) => return Err(CommandError::failed(e)),
     };
     let change = |s: &mut LoadSearch| {
-        s.load_line = s.search.interrupted(&s.trials());
+        s.load_line = s.search.load_line(&s.trials());
+        if is_interrupted && s.load_line.termination == SearchEnd::Unfinished {
+            s.load_line.termination = SearchEnd::Interrupted;
+        }
         s.failure = failure;
     };
     writer.change(change).map_err(CommandError::failed)?;
@@ -132,7 +136,7 @@ fn measure(
         Verdict::Valid | Verdict::Invalid => {
             let added = writer.add(&measured.run, &dir, load, purpose);
             added.map_err(SearchAbort::Lost)?;
-            let line = |s: &mut LoadSearch| s.load_line = s.search.interrupted(&s.trials());
+            let line = |s: &mut LoadSearch| s.load_line = s.search.load_line(&s.trials());
             writer.change(line).map_err(SearchAbort::Lost)
         }
     }
@@ -168,7 +172,7 @@ fn clean(points: &LoadRunner<'_>, search: &LoadSearch) -> Vec<Note> {
 fn exit_of(search: &LoadSearch) -> Exit {
     match (&search.failure, search.load_line.termination) {
         (Some(_), _) => Exit::Failed,
-        (None, SearchEnd::Interrupted) => Exit::Interrupted,
+        (None, SearchEnd::Interrupted | SearchEnd::Unfinished) => Exit::Interrupted,
         (None, _) if search.load_line.sustained.is_some() => Exit::Valid,
         (None, _) => Exit::Invalid,
     }

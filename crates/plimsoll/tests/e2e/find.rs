@@ -346,8 +346,8 @@ fn a_search_that_was_killed_goes_on_to_the_same_end() {
     // As it was after the third run.
     let mut killed = whole.clone();
     killed.runs.truncate(3);
-    killed.load_line = killed.search.interrupted(&killed.trials());
-    assert_eq!(killed.load_line.termination, End::Interrupted);
+    killed.load_line = killed.search.load_line(&killed.trials());
+    assert_eq!(killed.load_line.termination, End::Unfinished);
     std::fs::write(dir.path().join("find.json"), killed.to_json()).unwrap();
     let resumed = parsed(&resume(&bench, &[]).expect_code(0));
     assert_eq!(resumed.load_line, whole.load_line);
@@ -375,7 +375,7 @@ fn what_cannot_go_on_is_refused() {
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
     let cut = LoadSearch {
         runs: vec![],
-        load_line: search.search.interrupted(&[]),
+        load_line: search.search.load_line(&[]),
         ..search
     };
     let json = cut.to_json();

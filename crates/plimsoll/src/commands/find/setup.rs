@@ -98,7 +98,7 @@ fn begun(
         load_line: LoadLine {
             sustained: None,
             not_sustained: None,
-            termination: SearchEnd::Interrupted,
+            termination: SearchEnd::Unfinished,
         },
         failure: None,
         warmup_s: warmup.as_secs_f64(),
