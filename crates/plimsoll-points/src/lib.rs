@@ -6,16 +6,16 @@
 //! came.
 //!
 //! ```
-//! use plimsoll_points::{Search, Trial};
+//! use plimsoll_points::{Search, TrialRun};
 //!
 //! // A system that carries 37 and no more.
 //! let search = Search::new(10, 100).expect("a start below the greatest load");
 //! let found = search.run(&[], |load, _| {
-//!     Ok::<_, ()>(Trial { load, held: load <= 37, margin: None, doubtful: false })
+//!     Ok::<_, ()>(TrialRun { load, passed: load <= 37, margin: None, client_limited: false })
 //! });
 //! let (line, trials) = found.expect("measuring never fails here");
-//! assert_eq!(line.carried.map(|s| s.load), Some(37));
-//! assert_eq!(line.not_carried.map(|s| s.load), Some(38));
+//! assert_eq!(line.sustained.map(|s| s.load), Some(37));
+//! assert_eq!(line.not_sustained.map(|s| s.load), Some(38));
 //! assert_eq!(trials[0].load, 10);
 //! ```
 

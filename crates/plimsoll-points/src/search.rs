@@ -22,7 +22,7 @@ const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 /// Loads are doubled from [`start`](Self::start) until one is not carried, and the interval is
 /// halved from there. A load is judged by one run, unless that came so near to a criterion that
 /// another run might say otherwise, or is doubtful: then it is repeated. At the end both ends of the interval are
-/// run until each has [`confirm`](Self::confirm) runs. A load counts as carried when it held in
+/// run until each has [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if it passed in
 /// more than half of its runs; a judgement that turns sends the search on from there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Search {
@@ -48,12 +48,12 @@ pub struct TrialRun {
     /// The load.
     pub load: u64,
     /// Whether it met every criterion.
-    pub held: bool,
+    pub passed: bool,
     /// How near it came to a criterion, see [`margin`](crate::margin()); null where nothing can
     /// be compared.
     pub margin: Option<f64>,
     /// Whether another run may say otherwise, however near this one came to a criterion: the
-    /// measuring machine held it back, and not the system.
+    /// client limited it, and not the system.
     pub client_limited: bool,
 }
 
@@ -65,7 +65,7 @@ pub enum Purpose {
     Doubling,
     /// The middle of the interval.
     Bisection,
-    /// A load that came near to a criterion, or was held back by the measuring machine, again.
+    /// Again a load with a narrow margin, or one that the client limited.
     Repeat,
     /// An end of the interval, again.
     Confirmation,
@@ -301,7 +301,7 @@ fn tally(trials: &[TrialRun]) -> BTreeMap<u64, LoadTally> {
     for trial in trials {
         let tally = tallies.entry(trial.load).or_default();
         tally.runs += 1;
-        tally.held += u32::from(trial.held);
+        tally.held += u32::from(trial.passed);
         tally.doubtful |= trial.client_limited;
         if let Some(margin) = trial.margin.filter(|m| !m.is_nan()) {
             let nearest = tally.nearest.unwrap_or(f64::INFINITY);

@@ -22,7 +22,7 @@ fn found(
 fn sharp(limit: u64) -> impl FnMut(u64) -> TrialRun {
     move |load| TrialRun {
         load,
-        held: load <= limit,
+        passed: load <= limit,
         margin: None,
         client_limited: false,
     }
@@ -99,7 +99,7 @@ fn a_load_near_its_criterion_is_judged_by_the_majority() {
         };
         TrialRun {
             load,
-            held: margin >= 0.0,
+            passed: margin >= 0.0,
             margin: Some(margin),
             client_limited: false,
         }
@@ -129,7 +129,7 @@ fn a_spread_seen_in_repeats_makes_more_of_them() {
         };
         TrialRun {
             load,
-            held: margin >= 0.0,
+            passed: margin >= 0.0,
             margin: Some(margin),
             client_limited: false,
         }
@@ -153,7 +153,7 @@ fn a_run_that_the_machine_held_back_is_made_again() {
         let doubtful = load == 8 && runs_of_8 == 1;
         TrialRun {
             load,
-            held: load <= 12 && !doubtful,
+            passed: load <= 12 && !doubtful,
             margin: (!doubtful).then_some(if load <= 12 { 0.2 } else { -0.2 }),
             client_limited: doubtful,
         }
@@ -179,7 +179,7 @@ fn a_confirmation_that_fails_sends_the_search_down() {
         runs_of_8 += u32::from(load == 8);
         TrialRun {
             load,
-            held: load < 8 || (load == 8 && runs_of_8 == 1),
+            passed: load < 8 || (load == 8 && runs_of_8 == 1),
             margin: None,
             client_limited: false,
         }
@@ -198,7 +198,7 @@ fn a_confirmation_that_holds_sends_the_search_up() {
         runs_of_8 += u32::from(load == 8);
         TrialRun {
             load,
-            held: load <= 12 && !(load == 8 && runs_of_8 == 1),
+            passed: load <= 12 && !(load == 8 && runs_of_8 == 1),
             margin: None,
             client_limited: false,
         }
@@ -270,7 +270,7 @@ fn halvings(from: u64, to: u64) -> u32 {
 fn count(trials: &[TrialRun], load: u64) -> (u32, u32) {
     let of = trials.iter().filter(|t| t.load == load);
     of.fold((0, 0), |(held, runs), t| {
-        (held + u32::from(t.held), runs + 1)
+        (held + u32::from(t.passed), runs + 1)
     })
 }
 
@@ -333,7 +333,7 @@ proptest! {
         let system = |load: u64| {
             let wobble = noise * draws.next().unwrap_or_default();
             let margin = (limit as f64 - load as f64) / limit as f64 + wobble;
-            TrialRun { load, held: margin >= 0.0, margin: Some(margin), client_limited: false }
+            TrialRun { load, passed: margin >= 0.0, margin: Some(margin), client_limited: false }
         };
         let search = Search { max_runs: 200, ..Search::new(10, 1_000_000).unwrap() };
         let (line, trials, _) = found(&search, system);
@@ -363,8 +363,8 @@ proptest! {
         let mut answers = answers.into_iter().cycle();
         let search = Search { confirm_runs, max_runs, ..Search::new(start, max).unwrap() };
         let (line, trials, asked) = found(&search, |load| {
-            let (held, margin, client_limited) = answers.next().expect("they go round");
-            TrialRun { load, held, margin, client_limited }
+            let (passed, margin, client_limited) = answers.next().expect("they go round");
+            TrialRun { load, passed, margin, client_limited }
         });
         supported(&line, &trials)?;
         prop_assert!(trials.len() as u32 <= max_runs);

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use plimsoll_plan::Parameter;
-//! use plimsoll_profile::{Changes, Library, Unavailable, parse};
+//! use plimsoll_profile::{ProfileOverrides, Library, Unavailable, parse};
 //!
 //! struct One;
 //! impl Library for One {
@@ -25,7 +25,7 @@
 //!
 //! let text = "DEFAULTS { runtime = 60; dir = /mnt; filesystem = zfs; }
 //! CONFIG read { function = generic; personality = randomread; nthreads = 1, 16; }";
-//! let listed = parse(text, "my.prof")?.cases(&One, &Changes::default())?;
+//! let listed = parse(text, "my.prof")?.cases(&One, &ProfileOverrides::default())?;
 //! let names: Vec<&str> = listed.cases.iter().map(|c| c.name.as_str()).collect();
 //! assert_eq!(names, ["read,nthreads=1", "read,nthreads=16"]);
 //! # Ok::<(), plimsoll_diagnostics::Diagnostics>(())

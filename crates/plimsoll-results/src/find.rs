@@ -100,7 +100,7 @@ impl SearchRun {
     pub fn trial(&self) -> TrialRun {
         TrialRun {
             load: self.point.load,
-            held: self.passed,
+            passed: self.passed,
             margin: self.margin,
             client_limited: self.is_client_limited(),
         }

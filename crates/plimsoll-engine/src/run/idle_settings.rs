@@ -73,7 +73,7 @@ fn rate(plan: &Plan) -> Option<String> {
     let rate = (rate * 1e6).round() / 1e6;
     (due < 1.0).then(|| {
         format!(
-            "fewer than one operation is due: {rate} a second for {seconds} s; a longer --time or a \
+            "fewer than one operation is scheduled: {rate} per second for {seconds} s; a longer --time or a \
              higher rate measures some"
         )
     })

@@ -264,7 +264,7 @@ fn load_points_have_the_requested_percentiles() {
         csv.lines()
             .next()
             .unwrap()
-            .ends_with(",run,response_p98.5_ms,response_at_least_from"),
+            .ends_with(",run,latency_p98.5_ms,latency_at_least_from"),
         "{csv}"
     );
     let page = call(&bench, &["report", list, "--format=html"], &[&dir]).expect_code(0);

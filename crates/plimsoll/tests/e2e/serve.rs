@@ -342,7 +342,7 @@ fn every_kind_of_results_has_a_page() {
         let run = runs[0].split('"').next().unwrap();
         let run = browser.get(&format!("/results/{name}/runs/{run}"));
         assert_eq!(run.status, 200, "{}", run.text);
-        assert!(run.text.contains("Operations a second"), "{name}");
+        assert!(run.text.contains("Operations per second"), "{name}");
     }
     kinds.sort();
     assert_eq!(kinds, ["curve", "profile", "repeats", "search"]);
@@ -415,7 +415,7 @@ fn what_changes_in_the_directories_is_seen_at_once() {
     std::os::unix::fs::symlink(&a, root.join("link")).unwrap();
     let damaged = copy(&a, "damaged", &[]);
     std::fs::write(damaged.join("run.json"), "{").unwrap();
-    copy(&a, "future", &[("/schema", json!(99))]);
+    copy(&a, "future", &[("/schema_version", json!(99))]);
     assert_eq!(browser.names(""), ["a"]);
     let page = browser.get("/").text;
     assert!(page.contains("2 cannot be read"), "{page}");
