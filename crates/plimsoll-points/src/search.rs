@@ -14,15 +14,14 @@ use std::fmt;
 const MAX_COMPARED_MARGIN: f64 = 0.25;
 
 /// Without a resolution of its own, a search ends when the interval is at most this part of the
-/// load that is carried.
+/// sustained load.
 const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 
-/// How the load line is looked for.
+/// Settings of the search for the load line.
 ///
-/// Loads are doubled from [`start`](Self::start) until one is not carried, and the interval is
-/// halved from there. A load is judged by one run, unless that came so near to a criterion that
-/// another run might say otherwise, or is doubtful: then it is repeated. At the end both ends of the interval are
-/// run until each has [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if it passed in
+/// Loads are doubled from [`start_load`](Self::start_load) until one is not sustained; then the
+/// interval is bisected. A load is judged by one run; a run with a narrow margin, or one that the
+/// client limited, is repeated. At the end both ends of the interval are run until each has [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if it passed in
 /// more than half of its runs; a judgement that turns sends the search on from there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Search {
