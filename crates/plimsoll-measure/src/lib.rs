@@ -13,6 +13,7 @@ mod counts;
 pub mod curve;
 mod gaps;
 mod in_flight;
+mod interval_buffer;
 mod lane_notes;
 mod latency;
 mod ranks;
@@ -28,9 +29,10 @@ pub use gaps::{
     BusySpans, Gap, GapWatch, Gaps, RankStall, STALL_NS, Stall, expected_max_gap, stalls,
 };
 pub use in_flight::{InFlight, InFlightAges, censored_quantile};
+pub use interval_buffer::RowSpec;
 pub use latency::{ErrorCode, Latency, OpTotals};
 pub use ranks::{RankRow, RankStage, seven_number_summary};
-pub use recorder::{LaneProgress, Recorder, RowSpec};
+pub use recorder::{LaneProgress, Recorder};
 pub use window::{WindowBounds, WindowState};
 pub use workers_done::WorkersDone;
 

@@ -15,6 +15,7 @@ mod null;
 mod posix;
 pub mod registry;
 mod session;
+mod session_types;
 mod write_data;
 
 pub use content::ContentPool;
@@ -24,7 +25,8 @@ pub use nfs::present_option_name;
 pub use registry::{
     Purpose, TargetError, Visitor, absolute, connect, keeps_files, procedures, with_silence_limit,
 };
-pub use session::{
-    AioDone, Attributes, DirectIo, EntryKind, ListTotals, OpenHow, OpenMode, RpcRows, Session,
-    SessionSpec, Space, Target,
+pub use session::{Session, Target};
+pub use session_types::{
+    AioDone, Attributes, DirectIo, EntryKind, ListTotals, OpenHow, OpenMode, RpcRows, SessionSpec,
+    Space,
 };

@@ -2,9 +2,8 @@
 
 use crate::error::OpError;
 use crate::registry::{TargetError, UrlOptions};
-use crate::session::{
-    AioDone, Attributes, EntryKind, ListTotals, OpenHow, Session, SessionSpec, Target,
-};
+use crate::session::{Session, Target};
+use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_plan::{OpKind, show_duration};

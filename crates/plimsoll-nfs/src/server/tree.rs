@@ -1,5 +1,7 @@
 //! Files in memory.
 
+mod data;
+
 use super::directory::Directory;
 use crate::v3::{
     Attributes, CreateHow, Device, FileType, Handle, SetTime, Setting, SpecialNode, Status, Time,
@@ -482,88 +484,6 @@ impl Tree {
                 _ => return false,
             }
         }
-    }
-
-    fn resize(&mut self, number: u64, size: u64) -> TreeResult<()> {
-        let old = match &self.node_mut(number)?.content {
-            Content::File(data) => data.len() as u64,
-            Content::Dir(_) => return Err(Status::IsDir),
-            _ => return Err(Status::Inval),
-        };
-        self.reserve(size.saturating_sub(old))?;
-        let node = self.node_mut(number)?;
-        if let Content::File(data) = &mut node.content {
-            // More than the machine has is no more than a full server.
-            let more = (size as usize).saturating_sub(data.len());
-            data.try_reserve(more).map_err(|_| Status::NoSpc)?;
-            data.resize(size as usize, 0);
-            let now = now();
-            (node.modified, node.changed) = (now, now);
-        }
-        self.used = self.used - old + size;
-        Ok(())
-    }
-
-    /// Sets attributes.
-    pub fn set(&mut self, handle: &Handle, set: &Setting, guard: Option<Time>) -> TreeResult<()> {
-        let number = self.number(handle)?;
-        if guard.is_some_and(|g| self.nodes[&number].changed != g) {
-            return Err(Status::NotSync);
-        }
-        if let Some(size) = set.size {
-            self.resize(number, size)?;
-        }
-        let now = now();
-        let node = self.node_mut(number)?;
-        node.mode = set.mode.unwrap_or(node.mode) & 0o7777;
-        node.uid = set.uid.unwrap_or(node.uid);
-        node.gid = set.gid.unwrap_or(node.gid);
-        for (time, how) in [
-            (&mut node.accessed, set.accessed),
-            (&mut node.modified, set.modified),
-        ] {
-            match how {
-                SetTime::Keep => {}
-                SetTime::Server => *time = now,
-                SetTime::To(given) => *time = given,
-            }
-        }
-        node.changed = now;
-        Ok(())
-    }
-
-    /// Data of a file, and whether it ends there.
-    pub fn read(&self, file: &Handle, offset: u64, count: u32) -> TreeResult<(&[u8], bool)> {
-        let data = match &self.node(file)?.content {
-            Content::File(data) => data,
-            Content::Dir(_) => return Err(Status::IsDir),
-            _ => return Err(Status::Inval),
-        };
-        let begin = usize::try_from(offset).map_or(data.len(), |o| o.min(data.len()));
-        let end = data.len().min(begin + count as usize);
-        Ok((&data[begin..end], end == data.len()))
-    }
-
-    /// Writes to a file.
-    pub fn write(&mut self, file: &Handle, offset: u64, bytes: &[u8]) -> TreeResult<()> {
-        let number = self.number(file)?;
-        let end = offset.checked_add(bytes.len() as u64).ok_or(Status::FBig)?;
-        let size = self.attributes_of(number)?.size;
-        // A file does not grow to where nothing is written.
-        if bytes.is_empty() && matches!(self.nodes[&number].content, Content::File(_)) {
-            return Ok(());
-        }
-        if end > size || !matches!(self.nodes[&number].content, Content::File(_)) {
-            self.resize(number, end.max(size))?;
-        }
-        let node = self.node_mut(number)?;
-        let now = now();
-        (node.modified, node.changed) = (now, now);
-        if let Content::File(data) = &mut node.content {
-            let begin = offset as usize;
-            data[begin..begin + bytes.len()].copy_from_slice(bytes);
-        }
-        Ok(())
     }
 
     /// The path in a symbolic link.

@@ -3,7 +3,7 @@
 
 use super::cache::{Cache, DelegationId};
 use crate::error::OpError;
-use crate::session::{Attributes, EntryKind, ListTotals, OpenHow};
+use crate::session_types::{Attributes, EntryKind, ListTotals, OpenHow};
 use crate::write_data::WriteData;
 use plimsoll_lane::Lane;
 use std::future::Future;

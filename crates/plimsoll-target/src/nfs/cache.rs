@@ -1,6 +1,6 @@
 //! What a client keeps of what the server said, as the clients of kernels do.
 
-use crate::session::{Attributes, RpcRows};
+use crate::session_types::{Attributes, RpcRows};
 use plimsoll_measure::Nanos;
 pub(crate) use plimsoll_plan::CACHED_DATA;
 use std::cell::{Cell, RefCell};
@@ -298,7 +298,7 @@ impl CachedFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::EntryKind;
+    use crate::session_types::EntryKind;
     use proptest::prelude::*;
 
     fn file(size: u64) -> Attributes {

@@ -2,7 +2,7 @@
 
 use super::backend::OpenFile;
 use crate::error::OpError;
-use crate::session::Attributes;
+use crate::session_types::Attributes;
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::rc::Rc;

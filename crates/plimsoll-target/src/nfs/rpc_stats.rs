@@ -1,6 +1,6 @@
 //! What connections did, in the rows of the results.
 
-use crate::session::RpcRows;
+use crate::session_types::RpcRows;
 use plimsoll_measure::Nanos;
 use plimsoll_nfs::rpc;
 

@@ -7,7 +7,7 @@ use super::of_nfs;
 use crate::error::OpError;
 use crate::nfs::backend::{NfsBackend, PendingWrite, Stability};
 use crate::nfs::cache::Cache;
-use crate::session::{Attributes, EntryKind, ListTotals, OpenHow};
+use crate::session_types::{Attributes, EntryKind, ListTotals, OpenHow};
 use crate::write_data::WriteData;
 use plimsoll_lane::Lane;
 use plimsoll_nfs::v3::{FsStat, GetAttr, PathConf, ReadLink, RmDir, Setting, Stable, access};

@@ -21,7 +21,8 @@ use crate::nfs::work_dir::{
     WorkDir,
 };
 use crate::registry::{Purpose, TargetError};
-use crate::session::{SessionSpec, Space, Target};
+use crate::session::Target;
+use crate::session_types::{SessionSpec, Space};
 use lane_client::LaneClient;
 pub(crate) use lane_client::row_names;
 use plimsoll_lane::{Lane, LaneKind};

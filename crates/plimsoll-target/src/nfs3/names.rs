@@ -9,7 +9,7 @@ use crate::nfs::dir_handle_cache::split;
 use crate::nfs::listing::{ListingCursor, is_name};
 use crate::nfs::url::CreateMode;
 use crate::nfs::work_dir::{DIR_MODE, FILE_MODE};
-use crate::session::{Attributes, EntryKind, ListTotals, OpenHow, OpenMode};
+use crate::session_types::{Attributes, EntryKind, ListTotals, OpenHow, OpenMode};
 use plimsoll_nfs::v3::{
     self, Access, AccessArgs, Create, CreateArgs, CreateHow, Entry, FileType, GetAttr, Handle,
     Lookup, MkDir, MkDirArgs, NfsError, ReadDir, ReadDirArgs, ReadDirPlus, ReadDirPlusArgs, Remove,

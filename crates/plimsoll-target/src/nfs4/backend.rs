@@ -8,7 +8,8 @@ use crate::error::OpError;
 use crate::nfs::backend::{NfsBackend, PendingWrite, Stability};
 use crate::nfs::cache::{Cache, DelegationId};
 use crate::nfs::dir_handle_cache::split;
-use crate::session::{self, EntryKind, ListTotals, OpenHow};
+use crate::session_types;
+use crate::session_types::{EntryKind, ListTotals, OpenHow};
 use crate::write_data::WriteData;
 use plimsoll_lane::Lane;
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
@@ -166,7 +167,7 @@ impl NfsBackend for LaneClient {
         self.commit_file(open).await
     }
 
-    async fn stat_open(&self, open: &Open) -> Result<session::Attributes, OpError> {
+    async fn stat_open(&self, open: &Open) -> Result<session_types::Attributes, OpError> {
         attributes(&self.attributes_of(open.file.handle()).await?)
     }
 
@@ -183,7 +184,7 @@ impl NfsBackend for LaneClient {
         locked.await.map_err(of_nfs)
     }
 
-    async fn stat(&self, path: &[u8]) -> Result<session::Attributes, OpError> {
+    async fn stat(&self, path: &[u8]) -> Result<session_types::Attributes, OpError> {
         if path.is_empty() {
             return attributes(&self.attributes_of(&self.config.root).await?);
         }

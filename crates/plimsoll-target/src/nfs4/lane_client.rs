@@ -7,7 +7,7 @@ use crate::nfs::cache::{CACHED_ATTRIBUTES, CACHED_DATA, Cache};
 use crate::nfs::create_verifiers::CreateVerifiers;
 use crate::nfs::dir_handle_cache::{self, DirHandleCache, split};
 use crate::nfs::rpc_stats::{ConnectionStats, ProcedureStats, RECONNECTS_ROW, RETRANSMISSIONS_ROW};
-use crate::session::{RpcRows, SessionSpec};
+use crate::session_types::{RpcRows, SessionSpec};
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
 use plimsoll_nfs::rpc;

@@ -8,7 +8,8 @@ use crate::nfs::dir_handle_cache::split;
 use crate::nfs::listing::{ListingCursor, is_name};
 use crate::nfs::url::CreateMode;
 use crate::nfs::work_dir::{DIR_MODE, FILE_MODE};
-use crate::session::{self, EntryKind, ListTotals, OpenHow, OpenMode};
+use crate::session_types;
+use crate::session_types::{EntryKind, ListTotals, OpenHow, OpenMode};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{
     Create, CreateArgs, CreateType, GetFh, ListEntry, Lookup, NVerify, Op, PutFh, ReadDir,
@@ -40,9 +41,9 @@ pub(super) fn kind_of(kind: FileType) -> EntryKind {
 }
 
 /// What a stat tells; a server has to give both.
-pub(super) fn attributes(a: &Attributes) -> Result<session::Attributes, OpError> {
+pub(super) fn attributes(a: &Attributes) -> Result<session_types::Attributes, OpError> {
     match (a.kind, a.size) {
-        (Some(kind), Some(size)) => Ok(session::Attributes {
+        (Some(kind), Some(size)) => Ok(session_types::Attributes {
             kind: kind_of(kind),
             size,
         }),
@@ -59,7 +60,7 @@ fn bytes_of(entry: &ListEntry<'_>) -> u64 {
 }
 
 /// A file, and its attributes if they came.
-type OpenedFile = (OpenFile, Option<session::Attributes>);
+type OpenedFile = (OpenFile, Option<session_types::Attributes>);
 
 impl LaneClient {
     /// OPEN, which also makes the file if it is to be made; SETATTR if it is to be cut and was

@@ -1,7 +1,7 @@
 //! Asynchronous writes by a pool of threads that all workers of a target share.
 
 use crate::error::OpError;
-use crate::session::AioDone;
+use crate::session_types::AioDone;
 use crate::write_data::DetachedData;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Clock, Nanos};

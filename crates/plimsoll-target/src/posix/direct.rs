@@ -1,6 +1,6 @@
 //! What a file system says of direct I/O.
 
-use crate::session::DirectIo;
+use crate::session_types::DirectIo;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;

@@ -2,7 +2,7 @@
 
 use super::names::LocatedPath;
 use crate::error::OpError;
-use crate::session::{OpenHow, OpenMode};
+use crate::session_types::{OpenHow, OpenMode};
 use rustix::fs::{Advice, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::cell::OnceCell;

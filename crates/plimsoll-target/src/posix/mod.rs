@@ -9,7 +9,8 @@ mod session;
 
 use crate::error::OpError;
 use crate::registry::{Purpose, TargetError, UrlOptions};
-use crate::session::{DirectIo, SessionSpec, Space, Target};
+use crate::session::Target;
+use crate::session_types::{DirectIo, SessionSpec, Space};
 use aio::AioThreadPool;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_plan::WorkDirSpec;
