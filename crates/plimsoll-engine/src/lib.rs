@@ -5,11 +5,15 @@
 
 mod file_pool;
 mod outcome;
+mod program;
 mod run;
 mod run_state;
+mod stage_state;
 mod sync;
+mod tree_names;
 mod worker;
 mod worker_ends;
+mod worker_id;
 
 pub use file_pool::{BlockCursor, FilesetState};
 pub use outcome::{
@@ -21,4 +25,4 @@ pub use run::{
     Stop, clean, clean_commands, kill_commands, preflight, release_claim, run, run_command,
     run_ranks,
 };
-pub use worker::Sample;
+pub use stage_state::Sample;

@@ -2,10 +2,11 @@
 
 use crate::file_pool::FilesetState;
 use crate::outcome::{Failure, ProcessFigures, RanOut, VariableStats};
-use crate::run::WorkerId;
+use crate::program::{Compiled, MixFileSizes, RowInfo};
+use crate::stage_state::StageRun;
 use crate::sync::{BlockedCount, EventSource, OpBudget, Semaphore, Wakeups, lock};
-use crate::worker::{Compiled, MixFileSizes, RowInfo, StageRun};
 use crate::worker_ends::WorkerEnds;
+use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{Clock, LaneProgress, Nanos, WindowState};
 use plimsoll_plan::{OpsLimit, Plan, QuitMode, Sampler, Supply, Variable, WorkerGroup};

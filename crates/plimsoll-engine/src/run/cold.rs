@@ -3,7 +3,7 @@
 use super::EngineError;
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use super::tree::path_of;
-use crate::worker::RankStates;
+use crate::stage_state::RankStates;
 use plimsoll_plan::{
     FileId, Layout, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, Rounds, StageProgress,
     StageWork,

@@ -2,9 +2,11 @@
 
 use super::setup_pool::SetupPool;
 use crate::outcome::Failure;
+use crate::program::Compiled;
 use crate::run_state::RunState;
-use crate::sync::lock;
-use crate::worker::{Compiled, FileCursors, LimiterUsage, Worker, WorkerContext, worker_name};
+use crate::sync::{ControllerWakeup, lock};
+use crate::worker::{FileCursors, LimiterUsage, Worker, WorkerContext, worker_name};
+use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, LaneKind, Task, os};
 use plimsoll_measure::{Recorder, RowSpec};
 use plimsoll_plan::{Cold, OpKind, Plan};
@@ -13,15 +15,6 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
-
-/// A worker: its group, its number within it, and its number in the run.
-#[derive(Clone, Copy)]
-pub(crate) struct WorkerId {
-    pub(crate) group: u32,
-    pub(crate) number: u32,
-    pub(crate) index: u32,
-}
 
 /// Where lanes and the controller wait for each other.
 #[derive(Default)]
@@ -58,30 +51,6 @@ impl StartGate {
     pub(crate) fn open(&self) {
         lock(&self.state).1 = true;
         self.changed.notify_all();
-    }
-}
-
-/// Wakes the controller when a lane has ended.
-#[derive(Default)]
-pub(crate) struct ControllerWakeup {
-    rung: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl ControllerWakeup {
-    pub(crate) fn ring(&self) {
-        *lock(&self.rung) = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits for the bell, for at most so long.
-    pub(crate) fn wait(&self, at_most: Duration) {
-        let rung = lock(&self.rung);
-        let (mut rung, _) = self
-            .changed
-            .wait_timeout_while(rung, at_most, |rung| !*rung)
-            .unwrap_or_else(PoisonError::into_inner);
-        *rung = false;
     }
 }
 

@@ -2,17 +2,17 @@
 
 mod end;
 
-use super::lanes::{
-    ControllerWakeup, LaneContext, LanePlan, StartGate, WorkerId, assign, specs, workers,
-};
+use super::lanes::{LaneContext, LanePlan, StartGate, assign, specs, workers};
 use super::setup_pool::SetupPool;
 use super::team::RankTeam;
 use super::{ClockKind, EngineError, Event, Observer, Settings, Stop};
 use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;
 use crate::run_state::{Limits, RunState};
+use crate::stage_state::{RankStates, StageRun};
+use crate::sync::ControllerWakeup;
 use crate::sync::lock;
-use crate::worker::{RankStates, StageRun};
+use crate::worker_id::WorkerId;
 use end::HUNG_WORKER_TIMEOUT;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::Snapshot;

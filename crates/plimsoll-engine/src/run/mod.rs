@@ -26,12 +26,10 @@ mod work_dir;
 
 pub use clean::{clean, release_claim};
 pub use command::{CommandEnd, Limits, kill_commands, run_command};
-pub(crate) use lanes::{ControllerWakeup, WorkerId};
 pub use preflight::{Preflight, preflight};
-pub(crate) use tree::LINK_SUFFIX;
 
 use crate::outcome::{DrawnVariable, Outcome, PopulatedFileset};
-use crate::worker::Sample;
+use crate::stage_state::Sample;
 use plimsoll_measure::{Interval, OpTotals, RankStage};
 use plimsoll_plan::{Layout, Plan};
 use plimsoll_ranks::{Ranks, Solo};

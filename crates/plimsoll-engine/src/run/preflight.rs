@@ -340,7 +340,7 @@ impl Preflight {
         let slots: u64 = plan
             .groups
             .iter()
-            .map(|g| workers_of(g, ranks) * u64::from(crate::worker::Compiled::new(plan, g).slots))
+            .map(|g| workers_of(g, ranks) * u64::from(crate::program::Compiled::new(plan, g).slots))
             .sum();
         let files = plimsoll_lane::os::raise_open_files();
         if crew.target.takes_descriptors() && slots + RESERVED_DESCRIPTORS > files {

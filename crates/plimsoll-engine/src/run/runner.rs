@@ -14,7 +14,7 @@ use super::{
 };
 use crate::file_pool::FilesetState;
 use crate::outcome::Outcome;
-use crate::worker::RankStates;
+use crate::stage_state::RankStates;
 use plimsoll_measure::Clock;
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
 use plimsoll_target::{LongReplies, Target, Visitor};

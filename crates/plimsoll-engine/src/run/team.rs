@@ -6,7 +6,7 @@ mod report;
 use super::host;
 use super::{EngineError, Stop};
 use crate::outcome::{Failure, Outcome, RanOut, StageOutcome, Window};
-use crate::worker::{RankStates, Sample};
+use crate::stage_state::{RankStates, Sample};
 use plimsoll_measure::system::ProcessUse;
 use plimsoll_measure::{Interval, RankStage, WindowTotals};
 use plimsoll_plan::{Pattern, Plan, Samples, StageProgress, StageWork};

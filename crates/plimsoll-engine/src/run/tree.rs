@@ -2,6 +2,7 @@
 
 use super::marker::{MARKER, PatternNames};
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
+use crate::tree_names::{is_our_link, is_ours};
 use plimsoll_plan::{DirId, FileId, Layout, Stream};
 use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
@@ -295,26 +296,6 @@ pub(crate) fn is_whole<T: Target>(
     }
 }
 
-/// Names that Plimsoll gives: positions of at least eight digits; those of files may have letters
-/// around them, all of them `n`.
-fn is_ours(name: &[u8]) -> bool {
-    let text = |n: &&u8| **n == b'n';
-    let (before, after) = (
-        name.iter().take_while(text).count(),
-        name.iter().rev().take_while(text).count(),
-    );
-    let number = name.get(before..name.len().saturating_sub(after));
-    number.is_some_and(|n| n.len() >= 8 && n.iter().all(u8::is_ascii_digit))
-}
-
-/// Letter after the number of a file in the name of the symbolic link to it.
-pub(crate) const LINK_SUFFIX: u8 = b'l';
-
-/// Whether a symbolic link is one that a mix makes beside the files whose links it reads.
-fn is_our_link(name: &[u8]) -> bool {
-    name.strip_suffix(&[LINK_SUFFIX]).is_some_and(is_ours)
-}
-
 /// Whether an entry so deep below the root is one that Plimsoll makes.
 pub(super) fn is_named(
     names: Option<&PatternNames>,
@@ -332,41 +313,5 @@ pub(super) fn is_named(
         (EntryKind::Dir, false, 0) => set.matches(name),
         (EntryKind::File, false, 1) | (EntryKind::File, true, 0) => object.matches(name),
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{is_our_link, is_ours};
-
-    #[test]
-    fn only_names_that_plimsoll_gives_are_ours() {
-        for name in [
-            "00000001",
-            "123456789",
-            "n00000001",
-            "00000001nnn",
-            "nnn00000042n",
-        ] {
-            assert!(is_ours(name.as_bytes()), "{name}");
-        }
-        for name in [
-            "",
-            "n",
-            "nnnnnnnn",
-            "0000001",
-            "n0000001",
-            "0000n0000",
-            "00000001.txt",
-            "a00000001",
-            "x",
-            "1n2345678",
-        ] {
-            assert!(!is_ours(name.as_bytes()), "{name}");
-        }
-        assert!(is_our_link(b"00000001l") && !is_ours(b"00000001l"));
-        for name in ["00000001", "l", "0000001l", "x00000001l", "00000001ll"] {
-            assert!(!is_our_link(name.as_bytes()), "{name}");
-        }
     }
 }

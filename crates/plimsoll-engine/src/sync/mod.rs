@@ -5,9 +5,11 @@
 //! and wakes only that one, so that a wakeup is always one that can go on, and what waiting costs
 //! does not depend on how many wait. What lets all go on wakes all ([`Broadcast`]).
 
+mod controller_wakeup;
 mod fifo;
 mod semaphore;
 
+pub(crate) use controller_wakeup::ControllerWakeup;
 pub(crate) use fifo::{Fifo, Woken};
 pub(crate) use semaphore::Semaphore;
 

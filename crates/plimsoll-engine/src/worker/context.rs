@@ -1,9 +1,9 @@
 //! The part of a worker that does not depend on the target: time, choice, records.
 
-use super::program::Compiled;
 use super::sampling::CpuSampling;
 use crate::file_pool::{BlockCursor, Choice, Existence, FilesetState, Want};
 use crate::outcome::Failure;
+use crate::program::Compiled;
 use crate::run_state::RunState;
 use crate::sync::Semaphore;
 use plimsoll_lane::{Lane, Stopped};

@@ -4,21 +4,16 @@ mod context;
 mod mix;
 mod ops;
 mod pattern;
-mod program;
 mod sampling;
 
 use self::context::ExitReason;
 pub(crate) use self::context::{FileCursors, LimiterUsage, WorkerContext, WorkerExit, worker_name};
-pub(crate) use mix::MixFileSizes;
 use ops::took_effect;
-pub use pattern::Sample;
-pub(crate) use pattern::{RankStates, StageRun};
-pub(crate) use program::{Compiled, RowInfo};
 pub(crate) use sampling::CpuSampling;
 
+use crate::program::{Compiled, Instr};
 use plimsoll_plan::{FileId, Op, Plan, Value, WorkerGroup};
 use plimsoll_target::Session;
-use program::Instr;
 
 /// Bytes that a worker of the group reads at once where the workload sets no size and whole files
 /// are read; 0 if there is no such read.

@@ -2,11 +2,12 @@
 
 use super::{CONTROL_POLL_INTERVAL, LoadPhase};
 use crate::outcome::Window;
+use crate::program::RowInfo;
 use crate::run::host::Host;
 use crate::run::team::RankStageResult;
 use crate::run::{EngineError, Event, Observer, drawn_variables};
 use crate::sync::lock;
-use crate::worker::{RowInfo, worker_name};
+use crate::worker::worker_name;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::{Snapshot, SystemUse};
 use plimsoll_measure::{Interval, Nanos, OpTotals, RankRow, RankStage};

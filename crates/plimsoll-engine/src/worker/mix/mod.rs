@@ -10,100 +10,18 @@ mod turnover;
 
 use super::context::ExitReason;
 use super::{Worker, WorkerExit};
-use crate::file_pool::FilesetState;
 use crate::outcome::ProcessFigures;
+use crate::program::{EXTRA_DESCRIPTORS, MixFileSizes, MixProgram};
 use choice::{FileChooser, Hotspot};
 use handles::Handles;
 use owned_names::OwnedNames;
 use pacer::Pacer;
 use plimsoll_measure::{Nanos, WindowBounds};
-use plimsoll_plan::{FileId, Mix, MixOp, Pool, Rng, WorkerGroup};
+use plimsoll_plan::{FileId, MixOp, Rng};
 use plimsoll_target::{OpError, Session};
-use rand::RngExt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// Most files a worker keeps open.
-const OPEN_FILES: u64 = 32;
-
-/// Descriptors of operations that open files of their own: a copy has two.
-const EXTRA_DESCRIPTORS: u32 = 2;
-
-/// A mix made ready to run, shared by the workers of its group.
-pub(crate) struct MixProgram {
-    mix: Mix,
-    /// Running sums of the percentages, and what is done.
-    table: Vec<(f64, MixOp, u32)>,
-    prepare: u32,
-    /// Data files are opened for writing too.
-    writes_data: bool,
-    /// Workers of the group.
-    workers: u64,
-    /// Wait after each operation.
-    delay: Nanos,
-}
-
-impl MixProgram {
-    pub(super) fn new(mix: &Mix, group: &WorkerGroup) -> Self {
-        let mut sum = 0.0;
-        let table = mix.table.iter().map(|row| {
-            sum += row.percent;
-            (sum, row.op, row.row.0)
-        });
-        let writes_data =
-            |op: MixOp| op.pool() == Pool::Data && (op.changes_tree() || matches!(op, MixOp::Lock));
-        Self {
-            table: table.collect(),
-            prepare: mix.prepare.0,
-            writes_data: mix.table.iter().any(|r| writes_data(r.op)),
-            workers: group.workers(),
-            delay: Nanos::try_from(mix.delay.as_nanos()).unwrap_or(Nanos::MAX),
-            mix: mix.clone(),
-        }
-    }
-
-    /// Slots for descriptors that each worker needs, if there are so many data files.
-    pub(super) fn slots(&self, files: u64) -> u32 {
-        // A file may be open twice, once past the page cache.
-        let members = self.mix.working_set.size(files);
-        let own = self.mix.files.data_of(0, self.workers, members);
-        let open = match self.mix.flags.keep_open {
-            true => 2 * (own.end - own.start + 1),
-            false => 1,
-        };
-        open.min(OPEN_FILES) as u32 + EXTRA_DESCRIPTORS
-    }
-
-    fn draw(&self, rng: &mut Rng) -> (MixOp, u32) {
-        let at = rng.random::<f64>() * 100.0;
-        let found = self.table.iter().find(|(sum, ..)| at < *sum);
-        // Percentages may sum to a little less than a hundred.
-        match found.or(self.table.last()) {
-            Some((_, op, row)) => (*op, *row),
-            None => (MixOp::Statfs, self.prepare),
-        }
-    }
-}
-
-/// What the workers of a mix share: how long the files of the working set are at the moment.
-#[derive(Default)]
-pub(crate) struct MixFileSizes(Box<[AtomicU64]>);
-
-impl MixFileSizes {
-    /// The sizes that the files were made with.
-    pub(crate) fn new(mix: &Mix, filesets: &[Arc<FilesetState>]) -> Self {
-        let layout = &filesets[mix.files.data.0 as usize].layout;
-        let members = mix.working_set.size(u64::from(layout.files()));
-        let size = |n| layout.size(FileId(mix.working_set.file(n) as u32));
-        Self((0..members).map(|n| AtomicU64::new(size(n))).collect())
-    }
-
-    fn of(&self, member: u64) -> &AtomicU64 {
-        &self.0[member as usize]
-    }
-}
 
 /// Where a worker's sequential transfers go on.
 #[derive(Clone, Copy, Default)]

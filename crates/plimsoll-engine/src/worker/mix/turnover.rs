@@ -5,7 +5,7 @@
 use super::super::context::OpSubject;
 use super::data::flush_if;
 use super::{MixState, OwnedNames, Worker, WorkerExit, cut_short};
-use crate::run::LINK_SUFFIX;
+use crate::tree_names::LINK_SUFFIX;
 use crate::worker::took_effect;
 use plimsoll_plan::{FileId, FilesetId, MixOp};
 use plimsoll_target::{OpenHow, OpenMode, Session};

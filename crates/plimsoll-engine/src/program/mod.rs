@@ -1,6 +1,9 @@
 //! A group's program, flattened into a list that a worker runs through without recursion.
 
-use super::mix::MixProgram;
+mod mix;
+
+pub(crate) use mix::{EXTRA_DESCRIPTORS, MixFileSizes, MixProgram};
+
 use plimsoll_plan::{FilesetId, Op, OpKind, Plan, Program, Step, Value, WorkerGroup};
 
 use std::sync::Arc;

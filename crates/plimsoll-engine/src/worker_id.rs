@@ -1,0 +1,9 @@
+//! The number of a worker.
+
+/// A worker: its group, its number within it, and its number in the run.
+#[derive(Clone, Copy)]
+pub(crate) struct WorkerId {
+    pub(crate) group: u32,
+    pub(crate) number: u32,
+    pub(crate) index: u32,
+}
