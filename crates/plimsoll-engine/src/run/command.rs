@@ -1,5 +1,7 @@
 //! Commands of the user that run beside a run: to their end, or until their time is up.
 
+use super::EngineError;
+use crate::outcome::Outcome;
 use crate::sync::lock;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use std::collections::BTreeSet;
@@ -132,6 +134,35 @@ fn end(child: &mut Child) -> io::Result<()> {
     // What it started may still be there when it is not.
     signal(Signal::KILL);
     child.wait().map(drop)
+}
+
+/// Runs a shell command of the workload; front ends let it through only when it is allowed. When
+/// the run is stopped, the command and what it started are stopped too.
+pub(super) fn run_shell(
+    command: &str,
+    stopped: &dyn Fn() -> bool,
+    outcome: &mut Outcome,
+) -> Result<(), EngineError> {
+    let limits = Limits {
+        time: None,
+        time_once_stopped: Duration::ZERO,
+    };
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(command);
+    let ended = run_command(&mut shell, limits, stopped)
+        .map_err(|e| EngineError::Failed(format!("cannot run `{command}`: {e}")))?;
+    match ended {
+        CommandEnd::Ended(status) if status.success() => {}
+        CommandEnd::Ended(status) => {
+            let note = format!("`{command}` ended with {status}");
+            outcome.notes.push(note);
+        }
+        CommandEnd::TimedOut(_) => {
+            let note = format!("`{command}` was ended with the run");
+            outcome.notes.push(note);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

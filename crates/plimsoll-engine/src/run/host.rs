@@ -110,6 +110,18 @@ pub(super) fn of_this_rank(used_s: Vec<f64>, mounts: Vec<Option<Mounts>>) -> Hos
     Hosts::from([(name, host)])
 }
 
+/// `MemAvailable` of `/proc/meminfo`, in bytes.
+pub(super) fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    line.trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

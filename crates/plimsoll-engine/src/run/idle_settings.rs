@@ -1,13 +1,13 @@
 //! Settings that change nothing here: said before a run, so that its result is not taken for what
 //! they would have made of it.
 
-use super::preflight;
+use super::host;
 use plimsoll_plan::{Bytes, Cold, OpKind, Phase, Plan, Until};
 use plimsoll_target::Target;
 
 /// Sentences on what the Plan's settings cannot do on this target and machine.
 pub(super) fn notes<T: Target>(target: &T, plan: &Plan) -> Vec<String> {
-    let available = preflight::available_memory();
+    let available = host::available_memory();
     cold(target, plan)
         .into_iter()
         .chain(memory(plan, available))

@@ -271,7 +271,7 @@ impl<'a> LoadPhase<'a> {
             Phase::Echo { text } => observer.event(Event::Echo(text)),
             Phase::System { command } => {
                 let stopped = || self.stop.is_requested();
-                super::runner::shell(command, &stopped, self.outcome)?;
+                super::command::run_shell(command, &stopped, self.outcome)?;
             }
             // Trees are made before workers start; a second start has nothing to start.
             Phase::Populate { .. } | Phase::Start | Phase::StartStage { .. } | Phase::Stop => {}

@@ -1,6 +1,6 @@
 //! Memory taken so that caches have less of it.
 
-use super::{Stop, preflight};
+use super::{Stop, host};
 use memmap2::MmapMut;
 
 /// Bytes taken at a time.
@@ -21,7 +21,7 @@ impl PressureAllocation {
     pub(crate) fn fill_until_available(leave: u64, stop: &Stop) -> Self {
         let mut pieces = Vec::new();
         while !stop.is_requested()
-            && preflight::available_memory()
+            && host::available_memory()
                 .is_some_and(|free| free > leave + ALLOCATION_STEP_BYTES as u64)
         {
             let Ok(mut piece) = MmapMut::map_anon(ALLOCATION_STEP_BYTES) else {

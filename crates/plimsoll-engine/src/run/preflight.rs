@@ -329,7 +329,7 @@ impl Preflight {
     }
 
     fn limits<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan, ranks: u32) {
-        if let Some(memory) = available_memory().filter(|m| self.buffer_bytes > *m) {
+        if let Some(memory) = super::host::available_memory().filter(|m| self.buffer_bytes > *m) {
             self.refuse(format!(
                 "the workers' buffers take {} (memsize times workers, or the files that are read whole) and the machine has {} \
                  available",
@@ -427,16 +427,4 @@ impl Preflight {
             self.refuse("--drop-caches=system drops the whole machine's caches and needs root");
         }
     }
-}
-
-/// `MemAvailable` of `/proc/meminfo`, in bytes.
-pub(super) fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
-    line.trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1024)
 }

@@ -1,7 +1,7 @@
 //! The script of a run, phase by phase.
 
 use super::cold::{self, PastStage};
-use super::command::{CommandEnd, Limits, run_command};
+use super::command::run_shell;
 use super::finish::{CleanupStep, keeps_files, note_long_replies, outcome_or_refusal};
 use super::load_phase::{LoadPhase, LoadPhaseSpec};
 use super::marker::{OwnerProcess, RemoteOwner};
@@ -299,7 +299,7 @@ impl Runner<'_> {
             Phase::Echo { text } if self.team.is_root() => self.observer.event(Event::Echo(text)),
             Phase::System { command } if self.team.is_root() => {
                 let stopped = || self.team.is_stopped(self.stop);
-                shell(command, &stopped, outcome)?;
+                run_shell(command, &stopped, outcome)?;
             }
             Phase::Wait { until, .. } => idle_wait(*until, self.stop, self.team),
             _ => {}
@@ -470,35 +470,6 @@ impl Runner<'_> {
 
 /// How often a wait of the script looks whether it is to stop.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// Runs a shell command of the workload; front ends let it through only when it is allowed. When
-/// the run is stopped, the command and what it started are stopped too.
-pub(super) fn shell(
-    command: &str,
-    stopped: &dyn Fn() -> bool,
-    outcome: &mut Outcome,
-) -> Result<(), EngineError> {
-    let limits = Limits {
-        time: None,
-        time_once_stopped: Duration::ZERO,
-    };
-    let mut shell = std::process::Command::new("sh");
-    shell.arg("-c").arg(command);
-    let ended = run_command(&mut shell, limits, stopped)
-        .map_err(|e| EngineError::Failed(format!("cannot run `{command}`: {e}")))?;
-    match ended {
-        CommandEnd::Ended(status) if status.success() => {}
-        CommandEnd::Ended(status) => {
-            let note = format!("`{command}` ended with {status}");
-            outcome.notes.push(note);
-        }
-        CommandEnd::TimedOut(_) => {
-            let note = format!("`{command}` was ended with the run");
-            outcome.notes.push(note);
-        }
-    }
-    Ok(())
-}
 
 /// A sleep of the script while no worker runs.
 fn idle_wait(until: plimsoll_plan::Until, stop: &Stop, team: &RankTeam<'_>) {
