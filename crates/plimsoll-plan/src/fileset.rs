@@ -1,6 +1,6 @@
 //! Filesets: trees of files and directories, as a workload asks for them.
 
-use crate::program::SourcePosition;
+use crate::source::SourcePosition;
 use crate::variable::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

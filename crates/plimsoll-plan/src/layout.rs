@@ -6,9 +6,10 @@
 mod letters;
 
 use crate::fileset::{Fileset, Letters};
+use crate::ids::FilesetId;
 use crate::plan::Plan;
 use crate::seed::{Rng, Stream};
-use crate::variable::{FilesetId, Sampler, Value};
+use crate::variable::{Sampler, Value};
 use rand::RngExt;
 use rand_distr::{Distribution as _, Gamma};
 use schemars::JsonSchema;

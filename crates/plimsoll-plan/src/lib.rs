@@ -8,6 +8,7 @@
 mod content;
 mod display;
 mod fileset;
+mod ids;
 mod layout;
 mod mix;
 mod needs;
@@ -18,6 +19,7 @@ mod plan;
 mod program;
 mod script;
 mod seed;
+mod source;
 mod supply;
 mod units;
 mod variable;
@@ -27,6 +29,7 @@ pub use display::PlanView;
 pub use fileset::{
     Access, EntriesPerDir, Fileset, Letters, MAX_NAME_LETTERS, RelPath, RelPathError,
 };
+pub use ids::{FilesetId, OperationId, VariableId};
 pub use layout::{DirId, FileId, Layout, LayoutError, SizeSummary};
 pub use mix::{
     Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, FailedCriterion, MILLION, Mix,
@@ -41,14 +44,14 @@ pub use pattern::{
 };
 pub use plan::{CACHED_DATA, Note, Parameter, Plan, PlanError, Source, SourceKind, WorkDirSpec};
 pub use program::{
-    FileRef, Io, LimitKind, Op, OpClass, OpKind, Operation, OperationId, Program, SourcePosition,
-    Step, WorkerGroup,
+    FileRef, Io, LimitKind, Op, OpClass, OpKind, Operation, Program, Step, WorkerGroup,
 };
 pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
+pub use source::SourcePosition;
 pub use supply::{Supply, SupplyKind};
 pub use units::{Bytes, Count, counted, parse_duration, parse_size, show_duration, show_exactly};
-pub use variable::{Distribution, FilesetId, Row, Sampler, Value, Variable, VariableId};
+pub use variable::{Distribution, Row, Sampler, Value, Variable};
 
 /// Version of the Plan's JSON form; raised when a field changes meaning or goes.
 pub const PLAN_SCHEMA: u32 = 2;

@@ -3,8 +3,8 @@
 
 use crate::content::Content;
 use crate::fileset::RelPath;
+use crate::ids::OperationId;
 use crate::options::OnError;
-use crate::program::OperationId;
 use crate::units::seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,14 +1,16 @@
 //! The Plan itself, and what must hold of it.
 
 use crate::fileset::{Fileset, MAX_NAME_LETTERS};
+use crate::ids::OperationId;
+use crate::ids::{FilesetId, VariableId};
 use crate::mix::{BusinessMetric, Mix};
 use crate::options::RunOptions;
 use crate::pattern::{Pattern, StageWork};
 use crate::program::OpKind;
-use crate::program::{Op, Operation, OperationId, WorkerGroup};
+use crate::program::{Op, Operation, WorkerGroup};
 use crate::script::{Phase, QuitMode};
 use crate::seed::Stream;
-use crate::variable::{FilesetId, Value, Variable, VariableId};
+use crate::variable::{Value, Variable};
 use crate::{PLAN_SCHEMA, RelPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

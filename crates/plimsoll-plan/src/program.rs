@@ -1,37 +1,16 @@
 //! What workers do: programs of steps over filesets and descriptor slots.
 
+use crate::ids::{FilesetId, OperationId};
 use crate::mix::Mix;
 use crate::pattern::Pattern;
-use crate::variable::{FilesetId, Value};
+use crate::source::SourcePosition;
+use crate::variable::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 fn is_zero(n: &u32) -> bool {
     *n == 0
-}
-
-/// Index of an [`Operation`] in `Plan::operations`.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-pub struct OperationId(pub u32);
-
-/// Place in a source text; line and column count from 1.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SourcePosition {
-    /// Name of the text: a path, or a built-in workload's name.
-    pub file: String,
-    /// Line.
-    pub line: u32,
-    /// Column, in characters.
-    pub column: u32,
-}
-
-impl fmt::Display for SourcePosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
 }
 
 /// One row of the results: what is counted and timed under one name and kind.

@@ -1,7 +1,7 @@
 //! The order of a run: populate, start, wait, measure, stop.
 
+use crate::ids::FilesetId;
 use crate::units::{optional_seconds, seconds};
-use crate::variable::FilesetId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

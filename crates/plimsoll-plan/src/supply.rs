@@ -1,8 +1,9 @@
 //! Entries of filesets that a workload uses up, and work that ends by itself with them.
 
+use crate::ids::FilesetId;
 use crate::plan::Plan;
 use crate::program::{FileRef, Op, Step};
-use crate::variable::{FilesetId, Value};
+use crate::variable::Value;
 use crate::{Program, WorkerGroup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -1,20 +1,11 @@
 //! Numbers of a workload: constants, and random variables that give a new draw at every use.
 
+use crate::ids::VariableId;
 use crate::seed::Rng;
 use rand::RngExt;
 use rand_distr::{Distribution as _, Exp, Gamma, LogNormal, Normal, Weibull};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Index of a [`Variable`] in `Plan::variables`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct VariableId(pub u32);
-
-/// Index of a fileset in `Plan::filesets`.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-pub struct FilesetId(pub u32);
 
 /// A number: fixed when the Plan was made, or drawn at every use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

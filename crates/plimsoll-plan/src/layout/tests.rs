@@ -1,6 +1,7 @@
 use super::*;
 use crate::fileset::{EntriesPerDir, RelPath};
-use crate::variable::{Distribution, Variable, VariableId};
+use crate::ids::VariableId;
+use crate::variable::{Distribution, Variable};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,9 +2,9 @@
 
 use super::{Choice, Mix, MixFlags, MixOp, Pool, WorkingSet};
 use crate::fileset::Fileset;
+use crate::ids::FilesetId;
 use crate::plan::Plan;
 use crate::program::OpKind;
-use crate::variable::FilesetId;
 
 /// Most operations a second that one process can be asked for.
 pub(crate) const MAX_RATE_PER_S: f64 = 1e6;

@@ -1,7 +1,7 @@
 //! Plans of several loads on the same trees of files.
 
+use crate::ids::FilesetId;
 use crate::plan::Plan;
-use crate::variable::FilesetId;
 use std::ops::Range;
 
 impl Plan {

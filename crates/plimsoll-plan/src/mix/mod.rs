@@ -11,9 +11,9 @@ pub use metric::{BusinessMetric, Criteria, FailedCriterion, SCALED, scaled};
 pub use op::{MixOp, Pool};
 pub use sizes::{SizeSlot, SizeTable};
 
-use crate::program::OperationId;
+use crate::ids::FilesetId;
+use crate::ids::OperationId;
 use crate::units::seconds;
-use crate::variable::FilesetId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
