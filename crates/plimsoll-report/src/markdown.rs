@@ -45,7 +45,7 @@ pub fn render(name: &str, run: &Run) -> String {
         run.started_at,
     ));
     if !run.operations.is_empty() {
-        let shown = run.shown(&Percentile::DEFAULT_TABLE);
+        let shown = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
         let head = [
             "operation",
             "kind",
@@ -64,7 +64,7 @@ pub fn render(name: &str, run: &Run) -> String {
         out.push('\n');
     }
     let operations = run.operations.iter();
-    let shown = run.shown(&Percentile::DEFAULT_TABLE);
+    let shown = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
     if any_doubtful(operations.flat_map(|o| shown.iter().map(|p| o.percentile(*p)))) {
         out.push_str(&format!("{UNCERTAIN_NOTE}\n\n"));
     }
@@ -97,7 +97,10 @@ fn paced(run: &Run) -> Option<String> {
         let mean = format!("mean {}", latency(mean).replace("  ", " "));
         let percentile =
             |p: &Percentile| format!("{p} {}", shown_inline(s.percentile(*p), of, "–"));
-        let percentiles = run.shown(&BRIEF_PERCENTILES).iter().map(percentile);
+        let percentiles = run
+            .shown_percentiles(&BRIEF_PERCENTILES)
+            .iter()
+            .map(percentile);
         let parts: Vec<String> = std::iter::once(mean).chain(percentiles).collect();
         parts.join(", ")
     };

@@ -77,7 +77,7 @@ pub fn render(
                 table(one).render(&mut out, layout.columns(), paint);
                 let mut runs = one.cases.iter().flat_map(|(_, runs)| runs);
                 let doubtful = |r: &Run| {
-                    let shown = r.shown(&DEFAULT_PERCENTILES).iter();
+                    let shown = r.shown_percentiles(&DEFAULT_PERCENTILES).iter();
                     any_doubtful(shown.map(|p| r.summary.percentile(*p)))
                 };
                 if runs.any(doubtful) {
@@ -143,9 +143,9 @@ pub(crate) fn headline(out: &mut String, results: &ProfileResults, layout: Layou
 fn table(set: &ProfileSet) -> Table {
     let runs = || set.cases.iter().flat_map(|(_, runs)| runs);
     let paced = runs().any(|r| r.summary.service.is_some());
-    let shown = runs()
-        .next()
-        .map_or(&DEFAULT_PERCENTILES[..], |r| r.shown(&DEFAULT_PERCENTILES));
+    let shown = runs().next().map_or(&DEFAULT_PERCENTILES[..], |r| {
+        r.shown_percentiles(&DEFAULT_PERCENTILES)
+    });
     let named = |what: &str| {
         let percentiles = shown.iter().map(|p| format!("{what}{p}"));
         let all = std::iter::once(format!("{what}mean")).chain(percentiles);

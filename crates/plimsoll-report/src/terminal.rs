@@ -53,7 +53,7 @@ pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
         out.push('\n');
         out.push_str(&table(
             operations,
-            run.shown(&Percentile::DEFAULT_TABLE),
+            run.shown_percentiles(&Percentile::DEFAULT_TABLE),
             layout,
         ));
     }
@@ -101,7 +101,7 @@ fn procedures(out: &mut String, run: &Run, layout: Layout) {
 
 /// Per procedure: calls and their latency, from when they were made to when the answer came.
 fn calls(run: &Run, layout: Layout) -> String {
-    let shown = run.shown(&BRIEF_PERCENTILES);
+    let shown = run.shown_percentiles(&BRIEF_PERCENTILES);
     let mut head = ["procedure", "calls", "calls/s", "errors", "mean"]
         .map(str::to_owned)
         .to_vec();
@@ -357,7 +357,7 @@ fn summary(out: &mut String, run: &Run, layout: Layout) {
 /// Latency of all operations: where some were paced by what it is, with the service time beside it.
 fn times(run: &Run) -> Vec<String> {
     let s = &run.summary;
-    let shown = run.shown(&BRIEF_PERCENTILES);
+    let shown = run.shown_percentiles(&BRIEF_PERCENTILES);
     let list = |what: &str, mean: f64, of: PercentileKind| {
         // In a table the unit has two columns.
         let mean = match s.ops {

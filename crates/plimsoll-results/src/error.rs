@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// The file system refuses.
-    #[error("cannot {doing} {}: {source}", shown_percentiles(path))]
+    #[error("cannot {doing} {}: {source}", escaped_path(path))]
     Io {
         /// What was tried, such as `write`.
         doing: &'static str,
@@ -19,7 +19,7 @@ pub enum ResultsError {
         source: io::Error,
     },
     /// A directory has only some of the files of a result.
-    #[error("{} is no whole result: it lacks {}", shown_percentiles(dir), files.join(" and "))]
+    #[error("{} is no whole result: it lacks {}", escaped_path(dir), files.join(" and "))]
     Lacks {
         /// The directory.
         dir: PathBuf,
@@ -27,7 +27,7 @@ pub enum ResultsError {
         files: Vec<String>,
     },
     /// A file does not hold what its name promises.
-    #[error("{} is no result of a {what}: {source}", shown_percentiles(path))]
+    #[error("{} is not a valid result ({what}): {source}", escaped_path(path))]
     Json {
         /// What it should be the result of, such as `run`.
         what: &'static str,
@@ -39,7 +39,7 @@ pub enum ResultsError {
     /// A file is of another version.
     #[error(
         "{} has schema {found}; this program reads schema {reads}",
-        shown_percentiles(path)
+        escaped_path(path)
     )]
     Schema {
         /// The file.
@@ -50,34 +50,34 @@ pub enum ResultsError {
         reads: u32,
     },
     /// A directory holds no results.
-    #[error("{} holds no results of Plimsoll", shown_percentiles(path))]
+    #[error("{} holds no results of Plimsoll", escaped_path(path))]
     None {
         /// The directory.
         path: PathBuf,
     },
     /// A directory holds nothing that a killed run left.
     #[error(
-        "{} holds nothing of a run that was killed, or the run goes on",
-        shown_percentiles(path)
+        "{} holds nothing of a killed run, or the run is in progress",
+        escaped_path(path)
     )]
     NothingLeft {
         /// The directory.
         path: PathBuf,
     },
     /// Something that is not Plimsoll's lies among results.
-    #[error("{} is no file of Plimsoll's", shown_percentiles(path))]
+    #[error("{} is no file of Plimsoll's", escaped_path(path))]
     Foreign {
         /// What lies there.
         path: PathBuf,
     },
     /// Another process is writing to a directory.
-    #[error("{} is being written by another process", shown_percentiles(path))]
+    #[error("{} is being written by another process", escaped_path(path))]
     InUse {
         /// The directory.
         path: PathBuf,
     },
     /// An `intervals.csv` is damaged.
-    #[error("{}:{line}: {reason}", shown_percentiles(path))]
+    #[error("{}:{line}: {reason}", escaped_path(path))]
     Intervals {
         /// The file.
         path: PathBuf,
@@ -87,7 +87,7 @@ pub enum ResultsError {
         reason: String,
     },
     /// A `histograms.hlog` is damaged.
-    #[error("{}:{line}: {reason}", shown_percentiles(path))]
+    #[error("{}:{line}: {reason}", escaped_path(path))]
     Histogram {
         /// The file.
         path: PathBuf,
@@ -99,7 +99,7 @@ pub enum ResultsError {
 }
 
 /// A path in an error, which remains one line.
-fn shown_percentiles(path: &Path) -> String {
+fn escaped_path(path: &Path) -> String {
     foreign::escaped(&path.to_string_lossy()).into_owned()
 }
 

@@ -124,6 +124,13 @@ pub(crate) fn upgrade(document: &mut Value, tables: &[&[Rename]], schema_version
     if let Some(version) = document.get_mut("schema_version") {
         *version = schema_version.into();
     }
+    visit(
+        document,
+        &["**", "plan", "schema_version"],
+        &mut |version| {
+            *version = plimsoll_plan::PLAN_SCHEMA.into();
+        },
+    );
 }
 
 /// Gives the fields at a path another name.
@@ -190,12 +197,14 @@ mod tests {
     fn codes_are_those_of_reasons_alone() {
         let mut value = json!({
             "schema": 2,
+            "plan": { "schema": 1, "place": "w" },
             "workload": "stuck",
             "reasons": [{ "code": "stuck", "text": "stuck" }],
         });
-        upgrade(&mut value, &[RUN], 3);
+        upgrade(&mut value, &[RUN, PLAN], 3);
         let expected = json!({
             "schema_version": 3,
+            "plan": { "schema_version": plimsoll_plan::PLAN_SCHEMA, "work_dir": "w" },
             "workload": "stuck",
             "reasons": [{ "code": "hung_workers", "text": "stuck" }],
         });

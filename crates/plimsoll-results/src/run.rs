@@ -254,7 +254,7 @@ pub struct OperationFigures {
 impl Run {
     /// Percentiles that a table shows, which has `usual` where no others were requested.
     #[must_use]
-    pub fn shown<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
+    pub fn shown_percentiles<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
         Percentiles::shown_percentiles(self.percentiles_shown.as_ref(), usual)
     }
 }

@@ -445,7 +445,7 @@ fn what_is_not_a_curve_is_refused_and_left_as_it_is() {
     );
     let cut = error(&empty().to_json()[..400]);
     assert!(
-        cut.starts_with(&format!("{path} is no result of a curve: EOF")),
+        cut.starts_with(&format!("{path} is not a valid result (curve): EOF")),
         "{cut}"
     );
     assert!(error("{\"schema\": 2}").contains("missing field `workload`"));

@@ -28,8 +28,11 @@ fn what_is_not_a_search_is_refused() {
             "has schema 99; this program reads schema 3",
         ),
         ("{}", "has schema none"),
-        ("{\"schema\": 2}", "is no result of a search: missing field"),
-        ("[", "is no result of a search"),
+        (
+            "{\"schema\": 2}",
+            "is not a valid result (search): missing field",
+        ),
+        ("[", "is not a valid result (search)"),
     ];
     for (text, message) in cases {
         std::fs::write(dir.path().join(FIND_FILE), text).unwrap();

@@ -53,7 +53,7 @@ impl Host {
     }
 
     /// Share of the processors that was used in a window of this length.
-    pub(super) fn broadcast_from_root(&self, window: usize, seconds: f64) -> Option<f64> {
+    pub(super) fn cpu_share(&self, window: usize, seconds: f64) -> Option<f64> {
         let cpus = self.quota.unwrap_or(self.cpus.len()).max(1) as f64;
         let used = self.used_s.get(window)?;
         (seconds > 0.0).then(|| used / (seconds * cpus))
@@ -72,9 +72,7 @@ pub(super) fn add(hosts: &mut Hosts, others: Hosts) {
 
 /// The share of the machine that was used most.
 pub(super) fn busiest(hosts: &Hosts, window: usize, seconds: f64) -> Option<f64> {
-    let shares = hosts
-        .values()
-        .filter_map(|h| h.broadcast_from_root(window, seconds));
+    let shares = hosts.values().filter_map(|h| h.cpu_share(window, seconds));
     shares.max_by(f64::total_cmp)
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn procedures(run: &Run) -> Markup {
 }
 
 fn figures(run: &Run, caption: &str, operations: &[OperationFigures]) -> Markup {
-    let shown = run.shown(&Percentile::DEFAULT_TABLE);
+    let shown = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
     let head = [
         "operation",
         "kind",
@@ -242,7 +242,7 @@ pub(crate) fn ends(run: &Run) -> Markup {
 
 /// Stages of a pattern, and what each rank did in them.
 pub(crate) fn stages(run: &Run) -> Markup {
-    let shown = run.shown(&BRIEF_PERCENTILES);
+    let shown = run.shown_percentiles(&BRIEF_PERCENTILES);
     let head = [
         "stage",
         "iteration",

@@ -63,6 +63,23 @@ pub fn with_aliases(mut cli: Command) -> Command {
 
 /// A note for each former name that an argument has, program name first.
 pub fn notes(arguments: &[OsString]) -> Vec<String> {
+    let mut notes = notes_of_options(arguments);
+    let urls = arguments.iter().filter_map(|a| a.to_str());
+    for url in urls.filter(|a| a.contains("nfs3://") || a.contains("nfs4://")) {
+        let query = url.split_once('?').map_or("", |(_, query)| query);
+        for name in query.split('&').filter_map(|pair| pair.split('=').next()) {
+            let present = plimsoll_target::present_option_name(name);
+            if present != name {
+                notes.push(format!(
+                    "note: the option {name} of the URL is now called {present}\n"
+                ));
+            }
+        }
+    }
+    notes
+}
+
+fn notes_of_options(arguments: &[OsString]) -> Vec<String> {
     let is_word = |a: &&OsString| !a.as_bytes().starts_with(b"-");
     let Some(command) = arguments.iter().skip(1).find(is_word) else {
         return vec![];
@@ -116,6 +133,10 @@ mod tests {
         assert_eq!(notes_of("plimsoll wan --cold"), [""; 0]);
         assert_eq!(notes_of("plimsoll md -- --cold"), [""; 0]);
         assert_eq!(notes_of("plimsoll run cold"), [""; 0]);
+        assert_eq!(
+            notes_of("plimsoll run varmail --target=nfs4://h/x?minor=0&uid=1"),
+            ["note: the option minor of the URL is now called minorversion\n"]
+        );
         assert_eq!(notes_of("plimsoll"), [""; 0]);
     }
 }

@@ -37,7 +37,7 @@ pub enum ErrorPolicy {
     /// The run stops and has failed
     #[default]
     Stop,
-    /// The run goes on and its result is invalid
+    /// Count it: the run continues, and its result is invalid
     Count,
 }
 

@@ -115,7 +115,7 @@ pub struct CommonRunArgs {
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub lanes: Option<u32>,
     /// Length of an interval of the series in the results, at least 10ms; the latencies shown
-    /// while the run goes on are those of the last whole interval
+    /// during the run are those of the last whole interval
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub interval: Duration,

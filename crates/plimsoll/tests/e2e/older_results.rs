@@ -161,3 +161,26 @@ fn older_results_are_in_the_browser() {
         assert!(entry["started_at"].is_string(), "{entry}");
     }
 }
+
+/// A curve that the version before left unfinished is resumed with its own Plan.
+#[test]
+fn an_older_curve_is_resumed() {
+    let bench = bench();
+    let path = bench.path("results/curve/curve.json");
+    let mut curve = stored("curve");
+    curve["state"] = "interrupted".into();
+    curve["points"].as_array_mut().unwrap().truncate(1);
+    std::fs::write(&path, curve.to_string()).unwrap();
+    let args = ["curve", "--resume", "results/curve", "--format=json"];
+    let resumed = Ended::of(bench.plimsoll(args)).expect_code(0).stdout;
+    let resumed: Value = serde_json::from_str(&resumed).unwrap();
+    assert_eq!(resumed["schema_version"], 3);
+    assert_eq!(resumed["state"], "complete");
+    // In virtual time a load of a seed is always the same.
+    let old = stored("curve");
+    for (was, is) in [1, 2].map(|i| (&old["points"][i], &resumed["points"][i])) {
+        assert_eq!(was["load"], is["load"]);
+        assert_eq!(was["achieved"], is["achieved_ops_per_s"]);
+        assert_eq!(was["latency_ms"], is["mean_ms"]);
+    }
+}

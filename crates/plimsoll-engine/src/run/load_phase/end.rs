@@ -132,7 +132,7 @@ impl LoadPhase<'_> {
             totals,
             started: open.started,
             client_share: Host::of_this_process(Vec::from_iter(used_s))
-                .broadcast_from_root(0, system.seconds),
+                .cpu_share(0, system.seconds),
             system,
         });
     }

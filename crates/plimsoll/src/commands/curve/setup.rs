@@ -143,7 +143,7 @@ fn resumed(dir: &Path, company: &Communicator) -> Result<PreparedRun<CurveWriter
     let curve = writer.curve();
     if !curve.state.can_resume() {
         return Err(CommandError::usage(format!(
-            "the curve in {} has come to its end: there is nothing to go on with",
+            "the curve in {} has come to its end: there is nothing to resume",
             dir.display()
         )));
     }

@@ -42,7 +42,7 @@ fn resumed(dir: &Path, ranks: u32) -> Result<PreparedRun<FindWriter>, CommandErr
     let search = writer.search();
     if !search.can_resume() {
         return Err(CommandError::usage(format!(
-            "the search in {} has come to its end: there is nothing to go on with",
+            "the search in {} has come to its end: there is nothing to resume",
             dir.display()
         )));
     }

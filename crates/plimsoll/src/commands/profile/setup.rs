@@ -37,7 +37,7 @@ pub(super) fn open(
         let writer = ProfileWriter::resume(dir).map_err(CommandError::usage)?;
         if before.missing() == 0 {
             return Err(CommandError::usage(format!(
-                "the profile in {} has come to its end: there is nothing to go on with",
+                "the profile in {} has come to its end: there is nothing to resume",
                 dir.display()
             )));
         }
