@@ -1,4 +1,4 @@
-//! The tree along which ranks talk.
+//! The tree along which ranks exchange messages.
 //!
 //! A rank's subtree is a run of consecutive ranks that begins with itself. So values combined up the
 //! tree come in rank order, and neighbours in the tree are mostly neighbours on the machine, since

@@ -419,7 +419,7 @@ fn comparison_of_repeated_runs() {
     insta::assert_snapshot!("comparison_markdown", markdown(&compared));
 }
 
-/// A run in which nobody who looked at a file came back, for three seconds.
+/// A run in which no worker that looked at a file came back, for three seconds.
 fn hanging() -> MeasuredRun {
     let mut m = measured();
     m.windows[0].0.rows[4] = OpTotals::default();

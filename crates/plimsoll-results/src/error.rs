@@ -19,7 +19,7 @@ pub enum ResultsError {
         source: io::Error,
     },
     /// A directory has only some of the files of a result.
-    #[error("{} is no whole result: it lacks {}", escaped_path(dir), files.join(" and "))]
+    #[error("{} is not a complete result: it lacks {}", escaped_path(dir), files.join(" and "))]
     Lacks {
         /// The directory.
         dir: PathBuf,

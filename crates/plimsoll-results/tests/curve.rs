@@ -452,7 +452,7 @@ fn what_is_not_a_curve_is_refused_and_left_as_it_is() {
     std::fs::remove_file(root.path().join(CURVE_FILE)).unwrap();
     let gone = CurveWriter::resume(root.path()).err().unwrap().to_string();
     assert!(
-        gone.ends_with("is no whole result: it lacks curve.json"),
+        gone.ends_with("is not a complete result: it lacks curve.json"),
         "{gone}"
     );
     assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);

@@ -237,18 +237,18 @@ pub fn run_on_all_ranks<W>(
     begin: impl FnOnce(&Communicator) -> Result<PreparedRun<W>, CommandError>,
     lead: impl FnOnce(&mut LoadRunner<'_>, W) -> Result<Exit, CommandError>,
 ) -> Result<Exit, CommandError> {
-    let company = Communicator::join(how.ranks.processes)?;
+    let communicator = Communicator::join(how.ranks.processes)?;
     let mut open = None;
-    let ground = company.run_on_root_and_broadcast(|| {
-        let ready = begin(&company)?;
+    let ground = communicator.run_on_root_and_broadcast(|| {
+        let ready = begin(&communicator)?;
         open = Some(ready.open);
         Ok(ready.config)
     })?;
     let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, company.is_root())
+    signals::stop_on_interrupt(&stop, communicator.is_root())
         .map_err(|e| CommandError::usage(format!("cannot catch Ctrl-C: {e}")))?;
     let mut points = LoadRunner {
-        communicator: &company,
+        communicator: &communicator,
         config: &ground,
         stop: &stop,
         output: how.into(),

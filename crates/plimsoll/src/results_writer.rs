@@ -74,7 +74,7 @@ impl Written {
 
 impl<'a> ResultsWriter<'a> {
     /// Begins the results of a run, so that something can be made of them whatever becomes of this
-    /// process. The results of each rank are kept if a company is given.
+    /// process. The results of each rank are kept if a communicator is given.
     ///
     /// # Errors
     /// [`ResultsError`] if they cannot be written.
@@ -241,9 +241,9 @@ impl RunFrame<'_> {
     fn whole(&self, dir: &RunDir, mut outcome: Outcome) -> (Run, Option<String>) {
         let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
         let measured = self.measured(outcome);
-        let ranks = self.each.map(|company| {
+        let ranks = self.each.map(|communicator| {
             let mine = Run::assemble(measured_run::own(&measured, own, lanes)).to_json();
-            write_ranks(dir, company, mine)
+            write_ranks(dir, communicator, mine)
         });
         // The results of all together are whole; what is missing is said.
         let missing = ranks.and_then(Result::err);
@@ -293,9 +293,9 @@ fn with(mut run: Run, text: Option<&str>) -> Run {
 }
 
 /// Writes `ranks/rank-N.json`, what `run.json` would be of each rank alone.
-fn write_ranks(dir: &RunDir, company: &Communicator, mine: String) -> Result<(), String> {
+fn write_ranks(dir: &RunDir, communicator: &Communicator, mine: String) -> Result<(), String> {
     let mut first = Ok(());
-    let collected = company.collect(mine, |rank, json| {
+    let collected = communicator.collect(mine, |rank, json| {
         let name = format!("ranks/rank-{rank}.json");
         if let (Ok(()), Err(e)) = (&first, dir.add(&name, &json)) {
             first = Err(e.to_string());

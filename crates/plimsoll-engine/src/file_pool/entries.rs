@@ -41,7 +41,7 @@ pub(crate) enum Choice {
 
 /// Where a worker is in the block of entries it has at the moment.
 ///
-/// One hand goes round a set; workers take it on by a block at a time instead of one entry, so
+/// One cursor goes round a set; workers take it on by a block at a time instead of one entry, so
 /// that it is touched rarely and two workers do not write the same cache lines. Small sets have
 /// blocks of one entry: the order is then exactly one by one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -93,7 +93,7 @@ pub(crate) struct Entries {
     /// Goes up whenever an entry comes to exist or goes.
     changes: AtomicU64,
     /// Next block of each kind.
-    hands: [SharedPosition; 2],
+    cursors: [SharedPosition; 2],
     block: u32,
     part: RankPart,
     /// A word of entries that had one somebody works on.
@@ -124,7 +124,7 @@ impl Entries {
             idle_missing: Bits::new(len, missing),
             count: AtomicU64::new(count),
             changes: AtomicU64::new(0),
-            hands: Default::default(),
+            cursors: Default::default(),
             block,
             part,
             busy: AtomicU32::new(0),
@@ -163,37 +163,37 @@ impl Entries {
 
     /// Takes the next idle entry of the kind.
     #[inline(always)]
-    pub(crate) fn choose(&self, kind: Existence, hand: &mut BlockCursor) -> Choice {
-        match self.set(kind).take_near(hand.next, hand.end) {
+    pub(crate) fn choose(&self, kind: Existence, cursor: &mut BlockCursor) -> Choice {
+        match self.set(kind).take_near(cursor.next, cursor.end) {
             Some(i) => {
-                hand.next = i + 1;
+                cursor.next = i + 1;
                 Choice::Taken(i)
             }
-            None => self.choose_slow_path(kind, hand),
+            None => self.choose_slow_path(kind, cursor),
         }
     }
 
     #[inline(never)]
-    fn choose_slow_path(&self, kind: Existence, hand: &mut BlockCursor) -> Choice {
+    fn choose_slow_path(&self, kind: Existence, cursor: &mut BlockCursor) -> Choice {
         let set = self.set(kind);
         loop {
-            if let Some(i) = set.next(hand.next, hand.end) {
-                hand.next = i + 1;
+            if let Some(i) = set.next(cursor.next, cursor.end) {
+                cursor.next = i + 1;
                 if set.take(i) {
                     return Choice::Taken(i);
                 }
                 continue;
             }
-            if !self.next_block(kind, hand) {
+            if !self.next_block(kind, cursor) {
                 return self.nothing(kind);
             }
         }
     }
 
-    /// Moves the hand to the next block that has an entry of the kind; `false` if none has.
+    /// Moves the cursor to the next block that has an entry of the kind; `false` if none has.
     #[cold]
-    fn next_block(&self, kind: Existence, hand: &mut BlockCursor) -> bool {
-        let (set, shared, len) = (self.set(kind), &self.hands[kind as usize].0, self.len());
+    fn next_block(&self, kind: Existence, cursor: &mut BlockCursor) -> bool {
+        let (set, shared, len) = (self.set(kind), &self.cursors[kind as usize].0, self.len());
         if len == 0 {
             return false;
         }
@@ -202,16 +202,16 @@ impl Entries {
         let begin = block * self.block;
         let end = (begin + self.block).min(len);
         if set.next(begin, end).is_some() {
-            *hand = BlockCursor { next: begin, end };
+            *cursor = BlockCursor { next: begin, end };
             return true;
         }
-        // The rest of the set is searched by its summaries, and the shared hand jumps there.
+        // The rest of the set is searched by its summaries, and the shared cursor jumps there.
         let Some(i) = set.next(end, len).or_else(|| set.next(0, begin)) else {
             return false;
         };
         let found = i / self.block;
         shared.store((found + 1) % blocks, Relaxed);
-        *hand = BlockCursor {
+        *cursor = BlockCursor {
             next: i,
             end: ((found + 1) * self.block).min(len),
         };
@@ -344,8 +344,8 @@ mod tests {
         Entries::new(len, &words, RankPart::ALL_ENTRIES)
     }
 
-    fn take(e: &Entries, kind: Existence, hand: &mut BlockCursor) -> u32 {
-        match e.choose(kind, hand) {
+    fn take(e: &Entries, kind: Existence, cursor: &mut BlockCursor) -> u32 {
+        match e.choose(kind, cursor) {
             Choice::Taken(i) => i,
             other => panic!("{other:?}"),
         }
@@ -355,9 +355,9 @@ mod tests {
     fn a_single_worker_goes_round_one_by_one() {
         for len in [1u32, 5, 100, 10_000] {
             let e = entries(len, |_| true);
-            let mut hand = BlockCursor::default();
+            let mut cursor = BlockCursor::default();
             for round in 0..2 * len {
-                let i = take(&e, Existence::Existing, &mut hand);
+                let i = take(&e, Existence::Existing, &mut cursor);
                 assert_eq!(i, round % len);
                 e.release(i, Existence::Existing);
             }
@@ -367,12 +367,12 @@ mod tests {
     #[test]
     fn busy_entries_are_passed_over_and_the_last_is_not_there_to_take() {
         let e = entries(3, |_| true);
-        let mut hand = BlockCursor::default();
+        let mut cursor = BlockCursor::default();
         let all: Vec<_> = (0..3)
-            .map(|_| take(&e, Existence::Existing, &mut hand))
+            .map(|_| take(&e, Existence::Existing, &mut cursor))
             .collect();
         assert_eq!(all, [0, 1, 2]);
-        assert_eq!(e.choose(Existence::Existing, &mut hand), Choice::AllBusy);
+        assert_eq!(e.choose(Existence::Existing, &mut cursor), Choice::AllBusy);
         assert_eq!(
             e.choose(Existence::Missing, &mut BlockCursor::default()),
             Choice::AllBusy,
@@ -386,7 +386,7 @@ mod tests {
             Choice::None
         );
         assert!(matches!(
-            e.choose(Existence::Existing, &mut hand),
+            e.choose(Existence::Existing, &mut cursor),
             Choice::Taken(_)
         ));
     }
@@ -398,17 +398,17 @@ mod tests {
             let mut all = Vec::new();
             for rank in 0..ranks {
                 let e = Entries::new(len, &none, RankPart { rank, ranks });
-                let mut hand = BlockCursor::default();
+                let mut cursor = BlockCursor::default();
                 let mut own = Vec::new();
-                while let Choice::Taken(i) = e.choose(Existence::Missing, &mut hand) {
+                while let Choice::Taken(i) = e.choose(Existence::Missing, &mut cursor) {
                     own.push(i);
                 }
-                assert_eq!(e.choose(Existence::Missing, &mut hand), Choice::AllBusy);
+                assert_eq!(e.choose(Existence::Missing, &mut cursor), Choice::AllBusy);
                 for i in &own {
                     e.set_existence(Existence::Existing);
                     e.release(*i, Existence::Existing);
                 }
-                assert_eq!(e.choose(Existence::Missing, &mut hand), Choice::None);
+                assert_eq!(e.choose(Existence::Missing, &mut cursor), Choice::None);
                 assert_eq!(e.choose_at(Existence::Missing, 1), Choice::None);
                 let claimed = (0..len).filter(|i| e.claim(*i) != Choice::None);
                 assert_eq!(claimed.count(), own.len(), "only its own");
@@ -422,14 +422,14 @@ mod tests {
     #[test]
     fn a_rare_entry_is_found_and_the_cursor_continues_from_there() {
         let e = entries(1_000_000, |i| i != 700_000 && i != 900_000);
-        let mut hand = BlockCursor::default();
-        assert_eq!(take(&e, Existence::Missing, &mut hand), 700_000);
+        let mut cursor = BlockCursor::default();
+        assert_eq!(take(&e, Existence::Missing, &mut cursor), 700_000);
         e.set_existence(Existence::Existing);
         e.release(700_000, Existence::Existing);
-        assert_eq!(take(&e, Existence::Missing, &mut hand), 900_000);
+        assert_eq!(take(&e, Existence::Missing, &mut cursor), 900_000);
         e.set_existence(Existence::Existing);
         e.release(900_000, Existence::Existing);
-        assert_eq!(e.choose(Existence::Missing, &mut hand), Choice::None);
+        assert_eq!(e.choose(Existence::Missing, &mut cursor), Choice::None);
         assert_eq!(e.existing_count(), 1_000_000);
     }
 
@@ -449,8 +449,8 @@ mod tests {
         let (mut a, mut b) = (BlockCursor::default(), BlockCursor::default());
         let mut seen = vec![0; 5000];
         for _ in 0..2500 {
-            for hand in [&mut a, &mut b] {
-                let i = take(&e, Existence::Existing, hand);
+            for cursor in [&mut a, &mut b] {
+                let i = take(&e, Existence::Existing, cursor);
                 seen[i as usize] += 1;
                 e.release(i, Existence::Existing);
             }

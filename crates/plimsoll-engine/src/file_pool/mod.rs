@@ -53,8 +53,8 @@ impl FilesetState {
     /// Chooses the next existing file and gives it back at once: what a benchmark of choosing
     /// measures. `None` when no file is idle.
     #[must_use]
-    pub fn touch_next(&self, hand: &mut BlockCursor) -> Option<FileId> {
-        match self.files.choose(Existence::Existing, hand) {
+    pub fn touch_next(&self, cursor: &mut BlockCursor) -> Option<FileId> {
+        match self.files.choose(Existence::Existing, cursor) {
             Choice::Taken(i) => {
                 self.files.release(i, Existence::Existing);
                 Some(FileId(i))

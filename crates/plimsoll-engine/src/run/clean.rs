@@ -114,8 +114,8 @@ impl Visitor for InspectVisitor<'_> {
         if !target.exists() {
             return nothing("does not exist: there is nothing to clean");
         }
-        let crew = setup_pool(Arc::new(target), self.plan)?;
-        match marker::look(&crew, self.plan, &RelPath::default(), self.others) {
+        let pool = setup_pool(Arc::new(target), self.plan)?;
+        match marker::look(&pool, self.plan, &RelPath::default(), self.others) {
             Ok(GuardState::Marked(marker)) => Ok(marker),
             Ok(GuardState::Nothing | GuardState::Empty) => {
                 nothing("carries no marker of Plimsoll: there is nothing to clean")
@@ -141,10 +141,10 @@ impl Visitor for CleanVisitor<'_> {
     type Output = Result<Cleanup, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
-        let mut crew = setup_pool(Arc::new(target), self.plan)?;
-        crew.silence = Some(MAX_SERVER_SILENCE);
-        crew.stop = self.stop.removal.clone();
-        let mut place = ClaimedWorkDir::claim(&crew, self.plan, self.others)?;
+        let mut pool = setup_pool(Arc::new(target), self.plan)?;
+        pool.silence = Some(MAX_SERVER_SILENCE);
+        pool.stop = self.stop.removal.clone();
+        let mut place = ClaimedWorkDir::claim(&pool, self.plan, self.others)?;
         let left = match self.end {
             FileDisposition::Clean => place.clean_listed(),
             FileDisposition::Leave => place.release(true),

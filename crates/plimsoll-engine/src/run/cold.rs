@@ -65,8 +65,8 @@ impl NumberedFiles for TreeFiles<'_> {
 }
 
 /// Drops every file of a tree from this machine's page cache.
-pub(super) fn drop_tree<T: Target>(crew: &SetupPool<T>, layout: &Layout) -> Result<(), SetupError> {
-    crew.all(
+pub(super) fn drop_tree<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Result<(), SetupError> {
+    pool.all(
         u64::from(layout.files()),
         &DropCaches(TreeFiles(layout)),
         || (),
@@ -109,24 +109,24 @@ impl PatternFiles<'_> {
     ///
     /// # Errors
     /// If a file cannot be opened, written out or dropped.
-    pub(super) fn drop<T: Target>(&self, crew: &SetupPool<T>) -> Result<(), SetupError> {
+    pub(super) fn drop<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), SetupError> {
         if self.past.is_empty() {
-            let paths = self.left_by_earlier_run(crew)?;
-            return crew.all(paths.len() as u64, &DropCaches(Paths(paths)), || ());
+            let paths = self.left_by_earlier_run(pool)?;
+            return pool.all(paths.len() as u64, &DropCaches(Paths(paths)), || ());
         }
         let ranges = Ranges::new(self.pattern, self.touched());
-        crew.all(ranges.files(), &DropCaches(ranges), || ())
+        pool.all(ranges.files(), &DropCaches(ranges), || ())
     }
 
     /// Objects that are there in the sets of this rank.
     fn left_by_earlier_run<T: Target>(
         &self,
-        crew: &SetupPool<T>,
+        pool: &SetupPool<T>,
     ) -> Result<Vec<Vec<u8>>, SetupError> {
         let mut paths = Vec::new();
         for set in 0..self.pattern.sets {
             let dir = path_of(|p| self.pattern.push_set(self.rank, set, p));
-            let found = crew.one(async |session| {
+            let found = pool.one(async |session| {
                 session.locate(|p| p.extend_from_slice(&dir));
                 session.entries().await
             });

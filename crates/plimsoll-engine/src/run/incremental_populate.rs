@@ -72,7 +72,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
 
 /// Puts right the files of a tree whose numbers are in `part`; the directories are there.
 pub(super) fn repair_files<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     layout: &Layout,
     part: Range<u64>,
     progress: &Progress,
@@ -80,11 +80,11 @@ pub(super) fn repair_files<T: Target>(
 ) -> Result<(), SetupError> {
     let files = RepairFiles {
         layout,
-        content: content_of(crew, layout),
+        content: content_of(pool, layout),
         progress,
         first: part.start,
     };
-    crew.all(part.end - part.start, &files, tell)
+    pool.all(part.end - part.start, &files, tell)
 }
 
 struct RepairFiles<'a> {

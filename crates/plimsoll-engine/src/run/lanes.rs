@@ -151,7 +151,7 @@ pub(crate) struct LanePlan<T: Target> {
 
 impl<T: Target> LanePlan<T> {
     pub(crate) fn of(
-        crew: &SetupPool<T>,
+        pool: &SetupPool<T>,
         kind: LaneKind,
         number: usize,
         rest: LaneContext,
@@ -163,7 +163,7 @@ impl<T: Target> LanePlan<T> {
             gate,
             bell,
         } = rest;
-        let (target, content) = (crew.target.clone(), crew.content.clone());
+        let (target, content) = (pool.target.clone(), pool.content.clone());
         Self {
             target,
             content,

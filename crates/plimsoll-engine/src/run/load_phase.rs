@@ -102,7 +102,7 @@ impl<'a> LoadPhase<'a> {
         outcome: &'a mut Outcome,
     ) -> Result<Self, EngineError> {
         let LoadPhaseSpec {
-            setup_pool: crew,
+            setup_pool: pool,
             plan,
             settings,
             stop,
@@ -112,7 +112,7 @@ impl<'a> LoadPhase<'a> {
         } = spec;
         let kind = match settings.clock {
             ClockKind::Virtual => LaneKind::Virtual,
-            ClockKind::Real => crew.target.lane_kind(),
+            ClockKind::Real => pool.target.lane_kind(),
         };
         let all = workers(plan, team.rank(), team.size());
         let interval = settings.interval.as_nanos() as Nanos;
@@ -136,7 +136,7 @@ impl<'a> LoadPhase<'a> {
         };
         let shared = RunState::new(plan, clock.clone(), window, filesets, &all, limits, stage);
         let mut shared = shared.map_err(EngineError::Refused)?;
-        let target = crew.target.clone();
+        let target = pool.target.clone();
         shared.explain = Box::new(move |e| target.explain(e));
         let shared = Arc::new(shared);
         let lanes: Vec<_> = assign(kind, settings.lanes, &all)
@@ -158,7 +158,7 @@ impl<'a> LoadPhase<'a> {
                 gate: gate.clone(),
                 bell: bell.clone(),
             };
-            if let Err(e) = LanePlan::of(crew, kind, number, rest).spawn() {
+            if let Err(e) = LanePlan::of(pool, kind, number, rest).spawn() {
                 // Those that were started end at once.
                 shared.end_run(0);
                 gate.open();

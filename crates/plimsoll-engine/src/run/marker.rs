@@ -313,17 +313,17 @@ pub(crate) fn marker_path(guard: &RelPath) -> String {
 
 /// Looks at a guarded directory; changes nothing.
 pub(crate) fn look<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     plan: &Plan,
     guard: &RelPath,
     others: RemoteOwner,
 ) -> Result<GuardState, GuardError> {
     let shown = plan.work_dir.dir.join(guard.as_str()).display().to_string();
-    let io = |e: OpError| GuardError::Io(shown.clone(), crew.target.explain(e));
-    if !crew.target.keeps_files() || !crew.target.exists() {
+    let io = |e: OpError| GuardError::Io(shown.clone(), pool.target.explain(e));
+    if !pool.target.keeps_files() || !pool.target.exists() {
         return Ok(GuardState::Nothing);
     }
-    let read = crew.one(async |session| {
+    let read = pool.one(async |session| {
         session.locate(|path| path.extend_from_slice(guard.as_str().as_bytes()));
         let entries = match session.entries().await {
             Err(OpError(Errno::NOENT)) => return Ok(None),
@@ -366,10 +366,10 @@ pub(crate) fn look<T: Target>(
 
 /// The marker of a guarded directory; `None` if there is none that can be read.
 pub(crate) fn read<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     guard: &RelPath,
 ) -> Result<Option<Marker>, OpError> {
-    let text = crew.one(async |session| {
+    let text = pool.one(async |session| {
         session.locate(|path| path.extend_from_slice(marker_path(guard).as_bytes()));
         session.get().await
     });
@@ -382,21 +382,21 @@ pub(crate) fn read<T: Target>(
 /// Refuses a tree's root that something lies in although no marker says that Plimsoll put it
 /// there. The marker itself may lie in it, where the root is the guarded directory.
 pub(crate) fn check_vacant<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     plan: &Plan,
     root: &RelPath,
 ) -> Result<(), GuardError> {
     let shown = plan.work_dir.dir.join(root.as_str()).display().to_string();
-    if !crew.target.keeps_files() || !crew.target.exists() {
+    if !pool.target.keeps_files() || !pool.target.exists() {
         return Ok(());
     }
-    let entries = crew.one(async |session| {
+    let entries = pool.one(async |session| {
         session.locate(|path| path.extend_from_slice(root.as_str().as_bytes()));
         session.entries().await
     });
     match entries.and_then(|r| r) {
         Err(OpError(Errno::NOENT)) => Ok(()),
-        Err(e) => Err(GuardError::Io(shown, crew.target.explain(e))),
+        Err(e) => Err(GuardError::Io(shown, pool.target.explain(e))),
         Ok(entries) => {
             let ours = |name: &[u8]| name == MARKER.as_bytes() || name == IGNORED_ENTRIES;
             if entries.iter().all(|(name, _)| ours(name)) {
@@ -410,14 +410,14 @@ pub(crate) fn check_vacant<T: Target>(
 
 /// Writes a marker.
 pub(crate) fn write<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     guard: &RelPath,
     marker: &Marker,
 ) -> Result<(), SetupError> {
     let path = marker_path(guard);
     let fail = |e| SetupError::failed("write", path.as_bytes(), e);
     let text = serde_json::to_vec_pretty(marker).unwrap_or_default();
-    let put = crew.one(async |session| {
+    let put = pool.one(async |session| {
         session.locate(|p| p.extend_from_slice(path.as_bytes()));
         session.put(&text).await
     });

@@ -408,7 +408,7 @@ pub(crate) fn path_in(plan: &Plan, path: &str) -> String {
 }
 
 pub(crate) fn setup_error<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     plan: &Plan,
     e: SetupError,
 ) -> EngineError {
@@ -420,7 +420,7 @@ pub(crate) fn setup_error<T: Target>(
             error,
         } => {
             let path = path_in(plan, &path);
-            let why = crew.target.explain(error);
+            let why = pool.target.explain(error);
             EngineError::Failed(format!("cannot {action} `{path}`: {why}"))
         }
     }

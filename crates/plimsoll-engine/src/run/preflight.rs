@@ -8,7 +8,7 @@ use plimsoll_target::{DirectIo, LongReplies, Purpose, Space, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Files a crew makes in a second, and bytes it writes, for an estimate of how long populating
+/// Files a pool makes in a second, and bytes it writes, for an estimate of how long populating
 /// takes: a middling local file system. Populating says what it really was.
 const ESTIMATED_FILES_PER_S: f64 = 20_000.0;
 const ESTIMATED_BYTES_PER_S: f64 = 600e6;
@@ -77,10 +77,10 @@ impl Visitor for InspectVisitor<'_> {
     type Output = Result<Preflight, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {
-        let crew = super::setup_pool(Arc::new(target), self.plan)?;
+        let pool = super::setup_pool(Arc::new(target), self.plan)?;
         let layouts = layouts(self.plan)?;
-        let mut found = inspect(&crew, self.plan, self.settings, self.ranks, layouts)?;
-        found.long_replies = crew.target.take_long_replies();
+        let mut found = inspect(&pool, self.plan, self.settings, self.ranks, layouts)?;
+        found.long_replies = pool.target.take_long_replies();
         Ok(found)
     }
 }
@@ -97,42 +97,42 @@ pub(crate) fn layouts(plan: &Plan) -> Result<Vec<Arc<Layout>>, EngineError> {
 }
 
 pub(crate) fn inspect<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     plan: &Plan,
     settings: &Settings,
     ranks: u32,
     layouts: Vec<Arc<Layout>>,
 ) -> Result<Preflight, EngineError> {
-    let space = crew.target.space().map_err(|e| {
-        let why = crew.target.explain(e);
+    let space = pool.target.space().map_err(|e| {
+        let why = pool.target.explain(e);
         EngineError::Refused(format!("`{}`: {why}", plan.work_dir.dir.display()))
     })?;
-    let mut found = Preflight::of(crew, plan, ranks, layouts);
+    let mut found = Preflight::of(pool, plan, ranks, layouts);
     found.space = space;
-    found.guards(crew, plan);
-    if crew.target.keeps_files() {
+    found.guards(pool, plan);
+    if pool.target.keeps_files() {
         match plan.pattern() {
             Some(_) => found.pattern(plan),
             None => found.sizes(plan),
         }
     }
-    found.direct(crew, plan);
-    found.limits(crew, plan, ranks);
-    found.settings(crew, plan, settings);
-    found.notes = super::idle_settings::notes(&*crew.target, plan);
+    found.direct(pool, plan);
+    found.limits(pool, plan, ranks);
+    found.settings(pool, plan, settings);
+    found.notes = super::idle_settings::notes(&*pool.target, plan);
     Ok(found)
 }
 
 /// Why a rank cannot take part in a run that rank 0 has begun.
 pub(super) fn of_member<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     plan: &Plan,
     settings: &Settings,
     ranks: u32,
 ) -> Vec<String> {
-    let mut found = Preflight::of(crew, plan, ranks, vec![]);
-    found.limits(crew, plan, ranks);
-    found.settings(crew, plan, settings);
+    let mut found = Preflight::of(pool, plan, ranks, vec![]);
+    found.limits(pool, plan, ranks);
+    found.settings(pool, plan, settings);
     found.refusals
 }
 
@@ -142,8 +142,8 @@ fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
 }
 
 /// Bytes of the buffers of a rank's workers.
-fn buffers<T: Target>(crew: &SetupPool<T>, plan: &Plan, ranks: u32) -> u64 {
-    if !crew.target.keeps_files() {
+fn buffers<T: Target>(pool: &SetupPool<T>, plan: &Plan, ranks: u32) -> u64 {
+    if !pool.target.keeps_files() {
         return 0;
     }
     let of = |g: &WorkerGroup| {
@@ -156,7 +156,7 @@ fn buffers<T: Target>(crew: &SetupPool<T>, plan: &Plan, ranks: u32) -> u64 {
 impl Preflight {
     /// Before anything was looked at.
     fn of<T: Target>(
-        crew: &SetupPool<T>,
+        pool: &SetupPool<T>,
         plan: &Plan,
         ranks: u32,
         layouts: Vec<Arc<Layout>>,
@@ -169,8 +169,8 @@ impl Preflight {
             bytes_at_most: 0,
             space: None,
             populate_estimate: Duration::ZERO,
-            buffer_bytes: buffers(crew, plan, ranks),
-            target: crew.target.describe(),
+            buffer_bytes: buffers(pool, plan, ranks),
+            target: pool.target.describe(),
             refusals: vec![],
             notes: vec![],
             long_replies: vec![],
@@ -182,14 +182,14 @@ impl Preflight {
         self.refusals.push(reason.into());
     }
 
-    fn guards<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan) {
+    fn guards<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan) {
         let mut trees = Vec::new();
         for guard in &plan.work_dir.guards {
-            match marker::look(crew, plan, guard, RemoteOwner::Refuse) {
+            match marker::look(pool, plan, guard, RemoteOwner::Refuse) {
                 Err(e) => self.refuse(e.to_string()),
                 Ok(found) => {
                     // A target that keeps nothing has nothing that may not fit.
-                    let keeps = crew.target.keeps_files();
+                    let keeps = pool.target.keeps_files();
                     if let Some(why) = marker::pattern_refusal(plan, &found).filter(|_| keeps) {
                         self.refuse(why);
                     }
@@ -216,31 +216,31 @@ impl Preflight {
                     self.reusable[i] = same && t.state == TreeState::Whole;
                 }
                 None => {
-                    if let Err(e) = marker::check_vacant(crew, plan, &root) {
+                    if let Err(e) = marker::check_vacant(pool, plan, &root) {
                         self.refuse(e.to_string());
                     }
                 }
             }
         }
-        if !crew.target.keeps_files() && plan.pattern().is_some_and(|p| p.verify) {
+        if !pool.target.keeps_files() && plan.pattern().is_some_and(|p| p.verify) {
             self.refuse("this target keeps no files: there is nothing to verify");
         }
-        if crew.target.keeps_files()
-            && let Err(e) = crew.target.writable()
+        if pool.target.keeps_files()
+            && let Err(e) = pool.target.writable()
         {
             let place = plan.work_dir.dir.display();
-            let why = crew.target.explain(e);
+            let why = pool.target.explain(e);
             self.refuse(format!("`{place}` cannot be written to: {why}"));
         }
     }
 
     /// Whether a pattern can go past the page cache.
-    fn direct<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan) {
+    fn direct<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan) {
         let Some(pattern) = plan.pattern().filter(|p| p.direct) else {
             return;
         };
         let place = plan.work_dir.dir.display();
-        match crew.target.direct_io() {
+        match pool.target.direct_io() {
             DirectIo::Refused => self.refuse(format!(
                 "`{place}` is on a file system that does not take direct I/O (O_DIRECT): tmpfs \
                  before Linux 6.6 and other file systems in memory do not; without it, --drop-caches \
@@ -328,7 +328,7 @@ impl Preflight {
         }
     }
 
-    fn limits<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan, ranks: u32) {
+    fn limits<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, ranks: u32) {
         if let Some(memory) = super::host::available_memory().filter(|m| self.buffer_bytes > *m) {
             self.refuse(format!(
                 "the workers' buffers take {} (memsize times workers, or the files that are read whole) and the machine has {} \
@@ -343,7 +343,7 @@ impl Preflight {
             .map(|g| workers_of(g, ranks) * u64::from(crate::program::Compiled::new(plan, g).slots))
             .sum();
         let files = plimsoll_lane::os::raise_open_files();
-        if crew.target.takes_descriptors() && slots + RESERVED_DESCRIPTORS > files {
+        if pool.target.takes_descriptors() && slots + RESERVED_DESCRIPTORS > files {
             self.refuse(format!(
                 "the workers may hold {slots} files open and the limit is {files}: raise it with \
                  `ulimit -n`"
@@ -355,11 +355,11 @@ impl Preflight {
     }
 
     /// Operations of mixes that the target cannot do, by the reason.
-    fn operations<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan, settings: &Settings) {
+    fn operations<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, settings: &Settings) {
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
         let mixes = plan.groups.iter().filter_map(|g| g.program.mix());
         for row in mixes.flat_map(|m| &m.table) {
-            let Some(why) = crew.target.unsupported_reason(row.op.kind()) else {
+            let Some(why) = pool.target.unsupported_reason(row.op.kind()) else {
                 continue;
             };
             let op = format!("`{}`", row.op);
@@ -378,11 +378,11 @@ impl Preflight {
         }
     }
 
-    fn settings<T: Target>(&mut self, crew: &SetupPool<T>, plan: &Plan, settings: &Settings) {
+    fn settings<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, settings: &Settings) {
         use plimsoll_lane::LaneKind;
-        let kind = crew.target.lane_kind();
+        let kind = pool.target.lane_kind();
         if settings.clock == super::ClockKind::Virtual {
-            if !crew.target.can_be_virtual() {
+            if !pool.target.can_be_virtual() {
                 self.refuse(format!(
                     "target `{}` takes real time: --clock virtual needs one that takes none, \
                      such as null:?latency=10ms",
@@ -415,7 +415,7 @@ impl Preflight {
             }
             _ => {}
         }
-        self.operations(crew, plan, settings);
+        self.operations(pool, plan, settings);
         for cpu in &plan.options.cpus {
             if !plimsoll_lane::os::may_run_on(*cpu) {
                 self.refuse(format!(

@@ -255,7 +255,7 @@ fn holders<'a>(paths: impl Iterator<Item = &'a [u8]>) -> HashSet<Vec<u8>> {
 /// Removes a tree: every entry whose name and kind are Plimsoll's, whatever layout it had; with
 /// `names`, those of a pattern.
 pub(crate) fn remove<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     root: &str,
     names: Option<&PatternNames>,
     patience: &mut RetryWindow,
@@ -270,9 +270,9 @@ pub(crate) fn remove<T: Target>(
             depth: levels.len() - 1,
             below: Mutex::default(),
             left: &left,
-            stop: &crew.stop,
+            stop: &pool.stop,
         };
-        if let Err(e) = crew.all(dirs.len() as u64, &level, &mut tell) {
+        if let Err(e) = pool.all(dirs.len() as u64, &level, &mut tell) {
             lock(&left).refused(e);
             break;
         }
@@ -293,7 +293,7 @@ pub(crate) fn remove<T: Target>(
         let holders = holders(foreign.chain(left.refused_paths()));
         let all_named = left.more == 0;
         let level = Level {
-            setup_pool: crew,
+            setup_pool: pool,
             names,
             depth,
             is_empty: |dir: &[u8]| all_named && !holders.contains(dir),

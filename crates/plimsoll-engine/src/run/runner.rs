@@ -50,20 +50,20 @@ impl Visitor for Runner<'_> {
         let target = Arc::new(target);
         let team = self.team;
         // The other ranks wait to hear of rank 0's work directory, and it then of how they are.
-        let mut crew = setup_pool(target.clone(), self.plan).map_err(|e| team.abort_run(e))?;
-        crew.stop = self.stop.run.clone();
-        // Whatever happens, what was made goes unless it is kept; a crew that was told to stop
+        let mut pool = setup_pool(target.clone(), self.plan).map_err(|e| team.abort_run(e))?;
+        pool.stop = self.stop.run.clone();
+        // Whatever happens, what was made goes unless it is kept; a pool that was told to stop
         // would not do that.
         let cleaner = SetupPool {
             target: target.clone(),
-            content: crew.content.clone(),
+            content: pool.content.clone(),
             stop: self.stop.removal.clone(),
             silence: Some(MAX_SERVER_SILENCE),
         };
         let mut place = match team.is_root() {
-            true => ClaimedWorkDir::claim(&crew, self.plan, RemoteOwner::Refuse)
+            true => ClaimedWorkDir::claim(&pool, self.plan, RemoteOwner::Refuse)
                 .map_err(|e| team.abort_run(e))?,
-            false => ClaimedWorkDir::claimed_elsewhere(&crew, self.plan),
+            false => ClaimedWorkDir::claimed_elsewhere(&pool, self.plan),
         };
         let mut outcome = Outcome {
             target: target.describe(),
@@ -71,9 +71,9 @@ impl Visitor for Runner<'_> {
             notes: std::mem::take(&mut self.notes),
             ..Outcome::default()
         };
-        let joined = self.join(&crew);
+        let joined = self.join(&pool);
         let has_begun = joined.is_ok();
-        let ran = joined.and_then(|()| self.script(&crew, &mut place, &mut outcome));
+        let ran = joined.and_then(|()| self.script(&pool, &mut place, &mut outcome));
         // Nothing is removed while another rank may work in it.
         let met = match has_begun {
             true => team.barrier(),
@@ -116,24 +116,24 @@ impl Visitor for Runner<'_> {
 
 impl Runner<'_> {
     /// The ranks begin once all see the work directory that rank 0 made and none refuses.
-    fn join<T: Target>(&self, crew: &SetupPool<T>) -> Result<(), EngineError> {
+    fn join<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         if self.team.is_root() {
             self.team.agree_on_outcome(Ok(()))?;
             self.team
                 .broadcast_from_root(Some(OwnerProcess::current()))?;
             return self.team.agree_on_outcome(Ok(()));
         }
-        self.team.agree_on_outcome(self.inspect_client(crew))
+        self.team.agree_on_outcome(self.inspect_client(pool))
     }
 
     /// What only this rank can tell of its machine.
-    fn inspect_client<T: Target>(&self, crew: &SetupPool<T>) -> Result<(), EngineError> {
+    fn inspect_client<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         let sees = |guard| {
-            let found = marker::read(crew, guard);
+            let found = marker::read(pool, guard);
             matches!(found, Ok(Some(m)) if m.used_by == self.marked_by)
         };
-        if crew.target.keeps_files()
-            && !(crew.target.exists() && self.plan.work_dir.guards.iter().all(sees))
+        if pool.target.keeps_files()
+            && !(pool.target.exists() && self.plan.work_dir.guards.iter().all(sees))
         {
             return Err(EngineError::Refused(format!(
                 "the work directory `{}` that rank 0 marked is not there: it must be on a file \
@@ -141,7 +141,7 @@ impl Runner<'_> {
                 self.plan.work_dir.dir.display()
             )));
         }
-        let refusals = preflight::of_member(crew, self.plan, self.settings, self.team.size());
+        let refusals = preflight::of_member(pool, self.plan, self.settings, self.team.size());
         match refusals.is_empty() {
             true => Ok(()),
             false => Err(EngineError::Refused(refusals.join("\n"))),
@@ -150,7 +150,7 @@ impl Runner<'_> {
 
     fn script<T: Target>(
         &mut self,
-        crew: &SetupPool<T>,
+        pool: &SetupPool<T>,
         place: &mut ClaimedWorkDir<'_, T>,
         outcome: &mut Outcome,
     ) -> Result<(), EngineError> {
@@ -160,7 +160,7 @@ impl Runner<'_> {
         };
         let mut filesets: Vec<Option<Arc<FilesetState>>> = vec![None; self.layouts.len()];
         let mut at = 0;
-        let (script, keeps_files) = (&self.plan.script, crew.target.keeps_files());
+        let (script, keeps_files) = (&self.plan.script, pool.target.keeps_files());
         while at < script.len() && !outcome.is_cut_short() {
             if self.team.any_rank(self.stop.is_requested())? {
                 outcome.interrupted = true;
@@ -175,10 +175,10 @@ impl Runner<'_> {
                     self.before(PhaseInfo::Load)?;
                     let states = self.all_states(&filesets);
                     let ready = self
-                        .make_cold(crew, &states)
+                        .make_cold(pool, &states)
                         .and_then(|()| place.mark_in_use());
                     let ran = match self.team.agree_on_outcome(ready) {
-                        Ok(()) => self.segment(crew, &clock, states, None, at, outcome),
+                        Ok(()) => self.segment(pool, &clock, states, None, at, outcome),
                         Err(e) => Err(e),
                     };
                     // Whatever became of it: what was started before it is to be stopped.
@@ -189,8 +189,8 @@ impl Runner<'_> {
                 Phase::StartStage { stage } => {
                     let info = Self::stage_info(self.plan, *stage);
                     self.before(info)?;
-                    let ran = match self.team.agree_on_outcome(self.make_stage_cold(crew)) {
-                        Ok(()) => self.segment(crew, &clock, vec![], Some(*stage), at, outcome),
+                    let ran = match self.team.agree_on_outcome(self.make_stage_cold(pool)) {
+                        Ok(()) => self.segment(pool, &clock, vec![], Some(*stage), at, outcome),
                         Err(e) => Err(e),
                     };
                     self.after_work(info, &ran, outcome);
@@ -310,7 +310,7 @@ impl Runner<'_> {
     /// A part of the run in which workers work; returns where the script goes on.
     fn segment<T: Target>(
         &mut self,
-        crew: &SetupPool<T>,
+        pool: &SetupPool<T>,
         clock: &Clock,
         filesets: Vec<Arc<FilesetState>>,
         stage: Option<u32>,
@@ -334,7 +334,7 @@ impl Runner<'_> {
         }
         let segment = LoadPhase::new(
             LoadPhaseSpec {
-                setup_pool: crew,
+                setup_pool: pool,
                 plan: self.plan,
                 settings: self.settings,
                 stop: self.stop,
@@ -364,7 +364,7 @@ impl Runner<'_> {
                 rounds: local.done.rounds,
             });
         }
-        LongReplies::add(&mut outcome.long_replies, crew.target.take_long_replies());
+        LongReplies::add(&mut outcome.long_replies, pool.target.take_long_replies());
         // What this rank did alone is kept for those who ask for each rank's results.
         let merged = self.team.merge(
             self.plan,
@@ -426,17 +426,17 @@ impl Runner<'_> {
     /// Drops from the page cache what is to be cold.
     fn make_cold<T: Target>(
         &self,
-        crew: &SetupPool<T>,
+        pool: &SetupPool<T>,
         states: &[Arc<FilesetState>],
     ) -> Result<(), EngineError> {
-        if !crew.target.keeps_files() {
+        if !pool.target.keeps_files() {
             return Ok(());
         }
         for state in states {
             let wanted = self.plan.fileset(state.id).cached == Some(false);
             if self.plan.options.drop_caches == Cold::Files || wanted {
-                cold::drop_tree(crew, &state.layout)
-                    .map_err(|e| setup_error(crew, self.plan, e))?;
+                cold::drop_tree(pool, &state.layout)
+                    .map_err(|e| setup_error(pool, self.plan, e))?;
             }
         }
         match self.plan.options.drop_caches {
@@ -446,8 +446,8 @@ impl Runner<'_> {
     }
 
     /// The same before a stage of a pattern.
-    fn make_stage_cold<T: Target>(&self, crew: &SetupPool<T>) -> Result<(), EngineError> {
-        let Some(pattern) = self.plan.pattern().filter(|_| crew.target.keeps_files()) else {
+    fn make_stage_cold<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
+        let Some(pattern) = self.plan.pattern().filter(|_| pool.target.keeps_files()) else {
             return Ok(());
         };
         match self.plan.options.drop_caches {
@@ -461,8 +461,8 @@ impl Runner<'_> {
                     past: &self.past,
                     now: &self.states.clone().unwrap_or_else(begin),
                 }
-                .drop(crew);
-                dropped.map_err(|e| setup_error(crew, self.plan, e))
+                .drop(pool);
+                dropped.map_err(|e| setup_error(pool, self.plan, e))
             }
         }
     }

@@ -9,22 +9,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Threads of a crew on a target whose operations block.
+/// Threads of a pool on a target whose operations block.
 const BLOCKING_POOL_THREADS: usize = 16;
 
-/// Workers a thread of a crew drives where operations do not block.
+/// Workers a thread of a pool drives where operations do not block.
 const WORKERS_PER_LANE: usize = 64;
 
 /// Items a worker takes at a time.
 const ITEMS_PER_BATCH: u64 = 16;
 
-/// How often the caller is told how far the crew is.
+/// How often the caller is told how far the pool is.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How long a server may say nothing while files are removed.
 pub(crate) const MAX_SERVER_SILENCE: Duration = Duration::from_secs(4);
 
-/// Why a crew stopped.
+/// Why a pool stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SetupError {
     /// Somebody asked for it.
@@ -65,7 +65,7 @@ pub(crate) struct SetupPool<T: Target> {
     pub(crate) silence: Option<Duration>,
 }
 
-/// The time of the lanes of a crew.
+/// The time of the lanes of a pool.
 #[derive(Clone)]
 struct PoolClock {
     clock: Clock,

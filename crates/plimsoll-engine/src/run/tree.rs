@@ -129,7 +129,7 @@ impl<S: Session> BulkTask<S> for MakeLeafDirs<'_> {
 /// Makes the directories of a tree but its leaf directories, or those that are missing; its
 /// root's parent is there.
 pub(crate) fn make_dirs<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     layout: &Layout,
     missing_only: bool,
     mut tell: impl FnMut(),
@@ -153,31 +153,31 @@ pub(crate) fn make_dirs<T: Target>(
             dirs,
             missing_only,
         };
-        crew.all(dirs.len() as u64, &make, &mut tell)?;
+        pool.all(dirs.len() as u64, &make, &mut tell)?;
     }
     Ok(())
 }
 
 /// Makes the leaf directories of a tree that it begins with.
 pub(crate) fn make_leaf_dirs<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     layout: &Layout,
     tell: impl FnMut(),
 ) -> Result<(), SetupError> {
     let leaf_dirs = u64::from(layout.leaf_dirs());
-    crew.all(leaf_dirs, &MakeLeafDirs { layout }, tell)
+    pool.all(leaf_dirs, &MakeLeafDirs { layout }, tell)
 }
 
 /// What the bytes that the files of a tree begin with follow from.
-pub(super) fn content_of<T: Target>(crew: &SetupPool<T>, layout: &Layout) -> Stream {
+pub(super) fn content_of<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Stream {
     let root = path_of(|p| layout.push_dir(DirId(0), p));
-    crew.content
+    pool.content
         .stream_of_files(&String::from_utf8_lossy(&root))
 }
 
 /// Makes the files of a tree whose numbers are in `part`; the directories are there.
 pub(crate) fn make_files<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     layout: &Layout,
     part: Range<u64>,
     progress: &Progress,
@@ -185,11 +185,11 @@ pub(crate) fn make_files<T: Target>(
 ) -> Result<(), SetupError> {
     let files = MakeFiles {
         layout,
-        content: content_of(crew, layout),
+        content: content_of(pool, layout),
         progress,
         first: part.start,
     };
-    crew.all(part.end - part.start, &files, tell)
+    pool.all(part.end - part.start, &files, tell)
 }
 
 struct CheckFiles<'a> {
@@ -250,7 +250,7 @@ impl<S: Session> BulkTask<S> for CheckDirs<'_> {
 /// else. Of a `trusted` tree only the directories are looked at: that they are there, and no
 /// symbolic links to somewhere else.
 pub(crate) fn is_whole<T: Target>(
-    crew: &SetupPool<T>,
+    pool: &SetupPool<T>,
     layout: &Layout,
     trusted: bool,
     mut tell: impl FnMut(),
@@ -272,7 +272,7 @@ pub(crate) fn is_whole<T: Target>(
     if layout.leaf_dirs() > 0 {
         return Ok(false);
     }
-    let checked = crew
+    let checked = pool
         .all(
             u64::from(layout.dirs()),
             &CheckDirs {
@@ -283,7 +283,7 @@ pub(crate) fn is_whole<T: Target>(
         )
         .and_then(|()| match trusted {
             true => Ok(()),
-            false => crew.all(u64::from(layout.files()), &CheckFiles { layout }, &mut tell),
+            false => pool.all(u64::from(layout.files()), &CheckFiles { layout }, &mut tell),
         });
     match checked {
         Ok(()) => Ok(true),

@@ -31,9 +31,9 @@ pub(crate) struct ClaimedWorkDir<'a, T: Target> {
 
 impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     /// The work directory as a process sees it that did not claim it.
-    pub(crate) fn claimed_elsewhere(crew: &'a SetupPool<T>, plan: &'a Plan) -> Self {
+    pub(crate) fn claimed_elsewhere(pool: &'a SetupPool<T>, plan: &'a Plan) -> Self {
         Self {
-            setup_pool: crew,
+            setup_pool: pool,
             plan,
             guarded: vec![],
             marked: vec![],
@@ -50,12 +50,12 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
 
     /// Checks the guarded directories and puts markers into them.
     pub(crate) fn claim(
-        crew: &'a SetupPool<T>,
+        pool: &'a SetupPool<T>,
         plan: &'a Plan,
         others: RemoteOwner,
     ) -> Result<Self, EngineError> {
         let mut place = Self {
-            setup_pool: crew,
+            setup_pool: pool,
             plan,
             guarded: vec![],
             marked: vec![],
@@ -63,13 +63,13 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
             populated: vec![],
             of_another: false,
         };
-        if !crew.target.keeps_files() {
+        if !pool.target.keeps_files() {
             return Ok(place);
         }
         // All are looked at before the first is touched.
         let mut found = Vec::new();
         for guard in &plan.work_dir.guards {
-            let look = marker::look(crew, plan, guard, others).map_err(EngineError::refused)?;
+            let look = marker::look(pool, plan, guard, others).map_err(EngineError::refused)?;
             if let Some(why) = marker::pattern_refusal(plan, &look) {
                 return Err(EngineError::Refused(why));
             }
@@ -158,13 +158,13 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         root: &RelPath,
         tree: Option<Tree>,
     ) -> Result<(), SetupError> {
-        let crew = self.setup_pool;
+        let pool = self.setup_pool;
         let Some(guarded) = self.guard_of(root) else {
             return Ok(());
         };
         guarded.marker.trees.retain(|t| t.root != *root);
         guarded.marker.trees.extend(tree);
-        marker::write(crew, &guarded.guard, &guarded.marker)
+        marker::write(pool, &guarded.guard, &guarded.marker)
     }
 
     /// Refuses a root that somebody else's files lie in: only a tree that the marker lists is
@@ -242,9 +242,9 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Ok(())
     }
 
-    /// Goes on with another crew, which nobody has told to stop.
-    pub(crate) fn work_with(&mut self, crew: &'a SetupPool<T>) {
-        self.setup_pool = crew;
+    /// Goes on with another pool, which nobody has told to stop.
+    pub(crate) fn work_with(&mut self, pool: &'a SetupPool<T>) {
+        self.setup_pool = pool;
     }
 
     /// Ends the use of the directory. Unless the run keeps its files, removes what it made and

@@ -457,15 +457,15 @@ impl WorkerContext {
         number: Option<u64>,
     ) -> Choice {
         let files = &self.shared.filesets[fileset as usize].files;
-        let hands = &mut self.cursors[fileset as usize];
-        let hand = if kind == Existence::Existing {
-            &mut hands.existing
+        let cursors = &mut self.cursors[fileset as usize];
+        let cursor = if kind == Existence::Existing {
+            &mut cursors.existing
         } else {
-            &mut hands.missing
+            &mut cursors.missing
         };
         match number {
             Some(n) => files.choose_at(kind, n),
-            None => files.choose(kind, hand),
+            None => files.choose(kind, cursor),
         }
     }
 
@@ -506,10 +506,10 @@ impl WorkerContext {
     ) -> Result<u32, WorkerExit> {
         let shared = &self.shared;
         let set = &shared.filesets[fileset as usize];
-        let hand = &mut self.cursors[fileset as usize].leaf_dirs[kind as usize];
+        let cursor = &mut self.cursors[fileset as usize].leaf_dirs[kind as usize];
         let mut look = || match number {
             Some(n) => set.leaf_dirs.choose_at(kind, n),
-            None => set.leaf_dirs.choose(kind, hand),
+            None => set.leaf_dirs.choose(kind, cursor),
         };
         let mut choice = look();
         if choice == Choice::AllBusy {

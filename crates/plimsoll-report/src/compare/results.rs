@@ -71,7 +71,7 @@ fn lacking(
                 false => format!("{name}/{}", below.display()),
             };
             if !lacks.is_empty() {
-                said.push(format!("{name} is no whole result: it lacks {lacks}"));
+                said.push(format!("{name} is not a complete result: it lacks {lacks}"));
             }
         }
     }

@@ -103,7 +103,7 @@ impl CurvePoint {
         };
         // Without operations there is nothing that took time.
         let of_done = |ms: f64| (summary.ops > 0).then_some(ms);
-        // What was under way at the end takes at least so long; its mean nobody knows.
+        // What was under way at the end takes at least so long; its mean is not known.
         let known = |ms: f64| summary.has_latencies().then_some(ms);
         let counted = || run.operations.iter().filter(|o| o.kind.counts());
         let max_ms = counted().map(|o| o.latency.max_ms).fold(0.0, f64::max);

@@ -38,7 +38,7 @@ pub(super) struct ProbeConnector {
 
 /// A connection for questions.
 pub(super) struct ProbeConnection {
-    talk: BlockingClient,
+    client: BlockingClient,
     /// What a session may have in its messages (4.1).
     limits: Option<ChannelAttributes>,
 }
@@ -46,10 +46,10 @@ pub(super) struct ProbeConnection {
 impl ProbeConnector {
     pub(super) fn ask(&self) -> Result<ProbeConnection, NfsError> {
         let (patience, deviations) = (self.patience, &self.deviations);
-        let mut talk =
+        let mut client =
             BlockingClient::connect(self.address, &self.who, self.minor, patience, deviations)?;
-        let limits = talk.begin(&self.id, self.longest)?;
-        Ok(ProbeConnection { talk, limits })
+        let limits = client.begin(&self.id, self.longest)?;
+        Ok(ProbeConnection { client, limits })
     }
 
     /// Asks one question.
@@ -59,7 +59,7 @@ impl ProbeConnector {
         take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
         let mut asking = self.ask()?;
-        let answer = asking.talk.call(build, take);
+        let answer = asking.client.call(build, take);
         asking.end();
         answer
     }
@@ -68,7 +68,7 @@ impl ProbeConnector {
 impl ProbeConnection {
     /// Leaves; a server that cannot be told forgets by itself.
     pub(super) fn end(self) {
-        let _ = self.talk.end();
+        let _ = self.client.end();
     }
 }
 
@@ -145,7 +145,7 @@ pub(super) fn root(
             reason: format!("path `{path}` has a dot for a name"),
         });
     }
-    let root = asking.talk.call(
+    let root = asking.client.call(
         |c| {
             c.add::<PutRootFh>(&()).add::<GetFh>(&());
         },
@@ -171,7 +171,7 @@ pub(super) fn root(
     }
     use number::{LEASE_TIME, MAX_READ, MAX_WRITE};
     let wanted = Bitmap::of(&[LEASE_TIME, MAX_READ, MAX_WRITE]);
-    let said = asking.talk.call(
+    let said = asking.client.call(
         |c| {
             c.add::<PutFh>(&dir).add::<GetAttr>(&wanted);
         },
@@ -189,7 +189,7 @@ fn look_up(
     dir: Handle,
     name: &[u8],
 ) -> Result<(Handle, Option<FileType>), NfsError> {
-    asking.talk.call(
+    asking.client.call(
         |c| {
             c.add::<PutFh>(&dir).add::<Lookup>(&Text(name));
             c.add::<GetFh>(&()).add::<GetAttr>(&KIND);
@@ -230,7 +230,7 @@ fn make(
             ..Attributes::default()
         },
     };
-    asking.talk.call(
+    asking.client.call(
         |c| {
             c.add::<PutFh>(&dir).add::<Create>(&args);
             c.add::<GetFh>(&()).add::<GetAttr>(&KIND);

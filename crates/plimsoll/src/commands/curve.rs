@@ -17,7 +17,11 @@ use std::path::Path;
 
 /// Measures the points, writes the results and prints the report.
 pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
-    load_runner::run_on_all_ranks(&args.manner, |company| setup::ready(args, company), lead)
+    load_runner::run_on_all_ranks(
+        &args.manner,
+        |communicator| setup::ready(args, communicator),
+        lead,
+    )
 }
 
 /// What rank 0 does.

@@ -16,7 +16,7 @@ use std::path::Path;
 pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
     load_runner::run_on_all_ranks(
         &args.manner,
-        |company| setup::ready(args, company.size()),
+        |communicator| setup::ready(args, communicator.size()),
         lead,
     )
 }

@@ -34,29 +34,29 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         let plan = plan(&options, args.ranks.processes.unwrap_or(1))?;
         return super::plan::show(&plan, &settings(&options), args.format);
     }
-    let company = Communicator::join(args.ranks.processes)?;
+    let communicator = Communicator::join(args.ranks.processes)?;
     let mut tools = None;
-    let plan = company.run_on_root_and_broadcast(|| {
+    let plan = communicator.run_on_root_and_broadcast(|| {
         let options = Options::new(&args.md).map_err(CommandError::usage)?;
-        let plan = plan(&options, company.size())?;
+        let plan = plan(&options, communicator.size())?;
         args.hooks.hooks(args.allow_commands)?;
         tools = Some(MdOutputs::ready(args, options, &plan)?);
         Ok(plan)
     })?;
     let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, company.is_root())
+    signals::stop_on_interrupt(&stop, communicator.is_root())
         .map_err(|e| CommandError::usage(format!("cannot catch Ctrl-C: {e}")))?;
     match tools {
-        Some(tools) => lead(args, &company, &plan, &stop, tools),
+        Some(tools) => lead(args, &communicator, &plan, &stop, tools),
         None => {
             // The same arguments as those of rank 0, which have been found right.
             let options = Options::new(&args.md).map_err(CommandError::usage)?;
             let settings = settings(&options);
             let c = RunMetadata {
                 percentiles: args.percentiles.clone(),
-                ..run::run_metadata(&plan, &settings, &company)
+                ..run::run_metadata(&plan, &settings, &communicator)
             };
-            run::follow(&company, c, &settings, &stop, args.ranks.per_rank)
+            run::follow(&communicator, c, &settings, &stop, args.ranks.per_rank)
         }
     }
 }
@@ -159,19 +159,19 @@ fn is_empty(plan: &Plan, options: &Options) -> bool {
 /// What rank 0 does: it works too, and tells of it.
 fn lead(
     args: &MdArgs,
-    company: &Communicator,
+    communicator: &Communicator,
     plan: &Plan,
     stop: &Stop,
     tools: MdOutputs,
 ) -> Result<Exit, CommandError> {
     let options = &tools.options;
     let settings = settings(options);
-    let mut c = run::run_metadata(plan, &settings, company);
+    let mut c = run::run_metadata(plan, &settings, communicator);
     c.started = tools.started;
     c.percentiles = args.percentiles.clone();
     let report = Report::new(options, plan);
     let quiet = options.quiet;
-    let each = args.ranks.per_rank.then_some(company);
+    let each = args.ranks.per_rank.then_some(communicator);
     let scribe =
         ResultsWriter::begin(tools.writer, c, each).map_err(|e| run::results_path_error(&e))?;
     let mut screen = ProgressDisplay::new(args.format, quiet, plan, scribe, stop.clone());
@@ -180,7 +180,7 @@ fn lead(
         number: Some(1),
         ..RunFacts::default()
     };
-    let size = company.size();
+    let size = communicator.size();
     let runner = |hooks| HookRunner::new(hooks, plan, &settings.target, size, &facts);
     screen.hook(hooks.as_ref().map(runner));
     let mut head = report.begin(&arguments(), env!("CARGO_PKG_VERSION"), &local_time());
@@ -197,7 +197,7 @@ fn lead(
         stop: stop.clone(),
     };
     let begun = Instant::now();
-    let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut watch, company.ranks());
+    let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut watch, communicator.ranks());
     let outcome = match run::outcome_or_refusal(ran) {
         Ok(outcome) => with_latency_failure(outcome, watch.broken.as_ref()),
         Err(refused) => {

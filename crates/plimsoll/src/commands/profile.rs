@@ -31,22 +31,22 @@ pub fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
     if args.dry_run {
         return list::run(args);
     }
-    let company = Communicator::join(args.manner.ranks.processes)?;
+    let communicator = Communicator::join(args.manner.ranks.processes)?;
     let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, company.is_root())
+    signals::stop_on_interrupt(&stop, communicator.is_root())
         .map_err(|e| CommandError::usage(format!("cannot catch Ctrl-C: {e}")))?;
     let runs = ProfileRunner {
-        communicator: &company,
+        communicator: &communicator,
         stop: &stop,
         output: (&args.manner).into(),
         unclean: Cell::new(false),
     };
-    if !company.is_root() {
+    if !communicator.is_root() {
         return runs.follow();
     }
-    let ended = setup::open(args, &company).and_then(|writer| runs.lead(writer));
+    let ended = setup::open(args, &communicator).and_then(|writer| runs.lead(writer));
     // The other ranks wait for a run, or to hear that there is none; one that is gone has ended.
-    let _ = company.run_on_root_and_broadcast(|| Ok(None::<LoadTestConfig>));
+    let _ = communicator.run_on_root_and_broadcast(|| Ok(None::<LoadTestConfig>));
     ended
 }
 

@@ -24,18 +24,18 @@ use std::time::SystemTime;
 
 /// Runs the workload, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
-    let company = Communicator::join(args.manner.ranks.processes)?;
+    let communicator = Communicator::join(args.manner.ranks.processes)?;
     let hooks = || args.manner.hooks.hooks(args.workload.how.allow_commands);
-    let plan = company.run_on_root_and_broadcast(|| {
+    let plan = communicator.run_on_root_and_broadcast(|| {
         hooks()?;
         workload::plan(&args.workload)
     })?;
     let settings = workload::settings(&args.workload.how);
     let stop = Stop::default();
-    signals::stop_on_interrupt(&stop, company.is_root())
+    signals::stop_on_interrupt(&stop, communicator.is_root())
         .map_err(|e| CommandError::usage(format!("cannot catch Ctrl-C: {e}")))?;
     let round = RunContext {
-        communicator: &company,
+        communicator: &communicator,
         settings: &settings,
         stop: &stop,
         output: (&args.manner).into(),
@@ -128,24 +128,30 @@ impl RunContext<'_> {
         facts: &RunFacts,
         writer: impl FnOnce(SystemTime, ClockKind) -> Result<RunWriter, ResultsError>,
     ) -> Result<Written, CommandError> {
-        let (company, settings) = (self.communicator, self.settings);
+        let (communicator, settings) = (self.communicator, self.settings);
         let c = self.run_metadata(plan);
         let writer = writer(c.started, c.clock).map_err(|e| results_path_error(&e))?;
         let OutputOptions { format, quiet, .. } = self.output;
-        let each = self.output.per_rank.then_some(company);
+        let each = self.output.per_rank.then_some(communicator);
         let scribe = ResultsWriter::begin(writer, c, each).map_err(|e| results_path_error(&e))?;
         let mut screen = ProgressDisplay::new(format, quiet, plan, scribe, self.stop.clone());
         screen.set_opening_line(format!(
             "{label}{}",
-            headline(plan, settings, company.size())
+            headline(plan, settings, communicator.size())
         ));
         screen.label(label.to_owned());
         let hooks = self.hooks.as_ref();
-        let runner = |hooks| HookRunner::new(hooks, plan, &settings.target, company.size(), facts);
+        let runner =
+            |hooks| HookRunner::new(hooks, plan, &settings.target, communicator.size(), facts);
         screen.hook(hooks.map(runner));
         screen.show(self.output.percentiles.as_ref());
-        let ran =
-            plimsoll_engine::run_ranks(plan, settings, self.stop, &mut screen, company.ranks());
+        let ran = plimsoll_engine::run_ranks(
+            plan,
+            settings,
+            self.stop,
+            &mut screen,
+            communicator.ranks(),
+        );
         let outcome = match outcome_or_refusal(ran) {
             Ok(outcome) => outcome,
             Err(refused) => {
@@ -167,7 +173,7 @@ pub(super) fn results_path_error(e: &ResultsError) -> CommandError {
 
 /// What the ranks but rank 0 do: they work, and leave the talking to it.
 pub(super) fn follow(
-    company: &Communicator,
+    communicator: &Communicator,
     c: RunMetadata,
     settings: &Settings,
     stop: &Stop,
@@ -178,7 +184,7 @@ pub(super) fn follow(
         settings,
         stop,
         &mut SilentObserver,
-        company.ranks(),
+        communicator.ranks(),
     );
     let Ok(outcome) = ran else {
         // Rank 0 has heard of it and says it.
@@ -190,7 +196,7 @@ pub(super) fn follow(
             outcome,
             RunMetadata { environment, ..c },
         ));
-        company.collect(own.to_json(), |_, _| ())?;
+        communicator.collect(own.to_json(), |_, _| ())?;
     }
     Ok(Exit::Valid)
 }
@@ -262,7 +268,7 @@ pub(crate) fn is_local(settings: &Settings) -> bool {
 pub(crate) fn run_metadata(
     plan: &Plan,
     settings: &Settings,
-    company: &Communicator,
+    communicator: &Communicator,
 ) -> RunMetadata {
     RunMetadata {
         plan: plan.clone(),
@@ -272,11 +278,11 @@ pub(crate) fn run_metadata(
             plimsoll_engine::ClockKind::Virtual => ClockKind::Virtual,
         },
         started: SystemTime::now(),
-        environment: match company.is_root() {
+        environment: match communicator.is_root() {
             true => environment(plan, settings),
             false => Environment::look(None),
         },
-        ranks: company.size(),
+        ranks: communicator.size(),
         percentiles: None,
     }
 }

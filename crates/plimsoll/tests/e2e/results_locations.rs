@@ -58,8 +58,10 @@ fn a_comparison_says_which_result_is_not_whole() {
     let said = compare();
     let (one, two) = (one.display(), two.display());
     for line in [
-        format!("{one} is no whole result: it lacks histograms.hlog\""),
-        format!("{two}/run-02 is no whole result: it lacks histograms.hlog and intervals.csv\""),
+        format!("{one} is not a complete result: it lacks histograms.hlog\""),
+        format!(
+            "{two}/run-02 is not a complete result: it lacks histograms.hlog and intervals.csv\""
+        ),
     ] {
         assert!(said.contains(&line), "{line}: {said}");
     }
@@ -90,7 +92,7 @@ fn a_result_that_lacks_a_file_is_said_to_whatever_looks_for_it() {
                 continue;
             }
             let refused = refused.refusal();
-            let whole = format!("is no whole result: it {said}");
+            let whole = format!("is not a complete result: it {said}");
             assert!(refused.contains(&whole), "{format}: {refused}");
         }
     }

@@ -37,9 +37,9 @@ impl<S: Session> Worker<S> {
         let number = match (file.index, file.open_next) {
             (Some(index), _) => Some(self.context.draw(index)),
             (None, true) => {
-                let hand = &mut self.context.cursors[f as usize].rotating;
-                *hand += 1;
-                Some(*hand - 1)
+                let cursor = &mut self.context.cursors[f as usize].rotating;
+                *cursor += 1;
+                Some(*cursor - 1)
             }
             (None, false) => None,
         };

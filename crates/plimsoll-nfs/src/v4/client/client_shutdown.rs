@@ -22,7 +22,7 @@ impl Inner {
         let patience = Duration::from_nanos(channel.timeout).min(SHUTDOWN_CALL_TIMEOUT);
         let minor = self.spec.minor;
         let deviations = &self.spec.deviations;
-        let mut talk = BlockingClient::connect(
+        let mut blocking = BlockingClient::connect(
             channel.address,
             &channel.credentials,
             minor,
@@ -30,8 +30,8 @@ impl Inner {
             deviations,
         )?;
         if minor > 0 {
-            talk.begin(&self.spec.id, SHUTDOWN_MESSAGE_BYTES)?;
-            return talk.end();
+            blocking.begin(&self.spec.id, SHUTDOWN_MESSAGE_BYTES)?;
+            return blocking.end();
         }
         let args = SetClientIdArgs {
             verifier: verifier(),
@@ -41,8 +41,8 @@ impl Inner {
             address: Text(b"0.0.0.0.0.0"),
             ident: 1,
         };
-        let set = talk.call_single::<SetClientId, _>(&args, |set| set)?;
-        talk.call_single::<SetClientIdConfirm, _>(&set, |()| ())
+        let set = blocking.call_single::<SetClientId, _>(&args, |set| set)?;
+        blocking.call_single::<SetClientIdConfirm, _>(&set, |()| ())
     }
 }
 

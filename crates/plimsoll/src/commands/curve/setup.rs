@@ -19,15 +19,18 @@ use std::time::{Duration, SystemTime};
 /// Reads what is asked for; rank 0 calls this.
 pub(super) fn ready(
     args: &CurveArgs,
-    company: &Communicator,
+    communicator: &Communicator,
 ) -> Result<PreparedRun<CurveWriter>, CommandError> {
     match &args.resume {
-        Some(dir) => resumed(dir, company),
-        None => new(args, company),
+        Some(dir) => resumed(dir, communicator),
+        None => new(args, communicator),
     }
 }
 
-fn new(args: &CurveArgs, company: &Communicator) -> Result<PreparedRun<CurveWriter>, CommandError> {
+fn new(
+    args: &CurveArgs,
+    communicator: &Communicator,
+) -> Result<PreparedRun<CurveWriter>, CommandError> {
     let loads = loads(args)?;
     let name = args.workload.as_deref().unwrap_or_default();
     let ground = LoadTestConfig::new(name, &args.how, &args.criteria, loads.greatest())?;
@@ -44,7 +47,7 @@ fn new(args: &CurveArgs, company: &Communicator) -> Result<PreparedRun<CurveWrit
     let started = SystemTime::now();
     let curve = LoadCurve {
         hooks,
-        ..curve(args, &ground, &loads, target, company.size(), started)
+        ..curve(args, &ground, &loads, target, communicator.size(), started)
     };
     let root = args.results.clone();
     Ok(PreparedRun::new(ground, move || {
@@ -138,7 +141,10 @@ fn environment(plan: &Plan, settings: &Settings) -> Environment {
 }
 
 /// A curve that goes on.
-fn resumed(dir: &Path, company: &Communicator) -> Result<PreparedRun<CurveWriter>, CommandError> {
+fn resumed(
+    dir: &Path,
+    communicator: &Communicator,
+) -> Result<PreparedRun<CurveWriter>, CommandError> {
     let writer = CurveWriter::resume(dir).map_err(CommandError::usage)?;
     let curve = writer.curve();
     if !curve.state.can_resume() {
@@ -147,7 +153,7 @@ fn resumed(dir: &Path, company: &Communicator) -> Result<PreparedRun<CurveWriter
             dir.display()
         )));
     }
-    load_runner::check_ranks("curve", curve.ranks, company.size())?;
+    load_runner::check_ranks("curve", curve.ranks, communicator.size())?;
     let ground = LoadTestConfig {
         plan: curve.plan.clone(),
         target: curve.target.url.clone(),

@@ -28,7 +28,7 @@ const DEFAULT_RESULTS_DIR: &str = "plimsoll-results";
 /// The results of a profile before its first run, or before the next; rank 0 calls this.
 pub(super) fn open(
     args: &ProfileArgs,
-    company: &Communicator,
+    communicator: &Communicator,
 ) -> Result<ProfileWriter, CommandError> {
     if let Some(dir) = &args.resume {
         // A run that was written and not listed is listed by the writer: there is then a report to
@@ -41,7 +41,7 @@ pub(super) fn open(
                 dir.display()
             )));
         }
-        load_runner::check_ranks("profile", writer.results().ranks, company.size())?;
+        load_runner::check_ranks("profile", writer.results().ranks, communicator.size())?;
         return Ok(writer);
     }
     let started = SystemTime::now();
@@ -55,7 +55,7 @@ pub(super) fn open(
         run::refuse_results_among_files(&ready.root, plan, settings)
     })?;
     let results = ProfileResults {
-        ranks: company.size(),
+        ranks: communicator.size(),
         hooks,
         ..ready.results
     };
