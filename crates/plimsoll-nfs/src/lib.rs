@@ -1,12 +1,28 @@
 //! NFS without a kernel client.
 //!
-//! [`rpc`] carries calls: many workers of a lane share a few connections, and each call is one
-//! future. [`v3`] has the procedures of NFS version 3, [`v4`] the operations and the state of
-//! version 4, [`mount`] and [`portmap`] what leads to them, and [`server`] is a file server in
-//! memory to try all of it on. Everything that comes from the other side is decoded without trust:
-//! whatever it is, it takes no more memory than it has bytes, and gives an error or a value.
+//! All that comes from the other side is decoded without trust: any bytes take no more memory than
+//! they have, and give an error or a value.
+//!
+//! Where is what:
+//!
+//! | module | content |
+//! | --- | --- |
+//! | [`xdr`] | encoding and decoding; the macros that declare structures, unions and enumerations |
+//! | `common` | data types that both versions share |
+//! | [`rpc`] | calls and replies, records; `blocking`: one call at a time; `channel`, `connection`: many workers of a lane share a few connections, each call is a future |
+//! | [`mount`], [`portmap`] | the protocols that lead to an export of version 3 |
+//! | [`v3`] | version 3: the table of procedures, their arguments and results, the client |
+//! | [`v4::types`], [`v4::attributes`] | data types of version 4 |
+//! | [`v4::operations`] | the table of operations; arguments and results of those on files and names |
+//! | [`v4::state`] | arguments and results of operations on clients, sessions, opens, locks and delegations |
+//! | [`v4::compound`] | compounds as the client writes them, and their results; `compound_args`: as a server reads them |
+//! | [`v4::callback`] | calls of the server, and the replies to them |
+//! | `v4::blocking` | one compound at a time: for questions before a run, and for the client's shutdown |
+//! | `v4::client` | a client on a lane: `identity` (client id, session, lease), `slots`, `opens`, `delegations`, `locks`, `listener` (callbacks of 4.0) |
+//! | [`server`] | a server of version 3 in memory: `service` (procedures), `tree` (files), `faults` |
 
-mod handle;
+mod common;
+mod lock;
 pub mod mount;
 pub mod portmap;
 pub mod rpc;
@@ -15,4 +31,4 @@ pub mod v3;
 pub mod v4;
 pub mod xdr;
 
-pub use handle::FileHandle;
+pub use common::FileHandle;

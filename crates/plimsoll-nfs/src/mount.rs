@@ -2,95 +2,67 @@
 //! of its root.
 
 use crate::rpc::{
-    BlockingTransport, Credentials, Deviations, Flavor, ProcedureName, RpcError, Target,
-    TrailingBytes, decode_reply, result,
+    BlockingTransport, Credentials, Deviations, Flavor, ProcedureName, RpcError, Target, read_reply,
 };
 use crate::v3::{Handle, Name, PROTOCOL_RFC};
-use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices};
-use std::fmt;
+use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices, named_choices};
 
-/// Number of the program (RFC 1813, 5.1).
+/// The program number (RFC 1813, 5.1).
 pub const PROGRAM: u32 = 100_005;
 
-/// Version of it (RFC 1813, 5.1).
+/// The version of the program (RFC 1813, 5.1).
 pub const VERSION: u32 = 3;
 
 choices! {
-    /// Its procedures that are used (RFC 1813, 5.2).
+    /// The procedures that are used (RFC 1813, 5.2).
     Proc {
-        /// Nothing.
+        /// Does nothing.
         Null = 0,
-        /// The root of an export.
+        /// Returns the root of an export.
         Mnt = 1,
-        /// The client uses an export no more.
+        /// Reports that the client no longer uses an export.
         Umnt = 3,
-        /// The exports.
+        /// Lists the exports.
         Export = 5,
     }
+}
 
-    /// Why an export cannot be mounted, `mountstat3` (RFC 1813, 5.1.5).
+named_choices! {
+    /// The outcome of MNT, `mountstat3` (RFC 1813, 5.1.5).
     Status {
-        /// It can.
-        Ok = 0,
-        /// Not the owner.
-        Perm = 1,
-        /// No such directory.
-        NoEnt = 2,
-        /// An error of the storage.
-        Io = 5,
-        /// Permission denied.
-        Acces = 13,
-        /// Not a directory.
-        NotDir = 20,
-        /// An invalid argument.
-        Inval = 22,
-        /// The name is too long.
-        NameTooLong = 63,
-        /// Not supported.
-        NotSupp = 10004,
-        /// The server failed.
-        ServerFault = 10006,
+        Ok = 0 "MNT3_OK" "success",
+        Perm = 1 "MNT3ERR_PERM" "not the owner",
+        NoEnt = 2 "MNT3ERR_NOENT" "no such directory",
+        Io = 5 "MNT3ERR_IO" "an error of the storage",
+        Acces = 13 "MNT3ERR_ACCES" "permission denied",
+        NotDir = 20 "MNT3ERR_NOTDIR" "not a directory",
+        Inval = 22 "MNT3ERR_INVAL" "an invalid argument",
+        NameTooLong = 63 "MNT3ERR_NAMETOOLONG" "the name is too long",
+        NotSupp = 10004 "MNT3ERR_NOTSUPP" "not supported",
+        ServerFault = 10006 "MNT3ERR_SERVERFAULT" "a server error",
     }
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Ok => "MNT3_OK",
-            Self::Perm => "MNT3ERR_PERM",
-            Self::NoEnt => "MNT3ERR_NOENT",
-            Self::Io => "MNT3ERR_IO",
-            Self::Acces => "MNT3ERR_ACCES",
-            Self::NotDir => "MNT3ERR_NOTDIR",
-            Self::Inval => "MNT3ERR_INVAL",
-            Self::NameTooLong => "MNT3ERR_NAMETOOLONG",
-            Self::NotSupp => "MNT3ERR_NOTSUPP",
-            Self::ServerFault => "MNT3ERR_SERVERFAULT",
-        })
-    }
-}
-
-/// Why there is no handle of the root (RFC 1813, 5.2.1).
+/// An error of mounting (RFC 1813, 5.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MountError {
-    /// No answer.
+    /// No valid reply.
     #[error("{0}")]
     Rpc(#[from] RpcError),
     /// The server refuses.
     #[error("the server refuses it ({0})")]
     Refused(Status),
-    /// The server takes only other kinds of credentials.
+    /// The server requires other credentials.
     #[error("the export does not take sec=sys")]
     NoSys,
 }
 
-/// What MNT gives (RFC 1813, 5.2.1): the root's handle and the kinds of credentials that the export
-/// takes.
+/// The result of MNT (RFC 1813, 5.2.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mounted {
-    /// The root.
+    /// The handle of the root.
     pub root: Handle,
-    /// Kinds of credentials, by number.
+    /// The kinds of credentials that the export accepts, by number.
     pub flavors: Vec<u32>,
 }
 
@@ -118,15 +90,7 @@ impl Decode<'_> for Mounted {
     }
 }
 
-fn target(procedure: Proc) -> Target {
-    Target {
-        program: PROGRAM,
-        version: VERSION,
-        procedure: procedure as u32,
-    }
-}
-
-/// What MNT answers: a union on its status (RFC 1813, 5.2.1).
+/// The reply of MNT: a union on its status (RFC 1813, 5.2.1).
 enum Reply {
     Mounted(Mounted),
     Refused(Status),
@@ -145,34 +109,29 @@ impl Decode<'_> for Reply {
     }
 }
 
-/// Calls a procedure and reads what it gives; how that deviates from the protocol is added to
-/// `deviations`.
-fn ask<T: for<'a> Decode<'a>>(
+/// Calls a procedure and reads its result. Deviations of the reply are added to `deviations`.
+fn call<T: for<'a> Decode<'a>>(
     caller: &mut BlockingTransport,
     who: &Credentials,
     (procedure, name): (Proc, &'static str),
     export: &[u8],
     deviations: &Deviations,
 ) -> Result<T, RpcError> {
-    let message = caller.call(target(procedure), who, &Name(export))?;
+    let target = Target {
+        program: PROGRAM,
+        version: VERSION,
+        procedure: procedure as u32,
+    };
+    let export: Name<'_> = Name(export);
+    let reply = caller.call(target, who, &export)?;
     let name = ProcedureName {
         name,
         standard: PROTOCOL_RFC,
     };
-    match decode_reply(result(&message)?) {
-        Ok((value, 0)) => Ok(value),
-        Ok((value, surplus)) => {
-            deviations.add_surplus(name, TrailingBytes::of_reply(surplus));
-            Ok(value)
-        }
-        Err(malformed) => {
-            deviations.add_malformed(name, &malformed.field, malformed.error);
-            Err(malformed.into())
-        }
-    }
+    read_reply(Ok(&reply), |deviation| deviations.add(name, deviation))
 }
 
-/// Asks for the root of an export (RFC 1813, 5.2.1).
+/// Requests the root handle of an export (RFC 1813, 5.2.1).
 ///
 /// # Errors
 /// See [`MountError`].
@@ -182,27 +141,26 @@ pub fn mount(
     export: &[u8],
     deviations: &Deviations,
 ) -> Result<Handle, MountError> {
-    let mounted = match ask(caller, who, (Proc::Mnt, "MNT"), export, deviations)? {
+    let mounted = match call(caller, who, (Proc::Mnt, "MNT"), export, deviations)? {
         Reply::Mounted(mounted) => mounted,
         Reply::Refused(status) => return Err(MountError::Refused(status)),
     };
-    // A server that lists none takes any.
-    let takes = mounted.flavors.is_empty() || mounted.flavors.contains(&(Flavor::Sys as u32));
-    match takes {
+    // A server that lists no credentials accepts all.
+    match mounted.flavors.is_empty() || mounted.flavors.contains(&(Flavor::Sys as u32)) {
         true => Ok(mounted.root),
         false => Err(MountError::NoSys),
     }
 }
 
-/// Tells the server that the export is not used any more (RFC 1813, 5.2.3).
+/// Informs the server that the export is no longer used (RFC 1813, 5.2.3).
 ///
 /// # Errors
-/// What kept the answer from coming.
+/// See [`RpcError`].
 pub fn unmount(
     caller: &mut BlockingTransport,
     who: &Credentials,
     export: &[u8],
     deviations: &Deviations,
 ) -> Result<(), RpcError> {
-    ask(caller, who, (Proc::Umnt, "UMNT"), export, deviations)
+    call(caller, who, (Proc::Umnt, "UMNT"), export, deviations)
 }

@@ -1,36 +1,36 @@
-//! External Data Representation (RFC 4506): numbers are big-endian, everything takes a multiple
+//! External Data Representation (RFC 4506): numbers are big-endian, every value takes a multiple
 //! of four bytes.
 //!
 //! Decoding borrows from the message and never allocates by a length that the message merely
 //! claims, so that no message can take more memory than it has bytes.
 
-/// Why bytes are not what they should be (RFC 4506, 3 and 4).
+/// An error of decoding (RFC 4506, 3 and 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum XdrError {
     /// The bytes end before the value does.
     #[error("the message ends too early")]
     Short,
-    /// A length is above what the protocol allows.
+    /// A length exceeds the protocol's limit.
     #[error("{0} bytes are more than the protocol allows")]
     TooLong(u32),
-    /// A record is longer than any answer to what was asked.
+    /// A record exceeds the limit on replies, in bytes.
     #[error("it announces a record of more than {0} bytes")]
     Record(u32),
     /// A number that stands for none of the choices.
     #[error("{0} is none of the protocol's choices")]
     NoSuchChoice(u32),
-    /// Bytes are left when everything has been read.
+    /// Bytes that follow the last value.
     #[error("{0} bytes too many")]
     Rest(usize),
 }
 
-/// What can be written as XDR (RFC 4506, 4).
+/// A value that can be encoded as XDR (RFC 4506, 4).
 pub trait Encode {
-    /// Appends the value.
+    /// Appends the encoded value.
     fn encode(&self, out: &mut Vec<u8>);
 }
 
-/// What can be read from XDR (RFC 4506, 4).
+/// A value that can be decoded from XDR (RFC 4506, 4).
 pub trait Decode<'a>: Sized {
     /// Takes the value from the front of `from`.
     ///
@@ -38,9 +38,9 @@ pub trait Decode<'a>: Sized {
     /// See [`XdrError`].
     fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError>;
 
-    /// [`Decode::decode`] for values that could not be decoded before: an error leaves in `path`
-    /// the fields that lead to its place. This is a function of its own so that decoding need not
-    /// keep track of fields.
+    /// Decodes a value that [`Decode::decode`] has failed on, to find out where: on an error, `path`
+    /// has the fields that lead to it. It is a separate function so that decoding need not keep
+    /// track of fields.
     ///
     /// # Errors
     /// See [`XdrError`].
@@ -49,7 +49,7 @@ pub trait Decode<'a>: Sized {
     }
 }
 
-/// The fields that lead to a place in a message, as its protocol names them. Displayed as
+/// The fields that lead to a position in a message, by their names in the protocol. Displayed as
 /// `obj_attributes.size`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldPath {
@@ -58,7 +58,7 @@ pub struct FieldPath {
 }
 
 impl FieldPath {
-    /// Where decoding a value of this type from these bytes fails; empty if it does not.
+    /// The field at which decoding a value of this type fails; empty if it succeeds.
     #[must_use]
     pub fn of_failure<'a, T: Decode<'a>>(mut from: Decoder<'a>) -> Self {
         let mut path = Self::default();
@@ -66,7 +66,7 @@ impl FieldPath {
         path
     }
 
-    /// Decodes a field, whose name is added if that fails.
+    /// Decodes a field, and adds its name to the path if that fails.
     ///
     /// # Errors
     /// See [`XdrError`].
@@ -82,7 +82,7 @@ impl FieldPath {
         decoded
     }
 
-    /// Whether no field is known.
+    /// Whether the path has no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
@@ -99,16 +99,17 @@ impl std::fmt::Display for FieldPath {
     }
 }
 
-/// Bytes that are being decoded (RFC 4506, 3).
+/// A reader of encoded bytes (RFC 4506, 3).
 #[derive(Debug, Clone, Copy)]
 pub struct Decoder<'a> {
     left: &'a [u8],
-    /// Bytes inside values that were passed over because the protocol has nothing there.
+    /// The number of bytes inside values that were skipped because the protocol does not define
+    /// them.
     passed_over: u32,
 }
 
 impl<'a> Decoder<'a> {
-    /// Decodes these bytes.
+    /// Creates a decoder of these bytes.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self {
@@ -117,14 +118,14 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Bytes that were not decoded yet.
+    /// The bytes that have not been decoded yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.left
     }
 
-    /// Bytes that are left once a message has been decoded, and those that were passed over inside
-    /// it: what the other side sent beyond what the protocol says.
+    /// The number of bytes that a decoded message has beyond what the protocol defines: after it and
+    /// inside its values.
     #[inline]
     #[must_use]
     pub fn surplus(&self) -> u32 {
@@ -132,13 +133,13 @@ impl<'a> Decoder<'a> {
         self.passed_over.saturating_add(self.left.len() as u32)
     }
 
-    /// Counts bytes inside a value that the protocol has nothing for.
+    /// Counts bytes inside a value that the protocol does not define.
     #[inline]
     pub fn pass_over(&mut self, bytes: u32) {
         self.passed_over = self.passed_over.saturating_add(bytes);
     }
 
-    /// The next value.
+    /// Decodes the next value.
     ///
     /// # Errors
     /// See [`XdrError`].
@@ -146,7 +147,7 @@ impl<'a> Decoder<'a> {
         T::decode(self)
     }
 
-    /// The next `len` bytes, without padding.
+    /// Takes the next `len` bytes, without padding.
     ///
     /// # Errors
     /// [`XdrError::Short`].
@@ -156,7 +157,7 @@ impl<'a> Decoder<'a> {
         Ok(taken)
     }
 
-    /// Bytes of fixed length and their padding (RFC 4506, 4.9).
+    /// Takes bytes of fixed length and their padding (RFC 4506, 4.9).
     ///
     /// # Errors
     /// [`XdrError::Short`].
@@ -166,7 +167,7 @@ impl<'a> Decoder<'a> {
         Ok(*bytes)
     }
 
-    /// Bytes with their length before them, of at most `most` (RFC 4506, 4.10).
+    /// Takes at most `most` bytes that follow their length, and their padding (RFC 4506, 4.10).
     ///
     /// # Errors
     /// [`XdrError::TooLong`], [`XdrError::Short`].
@@ -179,7 +180,7 @@ impl<'a> Decoder<'a> {
         Ok(&padded[..len as usize])
     }
 
-    /// Makes sure that everything was decoded.
+    /// Checks that everything has been decoded.
     ///
     /// # Errors
     /// [`XdrError::Rest`].
@@ -235,23 +236,45 @@ impl Decode<'_> for bool {
     }
 }
 
-/// Eight bytes that mean something to the server only: verifiers.
-impl Encode for [u8; 8] {
+/// Opaque data of fixed length (RFC 4506, 4.9).
+impl<const N: usize> Encode for [u8; N] {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self);
+        out.resize(out.len() + pad(N), 0);
     }
 }
 
-impl Decode<'_> for [u8; 8] {
+impl<const N: usize> Decode<'_> for [u8; N] {
     fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
         from.fixed()
     }
 }
 
-/// Nothing (RFC 4506, 4.16).
+/// A void value (RFC 4506, 4.16).
 impl Encode for () {
     fn encode(&self, _: &mut Vec<u8>) {}
 }
+
+impl<T: Encode> Encode for &T {
+    fn encode(&self, out: &mut Vec<u8>) {
+        (**self).encode(out);
+    }
+}
+
+/// Values one after the other.
+macro_rules! encode_tuples {
+    ($(($($value:ident)*))*) => {$(
+        impl<$($value: Encode),*> Encode for ($($value,)*) {
+            #[allow(non_snake_case)] // the names of the types are those of the values
+            fn encode(&self, out: &mut Vec<u8>) {
+                let ($($value,)*) = self;
+                $($value.encode(out);)*
+            }
+        }
+    )*};
+}
+
+encode_tuples!((A B) (A B C) (A B C D) (A B C D E));
 
 impl Decode<'_> for () {
     fn decode(_: &mut Decoder<'_>) -> Result<Self, XdrError> {
@@ -285,21 +308,20 @@ impl<'a, T: Decode<'a>> Decode<'a> for Option<T> {
     }
 }
 
-/// Bytes with their length before them (RFC 4506, 4.10).
+/// Appends bytes after their length, and their padding (RFC 4506, 4.10).
 pub fn put_opaque(bytes: &[u8], out: &mut Vec<u8>) {
     (bytes.len() as u32).encode(out);
     out.extend_from_slice(bytes);
     out.resize(out.len() + pad(bytes.len()), 0);
 }
 
-/// Bytes that follow `len` bytes to fill up a multiple of four (RFC 4506, 3).
+/// The number of bytes that fill up `len` bytes to a multiple of four (RFC 4506, 3).
 #[must_use]
 pub fn pad(len: usize) -> usize {
     len.next_multiple_of(4) - len
 }
 
-/// Values one after the other, each announced by a `true` and the last followed by a `false`
-/// (RFC 4506, 4.19).
+/// Appends values, each after a `true` and the last before a `false` (RFC 4506, 4.19).
 pub fn put_list<T: Encode>(values: impl IntoIterator<Item = T>, out: &mut Vec<u8>) {
     for value in values {
         true.encode(out);
@@ -308,8 +330,8 @@ pub fn put_list<T: Encode>(values: impl IntoIterator<Item = T>, out: &mut Vec<u8
     false.encode(out);
 }
 
-/// Makes structures of XDR: their fields one after the other (RFC 4506, 4.14). `= "name"` gives the
-/// protocol's name of a field where it is another.
+/// Declares structures of XDR: their fields one after the other (RFC 4506, 4.14). `= "name"` gives
+/// the protocol's name of a field where ours differs.
 macro_rules! structures {
     ($($(#[$about:meta])* $name:ident $(<$life:lifetime>)? {
         $($(#[$of:meta])* $field:ident: $type:ty $(= $protocol:literal)?,)*
@@ -326,45 +348,75 @@ macro_rules! structures {
             }
         }
 
-        structures!(@decode $name $(<$life>)? { $($field $($protocol)?,)* });
+        $crate::xdr::impl_decode!($name $(<$life>)?, from {
+            $(let $field = from.get()?;)*
+            Ok(Self { $($field,)* })
+        } path {
+            $(let $field = path.field(structures!(@name $field $($protocol)?), from)?;)*
+            Ok(Self { $($field,)* })
+        });
     )*};
-    (@decode $name:ident { $($field:ident $($protocol:literal)?,)* }) => {
-        impl $crate::xdr::Decode<'_> for $name {
-            fn decode(from: &mut $crate::xdr::Decoder<'_>) -> Result<Self, $crate::xdr::XdrError> {
-                $(let $field = from.get()?;)*
-                Ok(Self { $($field,)* })
-            }
-
-            fn decode_traced(
-                from: &mut $crate::xdr::Decoder<'_>,
-                path: &mut $crate::xdr::FieldPath,
-            ) -> Result<Self, $crate::xdr::XdrError> {
-                $(let $field = path.field(structures!(@name $field $($protocol)?), from)?;)*
-                Ok(Self { $($field,)* })
-            }
-        }
-    };
-    (@decode $name:ident <$life:lifetime> { $($field:ident $($protocol:literal)?,)* }) => {
-        impl<$life> $crate::xdr::Decode<$life> for $name<$life> {
-            fn decode(from: &mut $crate::xdr::Decoder<$life>) -> Result<Self, $crate::xdr::XdrError> {
-                $(let $field = from.get()?;)*
-                Ok(Self { $($field,)* })
-            }
-
-            fn decode_traced(
-                from: &mut $crate::xdr::Decoder<$life>,
-                path: &mut $crate::xdr::FieldPath,
-            ) -> Result<Self, $crate::xdr::XdrError> {
-                $(let $field = path.field(structures!(@name $field $($protocol)?), from)?;)*
-                Ok(Self { $($field,)* })
-            }
-        }
-    };
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $protocol:literal) => { $protocol };
 }
 
-/// Makes enumerations of XDR (RFC 4506, 4.3).
+/// Declares unions of XDR: a number, and the fields that follow it (RFC 4506, 4.15).
+macro_rules! unions {
+    ($($(#[$about:meta])* $name:ident $(<$life:lifetime>)? {
+        $($(#[$of:meta])* $number:literal => $choice:ident $(($($field:ident: $type:ty),*))?,)*
+    })*) => {$(
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name $(<$life>)? {
+            $($(#[$of])* $choice $(($($type),*))?,)*
+        }
+
+        impl $(<$life>)? $crate::xdr::Encode for $name $(<$life>)? {
+            fn encode(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$choice $(($($field),*))? => {
+                        <u32 as $crate::xdr::Encode>::encode(&$number, out);
+                        $($($crate::xdr::Encode::encode($field, out);)*)?
+                    })*
+                }
+            }
+        }
+
+        $crate::xdr::impl_decode!($name $(<$life>)?, from {
+            match from.get::<u32>()? {
+                $($number => Ok(Self::$choice $(($(from.get::<$type>()?),*))?),)*
+                other => Err($crate::xdr::XdrError::NoSuchChoice(other)),
+            }
+        });
+    )*};
+}
+
+/// Implements [`Decode`] for a type with or without a lifetime: how it is decoded, and how with a
+/// path of fields if that differs.
+macro_rules! impl_decode {
+    ($name:ident, $($how:tt)*) => {
+        $crate::xdr::impl_decode!(@impl () '_, $name, $($how)*);
+    };
+    ($name:ident <$life:lifetime>, $($how:tt)*) => {
+        $crate::xdr::impl_decode!(@impl (<$life>) $life, $name<$life>, $($how)*);
+    };
+    (@impl ($($generics:tt)*) $life:lifetime, $type:ty,
+        $from:ident $decode:block $($path:ident $traced:block)?
+    ) => {
+        impl $($generics)* $crate::xdr::Decode<$life> for $type {
+            fn decode(
+                $from: &mut $crate::xdr::Decoder<$life>,
+            ) -> Result<Self, $crate::xdr::XdrError> $decode
+
+            $(fn decode_traced(
+                $from: &mut $crate::xdr::Decoder<$life>,
+                $path: &mut $crate::xdr::FieldPath,
+            ) -> Result<Self, $crate::xdr::XdrError> $traced)?
+        }
+    };
+}
+
+/// Declares enumerations of XDR (RFC 4506, 4.3).
 macro_rules! choices {
     ($($(#[$about:meta])* $name:ident {
         $($(#[$of:meta])* $choice:ident = $number:literal,)*
@@ -373,14 +425,18 @@ macro_rules! choices {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u32)]
         pub enum $name {
-            $($(#[$of])* $choice = $number,)*
+            $(
+                $(#[$of])*
+                #[doc = concat!("Number ", $number, ".")]
+                $choice = $number,
+            )*
         }
 
         impl $name {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$choice,)*];
 
-            /// The one of this number.
+            /// The one with this number.
             #[must_use]
             pub fn of(number: u32) -> Option<Self> {
                 match number {
@@ -405,7 +461,35 @@ macro_rules! choices {
     )*};
 }
 
-pub(crate) use {choices, structures};
+/// Declares an enumeration of XDR as a table: number, the protocol's name, and a description.
+macro_rules! named_choices {
+    ($($(#[$about:meta])* $enum:ident {
+        $($choice:ident = $number:literal $name:literal $description:literal,)*
+    })*) => {$(
+        $crate::xdr::choices! {
+            $(#[$about])*
+            $enum { $(#[doc = concat!("`", $name, "`: ", $description, ".")] $choice = $number,)* }
+        }
+
+        impl $enum {
+            /// The protocol's name.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$choice => $name,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $enum {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    )*};
+}
+
+pub(crate) use {choices, impl_decode, named_choices, structures, unions};
 
 #[cfg(test)]
 mod tests {

@@ -86,10 +86,7 @@ where
 }
 
 fn state() -> impl Strategy<Value = StateId> {
-    any::<(u32, [u8; 12])>().prop_map(|(seqid, other)| StateId {
-        seqid,
-        other: Other(other),
-    })
+    any::<(u32, [u8; 12])>().prop_map(|(seqid, other)| StateId { seqid, other })
 }
 
 fn attributes() -> impl Strategy<Value = Attributes> {

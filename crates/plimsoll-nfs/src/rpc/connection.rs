@@ -1,14 +1,13 @@
-//! One connection of a channel: what waits for an answer, and the helper that carries it.
+//! One connection of a channel: its calls in flight, and the task that drives it.
 
 mod live;
 
-use super::blocking::from_io;
-use super::channel::{ChannelShared, Disposition, ReplyToken};
 use super::message::{Kind, RpcError, Target, kind};
 use super::record::RecordReader;
+use super::shared::{ChannelShared, Disposition, ReplyToken};
 use crate::xdr::XdrError;
 use live::LiveConnection;
-use plimsoll_lane::{FdWatch, Lane, Timer};
+use plimsoll_lane::{FdWatch, Timer};
 use plimsoll_measure::Nanos;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -18,34 +17,39 @@ use std::future::{Future, poll_fn};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// Bytes that are read at a time.
+/// The maximum number of bytes read at a time.
 const READ_CHUNK_BYTES: usize = 128 << 10;
 
-/// Requests that are written in one system call at most.
+/// The maximum number of calls written in one system call.
 const MAX_CALLS_PER_WRITE: usize = 64;
 
-/// How often calls are looked through for those that have waited too long, in nanoseconds.
+/// The time between two searches for calls that have waited too long, in nanoseconds.
 const TIMEOUT_SCAN_INTERVAL_NS: Nanos = 50_000_000;
 
-/// Longest time between two attempts to connect, in nanoseconds.
+/// The minimum pause between two attempts to connect, in nanoseconds; each is twice as long as the
+/// one before.
+const MIN_RECONNECT_PAUSE_NS: Nanos = 10_000_000;
+
+/// The maximum pause between two attempts to connect, in nanoseconds.
 const MAX_RECONNECT_PAUSE_NS: Nanos = 500_000_000;
 
-/// Pause before a call is sent again that the server is busy with, in nanoseconds.
+/// The pause before a call that the server is still processing is retransmitted, in nanoseconds.
 const BUSY_RETRANSMIT_DELAY_NS: Nanos = 20_000_000;
 
-/// How long a call may go on after the end of the run, in nanoseconds.
+/// The time for which calls stay in flight after the end of the run, in nanoseconds.
 const CALL_GRACE_AFTER_RUN_NS: Nanos = 3_000_000_000;
 
-/// Calls that were made at most so long before the server last said something, in nanoseconds, were on
-/// their way then: it may have stopped before it saw them.
+/// Calls made at most this long before the server last sent something were in transit then, in
+/// nanoseconds: it may have stopped before it received them.
 const SILENCE_SLACK_NS: Nanos = 500_000_000;
 
-/// Numbers of calls are one after the other, so that they hardly need hashing.
+/// A hasher for xids, which are consecutive and hardly need hashing.
 #[derive(Default)]
 struct XidHasher(u64);
 
@@ -54,10 +58,8 @@ impl Hasher for XidHasher {
         self.0
     }
 
-    fn write(&mut self, bytes: &[u8]) {
-        for b in bytes {
-            self.0 = self.0 << 8 | u64::from(*b);
-        }
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("xids are hashed as numbers");
     }
 
     fn write_u32(&mut self, n: u32) {
@@ -65,43 +67,45 @@ impl Hasher for XidHasher {
     }
 }
 
-/// A call that was made.
+/// A call whose outcome has not been taken.
 struct CallSlot {
     target: Target,
     request: Rc<Vec<u8>>,
-    /// When it was made.
+    /// The time at which the call was made.
     first: Nanos,
-    /// When it was last sent.
+    /// The time at which it was last sent.
     sent: Nanos,
-    /// When it is to be sent again, if the server was busy with it.
+    /// The time at which it is to be retransmitted, if the server was busy with it.
     retransmit_at: Option<Nanos>,
-    /// It may have been carried out before the time that was answered.
+    /// Whether an earlier transmission than the one replied to may have been executed.
     may_have_run_twice: bool,
     waker: Option<Waker>,
     outcome: Option<(Result<Vec<u8>, RpcError>, Nanos)>,
-    then: ReplyToken,
-    /// Nobody waits for the outcome any more.
-    left: bool,
+    handler: ReplyToken,
+    /// Whether the call was dropped, so that only the handler gets the outcome.
+    dropped: bool,
 }
 
 #[derive(Default)]
 struct ConnectionState {
     slots: HashMap<u32, CallSlot, BuildHasherDefault<XidHasher>>,
-    /// Calls that wait for an answer.
+    /// The number of calls without an outcome.
     open: usize,
-    /// What is to be written, and how much of the first was.
+    /// Messages to be written.
     queue: VecDeque<Rc<Vec<u8>>>,
+    /// The number of bytes of the first message that have been written.
     written: usize,
-    helper: Option<Waker>,
-    /// When something last came.
+    /// The waker of the task that drives the connection.
+    driver: Option<Waker>,
+    /// The time at which something was last received; reset by a new connection.
     last_received: Nanos,
-    /// When an answer last came, on whichever connection.
+    /// The time at which the server last sent something, on any connection.
     answered: Nanos,
-    /// Where the last connection began. The next one begins there too, since servers know a call
-    /// that comes again by its number and by where it comes from.
+    /// The local address of the last connection. The next one uses it too, since servers recognise
+    /// a retransmission by its xid and its source.
     from: Option<SocketAddr>,
-    /// When the connection broke, until something comes on another: that one was made is not enough
-    /// where a relay makes it and the server is not there.
+    /// The time at which the connection broke, until something is received on another: a relay may
+    /// accept a connection although the server is down.
     broke_at: Option<Nanos>,
 }
 
@@ -112,53 +116,53 @@ pub(super) struct Connection {
     driven: Cell<bool>,
 }
 
-/// Whether an answer has come.
+/// The state of a call.
 pub(super) enum ReplyState {
-    /// Not yet.
+    /// There is no reply yet.
     Pending,
-    /// This is it, when it came, and whether the call was sent more than once.
+    /// The outcome, its time, and whether the call was sent more than once.
     Done(Result<Vec<u8>, RpcError>, Nanos, bool),
 }
 
 impl ConnectionState {
-    /// A call is over, unless the server is busy with it still.
+    /// Completes a call, unless the server is still busy with it. Does nothing if it is complete:
+    /// the reply to a retransmitted call may come twice.
     fn complete(&mut self, xid: u32, outcome: Result<Vec<u8>, RpcError>, now: Nanos) {
-        if let Some(slot) = self.slots.get_mut(&xid)
-            && slot.outcome.is_none()
-        {
-            if let Some((then, token)) = slot.then.take() {
-                let verdict = then.on_reply(token, outcome.as_deref().map_err(|e| *e));
-                if verdict == Disposition::Retransmit && outcome.is_ok() {
-                    slot.then = Some((then, token));
-                    slot.retransmit_at = Some(now + BUSY_RETRANSMIT_DELAY_NS);
-                    return;
-                }
+        let Some(slot) = self.slots.get_mut(&xid).filter(|s| s.outcome.is_none()) else {
+            return;
+        };
+        if let Some((handler, token)) = slot.handler.take() {
+            let disposition = handler.on_reply(token, outcome.as_deref().map_err(|e| *e));
+            if disposition == Disposition::Retransmit && outcome.is_ok() {
+                slot.handler = Some((handler, token));
+                slot.retransmit_at = Some(now + BUSY_RETRANSMIT_DELAY_NS);
+                return;
             }
-            self.open -= 1;
-            slot.outcome = Some((outcome, now));
-            if let Some(waker) = slot.waker.take() {
-                waker.wake();
-            }
-            if slot.left {
-                self.slots.remove(&xid);
-            }
+        }
+        debug_assert!(self.open > 0, "call {xid} completes but none is open");
+        self.open -= 1;
+        slot.outcome = Some((outcome, now));
+        if let Some(waker) = slot.waker.take() {
+            waker.wake();
+        }
+        if slot.dropped {
+            self.slots.remove(&xid);
         }
     }
 
-    /// When the first of the calls that wait for answers was made.
+    /// The time at which the first of the open calls was made.
     fn first(&self) -> Option<Nanos> {
         let open = self.slots.values().filter(|slot| slot.outcome.is_none());
         open.map(|slot| slot.first).min()
     }
 
-    /// Whether the server has said nothing for so long, although calls wait for answers.
-    fn is_silent(&self, longest: Nanos, now: Nanos) -> bool {
+    /// Whether the server has sent nothing for this time although calls are open.
+    fn is_silent(&self, limit: Nanos, now: Nanos) -> bool {
         let first = self.first();
-        first.is_some_and(|first| now.saturating_sub(first.max(self.answered)) >= longest)
+        first.is_some_and(|first| now.saturating_sub(first.max(self.answered)) >= limit)
     }
 
-    /// Since when the server has said nothing, if no call that waits for an answer was made while it
-    /// still did.
+    /// The time since when the server has sent nothing, if all open calls were made after it.
     fn silent_since(&self) -> Option<Nanos> {
         let first = self.first()?;
         match self.answered {
@@ -167,12 +171,12 @@ impl ConnectionState {
         }
     }
 
-    /// All calls are over, because of this.
+    /// Completes all calls with an error.
     fn fail_all(&mut self, error: RpcError, now: Nanos) {
         let all: Vec<u32> = self.slots.keys().copied().collect();
         all.into_iter()
             .for_each(|xid| self.complete(xid, Err(error), now));
-        // What was begun has to be ended, or what follows it would be taken for its rest.
+        // A message that has been begun must be completed, or the next would be taken for its rest.
         self.queue.truncate(usize::from(self.written > 0));
     }
 }
@@ -187,7 +191,7 @@ impl Connection {
         &self,
         xid: u32,
         target: Target,
-        (request, then): (Vec<u8>, ReplyToken),
+        (request, handler): (Vec<u8>, ReplyToken),
         now: Nanos,
     ) {
         let mut state = self.state.borrow_mut();
@@ -203,22 +207,21 @@ impl Connection {
             may_have_run_twice: false,
             waker: None,
             outcome: None,
-            then,
-            left: false,
+            handler,
+            dropped: false,
         };
         let former = state.slots.insert(xid, slot);
-        assert!(former.is_none(), "xid {xid} is in flight already");
-        if let Some(helper) = state.helper.take() {
-            helper.wake();
+        debug_assert!(former.is_none(), "xid {xid} is in flight already");
+        if let Some(driver) = state.driver.take() {
+            driver.wake();
         }
     }
 
-    /// Takes the answer of a call, or leaves whom to wake.
+    /// Takes the outcome of a call, or registers the waker.
     pub(super) fn take(&self, xid: u32, waker: &Waker) -> ReplyState {
         let mut state = self.state.borrow_mut();
-        let Some(slot) = state.slots.get_mut(&xid) else {
-            return ReplyState::Done(Err(RpcError::Stopped), 0, false);
-        };
+        let slot = state.slots.get_mut(&xid);
+        let slot = slot.expect("a call is awaited until its outcome is taken");
         match slot.outcome.take() {
             Some((outcome, at)) => {
                 let twice = slot.may_have_run_twice;
@@ -235,135 +238,128 @@ impl Connection {
         }
     }
 
-    /// Nobody waits for the answer of a call any more.
+    /// Drops a call; its handler still gets the outcome.
     pub(super) fn forget(&self, xid: u32) {
         let mut state = self.state.borrow_mut();
         let Some(slot) = state.slots.get_mut(&xid) else {
             return;
         };
         match slot.outcome.is_none() {
-            // Somebody is to be told of the outcome still.
-            true if slot.then.is_some() => slot.left = true,
+            true if slot.handler.is_some() => slot.dropped = true,
             open => {
                 state.slots.remove(&xid);
+                debug_assert!(state.open >= usize::from(open), "call {xid} was not open");
                 state.open -= usize::from(open);
             }
         }
     }
 
-    /// The helper that carries calls for as long as the lane drives its workers.
-    pub(super) fn helper(
+    /// Drives the connection for as long as the lane drives its workers.
+    pub(super) fn drive(
         self: Rc<Self>,
-        link: Rc<ChannelShared>,
+        shared: Rc<ChannelShared>,
     ) -> impl Future<Output = ()> + 'static {
         self.driven.set(true);
         let driven = DriverGuard(self);
-        async move { driven.0.run(&link).await }
+        async move { driven.0.run(&shared).await }
     }
 
-    async fn run(&self, link: &ChannelShared) {
-        let mut pause = 10_000_000;
+    async fn run(&self, shared: &ChannelShared) {
+        let lane = &shared.lane;
+        let mut pause = MIN_RECONNECT_PAUSE_NS;
         loop {
             self.wait_for_call().await;
-            let connected = match self.connect(link).await {
-                Ok(stream) => {
-                    self.resend_all(link);
-                    let begun = link.lane.now();
-                    let error = LiveConnection::new(self, link, stream)
-                        .serve_until_broken()
-                        .await;
-                    let now = link.lane.now();
-                    if now - begun > MAX_RECONNECT_PAUSE_NS {
-                        pause = 10_000_000;
-                    }
-                    self.state.borrow_mut().broke_at.get_or_insert(now);
-                    Err(error)
+            if let Ok(stream) = self.connect(shared).await {
+                self.resend_all(shared);
+                let begun = lane.now();
+                let error = LiveConnection::new(self, shared, stream)
+                    .serve_until_broken()
+                    .await;
+                let now = lane.now();
+                if now - begun > MAX_RECONNECT_PAUSE_NS {
+                    pause = MIN_RECONNECT_PAUSE_NS;
                 }
-                Err(error) => Err::<(), _>(error),
-            };
-            if let Err(error @ RpcError::NoReply(_)) = connected {
-                // What is no server of this protocol does not become one.
-                self.state.borrow_mut().fail_all(error, link.lane.now());
+                let mut state = self.state.borrow_mut();
+                state.broke_at.get_or_insert(now);
+                if let RpcError::NoReply(_) = error {
+                    // The server does not speak this protocol: trying again would not help.
+                    state.fail_all(error, now);
+                }
             }
-            self.sleep_until(link, link.lane.now() + pause).await;
+            self.sleep_until(shared, lane.now() + pause).await;
             pause = (2 * pause).min(MAX_RECONNECT_PAUSE_NS);
         }
     }
 
-    /// Waits until a call is queued.
+    /// Waits until a call is open.
     async fn wait_for_call(&self) {
         poll_fn(|context| {
             let mut state = self.state.borrow_mut();
             if state.open > 0 {
                 return Poll::Ready(());
             }
-            state.helper = Some(context.waker().clone());
+            state.driver = Some(context.waker().clone());
             Poll::Pending
         })
         .await;
     }
 
-    /// Waits, and ends calls meanwhile that have waited too long.
-    async fn sleep_until(&self, link: &ChannelShared, until: Nanos) {
-        while link.lane.now() < until {
-            link.lane
-                .uncancellable_sleep_until(until.min(link.lane.now() + TIMEOUT_SCAN_INTERVAL_NS))
+    /// Sleeps, and meanwhile fails calls that have waited too long.
+    async fn sleep_until(&self, shared: &ChannelShared, until: Nanos) {
+        let lane = &shared.lane;
+        while lane.now() < until {
+            lane.uncancellable_sleep_until(until.min(lane.now() + TIMEOUT_SCAN_INTERVAL_NS))
                 .await;
-            self.expire_calls(link, false);
+            self.expire_calls(shared, false);
         }
     }
 
-    /// Connects; gives up after the time that a call has, if anything is left to wait for.
-    async fn connect(&self, link: &ChannelShared) -> Result<TcpStream, RpcError> {
-        let to = link.spec.relay.unwrap_or(link.spec.address);
+    /// Connects within the timeout of a call.
+    async fn connect(&self, shared: &ChannelShared) -> Result<TcpStream, RpcError> {
+        let lane = &shared.lane;
+        let to = shared.spec.relay.unwrap_or(shared.spec.address);
         let from = self.state.borrow().from;
         let begun = match begin_connect(to, from) {
-            // Somebody else may have the place meanwhile.
+            // The local address may be in use by now.
             Err(_) if from.is_some() => begin_connect(to, None),
             begun => begun,
         };
-        let fd = begun.map_err(RpcError::Connection)?;
-        let stream = TcpStream::from(fd);
-        let end = link.lane.now() + link.spec.timeout;
+        let stream = TcpStream::from(begun.map_err(RpcError::Connection)?);
+        let end = lane.now() + shared.spec.timeout;
         loop {
-            let done = {
-                let writable = link.lane.writable(std::os::fd::AsFd::as_fd(&stream));
-                let tick = link
-                    .lane
-                    .uncancellable_sleep_until(end.min(link.lane.now() + TIMEOUT_SCAN_INTERVAL_NS));
-                first_of(writable, tick).await
-            };
-            match done {
+            let writable = lane.writable(stream.as_fd());
+            let tick =
+                lane.uncancellable_sleep_until(end.min(lane.now() + TIMEOUT_SCAN_INTERVAL_NS));
+            match first_of(writable, tick).await {
                 Some(ready) => {
-                    ready.map_err(from_io)?;
+                    ready?;
                     break;
                 }
-                None if link.lane.now() >= end => {
-                    // Another place may have better luck.
+                None if lane.now() >= end => {
+                    // Another local address may succeed.
                     self.state.borrow_mut().from = None;
                     return Err(RpcError::TimedOut);
                 }
                 None => {
-                    self.expire_calls(link, false);
+                    self.expire_calls(shared, false);
                 }
             }
         }
-        match stream.take_error() {
-            Ok(None) => {}
-            Ok(Some(e)) | Err(e) => return Err(from_io(e)),
+        if let Some(e) = stream.take_error()? {
+            return Err(e.into());
         }
-        stream.set_nodelay(true).map_err(from_io)?;
+        stream.set_nodelay(true)?;
         self.state.borrow_mut().from = stream.local_addr().ok();
         Ok(stream)
     }
 
-    /// After connecting: what was not answered is sent, in the order it was first.
-    fn resend_all(&self, link: &ChannelShared) {
-        let now = link.lane.now();
+    /// Queues all open calls on a new connection, in the order in which they were made.
+    fn resend_all(&self, shared: &ChannelShared) {
+        let now = shared.lane.now();
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         let queued = std::mem::take(&mut state.queue);
-        // Of the first, a part may have been.
+        // A part of the first may have been sent.
         let begun = usize::from(std::mem::take(&mut state.written) > 0);
         let unsent: HashSet<_> = queued.iter().skip(begun).map(Rc::as_ptr).collect();
         let mut open: Vec<_> = state.slots.iter_mut().collect();
@@ -371,10 +367,7 @@ impl Connection {
         open.sort_by_key(|(xid, slot)| (slot.first, **xid));
         for (_, slot) in open {
             if !unsent.contains(&Rc::as_ptr(&slot.request)) {
-                slot.may_have_run_twice = true;
-                if let Some(tally) = &link.tally {
-                    tally.retransmitted(slot.target, slot.first, now);
-                }
+                slot.retransmitted(shared, now);
             }
             (slot.sent, slot.retransmit_at) = (now, None);
             state.queue.push_back(slot.request.clone());
@@ -382,69 +375,76 @@ impl Connection {
         state.last_received = now;
     }
 
-    /// Ends calls that have waited too long, and sends those again that may be. `true`: what was
-    /// waited for has not come for so long that the connection is to be made anew.
-    fn expire_calls(&self, link: &ChannelShared, connected: bool) -> bool {
-        let now = link.lane.now();
-        let over = now >= link.lane.deadline().saturating_add(CALL_GRACE_AFTER_RUN_NS);
-        let spec = &link.spec;
+    /// Fails calls that have waited too long, and queues those that may be retransmitted. Returns
+    /// whether the server has been silent for so long that the connection is to be re-established.
+    fn expire_calls(&self, shared: &ChannelShared, connected: bool) -> bool {
+        let now = shared.lane.now();
+        let spec = &shared.spec;
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
-        if over {
-            if let (true, Some(tally)) = (state.open > 0, &link.tally) {
-                tally.abandoned(true, state.silent_since());
+        let over = shared
+            .lane
+            .deadline()
+            .saturating_add(CALL_GRACE_AFTER_RUN_NS);
+        if now >= over {
+            if let (true, Some(observer)) = (state.open > 0, &shared.observer) {
+                observer.abandoned(true, state.silent_since());
             }
             state.fail_all(RpcError::Stopped, now);
             return false;
         }
         if spec
             .silence
-            .is_some_and(|longest| state.is_silent(longest, now))
+            .is_some_and(|limit| state.is_silent(limit, now))
         {
             state.fail_all(RpcError::TimedOut, now);
             return false;
         }
-        let mut ended = Vec::new();
+        let mut expired = Vec::new();
         let mut silent = false;
-        let patience = spec.timeout.saturating_mul(u64::from(spec.retries) + 1);
+        let max_wait = spec.timeout.saturating_mul(u64::from(spec.retries) + 1);
         for (xid, slot) in &mut state.slots {
             if slot.outcome.is_some() {
                 continue;
             }
-            if now.saturating_sub(slot.first) >= patience {
-                ended.push(*xid);
+            if now.saturating_sub(slot.first) >= max_wait {
+                expired.push(*xid);
                 continue;
             }
             let late = now.saturating_sub(slot.sent) >= spec.timeout;
-            let again = match slot.retransmit_at {
+            let may_retransmit = spec.may_retransmit_in_place && state.last_received >= slot.sent;
+            let retransmit = match slot.retransmit_at {
                 Some(at) => now >= at,
-                None if late
-                    && (state.last_received < slot.sent || !spec.may_retransmit_in_place) =>
-                {
-                    silent = true;
-                    false
-                }
-                None => late,
+                None => late && may_retransmit,
             };
-            if connected && again {
-                (slot.sent, slot.retransmit_at, slot.may_have_run_twice) = (now, None, true);
+            silent |= slot.retransmit_at.is_none() && late && !may_retransmit;
+            if connected && retransmit {
+                slot.retransmitted(shared, now);
+                (slot.sent, slot.retransmit_at) = (now, None);
                 state.queue.push_back(slot.request.clone());
-                if let Some(tally) = &link.tally {
-                    tally.retransmitted(slot.target, slot.first, now);
-                }
             }
         }
-        if let (false, Some(tally)) = (ended.is_empty(), &link.tally) {
-            tally.abandoned(false, state.silent_since());
+        if let (false, Some(observer)) = (expired.is_empty(), &shared.observer) {
+            observer.abandoned(false, state.silent_since());
         }
-        for xid in ended {
+        for xid in expired {
             state.complete(xid, Err(RpcError::TimedOut), now);
         }
         connected && silent
     }
 }
 
-/// Says that nobody drives the connection any more, however that came.
+impl CallSlot {
+    /// Notes that the call is retransmitted.
+    fn retransmitted(&mut self, shared: &ChannelShared, now: Nanos) {
+        self.may_have_run_twice = true;
+        if let Some(observer) = &shared.observer {
+            observer.retransmitted(self.target, self.first, now);
+        }
+    }
+}
+
+/// Marks the connection as not driven when the task ends for any reason.
 struct DriverGuard(Rc<Connection>);
 
 impl Drop for DriverGuard {
@@ -453,7 +453,7 @@ impl Drop for DriverGuard {
     }
 }
 
-/// A socket that connects, from the given place if there is one.
+/// Begins to connect a socket, from the given local address if there is one.
 fn begin_connect(to: SocketAddr, from: Option<SocketAddr>) -> Result<std::os::fd::OwnedFd, Errno> {
     let family = match to {
         SocketAddr::V4(_) => AddressFamily::INET,
@@ -471,7 +471,7 @@ fn begin_connect(to: SocketAddr, from: Option<SocketAddr>) -> Result<std::os::fd
     }
 }
 
-/// What the first future gives, unless the second is ready before.
+/// The output of the first future; `None` if the second is ready before.
 async fn first_of<T>(
     first: impl Future<Output = T>,
     second: impl Future<Output = ()>,
@@ -484,8 +484,4 @@ async fn first_of<T>(
         second.as_mut().poll(context).map(|()| None)
     })
     .await
-}
-
-fn lane(link: &ChannelShared) -> &Lane {
-    &link.lane
 }

@@ -1,33 +1,45 @@
-//! Replies of a server that are not as its protocol says: longer ones, which are taken all the same,
-//! and those that cannot be decoded.
+//! Replies of a server that deviate from its protocol: longer ones, which are accepted, and those
+//! that cannot be decoded.
 
-use crate::rpc::RpcError;
+use super::message::RpcError;
+use crate::lock::lock;
 use crate::xdr::{FieldPath, XdrError};
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-/// A procedure and where it is described.
+/// A procedure and the document that specifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProcedureName {
-    /// Its name, such as `FSSTAT`.
+    /// The name, such as `FSSTAT`.
     pub name: &'static str,
-    /// What describes it, such as `RFC 1813`.
+    /// The document, such as `RFC 1813`.
     pub standard: &'static str,
 }
 
-/// How many replies were longer than they may be, and by how much.
+/// A deviation of one reply from its protocol.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Deviation<'a> {
+    /// The number of bytes beyond the result.
+    Surplus(u32),
+    /// The field that cannot be decoded, and why.
+    Malformed(&'a FieldPath, XdrError),
+    /// The call failed; counts only if the server is to blame.
+    Error(RpcError),
+}
+
+/// The number of replies that were longer than specified, and by how much.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrailingBytes {
-    /// Replies that were.
+    /// The number of longer replies.
     pub replies: u64,
-    /// Fewest bytes that one of them had beyond its result.
+    /// The minimum number of bytes beyond the result.
     pub min_bytes: u32,
-    /// Most bytes.
+    /// The maximum number of bytes beyond the result.
     pub max_bytes: u32,
 }
 
 impl TrailingBytes {
-    /// One reply with so many bytes beyond its result.
+    /// One reply with this number of bytes beyond its result.
     #[must_use]
     pub fn of_reply(bytes: u32) -> Self {
         Self {
@@ -37,9 +49,8 @@ impl TrailingBytes {
         }
     }
 
-    /// Those of both.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    /// The sum of both.
+    fn and(self, other: Self) -> Self {
         match (self.replies, other.replies) {
             (_, 0) => self,
             (0, _) => other,
@@ -61,19 +72,44 @@ struct ProcedureDeviations {
     malformed: Option<String>,
 }
 
-/// What was seen of a server's replies by all who called it.
+/// Deviations of a server's replies, seen by all of its clients.
 #[derive(Debug, Default)]
 pub struct Deviations {
     state: Mutex<Vec<ProcedureDeviations>>,
 }
 
 impl Deviations {
-    fn with<R>(
-        &self,
-        procedure: ProcedureName,
-        change: impl FnOnce(&mut ProcedureDeviations) -> R,
-    ) -> R {
-        let mut state = self.lock();
+    /// Adds a deviation of a procedure's reply; of those that cannot be decoded only the first.
+    #[cold]
+    pub(crate) fn add(&self, procedure: ProcedureName, deviation: Deviation<'_>) {
+        let why = match deviation {
+            Deviation::Surplus(bytes) => {
+                return self.add_surplus(procedure, TrailingBytes::of_reply(bytes));
+            }
+            Deviation::Malformed(field, error) => malformed(procedure, field, error),
+            Deviation::Error(RpcError::NoReply(e)) => {
+                format!("the server sent something other than an RPC reply: {e}")
+            }
+            Deviation::Error(RpcError::GarbageArgs) => {
+                let ProcedureName { name, standard } = procedure;
+                format!("the server does not understand the arguments of {name} ({standard})")
+            }
+            Deviation::Error(_) => return,
+        };
+        self.with(procedure, |p| {
+            p.malformed.get_or_insert(why);
+        });
+    }
+
+    /// Adds replies of a procedure that were longer than specified.
+    fn add_surplus(&self, procedure: ProcedureName, surplus: TrailingBytes) {
+        if surplus.replies > 0 {
+            self.with(procedure, |p| p.surplus = p.surplus.and(surplus));
+        }
+    }
+
+    fn with(&self, procedure: ProcedureName, change: impl FnOnce(&mut ProcedureDeviations)) {
+        let mut state = lock(&self.state);
         let at = match state.iter().position(|p| p.procedure == procedure) {
             Some(at) => at,
             None => {
@@ -85,68 +121,31 @@ impl Deviations {
                 state.len() - 1
             }
         };
-        change(&mut state[at])
+        change(&mut state[at]);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<ProcedureDeviations>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts replies of a procedure that were longer than they may be.
-    pub fn add_surplus(&self, procedure: ProcedureName, surplus: TrailingBytes) {
-        if surplus.replies > 0 {
-            self.with(procedure, |p| p.surplus = p.surplus.and(surplus));
-        }
-    }
-
-    /// Keeps why a reply of a procedure could not be decoded, if it is the first.
-    #[cold]
-    pub fn add_malformed(&self, procedure: ProcedureName, field: &FieldPath, error: XdrError) {
-        self.with(procedure, |p| {
-            let why = || malformed(procedure, field, error);
-            p.malformed.get_or_insert_with(why);
-        });
-    }
-
-    /// Keeps why a call of a procedure has no reply that can be read, if it is the first of the
-    /// procedure and the server is to blame.
-    #[cold]
-    pub fn add_error(&self, procedure: ProcedureName, error: RpcError) {
-        let why = match error {
-            RpcError::NoReply(e) => format!("the server sent what is no RPC reply: {e}"),
-            RpcError::GarbageArgs => {
-                let ProcedureName { name, standard } = procedure;
-                format!("the server does not understand the arguments of {name} ({standard})")
-            }
-            _ => return,
-        };
-        self.with(procedure, |p| {
-            p.malformed.get_or_insert(why);
-        });
-    }
-
-    /// Longer replies, by procedure, and counts from nothing again.
+    /// Returns the longer replies by procedure, and resets their counts.
     #[must_use]
     pub fn take_surplus(&self) -> Vec<(ProcedureName, TrailingBytes)> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let longer = state.iter_mut().filter(|p| p.surplus.replies > 0);
         longer
             .map(|p| (p.procedure, std::mem::take(&mut p.surplus)))
             .collect()
     }
 
-    /// Why replies could not be decoded: a sentence for each procedure that had any, without its
-    /// full stop.
+    /// The reasons why replies could not be decoded: a sentence without full stop for each
+    /// procedure that had any.
     #[must_use]
     pub fn malformed(&self) -> Vec<String> {
-        let state = self.lock();
+        let state = lock(&self.state);
         let mut all: Vec<String> = state.iter().filter_map(|p| p.malformed.clone()).collect();
         all.dedup();
         all
     }
 }
 
-/// What is wrong with a reply.
+/// Describes a reply that cannot be decoded.
 fn malformed(procedure: ProcedureName, field: &FieldPath, error: XdrError) -> String {
     let ProcedureName { name, standard } = procedure;
     match (error, field.is_empty()) {
@@ -160,50 +159,35 @@ fn malformed(procedure: ProcedureName, field: &FieldPath, error: XdrError) -> St
     }
 }
 
-/// Counters of a lane, which are added to those of all when this is dropped.
+/// Counters of a lane, added to the server's [`Deviations`] when dropped.
 #[derive(Debug)]
-pub struct LaneDeviations {
+pub(crate) struct LaneDeviations {
     all: Arc<Deviations>,
     procedures: Box<[(ProcedureName, Cell<TrailingBytes>)]>,
 }
 
 impl LaneDeviations {
     /// Counters of these procedures, in the order of their numbers.
-    #[must_use]
-    pub fn new(all: Arc<Deviations>, procedures: impl Iterator<Item = ProcedureName>) -> Self {
+    pub(crate) fn new(
+        all: Arc<Deviations>,
+        procedures: impl Iterator<Item = ProcedureName>,
+    ) -> Self {
         Self {
             all,
             procedures: procedures.map(|p| (p, Cell::default())).collect(),
         }
     }
 
-    /// Counts a reply that has bytes beyond its result.
-    ///
-    /// # Panics
-    /// If there is no procedure of this number.
+    /// Counts a deviation of a reply to the procedure with this number.
     #[cold]
-    pub fn count_surplus(&self, number: usize, bytes: u32) {
-        let (_, surplus) = &self.procedures[number];
-        surplus.set(surplus.get().and(TrailingBytes::of_reply(bytes)));
-    }
-
-    /// Keeps why a reply could not be decoded.
-    ///
-    /// # Panics
-    /// If there is no procedure of this number.
-    #[cold]
-    pub fn add_malformed(&self, number: usize, field: &FieldPath, error: XdrError) {
-        self.all
-            .add_malformed(self.procedures[number].0, field, error);
-    }
-
-    /// Keeps why a call has no reply, if the server is to blame.
-    ///
-    /// # Panics
-    /// If there is no procedure of this number.
-    #[cold]
-    pub fn add_error(&self, number: usize, error: RpcError) {
-        self.all.add_error(self.procedures[number].0, error);
+    pub(crate) fn add(&self, number: usize, deviation: Deviation<'_>) {
+        let (procedure, surplus) = &self.procedures[number];
+        match deviation {
+            Deviation::Surplus(bytes) => {
+                surplus.set(surplus.get().and(TrailingBytes::of_reply(bytes)));
+            }
+            other => self.all.add(*procedure, other),
+        }
     }
 }
 
@@ -229,7 +213,7 @@ mod tests {
         let all = Arc::new(Deviations::default());
         let lanes = [4, 12, 8].map(|bytes| {
             let lane = LaneDeviations::new(all.clone(), [FSSTAT].into_iter());
-            lane.count_surplus(0, bytes);
+            lane.add(0, Deviation::Surplus(bytes));
             lane
         });
         assert_eq!(all.take_surplus(), []);
@@ -246,9 +230,10 @@ mod tests {
     #[test]
     fn the_first_malformed_reply_of_a_procedure_is_kept() {
         let all = Deviations::default();
-        all.add_malformed(FSSTAT, &FieldPath::default(), XdrError::Short);
-        all.add_error(FSSTAT, RpcError::GarbageArgs);
-        all.add_error(FSSTAT, RpcError::TimedOut);
+        let short = FieldPath::default();
+        all.add(FSSTAT, Deviation::Malformed(&short, XdrError::Short));
+        all.add(FSSTAT, Deviation::Error(RpcError::GarbageArgs));
+        all.add(FSSTAT, Deviation::Error(RpcError::TimedOut));
         assert_eq!(
             all.malformed(),
             ["the server's FSSTAT reply is malformed: the message ends too early (RFC 1813)"]

@@ -1,95 +1,100 @@
 //! Calls and replies of ONC RPC version 2 (RFC 5531, 9).
 
+use super::deviations::Deviation;
 use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices, put_opaque, structures};
 use rustix::io::Errno;
 use std::fmt;
+use std::io::ErrorKind;
 
-/// Version of the protocol (RFC 5531, 9).
+/// The version of the protocol (RFC 5531, 9).
 const RPC_VERSION: u32 = 2;
 
-/// Longest body of credentials, in bytes (RFC 5531, 8.2).
+/// The maximum number of bytes of the body of credentials (RFC 5531, 8.2).
 const MAX_AUTH_BYTES: u32 = 400;
 
-/// Longest name of a machine in AUTH_SYS, in bytes (RFC 5531, appendix A).
+/// The maximum number of bytes of a machine's name in AUTH_SYS (RFC 5531, appendix A).
 const MAX_MACHINE_NAME_BYTES: usize = 255;
 
+/// The `reply_stat` of a call that was accepted (RFC 5531, 9).
+const MSG_ACCEPTED: u32 = 0;
+
+/// The `reply_stat` of a call that was refused (RFC 5531, 9).
+const MSG_DENIED: u32 = 1;
+
 choices! {
-    /// What a message is, `msg_type` (RFC 5531, 9).
+    /// The kind of a message, `msg_type` (RFC 5531, 9).
     Kind {
-        /// A call.
         Call = 0,
-        /// A reply.
         Reply = 1,
     }
 
-    /// What became of a call that was accepted, `accept_stat` (RFC 5531, 9).
+    /// The outcome of a call that was accepted, `accept_stat` (RFC 5531, 9).
     Accepted {
-        /// It was carried out.
         Success = 0,
-        /// The program is not there.
+        /// The server does not have the program.
         ProgUnavail = 1,
-        /// The version of the program is not there.
+        /// The server does not have the version of the program.
         ProgMismatch = 2,
-        /// The procedure is not there.
+        /// The program does not have the procedure.
         ProcUnavail = 3,
-        /// The arguments were not understood.
+        /// The arguments cannot be decoded.
         GarbageArgs = 4,
-        /// The server failed.
+        /// An error in the server, such as lack of memory.
         SystemErr = 5,
     }
 
-    /// Kinds of credentials (RFC 5531, 8.2).
+    /// The kind of credentials (RFC 5531, 8.2).
     Flavor {
-        /// None.
+        /// AUTH_NONE: no credentials.
         None = 0,
-        /// User, group and machine, as the client says.
+        /// AUTH_SYS: user, group and machine, stated by the client.
         Sys = 1,
     }
 }
 
 structures! {
-    /// What is called: a procedure of a version of a program (RFC 5531, 9).
+    /// A procedure of a version of a program (RFC 5531, 9).
     Target {
         /// The program.
         program: u32,
-        /// Its version.
+        /// The version of the program.
         version: u32,
         /// The procedure.
         procedure: u32,
     }
 }
 
-/// Why a call has no result (RFC 5531, 9).
+/// An error of a call without a result (RFC 5531, 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RpcError {
     /// The connection cannot be made or broke.
     #[error("{}", of_system(*.0))]
     Connection(Errno),
-    /// No answer came in time.
-    #[error("no answer in time")]
+    /// No reply came in time.
+    #[error("no reply in time")]
     TimedOut,
-    /// The run is over, and no answer came for a while.
+    /// The run is over, and no reply came for a while.
     #[error("the run is over")]
     Stopped,
-    /// What came is no reply.
-    #[error("the answer is no RPC reply: {0}")]
+    /// The message is not a reply.
+    #[error("the message is not an RPC reply: {0}")]
     NoReply(XdrError),
-    /// What the procedure gave is not what it has to give.
-    #[error("the answer is not of this procedure: {0}")]
+    /// The result cannot be decoded.
+    #[error("the reply is not of this procedure: {0}")]
     BadResult(XdrError),
-    /// The server does not speak this version of RPC.
+    /// The server does not support this version of RPC.
     #[error("the server speaks another version of RPC")]
     RpcMismatch,
-    /// The credentials were refused, `auth_stat`.
+    /// The server refused the credentials, `auth_stat`.
     #[error("the credentials were refused ({})", auth_name(*.0))]
     Denied(u32),
-    /// The program is not there.
+    /// The server does not have the program.
     #[error("the server does not have the program")]
     ProgUnavail,
-    /// The version of the program is not there; these are.
+    /// The server does not have the version of the program, only those from the first to the second.
     #[error("the server has versions {0} to {1} of the program")]
     ProgMismatch(u32, u32),
-    /// The procedure is not there.
+    /// The program does not have the procedure.
     #[error("the server does not have the procedure")]
     ProcUnavail,
     /// The server did not understand the arguments.
@@ -102,10 +107,11 @@ pub enum RpcError {
 
 fn of_system(e: Errno) -> String {
     let text = std::io::Error::from(e).to_string();
-    text.split(" (os error").next().unwrap_or_default().into()
+    let message = text.split(" (os error").next();
+    message.expect("a split has a first part").into()
 }
 
-/// Names of `auth_stat` (RFC 5531, 9).
+/// The name of an `auth_stat` (RFC 5531, 9).
 fn auth_name(stat: u32) -> &'static str {
     match stat {
         1 => "AUTH_BADCRED",
@@ -120,7 +126,7 @@ fn auth_name(stat: u32) -> &'static str {
 }
 
 impl RpcError {
-    /// A word for statistics.
+    /// The name in statistics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -139,7 +145,7 @@ impl RpcError {
         }
     }
 
-    /// The error number of the system that says it best.
+    /// The closest error number of the system.
     #[must_use]
     pub fn errno(self) -> Errno {
         match self {
@@ -155,21 +161,28 @@ impl RpcError {
     }
 }
 
-/// Credentials of a caller, as the messages carry them (RFC 5531, 8.2).
+impl From<std::io::Error> for RpcError {
+    fn from(e: std::io::Error) -> Self {
+        match e.kind() {
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => Self::TimedOut,
+            ErrorKind::UnexpectedEof => Self::Connection(Errno::CONNRESET),
+            _ => Self::Connection(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
+        }
+    }
+}
+
+/// Credentials of a caller, encoded (RFC 5531, 8.2).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials(Vec<u8>);
 
 impl Credentials {
-    /// None, AUTH_NONE (RFC 5531, 10.1).
+    /// No credentials, AUTH_NONE (RFC 5531, 10.1).
     #[must_use]
     pub fn none() -> Self {
-        let mut bytes = Vec::new();
-        put_auth(Flavor::None, b"", &mut bytes);
-        put_auth(Flavor::None, b"", &mut bytes);
-        Self(bytes)
+        Self::new(Flavor::None, b"")
     }
 
-    /// What the client says of its user, AUTH_SYS (RFC 5531, appendix A).
+    /// The user as the client states it, AUTH_SYS (RFC 5531, appendix A), without further groups.
     #[must_use]
     pub fn sys(machine: &str, uid: u32, gid: u32) -> Self {
         let machine = machine.as_bytes();
@@ -180,12 +193,14 @@ impl Credentials {
             &machine[..machine.len().min(MAX_MACHINE_NAME_BYTES)],
             &mut body,
         );
-        uid.encode(&mut body);
-        gid.encode(&mut body);
-        // Of further groups there are none.
-        0u32.encode(&mut body);
+        let further_groups = 0u32;
+        (uid, gid, further_groups).encode(&mut body);
+        Self::new(Flavor::Sys, &body)
+    }
+
+    fn new(flavor: Flavor, body: &[u8]) -> Self {
         let mut bytes = Vec::new();
-        put_auth(Flavor::Sys, &body, &mut bytes);
+        put_auth(flavor, body, &mut bytes);
         put_auth(Flavor::None, b"", &mut bytes);
         Self(bytes)
     }
@@ -202,21 +217,24 @@ fn put_auth(flavor: Flavor, body: &[u8], out: &mut Vec<u8>) {
     put_opaque(body, out);
 }
 
-fn skip_auth(from: &mut Decoder<'_>) -> Result<u32, XdrError> {
-    let flavor = from.get()?;
-    from.opaque(MAX_AUTH_BYTES)?;
-    Ok(flavor)
+fn skip_auth(from: &mut Decoder<'_>) -> Result<(), XdrError> {
+    let _flavor: u32 = from.get()?;
+    from.opaque(MAX_AUTH_BYTES).map(|_| ())
 }
 
-/// A whole call as one record of one fragment (RFC 5531, 9 and 11).
+/// A random xid to begin with, so that a server that remembers replies does not mistake the calls of
+/// this process for those of an earlier one.
+pub(super) fn first_xid() -> u32 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) as u32
+}
+
+/// Encodes a call as one record of one fragment (RFC 5531, 9 and 11).
 #[must_use]
 pub fn call(xid: u32, target: Target, who: &Credentials, args: &impl Encode) -> Vec<u8> {
     let mut out = Vec::with_capacity(192);
-    0u32.encode(&mut out);
-    xid.encode(&mut out);
-    Kind::Call.encode(&mut out);
-    RPC_VERSION.encode(&mut out);
-    target.encode(&mut out);
+    let mark = 0u32;
+    (mark, xid, Kind::Call, RPC_VERSION, target).encode(&mut out);
     out.extend_from_slice(&who.0);
     args.encode(&mut out);
     seal(&mut out);
@@ -229,16 +247,16 @@ pub fn seal(record: &mut [u8]) {
     record[..4].copy_from_slice(&(len | 1 << 31).to_be_bytes());
 }
 
-/// A call as the called side reads it (RFC 5531, 9).
+/// The head of a call, as its recipient decodes it (RFC 5531, 9).
 #[derive(Debug, Clone, Copy)]
 pub struct IncomingCall {
-    /// Number of the call.
+    /// The transaction identifier.
     pub xid: u32,
-    /// What is called.
+    /// The procedure that is called.
     pub target: Target,
 }
 
-/// Reads the head of a call (RFC 5531, 9); the arguments follow.
+/// Decodes the head of a call (RFC 5531, 9); the arguments follow.
 ///
 /// # Errors
 /// See [`XdrError`]; a message of another version of RPC is [`XdrError::NoSuchChoice`].
@@ -258,22 +276,19 @@ pub fn called(from: &mut Decoder<'_>) -> Result<IncomingCall, XdrError> {
     Ok(IncomingCall { xid, target })
 }
 
-/// Begins the record of a reply to a call that was accepted (RFC 5531, 9); what the procedure gives
-/// follows, and [`seal`] ends it.
+/// Begins the record of the reply to a call that was accepted (RFC 5531, 9). The result follows, and
+/// [`seal`] completes the record.
 #[must_use]
 pub fn reply(xid: u32, accepted: Accepted) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
-    0u32.encode(&mut out);
-    xid.encode(&mut out);
-    Kind::Reply.encode(&mut out);
-    // MSG_ACCEPTED.
-    0u32.encode(&mut out);
+    let mark = 0u32;
+    (mark, xid, Kind::Reply, MSG_ACCEPTED).encode(&mut out);
     put_auth(Flavor::None, b"", &mut out);
     accepted.encode(&mut out);
     out
 }
 
-/// Whether a message is a reply, and to which call (RFC 5531, 9).
+/// Decodes the xid and the kind of a message (RFC 5531, 9).
 ///
 /// # Errors
 /// See [`XdrError`].
@@ -282,13 +297,12 @@ pub fn kind(message: &[u8]) -> Result<(u32, Kind), XdrError> {
     Ok((from.get()?, from.get()?))
 }
 
-/// What a reply gives, after its head (RFC 5531, 9).
+/// Decodes the head of a reply (RFC 5531, 9); the result follows.
 ///
 /// # Errors
-/// What the server says against the call, or that this is no reply.
+/// The server's error, or [`RpcError::NoReply`].
 pub fn result(message: &[u8]) -> Result<Decoder<'_>, RpcError> {
     let mut from = Decoder::new(message);
-    let _: u32 = from.get().map_err(RpcError::NoReply)?;
     match head(&mut from).map_err(RpcError::NoReply)? {
         None => Ok(from),
         Some(error) => Err(error),
@@ -296,18 +310,17 @@ pub fn result(message: &[u8]) -> Result<Decoder<'_>, RpcError> {
 }
 
 fn head(from: &mut Decoder<'_>) -> Result<Option<RpcError>, XdrError> {
+    let _xid: u32 = from.get()?;
     match from.get()? {
         Kind::Reply => {}
         Kind::Call => return Err(XdrError::NoSuchChoice(Kind::Call as u32)),
     }
     match from.get()? {
-        // MSG_ACCEPTED.
-        0u32 => {}
-        // MSG_DENIED.
-        1 => {
+        MSG_ACCEPTED => {}
+        MSG_DENIED => {
             return Ok(Some(match from.get()? {
                 0u32 => {
-                    let _: (u32, u32) = (from.get()?, from.get()?);
+                    let _versions: (u32, u32) = (from.get()?, from.get()?);
                     RpcError::RpcMismatch
                 }
                 1 => RpcError::Denied(from.get()?),
@@ -327,42 +340,28 @@ fn head(from: &mut Decoder<'_>) -> Result<Option<RpcError>, XdrError> {
     })
 }
 
-/// A result that cannot be decoded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Malformed {
-    /// Where that failed.
-    pub(crate) field: FieldPath,
-    /// Why.
-    pub(crate) error: XdrError,
-}
-
-impl From<Box<Malformed>> for RpcError {
-    fn from(e: Box<Malformed>) -> Self {
-        Self::BadResult(e.error)
-    }
-}
-
-/// Reads what a procedure gave (RFC 5531, 9), and how many bytes the reply has besides it: the
-/// protocol has nothing for them, and they are ignored, as other clients do.
+/// Decodes the result of a procedure (RFC 5531, 9). Bytes that follow it are ignored, as other
+/// clients do. `note` is told how the reply deviates from the protocol.
 ///
 /// # Errors
-/// [`Malformed`].
-pub(crate) fn decode_reply<'a, T: Decode<'a>>(
-    reply: Decoder<'a>,
-) -> Result<(T, u32), Box<Malformed>> {
-    let mut from = reply;
-    match from.get() {
-        Ok(value) => Ok((value, from.surplus())),
-        Err(error) => Err(malformed::<T>(reply, error)),
+/// The error of the call, or [`RpcError::BadResult`].
+pub(crate) fn read_reply<'a, T: Decode<'a>>(
+    reply: Result<&'a [u8], RpcError>,
+    note: impl Fn(Deviation<'_>),
+) -> Result<T, RpcError> {
+    let whole = reply
+        .and_then(result)
+        .inspect_err(|e| note(Deviation::Error(*e)))?;
+    let mut from = whole;
+    let value = from.get().map_err(|error| {
+        let field = FieldPath::of_failure::<T>(whole);
+        note(Deviation::Malformed(&field, error));
+        RpcError::BadResult(error)
+    })?;
+    if from.surplus() > 0 {
+        note(Deviation::Surplus(from.surplus()));
     }
-}
-
-#[cold]
-fn malformed<'a, T: Decode<'a>>(reply: Decoder<'a>, error: XdrError) -> Box<Malformed> {
-    Box::new(Malformed {
-        field: FieldPath::of_failure::<T>(reply),
-        error,
-    })
+    Ok(value)
 }
 
 #[cfg(test)]
@@ -399,12 +398,15 @@ mod tests {
             |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_be_bytes()).collect() };
         let error = |words: &[u32]| result(&reply_of(words)).err();
         let good = reply_of(&[5, 1, 0, 0, 0, 0, 42]);
-        assert_eq!(decode_reply(result(&good).unwrap()), Ok((42u32, 0)));
-        // What follows a result is ignored, and counted.
+        let good = Ok(&good[..]);
+        assert_eq!(read_reply(good, |_| panic!("no deviation")), Ok(42u32));
+        // Bytes after a result are ignored, and counted.
         let long = reply_of(&[5, 1, 0, 0, 0, 0, 42, 43]);
-        assert_eq!(decode_reply(result(&long).unwrap()), Ok((42u32, 4)));
-        let short = decode_reply::<u64>(result(&good).unwrap()).unwrap_err();
-        assert_eq!(short.error, XdrError::Short);
+        let surplus = |d: Deviation<'_>| assert!(matches!(d, Deviation::Surplus(4)));
+        assert_eq!(read_reply(Ok(&long), surplus), Ok(42u32));
+        let malformed = |d: Deviation<'_>| assert!(matches!(d, Deviation::Malformed(..)));
+        let short = read_reply::<u64>(good, malformed);
+        assert_eq!(short, Err(RpcError::BadResult(XdrError::Short)));
         assert_eq!(error(&[5, 1, 1, 1, 5]), Some(RpcError::Denied(5)));
         assert_eq!(error(&[5, 1, 1, 0, 2, 2]), Some(RpcError::RpcMismatch));
         assert_eq!(
@@ -424,7 +426,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes is a result or an error.
+        /// Any bytes are a result or an error.
         #[test]
         fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
             let _ = result(&bytes).map(|from| from.rest().len());

@@ -7,16 +7,18 @@ mod connection;
 mod deviations;
 mod message;
 mod record;
+mod shared;
 
 pub use blocking::BlockingTransport;
-pub use channel::{
-    Call, CallbackHandler, Channel, ChannelObserver, ChannelShared, ChannelSpec, Disposition,
-    ReplyHandler,
-};
-pub use deviations::{Deviations, LaneDeviations, ProcedureName, TrailingBytes};
+pub use channel::{Call, Channel};
+pub(crate) use deviations::{Deviation, LaneDeviations};
+pub use deviations::{Deviations, ProcedureName, TrailingBytes};
+pub(crate) use message::read_reply;
 pub use message::{
     Accepted, Credentials, Flavor, IncomingCall, Kind, RpcError, Target, call, called, kind, reply,
     result, seal,
 };
-pub(crate) use message::{Malformed, decode_reply};
 pub use record::{RecordReader, RecordTooLong};
+pub use shared::{
+    CallbackHandler, ChannelObserver, ChannelShared, ChannelSpec, Disposition, ReplyHandler,
+};

@@ -1,39 +1,39 @@
-//! Records in a stream of bytes (RFC 5531, 11): each is one or more fragments, and four bytes
-//! before a fragment say how long it is and whether it is the record's last.
+//! Records in a stream of bytes (RFC 5531, 11): each is one or more fragments. The mark of four
+//! bytes before a fragment has its length and whether it is the record's last.
 
 use std::borrow::Cow;
 
-/// A record is longer than it may be (RFC 5531, 11).
+/// A record exceeds the maximum number of bytes (RFC 5531, 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a record is longer than {0} bytes")]
 pub struct RecordTooLong(pub usize);
 
-/// Memory of an unfinished record that is kept for the next one, in bytes.
+/// The memory reserved in advance for an unfinished record, in bytes; twice as much for a large one.
 const RETAINED_RECORD_BYTES: usize = 64 << 10;
 
-/// Takes records out of a stream (RFC 5531, 11). Memory grows by bytes that came, never by a length
-/// that was merely announced.
+/// A reader of records in a stream (RFC 5531, 11). Its memory grows by the bytes received, never by
+/// a length that was merely announced.
 #[derive(Debug)]
 pub struct RecordReader {
-    /// Longest record, in bytes.
-    most: usize,
-    /// The mark of the fragment, as far as it has come.
+    /// The maximum number of bytes of a record.
+    max: usize,
+    /// The mark of the fragment, of which the first `marked` bytes have been received.
     mark: [u8; 4],
     marked: usize,
-    /// Bytes that the fragment still has.
+    /// The number of bytes of the fragment that are missing.
     left: usize,
-    /// The fragment is the record's last.
+    /// Whether the fragment is the record's last.
     last: bool,
-    /// What has come of the record.
+    /// The bytes of the record received so far.
     partial: Vec<u8>,
 }
 
 impl RecordReader {
-    /// Takes records of at most `most` bytes.
+    /// A reader of records of at most `max` bytes.
     #[must_use]
-    pub fn new(most: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         Self {
-            most,
+            max,
             mark: [0; 4],
             marked: 0,
             left: 0,
@@ -42,7 +42,7 @@ impl RecordReader {
         }
     }
 
-    /// Takes the next bytes of the stream; each record that ends in them is handed to `deliver`.
+    /// Takes the next bytes of the stream and passes each record that ends in them to `deliver`.
     ///
     /// # Errors
     /// [`RecordTooLong`], after which nothing more can be taken from the stream.
@@ -64,8 +64,8 @@ impl RecordReader {
                 let mark = u32::from_be_bytes(self.mark);
                 self.last = mark >> 31 == 1;
                 self.left = (mark & !(1 << 31)) as usize;
-                if self.left > self.most - self.partial.len() {
-                    return Err(RecordTooLong(self.most));
+                if self.left > self.max - self.partial.len() {
+                    return Err(RecordTooLong(self.max));
                 }
             }
             let (fragment, rest) = bytes.split_at(self.left.min(bytes.len()));
@@ -76,8 +76,8 @@ impl RecordReader {
                 deliver(Cow::Borrowed(fragment));
             } else {
                 if self.partial.is_empty() && fragment.len() + self.left > RETAINED_RECORD_BYTES {
-                    // A large record grows once instead of many times; what is not touched
-                    // takes no memory.
+                    // A large record grows once instead of many times; untouched pages take no
+                    // memory.
                     self.partial
                         .reserve_exact((fragment.len() + self.left).min(2 * RETAINED_RECORD_BYTES));
                 }

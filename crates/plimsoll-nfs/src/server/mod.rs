@@ -257,7 +257,7 @@ impl ServerShared {
         let head = answer.len();
         let accepted = match (fault, proc) {
             (Some(Fault::Status(status)), Some(proc)) => {
-                fail(proc, status, &mut answer);
+                proc.encode_failure(status, &mut answer);
                 Accepted::Success
             }
             _ => self.service.answer(call.target, args, &mut answer),
@@ -273,27 +273,5 @@ impl ServerShared {
             out.extend_from_slice(&answer);
         }
         true
-    }
-}
-
-/// Writes the answer of a procedure that fails.
-fn fail(proc: v3::Proc, status: v3::Status, out: &mut Vec<u8>) {
-    use crate::v3::{Linked, Proc, Renamed};
-    use crate::xdr::Encode;
-    status.encode(out);
-    match proc {
-        Proc::Null | Proc::GetAttr => {}
-        Proc::Rename => Renamed::default().encode(out),
-        Proc::Link => Linked::default().encode(out),
-        Proc::SetAttr
-        | Proc::Write
-        | Proc::Create
-        | Proc::MkDir
-        | Proc::SymLink
-        | Proc::MkNod
-        | Proc::Remove
-        | Proc::RmDir
-        | Proc::Commit => v3::Change::UNKNOWN.encode(out),
-        _ => None::<v3::Attributes>.encode(out),
     }
 }

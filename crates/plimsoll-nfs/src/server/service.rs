@@ -52,7 +52,7 @@ impl MemoryService {
         match mount::Proc::of(procedure) {
             Some(mount::Proc::Null) => {}
             Some(mount::Proc::Mnt) => {
-                let Name(path) = args.get()?;
+                let Name(path): Name<'_> = args.get()?;
                 let path = path.strip_suffix(b"/").unwrap_or(path);
                 if path.is_empty() {
                     mount::Status::Ok.encode(out);
@@ -66,14 +66,12 @@ impl MemoryService {
                 }
             }
             Some(mount::Proc::Umnt) => {
-                let Name(_) = args.get()?;
+                let _: Name<'_> = args.get()?;
             }
             Some(mount::Proc::Export) => {
                 // One export, which no list of groups follows.
-                true.encode(out);
-                Name(b"/").encode(out);
-                false.encode(out);
-                false.encode(out);
+                let path: Name<'_> = Name(b"/");
+                (true, path, false, false).encode(out);
             }
             None => return Ok(Accepted::ProcUnavail),
         }
@@ -193,7 +191,7 @@ impl MemoryService {
         let bytes = a.data.0;
         let bytes = bytes
             .get(..a.count as usize)
-            .ok_or((Status::Inval, Change::UNKNOWN))?;
+            .ok_or((Status::Inval, Change::default()))?;
         let done = tree.write(&a.file, a.offset, bytes);
         let file = change(tree, &a.file);
         done.map_err(with_attributes(file))?;

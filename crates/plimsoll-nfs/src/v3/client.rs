@@ -1,10 +1,10 @@
 //! Calling procedures of version 3.
 
-use super::procedures::{PROGRAM, PROTOCOL_RFC, Proc, Procedure, Reply, VERSION};
+use super::procedures::{PROTOCOL_RFC, Proc, Procedure, Reply};
 use super::types::Status;
 use crate::rpc::{
-    BlockingTransport, Call, Channel, Credentials, Deviations, LaneDeviations, Malformed,
-    ProcedureName, RpcError, Target, TrailingBytes, decode_reply, result,
+    BlockingTransport, Call, Channel, Credentials, Deviation, Deviations, LaneDeviations,
+    ProcedureName, RpcError, read_reply,
 };
 use plimsoll_measure::Nanos;
 use rustix::io::Errno;
@@ -12,26 +12,26 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// First pause before a call that the server asked to make later, in nanoseconds; each further
-/// one is twice as long.
+/// The pause before the first retry that the server asks for, in nanoseconds; each further one is
+/// twice as long.
 const MIN_RETRY_PAUSE_NS: Nanos = 10_000_000;
 
-/// Longest pause, in nanoseconds.
+/// The maximum pause, in nanoseconds.
 const MAX_RETRY_PAUSE_NS: Nanos = 1_000_000_000;
 
-/// Why a procedure did not succeed (RFC 1813, 2.6).
+/// An error of a procedure (RFC 1813, 2.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NfsError {
-    /// There is no answer, or none that is one.
+    /// No valid reply.
     #[error("{0}")]
     Rpc(#[from] RpcError),
-    /// The server says why.
+    /// A status other than success.
     #[error("{0}")]
     Status(Status),
 }
 
 impl NfsError {
-    /// A word for statistics, such as `NFS3ERR_STALE`.
+    /// The name in statistics, such as `NFS3ERR_STALE`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,104 +40,36 @@ impl NfsError {
         }
     }
 
-    /// The error number of the system that says it best. Statuses without one have the numbers
-    /// by which the Linux kernel knows them, 521 to 528.
+    /// The closest error number of the system; see [`Status::errno`].
     #[must_use]
     pub fn errno(self) -> Errno {
-        let status = match self {
-            Self::Rpc(e) => return e.errno(),
-            Self::Status(status) => status,
-        };
-        match status {
-            Status::Ok => Errno::IO,
-            Status::Perm => Errno::PERM,
-            Status::NoEnt => Errno::NOENT,
-            Status::Io => Errno::IO,
-            Status::NxIo => Errno::NXIO,
-            Status::Acces => Errno::ACCESS,
-            Status::Exist => Errno::EXIST,
-            Status::XDev => Errno::XDEV,
-            Status::NoDev => Errno::NODEV,
-            Status::NotDir => Errno::NOTDIR,
-            Status::IsDir => Errno::ISDIR,
-            Status::Inval => Errno::INVAL,
-            Status::FBig => Errno::FBIG,
-            Status::NoSpc => Errno::NOSPC,
-            Status::RoFs => Errno::ROFS,
-            Status::MLink => Errno::MLINK,
-            Status::NameTooLong => Errno::NAMETOOLONG,
-            Status::NotEmpty => Errno::NOTEMPTY,
-            Status::DQuot => Errno::DQUOT,
-            Status::Stale => Errno::STALE,
-            Status::Remote => Errno::REMOTE,
-            Status::BadHandle => Errno::from_raw_os_error(521),
-            Status::NotSync => Errno::from_raw_os_error(522),
-            Status::BadCookie => Errno::from_raw_os_error(523),
-            Status::NotSupp => Errno::OPNOTSUPP,
-            Status::TooSmall => Errno::from_raw_os_error(525),
-            Status::ServerFault => Errno::from_raw_os_error(526),
-            Status::BadType => Errno::from_raw_os_error(527),
-            Status::Jukebox => Errno::from_raw_os_error(528),
+        match self {
+            Self::Rpc(e) => e.errno(),
+            Self::Status(status) => status.errno(),
         }
     }
 }
 
-/// Is told of each procedure that was called.
+/// An observer of procedure calls.
 pub trait RpcObserver {
-    /// The answer came.
+    /// The outcome of a call is known.
     fn done(&self, procedure: Proc, start: Nanos, end: Nanos, outcome: Result<(), NfsError>);
 }
 
-/// The head of a call of a procedure.
-fn target(procedure: Proc) -> Target {
-    Target {
-        program: PROGRAM,
-        version: VERSION,
-        procedure: procedure as u32,
-    }
-}
-
-/// What a reply is found to be besides its result.
-enum Deviation {
-    /// It has so many bytes beyond its result.
-    Surplus(u32),
-    /// It cannot be decoded.
-    Malformed(Box<Malformed>),
-    /// It is no reply, or that of a server which does not understand us.
-    Error(RpcError),
-}
-
-/// What a procedure gave, taken out of the message by `take`; `note` is told how the message
-/// deviates from the protocol.
+/// Reads a reply. `take` extracts the result; `note` is told how the reply deviates from the
+/// protocol.
 fn read<P: Procedure, R>(
-    message: &[u8],
+    reply: Result<&[u8], RpcError>,
     take: impl FnOnce(P::ResOk<'_>) -> R,
-    note: impl Fn(Deviation),
+    note: impl Fn(Deviation<'_>),
 ) -> Result<R, NfsError> {
-    let decoded = result(message).map(decode_reply::<Reply<'_, P>>);
-    let reply = match decoded {
-        Ok(Ok((reply, 0))) => reply,
-        Ok(Ok((reply, surplus))) => {
-            note(Deviation::Surplus(surplus));
-            reply
-        }
-        Ok(Err(malformed)) => {
-            let e = NfsError::Rpc(RpcError::BadResult(malformed.error));
-            note(Deviation::Malformed(malformed));
-            return Err(e);
-        }
-        Err(e) => {
-            note(Deviation::Error(e));
-            return Err(NfsError::Rpc(e));
-        }
-    };
-    match reply {
+    match read_reply::<Reply<'_, P>>(reply, note)? {
         Reply::Done(done) => Ok(take(done)),
         Reply::Failed(status, _) => Err(NfsError::Status(status)),
     }
 }
 
-/// A procedure as deviations name it.
+/// The name of a procedure in reports of deviations.
 fn name_of(procedure: Proc) -> ProcedureName {
     ProcedureName {
         name: procedure.name(),
@@ -145,53 +77,41 @@ fn name_of(procedure: Proc) -> ProcedureName {
     }
 }
 
-/// Who is told of what the calls of a lane come to.
+/// The observers of a lane's calls.
 struct Observers {
-    observe: Option<Rc<dyn RpcObserver>>,
+    calls: Option<Rc<dyn RpcObserver>>,
     deviations: LaneDeviations,
 }
 
-impl Observers {
-    fn note(&self, procedure: Proc, deviation: Deviation) {
-        let number = procedure as usize;
-        match deviation {
-            Deviation::Surplus(bytes) => self.deviations.count_surplus(number, bytes),
-            Deviation::Malformed(m) => self.deviations.add_malformed(number, &m.field, m.error),
-            Deviation::Error(e) => self.deviations.add_error(number, e),
-        }
-    }
-}
-
-/// Calls procedures for the workers of a lane (RFC 1813, 3). Cheap to clone.
+/// A client that calls procedures for the workers of a lane (RFC 1813, 3). Cheap to clone.
 #[derive(Clone)]
 pub struct Client {
     channel: Channel,
-    witness: Rc<Observers>,
+    observers: Rc<Observers>,
 }
 
 impl Client {
-    /// Calls through a channel; how the server's replies deviate from the protocol is added to
+    /// A client that calls through a channel. Deviations of the server's replies are added to
     /// `deviations` when the last clone is dropped.
     #[must_use]
     pub fn new(
         channel: Channel,
-        observe: Option<Rc<dyn RpcObserver>>,
+        observer: Option<Rc<dyn RpcObserver>>,
         deviations: &Arc<Deviations>,
     ) -> Self {
         let procedures = Proc::ALL.iter().map(|p| name_of(*p));
-        let deviations = LaneDeviations::new(deviations.clone(), procedures);
-        let witness = Observers {
-            observe,
-            deviations,
+        let observers = Observers {
+            calls: observer,
+            deviations: LaneDeviations::new(deviations.clone(), procedures),
         };
         Self {
             channel,
-            witness: Rc::new(witness),
+            observers: Rc::new(observers),
         }
     }
 
-    /// Calls a procedure; `take` is given what it gave if it succeeded. It is called again when the
-    /// server asks for that, which goes on until the end of the run.
+    /// Calls a procedure and passes its result to `take` if it succeeded. The call is repeated as
+    /// long as the server asks for that, until the end of the run.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -203,25 +123,23 @@ impl Client {
         let mut take = Some(take);
         let mut tries = 0;
         loop {
-            // Only what succeeds is taken, and ends this.
+            // Only a success is taken, and ends the loop.
             let done = self
                 .send::<P>(args)
                 .done(|done| take.take().map(|t| t(done)));
             match done.await {
-                Ok(Some(given)) => return Ok(given),
-                Ok(None) => {}
+                Ok(result) => return Ok(result.expect("a call succeeds only once")),
                 Err(e) => self.wait_to_repeat(e, tries).await?,
             }
             tries += 1;
         }
     }
 
-    /// What to do about a call that failed, after it was made again `tries` times: `Ok` to make it
-    /// again, when the server has had some time. That is what it asks for with NFS3ERR_JUKEBOX
-    /// (RFC 1813, 2.6).
+    /// Waits until a failed call, which has been repeated `tries` times, is to be repeated: only
+    /// after NFS3ERR_JUKEBOX, with which the server asks for it (RFC 1813, 2.6).
     ///
     /// # Errors
-    /// The same, if nothing is to be done; [`RpcError::Stopped`] at the end of the run.
+    /// `e` if the call is not to be repeated; [`RpcError::Stopped`] at the end of the run.
     pub async fn wait_to_repeat(&self, e: NfsError, tries: u32) -> Result<(), NfsError> {
         if e != NfsError::Status(Status::Jukebox) {
             return Err(e);
@@ -232,59 +150,45 @@ impl Client {
         slept.map_err(|_| NfsError::Rpc(RpcError::Stopped))
     }
 
-    /// Sends a call of a procedure; several may be sent before the first is waited for.
+    /// Sends a call of a procedure. Several calls may be sent before the first is awaited.
     #[must_use]
     pub fn send<P: Procedure>(&self, args: &P::Args<'_>) -> PendingCall<P> {
         PendingCall {
-            call: self.channel.call(target(P::PROC), args),
-            witness: self.witness.clone(),
+            call: self.channel.call(P::PROC.target(), args),
+            observers: self.observers.clone(),
             of: PhantomData,
         }
     }
 }
 
-/// A procedure that was called (RFC 1813, 3).
+/// A call in flight (RFC 1813, 3).
 pub struct PendingCall<P> {
     call: Call,
-    witness: Rc<Observers>,
+    observers: Rc<Observers>,
     of: PhantomData<fn(P)>,
 }
 
 impl<P: Procedure> PendingCall<P> {
-    /// Waits for the answer; `take` is given what the procedure gave if it succeeded.
+    /// Waits for the reply and passes the result to `take` if the procedure succeeded.
     ///
     /// # Errors
     /// See [`NfsError`].
     pub async fn done<R>(mut self, take: impl FnOnce(P::ResOk<'_>) -> R) -> Result<R, NfsError> {
         let (reply, end) = (&mut self.call).await;
-        self.taken(reply, end, take)
-    }
-
-    /// What came of the call, which has been awaited.
-    fn taken<R>(
-        &self,
-        reply: Result<Vec<u8>, RpcError>,
-        end: Nanos,
-        take: impl FnOnce(P::ResOk<'_>) -> R,
-    ) -> Result<R, NfsError> {
-        let note = |deviation| self.witness.note(P::PROC, deviation);
-        let outcome = match &reply {
-            Ok(message) => read::<P, R>(message, take, note),
-            Err(e) => {
-                note(Deviation::Error(*e));
-                Err(NfsError::Rpc(*e))
-            }
-        };
-        if let Some(observe) = &self.witness.observe {
+        let Observers { calls, deviations } = &*self.observers;
+        let outcome = read::<P, R>(reply.as_deref().map_err(|e| *e), take, |deviation| {
+            deviations.add(P::PROC as usize, deviation);
+        });
+        if let Some(observer) = calls {
             let how = outcome.as_ref().map(|_| ()).map_err(|e| *e);
-            observe.done(P::PROC, self.call.start, end, how);
+            observer.done(P::PROC, self.call.start, end, how);
         }
         outcome
     }
 }
 
-/// Calls a procedure and blocks until its answer has come (RFC 1813, 3); how that deviates from the
-/// protocol is added to `deviations`.
+/// Calls a procedure and blocks until the reply has come (RFC 1813, 3). Deviations of the reply are
+/// added to `deviations`.
 ///
 /// # Errors
 /// See [`NfsError`].
@@ -295,17 +199,8 @@ pub fn call_blocking<P: Procedure, R>(
     deviations: &Deviations,
     take: impl FnOnce(P::ResOk<'_>) -> R,
 ) -> Result<R, NfsError> {
-    let name = name_of(P::PROC);
-    let note = |deviation| match deviation {
-        Deviation::Surplus(bytes) => deviations.add_surplus(name, TrailingBytes::of_reply(bytes)),
-        Deviation::Malformed(m) => deviations.add_malformed(name, &m.field, m.error),
-        Deviation::Error(e) => deviations.add_error(name, e),
-    };
-    match caller.call(target(P::PROC), who, args) {
-        Ok(message) => read::<P, R>(&message, take, note),
-        Err(e) => {
-            note(Deviation::Error(e));
-            Err(NfsError::Rpc(e))
-        }
-    }
+    let reply = caller.call(P::PROC.target(), who, args);
+    read::<P, R>(reply.as_deref().map_err(|e| *e), take, |deviation| {
+        deviations.add(name_of(P::PROC), deviation);
+    })
 }

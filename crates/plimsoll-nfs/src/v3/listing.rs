@@ -1,25 +1,24 @@
-//! What the two procedures that read directories give (RFC 1813, 3.3.16 and 3.3.17).
+//! The result of the two procedures that read directories (RFC 1813, 3.3.16 and 3.3.17).
 
 use super::types::Attributes;
 use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, put_list};
 
-/// What READDIR and READDIRPLUS give (RFC 1813, 3.3.16 and 3.3.17).
+/// The result of READDIR and READDIRPLUS (RFC 1813, 3.3.16 and 3.3.17).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<E> {
     /// Attributes of the directory.
     pub dir: Option<Attributes>,
-    /// To be sent back with a cookie.
+    /// The verifier, to be sent back with a cookie.
     pub verifier: [u8; 8],
-    /// Entries.
+    /// The entries.
     pub entries: Vec<E>,
-    /// Whether they are the last.
+    /// Whether these entries are the last.
     pub eof: bool,
 }
 
 impl<E: Encode + Copy> Encode for Listing<E> {
     fn encode(&self, out: &mut Vec<u8>) {
-        self.dir.encode(out);
-        self.verifier.encode(out);
+        (self.dir, self.verifier).encode(out);
         put_list(self.entries.iter().copied(), out);
         self.eof.encode(out);
     }
@@ -29,9 +28,9 @@ impl<'a, E: Decode<'a>> Decode<'a> for Listing<E> {
     fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
         let (dir, verifier) = (from.get()?, from.get()?);
         let mut entries = Vec::new();
-        // An entry takes at least 24 bytes, so that the message bounds how many there are.
-        while from.get()? {
-            entries.push(from.get()?);
+        // An entry takes at least 24 bytes, so the message limits their number.
+        while let Some(entry) = from.get()? {
+            entries.push(entry);
         }
         let eof = from.get()?;
         Ok(Self {

@@ -5,143 +5,43 @@ use super::types::{
     Attributes, Change, CreateHow, Data, Entry, Handle, Name, Setting, SpecialNode, Stable, Status,
     Time,
 };
-use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices, structures};
-use std::fmt;
+use crate::rpc::Target;
+use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, named_choices, structures};
 
-/// Number of the program (RFC 1813, 2.1).
+/// The program number (RFC 1813, 2.1).
 pub const PROGRAM: u32 = 100_003;
 
-/// Version of it (RFC 1813, 2.1).
+/// The version of the program (RFC 1813, 2.1).
 pub const VERSION: u32 = 3;
 
-/// What describes the protocol.
+/// The document that specifies the protocol.
 pub const PROTOCOL_RFC: &str = "RFC 1813";
 
-choices! {
-    /// The procedures (RFC 1813, 3.3).
-    Proc {
-        /// Nothing (3.3.0).
-        Null = 0,
-        /// Attributes (3.3.1).
-        GetAttr = 1,
-        /// Setting attributes (3.3.2).
-        SetAttr = 2,
-        /// A name's handle (3.3.3).
-        Lookup = 3,
-        /// What one may do (3.3.4).
-        Access = 4,
-        /// What a symbolic link says (3.3.5).
-        ReadLink = 5,
-        /// Reading (3.3.6).
-        Read = 6,
-        /// Writing (3.3.7).
-        Write = 7,
-        /// Making a file (3.3.8).
-        Create = 8,
-        /// Making a directory (3.3.9).
-        MkDir = 9,
-        /// Making a symbolic link (3.3.10).
-        SymLink = 10,
-        /// Making a device or pipe (3.3.11).
-        MkNod = 11,
-        /// Removing a file (3.3.12).
-        Remove = 12,
-        /// Removing a directory (3.3.13).
-        RmDir = 13,
-        /// Renaming (3.3.14).
-        Rename = 14,
-        /// Making a hard link (3.3.15).
-        Link = 15,
-        /// Listing a directory (3.3.16).
-        ReadDir = 16,
-        /// Listing a directory with attributes and handles (3.3.17).
-        ReadDirPlus = 17,
-        /// Space of the file system (3.3.18).
-        FsStat = 18,
-        /// What the file system can do (3.3.19).
-        FsInfo = 19,
-        /// Limits of the file system (3.3.20).
-        PathConf = 20,
-        /// Putting written data on stable storage (3.3.21).
-        Commit = 21,
-    }
-}
-
-impl Proc {
-    /// The RFC's name of it, such as `READDIRPLUS`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Null => "NULL",
-            Self::GetAttr => "GETATTR",
-            Self::SetAttr => "SETATTR",
-            Self::Lookup => "LOOKUP",
-            Self::Access => "ACCESS",
-            Self::ReadLink => "READLINK",
-            Self::Read => "READ",
-            Self::Write => "WRITE",
-            Self::Create => "CREATE",
-            Self::MkDir => "MKDIR",
-            Self::SymLink => "SYMLINK",
-            Self::MkNod => "MKNOD",
-            Self::Remove => "REMOVE",
-            Self::RmDir => "RMDIR",
-            Self::Rename => "RENAME",
-            Self::Link => "LINK",
-            Self::ReadDir => "READDIR",
-            Self::ReadDirPlus => "READDIRPLUS",
-            Self::FsStat => "FSSTAT",
-            Self::FsInfo => "FSINFO",
-            Self::PathConf => "PATHCONF",
-            Self::Commit => "COMMIT",
-        }
-    }
-
-    /// The procedure of a name, in any case.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        let found = |p: &Self| p.name().eq_ignore_ascii_case(name);
-        Self::ALL.iter().copied().find(found)
-    }
-}
-
-impl fmt::Display for Proc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A procedure (RFC 1813, 3): what it takes, and what it gives when it succeeds and when it fails.
+/// A procedure (RFC 1813, 3): its arguments, and its results on success and on failure.
 pub trait Procedure {
-    /// Which one it is.
+    /// The number.
     const PROC: Proc;
-    /// Its arguments.
+    /// The arguments.
     type Args<'a>: Encode + Decode<'a>;
-    /// What it gives when it succeeds.
+    /// The result on success.
     type ResOk<'a>: Encode + Decode<'a>;
-    /// What it gives beside the status when it fails.
+    /// The result on failure, besides the status.
     type Failed: Encode + Default + for<'a> Decode<'a>;
 }
 
-/// What a procedure answers: a union on its status (RFC 1813, 3.3).
+/// The reply of a procedure: a union on its status (RFC 1813, 3.3).
 pub enum Reply<'a, P: Procedure> {
-    /// It succeeded.
+    /// The procedure succeeded.
     Done(P::ResOk<'a>),
-    /// It failed.
+    /// The procedure failed.
     Failed(Status, P::Failed),
 }
 
 impl<P: Procedure> Encode for Reply<'_, P> {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Done(done) => {
-                Status::Ok.encode(out);
-                done.encode(out);
-            }
-            Self::Failed(status, failed) => {
-                status.encode(out);
-                failed.encode(out);
-            }
+            Self::Done(done) => (Status::Ok, done).encode(out),
+            Self::Failed(status, failed) => (status, failed).encode(out),
         }
     }
 }
@@ -165,79 +65,101 @@ impl<'a, P: Procedure> Decode<'a> for Reply<'a, P> {
     }
 }
 
+/// Declares the procedures as a table: number, the protocol's name, section of the RFC; arguments,
+/// result on success and on failure.
 macro_rules! procedures {
-    ($($(#[$about:meta])* $name:ident($args:ty) -> $done:ty, $failed:ty;)*) => {$(
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy)]
-        pub enum $name {}
-
-        impl Procedure for $name {
-            const PROC: Proc = Proc::$name;
-            type Args<'a> = $args;
-            type ResOk<'a> = $done;
-            type Failed = $failed;
+    ($(
+        $proc:ident = $number:literal $name:literal $section:literal
+            $(: $args:ty => $done:ty, $failed:ty)?;
+    )*) => {
+        named_choices! {
+            /// The procedures (RFC 1813, 3.3).
+            Proc { $($proc = $number $name $section,)* }
         }
-    )*};
+
+        impl Proc {
+            /// Appends the reply of a procedure that fails.
+            pub(crate) fn encode_failure(self, status: Status, out: &mut Vec<u8>) {
+                status.encode(out);
+                match self {
+                    $(Self::$proc => { $(<$failed>::default().encode(out))? })*
+                }
+            }
+        }
+
+        $($(
+            #[doc = concat!("`", $name, "` (", $section, ").")]
+            #[derive(Debug, Clone, Copy)]
+            pub enum $proc {}
+
+            impl Procedure for $proc {
+                const PROC: Proc = Proc::$proc;
+                type Args<'a> = $args;
+                type ResOk<'a> = $done;
+                type Failed = $failed;
+            }
+        )?)*
+    };
 }
 
 procedures! {
-    /// GETATTR (RFC 1813, 3.3.1).
-    GetAttr(Handle) -> Attributes, ();
-    /// SETATTR (RFC 1813, 3.3.2).
-    SetAttr(SetAttrArgs) -> Change, Change;
-    /// LOOKUP (RFC 1813, 3.3.3).
-    Lookup(Entry<'a>) -> Found, Option<Attributes>;
-    /// ACCESS (RFC 1813, 3.3.4).
-    Access(AccessArgs) -> Accessible, Option<Attributes>;
-    /// READLINK (RFC 1813, 3.3.5).
-    ReadLink(Handle) -> LinkText<'a>, Option<Attributes>;
-    /// READ (RFC 1813, 3.3.6).
-    Read(ReadArgs) -> ReadDone<'a>, Option<Attributes>;
-    /// WRITE (RFC 1813, 3.3.7).
-    Write(WriteArgs<'a>) -> Written, Change;
-    /// CREATE (RFC 1813, 3.3.8).
-    Create(CreateArgs<'a>) -> Made, Change;
-    /// MKDIR (RFC 1813, 3.3.9).
-    MkDir(MkDirArgs<'a>) -> Made, Change;
-    /// SYMLINK (RFC 1813, 3.3.10).
-    SymLink(SymLinkArgs<'a>) -> Made, Change;
-    /// MKNOD (RFC 1813, 3.3.11).
-    MkNod(MkNodArgs<'a>) -> Made, Change;
-    /// REMOVE (RFC 1813, 3.3.12).
-    Remove(Entry<'a>) -> Change, Change;
-    /// RMDIR (RFC 1813, 3.3.13).
-    RmDir(Entry<'a>) -> Change, Change;
-    /// RENAME (RFC 1813, 3.3.14).
-    Rename(RenameArgs<'a>) -> Renamed, Renamed;
-    /// LINK (RFC 1813, 3.3.15).
-    Link(LinkArgs<'a>) -> Linked, Linked;
-    /// READDIR (RFC 1813, 3.3.16).
-    ReadDir(ReadDirArgs) -> Listing<ListEntry<'a>>, Option<Attributes>;
-    /// READDIRPLUS (RFC 1813, 3.3.17).
-    ReadDirPlus(ReadDirPlusArgs) -> Listing<ListEntryPlus<'a>>, Option<Attributes>;
-    /// FSSTAT (RFC 1813, 3.3.18).
-    FsStat(Handle) -> FsStatDone, Option<Attributes>;
-    /// FSINFO (RFC 1813, 3.3.19).
-    FsInfo(Handle) -> FsInfoDone, Option<Attributes>;
-    /// PATHCONF (RFC 1813, 3.3.20).
-    PathConf(Handle) -> PathConfDone, Option<Attributes>;
-    /// COMMIT (RFC 1813, 3.3.21).
-    Commit(CommitArgs) -> Committed, Change;
+    Null = 0 "NULL" "RFC 1813, 3.3.0";
+    GetAttr = 1 "GETATTR" "RFC 1813, 3.3.1": Handle => Attributes, ();
+    SetAttr = 2 "SETATTR" "RFC 1813, 3.3.2": SetAttrArgs => Change, Change;
+    Lookup = 3 "LOOKUP" "RFC 1813, 3.3.3": Entry<'a> => Found, Option<Attributes>;
+    Access = 4 "ACCESS" "RFC 1813, 3.3.4": AccessArgs => Accessible, Option<Attributes>;
+    ReadLink = 5 "READLINK" "RFC 1813, 3.3.5": Handle => LinkText<'a>, Option<Attributes>;
+    Read = 6 "READ" "RFC 1813, 3.3.6": ReadArgs => ReadDone<'a>, Option<Attributes>;
+    Write = 7 "WRITE" "RFC 1813, 3.3.7": WriteArgs<'a> => Written, Change;
+    Create = 8 "CREATE" "RFC 1813, 3.3.8": CreateArgs<'a> => Made, Change;
+    MkDir = 9 "MKDIR" "RFC 1813, 3.3.9": MkDirArgs<'a> => Made, Change;
+    SymLink = 10 "SYMLINK" "RFC 1813, 3.3.10": SymLinkArgs<'a> => Made, Change;
+    MkNod = 11 "MKNOD" "RFC 1813, 3.3.11": MkNodArgs<'a> => Made, Change;
+    Remove = 12 "REMOVE" "RFC 1813, 3.3.12": Entry<'a> => Change, Change;
+    RmDir = 13 "RMDIR" "RFC 1813, 3.3.13": Entry<'a> => Change, Change;
+    Rename = 14 "RENAME" "RFC 1813, 3.3.14": RenameArgs<'a> => Renamed, Renamed;
+    Link = 15 "LINK" "RFC 1813, 3.3.15": LinkArgs<'a> => Linked, Linked;
+    ReadDir = 16 "READDIR" "RFC 1813, 3.3.16":
+        ReadDirArgs => Listing<ListEntry<'a>>, Option<Attributes>;
+    ReadDirPlus = 17 "READDIRPLUS" "RFC 1813, 3.3.17":
+        ReadDirPlusArgs => Listing<ListEntryPlus<'a>>, Option<Attributes>;
+    FsStat = 18 "FSSTAT" "RFC 1813, 3.3.18": Handle => FsStatDone, Option<Attributes>;
+    FsInfo = 19 "FSINFO" "RFC 1813, 3.3.19": Handle => FsInfoDone, Option<Attributes>;
+    PathConf = 20 "PATHCONF" "RFC 1813, 3.3.20": Handle => PathConfDone, Option<Attributes>;
+    Commit = 21 "COMMIT" "RFC 1813, 3.3.21": CommitArgs => Committed, Change;
+}
+
+impl Proc {
+    /// The procedure with this name, in upper or lower case.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let found = |p: &Self| p.name().eq_ignore_ascii_case(name);
+        Self::ALL.iter().copied().find(found)
+    }
+
+    /// The RPC target of a call.
+    pub(crate) fn target(self) -> Target {
+        Target {
+            program: PROGRAM,
+            version: VERSION,
+            procedure: self as u32,
+        }
+    }
 }
 
 /// Bits of [`AccessArgs::wanted`] (RFC 1813, 3.3.4).
 pub mod access {
     /// Reading a file or a directory (RFC 1813, 3.3.4).
     pub const READ: u32 = 1;
-    /// Looking names up (RFC 1813, 3.3.4).
+    /// Looking up names (RFC 1813, 3.3.4).
     pub const LOOKUP: u32 = 2;
-    /// Changing what is there (RFC 1813, 3.3.4).
+    /// Rewriting data, and changing entries (RFC 1813, 3.3.4).
     pub const MODIFY: u32 = 4;
-    /// Adding to it (RFC 1813, 3.3.4).
+    /// Appending data, and adding entries (RFC 1813, 3.3.4).
     pub const EXTEND: u32 = 8;
     /// Removing entries (RFC 1813, 3.3.4).
     pub const DELETE: u32 = 16;
-    /// Running it (RFC 1813, 3.3.4).
+    /// Executing a file (RFC 1813, 3.3.4).
     pub const EXECUTE: u32 = 32;
 }
 
@@ -246,17 +168,17 @@ structures! {
     SetAttrArgs {
         /// The object.
         object: Handle,
-        /// What is set.
+        /// The attributes to set.
         set: Setting,
-        /// The change time that it must have.
+        /// The change time that the object must have.
         guard: Option<Time>,
     }
 
-    /// What LOOKUP found (RFC 1813, 3.3.3).
+    /// The result of LOOKUP (RFC 1813, 3.3.3).
     Found {
-        /// Its handle.
+        /// The handle.
         object: Handle,
-        /// Its attributes.
+        /// The attributes.
         attributes: Option<Attributes> = "obj_attributes",
         /// Attributes of the directory.
         dir: Option<Attributes> = "dir_attributes",
@@ -266,23 +188,23 @@ structures! {
     AccessArgs {
         /// The object.
         object: Handle,
-        /// What is asked for: bits of [`access`].
+        /// The bits of [`access`] to check.
         wanted: u32,
     }
 
-    /// What ACCESS says (RFC 1813, 3.3.4).
+    /// The result of ACCESS (RFC 1813, 3.3.4).
     Accessible {
         /// Attributes of the object.
         attributes: Option<Attributes> = "obj_attributes",
-        /// What of the bits asked for may be done.
+        /// The bits that are granted.
         granted: u32 = "access",
     }
 
-    /// What READLINK says (RFC 1813, 3.3.5).
+    /// The result of READLINK (RFC 1813, 3.3.5).
     LinkText<'a> {
         /// Attributes of the link.
         attributes: Option<Attributes> = "symlink_attributes",
-        /// The path in it.
+        /// The path in the link.
         path: Name<'a> = "data",
     }
 
@@ -290,17 +212,17 @@ structures! {
     ReadArgs {
         /// The file.
         file: Handle,
-        /// Where to begin.
+        /// The offset of the first byte.
         offset: u64,
-        /// Bytes.
+        /// The number of bytes.
         count: u32,
     }
 
-    /// What READ gives (RFC 1813, 3.3.6).
+    /// The result of READ (RFC 1813, 3.3.6).
     ReadDone<'a> {
         /// Attributes of the file.
         attributes: Option<Attributes> = "file_attributes",
-        /// Bytes that were read.
+        /// The number of bytes read.
         count: u32,
         /// Whether the file ends after them.
         eof: bool,
@@ -312,25 +234,25 @@ structures! {
     WriteArgs<'a> {
         /// The file.
         file: Handle,
-        /// Where to begin.
+        /// The offset of the first byte.
         offset: u64,
-        /// Bytes.
+        /// The number of bytes.
         count: u32,
-        /// How stable they have to be.
+        /// How stable they must be.
         stable: Stable,
         /// The bytes.
         data: Data<'a>,
     }
 
-    /// What WRITE says (RFC 1813, 3.3.7).
+    /// The result of WRITE (RFC 1813, 3.3.7).
     Written {
         /// Attributes before and after.
         file: Change = "file_wcc",
-        /// Bytes that were written.
+        /// The number of bytes written.
         count: u32,
         /// How stable they are.
         committed: Stable,
-        /// Changes when the server may have lost unstable data.
+        /// The write verifier, which changes when the server may have lost unstable data.
         verifier: [u8; 8] = "verf",
     }
 
@@ -338,7 +260,7 @@ structures! {
     CreateArgs<'a> {
         /// The name.
         at: Entry<'a>,
-        /// How it is made.
+        /// How the file is created.
         how: CreateHow,
     }
 
@@ -356,7 +278,7 @@ structures! {
         at: Entry<'a>,
         /// Attributes of the link.
         set: Setting,
-        /// The path in it.
+        /// The path in the link.
         path: Name<'a>,
     }
 
@@ -364,15 +286,15 @@ structures! {
     MkNodArgs<'a> {
         /// The name.
         at: Entry<'a>,
-        /// What is made.
+        /// The object to create.
         what: SpecialNode,
     }
 
-    /// What CREATE, MKDIR, SYMLINK and MKNOD say (RFC 1813, 3.3.8).
+    /// The result of CREATE, MKDIR, SYMLINK and MKNOD (RFC 1813, 3.3.8).
     Made {
-        /// Handle of what was made; a server may leave it out.
+        /// The handle of the new object, which a server may omit.
         object: Option<Handle> = "obj",
-        /// Its attributes.
+        /// The attributes.
         attributes: Option<Attributes> = "obj_attributes",
         /// Attributes of the directory before and after.
         dir: Change = "dir_wcc",
@@ -382,15 +304,16 @@ structures! {
     RenameArgs<'a> {
         /// The old name.
         from: Entry<'a>,
-        /// The new one.
+        /// The new name.
         to: Entry<'a>,
     }
 
-    /// Attributes of the directories of a RENAME (RFC 1813, 3.3.14).
+    /// The result of RENAME: attributes of both directories (RFC 1813, 3.3.14).
+    #[derive(Default)]
     Renamed {
-        /// Of the old name.
+        /// The directory of the old name.
         from: Change = "fromdir_wcc",
-        /// Of the new one.
+        /// The directory of the new name.
         to: Change = "todir_wcc",
     }
 
@@ -398,11 +321,12 @@ structures! {
     LinkArgs<'a> {
         /// The file.
         file: Handle,
-        /// Its other name.
+        /// The additional name.
         at: Entry<'a>,
     }
 
-    /// What LINK says (RFC 1813, 3.3.15).
+    /// The result of LINK (RFC 1813, 3.3.15).
+    #[derive(Default)]
     Linked {
         /// Attributes of the file.
         attributes: Option<Attributes> = "file_attributes",
@@ -414,11 +338,11 @@ structures! {
     ReadDirArgs {
         /// The directory.
         dir: Handle,
-        /// After which entry; 0 from the begin.
+        /// The cookie of the entry to resume after; 0 for the beginning.
         cookie: u64,
-        /// What the server gave with the cookie.
+        /// The verifier that came with the cookie.
         verifier: [u8; 8],
-        /// Most bytes of the result.
+        /// The maximum number of bytes of the result.
         count: u32,
     }
 
@@ -426,101 +350,101 @@ structures! {
     ReadDirPlusArgs {
         /// The directory.
         dir: Handle,
-        /// After which entry; 0 from the begin.
+        /// The cookie of the entry to resume after; 0 for the beginning.
         cookie: u64,
-        /// What the server gave with the cookie.
+        /// The verifier that came with the cookie.
         verifier: [u8; 8],
-        /// Most bytes of names and cookies.
+        /// The maximum number of bytes of names and cookies.
         dir_count: u32,
-        /// Most bytes of the result.
+        /// The maximum number of bytes of the result.
         max_count: u32,
     }
 
     /// An entry of READDIR (RFC 1813, 3.3.16).
     ListEntry<'a> {
-        /// Number of the object.
+        /// The number of the object.
         fileid: u64,
-        /// Its name.
+        /// The name.
         name: Name<'a>,
-        /// Where to go on after it.
+        /// The position after the entry.
         cookie: u64,
     }
 
     /// An entry of READDIRPLUS (RFC 1813, 3.3.17).
     ListEntryPlus<'a> {
-        /// Number of the object.
+        /// The number of the object.
         fileid: u64,
-        /// Its name.
+        /// The name.
         name: Name<'a>,
-        /// Where to go on after it.
+        /// The position after the entry.
         cookie: u64,
-        /// Its attributes.
+        /// The attributes.
         attributes: Option<Attributes> = "name_attributes",
-        /// Its handle.
+        /// The handle.
         handle: Option<Handle> = "name_handle",
     }
 
-    /// What FSSTAT says (RFC 1813, 3.3.18).
+    /// The result of FSSTAT (RFC 1813, 3.3.18).
     FsStatDone {
-        /// Attributes of the object asked for.
+        /// Attributes of the object.
         attributes: Option<Attributes> = "obj_attributes",
-        /// Bytes of the file system.
+        /// The size of the file system in bytes.
         total_bytes: u64 = "tbytes",
-        /// Bytes that are free.
+        /// The number of free bytes.
         free_bytes: u64 = "fbytes",
-        /// Bytes that are free to this user.
+        /// The number of bytes free to this user.
         available_bytes: u64 = "abytes",
-        /// Files of the file system.
+        /// The number of files that the file system can have.
         total_files: u64 = "tfiles",
-        /// Files that are free.
+        /// The number of further files it can have.
         free_files: u64 = "ffiles",
-        /// Files that are free to this user.
+        /// The number of further files this user can create.
         available_files: u64 = "afiles",
-        /// Seconds for which this will not change.
+        /// The number of seconds for which this will not change.
         invariant_s: u32 = "invarsec",
     }
 
-    /// What FSINFO says (RFC 1813, 3.3.19).
+    /// The result of FSINFO (RFC 1813, 3.3.19).
     FsInfoDone {
-        /// Attributes of the object asked for.
+        /// Attributes of the object.
         attributes: Option<Attributes> = "obj_attributes",
-        /// Most bytes of a READ.
+        /// The maximum number of bytes of a READ.
         read_max: u32 = "rtmax",
-        /// Preferred ones.
+        /// The preferred number of bytes of a READ.
         read_preferred: u32 = "rtpref",
-        /// Multiple that they should be of.
+        /// The number of which that of a READ should be a multiple.
         read_multiple: u32 = "rtmult",
-        /// Most bytes of a WRITE.
+        /// The maximum number of bytes of a WRITE.
         write_max: u32 = "wtmax",
-        /// Preferred ones.
+        /// The preferred number of bytes of a WRITE.
         write_preferred: u32 = "wtpref",
-        /// Multiple that they should be of.
+        /// The number of which that of a WRITE should be a multiple.
         write_multiple: u32 = "wtmult",
-        /// Preferred bytes of a READDIR.
+        /// The preferred number of bytes of a READDIR.
         dir_preferred: u32 = "dtpref",
-        /// Most bytes of a file.
+        /// The maximum size of a file in bytes.
         largest_file: u64 = "maxfilesize",
-        /// Resolution of times.
+        /// The resolution of times.
         time_delta: Time,
         /// Bits: hard links, symbolic links, homogeneous, times can be set.
         properties: u32,
     }
 
-    /// What PATHCONF says (RFC 1813, 3.3.20).
+    /// The result of PATHCONF (RFC 1813, 3.3.20).
     PathConfDone {
-        /// Attributes of the object asked for.
+        /// Attributes of the object.
         attributes: Option<Attributes> = "obj_attributes",
-        /// Most hard links of a file.
+        /// The maximum number of hard links of a file.
         most_links: u32 = "linkmax",
-        /// Longest name, in bytes.
+        /// The maximum number of bytes of a name.
         longest_name: u32 = "name_max",
-        /// Longer names are refused instead of cut.
+        /// Whether longer names are refused instead of cut.
         no_trunc: bool,
-        /// Only root may give files away.
+        /// Whether only root may give files away.
         chown_restricted: bool,
-        /// Upper and lower case are the same.
+        /// Whether upper and lower case are the same.
         case_insensitive: bool,
-        /// Upper and lower case are kept.
+        /// Whether upper and lower case are preserved.
         case_preserving: bool,
     }
 
@@ -528,35 +452,17 @@ structures! {
     CommitArgs {
         /// The file.
         file: Handle,
-        /// Where to begin.
+        /// The offset of the first byte.
         offset: u64,
-        /// Bytes; 0 to the end.
+        /// The number of bytes; 0 for all to the end.
         count: u32,
     }
 
-    /// What COMMIT says (RFC 1813, 3.3.21).
+    /// The result of COMMIT (RFC 1813, 3.3.21).
     Committed {
         /// Attributes before and after.
         file: Change = "file_wcc",
-        /// The server's verifier, to be compared with those of the WRITEs.
+        /// The write verifier, to compare with those of the WRITEs.
         verifier: [u8; 8] = "verf",
-    }
-}
-
-impl Default for Renamed {
-    fn default() -> Self {
-        Self {
-            from: Change::UNKNOWN,
-            to: Change::UNKNOWN,
-        }
-    }
-}
-
-impl Default for Linked {
-    fn default() -> Self {
-        Self {
-            attributes: None,
-            dir: Change::UNKNOWN,
-        }
     }
 }

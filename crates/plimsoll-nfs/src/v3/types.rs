@@ -1,37 +1,17 @@
 //! The data types of NFS version 3 (RFC 1813, 2.5 and 2.6).
 
-use crate::handle::FileHandle;
-use crate::xdr::{Decode, Decoder, Encode, XdrError, choices, put_opaque, structures};
-use std::fmt;
+pub use crate::common::{Stable, Text as Name};
 
-/// Longest file handle, in bytes (`NFS3_FHSIZE`, RFC 1813, 2.4).
-pub const HANDLE_SIZE: usize = 64;
+use crate::common::{FileHandle, unix_errno};
+use crate::xdr::{
+    Decode, Decoder, Encode, XdrError, choices, named_choices, put_opaque, structures, unions,
+};
+use rustix::io::Errno;
 
-/// Longest name or path that is taken from a message, in bytes (RFC 1813, 2.5). The protocol sets
-/// no limit; no system goes above this one.
-pub const MAX_PATH_BYTES: u32 = 4096;
+/// A file handle, `nfs_fh3`, of at most `NFS3_FHSIZE` bytes (RFC 1813, 2.4).
+pub type Handle = FileHandle<64>;
 
-/// A file handle, `nfs_fh3` (RFC 1813, 2.6).
-pub type Handle = FileHandle<HANDLE_SIZE>;
-
-/// A name or the path in a symbolic link, `filename3` and `nfspath3` (RFC 1813, 2.5). Bytes, not
-/// text: the protocol says nothing of what they stand for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Name<'a>(pub &'a [u8]);
-
-impl Encode for Name<'_> {
-    fn encode(&self, out: &mut Vec<u8>) {
-        put_opaque(self.0, out);
-    }
-}
-
-impl<'a> Decode<'a> for Name<'a> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
-        Ok(Self(from.opaque(MAX_PATH_BYTES)?))
-    }
-}
-
-/// Data of a file (RFC 1813, 3.3.6). What a message holds bounds it.
+/// Data of a file (RFC 1813, 3.3.6), limited only by the message that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data<'a>(pub &'a [u8]);
 
@@ -47,136 +27,56 @@ impl<'a> Decode<'a> for Data<'a> {
     }
 }
 
-choices! {
-    /// Why a procedure failed, `nfsstat3` (RFC 1813, 2.6). The comments are the RFC's meanings.
+named_choices! {
+    /// The outcome of a procedure, `nfsstat3` (RFC 1813, 2.6).
     Status {
-        /// It did not.
-        Ok = 0,
-        /// Not the owner.
-        Perm = 1,
-        /// No such file or directory.
-        NoEnt = 2,
-        /// A hard error of the storage.
-        Io = 5,
-        /// No such device.
-        NxIo = 6,
-        /// Permission denied.
-        Acces = 13,
-        /// The file exists.
-        Exist = 17,
-        /// A hard link across devices.
-        XDev = 18,
-        /// No such device.
-        NoDev = 19,
-        /// Not a directory.
-        NotDir = 20,
-        /// A directory.
-        IsDir = 21,
-        /// An invalid or unsupported argument.
-        Inval = 22,
-        /// The file would be too large.
-        FBig = 27,
-        /// No space left.
-        NoSpc = 28,
-        /// A read-only file system.
-        RoFs = 30,
-        /// Too many hard links.
-        MLink = 31,
-        /// The name is too long.
-        NameTooLong = 63,
-        /// The directory is not empty.
-        NotEmpty = 66,
-        /// The quota is exceeded.
-        DQuot = 69,
-        /// The handle is of a file that is gone.
-        Stale = 70,
-        /// Too many levels of remote in a path.
-        Remote = 71,
-        /// The handle is none.
-        BadHandle = 10001,
-        /// The guard of a SETATTR does not match.
-        NotSync = 10002,
-        /// The cookie of a READDIR is stale.
-        BadCookie = 10003,
-        /// Not supported.
-        NotSupp = 10004,
-        /// The buffer is too small.
-        TooSmall = 10005,
-        /// The server failed in a way that no other status says.
-        ServerFault = 10006,
-        /// The server has no objects of this type.
-        BadType = 10007,
-        /// The server has begun and needs time; the client is to ask again.
-        Jukebox = 10008,
+        Ok = 0 "NFS3_OK" "success",
+        Perm = 1 "NFS3ERR_PERM" "not the owner",
+        NoEnt = 2 "NFS3ERR_NOENT" "no such file or directory",
+        Io = 5 "NFS3ERR_IO" "a hard error of the storage",
+        NxIo = 6 "NFS3ERR_NXIO" "no such device or address",
+        Acces = 13 "NFS3ERR_ACCES" "permission denied",
+        Exist = 17 "NFS3ERR_EXIST" "the file exists",
+        XDev = 18 "NFS3ERR_XDEV" "a hard link across devices",
+        NoDev = 19 "NFS3ERR_NODEV" "no such device",
+        NotDir = 20 "NFS3ERR_NOTDIR" "not a directory",
+        IsDir = 21 "NFS3ERR_ISDIR" "a directory",
+        Inval = 22 "NFS3ERR_INVAL" "an invalid or unsupported argument",
+        FBig = 27 "NFS3ERR_FBIG" "the file would be too large",
+        NoSpc = 28 "NFS3ERR_NOSPC" "no space left",
+        RoFs = 30 "NFS3ERR_ROFS" "a read-only file system",
+        MLink = 31 "NFS3ERR_MLINK" "too many hard links",
+        NameTooLong = 63 "NFS3ERR_NAMETOOLONG" "the name is too long",
+        NotEmpty = 66 "NFS3ERR_NOTEMPTY" "the directory is not empty",
+        DQuot = 69 "NFS3ERR_DQUOT" "the quota is exceeded",
+        Stale = 70 "NFS3ERR_STALE" "the handle is of a file that no longer exists",
+        Remote = 71 "NFS3ERR_REMOTE" "too many levels of remote in a path",
+        BadHandle = 10001 "NFS3ERR_BADHANDLE" "the handle is not valid",
+        NotSync = 10002 "NFS3ERR_NOT_SYNC" "the guard of a SETATTR does not match",
+        BadCookie = 10003 "NFS3ERR_BAD_COOKIE" "the cookie of a READDIR is stale",
+        NotSupp = 10004 "NFS3ERR_NOTSUPP" "not supported",
+        TooSmall = 10005 "NFS3ERR_TOOSMALL" "the buffer is too small",
+        ServerFault = 10006 "NFS3ERR_SERVERFAULT" "a server error that no other status describes",
+        BadType = 10007 "NFS3ERR_BADTYPE" "the server does not support objects of this type",
+        Jukebox = 10008 "NFS3ERR_JUKEBOX" "the server needs time: the client should retry later",
     }
+}
 
-    /// What an object is, `ftype3` (RFC 1813, 2.6).
+choices! {
+    /// The type of an object, `ftype3` (RFC 1813, 2.6).
     FileType {
-        /// A regular file.
         Regular = 1,
-        /// A directory.
         Directory = 2,
-        /// A block device.
         Block = 3,
-        /// A character device.
         Character = 4,
-        /// A symbolic link.
         Link = 5,
-        /// A socket.
         Socket = 6,
-        /// A named pipe.
         Fifo = 7,
-    }
-
-    /// How stable written data has to be, or is, `stable_how` (RFC 1813, 3.3.7).
-    Stable {
-        /// It may be lost until a COMMIT.
-        Unstable = 0,
-        /// The data is on stable storage.
-        DataSync = 1,
-        /// Data and attributes are on stable storage.
-        FileSync = 2,
     }
 }
 
 impl Status {
-    /// The RFC's name of it, such as `NFS3ERR_STALE`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "NFS3_OK",
-            Self::Perm => "NFS3ERR_PERM",
-            Self::NoEnt => "NFS3ERR_NOENT",
-            Self::Io => "NFS3ERR_IO",
-            Self::NxIo => "NFS3ERR_NXIO",
-            Self::Acces => "NFS3ERR_ACCES",
-            Self::Exist => "NFS3ERR_EXIST",
-            Self::XDev => "NFS3ERR_XDEV",
-            Self::NoDev => "NFS3ERR_NODEV",
-            Self::NotDir => "NFS3ERR_NOTDIR",
-            Self::IsDir => "NFS3ERR_ISDIR",
-            Self::Inval => "NFS3ERR_INVAL",
-            Self::FBig => "NFS3ERR_FBIG",
-            Self::NoSpc => "NFS3ERR_NOSPC",
-            Self::RoFs => "NFS3ERR_ROFS",
-            Self::MLink => "NFS3ERR_MLINK",
-            Self::NameTooLong => "NFS3ERR_NAMETOOLONG",
-            Self::NotEmpty => "NFS3ERR_NOTEMPTY",
-            Self::DQuot => "NFS3ERR_DQUOT",
-            Self::Stale => "NFS3ERR_STALE",
-            Self::Remote => "NFS3ERR_REMOTE",
-            Self::BadHandle => "NFS3ERR_BADHANDLE",
-            Self::NotSync => "NFS3ERR_NOT_SYNC",
-            Self::BadCookie => "NFS3ERR_BAD_COOKIE",
-            Self::NotSupp => "NFS3ERR_NOTSUPP",
-            Self::TooSmall => "NFS3ERR_TOOSMALL",
-            Self::ServerFault => "NFS3ERR_SERVERFAULT",
-            Self::BadType => "NFS3ERR_BADTYPE",
-            Self::Jukebox => "NFS3ERR_JUKEBOX",
-        }
-    }
-
-    /// The status of a name, with `NFS3ERR_` or without, in any case.
+    /// The status with this name, with `NFS3ERR_` or without, in upper or lower case.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let name = name.to_ascii_uppercase();
@@ -184,11 +84,13 @@ impl Status {
         let short = |s: &Self| s.name().strip_prefix("NFS3ERR_");
         Self::ALL.iter().copied().find(|s| short(s) == Some(bare))
     }
-}
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+    /// The closest error number of the system. Statuses without one have the numbers that the Linux
+    /// kernel gives them, 521 to 528.
+    #[must_use]
+    pub fn errno(self) -> Errno {
+        let number = self as u32;
+        unix_errno(number).unwrap_or_else(|| Errno::from_raw_os_error(number as i32 - 10_000 + 520))
     }
 }
 
@@ -203,7 +105,7 @@ structures! {
 
     /// Attributes of an object, `fattr3` (RFC 1813, 2.6).
     Attributes {
-        /// What it is.
+        /// The type.
         kind: FileType = "type",
         /// Permissions.
         mode: u32,
@@ -213,47 +115,49 @@ structures! {
         uid: u32,
         /// Group.
         gid: u32,
-        /// Bytes.
+        /// The size in bytes.
         size: u64,
-        /// Bytes that it takes on the disk.
+        /// The bytes of storage that it occupies.
         used: u64,
-        /// Numbers of a device.
+        /// The device numbers.
         device: Device = "rdev",
-        /// Number of the file system.
+        /// The number of the file system.
         fsid: u64,
-        /// Number of the object in it.
+        /// The number of the object in the file system.
         fileid: u64,
-        /// Last access.
+        /// The time of the last access.
         accessed: Time = "atime",
-        /// Last change of the data.
+        /// The time of the last change of the data.
         modified: Time = "mtime",
-        /// Last change of the attributes.
+        /// The time of the last change of the attributes.
         changed: Time = "ctime",
     }
 
-    /// Numbers of a device, `specdata3` (RFC 1813, 2.6).
+    /// Device numbers, `specdata3` (RFC 1813, 2.6).
     Device {
-        /// The major one.
+        /// The major number.
         major: u32 = "specdata1",
-        /// The minor one.
+        /// The minor number.
         minor: u32 = "specdata2",
     }
 
     /// Attributes of an object before an operation, `wcc_attr` (RFC 1813, 2.6).
     Before {
-        /// Bytes.
+        /// The size in bytes.
         size: u64,
-        /// Last change of the data.
+        /// The time of the last change of the data.
         modified: Time = "mtime",
-        /// Last change of the attributes.
+        /// The time of the last change of the attributes.
         changed: Time = "ctime",
     }
 
-    /// Attributes before and after an operation, `wcc_data` (RFC 1813, 2.6).
+    /// Attributes before and after an operation, `wcc_data` (RFC 1813, 2.6); none if the server
+    /// has not sent them.
+    #[derive(Default)]
     Change {
-        /// Before it.
+        /// The attributes before it.
         before: Option<Before>,
-        /// After it.
+        /// The attributes after it.
         after: Option<Attributes>,
     }
 
@@ -273,11 +177,11 @@ structures! {
         uid: Option<u32>,
         /// Group.
         gid: Option<u32>,
-        /// Bytes.
+        /// The size in bytes.
         size: Option<u64>,
-        /// Last access.
+        /// The time of the last access.
         accessed: SetTime,
-        /// Last change of the data.
+        /// The time of the last change of the data.
         modified: SetTime,
     }
 }
@@ -294,119 +198,44 @@ impl Setting {
     };
 }
 
-impl Change {
-    /// Nothing is known (RFC 1813, 2.6).
-    pub const UNKNOWN: Self = Self {
-        before: None,
-        after: None,
-    };
-}
+unions! {
+    /// A change of a time, `set_atime` and `set_mtime` (RFC 1813, 2.6).
+    SetTime {
+        /// The time stays.
+        0 => Keep,
+        /// The time is set to the server's clock.
+        1 => Server,
+        /// The time is set to this one.
+        2 => To(time: Time),
+    }
 
-impl Default for Change {
-    fn default() -> Self {
-        Self::UNKNOWN
+    /// How a file is created, `createhow3` (RFC 1813, 3.3.8).
+    CreateHow {
+        /// An existing file is kept, with these attributes.
+        0 => Unchecked(set: Setting),
+        /// The file must not exist.
+        1 => Guarded(set: Setting),
+        /// The file must not exist, unless a request with the same verifier has created it.
+        2 => Exclusive(verifier: [u8; 8]),
     }
 }
 
-/// What becomes of a time, `set_atime` and `set_mtime` (RFC 1813, 2.6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SetTime {
-    /// It stays.
-    Keep,
-    /// It is set to the server's time.
-    Server,
-    /// It is set to this time.
-    To(Time),
-}
-
-impl Encode for SetTime {
-    fn encode(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Keep => 0u32.encode(out),
-            Self::Server => 1u32.encode(out),
-            Self::To(time) => {
-                2u32.encode(out);
-                time.encode(out);
-            }
-        }
-    }
-}
-
-impl Decode<'_> for SetTime {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
-        match from.get()? {
-            0u32 => Ok(Self::Keep),
-            1 => Ok(Self::Server),
-            2 => Ok(Self::To(from.get()?)),
-            other => Err(XdrError::NoSuchChoice(other)),
-        }
-    }
-}
-
-/// How a file is made, `createhow3` (RFC 1813, 3.3.8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CreateHow {
-    /// One that is there is taken as it is, with these attributes.
-    Unchecked(Setting),
-    /// It must not be there.
-    Guarded(Setting),
-    /// It must not be there, unless the same request made it before.
-    Exclusive([u8; 8]),
-}
-
-impl Encode for CreateHow {
-    fn encode(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Unchecked(set) => {
-                0u32.encode(out);
-                set.encode(out);
-            }
-            Self::Guarded(set) => {
-                1u32.encode(out);
-                set.encode(out);
-            }
-            Self::Exclusive(verifier) => {
-                2u32.encode(out);
-                verifier.encode(out);
-            }
-        }
-    }
-}
-
-impl Decode<'_> for CreateHow {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
-        match from.get()? {
-            0u32 => Ok(Self::Unchecked(from.get()?)),
-            1 => Ok(Self::Guarded(from.get()?)),
-            2 => Ok(Self::Exclusive(from.get()?)),
-            other => Err(XdrError::NoSuchChoice(other)),
-        }
-    }
-}
-
-/// What a MKNOD makes, `mknoddata3` (RFC 1813, 3.3.11).
+/// The object that a MKNOD creates, `mknoddata3` (RFC 1813, 3.3.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpecialNode {
     /// A character or block device.
     Device(FileType, Setting, Device),
     /// A socket or named pipe.
     Pipe(FileType, Setting),
-    /// A type that MKNOD does not make.
+    /// A type that MKNOD does not create.
     Other(FileType),
 }
 
 impl Encode for SpecialNode {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Device(kind, set, device) => {
-                kind.encode(out);
-                set.encode(out);
-                device.encode(out);
-            }
-            Self::Pipe(kind, set) => {
-                kind.encode(out);
-                set.encode(out);
-            }
+            Self::Device(kind, set, device) => (kind, set, device).encode(out),
+            Self::Pipe(kind, set) => (kind, set).encode(out),
             Self::Other(kind) => kind.encode(out),
         }
     }
@@ -414,13 +243,13 @@ impl Encode for SpecialNode {
 
 impl Decode<'_> for SpecialNode {
     fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
-        match from.get()? {
+        Ok(match from.get()? {
             kind @ (FileType::Block | FileType::Character) => {
-                Ok(Self::Device(kind, from.get()?, from.get()?))
+                Self::Device(kind, from.get()?, from.get()?)
             }
-            kind @ (FileType::Socket | FileType::Fifo) => Ok(Self::Pipe(kind, from.get()?)),
-            kind => Ok(Self::Other(kind)),
-        }
+            kind @ (FileType::Socket | FileType::Fifo) => Self::Pipe(kind, from.get()?),
+            kind => Self::Other(kind),
+        })
     }
 }
 

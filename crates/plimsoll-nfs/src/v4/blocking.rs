@@ -1,11 +1,12 @@
-//! A caller that waits for each answer: for questions before a run, and for leaving after it.
+//! A client that waits for each reply: for questions before a run, and for the shutdown after it.
 
-use super::compound::{Compound, Deviation, NfsError, Request, Results, TARGET, read};
-use super::operations::Operation;
+use super::compound::{Compound, NfsError, Request, Results, TARGET, add_deviation, read};
+use super::operations::{
+    CreateSession, DestroyClientId, DestroySession, ExchangeId, Operation, Sequence,
+};
 use super::state::{
-    AtMostOne, ChannelAttributes, CreateSession, CreateSessionArgs, DestroyClientId,
-    DestroySession, ExchangeArgs, ExchangeId, NoProtection, NoSecurity, Sequence, SequenceArgs,
-    SessionMade,
+    AtMostOne, ChannelAttributes, CreateSessionArgs, ExchangeArgs, NoSecurity, Protection,
+    SequenceArgs, SetClientIdArgs,
 };
 use super::types::{SessionId, Status, Text};
 use crate::rpc::{BlockingTransport, Credentials, Deviations};
@@ -14,13 +15,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Number of the program that callbacks call: any of those that nobody else has (RFC 5531, 8.1).
-pub(super) const CALLBACK_PROGRAM: u32 = 0x4000_0000;
+/// The program that callbacks call: any number of those that are not assigned (RFC 5531, 8.1).
+const CALLBACK_PROGRAM: u32 = 0x4000_0000;
 
-/// Pause before a call is made again when the server asks for that.
+/// The pause before a call is repeated at the server's request.
 const DELAY_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Eight bytes that nobody else has.
+/// Eight random bytes.
 pub(super) fn verifier() -> [u8; 8] {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new()
@@ -28,17 +29,17 @@ pub(super) fn verifier() -> [u8; 8] {
         .to_be_bytes()
 }
 
-/// A connection on which one call follows the other (RFC 7530, 3.1).
+/// A connection with one call at a time (RFC 7530, 3.1).
 pub struct BlockingClient {
     connection: BlockingTransport,
     who: Credentials,
     minor: u32,
-    patience: Duration,
+    timeout: Duration,
     session: Option<BlockingSession>,
     deviations: Arc<Deviations>,
 }
 
-/// A session of one slot.
+/// A session with one slot.
 struct BlockingSession {
     client: u64,
     session: SessionId,
@@ -46,29 +47,29 @@ struct BlockingSession {
 }
 
 impl BlockingClient {
-    /// Connects. `patience`: how long connecting, and each call, may take. How the server's replies
-    /// deviate from the protocol is added to `deviations`.
+    /// Connects. `timeout` limits connecting, and each call with its repetitions. Deviations of the
+    /// server's replies are added to `deviations`.
     ///
     /// # Errors
-    /// What keeps the server from being reached.
+    /// See [`NfsError`].
     pub fn connect(
         to: SocketAddr,
         who: &Credentials,
         minor: u32,
-        patience: Duration,
+        timeout: Duration,
         deviations: &Arc<Deviations>,
     ) -> Result<Self, NfsError> {
         Ok(Self {
-            connection: BlockingTransport::connect(to, patience)?,
+            connection: BlockingTransport::connect(to, timeout)?,
             who: who.clone(),
             minor,
-            patience,
+            timeout,
             session: None,
             deviations: deviations.clone(),
         })
     }
 
-    /// Makes a compound of one operation, in no session; again and again while the server asks for
+    /// Calls a compound of one operation outside a session, and repeats it while the server asks for
     /// that.
     ///
     /// # Errors
@@ -84,39 +85,31 @@ impl BlockingClient {
                 c.add::<O>(args);
             },
         };
-        let end = Instant::now() + self.patience;
-        loop {
-            let message = self.message(&request)?;
-            let done = read(
-                &message,
-                |results| results.get::<O>().map(&mut take),
-                |d| d.add_to(&self.deviations, self.minor, O::OP.name()),
-            );
-            match done {
-                Err(NfsError::Status(_, Status::Delay))
-                    if Instant::now() + DELAY_RETRY_PAUSE < end =>
-                {
-                    std::thread::sleep(DELAY_RETRY_PAUSE);
-                }
-                done => return done,
-            }
-        }
+        self.repeat(
+            |status| status == Status::Delay,
+            |this| this.message(&request, O::OP.name(), |r| r.get::<O>().map(&mut take)),
+        )
     }
 
-    /// Says who the client is and makes a session, on 4.1; on 4.0 calls need none. `longest`:
-    /// bytes of the longest request and reply. What is given is what the server agreed to.
+    /// Establishes the client id and a session on 4.1; on 4.0 calls need none.
+    /// `max_message_bytes` limits requests and replies. Returns the limits that the server agreed
+    /// to.
     ///
     /// # Errors
     /// See [`NfsError`].
-    pub fn begin(&mut self, id: &str, longest: u32) -> Result<Option<ChannelAttributes>, NfsError> {
+    pub fn begin(
+        &mut self,
+        id: &str,
+        max_message_bytes: u32,
+    ) -> Result<Option<ChannelAttributes>, NfsError> {
         if self.minor == 0 {
             return Ok(None);
         }
         let args = exchange_args(id, verifier());
         let (client, sequence) =
             self.call_single::<ExchangeId, _>(&args, |e| (e.client, e.sequence))?;
-        let args = session_args(client, sequence, 1, longest);
-        let made: SessionMade = self.call_single::<CreateSession, _>(&args, |m| m)?;
+        let args = session_args(client, sequence, 1, max_message_bytes);
+        let made = self.call_single::<CreateSession, _>(&args, |m| m)?;
         self.session = Some(BlockingSession {
             client,
             session: made.session,
@@ -125,7 +118,7 @@ impl BlockingClient {
         Ok(Some(made.fore))
     }
 
-    /// Makes a compound, again and again while the server asks for that.
+    /// Calls a compound, and repeats it while the server asks for that.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -134,11 +127,23 @@ impl BlockingClient {
         build: impl Fn(&mut Compound<'_>),
         mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        let end = Instant::now() + self.patience;
+        self.repeat(
+            |status| matches!(status, Status::Delay | Status::Grace),
+            |this| this.send_once(&build, &mut take),
+        )
+    }
+
+    /// Repeats a call while it fails with a status of `again`, within the timeout.
+    fn repeat<R>(
+        &mut self,
+        again: impl Fn(Status) -> bool,
+        mut call: impl FnMut(&mut Self) -> Result<R, NfsError>,
+    ) -> Result<R, NfsError> {
+        let end = Instant::now() + self.timeout;
         loop {
-            match self.send_once(&build, &mut take) {
-                Err(NfsError::Status(_, Status::Delay | Status::Grace))
-                    if Instant::now() + DELAY_RETRY_PAUSE < end =>
+            match call(self) {
+                Err(NfsError::Status(_, status))
+                    if again(status) && Instant::now() + DELAY_RETRY_PAUSE < end =>
                 {
                     std::thread::sleep(DELAY_RETRY_PAUSE);
                 }
@@ -156,8 +161,8 @@ impl BlockingClient {
             session: begun.session,
             sequence: begun.sequence.wrapping_add(1),
             slot: 0,
-            highest: 0,
-            keep: true,
+            highest_slot: 0,
+            cache_this: true,
         });
         let request = Request {
             minor: self.minor,
@@ -168,26 +173,28 @@ impl BlockingClient {
                 build(c);
             },
         };
-        let message = self.message(&request)?;
-        let session = &mut self.session;
-        let take = |results: &mut Results<'_>| {
-            if let Some(begun) = session {
+        let mut session = self.session.take();
+        let done = self.message(&request, "COMPOUND", |results| {
+            if let Some(begun) = &mut session {
                 results.skip::<Sequence>()?;
                 begun.sequence = begun.sequence.wrapping_add(1);
             }
             take(results)
-        };
-        read(&message, take, |d| {
-            d.add_to(&self.deviations, self.minor, "COMPOUND");
-        })
+        });
+        self.session = session;
+        done
     }
 
-    /// The reply to a call.
-    fn message(&mut self, request: &impl Encode) -> Result<Vec<u8>, NfsError> {
-        let called = self.connection.call(TARGET, &self.who, request);
-        called.map_err(|e| {
-            Deviation::Error(e).add_to(&self.deviations, self.minor, "COMPOUND");
-            NfsError::Rpc(e)
+    /// Calls a compound once, whose name is for reports of deviations.
+    fn message<R>(
+        &mut self,
+        request: &impl Encode,
+        name: &'static str,
+        take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, NfsError> {
+        let reply = self.connection.call(TARGET, &self.who, request);
+        read(reply.as_deref().map_err(|e| *e), take, |op, deviation| {
+            add_deviation(&self.deviations, self.minor, name, (op, deviation));
         })
     }
 
@@ -204,13 +211,31 @@ impl BlockingClient {
     }
 }
 
+/// Arguments of SETCLIENTID. `callbacks`: the network and the address of callbacks, if there are
+/// any.
+pub(super) fn set_client_id_args<'a>(
+    id: &'a str,
+    verifier: [u8; 8],
+    callbacks: Option<(&'a str, &'a str)>,
+) -> SetClientIdArgs<'a> {
+    let (network, address) = callbacks.unwrap_or(("tcp", "0.0.0.0.0.0"));
+    SetClientIdArgs {
+        verifier,
+        id: Text(id.as_bytes()),
+        program: CALLBACK_PROGRAM,
+        network: Text(network.as_bytes()),
+        address: Text(address.as_bytes()),
+        ident: 1,
+    }
+}
+
 /// Arguments of EXCHANGE_ID.
 pub(super) fn exchange_args(id: &str, verifier: [u8; 8]) -> ExchangeArgs<'_> {
     ExchangeArgs {
         verifier,
         owner: Text(id.as_bytes()),
         flags: 0,
-        protect: NoProtection,
+        protect: Protection::None,
         made_by: AtMostOne(None),
     }
 }
@@ -220,13 +245,13 @@ pub(super) fn session_args(
     client: u64,
     sequence: u32,
     slots: u32,
-    longest: u32,
+    max_message_bytes: u32,
 ) -> CreateSessionArgs {
-    let channel = |longest, operations, requests| ChannelAttributes {
+    let channel = |max_bytes, operations, requests| ChannelAttributes {
         padding: 0,
-        longest_request: longest,
-        longest_reply: longest,
-        longest_kept: 4096,
+        max_request_bytes: max_bytes,
+        max_reply_bytes: max_bytes,
+        max_cached_bytes: 4096,
         operations,
         requests,
         rdma: AtMostOne(None),
@@ -235,7 +260,7 @@ pub(super) fn session_args(
         client,
         sequence,
         flags: 0,
-        fore: channel(longest, 16, slots),
+        fore: channel(max_message_bytes, 16, slots),
         back: channel(4096, 4, 1),
         program: CALLBACK_PROGRAM,
         security: NoSecurity,

@@ -9,37 +9,37 @@ use crate::xdr::{Decoder, Encode, XdrError, choices, structures};
 /// The procedure that does nothing (RFC 7530, 17.1).
 const CB_NULL: u32 = 0;
 
-/// The procedure that does all else (RFC 7530, 17.2).
+/// The procedure that executes operations (RFC 7530, 17.2).
 const CB_COMPOUND: u32 = 1;
 
-/// What stands for an operation that is none (RFC 7530, 17.2.3).
+/// The number that stands for an operation that does not exist (RFC 7530, 17.2.3).
 const CB_ILLEGAL: u32 = 10044;
 
-/// Most operations of a callback that is answered.
+/// The maximum number of operations of a callback.
 const MAX_COMPOUND_OPS: u32 = 16;
 
-/// Most words of what a callback's SEQUENCE says of other calls.
+/// The maximum number of sessions, and of calls of each, that a CB_SEQUENCE may refer to.
 const MAX_REFERRING_CALLS: u32 = 1024;
 
 choices! {
-    /// The operations of callbacks that are understood (RFC 7530, 17.2 and RFC 8881, 19.2).
+    /// The operations of callbacks that are supported (RFC 7530, 17.2 and RFC 8881, 19.2).
     CallbackOp {
-        /// Attributes of a file that is delegated for writing (17.2.1).
+        /// Queries attributes of a file that is delegated for writing (RFC 7530, 17.2.1).
         GetAttr = 3,
-        /// A delegation is asked back (17.2.2).
+        /// Recalls a delegation (RFC 7530, 17.2.2).
         Recall = 4,
-        /// Some of all delegations are asked back (RFC 8881, 20.6).
+        /// Recalls some of all delegations (RFC 8881, 20.6).
         RecallAny = 8,
-        /// The place of the callback in the session (RFC 8881, 20.9).
+        /// Names the slot of the callback (RFC 8881, 20.9).
         Sequence = 11,
     }
 }
 
-/// Numbers of the other operations that callbacks of 4.1 may have (RFC 8881, 20).
-const OTHER_CALLBACK_OPS: std::ops::RangeInclusive<u32> = 5..=14;
+/// The numbers of the operations of 4.1's callbacks, supported or not (RFC 8881, 20).
+const CALLBACK_OPS_4_1: std::ops::RangeInclusive<u32> = 5..=14;
 
 impl CallbackOp {
-    /// Whether callbacks of a minor version may have it.
+    /// Whether callbacks of the minor version may have the operation.
     fn is_of(self, minor: u32) -> bool {
         minor > 0 || matches!(self, Self::GetAttr | Self::Recall)
     }
@@ -50,7 +50,7 @@ structures! {
     CallbackGetAttr {
         /// The file.
         file: Handle,
-        /// What is asked for.
+        /// The attributes to return.
         wanted: Bitmap,
     }
 
@@ -58,7 +58,7 @@ structures! {
     Recall {
         /// The delegation.
         state: StateId,
-        /// The file will be cut.
+        /// Whether the file will be truncated.
         truncate: bool,
         /// The file.
         file: Handle,
@@ -66,205 +66,189 @@ structures! {
 
     /// Arguments of CB_RECALL_ANY (RFC 8881, 20.6).
     RecallAny {
-        /// Delegations that may be kept.
+        /// The number of delegations that the client may keep.
         keep: u32,
-        /// Kinds that are asked back.
+        /// The kinds of delegations that are recalled.
         kinds: Bitmap,
     }
 }
 
-/// What a client does for its server (RFC 7530, 17 and RFC 8881, 20).
+/// The operations of callbacks, as a client implements them (RFC 7530, 17 and RFC 8881, 20).
 pub trait CallbackOps {
-    /// The place of a callback: whether it is the next of its slot (RFC 8881, 20.9).
+    /// Checks the slot and the seqid of a callback (RFC 8881, 20.9).
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The status of the refusal.
     fn sequence(&self, args: &SequenceArgs) -> Result<(), Status>;
 
-    /// The answer that was given to the last callback of a slot, for one that comes again.
+    /// The cached reply to a callback that is a retransmission.
     fn replay(&self, args: &SequenceArgs) -> Option<Vec<u8>>;
 
-    /// Keeps the answer to a callback, until the next one of its slot.
-    fn store_reply(&self, args: &SequenceArgs, answer: &[u8]);
+    /// Caches the reply to a callback until the next one of its slot.
+    fn store_reply(&self, args: &SequenceArgs, reply: &[u8]);
 
-    /// A delegation is asked back.
+    /// Recalls a delegation.
     fn recall(&self, recall: &Recall) -> Status;
 
-    /// All delegations that are not needed are asked back.
+    /// Recalls all delegations that are not in use.
     fn recall_any(&self) -> Status;
 
-    /// Attributes of a file that is delegated for writing.
+    /// Returns attributes of a file that is delegated for writing.
     ///
     /// # Errors
-    /// Why there are none.
-    fn attributes(&self, asked: &CallbackGetAttr) -> Result<Attributes, Status>;
+    /// The status of the refusal.
+    fn attributes(&self, args: &CallbackGetAttr) -> Result<Attributes, Status>;
 }
 
-/// Arguments of CB_SEQUENCE; what it says of other calls is passed over.
+/// Decodes the arguments of CB_SEQUENCE, and skips its lists of referring calls.
 fn sequence(from: &mut Decoder<'_>) -> Result<SequenceArgs, XdrError> {
-    let args = SequenceArgs {
-        session: from.get()?,
-        sequence: from.get()?,
-        slot: from.get()?,
-        highest: from.get()?,
-        keep: from.get()?,
-    };
-    let lists: u32 = from.get()?;
-    for _ in 0..lists.min(MAX_REFERRING_CALLS) {
+    let args = from.get()?;
+    for _ in 0..list_length(from)? {
         let _: SessionId = from.get()?;
-        let calls: u32 = from.get()?;
-        for _ in 0..calls.min(MAX_REFERRING_CALLS) {
-            let _: (u32, u32) = (from.get()?, from.get()?);
-        }
-        if calls > MAX_REFERRING_CALLS {
-            return Err(XdrError::TooLong(calls));
+        for _ in 0..list_length(from)? {
+            let _call: (u32, u32) = (from.get()?, from.get()?);
         }
     }
-    match lists > MAX_REFERRING_CALLS {
-        true => Err(XdrError::TooLong(lists)),
-        false => Ok(args),
+    Ok(args)
+}
+
+fn list_length(from: &mut Decoder<'_>) -> Result<u32, XdrError> {
+    match from.get()? {
+        length @ 0..=MAX_REFERRING_CALLS => Ok(length),
+        length => Err(XdrError::TooLong(length)),
     }
 }
 
-/// The record of the reply to a call of the server (RFC 7530, 17.2); `None` if it is no call.
+/// Returns the record of the reply to a call of the server (RFC 7530, 17.2); `None` if the message
+/// is not a call.
 #[must_use]
 pub fn answer(call: &[u8], minor: u32, callbacks: &impl CallbackOps) -> Option<Vec<u8>> {
     let mut from = Decoder::new(call);
     let called = called(&mut from).ok()?;
-    match called.target.procedure {
-        CB_NULL => {
-            let mut out = reply(called.xid, Accepted::Success);
-            seal(&mut out);
-            Some(out)
-        }
-        CB_COMPOUND => {
-            let mut out = reply(called.xid, Accepted::Success);
-            match compound(&mut from, minor, callbacks) {
-                Ok(body) => out.extend_from_slice(&body),
-                Err(_) => out = reply(called.xid, Accepted::GarbageArgs),
-            }
-            seal(&mut out);
-            Some(out)
-        }
-        _ => {
-            let mut out = reply(called.xid, Accepted::ProcUnavail);
-            seal(&mut out);
-            Some(out)
-        }
-    }
+    let (accepted, results) = match called.target.procedure {
+        CB_NULL => (Accepted::Success, vec![]),
+        CB_COMPOUND => match compound(&mut from, minor, callbacks) {
+            Ok(results) => (Accepted::Success, results),
+            Err(_) => (Accepted::GarbageArgs, vec![]),
+        },
+        _ => (Accepted::ProcUnavail, vec![]),
+    };
+    let mut out = reply(called.xid, accepted);
+    out.extend_from_slice(&results);
+    seal(&mut out);
+    Some(out)
 }
 
-/// What the operations gave, after each other.
+/// The results of operations, one after the other.
 struct CallbackResults {
     status: Status,
     count: u32,
     bytes: Vec<u8>,
+    /// The slot, once CB_SEQUENCE has succeeded.
+    slot: Option<SequenceArgs>,
 }
 
 impl CallbackResults {
     fn add(&mut self, op: u32, status: Status) {
-        op.encode(&mut self.bytes);
-        status.encode(&mut self.bytes);
+        (op, status).encode(&mut self.bytes);
         self.status = status;
         self.count += 1;
     }
 }
 
+/// Executes a compound; returns its encoded results.
 fn compound(
     from: &mut Decoder<'_>,
     minor: u32,
     callbacks: &impl CallbackOps,
 ) -> Result<Vec<u8>, XdrError> {
     let tag: Text<'_> = from.get()?;
-    let asked_minor: u32 = from.get()?;
+    let requested_minor: u32 = from.get()?;
     let _ident: u32 = from.get()?;
     let count: u32 = from.get()?;
-    let mut answers = CallbackResults {
+    let mut results = CallbackResults {
         status: Status::Ok,
         count: 0,
         bytes: Vec::new(),
+        slot: None,
     };
-    let mut place = None;
-    if asked_minor != minor {
-        answers.status = Status::MinorVersMismatch;
+    if requested_minor != minor {
+        results.status = Status::MinorVersMismatch;
     } else if count > MAX_COMPOUND_OPS {
-        answers.status = Status::Resource;
-    } else {
-        for _ in 0..count {
-            let op: u32 = from.get()?;
-            let known = CallbackOp::of(op).filter(|known| known.is_of(minor));
-            let is_place = known == Some(CallbackOp::Sequence);
-            match (minor > 0 && is_place != (answers.count == 0), known) {
-                // The place in the session comes first, and nothing without it (RFC 8881, 20.9).
-                (true, Some(_)) if is_place => answers.add(op, Status::SequencePos),
-                (true, _) => answers.add(op, Status::OpNotInSession),
-                (false, Some(known)) => {
-                    if let Some(again) = one(known, from, callbacks, &mut answers, &mut place)? {
-                        return Ok(again);
-                    }
+        results.status = Status::Resource;
+    }
+    while results.status == Status::Ok && results.count < count {
+        let number = from.get()?;
+        match refusal(number, minor, results.count == 0) {
+            Err((number, status)) => results.add(number, status),
+            Ok(op) => {
+                if let Some(replayed) = execute(op, from, callbacks, &mut results)? {
+                    return Ok(replayed);
                 }
-                // Of what is not understood the arguments cannot be passed over either.
-                (false, None) => match minor > 0 && OTHER_CALLBACK_OPS.contains(&op) {
-                    true => answers.add(op, Status::NotSupp),
-                    false => answers.add(CB_ILLEGAL, Status::OpIllegal),
-                },
-            }
-            if answers.status != Status::Ok {
-                break;
             }
         }
     }
     let mut out = Vec::new();
-    answers.status.encode(&mut out);
-    tag.encode(&mut out);
-    answers.count.encode(&mut out);
-    out.extend_from_slice(&answers.bytes);
-    if let Some(place) = place {
-        callbacks.store_reply(&place, &out);
+    (results.status, tag, results.count).encode(&mut out);
+    out.extend_from_slice(&results.bytes);
+    if let Some(slot) = results.slot {
+        callbacks.store_reply(&slot, &out);
     }
     Ok(out)
 }
 
-/// Does one operation; what is given is the answer to the whole callback, if it was given before.
-fn one(
-    known: CallbackOp,
+/// The operation with this number, or the number and status with which it is refused.
+fn refusal(number: u32, minor: u32, is_first: bool) -> Result<CallbackOp, (u32, Status)> {
+    let op = CallbackOp::of(number).filter(|op| op.is_of(minor));
+    let is_sequence = op == Some(CallbackOp::Sequence);
+    // On 4.1 CB_SEQUENCE comes first, and nothing without it (RFC 8881, 20.9).
+    if minor > 0 && is_sequence != is_first {
+        return Err(match is_sequence {
+            true => (number, Status::SequencePos),
+            false => (number, Status::OpNotInSession),
+        });
+    }
+    // The arguments of an unsupported operation cannot be skipped either.
+    op.ok_or(match minor > 0 && CALLBACK_OPS_4_1.contains(&number) {
+        true => (number, Status::NotSupp),
+        false => (CB_ILLEGAL, Status::OpIllegal),
+    })
+}
+
+/// Executes one operation. Returns the cached results of the whole callback if it is a
+/// retransmission.
+fn execute(
+    op: CallbackOp,
     from: &mut Decoder<'_>,
     callbacks: &impl CallbackOps,
-    answers: &mut CallbackResults,
-    place: &mut Option<SequenceArgs>,
+    results: &mut CallbackResults,
 ) -> Result<Option<Vec<u8>>, XdrError> {
-    let op = known as u32;
-    match known {
+    let number = op as u32;
+    match op {
         CallbackOp::Sequence => {
             let args = sequence(from)?;
-            if let Some(again) = callbacks.replay(&args) {
-                return Ok(Some(again));
+            if let Some(replayed) = callbacks.replay(&args) {
+                return Ok(Some(replayed));
             }
-            let done = callbacks.sequence(&args);
-            answers.add(op, done.err().unwrap_or(Status::Ok));
-            if done.is_ok() {
-                args.session.encode(&mut answers.bytes);
-                args.sequence.encode(&mut answers.bytes);
-                args.slot.encode(&mut answers.bytes);
-                // The highest slot there is, and the highest that is wanted.
-                args.highest.encode(&mut answers.bytes);
-                args.highest.encode(&mut answers.bytes);
-                *place = Some(args);
+            let checked = callbacks.sequence(&args);
+            results.add(number, checked.err().unwrap_or(Status::Ok));
+            if checked.is_ok() {
+                (args.session, args.sequence, args.slot).encode(&mut results.bytes);
+                // The highest slot that exists, and the highest that is wanted.
+                (args.highest_slot, args.highest_slot).encode(&mut results.bytes);
+                results.slot = Some(args);
             }
         }
-        CallbackOp::Recall => {
-            let status = callbacks.recall(&from.get()?);
-            answers.add(op, status);
-        }
+        CallbackOp::Recall => results.add(number, callbacks.recall(&from.get()?)),
         CallbackOp::RecallAny => {
             let _: RecallAny = from.get()?;
-            answers.add(op, callbacks.recall_any());
+            results.add(number, callbacks.recall_any());
         }
         CallbackOp::GetAttr => {
-            let given = callbacks.attributes(&from.get()?);
-            answers.add(op, given.err().unwrap_or(Status::Ok));
-            if let Ok(attributes) = given {
-                attributes.encode(&mut answers.bytes);
+            let attributes = callbacks.attributes(&from.get()?);
+            results.add(number, attributes.err().unwrap_or(Status::Ok));
+            if let Ok(attributes) = attributes {
+                attributes.encode(&mut results.bytes);
             }
         }
     }

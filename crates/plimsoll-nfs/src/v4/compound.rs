@@ -2,36 +2,33 @@
 
 use super::operations::{COMPOUND, Op, Operation, PROGRAM, VERSION, status_of};
 use super::types::{Status, Text};
-use crate::rpc::{Deviations, ProcedureName, RpcError, Target, TrailingBytes};
+use crate::rpc::{Deviation, Deviations, ProcedureName, RpcError, Target, result};
 use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError};
 use rustix::io::Errno;
 
-/// What a compound calls (RFC 7530, 15.2).
+/// The RPC target of a compound (RFC 7530, 15.2).
 pub const TARGET: Target = Target {
     program: PROGRAM,
     version: VERSION,
     procedure: COMPOUND,
 };
 
-/// Most operations of a compound that is read.
+/// The maximum number of operations of a compound that is decoded.
 pub(super) const MAX_COMPOUND_OPS: u32 = 64;
 
-/// Why a compound did not succeed (RFC 7530, 13).
+/// An error of a compound (RFC 7530, 13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NfsError {
-    /// There is no answer, or none that is one.
+    /// No valid reply.
     #[error("{0}")]
     Rpc(#[from] RpcError),
-    /// The server says why, and of which operation; of none if it took the compound for none.
-    #[error("{}", says(*.0, *.1))]
+    /// The status of an operation; of none if it is the status of the whole compound.
+    #[error("{}", describe(*.0, *.1))]
     Status(Option<Op>, Status),
 }
 
-fn says(op: Option<Op>, status: Status) -> String {
-    match op {
-        Some(op) => format!("{op}: {status}"),
-        None => status.to_string(),
-    }
+fn describe(op: Option<Op>, status: Status) -> String {
+    op.map_or_else(|| status.to_string(), |op| format!("{op}: {status}"))
 }
 
 impl From<XdrError> for NfsError {
@@ -41,7 +38,7 @@ impl From<XdrError> for NfsError {
 }
 
 impl NfsError {
-    /// A word for statistics, such as `NFS4ERR_STALE`.
+    /// The name in statistics, such as `NFS4ERR_STALE`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,7 +47,7 @@ impl NfsError {
         }
     }
 
-    /// The error number that stands for it; see [`Status::errno`].
+    /// The closest error number of the system; see [`Status::errno`].
     #[must_use]
     pub fn errno(self) -> Errno {
         match self {
@@ -59,7 +56,7 @@ impl NfsError {
         }
     }
 
-    /// What the server says, if it is the server that says it.
+    /// The status, if the server sent one.
     #[must_use]
     pub fn status(self) -> Option<Status> {
         match self {
@@ -69,37 +66,22 @@ impl NfsError {
     }
 }
 
-/// A compound that is being written (RFC 7530, 15.2).
+/// A compound under construction (RFC 7530, 15.2).
 pub struct Compound<'a> {
     out: &'a mut Vec<u8>,
-    /// Where the number of operations is.
-    count_at: usize,
     count: u32,
 }
 
-impl<'a> Compound<'a> {
-    fn begin(minor: u32, out: &'a mut Vec<u8>) -> Self {
-        Text::<0>(b"").encode(out);
-        minor.encode(out);
-        let count_at = out.len();
-        0u32.encode(out);
-        Self {
-            out,
-            count_at,
-            count: 0,
-        }
-    }
-
+impl Compound<'_> {
     /// Adds an operation.
     pub fn add<O: Operation>(&mut self, args: &O::Args<'_>) -> &mut Self {
-        O::OP.encode(self.out);
-        args.encode(self.out);
+        (O::OP, args).encode(self.out);
         self.count += 1;
         self
     }
 }
 
-/// The arguments of a compound (RFC 7530, 15.2): what a function adds to it.
+/// The arguments of a compound (RFC 7530, 15.2), added by a function.
 pub struct Request<F> {
     /// The minor version.
     pub minor: u32,
@@ -109,29 +91,26 @@ pub struct Request<F> {
 
 impl<F: Fn(&mut Compound<'_>)> Encode for Request<F> {
     fn encode(&self, out: &mut Vec<u8>) {
-        let mut compound = Compound::begin(self.minor, out);
+        let no_tag = Text::<0>(b"");
+        (no_tag, self.minor).encode(out);
+        let count_at = out.len();
+        0u32.encode(out);
+        let mut compound = Compound { out, count: 0 };
         (self.build)(&mut compound);
-        let Compound {
-            out,
-            count_at,
-            count,
-        } = compound;
+        let Compound { out, count } = compound;
         out[count_at..count_at + 4].copy_from_slice(&count.to_be_bytes());
     }
 }
 
 /// An operation whose result cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Malformed {
-    /// The operation; `None` for what stands before the first.
-    pub(super) op: Option<Op>,
-    /// Where that failed.
-    pub(super) field: FieldPath,
-    /// Why.
-    pub(super) error: XdrError,
+struct Malformed {
+    op: Op,
+    field: FieldPath,
+    error: XdrError,
 }
 
-/// What the operations of a compound gave, one after the other (RFC 7530, 15.2).
+/// The results of a compound's operations, one after the other (RFC 7530, 15.2).
 #[derive(Debug, Clone)]
 pub struct Results<'a> {
     from: Decoder<'a>,
@@ -141,13 +120,13 @@ pub struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// Reads the head of what a compound gave.
+    /// Decodes the head of the results.
     ///
     /// # Errors
     /// See [`XdrError`].
     pub fn read(mut from: Decoder<'a>) -> Result<Self, XdrError> {
         let status = from.get()?;
-        let _: Text<'a> = from.get()?;
+        let _tag: Text<'a> = from.get()?;
         let left = from.get()?;
         if left > MAX_COMPOUND_OPS {
             return Err(XdrError::TooLong(left));
@@ -160,10 +139,10 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// What the next operation gave.
+    /// Decodes the result of the next operation.
     ///
     /// # Errors
-    /// [`NfsError::Status`] if it failed, or if one before it did.
+    /// [`NfsError::Status`] if it or an earlier one failed.
     pub fn get<O: Operation>(&mut self) -> Result<O::ResOk<'a>, NfsError> {
         if self.left == 0 {
             return Err(match self.status {
@@ -182,13 +161,12 @@ impl<'a> Results<'a> {
             Err(e) => return Err(self.is_malformed::<O, Head>(before, e)),
         }
         let before = self.from;
-        match self.from.get() {
-            Ok(done) => Ok(done),
-            Err(e) => Err(self.is_malformed::<O, O::ResOk<'a>>(before, e)),
-        }
+        self.from
+            .get()
+            .map_err(|e| self.is_malformed::<O, O::ResOk<'a>>(before, e))
     }
 
-    /// Passes over the next operation.
+    /// Skips the result of the next operation.
     ///
     /// # Errors
     /// As for [`Results::get`].
@@ -203,20 +181,15 @@ impl<'a> Results<'a> {
         error: XdrError,
     ) -> NfsError {
         self.malformed = Some(Box::new(Malformed {
-            op: Some(O::OP),
+            op: O::OP,
             field: FieldPath::of_failure::<T>(before),
             error,
         }));
         error.into()
     }
 
-    /// The operation that could not be decoded, if there was one.
-    pub(super) fn malformed(&self) -> Option<&Malformed> {
-        self.malformed.as_deref()
-    }
-
-    /// Bytes that the reply has besides the results, once all of these have been read; 0 before.
-    pub(super) fn surplus(&self) -> u32 {
+    /// The number of bytes beyond the results, once all of these have been decoded; 0 before.
+    fn surplus(&self) -> u32 {
         match self.left {
             0 => self.from.surplus(),
             _ => 0,
@@ -224,7 +197,7 @@ impl<'a> Results<'a> {
     }
 }
 
-/// What stands before the result of an operation: its number and its status.
+/// The head of an operation's result: its number and its status.
 struct Head;
 
 impl Decode<'_> for Head {
@@ -239,73 +212,48 @@ impl Decode<'_> for Head {
     }
 }
 
-/// How the reply to a compound deviates from the protocol.
-pub(super) enum Deviation<'a> {
-    /// It has so many bytes beyond its results.
-    Surplus(u32),
-    /// It cannot be decoded.
-    Malformed(&'a Malformed),
-    /// It is no reply, or that of a server which does not understand us.
-    Error(RpcError),
-}
-
-impl Deviation<'_> {
-    /// Adds it to those of a server that speaks this minor version. `compound`: what the compound
-    /// is called.
-    pub(super) fn add_to(&self, all: &Deviations, minor: u32, compound: &'static str) {
-        let named = |name| ProcedureName {
-            name,
-            standard: standard(minor),
-        };
-        match self {
-            Self::Surplus(bytes) => {
-                all.add_surplus(named(compound), TrailingBytes::of_reply(*bytes))
-            }
-            Self::Malformed(m) => {
-                let name = m.op.map_or(compound, Op::name);
-                all.add_malformed(named(name), &m.field, m.error);
-            }
-            Self::Error(e) => all.add_error(named(compound), *e),
-        }
+/// The name of a compound or operation in reports of deviations.
+pub(super) fn procedure_name(name: &'static str, minor: u32) -> ProcedureName {
+    ProcedureName {
+        name,
+        standard: match minor {
+            0 => "RFC 7530",
+            _ => "RFC 8881",
+        },
     }
 }
 
-/// What describes a minor version.
-pub(super) fn standard(minor: u32) -> &'static str {
-    match minor {
-        0 => "RFC 7530",
-        _ => "RFC 8881",
-    }
+/// Adds a deviation of a reply from a server of this minor version. `op`: the operation concerned,
+/// if it is only one of the compound.
+pub(super) fn add_deviation(
+    all: &Deviations,
+    minor: u32,
+    compound: &'static str,
+    (op, deviation): (Option<Op>, Deviation<'_>),
+) {
+    let name = op.map_or(compound, Op::name);
+    all.add(procedure_name(name, minor), deviation);
 }
 
-/// Reads what a compound gave by `take`; `note` is told how the reply deviates from the protocol.
+/// Reads the results of a compound with `take`. `note` is told how the reply deviates from the
+/// protocol, and in which operation if only one is concerned.
 pub(super) fn read<R>(
-    message: &[u8],
+    reply: Result<&[u8], RpcError>,
     take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
-    note: impl Fn(Deviation<'_>),
+    note: impl Fn(Option<Op>, Deviation<'_>),
 ) -> Result<R, NfsError> {
-    let of_rpc = |e: RpcError| {
-        note(Deviation::Error(e));
-        NfsError::Rpc(e)
-    };
-    let from = crate::rpc::result(message).map_err(of_rpc)?;
-    let mut results = Results::read(from).map_err(|error| {
-        note(Deviation::Malformed(&Malformed {
-            op: None,
-            field: FieldPath::default(),
-            error,
-        }));
-        NfsError::from(error)
+    let from = reply
+        .and_then(result)
+        .inspect_err(|e| note(None, Deviation::Error(*e)))?;
+    let mut results = Results::read(from).inspect_err(|e| {
+        note(None, Deviation::Malformed(&FieldPath::default(), *e));
     })?;
     let done = take(&mut results);
-    match &done {
-        Ok(_) if results.surplus() == 0 => {}
-        Ok(_) => note(Deviation::Surplus(results.surplus())),
-        Err(_) => {
-            if let Some(malformed) = results.malformed() {
-                note(Deviation::Malformed(malformed));
-            }
-        }
+    if done.is_ok() && results.surplus() > 0 {
+        note(None, Deviation::Surplus(results.surplus()));
+    }
+    if let (Err(_), Some(m)) = (&done, &results.malformed) {
+        note(Some(m.op), Deviation::Malformed(&m.field, m.error));
     }
     done
 }

@@ -1,15 +1,14 @@
-//! A compound as the called side reads it: which operations it has, one after the other.
+//! Compounds as a server decodes them: the operations, one after the other.
 
 use super::compound::MAX_COMPOUND_OPS;
-use super::operations::*;
-use super::state::*;
+use super::operations::{Op, skip_args};
 use super::types::Text;
 use crate::xdr::{Decode, Decoder, Encode, XdrError};
 
 /// The arguments of a compound, `COMPOUND4args` (RFC 7530, 15.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompoundArgs<'a> {
-    /// What the answer is to have, too.
+    /// The tag, which the reply must repeat.
     pub tag: Text<'a>,
     /// The minor version.
     pub minor: u32,
@@ -20,14 +19,14 @@ pub struct CompoundArgs<'a> {
 /// An operation of a compound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgOp<'a> {
-    /// Which one.
+    /// The operation.
     pub op: Op,
-    /// Its number and its arguments, as they came.
+    /// Its number and arguments, encoded.
     pub bytes: &'a [u8],
 }
 
 impl<'a> CompoundArgs<'a> {
-    /// Where an operation first is.
+    /// The position of the first of these operations.
     #[must_use]
     pub fn find(&self, op: Op) -> Option<usize> {
         self.ops.iter().position(|p| p.op == op)
@@ -36,9 +35,7 @@ impl<'a> CompoundArgs<'a> {
 
 impl Encode for CompoundArgs<'_> {
     fn encode(&self, out: &mut Vec<u8>) {
-        self.tag.encode(out);
-        self.minor.encode(out);
-        (self.ops.len() as u32).encode(out);
+        (self.tag, self.minor, self.ops.len() as u32).encode(out);
         self.ops.iter().for_each(|p| out.extend_from_slice(p.bytes));
     }
 }
@@ -50,47 +47,26 @@ impl<'a> Decode<'a> for CompoundArgs<'a> {
         if count > MAX_COMPOUND_OPS {
             return Err(XdrError::TooLong(count));
         }
-        let mut parts = Vec::new();
+        let mut ops = Vec::new();
         for _ in 0..count {
             let all = from.rest();
             let op = from.get()?;
-            pass(op, from)?;
+            skip_args(op, from)?;
             let bytes = &all[..all.len() - from.rest().len()];
-            parts.push(ArgOp { op, bytes });
+            ops.push(ArgOp { op, bytes });
         }
-        Ok(Self {
-            tag,
-            minor,
-            ops: parts,
-        })
+        Ok(Self { tag, minor, ops })
     }
-}
-
-/// Passes over the arguments of an operation.
-fn pass(op: Op, from: &mut Decoder<'_>) -> Result<(), XdrError> {
-    macro_rules! pass {
-        ($($name:ident)*) => {
-            match op {
-                $(Op::$name => from.get::<<$name as Operation>::Args<'_>>().map(|_| ()),)*
-                Op::Illegal => Err(XdrError::NoSuchChoice(op as u32)),
-            }
-        };
-    }
-    pass!(
-        Access BindConnToSession Close Commit Create CreateSession DelegReturn DestroyClientId
-        DestroySession ExchangeId GetAttr GetFh Link Lock LockU Lookup LookupP NVerify Open
-        OpenConfirm OpenDowngrade PutFh PutRootFh Read ReadDir ReadLink ReclaimComplete
-        ReleaseLockOwner Remove Rename Renew RestoreFh SaveFh Sequence SetAttr SetClientId
-        SetClientIdConfirm Verify Write
-    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::attributes::Attributes;
-    use super::super::compound::{Compound, Request};
-    use super::super::types::{Handle, Owner, Stable, StateId};
     use super::*;
+    use crate::v4::attributes::Attributes;
+    use crate::v4::compound::{Compound, Request};
+    use crate::v4::operations::*;
+    use crate::v4::state::{Claim, OpenArgs, OpenHow, share};
+    use crate::v4::types::{Handle, Owner, Stable, StateId};
     use proptest::prelude::*;
 
     /// A compound of many operations with arguments of all lengths, and which they are.
@@ -133,9 +109,9 @@ mod tests {
     }
 
     proptest! {
-        /// What is in a compound is found in it, and put together again it is the same.
+        /// Operations are found, and re-encoding gives the same bytes.
         #[test]
-        fn operations_are_told_apart(
+        fn operations_are_found(
             name in prop::collection::vec(any::<u8>(), 0..40),
             data in prop::collection::vec(any::<u8>(), 0..300),
             size: Option<u64>,
@@ -151,7 +127,7 @@ mod tests {
             let mut again = Vec::new();
             asked.encode(&mut again);
             prop_assert_eq!(&again, &bytes);
-            // Of one that is cut short nothing comes.
+            // A truncated compound is an error.
             for end in (0..bytes.len()).step_by(4) {
                 prop_assert!(Decoder::new(&bytes[..end]).get::<CompoundArgs<'_>>().is_err());
             }

@@ -1,7 +1,7 @@
 //! NFS version 4: 4.0 (RFC 7530) and 4.1 (RFC 8881).
 //!
-//! [`operations`] and [`state`] have what goes over the wire, [`compound`] puts it together, and
-//! [`Client`] keeps what a client has to know.
+//! [`operations`] and [`state`] have the arguments and results of operations, [`compound`] combines
+//! them into calls, and [`Client`] has a client's state.
 
 pub mod attributes;
 mod blocking;

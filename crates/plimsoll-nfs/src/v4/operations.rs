@@ -1,244 +1,177 @@
-//! The operations of NFS version 4 on files and names (RFC 7530, 16): their numbers, arguments and
-//! results. Those on state are in [`state`](super::state).
+//! The operations of NFS version 4 (RFC 7530, 16 and RFC 8881, 18), and the arguments and results of
+//! those on files and names. Those on state are in [`state`](super::state).
 
 use super::attributes::{Attributes, Bitmap};
+use super::state::*;
 use super::types::{
-    ChangeInfo, Data, FileType, Handle, SessionId, Stable, StateId, Status, Text, named,
+    ChangeInfo, Data, FileType, Handle, Owner, SessionId, Stable, StateId, Status, Text,
 };
-use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices, structures};
-use std::fmt;
+use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, named_choices, structures};
 
-/// Number of the program (RFC 7530, 3.1).
+/// The program number (RFC 7530, 3.1).
 pub const PROGRAM: u32 = 100_003;
 
-/// Version of it (RFC 7530, 3.1).
+/// The version of the program (RFC 7530, 3.1).
 pub const VERSION: u32 = 4;
 
 /// The procedure that does nothing (RFC 7530, 15.1).
 pub const NULL: u32 = 0;
 
-/// The procedure that does all else (RFC 7530, 15.2).
+/// The procedure that executes operations (RFC 7530, 15.2).
 pub const COMPOUND: u32 = 1;
 
-named! {
-    /// The operations that are spoken, `nfs_opnum4` (RFC 7530, 15.2 and RFC 8881, 17).
-    Op {
-        /// What one may do (16.1).
-        Access = 3 "ACCESS",
-        /// Closing (16.2).
-        Close = 4 "CLOSE",
-        /// Putting written data on stable storage (16.3).
-        Commit = 5 "COMMIT",
-        /// Making what is no file (16.4).
-        Create = 6 "CREATE",
-        /// Giving a delegation back (16.6).
-        DelegReturn = 8 "DELEGRETURN",
-        /// Attributes (16.7).
-        GetAttr = 9 "GETATTR",
-        /// The current handle (16.8).
-        GetFh = 10 "GETFH",
-        /// Making a hard link (16.9).
-        Link = 11 "LINK",
-        /// Locking a range (16.10).
-        Lock = 12 "LOCK",
-        /// Unlocking a range (16.12).
-        LockU = 14 "LOCKU",
-        /// Going to a name (16.13).
-        Lookup = 15 "LOOKUP",
-        /// Going to the directory above (16.14).
-        LookupP = 16 "LOOKUPP",
-        /// Going on if attributes are not these (16.15).
-        NVerify = 17 "NVERIFY",
-        /// Opening or making a file (16.16).
-        Open = 18 "OPEN",
-        /// Confirming an owner (16.18).
-        OpenConfirm = 20 "OPEN_CONFIRM",
-        /// Opening for less (16.19).
-        OpenDowngrade = 21 "OPEN_DOWNGRADE",
-        /// Going to a handle (16.20).
-        PutFh = 22 "PUTFH",
-        /// Going to the root (16.22).
-        PutRootFh = 24 "PUTROOTFH",
-        /// Reading (16.23).
-        Read = 25 "READ",
-        /// Listing a directory (16.24).
-        ReadDir = 26 "READDIR",
-        /// What a symbolic link says (16.25).
-        ReadLink = 27 "READLINK",
-        /// Removing (16.26).
-        Remove = 28 "REMOVE",
-        /// Renaming (16.27).
-        Rename = 29 "RENAME",
-        /// Renewing the lease (16.28).
-        Renew = 30 "RENEW",
-        /// Going back to the saved handle (16.29).
-        RestoreFh = 31 "RESTOREFH",
-        /// Saving the current handle (16.30).
-        SaveFh = 32 "SAVEFH",
-        /// Setting attributes (16.32).
-        SetAttr = 34 "SETATTR",
-        /// Saying who the client is (16.33).
-        SetClientId = 35 "SETCLIENTID",
-        /// Confirming it (16.34).
-        SetClientIdConfirm = 36 "SETCLIENTID_CONFIRM",
-        /// Going on if attributes are these (16.35).
-        Verify = 37 "VERIFY",
-        /// Writing (16.36).
-        Write = 38 "WRITE",
-        /// Forgetting an owner of locks (16.37).
-        ReleaseLockOwner = 39 "RELEASE_LOCKOWNER",
-        /// Tying a connection to a session (RFC 8881, 18.34).
-        BindConnToSession = 41 "BIND_CONN_TO_SESSION",
-        /// Saying who the client is (RFC 8881, 18.35).
-        ExchangeId = 42 "EXCHANGE_ID",
-        /// Making a session (RFC 8881, 18.36).
-        CreateSession = 43 "CREATE_SESSION",
-        /// Ending a session (RFC 8881, 18.37).
-        DestroySession = 44 "DESTROY_SESSION",
-        /// The place of a compound in a session (RFC 8881, 18.46).
-        Sequence = 53 "SEQUENCE",
-        /// Forgetting a client (RFC 8881, 18.50).
-        DestroyClientId = 57 "DESTROY_CLIENTID",
-        /// Nothing more will be reclaimed (RFC 8881, 18.51).
-        ReclaimComplete = 58 "RECLAIM_COMPLETE",
-        /// What stands for an operation that is none (16.39).
-        Illegal = 10044 "ILLEGAL",
-    }
-}
-
-/// An operation (RFC 7530, 15.2): what it takes, and what it gives when it succeeds.
+/// An operation (RFC 7530, 15.2): its arguments, and its result on success.
 pub trait Operation {
-    /// Which one it is.
+    /// The number.
     const OP: Op;
-    /// Its arguments.
+    /// The arguments.
     type Args<'a>: Encode + Decode<'a>;
-    /// What it gives when it succeeds.
+    /// The result on success.
     type ResOk<'a>: Encode + Decode<'a>;
 }
 
+/// Declares the operations as a table: number, the protocol's name, section of the RFC; arguments,
+/// result, and a note on these.
 macro_rules! operations {
-    ($($(#[$about:meta])* $name:ident($args:ty) -> $done:ty;)*) => {$(
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy)]
-        pub enum $name {}
-
-        impl Operation for $name {
-            const OP: Op = Op::$name;
-            type Args<'a> = $args;
-            type ResOk<'a> = $done;
+    ($(
+        $op:ident = $number:literal $name:literal $section:literal
+            $(: $args:ty => $done:ty $(, $note:literal)?)?;
+    )*) => {
+        named_choices! {
+            /// The operations that are supported, `nfs_opnum4` (RFC 7530, 15.2 and RFC 8881, 17).
+            Op { $($op = $number $name $section,)* }
         }
-    )*};
+
+        /// Skips the arguments of an operation.
+        pub(super) fn skip_args<'a>(op: Op, from: &mut Decoder<'a>) -> Result<(), XdrError> {
+            match op {
+                $($(Op::$op => from.get::<$args>().map(|_| ()),)?)*
+                Op::Illegal => Err(XdrError::NoSuchChoice(op as u32)),
+            }
+        }
+
+        $($(
+            #[doc = concat!("`", $name, "` (", $section, ").", $(" ", $note)?)]
+            #[derive(Debug, Clone, Copy)]
+            pub enum $op {}
+
+            impl Operation for $op {
+                const OP: Op = Op::$op;
+                type Args<'a> = $args;
+                type ResOk<'a> = $done;
+            }
+        )?)*
+    };
 }
 
-pub(super) use operations;
-
 operations! {
-    /// ACCESS (RFC 7530, 16.1): bits of [`access`].
-    Access(u32) -> Accessible;
-    /// COMMIT (RFC 7530, 16.3): what is given is the write verifier.
-    Commit(Range) -> [u8; 8];
-    /// CREATE (RFC 7530, 16.4).
-    Create(CreateArgs<'a>) -> Created;
-    /// GETATTR (RFC 7530, 16.7).
-    GetAttr(Bitmap) -> Attributes;
-    /// GETFH (RFC 7530, 16.8).
-    GetFh(()) -> Handle;
-    /// LINK (RFC 7530, 16.9): the saved object into the current directory.
-    Link(Text<'a>) -> ChangeInfo;
-    /// LOOKUP (RFC 7530, 16.13).
-    Lookup(Text<'a>) -> ();
-    /// LOOKUPP (RFC 7530, 16.14).
-    LookupP(()) -> ();
-    /// NVERIFY (RFC 7530, 16.15).
-    NVerify(Attributes) -> ();
-    /// PUTFH (RFC 7530, 16.20).
-    PutFh(Handle) -> ();
-    /// PUTROOTFH (RFC 7530, 16.22).
-    PutRootFh(()) -> ();
-    /// READ (RFC 7530, 16.23).
-    Read(ReadArgs) -> ReadDone<'a>;
-    /// READDIR (RFC 7530, 16.24).
-    ReadDir(ReadDirArgs) -> Listing<'a>;
-    /// READLINK (RFC 7530, 16.25).
-    ReadLink(()) -> Text<'a>;
-    /// REMOVE (RFC 7530, 16.26).
-    Remove(Text<'a>) -> ChangeInfo;
-    /// RENAME (RFC 7530, 16.27): from the saved directory to the current one.
-    Rename(RenameArgs<'a>) -> Renamed;
-    /// RESTOREFH (RFC 7530, 16.29).
-    RestoreFh(()) -> ();
-    /// SAVEFH (RFC 7530, 16.30).
-    SaveFh(()) -> ();
-    /// SETATTR (RFC 7530, 16.32).
-    SetAttr(SetAttrArgs) -> Bitmap;
-    /// VERIFY (RFC 7530, 16.35).
-    Verify(Attributes) -> ();
-    /// WRITE (RFC 7530, 16.36).
-    Write(WriteArgs<'a>) -> Written;
-    /// BIND_CONN_TO_SESSION (RFC 8881, 18.34).
-    BindConnToSession(BindArgs) -> BindArgs;
+    Access = 3 "ACCESS" "RFC 7530, 16.1": u32 => Accessible,
+        "The arguments are bits of [`access`].";
+    Close = 4 "CLOSE" "RFC 7530, 16.2": CloseArgs => StateId;
+    Commit = 5 "COMMIT" "RFC 7530, 16.3": Range => [u8; 8], "The result is the write verifier.";
+    Create = 6 "CREATE" "RFC 7530, 16.4": CreateArgs<'a> => Created;
+    DelegReturn = 8 "DELEGRETURN" "RFC 7530, 16.6": StateId => ();
+    GetAttr = 9 "GETATTR" "RFC 7530, 16.7": Bitmap => Attributes;
+    GetFh = 10 "GETFH" "RFC 7530, 16.8": () => Handle;
+    Link = 11 "LINK" "RFC 7530, 16.9": Text<'a> => ChangeInfo,
+        "Links the saved object into the current directory.";
+    Lock = 12 "LOCK" "RFC 7530, 16.10": LockArgs<'a> => StateId;
+    LockU = 14 "LOCKU" "RFC 7530, 16.12": UnlockArgs => StateId;
+    Lookup = 15 "LOOKUP" "RFC 7530, 16.13": Text<'a> => ();
+    LookupP = 16 "LOOKUPP" "RFC 7530, 16.14": () => ();
+    NVerify = 17 "NVERIFY" "RFC 7530, 16.15": Attributes => ();
+    Open = 18 "OPEN" "RFC 7530, 16.16 and RFC 8881, 18.16": OpenArgs<'a> => Opened<'a>;
+    OpenConfirm = 20 "OPEN_CONFIRM" "RFC 7530, 16.18": ConfirmArgs => StateId;
+    OpenDowngrade = 21 "OPEN_DOWNGRADE" "RFC 7530, 16.19": DowngradeArgs => StateId;
+    PutFh = 22 "PUTFH" "RFC 7530, 16.20": Handle => ();
+    PutRootFh = 24 "PUTROOTFH" "RFC 7530, 16.22": () => ();
+    Read = 25 "READ" "RFC 7530, 16.23": ReadArgs => ReadDone<'a>;
+    ReadDir = 26 "READDIR" "RFC 7530, 16.24": ReadDirArgs => Listing<'a>;
+    ReadLink = 27 "READLINK" "RFC 7530, 16.25": () => Text<'a>;
+    Remove = 28 "REMOVE" "RFC 7530, 16.26": Text<'a> => ChangeInfo;
+    Rename = 29 "RENAME" "RFC 7530, 16.27": RenameArgs<'a> => Renamed,
+        "Renames from the saved directory to the current one.";
+    Renew = 30 "RENEW" "RFC 7530, 16.28": u64 => (), "The argument is the client id.";
+    RestoreFh = 31 "RESTOREFH" "RFC 7530, 16.29": () => ();
+    SaveFh = 32 "SAVEFH" "RFC 7530, 16.30": () => ();
+    SetAttr = 34 "SETATTR" "RFC 7530, 16.32": SetAttrArgs => Bitmap;
+    SetClientId = 35 "SETCLIENTID" "RFC 7530, 16.33": SetClientIdArgs<'a> => ClientSet;
+    SetClientIdConfirm = 36 "SETCLIENTID_CONFIRM" "RFC 7530, 16.34": ClientSet => ();
+    Verify = 37 "VERIFY" "RFC 7530, 16.35": Attributes => ();
+    Write = 38 "WRITE" "RFC 7530, 16.36": WriteArgs<'a> => Written;
+    ReleaseLockOwner = 39 "RELEASE_LOCKOWNER" "RFC 7530, 16.37": Owner<'a> => ();
+    BindConnToSession = 41 "BIND_CONN_TO_SESSION" "RFC 8881, 18.34": BindArgs => BindArgs;
+    ExchangeId = 42 "EXCHANGE_ID" "RFC 8881, 18.35": ExchangeArgs<'a> => Exchanged<'a>;
+    CreateSession = 43 "CREATE_SESSION" "RFC 8881, 18.36": CreateSessionArgs => SessionMade;
+    DestroySession = 44 "DESTROY_SESSION" "RFC 8881, 18.37": SessionId => ();
+    Sequence = 53 "SEQUENCE" "RFC 8881, 18.46": SequenceArgs => Sequenced;
+    DestroyClientId = 57 "DESTROY_CLIENTID" "RFC 8881, 18.50": u64 => (),
+        "The argument is the client id.";
+    ReclaimComplete = 58 "RECLAIM_COMPLETE" "RFC 8881, 18.51": bool => (),
+        "The argument is `true` for the current file system only.";
+    Illegal = 10044 "ILLEGAL" "RFC 7530, 16.39";
 }
 
 /// Bits of ACCESS (RFC 7530, 16.1).
 pub mod access {
     /// Reading a file or a directory (RFC 7530, 16.1).
     pub const READ: u32 = 1;
-    /// Looking names up (RFC 7530, 16.1).
+    /// Looking up names (RFC 7530, 16.1).
     pub const LOOKUP: u32 = 2;
-    /// Changing what is there (RFC 7530, 16.1).
+    /// Rewriting data, and changing entries (RFC 7530, 16.1).
     pub const MODIFY: u32 = 4;
-    /// Writing what is not there yet, and adding names (RFC 7530, 16.1).
+    /// Appending data, and adding entries (RFC 7530, 16.1).
     pub const EXTEND: u32 = 8;
 }
 
 structures! {
-    /// What ACCESS gives (RFC 7530, 16.1).
+    /// The result of ACCESS (RFC 7530, 16.1).
     Accessible {
-        /// What the server can tell.
+        /// The bits that the server can check.
         supported: u32,
-        /// Of this, what may be done.
+        /// Those of them that are granted.
         granted: u32 = "access",
     }
 
-    /// A part of a file (RFC 7530, 16.3).
+    /// A range of a file (RFC 7530, 16.3).
     Range {
-        /// Where it begins.
+        /// The offset of the first byte.
         offset: u64,
-        /// Bytes; 0 for all to the end.
+        /// The number of bytes; 0 for all to the end.
         count: u32,
     }
 
     /// Arguments of CREATE (RFC 7530, 16.4).
     CreateArgs<'a> {
-        /// What is made.
+        /// The type of the object.
         what: CreateType<'a>,
-        /// Its name.
+        /// The name.
         name: Text<'a>,
-        /// Its attributes.
+        /// The attributes.
         set: Attributes,
     }
 
-    /// What CREATE gives (RFC 7530, 16.4).
+    /// The result of CREATE (RFC 7530, 16.4).
     Created {
-        /// How the directory changed.
+        /// The change of the directory.
         change: ChangeInfo = "cinfo",
-        /// Attributes that were set.
+        /// The attributes that were set.
         set: Bitmap = "attrset",
     }
 
     /// Arguments of READ (RFC 7530, 16.23).
     ReadArgs {
-        /// The open, lock or delegation.
+        /// The stateid of the open, lock or delegation.
         state: StateId,
-        /// Where it begins.
+        /// The offset of the first byte.
         offset: u64,
-        /// Bytes.
+        /// The number of bytes.
         count: u32,
     }
 
-    /// What READ gives (RFC 7530, 16.23).
+    /// The result of READ (RFC 7530, 16.23).
     ReadDone<'a> {
-        /// The file ends with it.
+        /// Whether the file ends after the bytes.
         eof: bool,
         /// The bytes.
         data: Data<'a>,
@@ -246,25 +179,25 @@ structures! {
 
     /// Arguments of READDIR (RFC 7530, 16.24).
     ReadDirArgs {
-        /// Where to go on; 0 is the beginning.
+        /// The cookie of the entry to resume after; 0 for the beginning.
         cookie: u64,
-        /// What the server said with the last part.
+        /// The verifier that came with the cookie.
         verifier: [u8; 8],
-        /// Bytes of names and cookies.
+        /// The maximum number of bytes of names and cookies.
         dir_count: u32,
-        /// Bytes of everything.
+        /// The maximum number of bytes of the result.
         max_count: u32,
-        /// Attributes of each entry.
+        /// The attributes to return of each entry.
         attributes: Bitmap,
     }
 
     /// An entry of a directory, `entry4` (RFC 7530, 16.24).
     ListEntry<'a> {
-        /// Where the next one is.
+        /// The position after the entry.
         cookie: u64,
-        /// Its name.
+        /// The name.
         name: Text<'a>,
-        /// The attributes that were asked for.
+        /// The requested attributes.
         attributes: Attributes = "attrs",
     }
 
@@ -276,92 +209,75 @@ structures! {
         to: Text<'a>,
     }
 
-    /// What RENAME gives (RFC 7530, 16.27).
+    /// The result of RENAME (RFC 7530, 16.27).
     Renamed {
-        /// How the saved directory changed.
+        /// The change of the saved directory.
         from: ChangeInfo = "source_cinfo",
-        /// How the current one changed.
+        /// The change of the current directory.
         to: ChangeInfo = "target_cinfo",
     }
 
     /// Arguments of SETATTR (RFC 7530, 16.32).
     SetAttrArgs {
-        /// The open, for the size of an open file; else [`StateId::ANONYMOUS`].
+        /// The stateid of the open, for the size of an open file; else [`StateId::ANONYMOUS`].
         state: StateId,
-        /// What to set.
+        /// The attributes to set.
         set: Attributes,
     }
 
     /// Arguments of WRITE (RFC 7530, 16.36).
     WriteArgs<'a> {
-        /// The open, lock or delegation.
+        /// The stateid of the open, lock or delegation.
         state: StateId,
-        /// Where it begins.
+        /// The offset of the first byte.
         offset: u64,
-        /// How stable it has to be.
+        /// How stable the data must be.
         stable: Stable,
         /// The bytes.
         data: Data<'a>,
     }
 
-    /// What WRITE gives (RFC 7530, 16.36).
+    /// The result of WRITE (RFC 7530, 16.36).
     Written {
-        /// Bytes that were written.
+        /// The number of bytes written.
         count: u32,
-        /// How stable they are.
+        /// How stable the data is.
         committed: Stable,
-        /// Changes when the server is started anew.
+        /// The write verifier, which changes when the server restarts.
         verifier: [u8; 8] = "writeverf",
     }
 
-    /// Arguments of BIND_CONN_TO_SESSION, and what it gives (RFC 8881, 18.34).
+    /// Arguments and result of BIND_CONN_TO_SESSION (RFC 8881, 18.34).
     BindArgs {
         /// The session.
         session: SessionId = "sessid",
-        /// What for: 1 calls, 2 callbacks, 3 both, 7 calls or both.
+        /// The use of the connection, such as [`BACK_OR_BOTH`].
         direction: u32 = "dir",
-        /// Over RDMA.
+        /// Whether it uses RDMA.
         rdma: bool = "use_conn_in_rdma_mode",
     }
 }
 
-choices! {
-    /// What a connection is for (RFC 8881, 18.34).
-    Direction {
-        /// Calls.
-        Fore = 1,
-        /// Callbacks.
-        Back = 2,
-        /// Both.
-        Both = 3,
-        /// Calls, and callbacks if the server will.
-        ForeOrBoth = 7,
-    }
-}
+/// Value of [`BindArgs::direction`], `CDFC4_BACK_OR_BOTH`: callbacks, and calls if the server agrees
+/// (RFC 8881, 18.34).
+pub const BACK_OR_BOTH: u32 = 7;
 
-/// What CREATE makes, `createtype4` (RFC 7530, 16.4).
+/// The type of an object that CREATE creates, `createtype4` (RFC 7530, 16.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateType<'a> {
-    /// A symbolic link that says this.
+    /// A symbolic link with this path.
     Link(Text<'a>),
-    /// A block or character device of these numbers.
+    /// A block or character device with these numbers.
     Device(FileType, u32, u32),
-    /// What needs no more said.
+    /// A type without further data.
     Other(FileType),
 }
 
 impl Encode for CreateType<'_> {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Link(text) => {
-                FileType::Link.encode(out);
-                text.encode(out);
-            }
-            Self::Device(kind, major, minor) => {
-                kind.encode(out);
-                major.encode(out);
-                minor.encode(out);
-            }
+            Self::Link(text) => (FileType::Link, text).encode(out),
+            Self::Device(kind, major, minor) => (kind, major, minor).encode(out),
             Self::Other(kind) => kind.encode(out),
         }
     }
@@ -379,13 +295,13 @@ impl<'a> Decode<'a> for CreateType<'a> {
     }
 }
 
-/// A part of a directory, `READDIR4resok` (RFC 7530, 16.24). Entries are decoded when they are
-/// looked at; that they can be was made sure of.
+/// A part of a directory, `READDIR4resok` (RFC 7530, 16.24). Decoding it checks the entries, which
+/// are decoded again when they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing<'a> {
-    /// What to say with the next part.
+    /// The verifier, to be sent back with a cookie.
     pub verifier: [u8; 8],
-    /// Nothing follows.
+    /// Whether the directory ends after the entries.
     pub eof: bool,
     entries: &'a [u8],
 }
@@ -394,10 +310,13 @@ impl<'a> Listing<'a> {
     /// The entries.
     pub fn entries(&self) -> impl Iterator<Item = ListEntry<'a>> + use<'a> {
         let mut from = Decoder::new(self.entries);
-        std::iter::from_fn(move || from.get().ok().flatten())
+        std::iter::from_fn(move || match from.rest() {
+            [] => None,
+            _ => from.get().expect("the entries have been checked"),
+        })
     }
 
-    /// A part of these entries, encoded one after the other into `bytes`.
+    /// Creates a part with these entries, which are encoded into `bytes`.
     #[must_use]
     pub fn new(
         verifier: [u8; 8],
@@ -405,10 +324,7 @@ impl<'a> Listing<'a> {
         eof: bool,
         bytes: &'a mut Vec<u8>,
     ) -> Self {
-        for entry in entries {
-            true.encode(bytes);
-            entry.encode(bytes);
-        }
+        entries.iter().for_each(|entry| (true, entry).encode(bytes));
         Self {
             verifier,
             eof,
@@ -421,8 +337,7 @@ impl Encode for Listing<'_> {
     fn encode(&self, out: &mut Vec<u8>) {
         self.verifier.encode(out);
         out.extend_from_slice(self.entries);
-        false.encode(out);
-        self.eof.encode(out);
+        (false, self.eof).encode(out);
     }
 }
 
@@ -459,7 +374,7 @@ impl<'a> Decode<'a> for Listing<'a> {
     }
 }
 
-/// What an operation of a compound answers: its status, and what it gives if that is good.
+/// Decodes the number and the status of an operation's result.
 pub(super) fn status_of<O: Operation>(from: &mut Decoder<'_>) -> Result<Status, XdrError> {
     let op: Op = from.get()?;
     if op != O::OP && op != Op::Illegal {

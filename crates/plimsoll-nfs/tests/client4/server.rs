@@ -3,8 +3,8 @@
 use plimsoll_nfs::rpc::{Accepted, Credentials, Target, call};
 use plimsoll_nfs::server::Service;
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap};
-use plimsoll_nfs::v4::operations::*;
-use plimsoll_nfs::v4::state::{Sequence as SequenceOp, *};
+use plimsoll_nfs::v4::operations::{Sequence as SequenceOp, *};
+use plimsoll_nfs::v4::state::*;
 use plimsoll_nfs::v4::types::*;
 use plimsoll_nfs::xdr::{Decoder, Encode, XdrError};
 use std::collections::HashMap;
@@ -119,16 +119,16 @@ fn handle(number: u8) -> Handle {
 }
 
 impl ClientRecord {
-    fn other(&self, kind: u8, number: u8) -> Other {
+    fn other(&self, kind: u8, number: u8) -> [u8; 12] {
         let mut other = [0; 12];
         (other[0], other[1], other[2]) = (kind, number, self.life as u8);
-        Other(other)
+        other
     }
 
     fn session(&self) -> SessionId {
         let mut id = [0; 16];
         (id[0], id[1]) = (self.life as u8, self.sessions);
-        SessionId(id)
+        id
     }
 
     fn client(&self) -> u64 {
@@ -281,7 +281,7 @@ impl ClientRecord {
                     client: self.client(),
                     sequence: 7 + u32::from(self.sessions),
                     flags: 0,
-                    protect: NoProtection,
+                    protect: Protection::None,
                     minor: 0,
                     major: Text(b"server"),
                     scope: Text(b""),
@@ -389,7 +389,7 @@ impl ClientRecord {
                     LockOwnerArg::First(first) => first.open,
                     LockOwnerArg::Next(next) => next.state,
                 };
-                match open.other.0[0] {
+                match open.other[0] {
                     OPEN => gives::<Lock>(&open),
                     _ => Err(Status::BadStateId),
                 }
@@ -504,8 +504,8 @@ impl Scripted {
                         session: args.session,
                         sequence: args.sequence,
                         slot: args.slot,
-                        highest: args.highest,
-                        target: args.highest,
+                        highest_slot: args.highest_slot,
+                        target: args.highest_slot,
                         status,
                     }),
                 );

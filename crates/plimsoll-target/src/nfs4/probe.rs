@@ -107,17 +107,17 @@ impl Sizes {
         let read = size(
             url.server.read_size,
             said.max_read,
-            limits.map(|l| l.longest_reply),
+            limits.map(|l| l.max_reply_bytes),
         );
         Self {
             read,
             write: size(
                 url.server.write_size,
                 said.max_write,
-                limits.map(|l| l.longest_request),
+                limits.map(|l| l.max_request_bytes),
             ),
             list: limits
-                .map_or(64 << 10, |l| fit(l.longest_reply))
+                .map_or(64 << 10, |l| fit(l.max_reply_bytes))
                 .min(64 << 10),
             lease: match said.lease_time {
                 None | Some(0) => DEFAULT_LEASE_NS,

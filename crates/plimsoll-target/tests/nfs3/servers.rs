@@ -192,5 +192,5 @@ fn what_is_no_server_is_named() {
     assert!(strange.ends_with(": is this its port?"), "{strange}");
     let silent = Bench::with_faults(&["fsinfo=drop-reply:1"]);
     let late = says(&silent.url("&timeo=200ms"));
-    assert!(late.ends_with("no answer in time"), "{late}");
+    assert!(late.ends_with("no reply in time"), "{late}");
 }

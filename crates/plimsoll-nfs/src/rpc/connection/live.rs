@@ -1,11 +1,11 @@
-//! An established connection: writes queued calls, reads replies, until it breaks.
+//! An established connection: writes queued calls and reads replies until it breaks.
 
 use super::*;
 
 /// An established connection.
 pub(super) struct LiveConnection<'a> {
     connection: &'a Connection,
-    link: &'a ChannelShared,
+    shared: &'a ChannelShared,
     watch: FdWatch<TcpStream>,
     watching: bool,
     records: RecordReader,
@@ -16,50 +16,49 @@ pub(super) struct LiveConnection<'a> {
 impl<'a> LiveConnection<'a> {
     pub(super) fn new(
         connection: &'a Connection,
-        link: &'a ChannelShared,
+        shared: &'a ChannelShared,
         stream: TcpStream,
     ) -> Self {
         Self {
             connection,
-            link,
-            watch: lane(link).watch(stream),
+            shared,
+            watch: shared.lane.watch(stream),
             watching: false,
-            records: RecordReader::new(link.spec.max_reply_bytes),
+            records: RecordReader::new(shared.spec.max_reply_bytes),
             bytes: vec![0; READ_CHUNK_BYTES],
             tick: None,
         }
     }
 
-    /// Carries calls until the connection breaks; returns why.
+    /// Transfers calls and replies until the connection breaks; returns the reason.
     pub(super) async fn serve_until_broken(mut self) -> RpcError {
         let error = poll_fn(|context| match self.poll_io(context) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),
         })
         .await;
-        // A connection that is waited for in the end would keep its place from the next one.
+        // In TIME_WAIT it would keep the local address from the next connection.
         let _ = rustix::net::sockopt::set_socket_linger(self.watch.get(), Some(Duration::ZERO));
         error
     }
 
-    /// Writes and reads what there is.
     fn poll_io(&mut self, context: &mut std::task::Context<'_>) -> Result<(), RpcError> {
         if !std::mem::replace(&mut self.watching, true) {
             // Before the first attempt to read, so that nothing that comes after it is missed.
-            self.watch.begin().map_err(from_io)?;
+            self.watch.begin()?;
         }
-        self.connection.state.borrow_mut().helper = Some(context.waker().clone());
+        self.connection.state.borrow_mut().driver = Some(context.waker().clone());
         self.write()?;
         self.read()?;
         self.expire_calls(context)
     }
 
     fn expire_calls(&mut self, context: &mut std::task::Context<'_>) -> Result<(), RpcError> {
+        let lane = &self.shared.lane;
         loop {
             if self.connection.state.borrow().open == 0 && self.tick.is_none() {
                 return Ok(());
             }
-            let lane = lane(self.link);
             let tick = self.tick.get_or_insert_with(|| {
                 Box::pin(lane.uncancellable_sleep_until(lane.now() + TIMEOUT_SCAN_INTERVAL_NS))
             });
@@ -67,7 +66,7 @@ impl<'a> LiveConnection<'a> {
                 return Ok(());
             }
             self.tick = None;
-            if self.connection.expire_calls(self.link, true) {
+            if self.connection.expire_calls(self.shared, true) {
                 return Err(RpcError::TimedOut);
             }
             self.write()?;
@@ -90,7 +89,7 @@ impl<'a> LiveConnection<'a> {
                 Ok(n) => n + state.written,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) => return Err(from_io(e)),
+                Err(e) => return Err(e.into()),
             };
             while let Some(first) = state.queue.front().filter(|f| done >= f.len()) {
                 done -= first.len();
@@ -108,44 +107,46 @@ impl<'a> LiveConnection<'a> {
                 Ok(n) => n,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) => return Err(from_io(e)),
+                Err(e) => return Err(e.into()),
             };
-            let now = lane(self.link).now();
+            let now = self.shared.lane.now();
             let mut state = self.connection.state.borrow_mut();
             (state.last_received, state.answered) = (now, now);
-            if let (Some(since), Some(tally)) = (state.broke_at.take(), &self.link.tally) {
-                tally.reconnected(since, now);
+            if let (Some(since), Some(observer)) = (state.broke_at.take(), &self.shared.observer) {
+                observer.reconnected(since, now);
             }
-            let mut strange = None;
-            let mut answers = Vec::new();
+            let mut invalid = None;
+            let mut callback_replies = Vec::new();
             let split = self.records.push(&self.bytes[..read], |record| {
                 match kind(&record) {
-                    // An answer to a call that was sent twice may come twice.
                     Ok((xid, Kind::Reply)) => {
+                        // The reply to a retransmitted call may come twice.
                         if state.slots.get(&xid).is_some_and(|s| s.outcome.is_none()) {
                             state.complete(xid, Ok(record.into_owned()), now);
                         }
                     }
-                    Ok((_, Kind::Call)) => match &*self.link.answer.borrow() {
-                        Some(answer) => answers.extend(answer.answer(&record)),
-                        None => strange = Some(XdrError::NoSuchChoice(Kind::Call as u32)),
+                    Ok((_, Kind::Call)) => match &*self.shared.callbacks.borrow() {
+                        Some(handler) => callback_replies.extend(handler.answer(&record)),
+                        None => invalid = Some(XdrError::NoSuchChoice(Kind::Call as u32)),
                     },
-                    Err(e) => strange = Some(e),
+                    Err(e) => invalid = Some(e),
                 }
             });
             if split.is_err() {
-                strange = Some(XdrError::Record(self.link.spec.max_reply_bytes as u32));
+                invalid = Some(XdrError::Record(self.shared.spec.max_reply_bytes as u32));
             }
-            if let Some(e) = strange {
+            if let Some(e) = invalid {
                 return Err(RpcError::NoReply(e));
             }
-            if !answers.is_empty() {
-                state.queue.extend(answers.into_iter().map(Rc::new));
+            if !callback_replies.is_empty() {
+                state
+                    .queue
+                    .extend(callback_replies.into_iter().map(Rc::new));
                 drop(state);
                 self.write()?;
             }
             if read < self.bytes.len() {
-                // Whatever comes from now on wakes the helper.
+                // What comes from now on wakes the task.
                 return Ok(());
             }
         }

@@ -1,22 +1,22 @@
-//! What compounds are called in the results, and who is told of them.
+//! The kinds of compounds in the results, and their observers.
 
-use super::super::compound::NfsError;
+use crate::v4::compound::NfsError;
 use plimsoll_measure::Nanos;
 use std::fmt;
 
 macro_rules! calls {
-    ($($(#[$of:meta])* $name:ident $text:literal $kept:literal,)*) => {
+    ($($name:ident $text:literal $cached:literal $about:literal,)*) => {
         /// A kind of compound, by its significant operations (RFC 7530, 15.2).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Call {
-            $($(#[$of])* $name,)*
+            $(#[doc = $about] $name,)*
         }
 
         impl Call {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// What it is called, such as `LOOKUP+GETATTR`.
+            /// The name in the results, such as `LOOKUP+GETATTR`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -24,12 +24,11 @@ macro_rules! calls {
                 }
             }
 
-            /// Whether doing it twice is not the same as once, so that the server has to keep
-            /// its answer (4.1).
+            /// Whether the call is not idempotent, so that the server must cache its reply (4.1).
             #[must_use]
             pub fn cache_this(self) -> bool {
                 match self {
-                    $(Self::$name => $kept,)*
+                    $(Self::$name => $cached,)*
                 }
             }
         }
@@ -37,72 +36,39 @@ macro_rules! calls {
 }
 
 calls! {
-    /// Opening, with the handle and the attributes.
-    Open "OPEN" true,
-    /// Confirming an owner (4.0).
-    OpenConfirm "OPEN_CONFIRM" true,
-    /// Opening for less.
-    OpenDowngrade "OPEN_DOWNGRADE" true,
-    /// Closing.
-    Close "CLOSE" true,
-    /// Reading.
-    Read "READ" false,
-    /// Writing.
-    Write "WRITE" false,
-    /// Putting data on stable storage.
-    Commit "COMMIT" false,
-    /// Attributes of a handle.
-    GetAttr "GETATTR" false,
-    /// Setting those of a handle.
-    SetAttr "SETATTR" true,
-    /// The handle of a name.
-    Lookup "LOOKUP" false,
-    /// Handle and attributes of a name.
-    LookupGetAttr "LOOKUP+GETATTR" false,
-    /// What one may do with a name.
-    LookupAccess "LOOKUP+ACCESS" false,
-    /// Setting attributes of a name.
-    LookupSetAttr "LOOKUP+SETATTR" true,
-    /// What a symbolic link says.
-    LookupReadLink "LOOKUP+READLINK" false,
-    /// What one may do with a handle.
-    Access "ACCESS" false,
-    /// Beginning to list a directory by its name.
-    LookupReadDir "LOOKUP+READDIR" false,
-    /// Listing a directory.
-    ReadDir "READDIR" false,
-    /// Making a directory or a symbolic link.
-    Create "CREATE" true,
-    /// Removing.
-    Remove "REMOVE" true,
-    /// Renaming.
-    Rename "RENAME" true,
-    /// Locking.
-    Lock "LOCK" true,
-    /// Unlocking.
-    LockU "LOCKU" true,
-    /// Forgetting an owner of locks (4.0).
-    ReleaseLockOwner "RELEASE_LOCKOWNER" true,
-    /// Giving a delegation back.
-    DelegReturn "DELEGRETURN" true,
-    /// Saying who the client is (4.0).
-    SetClientId "SETCLIENTID" true,
-    /// Confirming it (4.0).
-    SetClientIdConfirm "SETCLIENTID_CONFIRM" true,
-    /// Renewing the lease (4.0).
-    Renew "RENEW" false,
-    /// Saying who the client is (4.1).
-    ExchangeId "EXCHANGE_ID" true,
-    /// Making a session (4.1).
-    CreateSession "CREATE_SESSION" true,
-    /// Ending a session that was left (4.1).
-    DestroySession "DESTROY_SESSION" true,
-    /// Nothing more is reclaimed (4.1).
-    ReclaimComplete "RECLAIM_COMPLETE" true,
-    /// Tying a connection to the session (4.1).
-    BindConnToSession "BIND_CONN_TO_SESSION" true,
-    /// Renewing the lease (4.1).
-    Sequence "SEQUENCE" false,
+    Open "OPEN" true "Opens a file, with its handle and attributes.",
+    OpenConfirm "OPEN_CONFIRM" true "Confirms an open owner (4.0).",
+    OpenDowngrade "OPEN_DOWNGRADE" true "Reduces the access of an open.",
+    Close "CLOSE" true "Closes a file.",
+    Read "READ" false "Reads data.",
+    Write "WRITE" false "Writes data.",
+    Commit "COMMIT" false "Commits data to stable storage.",
+    GetAttr "GETATTR" false "Queries attributes of a handle.",
+    SetAttr "SETATTR" true "Sets attributes of a handle.",
+    Lookup "LOOKUP" false "Looks up the handle of a name.",
+    LookupGetAttr "LOOKUP+GETATTR" false "Looks up handle and attributes of a name.",
+    LookupAccess "LOOKUP+ACCESS" false "Checks the access to a name.",
+    LookupSetAttr "LOOKUP+SETATTR" true "Sets attributes of a name.",
+    LookupReadLink "LOOKUP+READLINK" false "Reads a symbolic link.",
+    Access "ACCESS" false "Checks the access to a handle.",
+    LookupReadDir "LOOKUP+READDIR" false "Begins to list a directory by its name.",
+    ReadDir "READDIR" false "Lists a directory.",
+    Create "CREATE" true "Creates a directory or a symbolic link.",
+    Remove "REMOVE" true "Removes a name.",
+    Rename "RENAME" true "Renames a file or directory.",
+    Lock "LOCK" true "Locks a range.",
+    LockU "LOCKU" true "Unlocks a range.",
+    ReleaseLockOwner "RELEASE_LOCKOWNER" true "Makes the server forget a lock owner (4.0).",
+    DelegReturn "DELEGRETURN" true "Returns a delegation.",
+    SetClientId "SETCLIENTID" true "Establishes the client id (4.0).",
+    SetClientIdConfirm "SETCLIENTID_CONFIRM" true "Confirms the client id (4.0).",
+    Renew "RENEW" false "Renews the lease (4.0).",
+    ExchangeId "EXCHANGE_ID" true "Establishes the client id (4.1).",
+    CreateSession "CREATE_SESSION" true "Creates a session (4.1).",
+    DestroySession "DESTROY_SESSION" true "Ends a session that was replaced (4.1).",
+    ReclaimComplete "RECLAIM_COMPLETE" true "Ends the reclaiming of state (4.1).",
+    BindConnToSession "BIND_CONN_TO_SESSION" true "Binds a connection to the session (4.1).",
+    Sequence "SEQUENCE" false "Renews the lease (4.1).",
 }
 
 impl fmt::Display for Call {
@@ -111,61 +77,45 @@ impl fmt::Display for Call {
     }
 }
 
-/// What happens beside calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// A call waited for a slot of the session (4.1).
-    WaitedForSlot,
-    /// A call waited for its open owner, which does one thing at a time (4.0).
-    WaitedForOwner,
-    /// The client's state was made anew.
-    Recovered,
-    /// A delegation came with an open.
-    Granted,
-    /// One was asked for and did not come.
-    Refused,
-    /// An operation was served by a delegation, without a call.
-    Used,
-    /// The server asked for one back.
-    Recalled,
-    /// One was given back.
-    Returned,
-}
-
-impl Event {
-    /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::WaitedForSlot,
-        Self::WaitedForOwner,
-        Self::Recovered,
-        Self::Granted,
-        Self::Refused,
-        Self::Used,
-        Self::Recalled,
-        Self::Returned,
-    ];
-
-    /// What it is called in the results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WaitedForSlot => "slot waits",
-            Self::WaitedForOwner => "open-owner waits",
-            Self::Recovered => "state recoveries",
-            Self::Granted => "delegations granted",
-            Self::Refused => "delegations refused",
-            Self::Used => "delegations used",
-            Self::Recalled => "delegations recalled",
-            Self::Returned => "delegations returned",
+macro_rules! events {
+    ($($event:ident $name:literal $about:literal,)*) => {
+        /// An event other than a call.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Event {
+            $(#[doc = $about] $event,)*
         }
-    }
+
+        impl Event {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$event,)*];
+
+            /// The name in the results.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$event => $name,)*
+                }
+            }
+        }
+    };
 }
 
-/// Is told of calls and events.
+events! {
+    WaitedForSlot "slot waits" "A call waited for a slot of the session (4.1).",
+    WaitedForOwner "open-owner waits" "A call waited for the mutex of its open owner (4.0).",
+    Recovered "state recoveries" "State that the server had lost was re-established.",
+    Granted "delegations granted" "A delegation came with an open.",
+    Refused "delegations refused" "A delegation was wanted and did not come.",
+    Used "delegations used" "A delegation served an operation without a call.",
+    Recalled "delegations recalled" "The server recalled a delegation.",
+    Returned "delegations returned" "A delegation was returned.",
+}
+
+/// An observer of calls and events.
 pub trait RpcObserver {
-    /// The answer of a call came.
+    /// The outcome of a call is known.
     fn done(&self, call: Call, start: Nanos, end: Nanos, outcome: Result<(), NfsError>);
 
-    /// Something else was, from `start` to `end`.
+    /// An event took place from `start` to `end`.
     fn event(&self, event: Event, start: Nanos, end: Nanos);
 }

@@ -1,142 +1,98 @@
-//! Delegations: while one is held, the files it is of are opened and closed without the server
-//! (RFC 7530, 10.4 and RFC 8881, 10.4).
+//! Delegations: while one is held, its file is opened and closed without the server (RFC 7530, 10.4
+//! and RFC 8881, 10.4).
 
-use super::super::attributes::Attributes;
-use super::super::callback::{CallbackGetAttr, CallbackOps, Recall, answer};
-use super::super::compound::NfsError;
-use super::super::operations::PutFh;
-use super::super::state::{DelegReturn, Delegation as Came, SequenceArgs, share};
-use super::super::types::{Handle, Other, StateId, Status};
-use super::opens::{OpenFile, OpenState};
+use super::open_state::{Delegation, OpenFile};
 use super::{Call, Client, Event, Inner};
 use crate::rpc::CallbackHandler;
+use crate::v4::attributes::{Attributes, number};
+use crate::v4::callback::{CallbackGetAttr, CallbackOps, Recall, answer};
+use crate::v4::compound::NfsError;
+use crate::v4::operations::{DelegReturn, PutFh};
+use crate::v4::state::{self, SequenceArgs, share};
+use crate::v4::types::{Handle, StateId, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
-/// Slots of the server's callbacks.
+/// The number of slots of the server's callbacks.
 pub(super) const CALLBACK_SLOTS: u32 = 8;
 
 /// Files by their names in a directory.
 type Names = HashMap<Box<[u8]>, Handle>;
 
-/// Delegations that are held.
+/// The delegations of a client.
 #[derive(Default)]
 pub(super) struct Delegations {
     held: RefCell<HashMap<Handle, Rc<Delegation>>>,
-    /// Names of files that are delegated, by their directory.
+    /// The names of delegated files, by directory.
     names: RefCell<HashMap<Handle, Names>>,
-    /// Place of the last callback of each slot, and the answer to it.
+    /// The seqid of the last callback of each slot, and the reply to it.
     slots: RefCell<Vec<(u32, Vec<u8>)>>,
-    /// Opens that are under way, each of which may bring a delegation.
+    /// The number of opens in flight, each of which may bring a delegation.
     opening: Cell<u32>,
-    /// What was asked back before the answer that brings it was looked at: the callback may overtake
+    /// Delegations recalled before the reply that grants them was handled: the callback may overtake
     /// it (RFC 8881, 10.2.1 and 20.9).
-    recalled_before_grant: RefCell<Vec<(Handle, Other)>>,
-}
-
-/// A delegation that is held.
-pub(super) struct Delegation {
-    /// No other of the client has it.
-    number: u64,
-    pub(super) state: StateId,
-    file: Handle,
-    dir: Handle,
-    name: Box<[u8]>,
-    writes: bool,
-    /// The attributes that came with the open.
-    attributes: Attributes,
-    /// Its own client has changed the file since.
-    changed: Cell<bool>,
-    /// It was asked back, and serves nothing any more.
-    recalled: Cell<bool>,
-    /// Opens that the server does not know of.
-    opens: RefCell<Vec<Weak<OpenState>>>,
+    recalled_before_grant: RefCell<Vec<(Handle, [u8; 12])>>,
 }
 
 impl Delegations {
-    /// A new session counts its callbacks from the beginning.
+    /// Resets the seqids of callbacks for a new session.
     pub(super) fn begin_session(&self) {
         self.slots.borrow_mut().clear();
     }
 }
 
-impl Delegation {
-    /// The file.
-    pub(super) fn file(&self) -> &Handle {
-        &self.file
-    }
-
-    /// What the file has still of the attributes that came with the open.
-    pub(super) fn known_attributes(&self) -> Attributes {
-        match self.changed.get() {
-            false => self.attributes,
-            true => Attributes {
-                kind: self.attributes.kind,
-                ..Attributes::default()
-            },
-        }
-    }
-
-    /// An open that the server does not know of.
-    pub(super) fn add(&self, open: &Rc<OpenState>) {
-        let mut opens = self.opens.borrow_mut();
-        if opens.len() == opens.capacity() {
-            opens.retain(|o| o.strong_count() > 0);
-        }
-        opens.push(Rc::downgrade(open));
-    }
-}
-
-/// What came with an OPEN, without what was borrowed.
+/// The delegation that came with an OPEN, without borrowed data.
 #[derive(Clone, Copy)]
 pub(super) enum OfferedDelegation {
-    /// None was asked for or none came.
+    /// None.
     None,
-    /// A delegation; whether for writing, and whether it is asked back already.
+    /// A delegation; whether for writing, and whether it is recalled already.
     Held(StateId, bool, bool),
 }
 
 impl OfferedDelegation {
-    pub(super) fn of(came: &Came<'_>) -> Self {
-        match came {
-            Came::None | Came::Refused(..) => Self::None,
-            Came::Read(state, recalled, _) => Self::Held(*state, false, *recalled),
-            Came::Write(state, recalled, ..) => Self::Held(*state, true, *recalled),
+    pub(super) fn of(offered: &state::Delegation<'_>) -> Self {
+        use state::Delegation;
+        match offered {
+            Delegation::None | Delegation::Refused(..) => Self::None,
+            Delegation::Read(state, recalled, _) => Self::Held(*state, false, *recalled),
+            Delegation::Write(state, recalled, ..) => Self::Held(*state, true, *recalled),
         }
     }
 }
 
-/// An open that is under way.
+/// An open in flight.
 pub(super) struct OpenInProgress<'a>(&'a Delegations);
 
 impl Drop for OpenInProgress<'_> {
     fn drop(&mut self) {
-        let left = self.0.opening.get() - 1;
-        self.0.opening.set(left);
-        if left == 0 {
+        let opening = &self.0.opening;
+        debug_assert!(opening.get() > 0, "more opens end than have begun");
+        opening.set(opening.get() - 1);
+        if opening.get() == 0 {
             self.0.recalled_before_grant.borrow_mut().clear();
         }
     }
 }
 
 impl Client {
-    /// An open begins; it ends when what is given is dropped.
+    /// Begins an open, which ends when the result is dropped.
     pub(super) fn opening(&self) -> OpenInProgress<'_> {
         let delegations = &self.0.delegations;
         delegations.opening.set(delegations.opening.get() + 1);
         OpenInProgress(delegations)
     }
 
-    /// A file is changed by this client (RFC 7530, 10.4): what came with its delegation does not
-    /// hold any more.
+    /// Notes that this client changes a file (RFC 7530, 10.4): the attributes that came with its
+    /// delegation are no longer valid.
     pub fn changes(&self, file: &OpenFile) {
         if let Some(held) = self.0.delegations.held.borrow().get(file.handle()) {
             held.changed.set(true);
         }
     }
 
-    /// Gives back at once what came with an open.
+    /// Returns the delegation that came with an open at once.
     pub(super) fn decline(&self, offer: OfferedDelegation, at: (Handle, &[u8]), file: Handle) {
         if let OfferedDelegation::Held(state, writes, _) = offer {
             let offer = OfferedDelegation::Held(state, writes, true);
@@ -144,7 +100,7 @@ impl Client {
         }
     }
 
-    /// What to say of delegations when a file is opened (4.1).
+    /// The flags of an OPEN that state whether a delegation is wanted (4.1).
     pub(super) fn want_flags(&self, access: u32) -> u32 {
         match (self.minor(), self.0.spec.delegations) {
             (0, _) => 0,
@@ -168,20 +124,20 @@ impl Client {
         serves.then_some(held)
     }
 
-    /// The number of the delegation that a name leads to. As long as it is the same, nobody but this
-    /// client has changed the file (RFC 7530, 10.4).
+    /// The number of a name's delegation. As long as it is the same, no other client has changed the
+    /// file (RFC 7530, 10.4).
     #[must_use]
     pub fn delegation_number(&self, dir: &Handle, name: &[u8]) -> Option<u64> {
         let held = self.delegated((*dir, name), share::READ)?;
         Some(held.number)
     }
 
-    /// What was kept because of a delegation has served an operation without a call.
+    /// Counts an operation that data cached under a delegation has served without a call.
     pub fn promise_served(&self) {
         self.event(Event::Used, self.0.lane.now());
     }
 
-    /// Takes what came with an open.
+    /// Takes the delegation that came with an open.
     pub(super) fn offered(
         &self,
         offer: OfferedDelegation,
@@ -224,30 +180,30 @@ impl Client {
             return;
         }
         let mut held = delegations.held.borrow_mut();
-        let before = held.insert(file, new);
+        let former = held.insert(file, new);
         drop(held);
-        if let Some(before) = before.filter(|b| b.state.other != state.other) {
-            // The server has forgotten the one before, or it would not give another.
-            before.recalled.set(true);
+        if let Some(former) = former.filter(|b| b.state.other != state.other) {
+            // The server has forgotten the former one, or it would not grant another.
+            former.recalled.set(true);
         }
         let mut names = delegations.names.borrow_mut();
         names.entry(dir).or_default().insert(name.into(), file);
     }
 
-    /// A name is removed or renamed, or another comes in its place (RFC 7530, 10.4).
+    /// Notes that a name is removed, renamed or replaced (RFC 7530, 10.4).
     pub fn forget_name(&self, dir: &Handle, name: &[u8]) {
         if let Some(names) = self.0.delegations.names.borrow_mut().get_mut(dir) {
             names.remove(name);
         }
     }
 
-    /// The file that a name leads to, if it is delegated.
+    /// The file of a name, if it is delegated.
     pub(super) fn delegated_file(&self, dir: &Handle, name: &[u8]) -> Option<Handle> {
         let names = self.0.delegations.names.borrow();
         names.get(dir)?.get(name).copied()
     }
 
-    /// All delegations are gone: the server has lost the client.
+    /// Drops all delegations, because the server has lost the client.
     pub(super) fn lose_delegations(&self) {
         for (_, held) in self.0.delegations.held.take() {
             held.recalled.set(true);
@@ -256,7 +212,7 @@ impl Client {
         self.0.delegations.names.take();
     }
 
-    /// Says that no delegation is to come with an open (4.1).
+    /// The flag of an OPEN that states that no delegation is wanted (4.1).
     pub(super) fn no_delegation_flag(&self) -> u32 {
         match self.minor() {
             0 => 0,
@@ -268,13 +224,13 @@ impl Client {
         let client = Rc::downgrade(&self.0);
         self.0.lane.spawn_background(Box::pin(async move {
             if let Some(inner) = client.upgrade() {
-                // A server that cannot be told takes the delegation away when the lease ends.
+                // A server that cannot be reached revokes the delegation when the lease ends.
                 let _ = Client(inner).give_back(&delegation).await;
             }
         }));
     }
 
-    /// Opens at the server what was opened without it, and then DELEGRETURN.
+    /// Opens at the server what was opened without it, and returns the delegation.
     async fn give_back(&self, delegation: &Rc<Delegation>) -> Result<(), NfsError> {
         self.forget_name(&delegation.dir, &delegation.name);
         let opens = delegation.opens.take();
@@ -300,11 +256,11 @@ impl Client {
         Ok(())
     }
 
-    /// Whether an operation on a file failed because the server has taken its delegation away
-    /// (RFC 7530, 10.4.6); then what that served is opened at the server, and the operation may be
-    /// done again.
+    /// Whether an operation on a file failed because the server has revoked its delegation (RFC 7530,
+    /// 10.4.6). If so, the files that it served are opened at the server, and the operation may be
+    /// repeated.
     pub async fn is_opened_instead(&self, file: &OpenFile, e: NfsError) -> bool {
-        let Some(delegation) = file.open().delegation() else {
+        let Some(delegation) = file.state.delegation() else {
             return false;
         };
         let gone = e.status().is_some_and(|s| self.is_of_open(s));
@@ -317,7 +273,7 @@ impl Client {
         gone
     }
 
-    /// A delegation serves nothing any more.
+    /// Stops a delegation from serving operations.
     fn drop_delegation(&self, delegation: &Rc<Delegation>) {
         delegation.recalled.set(true);
         self.forget_name(&delegation.dir, &delegation.name);
@@ -328,7 +284,7 @@ impl Client {
         }
     }
 
-    /// Has the server's callbacks on the client's own connections answered (4.1).
+    /// Handles the server's callbacks on the client's own connections (4.1).
     pub(super) fn answer_callbacks(&self) {
         let inner = Rc::downgrade(&self.0);
         self.0
@@ -337,7 +293,7 @@ impl Client {
     }
 }
 
-/// Answers callbacks of a client.
+/// The handler of a client's callbacks.
 pub(super) struct CallbackReceiver(pub(super) Weak<Inner>);
 
 impl CallbackHandler for CallbackReceiver {
@@ -356,27 +312,25 @@ impl CallbackOps for Client {
         let mut slots = self.0.delegations.slots.borrow_mut();
         slots.resize(CALLBACK_SLOTS as usize, (0, Vec::new()));
         let slot = slots.get_mut(args.slot as usize).ok_or(Status::BadSlot)?;
-        match slot.0.wrapping_add(1) == args.sequence {
-            true => {
-                slot.0 = args.sequence;
-                Ok(())
-            }
-            false => Err(Status::SeqMisordered),
+        if slot.0.wrapping_add(1) != args.sequence {
+            return Err(Status::SeqMisordered);
         }
+        slot.0 = args.sequence;
+        Ok(())
     }
 
     fn replay(&self, args: &SequenceArgs) -> Option<Vec<u8>> {
         let session = self.0.session.borrow();
         session.as_ref().filter(|s| s.id == args.session)?;
         let slots = self.0.delegations.slots.borrow();
-        let (sequence, answer) = slots.get(args.slot as usize)?;
-        (*sequence == args.sequence && !answer.is_empty()).then(|| answer.clone())
+        let (sequence, reply) = slots.get(args.slot as usize)?;
+        (*sequence == args.sequence && !reply.is_empty()).then(|| reply.clone())
     }
 
-    fn store_reply(&self, args: &SequenceArgs, answer: &[u8]) {
+    fn store_reply(&self, args: &SequenceArgs, reply: &[u8]) {
         let mut slots = self.0.delegations.slots.borrow_mut();
         if let Some(slot) = slots.get_mut(args.slot as usize) {
-            slot.1 = answer.to_vec();
+            slot.1 = reply.to_vec();
         }
     }
 
@@ -389,7 +343,7 @@ impl CallbackOps for Client {
         };
         let Some(held) = held.filter(|h| h.state.other == recall.state.other) else {
             let mut early = delegations.recalled_before_grant.borrow_mut();
-            // Each open may bring one.
+            // Each open in flight may bring one.
             return match early.len() < delegations.opening.get() as usize {
                 true => {
                     early.push((recall.file, recall.state.other));
@@ -419,15 +373,15 @@ impl CallbackOps for Client {
         Status::Ok
     }
 
-    /// What came with the open is what the file has still: data is written through, so that the
-    /// server knows more than we.
-    fn attributes(&self, asked: &CallbackGetAttr) -> Result<Attributes, Status> {
+    /// The attributes that came with the open: data is written through, so the server knows the
+    /// newest ones.
+    fn attributes(&self, args: &CallbackGetAttr) -> Result<Attributes, Status> {
         let held = self.0.delegations.held.borrow();
-        let held = held.get(&asked.file).ok_or(Status::BadHandle)?;
+        let held = held.get(&args.file).ok_or(Status::BadHandle)?;
         let all = held.attributes;
         Ok(Attributes {
-            change: all.change.filter(|_| asked.wanted.has(3)),
-            size: all.size.filter(|_| asked.wanted.has(4)),
+            change: all.change.filter(|_| args.wanted.has(number::CHANGE)),
+            size: all.size.filter(|_| args.wanted.has(number::SIZE)),
             ..Attributes::default()
         })
     }

@@ -1,45 +1,46 @@
-//! One after the other: what waits for its turn on something that one at a time may use.
+//! A mutex for workers of any lane, granted in the order of arrival.
 
+use crate::lock::lock;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-/// Something that one at a time may use, by workers of any lane (RFC 7530, 9.1.7); in the order in
-/// which they asked.
+/// A mutex for workers of any lane (RFC 7530, 9.1.7), granted in the order of arrival.
 #[derive(Debug, Clone, Default)]
 pub struct FifoMutex(Arc<Mutex<Queue>>);
 
 #[derive(Debug, Default)]
 struct Queue {
     held: bool,
-    /// Who is next, although it does not know yet.
-    given: Option<u64>,
+    /// The ticket that the mutex was passed to, until its waiter takes it.
+    granted: Option<u64>,
     waiting: VecDeque<(u64, Waker)>,
-    next: u64,
+    next_ticket: u64,
 }
 
 impl FifoMutex {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for a turn, which lasts until the result is dropped.
+    /// Waits for the mutex, which is held until the result is dropped.
     #[must_use]
     pub fn acquire(&self) -> LockWaiter {
         LockWaiter {
-            turns: self.clone(),
+            mutex: self.clone(),
             ticket: None,
             done: false,
         }
     }
 
-    fn end(&self) {
-        let mut queue = self.lock();
+    pub(super) fn is_held(&self) -> bool {
+        lock(&self.0).held
+    }
+
+    fn release(&self) {
+        let mut queue = lock(&self.0);
+        debug_assert!(queue.held, "a mutex is released that is not held");
         match queue.waiting.pop_front() {
             Some((ticket, waker)) => {
-                queue.given = Some(ticket);
+                queue.granted = Some(ticket);
                 drop(queue);
                 waker.wake();
             }
@@ -48,20 +49,20 @@ impl FifoMutex {
     }
 }
 
-/// A turn, until it is dropped.
+/// A held mutex, until it is dropped.
 #[derive(Debug)]
 pub struct FifoGuard(FifoMutex);
 
 impl Drop for FifoGuard {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.release();
     }
 }
 
-/// Somebody who waits for a turn.
+/// A wait for a mutex.
 #[derive(Debug)]
 pub struct LockWaiter {
-    turns: FifoMutex,
+    mutex: FifoMutex,
     ticket: Option<u64>,
     done: bool,
 }
@@ -70,39 +71,28 @@ impl Future for LockWaiter {
     type Output = FifoGuard;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<FifoGuard> {
-        let turns = self.turns.clone();
-        let mut queue = turns.lock();
-        let has = match self.ticket {
-            None if !queue.held => {
-                queue.held = true;
-                true
-            }
+        let mutex = self.mutex.clone();
+        let mut queue = lock(&mutex.0);
+        match self.ticket {
+            None if !queue.held => queue.held = true,
             None => {
-                let ticket = queue.next;
-                queue.next += 1;
+                let ticket = queue.next_ticket;
+                queue.next_ticket += 1;
                 queue.waiting.push_back((ticket, context.waker().clone()));
                 self.ticket = Some(ticket);
-                false
+                return Poll::Pending;
             }
-            Some(ticket) if queue.given == Some(ticket) => {
-                queue.given = None;
-                true
-            }
+            Some(ticket) if queue.granted == Some(ticket) => queue.granted = None,
             Some(ticket) => {
                 if let Some((_, waker)) = queue.waiting.iter_mut().find(|(t, _)| *t == ticket) {
                     waker.clone_from(context.waker());
                 }
-                false
+                return Poll::Pending;
             }
-        };
-        match has {
-            true => {
-                self.done = true;
-                drop(queue);
-                Poll::Ready(FifoGuard(turns))
-            }
-            false => Poll::Pending,
         }
+        self.done = true;
+        drop(queue);
+        Poll::Ready(FifoGuard(mutex))
     }
 }
 
@@ -111,12 +101,11 @@ impl Drop for LockWaiter {
         let Some(ticket) = self.ticket.filter(|_| !self.done) else {
             return;
         };
-        let mut queue = self.turns.lock();
-        if queue.given == Some(ticket) {
-            // Its turn had come, and it will not take it.
-            queue.given = None;
+        let mut queue = lock(&self.mutex.0);
+        if queue.granted == Some(ticket) {
+            queue.granted = None;
             drop(queue);
-            self.turns.end();
+            self.mutex.release();
         } else {
             queue.waiting.retain(|(t, _)| *t != ticket);
         }
@@ -130,18 +119,18 @@ mod tests {
 
     fn poll(waiting: Pin<&mut LockWaiter>) -> Option<FifoGuard> {
         match waiting.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(turn) => Some(turn),
+            Poll::Ready(guard) => Some(guard),
             Poll::Pending => None,
         }
     }
 
     #[test]
     fn the_mutex_is_granted_in_order() {
-        let turns = FifoMutex::default();
-        let (mut a, mut b) = (pin!(turns.acquire()), pin!(turns.acquire()));
+        let mutex = FifoMutex::default();
+        let (mut a, mut b) = (pin!(mutex.acquire()), pin!(mutex.acquire()));
         let first = poll(a.as_mut()).unwrap();
         assert!(poll(b.as_mut()).is_none());
-        let mut c = pin!(turns.acquire());
+        let mut c = pin!(mutex.acquire());
         assert!(poll(c.as_mut()).is_none());
         drop(first);
         assert!(poll(c.as_mut()).is_none(), "b was first");
@@ -152,17 +141,17 @@ mod tests {
 
     #[test]
     fn an_abandoned_waiter_blocks_no_other() {
-        let turns = FifoMutex::default();
-        let held = poll(pin!(turns.acquire())).unwrap();
-        let mut last = Box::pin(turns.acquire());
+        let mutex = FifoMutex::default();
+        let held = poll(pin!(mutex.acquire())).unwrap();
+        let mut last = Box::pin(mutex.acquire());
         {
-            let (mut gone, mut given) = (pin!(turns.acquire()), pin!(turns.acquire()));
+            let (mut gone, mut given) = (pin!(mutex.acquire()), pin!(mutex.acquire()));
             assert!(poll(gone.as_mut()).is_none() && poll(given.as_mut()).is_none());
             assert!(poll(last.as_mut()).is_none());
             drop(held);
-            // `gone` was given the turn; both leave without taking one.
+            // `gone` was granted the mutex; both are dropped without taking it.
         }
         assert!(poll(last.as_mut()).is_some());
-        assert!(!turns.lock().held);
+        assert!(!mutex.is_held());
     }
 }

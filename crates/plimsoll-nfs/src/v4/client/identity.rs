@@ -1,29 +1,29 @@
-//! Who the client is to the server: its client id and session, kept alive by renewing the lease and
-//! made anew when the server has lost them (RFC 7530, 9 and RFC 8881, 8.4).
+//! The client's identity at the server: its client id and session, kept alive by renewing the lease
+//! and re-established when the server has lost them (RFC 7530, 9 and RFC 8881, 8.4).
 
-use super::super::blocking::{CALLBACK_PROGRAM, exchange_args, session_args, verifier};
-use super::super::compound::{Compound, NfsError, Request, Results, TARGET};
-use super::super::operations::{BindArgs, BindConnToSession, Direction};
-use super::super::state::{
-    BACK_CHANNEL, CreateSession, DestroySession, ExchangeId, ReclaimComplete, Renew, SessionMade,
-    SetClientId, SetClientIdArgs, SetClientIdConfirm,
-};
-use super::super::types::{Status, Text};
 use super::delegations::CALLBACK_SLOTS;
 use super::fifo_mutex::FifoMutex;
 use super::listener::Listener;
 use super::slots::{Session, callbacks_are_down};
-use super::{Call, Client, Event, Inner, PendingCall, Permit, RetryState};
+use super::{Call, Client, Event, Inner, Permit, RetryState};
 use crate::rpc::RpcError;
+use crate::v4::blocking::{exchange_args, session_args, set_client_id_args, verifier};
+use crate::v4::compound::{Compound, NfsError, Results};
+use crate::v4::operations::{
+    BACK_OR_BOTH, BindArgs, BindConnToSession, CreateSession, DestroySession, ExchangeId,
+    ReclaimComplete, Renew, SetClientId, SetClientIdConfirm,
+};
+use crate::v4::state::BACK_CHANNEL;
+use crate::v4::types::Status;
 use plimsoll_measure::Nanos;
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
-/// Pause before the server is asked once more to send callbacks, in nanoseconds.
+/// The pause after a failed attempt to bind a connection for callbacks, in nanoseconds.
 const REBIND_PAUSE_NS: Nanos = 1_000_000_000;
 
-/// How much of the client's state is to be made anew.
+/// The part of the client's state that must be re-established.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LostState {
     Nothing,
@@ -31,20 +31,21 @@ enum LostState {
     Client,
 }
 
-/// What the server knows the client by.
+/// The client's identity at the server.
 pub(super) struct Identity {
-    /// Another one for each client, and on 4.0 for each time that it is made.
+    /// Changes with each client, and on 4.0 each time the client id is established.
     verifier: Cell<[u8; 8]>,
     client: Cell<u64>,
-    /// Number of the next CREATE_SESSION.
+    /// The sequence number of the next CREATE_SESSION.
     sequence: Cell<u32>,
     lost: Cell<LostState>,
-    /// How often it or its session was made.
+    /// The number of times that the client id or its session was established.
     session_epoch: Cell<u64>,
-    /// How often it was made, and with it everything that it had open and locked.
+    /// The number of times that the client id was established, and with it all opens and locks.
     client_epoch: Cell<u64>,
-    /// One worker makes it, the others wait.
+    /// One worker establishes the state, the others wait.
     creation_mutex: FifoMutex,
+    /// The time and the error of the last failure.
     failed: Cell<Option<(Nanos, NfsError)>>,
 }
 
@@ -62,25 +63,24 @@ impl Identity {
         }
     }
 
-    /// How often the client's state was made, or only its session.
     pub(super) fn session_epoch(&self) -> u64 {
         self.session_epoch.get()
     }
 
-    /// How often all of the client's state was made.
     pub(super) fn client_epoch(&self) -> u64 {
         self.client_epoch.get()
     }
 
-    fn made(&self, anew: bool) {
+    /// Counts a session that was established, and its client id if that is new.
+    fn established(&self, new_client: bool) {
         self.session_epoch.set(self.session_epoch.get() + 1);
         self.client_epoch
-            .set(self.client_epoch.get() + u64::from(anew));
+            .set(self.client_epoch.get() + u64::from(new_client));
     }
 }
 
-/// What is lost when a status says so. That the lease has expired is said of an open on 4.1, and of
-/// the client by its session.
+/// The state that a status reports as lost. An expired lease is that of the client on 4.0 and that of
+/// an open on 4.1, where the session reports the loss of the client.
 fn lost_state_of(status: Status, minor: u32) -> Option<LostState> {
     match status {
         Status::StaleClientId | Status::StaleStateId => Some(LostState::Client),
@@ -96,7 +96,7 @@ fn lost_state_of(status: Status, minor: u32) -> Option<LostState> {
     }
 }
 
-/// Says that nobody renews the lease any more, however that came.
+/// Notes that the lease is no longer renewed when the task ends for any reason.
 struct RenewalGuard(Weak<Inner>);
 
 impl Drop for RenewalGuard {
@@ -107,7 +107,7 @@ impl Drop for RenewalGuard {
     }
 }
 
-/// Says that no connection is being tied to the session any more, however that came.
+/// Notes that no connection is being bound when the task ends for any reason.
 struct BindGuard(Weak<Inner>);
 
 impl Drop for BindGuard {
@@ -130,21 +130,21 @@ impl Client {
             && !self.0.session.borrow().as_ref().is_some_and(doubtful)
     }
 
-    /// Notes what of the client's state is lost, if a status says so; `generation` is that in
-    /// which the call was made.
-    pub(super) fn note_lost_state(&self, status: Status, generation: u64) {
+    /// Notes the state that a status reports as lost, unless it has been re-established since the call
+    /// was made, in `session_epoch`.
+    pub(super) fn note_lost_state(&self, status: Status, session_epoch: u64) {
         let identity = &self.0.identity;
         if let Some(lost) = lost_state_of(status, self.minor())
-            && identity.session_epoch.get() == generation
+            && identity.session_epoch.get() == session_epoch
         {
             identity.lost.set(identity.lost.get().max(lost));
         }
     }
 
-    /// Makes sure that the server knows the client (RFC 7530, 9.1.1 and RFC 8881, 2.4).
+    /// Establishes the client's state unless the server has it (RFC 7530, 9.1.1 and RFC 8881, 2.4).
     ///
     /// # Errors
-    /// What keeps it from that.
+    /// See [`NfsError`].
     pub async fn ready(&self) -> Result<(), NfsError> {
         self.keep_lease();
         if self.is_ready() {
@@ -152,7 +152,7 @@ impl Client {
         }
         let identity = &self.0.identity;
         let since = self.0.lane.now();
-        let _turn = identity.creation_mutex.acquire().await;
+        let _guard = identity.creation_mutex.acquire().await;
         if self.is_ready() {
             return Ok(());
         }
@@ -161,36 +161,34 @@ impl Client {
         {
             return Err(e);
         }
-        let made = self.make().await;
-        if let Err(e) = made {
-            identity.failed.set(Some((self.0.lane.now(), e)));
-        }
-        made
+        self.establish()
+            .await
+            .inspect_err(|e| identity.failed.set(Some((self.0.lane.now(), *e))))
     }
 
-    async fn make(&self) -> Result<(), NfsError> {
+    async fn establish(&self) -> Result<(), NfsError> {
         let identity = &self.0.identity;
         let since = self.0.lane.now();
         let first = identity.session_epoch.get() == 0;
         if identity.lost.get() == LostState::Nothing {
-            // The numbers of its slots are in doubt.
+            // The seqids of its slots are in doubt.
             identity.lost.set(LostState::Session);
         }
         if let Some(session) = self.0.session.take() {
             session.end();
             if identity.lost.get() == LostState::Session {
-                self.0.left.borrow_mut().push(session);
+                self.0.replaced_sessions.borrow_mut().push(session);
             }
         }
-        let mut patience = RetryState::default();
+        let mut retries = RetryState::default();
         loop {
             let done = match self.0.spec.minor {
-                0 => self.make_client().await,
-                _ => self.make_session().await,
+                0 => self.establish_client().await,
+                _ => self.establish_session().await,
             };
             match done {
                 Ok(()) => break,
-                Err(e) => self.wait_to_retry(e, &mut patience).await?,
+                Err(e) => self.wait_to_retry(e, &mut retries).await?,
             }
         }
         identity.lost.set(LostState::Nothing);
@@ -201,99 +199,66 @@ impl Client {
     }
 
     /// SETCLIENTID and SETCLIENTID_CONFIRM (RFC 7530, 9.1.1).
-    async fn make_client(&self) -> Result<(), NfsError> {
+    async fn establish_client(&self) -> Result<(), NfsError> {
         let identity = &self.0.identity;
         let listener = self.0.listener.as_ref().map_err(|e| {
             let errno = Errno::from_io_error(e).unwrap_or(Errno::IO);
             NfsError::Rpc(RpcError::Connection(errno))
         })?;
         if identity.session_epoch.get() > 0 {
-            // A server that has lost only a part forgets the rest, and with it the numbers of owners
-            // (RFC 7530, 16.33.5).
+            // With a new verifier, a server that has lost only a part forgets the rest, including
+            // the seqids of owners (RFC 7530, 16.33.5).
             identity.verifier.set(verifier());
         }
-        let nowhere = ("tcp", "0.0.0.0.0.0");
-        let (network, address) = listener.as_ref().map_or(nowhere, Listener::address);
-        let args = SetClientIdArgs {
-            verifier: identity.verifier.get(),
-            id: Text(self.0.spec.id.as_bytes()),
-            program: CALLBACK_PROGRAM,
-            network: Text(network.as_bytes()),
-            address: Text(address.as_bytes()),
-            ident: 1,
-        };
-        let set = self.call_outside_session(
-            Call::SetClientId,
-            |c| {
-                c.add::<SetClientId>(&args);
-            },
-            |r| r.get::<SetClientId>(),
-        );
+        let callbacks = listener.as_ref().map(Listener::address);
+        let args = set_client_id_args(&self.0.spec.id, identity.verifier.get(), callbacks);
+        let set = self.call_outside_session::<SetClientId, _>(Call::SetClientId, &args, |set| set);
         let set = set.await?;
-        let confirmed = self.call_outside_session(
-            Call::SetClientIdConfirm,
-            |c| {
-                c.add::<SetClientIdConfirm>(&set);
-            },
-            |r| r.get::<SetClientIdConfirm>(),
-        );
-        confirmed.await?;
+        let confirm = Call::SetClientIdConfirm;
+        self.call_outside_session::<SetClientIdConfirm, _>(confirm, &set, |()| ())
+            .await?;
         identity.client.set(set.client);
-        identity.made(true);
-        let left = self.reclaim().await?;
-        self.reopen_by_name(left).await
+        identity.established(true);
+        let refused = self.reclaim().await?;
+        self.reopen_by_name(refused).await
     }
 
     /// EXCHANGE_ID if that is needed, and CREATE_SESSION (RFC 8881, 2.10.8 and 8.4).
-    async fn make_session(&self) -> Result<(), NfsError> {
+    async fn establish_session(&self) -> Result<(), NfsError> {
         let identity = &self.0.identity;
-        let anew = identity.lost.get() == LostState::Client;
-        if anew {
+        let new_client = identity.lost.get() == LostState::Client;
+        if new_client {
             let args = exchange_args(&self.0.spec.id, identity.verifier.get());
-            let exchanged = self.call_outside_session(
-                Call::ExchangeId,
-                |c| {
-                    c.add::<ExchangeId>(&args);
-                },
-                |r| r.get::<ExchangeId>().map(|e| (e.client, e.sequence)),
-            );
+            let exchanged =
+                self.call_outside_session::<ExchangeId, _>(Call::ExchangeId, &args, |e| {
+                    (e.client, e.sequence)
+                });
             let (client, sequence) = exchanged.await?;
             identity.client.set(client);
             identity.sequence.set(sequence);
         }
         let spec = &self.0.spec;
-        let mut args = session_args(
-            self.id(),
-            identity.sequence.get(),
-            spec.slots,
-            spec.max_message_bytes,
-        );
+        let sequence = identity.sequence.get();
+        let mut args = session_args(self.id(), sequence, spec.slots, spec.max_message_bytes);
         if spec.delegations {
             args.flags = BACK_CHANNEL;
             args.back.requests = CALLBACK_SLOTS;
         }
-        let made = self.call_outside_session(
-            Call::CreateSession,
-            |c| {
-                c.add::<CreateSession>(&args);
-            },
-            |r| r.get::<CreateSession>(),
-        );
+        let made =
+            self.call_outside_session::<CreateSession, _>(Call::CreateSession, &args, |made| made);
         let made = made.await;
         if let Err(NfsError::Status(_, Status::SeqMisordered)) = made {
-            // Which number is the next one EXCHANGE_ID says.
+            // EXCHANGE_ID returns the next sequence number.
             identity.lost.set(LostState::Client);
         }
-        let made: SessionMade = made?;
-        identity
-            .sequence
-            .set(identity.sequence.get().wrapping_add(1));
+        let made = made?;
+        identity.sequence.set(sequence.wrapping_add(1));
         let slots = made.fore.requests.clamp(1, spec.slots);
         self.0.delegations.begin_session();
         *self.0.session.borrow_mut() = Some(Session::new(made.session, slots));
-        identity.made(anew);
-        if anew {
-            let left = self.reclaim().await?;
+        identity.established(new_client);
+        if new_client {
+            let refused = self.reclaim().await?;
             let complete = self.call_during_setup(
                 Call::ReclaimComplete,
                 |c| {
@@ -305,36 +270,18 @@ impl Client {
                 Err(NfsError::Status(_, Status::CompleteAlready)) | Ok(()) => {}
                 Err(e) => return Err(e),
             }
-            // Until that is said, nothing else may be opened (RFC 8881, 18.51.3).
-            self.reopen_by_name(left).await?;
+            // Before RECLAIM_COMPLETE nothing else may be opened (RFC 8881, 18.51.3).
+            self.reopen_by_name(refused).await?;
         }
         Ok(())
     }
 
-    /// Whether a status says that the client or its session is lost, and not one open file.
+    /// Whether a status reports the loss of the client or its session, rather than of one open file.
     pub(super) fn is_of_client(&self, status: Status) -> bool {
         lost_state_of(status, self.minor()).is_some()
     }
 
-    /// A call that is in no session.
-    async fn call_outside_session<R>(
-        &self,
-        what: Call,
-        build: impl Fn(&mut Compound<'_>),
-        take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
-    ) -> Result<R, NfsError> {
-        let minor = self.0.spec.minor;
-        let sent = PendingCall {
-            client: self.clone(),
-            call: self.0.channel.call(TARGET, &Request { minor, build }),
-            what,
-            session_epoch: self.0.identity.session_epoch.get(),
-            sequenced: false,
-        };
-        sent.done(take).await
-    }
-
-    /// A call of a client that is about to be ready.
+    /// Makes a call while the client's state is being established.
     pub(super) async fn call_during_setup<R>(
         &self,
         what: Call,
@@ -345,38 +292,35 @@ impl Client {
         self.send(what, permit, build).done(take).await
     }
 
-    /// Leave to make a call of a client that is about to be ready.
+    /// Waits until a call may be made while the client's state is being established.
     ///
     /// # Errors
-    /// `BADSESSION` if it has lost its session meanwhile.
+    /// `BADSESSION` if the session was lost meanwhile.
     async fn permit_during_setup(&self) -> Result<Permit, NfsError> {
         if self.minor() == 0 {
             return Ok(Permit(None));
         }
-        let session = self.0.session.borrow().clone();
-        let slot = match session {
-            None => None,
-            Some(session) => session.slot().await,
-        };
         let lost = NfsError::Status(None, Status::BadSession);
-        slot.map(|slot| Permit(Some(slot))).ok_or(lost)
+        let session = self.0.session.borrow().clone().ok_or(lost)?;
+        let slot = session.slot().await.ok_or(lost)?;
+        Ok(Permit(Some(slot)))
     }
 
-    /// Has the lane renew the lease, unless it does.
+    /// Starts the task that renews the lease, unless it runs.
     pub(super) fn keep_lease(&self) {
         if self.0.renewed.replace(true) {
             return;
         }
         self.listen();
         let inner = Rc::downgrade(&self.0);
-        let renewing = RenewalGuard(inner.clone());
+        let guard = RenewalGuard(inner.clone());
         let (lane, third) = (self.0.lane.clone(), self.0.spec.lease / 3);
         self.0.lane.spawn_background(Box::pin(async move {
-            let _renewing = renewing;
+            let _guard = guard;
             if let Some(inner) = inner.upgrade()
                 && inner.spec.minor > 0
             {
-                // Whoever makes the first call is told of errors.
+                // The worker that makes the first call gets the error.
                 let _ = Client(inner).ready().await;
             }
             loop {
@@ -389,7 +333,7 @@ impl Client {
         }));
     }
 
-    /// Has callbacks come again, if the server says that they cannot (RFC 8881, 18.34).
+    /// Binds the connection for callbacks if the server reports that it has none (RFC 8881, 18.34).
     pub(super) fn keep_callbacks(&self) {
         let session = self.0.session.borrow().clone();
         let Some(session) = session.filter(|s| callbacks_are_down(s.status.get())) else {
@@ -398,32 +342,23 @@ impl Client {
         if !self.0.spec.delegations || self.0.binding.replace(true) {
             return;
         }
-        let binding = BindGuard(Rc::downgrade(&self.0));
+        let guard = BindGuard(Rc::downgrade(&self.0));
         self.0.lane.spawn_background(Box::pin(async move {
-            let Some(inner) = binding.0.upgrade() else {
+            let Some(inner) = guard.0.upgrade() else {
                 return;
             };
             let client = Self(inner);
             let args = BindArgs {
                 session: session.id,
-                direction: Direction::ForeOrBoth as u32,
+                direction: BACK_OR_BOTH,
                 rdma: false,
             };
-            // It has to be alone in its compound.
-            let bound = client.call_outside_session(
-                Call::BindConnToSession,
-                |c| {
-                    c.add::<BindConnToSession>(&args);
-                },
-                |r| r.skip::<BindConnToSession>(),
-            );
-            // Without it delegations are taken away when they are asked back.
+            let bind = Call::BindConnToSession;
+            let bound = client.call_outside_session::<BindConnToSession, _>(bind, &args, |_| ());
             match bound.await {
-                Ok(()) => {
-                    session.status.set(0);
-                    drop(client);
-                }
-                // A server that does not take it now is not to be asked with every call.
+                Ok(()) => session.status.set(0),
+                // The server revokes delegations when it cannot recall them. It must not be asked
+                // with every call.
                 Err(_) => {
                     let lane = client.0.lane.clone();
                     drop(client);
@@ -431,37 +366,32 @@ impl Client {
                         .await;
                 }
             }
-            drop(binding);
+            drop(guard);
         }));
     }
 
-    /// Ends sessions that were left, once nothing is under way on them: of each the server keeps the
-    /// answers of its slots (RFC 8881, 18.37).
-    async fn destroy_left_sessions(&self) {
-        let (idle, busy) = self.0.left.take().into_iter().partition(|s| s.is_idle());
-        *self.0.left.borrow_mut() = busy;
-        let idle: Vec<Rc<Session>> = idle;
+    /// Ends replaced sessions once no call is in flight on them: the server keeps the replies of
+    /// their slots (RFC 8881, 18.37).
+    async fn destroy_replaced_sessions(&self) {
+        let replaced = self.0.replaced_sessions.take().into_iter();
+        let (idle, busy) = replaced.partition::<Vec<_>, _>(|s| s.is_idle());
+        *self.0.replaced_sessions.borrow_mut() = busy;
         for session in idle {
-            let ended = self.call_outside_session(
-                Call::DestroySession,
-                |c| {
-                    c.add::<DestroySession>(&session.id);
-                },
-                |r| r.skip::<DestroySession>(),
-            );
-            // What the server does not know any more has ended.
+            let end = Call::DestroySession;
+            let ended = self.call_outside_session::<DestroySession, _>(end, &session.id, |()| ());
+            // An error means that the server has no such session.
             let _ = ended.await;
         }
     }
 
-    /// Renews the lease, if no other call has.
+    /// Renews the lease unless another call has.
     async fn renew(&self) {
         if self.id() == 0 || self.0.lane.now() >= self.0.lane.deadline() {
             return;
         }
-        self.destroy_left_sessions().await;
+        self.destroy_replaced_sessions().await;
         let session = self.0.session.borrow().clone();
-        // Errors come with the calls of the workers too, and are theirs.
+        // Errors also come with the calls of the workers, which report them.
         let _ = match session {
             None => {
                 let renewed = self.call(

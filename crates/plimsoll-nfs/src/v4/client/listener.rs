@@ -1,4 +1,4 @@
-//! Where callbacks of a server of 4.0 come: on connections that it makes (RFC 7530, 9.1.1).
+//! Callbacks of a 4.0 server, which connects to the client for them (RFC 7530, 9.1.1).
 
 use super::delegations::CallbackReceiver;
 use super::{Client, Inner};
@@ -9,20 +9,20 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
 
-/// Longest callback that is taken, in bytes.
+/// The maximum number of bytes of a callback.
 const MAX_CALLBACK_BYTES: usize = 64 << 10;
 
-/// Bytes that are read at a time.
+/// The maximum number of bytes read at a time.
 const READ_CHUNK_BYTES: usize = 4 << 10;
 
-/// A socket for callbacks.
+/// A listening socket for callbacks.
 pub(super) struct Listener {
     socket: Rc<TcpListener>,
     network: &'static str,
     address: String,
 }
 
-/// The address of a socket as SETCLIENTID has it (RFC 5665, 5.2.3.3 and 5.2.3.4).
+/// The network and the address of a socket as in SETCLIENTID (RFC 5665, 5.2.3.3 and 5.2.3.4).
 fn universal(address: SocketAddr) -> (&'static str, String) {
     let (high, low) = (address.port() >> 8, address.port() & 0xff);
     let network = if address.is_ipv4() { "tcp" } else { "tcp6" };
@@ -30,16 +30,16 @@ fn universal(address: SocketAddr) -> (&'static str, String) {
 }
 
 impl Listener {
-    /// Listens where the server can reach us, as we reach it.
+    /// Listens at the local address from which the server is reached.
     pub(super) fn new(server: SocketAddr) -> io::Result<Self> {
         let any = match server {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
-        // Nothing is sent: it is asked which address would be used.
-        let way = UdpSocket::bind(any)?;
-        way.connect(server)?;
-        let socket = TcpListener::bind((way.local_addr()?.ip(), 0))?;
+        // Nothing is sent: connecting only selects the local address.
+        let probe = UdpSocket::bind(any)?;
+        probe.connect(server)?;
+        let socket = TcpListener::bind((probe.local_addr()?.ip(), 0))?;
         socket.set_nonblocking(true)?;
         let (network, address) = universal(socket.local_addr()?);
         Ok(Self {
@@ -56,7 +56,7 @@ impl Listener {
 }
 
 impl Client {
-    /// Has the lane take callbacks.
+    /// Starts the task that accepts connections for callbacks.
     pub(super) fn listen(&self) {
         let Ok(Some(listener)) = &self.0.listener else {
             return;
@@ -69,7 +69,7 @@ impl Client {
                     Ok((stream, _)) => {
                         let serving = serve(lane.clone(), stream, inner.clone());
                         lane.spawn_background(Box::pin(async move {
-                            // A connection that breaks is made anew by the server.
+                            // The server re-establishes a connection that breaks.
                             let _ = serving.await;
                         }));
                     }
@@ -79,7 +79,7 @@ impl Client {
                             return;
                         }
                     }
-                    // Too many open files, or a connection that went: the next may come through.
+                    // Too many open files, or the connection was closed: the next may succeed.
                     Err(_) => {
                         lane.uncancellable_sleep_until(lane.now() + 100_000_000)
                             .await
@@ -93,11 +93,11 @@ impl Client {
     }
 }
 
-/// Answers the callbacks of a connection until it ends.
+/// Replies to the callbacks of a connection until it ends.
 async fn serve(lane: Lane, mut stream: TcpStream, inner: Weak<Inner>) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
-    let backward = CallbackReceiver(inner);
+    let receiver = CallbackReceiver(inner);
     let mut records = RecordReader::new(MAX_CALLBACK_BYTES);
     let mut bytes = vec![0; READ_CHUNK_BYTES];
     loop {
@@ -113,7 +113,7 @@ async fn serve(lane: Lane, mut stream: TcpStream, inner: Weak<Inner>) -> io::Res
         };
         let mut out = Vec::new();
         let split = records.push(&bytes[..read], |record| {
-            out.extend(backward.answer(&record).unwrap_or_default());
+            out.extend(receiver.answer(&record).into_iter().flatten());
         });
         split.map_err(|e| io::Error::new(ErrorKind::InvalidData, e))?;
         let mut left = &out[..];

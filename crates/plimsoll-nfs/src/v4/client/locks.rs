@@ -1,43 +1,33 @@
 //! Byte-range locks (RFC 7530, 16.10 and 16.12).
 
-use super::super::compound::{Compound, NfsError, Results};
-use super::super::operations::{Op, PutFh};
-use super::super::state::{
-    FirstLock, Lock, LockArgs, LockOwnerArg, LockU, NextLock, ReleaseLockOwner, UnlockArgs,
-};
-use super::super::types::{LockType, Owner, StateId, Status, Text};
-use super::opens::{OpenFile, OpenOwnerState, advances_seqid};
+use super::open_state::{OpenFile, ServerLockState};
+use super::owners::{OpenOwnerState, advances_seqid};
 use super::{Call, Client, MAX_RETRY_PAUSE_NS, RetryState};
-use std::cell::Cell;
+use crate::v4::compound::{Compound, NfsError, Results};
+use crate::v4::operations::{Lock, LockU, Op, PutFh, ReleaseLockOwner};
+use crate::v4::state::{FirstLock, LockArgs, LockOwnerArg, NextLock, UnlockArgs};
+use crate::v4::types::{LockType, Owner, StateId, Status, Text};
 
-/// First pause before a lock that somebody else has is asked for again, in nanoseconds.
+/// The pause before the first retry of a lock that another owner has, in nanoseconds; each further
+/// one is twice as long.
 const MIN_LOCK_RETRY_PAUSE_NS: u64 = 1_000_000;
 
-/// The locks of an open file.
-#[derive(Default)]
-pub(super) struct Locks {
-    held: Cell<Option<ServerLockState>>,
-}
-
-/// What the server knows of them.
-#[derive(Clone, Copy)]
-struct ServerLockState {
-    /// Number of the owner.
-    owner: u64,
-    state: StateId,
-    /// Number of the owner's next operation (4.0).
-    seqid: u32,
-    /// Client that it is of.
-    client_epoch: u64,
-}
-
+/// The name of a lock owner.
 fn name(owner: u64) -> String {
     format!("lock {owner}")
 }
 
+impl ServerLockState {
+    /// Counts an operation of the lock owner as the server does.
+    fn advance<R>(&mut self, done: &Result<R, NfsError>, op: Op) {
+        let counted = u32::from(advances_seqid(done, op));
+        self.seqid = self.seqid.wrapping_add(counted);
+    }
+}
+
 impl Client {
-    /// Locks a range of a file for writing, waiting while somebody else has it, and unlocks it (RFC
-    /// 7530, 16.10 and 16.12). Locks belong to the file, not to its owner.
+    /// Locks a range of a file for writing, waiting while another owner has it, and unlocks it (RFC
+    /// 7530, 16.10 and 16.12). Locks belong to the file, not to its open owner.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -48,19 +38,19 @@ impl Client {
         len: u64,
     ) -> Result<(), NfsError> {
         self.at_server(file).await?;
-        let mut wait = MIN_LOCK_RETRY_PAUSE_NS;
+        let mut pause = MIN_LOCK_RETRY_PAUSE_NS;
         loop {
-            let incarnation = self.0.identity.client_epoch();
-            let held = file.locks.held.take();
-            let asked = match held.filter(|h| h.client_epoch == incarnation) {
+            let client_epoch = self.0.identity.client_epoch();
+            let held = file.locks.take();
+            let locked = match held.filter(|h| h.client_epoch == client_epoch) {
                 None => self.first_lock(file, offset, len).await,
                 Some(held) => self.next_lock(file, held, offset, len).await,
             };
-            match asked {
+            match locked {
                 Ok(()) => break,
                 Err(NfsError::Status(_, Status::Denied)) => {
-                    self.pause(wait).await?;
-                    wait = (2 * wait).min(MAX_RETRY_PAUSE_NS);
+                    self.pause(pause).await?;
+                    pause = (2 * pause).min(MAX_RETRY_PAUSE_NS);
                 }
                 Err(e) => return Err(e),
             }
@@ -68,20 +58,20 @@ impl Client {
         self.unlock(file, offset, len).await
     }
 
-    /// Locks belong to an open that the server knows of (RFC 7530, 16.10.4): one that a delegation
-    /// serves is opened there.
+    /// Opens a file at the server if a delegation serves it: locks belong to an open that the server
+    /// knows of (RFC 7530, 16.10.4).
     async fn at_server(&self, file: &OpenFile) -> Result<(), NfsError> {
-        if let Some(delegation) = file.open().delegation() {
-            self.open_delegated(file.open(), delegation.state).await;
+        if let Some(delegation) = file.state.delegation() {
+            self.open_delegated(&file.state, delegation.state).await;
         }
         file.state().map(|_| ())
     }
 
-    /// The first lock of an owner, a new one at each attempt: whether the server has counted one
-    /// that was denied is not said.
+    /// Locks with a new lock owner, a different one at each attempt: servers differ in whether they
+    /// count a denied lock.
     async fn first_lock(&self, file: &OpenFile, offset: u64, len: u64) -> Result<(), NfsError> {
-        let open = file.open();
-        let _turn = self.acquire_owner(&open.owner_mutex).await;
+        let open = &file.state;
+        let _guard = self.acquire_owner(&open.owner).await;
         let owner = self.next_number();
         let name = name(owner);
         let build = |c: &mut Compound<'_>, open_seqid| {
@@ -94,17 +84,12 @@ impl Client {
                     name: Text(name.as_bytes()),
                 },
             };
-            c.add::<PutFh>(file.handle()).add::<Lock>(&LockArgs {
-                kind: LockType::Write,
-                reclaim: false,
-                offset,
-                len,
-                locker: LockOwnerArg::First(first),
-            });
+            let args = lock_args(offset, len, LockOwnerArg::First(first));
+            c.add::<PutFh>(file.handle()).add::<Lock>(&args);
         };
         let of: (Op, &OpenOwnerState) = (Op::Lock, &open.owner);
         let state = self.call_with_seqid(Call::Lock, of, build, locked).await?;
-        file.locks.held.set(Some(ServerLockState {
+        file.locks.set(Some(ServerLockState {
             owner,
             state,
             seqid: 1,
@@ -113,6 +98,7 @@ impl Client {
         Ok(())
     }
 
+    /// Locks with the lock owner that the file has.
     async fn next_lock(
         &self,
         file: &OpenFile,
@@ -120,40 +106,32 @@ impl Client {
         offset: u64,
         len: u64,
     ) -> Result<(), NfsError> {
-        let mut patience = RetryState::default();
+        let mut retries = RetryState::default();
         loop {
             let permit = self.permit().await?;
             let locker = LockOwnerArg::Next(NextLock {
                 state: held.state,
                 seqid: held.seqid,
             });
-            let args = LockArgs {
-                kind: LockType::Write,
-                reclaim: false,
-                offset,
-                len,
-                locker,
-            };
+            let args = lock_args(offset, len, locker);
             let build = |c: &mut Compound<'_>| {
                 c.add::<PutFh>(file.handle()).add::<Lock>(&args);
             };
             let done = self.send(Call::Lock, permit, build).done(locked).await;
-            held.seqid = held
-                .seqid
-                .wrapping_add(u32::from(advances_seqid(&done, Op::Lock)));
+            held.advance(&done, Op::Lock);
             match done {
                 Ok(state) => {
-                    file.locks.held.set(Some(ServerLockState { state, ..held }));
+                    file.locks.set(Some(ServerLockState { state, ..held }));
                     return Ok(());
                 }
                 Err(e) => {
                     if e.status() == Some(Status::Denied) {
-                        file.locks.held.set(Some(held));
+                        file.locks.set(Some(held));
                     }
-                    self.wait_to_retry(e, &mut patience).await?;
+                    self.wait_to_retry(e, &mut retries).await?;
                     self.ready().await?;
                     if self.0.identity.client_epoch() != held.client_epoch {
-                        // The server has lost the owner.
+                        // The server has lost the lock owner.
                         return self.first_lock(file, offset, len).await;
                     }
                 }
@@ -162,9 +140,9 @@ impl Client {
     }
 
     async fn unlock(&self, file: &OpenFile, offset: u64, len: u64) -> Result<(), NfsError> {
-        let mut patience = RetryState::default();
+        let mut retries = RetryState::default();
         loop {
-            let Some(mut held) = file.locks.held.take() else {
+            let Some(mut held) = file.locks.take() else {
                 return Ok(());
             };
             let permit = self.permit().await?;
@@ -185,30 +163,28 @@ impl Client {
                     r.get::<LockU>()
                 })
                 .await;
-            held.seqid = held
-                .seqid
-                .wrapping_add(u32::from(advances_seqid(&done, Op::LockU)));
+            held.advance(&done, Op::LockU);
             match done {
                 Ok(state) => {
-                    file.locks.held.set(Some(ServerLockState { state, ..held }));
+                    file.locks.set(Some(ServerLockState { state, ..held }));
                     return Ok(());
                 }
                 Err(e) => {
-                    file.locks.held.set(Some(held));
-                    self.wait_to_retry(e, &mut patience).await?;
+                    file.locks.set(Some(held));
+                    self.wait_to_retry(e, &mut retries).await?;
                     self.ready().await?;
                     if self.0.identity.client_epoch() != held.client_epoch {
-                        // The server has lost the lock, and so it is not held.
-                        file.locks.held.set(None);
+                        // The server has lost the lock.
+                        file.locks.set(None);
                     }
                 }
             }
         }
     }
 
-    /// Has the server forget the owner of a file's locks, which on 4.0 it keeps after CLOSE.
+    /// Makes the server forget the lock owner of a file, which a 4.0 server keeps after CLOSE.
     pub(super) async fn release_locks(&self, file: &OpenFile) -> Result<(), NfsError> {
-        let Some(held) = file.locks.held.take().filter(|_| self.minor() == 0) else {
+        let Some(held) = file.locks.take().filter(|_| self.minor() == 0) else {
             return Ok(());
         };
         let name = name(held.owner);
@@ -225,6 +201,18 @@ impl Client {
     }
 }
 
+/// Arguments of a LOCK for writing.
+fn lock_args(offset: u64, len: u64, locker: LockOwnerArg<'_>) -> LockArgs<'_> {
+    LockArgs {
+        kind: LockType::Write,
+        reclaim: false,
+        offset,
+        len,
+        locker,
+    }
+}
+
+/// Reads the results of PUTFH and LOCK.
 fn locked(r: &mut Results<'_>) -> Result<StateId, NfsError> {
     r.skip::<PutFh>()?;
     r.get::<Lock>()

@@ -1,4 +1,4 @@
-//! A client of NFS version 4 on a lane: what it is to the server, its session, and its calls.
+//! A client of NFS version 4 on a lane: its identity, its session, and its calls.
 
 mod calls;
 mod client_shutdown;
@@ -7,24 +7,28 @@ mod fifo_mutex;
 mod identity;
 mod listener;
 mod locks;
+mod open_state;
 mod opens;
+mod owners;
 mod slots;
 
 pub use calls::{Call, Event, RpcObserver};
 pub use fifo_mutex::{FifoGuard, FifoMutex, LockWaiter};
-pub use opens::{OpenFile, OpenOwner};
+pub use open_state::OpenFile;
+pub use owners::OpenOwner;
 
-use super::compound::{Compound, Deviation, NfsError, Request, Results, TARGET, read, standard};
-use super::state::Sequence;
+use super::compound::{
+    Compound, NfsError, Request, Results, TARGET, add_deviation, procedure_name, read,
+};
+use super::operations::{Operation, Sequence};
 use super::types::Status;
 use crate::rpc::{
-    self, Channel, ChannelObserver, ChannelSpec, Deviations, LaneDeviations, ProcedureName,
-    RpcError,
+    self, Channel, ChannelObserver, ChannelSpec, Deviation, Deviations, LaneDeviations, RpcError,
 };
 use delegations::Delegations;
 use identity::Identity;
 use listener::Listener;
-use opens::OpenTable;
+use open_state::OpenTable;
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
 use slots::{Session, Slot};
@@ -32,34 +36,34 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// First pause before a call that the server asked to make later, in nanoseconds; each further
-/// one is twice as long.
+/// The pause before the first retry that the server asks for, in nanoseconds; each further one is
+/// twice as long.
 const MIN_RETRY_PAUSE_NS: Nanos = 10_000_000;
 
-/// Longest pause, in nanoseconds.
+/// The maximum pause, in nanoseconds.
 const MAX_RETRY_PAUSE_NS: Nanos = 1_000_000_000;
 
-/// Times that a call is made again for the client's state was lost.
+/// The maximum number of retries of a call because the client's state was lost.
 const MAX_RECOVERIES: u32 = 4;
 
-/// What a client is made with (RFC 7530, 9.1.1 and RFC 8881, 2.4).
+/// The configuration of a client (RFC 7530, 9.1.1 and RFC 8881, 2.4).
 #[derive(Debug, Clone)]
 pub struct ClientSpec {
-    /// Its connections.
+    /// The connections.
     pub channel: ChannelSpec,
     /// The minor version, 0 or 1.
     pub minor: u32,
-    /// What no other client of the server is called.
+    /// The name of the client, different from those of all other clients of the server.
     pub id: String,
-    /// Calls under way at once, if the server takes so many (4.1).
+    /// The maximum number of calls in flight; the server may allow fewer (4.1).
     pub slots: u32,
-    /// Bytes of the longest request and of the longest reply (4.1).
+    /// The maximum number of bytes of a request and of a reply (4.1).
     pub max_message_bytes: u32,
-    /// Nanoseconds of a lease.
+    /// The lease, in nanoseconds.
     pub lease: Nanos,
-    /// Delegations are taken, and callbacks with them.
+    /// Whether delegations are accepted, and with them callbacks.
     pub delegations: bool,
-    /// How the server's replies deviate from the protocol is added to this when the client ends.
+    /// Collects deviations of the server's replies, some only when the client ends.
     pub deviations: Arc<Deviations>,
 }
 
@@ -71,37 +75,29 @@ pub(super) struct Inner {
     lane: Lane,
     channel: Channel,
     spec: ClientSpec,
-    observe: Option<Rc<dyn RpcObserver>>,
+    observer: Option<Rc<dyn RpcObserver>>,
     deviations: LaneDeviations,
     identity: Identity,
     session: RefCell<Option<Rc<Session>>>,
-    /// Sessions that were left for another one, and that the server may have still.
-    left: RefCell<Vec<Rc<Session>>>,
+    /// Sessions replaced by a new one, which the server may still have.
+    replaced_sessions: RefCell<Vec<Rc<Session>>>,
     opens: OpenTable,
     delegations: Delegations,
-    /// Where callbacks come, on 4.0 with delegations.
+    /// The socket for callbacks, on 4.0 with delegations.
     listener: std::io::Result<Option<Listener>>,
-    /// A connection is being tied to the session for callbacks.
+    /// Whether a connection is being bound to the session for callbacks.
     binding: Cell<bool>,
-    /// The lane renews the lease.
+    /// Whether a task of the lane renews the lease.
     renewed: Cell<bool>,
 }
 
-/// Leave to make one call (RFC 8881, 2.10.6).
+/// The permission to make one call, with its slot on 4.1 (RFC 8881, 2.10.6).
 pub struct Permit(Option<Slot>);
 
-/// What to do about a call that failed.
-enum RetryAction {
-    None,
-    Again,
-    After(Nanos),
-}
-
-/// How often a call has been made again, and how long it has to wait the next time (RFC 7530,
-/// 13.1.1.3).
+/// The retries of a call, and the pause before the next one (RFC 7530, 13.1.1.3).
 pub struct RetryState {
     pause: Nanos,
-    /// Without those that the server asked for.
+    /// The number of retries, without those that the server asked for.
     tries: u32,
 }
 
@@ -115,33 +111,32 @@ impl Default for RetryState {
 }
 
 impl Client {
-    /// A client of a lane. It says who it is before its first call.
+    /// A client of a lane. It establishes its client id before its first call.
     #[must_use]
     pub fn new(
         lane: &Lane,
         spec: ClientSpec,
-        observe: Option<Rc<dyn RpcObserver>>,
-        tally: Option<Rc<dyn ChannelObserver>>,
+        observer: Option<Rc<dyn RpcObserver>>,
+        channel_observer: Option<Rc<dyn ChannelObserver>>,
     ) -> Self {
-        let channel = Channel::new(lane, spec.channel.clone(), tally);
+        let channel = Channel::new(lane, spec.channel.clone(), channel_observer);
         let listener = match spec.delegations && spec.minor == 0 {
             true => Listener::new(spec.channel.address).map(Some),
             false => Ok(None),
         };
-        let standard = standard(spec.minor);
-        let names = Call::ALL.iter().map(|call| ProcedureName {
-            name: call.name(),
-            standard,
-        });
+        let minor = spec.minor;
+        let names = Call::ALL
+            .iter()
+            .map(|call| procedure_name(call.name(), minor));
         let client = Self(Rc::new(Inner {
             lane: lane.clone(),
             channel,
             deviations: LaneDeviations::new(spec.deviations.clone(), names),
             spec,
-            observe,
+            observer,
             identity: Identity::new(),
             session: RefCell::new(None),
-            left: RefCell::default(),
+            replaced_sessions: RefCell::default(),
             opens: OpenTable::default(),
             delegations: Delegations::default(),
             listener,
@@ -155,7 +150,7 @@ impl Client {
         client
     }
 
-    /// The lane whose workers it serves.
+    /// The lane whose workers use the client.
     #[must_use]
     pub fn lane(&self) -> &Lane {
         &self.0.lane
@@ -168,12 +163,12 @@ impl Client {
     }
 
     pub(super) fn event(&self, event: Event, since: Nanos) {
-        if let Some(observe) = &self.0.observe {
-            observe.event(event, since, self.0.lane.now());
+        if let Some(observer) = &self.0.observer {
+            observer.event(event, since, self.0.lane.now());
         }
     }
 
-    /// Waits until the server knows the client; one of 4.0 has to be known only once it opens.
+    /// Waits until the server knows the client. On 4.0 only opens and locks require that.
     async fn ensure_confirmed(&self) -> Result<(), NfsError> {
         match self.minor() == 0 && self.0.identity.session_epoch() == 0 {
             true => Ok(()),
@@ -184,7 +179,7 @@ impl Client {
     /// Waits until a call may be made.
     ///
     /// # Errors
-    /// What keeps the server from knowing the client.
+    /// The error of establishing the client's state.
     pub async fn permit(&self) -> Result<Permit, NfsError> {
         loop {
             self.ensure_confirmed().await?;
@@ -205,7 +200,7 @@ impl Client {
         }
     }
 
-    /// Leave to make a call now, if there is any without waiting.
+    /// The permission to make a call now; `None` if the call would have to wait.
     #[must_use]
     pub fn try_permit(&self) -> Option<Permit> {
         if !self.is_ready() {
@@ -217,7 +212,7 @@ impl Client {
         }
     }
 
-    /// Makes a call, whose answer may be waited for later.
+    /// Makes a call, whose reply may be awaited later.
     pub fn send(
         &self,
         call: Call,
@@ -225,7 +220,7 @@ impl Client {
         build: impl Fn(&mut Compound<'_>),
     ) -> PendingCall {
         let (minor, channel) = (self.0.spec.minor, &self.0.channel);
-        let generation = self.0.identity.session_epoch();
+        let sequenced = permit.0.is_some();
         let sent = match permit.0 {
             None => channel.call(TARGET, &Request { minor, build }),
             Some(slot) => {
@@ -244,13 +239,13 @@ impl Client {
             client: self.clone(),
             call: sent,
             what: call,
-            session_epoch: generation,
-            sequenced: minor > 0,
+            session_epoch: self.0.identity.session_epoch(),
+            sequenced,
         }
     }
 
-    /// Makes a call and waits for its answer. It is made again when the server asks for that, and
-    /// when the client's state had to be made anew: `build` and `take` are then called again.
+    /// Makes a call and waits for its reply. It is retried when the server asks for that, and when
+    /// the client's state had to be re-established; `build` and `take` are called each time.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -260,21 +255,21 @@ impl Client {
         build: impl Fn(&mut Compound<'_>),
         mut take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> Result<R, NfsError> {
-        let mut patience = RetryState::default();
+        let mut retries = RetryState::default();
         loop {
             let permit = self.permit().await?;
             let done = self.send(call, permit, &build).done(&mut take).await;
             match done {
-                Err(e) => self.wait_to_retry(e, &mut patience).await?,
+                Err(e) => self.wait_to_retry(e, &mut retries).await?,
                 done => return done,
             }
         }
     }
 
-    /// Makes a call that is not the same done twice. On 4.0 a server need not know one that comes
-    /// again on another connection, and then says of it what it says of what was done before. If the
-    /// call was sent again, and `is_done` says so of that status, it has succeeded. On 4.1 its slot
-    /// tells (RFC 8881, 2.10.6).
+    /// Makes a call that is not idempotent. On 4.0 a server may not recognise a retransmission on
+    /// another connection, and then returns the status of doing the same again. The call has
+    /// succeeded if it was retransmitted and `is_done` is true of that status. On 4.1 the slot
+    /// prevents this (RFC 8881, 2.10.6).
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -285,7 +280,7 @@ impl Client {
         mut take: impl FnMut(&mut Results<'_>) -> Result<(), NfsError>,
         is_done: impl Fn(Status) -> bool,
     ) -> Result<(), NfsError> {
-        let mut patience = RetryState::default();
+        let mut retries = RetryState::default();
         let mut twice = false;
         loop {
             let permit = self.permit().await?;
@@ -293,18 +288,49 @@ impl Client {
             twice |= again && self.minor() == 0;
             match done {
                 Err(NfsError::Status(_, status)) if twice && is_done(status) => return Ok(()),
-                Err(e) => self.wait_to_retry(e, &mut patience).await?,
+                Err(e) => self.wait_to_retry(e, &mut retries).await?,
                 Ok(()) => return Ok(()),
             }
         }
     }
 
-    /// Waits until a call that failed is to be made again.
-    async fn wait_to_retry(&self, e: NfsError, patience: &mut RetryState) -> Result<(), NfsError> {
-        match self.retry_action(e, patience) {
-            RetryAction::None => Err(e),
-            RetryAction::Again => Ok(()),
-            RetryAction::After(pause) => self.pause(pause).await,
+    /// Makes a call of one operation outside a session.
+    async fn call_outside_session<O: Operation, R>(
+        &self,
+        what: Call,
+        args: &O::Args<'_>,
+        take: impl FnOnce(O::ResOk<'_>) -> R,
+    ) -> Result<R, NfsError> {
+        let sent = self.send(what, Permit(None), |c| {
+            c.add::<O>(args);
+        });
+        sent.done(|r| r.get::<O>().map(take)).await
+    }
+
+    /// Waits until a failed call is to be retried.
+    ///
+    /// # Errors
+    /// `e` if it is not to be retried.
+    async fn wait_to_retry(&self, e: NfsError, retries: &mut RetryState) -> Result<(), NfsError> {
+        let status = e.status().ok_or(e)?;
+        if matches!(status, Status::Delay | Status::Grace) {
+            let pause = retries.pause;
+            retries.pause = (2 * pause).min(MAX_RETRY_PAUSE_NS);
+            return self.pause(pause).await;
+        }
+        retries.tries += 1;
+        let max_tries = match status {
+            // Another worker's operation may have changed the state meanwhile.
+            Status::BadStateId => 1,
+            Status::OldStateId => 8,
+            Status::RetryUncachedRep => MAX_RECOVERIES,
+            _ if self.is_of_client(status) => MAX_RECOVERIES,
+            _ => 0,
+        };
+        // What was lost has been noted with the reply, and may be re-established by now.
+        match retries.tries <= max_tries {
+            true => Ok(()),
+            false => Err(e),
         }
     }
 
@@ -314,57 +340,20 @@ impl Client {
         let slept = lane.sleep_until(lane.now() + pause).await;
         slept.map_err(|_| NfsError::Rpc(RpcError::Stopped))
     }
-
-    /// What was lost is noted when the answer comes: by now it may have been made anew.
-    fn retry_action(&self, e: NfsError, patience: &mut RetryState) -> RetryAction {
-        let Some(status) = e.status() else {
-            return RetryAction::None;
-        };
-        if matches!(status, Status::Delay | Status::Grace) {
-            let pause = patience.pause;
-            patience.pause = (2 * pause).min(MAX_RETRY_PAUSE_NS);
-            return RetryAction::After(pause);
-        }
-        patience.tries += 1;
-        let most = match status {
-            // Somebody else's operation may have changed it meanwhile.
-            Status::BadStateId => 1,
-            Status::OldStateId => 8,
-            _ => MAX_RECOVERIES,
-        };
-        if patience.tries > most {
-            return RetryAction::None;
-        }
-        match status {
-            Status::OldStateId | Status::BadStateId | Status::RetryUncachedRep => {
-                RetryAction::Again
-            }
-            _ if self.is_of_client(status) => RetryAction::Again,
-            _ => RetryAction::None,
-        }
-    }
 }
 
-impl Inner {
-    fn note(&self, call: Call, deviation: &Deviation<'_>) {
-        match deviation {
-            Deviation::Surplus(bytes) => self.deviations.count_surplus(call as usize, *bytes),
-            other => other.add_to(&self.spec.deviations, self.spec.minor, call.name()),
-        }
-    }
-}
-
-/// A call that was made (RFC 7530, 15.2).
+/// A call in flight (RFC 7530, 15.2).
 pub struct PendingCall {
     client: Client,
     call: rpc::Call,
     what: Call,
     session_epoch: u64,
+    /// Whether it begins with SEQUENCE.
     sequenced: bool,
 }
 
 impl PendingCall {
-    /// Waits for the answer, of which `take` reads what the operations gave.
+    /// Waits for the reply, from which `take` reads the results of the operations.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -375,13 +364,28 @@ impl PendingCall {
         self.ended(take).await.0
     }
 
-    /// The same, and whether the call was sent more than once.
+    /// As [`PendingCall::done`]; also returns whether the call was sent more than once.
     async fn ended<R>(
         mut self,
         take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> (Result<R, NfsError>, bool) {
         let (reply, end) = (&mut self.call).await;
-        let note = |deviation: Deviation<'_>| self.client.0.note(self.what, &deviation);
+        let Inner {
+            deviations,
+            spec,
+            observer,
+            ..
+        } = &*self.client.0;
+        let note = |op, deviation: Deviation<'_>| match deviation {
+            // Counted without a lock.
+            Deviation::Surplus(_) => deviations.add(self.what as usize, deviation),
+            _ => add_deviation(
+                &spec.deviations,
+                spec.minor,
+                self.what.name(),
+                (op, deviation),
+            ),
+        };
         let sequenced = self.sequenced;
         let take = |results: &mut Results<'_>| {
             if sequenced {
@@ -389,19 +393,13 @@ impl PendingCall {
             }
             take(results)
         };
-        let outcome = match &reply {
-            Ok(message) => read(message, take, note),
-            Err(e) => {
-                note(Deviation::Error(*e));
-                Err(NfsError::Rpc(*e))
-            }
-        };
+        let outcome = read(reply.as_deref().map_err(|e| *e), take, note);
         if let Some(status) = outcome.as_ref().err().and_then(|e| e.status()) {
             self.client.note_lost_state(status, self.session_epoch);
         }
-        if let Some(observe) = &self.client.0.observe {
+        if let Some(observer) = observer {
             let how = outcome.as_ref().map(|_| ()).map_err(|e| *e);
-            observe.done(self.what, self.call.start, end, how);
+            observer.done(self.what, self.call.start, end, how);
         }
         (outcome, self.call.was_sent_again())
     }

@@ -1,166 +1,29 @@
-//! Opens: their owners, and what the server knows of them (RFC 7530, 9.1 and 9.9).
+//! Opening files (RFC 7530, 9.1 and 9.9).
 
 mod closing;
-mod owners;
 mod reopening;
 
-pub use owners::OpenOwner;
-pub(super) use owners::{OpenOwnerState, advances_seqid};
-
-use super::super::attributes::{Attributes, Bitmap};
-use super::super::compound::{Compound, NfsError, Results};
-use super::super::operations::{GetAttr, GetFh, Op, PutFh};
-use super::super::state::{
-    Claim, Close, CloseArgs, ConfirmArgs, DowngradeArgs, MUST_CONFIRM, Open, OpenArgs, OpenConfirm,
-    OpenDowngrade, OpenHow,
-};
-use super::super::types::{Handle, Other, Owner, StateId, Status, Text};
-use super::delegations::{Delegation, OfferedDelegation};
-use super::fifo_mutex::{FifoGuard, FifoMutex};
-use super::locks::Locks;
+use super::delegations::OfferedDelegation;
+use super::open_state::{Delegation, OpenFile, OpenState};
+use super::owners::{OpenOwner, OpenOwnerState};
 use super::{Call, Client, Event, RetryState};
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use crate::v4::attributes::{Attributes, Bitmap, number};
+use crate::v4::compound::{Compound, NfsError, Results};
+use crate::v4::operations::{Close, GetAttr, GetFh, Op, Open, OpenConfirm, OpenDowngrade, PutFh};
+use crate::v4::state::{
+    Claim, CloseArgs, ConfirmArgs, DowngradeArgs, MUST_CONFIRM, OpenArgs, OpenHow,
+};
+use crate::v4::types::{Handle, Owner, StateId, Status, Text};
+use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
-/// Attributes that come with an open.
-const OPEN_ATTRIBUTES: Bitmap = {
-    use super::super::attributes::number::{CHANGE, KIND, SIZE};
-    Bitmap::of(&[KIND, CHANGE, SIZE])
-};
+/// The attributes that are returned with an open.
+const OPEN_ATTRIBUTES: Bitmap = Bitmap::of(&[number::KIND, number::CHANGE, number::SIZE]);
 
-/// Pause before a CLOSE that an OPEN of the same file has overtaken is sent again, in nanoseconds.
+/// The pause before a CLOSE that an OPEN of the same file has overtaken is repeated, in nanoseconds.
 const CLOSE_RETRY_PAUSE_NS: u64 = 2_000_000;
 
-/// What is open.
-#[derive(Default)]
-pub(super) struct OpenTable {
-    /// By owner and file.
-    known: RefCell<HashMap<(u64, Handle), Weak<OpenState>>>,
-    owners: Cell<u64>,
-}
-
-/// An open at the server, of one or several [`OpenFile`]s of an owner.
-pub(super) struct OpenState {
-    pub(super) owner: Rc<OpenOwnerState>,
-    pub(super) owner_mutex: FifoMutex,
-    file: Handle,
-    dir: Handle,
-    name: Box<[u8]>,
-    pub(super) state: Cell<StateId>,
-    /// What it is open for at the server.
-    access: Cell<u32>,
-    /// What it was opened for there each time, by bits of that number: only to one of these may it be
-    /// opened for less (RFC 8881, 18.18.3).
-    modes: Cell<u32>,
-    /// Files that it is open for: for reading, for writing, for both.
-    files: [Cell<u32>; 3],
-    /// Why it was not opened again after the server had lost it.
-    lost: Cell<Option<NfsError>>,
-    /// The delegation that serves it, as long as the server does not know of it.
-    served: RefCell<Option<Rc<Delegation>>>,
-    /// It is about to be opened at the server, since its delegation goes back.
-    moving: Cell<bool>,
-}
-
-/// An open file (RFC 7530, 9.9).
-pub struct OpenFile {
-    state: Rc<OpenState>,
-    access: u32,
-    minor: u32,
-    closed: Cell<bool>,
-    pub(super) locks: Locks,
-}
-
-impl OpenState {
-    fn open_files_of(&self, access: u32) -> &Cell<u32> {
-        &self.files[(access.clamp(1, 3) - 1) as usize]
-    }
-
-    /// What it has to be open for.
-    fn needed(&self) -> u32 {
-        let each = self.files.iter().zip(1..);
-        each.filter(|(n, _)| n.get() > 0)
-            .fold(0, |all, (_, access)| all | access)
-    }
-
-    /// The delegation that serves it, if one does.
-    pub(super) fn delegation(&self) -> Option<Rc<Delegation>> {
-        self.served.borrow().clone()
-    }
-
-    /// Takes what an answer says that it is known by. Answers may overtake each other.
-    fn renew(&self, new: StateId) {
-        let old = self.state.get();
-        if new.other != old.other || new.seqid.wrapping_sub(old.seqid) < 1 << 31 {
-            self.state.set(new);
-        }
-    }
-
-    /// It was opened at the server for this.
-    fn was_opened(&self, access: u32) {
-        self.access.set(self.access.get() | access);
-        self.modes.set(self.modes.get() | 1 << access);
-    }
-}
-
-impl OpenFile {
-    fn new(state: Rc<OpenState>, access: u32, minor: u32) -> Self {
-        let count = state.open_files_of(access);
-        count.set(count.get() + 1);
-        Self {
-            state,
-            access,
-            minor,
-            closed: Cell::new(false),
-            locks: Locks::default(),
-        }
-    }
-
-    /// Its handle.
-    #[must_use]
-    pub fn handle(&self) -> &Handle {
-        &self.state.file
-    }
-
-    /// What reads and writes have to say. On 4.1 it has no number, which is the newest one: another
-    /// open of its owner may change that while a call is on its way (RFC 8881, 8.2.2).
-    ///
-    /// # Errors
-    /// Why the file could not be opened again after the server had lost it.
-    pub fn state(&self) -> Result<StateId, NfsError> {
-        if let Some(e) = self.state.lost.get() {
-            return Err(e);
-        }
-        let state = match &*self.state.served.borrow() {
-            Some(delegation) => delegation.state,
-            None => self.state.state.get(),
-        };
-        Ok(match self.minor {
-            0 => state,
-            _ => StateId { seqid: 0, ..state },
-        })
-    }
-
-    /// What the server knows it by, which changes when it is opened again (RFC 7530, 9.1.4).
-    #[must_use]
-    pub fn known_by(&self) -> StateId {
-        let delegation = self.state.delegation();
-        delegation.map_or(self.state.state.get(), |d| d.state)
-    }
-
-    pub(super) fn open(&self) -> &Rc<OpenState> {
-        &self.state
-    }
-
-    /// What it is open for: bits of [`share`](super::super::state::share).
-    #[must_use]
-    pub fn access(&self) -> u32 {
-        self.access
-    }
-}
-
-/// What an OPEN gave, without what was borrowed.
+/// The result of an OPEN, without borrowed data.
 struct OpenResult {
     state: StateId,
     flags: u32,
@@ -169,109 +32,104 @@ struct OpenResult {
     offer: OfferedDelegation,
 }
 
+impl OpenResult {
+    /// Reads the results of PUTFH, OPEN and GETFH.
+    fn read(r: &mut Results<'_>) -> Result<Self, NfsError> {
+        r.skip::<PutFh>()?;
+        let opened = r.get::<Open>()?;
+        Ok(Self {
+            state: opened.state,
+            flags: opened.flags,
+            offer: OfferedDelegation::of(&opened.delegation),
+            file: r.get::<GetFh>()?,
+            attributes: Attributes::default(),
+        })
+    }
+}
+
+/// Reads the results of PUTFH and OPEN_CONFIRM.
+fn confirmed(r: &mut Results<'_>) -> Result<StateId, NfsError> {
+    r.skip::<PutFh>()?;
+    r.get::<OpenConfirm>()
+}
+
 impl Client {
-    /// Opens a file, by its name in a directory (RFC 7530, 16.16).
+    /// Opens a file by its name in a directory (RFC 7530, 16.16).
     ///
     /// # Errors
     /// See [`NfsError`].
     pub async fn open(
         &self,
         owner: &OpenOwner,
-        (dir, name): (Handle, &[u8]),
-        asked: u32,
+        at: (Handle, &[u8]),
+        access: u32,
         how: OpenHow,
     ) -> Result<(OpenFile, Attributes), NfsError> {
         if how == OpenHow::Existing
-            && let Some(delegation) = self.delegated((dir, name), asked)
-            && let Some(opened) = self.open_locally(owner, (dir, name), asked, delegation)
+            && let Some(delegation) = self.delegated(at, access)
+            && let Some(opened) = self.open_locally(owner, at, access, delegation)
         {
             return Ok(opened);
         }
-        let _turn = self.acquire_owner(&owner.mutex).await;
-        // What its owner has open without the server is opened with it.
-        let access = asked | self.served_access(owner, (dir, name));
+        let _guard = self.acquire_owner(&owner.state()).await;
+        // The owner's opens without the server are opened with it.
+        let all_access = access | self.served_access(owner, at);
         let _opening = self.opening();
-        let known = owner.name();
-        let given = self.call_open(&known, (dir, name), access, how).await;
-        let given = match given {
-            Err(NfsError::Status(_, Status::BadSeqId)) => {
-                // What the server counted is not known: the owner gets a new name.
-                *owner.known.borrow_mut() = self.new_name();
-                self.call_open(&owner.name(), (dir, name), access, how)
-                    .await
-            }
-            Err(e @ NfsError::Rpc(_)) => {
-                *owner.known.borrow_mut() = self.new_name();
-                Err(e)
-            }
-            given => given,
-        }?;
-        let known = owner.name();
-        let mut state = given.state;
-        if given.flags & MUST_CONFIRM != 0 && self.minor() == 0 {
-            state = self.confirm(&known, given.file, state).await?;
+        let mut given = self.call_open(&owner.state(), at, all_access, how).await;
+        if let Err(NfsError::Status(_, Status::BadSeqId)) = given {
+            self.rename_owner(owner);
+            given = self.call_open(&owner.state(), at, all_access, how).await;
+        } else if let Err(NfsError::Rpc(_)) = given {
+            self.rename_owner(owner);
         }
-        let state = self.opened(owner, (dir, name), (given.file, access), state);
-        let file = OpenFile::new(state, asked, self.minor());
-        self.offered(given.offer, (dir, name), given.file, given.attributes);
+        let given = given?;
+        let new = self
+            .confirm_if_asked(&owner.state(), given.file, (given.state, given.flags))
+            .await?;
+        let state = self.opened(owner, at, (given.file, all_access), new);
+        let file = OpenFile::new(state, access, self.minor());
+        self.offered(given.offer, at, given.file, given.attributes);
         Ok((file, given.attributes))
     }
 
-    /// What an owner has of a file that a name leads to, if that is delegated.
+    /// The open of a file that an owner has, if it has one.
     fn known_state(&self, owner: &OpenOwner, file: Handle) -> Option<Rc<OpenState>> {
         let all = self.0.opens.known.borrow();
-        all.get(&(owner.name().number, file))?.upgrade()
+        all.get(&(owner.state().number, file))?.upgrade()
     }
 
-    /// For what an owner has a file open without the server.
+    /// The access for which an owner has a file open without the server.
     fn served_access(&self, owner: &OpenOwner, (dir, name): (Handle, &[u8])) -> u32 {
         let state = self
             .delegated_file(&dir, name)
             .and_then(|file| self.known_state(owner, file));
-        state
-            .filter(|s| s.served.borrow().is_some())
-            .map_or(0, |s| s.needed())
+        state.filter(|s| s.is_served()).map_or(0, |s| s.needed())
     }
 
-    /// Opens a file without the server, which has delegated it; `None` if its owner has it open at
-    /// the server for something else.
+    /// Opens a delegated file without the server; `None` if its owner has it open at the server with
+    /// less access.
     fn open_locally(
         &self,
         owner: &OpenOwner,
-        (dir, name): (Handle, &[u8]),
+        at: (Handle, &[u8]),
         access: u32,
         delegation: Rc<Delegation>,
     ) -> Option<(OpenFile, Attributes)> {
         let attributes = delegation.known_attributes();
-        let file = *delegation.file();
-        let state = match self.known_state(owner, file) {
+        let state = match self.known_state(owner, delegation.file) {
             Some(known) => {
-                let served = known.served.borrow().is_some();
-                if !served && (access & !known.access.get() != 0 || known.lost.get().is_some()) {
+                let suffices = access & !known.access.get() == 0 && known.lost.get().is_none();
+                if !known.is_served() && !suffices {
                     return None;
                 }
                 known
             }
             None => {
-                let state = Rc::new(OpenState {
-                    owner: owner.name(),
-                    owner_mutex: owner.mutex.clone(),
-                    file,
-                    dir,
-                    name: name.into(),
-                    state: Cell::new(delegation.state),
-                    access: Cell::new(access),
-                    modes: Cell::new(0),
-                    files: Default::default(),
-                    lost: Cell::new(None),
-                    served: RefCell::new(None),
-                    moving: Cell::new(false),
-                });
+                let state = OpenState::new(owner.state(), delegation.file, at, delegation.state);
                 delegation.add(&state);
                 *state.served.borrow_mut() = Some(delegation);
-                let key = (state.owner.number, file);
                 let mut all = self.0.opens.known.borrow_mut();
-                all.insert(key, Rc::downgrade(&state));
+                all.insert(state.key(), Rc::downgrade(&state));
                 state
             }
         };
@@ -280,24 +138,19 @@ impl Client {
         Some((OpenFile::new(state, access, self.minor()), attributes))
     }
 
-    /// Opens at the server what was opened without it, since its delegation goes back.
+    /// Opens at the server what was opened without it, because its delegation is returned.
     pub(super) async fn open_delegated(&self, state: &Rc<OpenState>, delegation: StateId) {
-        let _turn = self.acquire_owner(&state.owner_mutex).await;
-        if state.needed() == 0 || state.served.borrow().is_none() {
+        let _guard = self.acquire_owner(&state.owner).await;
+        if state.needed() == 0 || !state.is_served() {
             return;
         }
         state.moving.set(true);
-        let asked = Cell::new(0);
+        // The access of the last attempt.
+        let access = Cell::new(0);
         let build = |c: &mut Compound<'_>, seqid| {
-            asked.set(state.needed().max(1));
-            let args = OpenArgs {
-                seqid,
-                access: asked.get() | self.no_delegation_flag(),
-                deny: 0,
-                owner: self.owner_of(&state.owner),
-                how: OpenHow::Existing,
-                claim: Claim::Delegated(delegation, Text(&state.name)),
-            };
+            access.set(state.needed().max(1));
+            let claim = Claim::Delegated(delegation, Text(&state.name));
+            let args = self.open_args(&state.owner, seqid, access.get(), claim);
             c.add::<PutFh>(&state.dir).add::<Open>(&args);
         };
         let take = |r: &mut Results<'_>| {
@@ -305,27 +158,26 @@ impl Client {
             r.get::<Open>().map(|o| (o.state, o.flags))
         };
         let of = (Op::Open, &*state.owner);
-        let mut opened = self.call_with_seqid(Call::Open, of, build, take).await;
-        if let Ok((new, flags)) = opened
-            && flags & MUST_CONFIRM != 0
-            && self.minor() == 0
-        {
-            let confirmed = self.confirm(&state.owner, state.file, new).await;
-            opened = confirmed.map(|new| (new, flags));
-        }
+        let opened = match self.call_with_seqid(Call::Open, of, build, take).await {
+            Ok(opened) => {
+                self.confirm_if_asked(&state.owner, state.file, opened)
+                    .await
+            }
+            Err(e) => Err(e),
+        };
         let served = state.served.take().is_some();
         state.moving.set(false);
         match opened {
-            Ok((new, _)) => {
+            Ok(new) => {
                 state.renew(new);
-                state.was_opened(asked.get());
+                state.was_opened(access.get());
             }
             Err(e) if served => state.lost.set(Some(e)),
-            // It was opened otherwise meanwhile.
+            // Another call has opened it meanwhile.
             Err(_) => {}
         }
         if state.needed() == 0 {
-            // It was closed meanwhile; nobody is left to be told of an error.
+            // It was closed meanwhile, so there is no caller to report an error to.
             let _ = self.close_last(state).await;
         }
     }
@@ -351,18 +203,32 @@ impl Client {
             c.add::<GetFh>(&()).add::<GetAttr>(&OPEN_ATTRIBUTES);
         };
         let take = |r: &mut Results<'_>| {
-            r.skip::<PutFh>()?;
-            let opened = r.get::<Open>()?;
+            let opened = OpenResult::read(r)?;
             Ok(OpenResult {
-                state: opened.state,
-                flags: opened.flags,
-                offer: OfferedDelegation::of(&opened.delegation),
-                file: r.get::<GetFh>()?,
                 attributes: r.get::<GetAttr>()?,
+                ..opened
             })
         };
         self.call_with_seqid(Call::Open, (Op::Open, owner), build, take)
             .await
+    }
+
+    /// Arguments of an OPEN of an existing file without a further delegation.
+    fn open_args<'a>(
+        &self,
+        owner: &'a OpenOwnerState,
+        seqid: u32,
+        access: u32,
+        claim: Claim<'a>,
+    ) -> OpenArgs<'a> {
+        OpenArgs {
+            seqid,
+            access: access | self.no_delegation_flag(),
+            deny: 0,
+            owner: self.owner_of(owner),
+            how: OpenHow::Existing,
+            claim,
+        }
     }
 
     fn owner_of<'a>(&self, owner: &'a OpenOwnerState) -> Owner<'a> {
@@ -372,62 +238,53 @@ impl Client {
         }
     }
 
-    async fn confirm(
+    fn must_confirm(&self, flags: u32) -> bool {
+        flags & MUST_CONFIRM != 0 && self.minor() == 0
+    }
+
+    /// Confirms the owner if the flags of an OPEN ask for that; returns the newest stateid.
+    async fn confirm_if_asked(
         &self,
         owner: &OpenOwnerState,
         file: Handle,
-        state: StateId,
+        (state, flags): (StateId, u32),
     ) -> Result<StateId, NfsError> {
+        if !self.must_confirm(flags) {
+            return Ok(state);
+        }
         let build = |c: &mut Compound<'_>, seqid| {
             c.add::<PutFh>(&file)
                 .add::<OpenConfirm>(&ConfirmArgs { state, seqid });
         };
-        let take = |r: &mut Results<'_>| {
-            r.skip::<PutFh>()?;
-            r.get::<OpenConfirm>()
-        };
-        self.call_with_seqid(Call::OpenConfirm, (Op::OpenConfirm, owner), build, take)
+        let of = (Op::OpenConfirm, owner);
+        self.call_with_seqid(Call::OpenConfirm, of, build, confirmed)
             .await
     }
 
-    /// Keeps what was opened.
+    /// Notes that an owner has opened a file at the server.
     fn opened(
         &self,
         owner: &OpenOwner,
-        (dir, name): (Handle, &[u8]),
+        at: (Handle, &[u8]),
         (file, access): (Handle, u32),
         new: StateId,
     ) -> Rc<OpenState> {
-        let known = owner.name();
-        let key = (known.number, file);
-        let mut all = self.0.opens.known.borrow_mut();
-        let state = match all.get(&key).and_then(Weak::upgrade) {
+        let known = self.known_state(owner, file);
+        let state = match known {
             Some(state) if state.state.get().other == new.other => {
                 state.renew(new);
                 state
             }
-            // The server knows of it now.
-            Some(state) if state.served.borrow().is_some() => {
+            // The server knows of it from now on.
+            Some(state) if state.is_served() => {
                 state.served.take();
                 state.state.set(new);
                 state
             }
             _ => {
-                let state = Rc::new(OpenState {
-                    owner: known,
-                    owner_mutex: owner.mutex.clone(),
-                    file,
-                    dir,
-                    name: name.into(),
-                    state: Cell::new(new),
-                    access: Cell::new(0),
-                    modes: Cell::new(0),
-                    files: Default::default(),
-                    lost: Cell::new(None),
-                    served: RefCell::new(None),
-                    moving: Cell::new(false),
-                });
-                all.insert(key, Rc::downgrade(&state));
+                let state = OpenState::new(owner.state(), file, at, new);
+                let mut all = self.0.opens.known.borrow_mut();
+                all.insert(state.key(), Rc::downgrade(&state));
                 state
             }
         };

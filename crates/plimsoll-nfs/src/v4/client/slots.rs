@@ -1,10 +1,11 @@
-//! The slots of a session: as many calls may be under way at once, each with the next number of its
-//! slot (RFC 8881, 2.10.6).
+//! The slots of a session. Each allows one call in flight, with the next seqid of the slot
+//! (RFC 8881, 2.10.6).
 
-use super::super::compound::{NfsError, Results};
-use super::super::state::{Sequence, SequenceArgs, Sequenced, sequence_status};
-use super::super::types::{SessionId, Status};
 use crate::rpc::{Disposition, ReplyHandler, RpcError, result};
+use crate::v4::compound::{NfsError, Results};
+use crate::v4::operations::Sequence;
+use crate::v4::state::{SequenceArgs, Sequenced, sequence_status};
+use crate::v4::types::{SessionId, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -15,21 +16,21 @@ use std::task::{Context, Poll, Waker};
 /// A session and its slots.
 pub(super) struct Session {
     pub(super) id: SessionId,
-    /// Number of the last request of each slot that the server took.
-    taken: RefCell<Vec<u32>>,
+    /// The seqid of the last request of each slot that the server has executed.
+    seqids: RefCell<Vec<u32>>,
     free: RefCell<Vec<u32>>,
     waiting: RefCell<VecDeque<Rc<SlotWaiter>>>,
-    /// It cannot be used any more.
+    /// Whether the session can no longer be used.
     over: Cell<bool>,
-    /// A call got no answer, so that the number of its slot is in doubt.
+    /// Whether a call got no reply, so that the seqid of its slot is in doubt.
     pub(super) doubtful: Cell<bool>,
-    /// What the server says with its answers.
+    /// The status flags of the last reply.
     pub(super) status: Cell<u32>,
-    /// A call was answered since this was last reset: the lease is renewed.
+    /// Whether a call since the last reset got a reply, and so renewed the lease.
     pub(super) used: Cell<bool>,
 }
 
-/// Somebody's place in the queue.
+/// A worker that waits for a slot.
 #[derive(Default)]
 struct SlotWaiter {
     slot: Cell<Option<u32>>,
@@ -40,8 +41,8 @@ impl Session {
     pub(super) fn new(id: SessionId, slots: u32) -> Rc<Self> {
         Rc::new(Self {
             id,
-            taken: RefCell::new(vec![0; slots as usize]),
-            // The lowest are used first, so that the server need not keep many.
+            seqids: RefCell::new(vec![0; slots as usize]),
+            // The lowest are used first, so that the server need not cache many replies.
             free: RefCell::new((0..slots).rev().collect()),
             waiting: RefCell::default(),
             over: Cell::new(false),
@@ -51,7 +52,7 @@ impl Session {
         })
     }
 
-    /// Takes a slot that is free, unless others wait.
+    /// Takes a free slot. While workers wait there is none.
     pub(super) fn try_slot(self: &Rc<Self>) -> Option<Slot> {
         if self.over.get() {
             return None;
@@ -60,61 +61,69 @@ impl Session {
         Some(Slot::new(self, slot))
     }
 
-    /// Waits for a slot; `None` when the session is over.
+    /// Waits for a slot; `None` if the session ends.
     pub(super) fn slot(self: &Rc<Self>) -> WaitSlot {
         WaitSlot {
             session: self.clone(),
-            place: None,
+            waiter: None,
         }
     }
 
-    /// The session is no more: who waits for a slot waits for one of the next session.
+    /// Ends the session, and the waits for its slots.
     pub(super) fn end(&self) {
         self.over.set(true);
-        for place in self.waiting.take() {
-            if let Some(waker) = place.waker.take() {
-                waker.wake();
-            }
-        }
+        self.waiting.take().iter().for_each(|waiter| waiter.wake());
     }
 
-    /// Whether no call is under way on it.
+    /// Whether no call is in flight.
     pub(super) fn is_idle(&self) -> bool {
-        self.free.borrow().len() == self.taken.borrow().len()
+        self.free.borrow().len() == self.seqids.borrow().len()
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.over.get()
-    }
-
-    fn give_back(&self, slot: u32) {
-        debug_assert!((slot as usize) < self.taken.borrow().len());
-        debug_assert!(!self.free.borrow().contains(&slot), "slot {slot} is free");
+    /// Frees a slot, or passes it to the worker that has waited longest.
+    fn release(&self, slot: u32) {
+        let count = self.seqids.borrow().len();
+        debug_assert!((slot as usize) < count, "slot {slot} of {count}");
+        let is_free = || self.free.borrow().contains(&slot);
+        debug_assert!(!is_free(), "slot {slot} is free already");
         let next = self.waiting.borrow_mut().pop_front();
         match next {
-            Some(place) => {
-                place.slot.set(Some(slot));
-                if let Some(waker) = place.waker.take() {
-                    waker.wake();
-                }
+            Some(waiter) => {
+                waiter.slot.set(Some(slot));
+                waiter.wake();
             }
             None => self.free.borrow_mut().push(slot),
         }
     }
 
+    /// Counts a request of a slot that the server has executed.
+    fn advance(&self, slot: u32) {
+        let seqid = &mut self.seqids.borrow_mut()[slot as usize];
+        *seqid = seqid.wrapping_add(1);
+    }
+
     /// Arguments of SEQUENCE for the next call of a slot.
-    pub(super) fn next(&self, slot: u32, keep: bool) -> SequenceArgs {
-        let taken = self.taken.borrow();
+    pub(super) fn next(&self, slot: u32, cache_this: bool) -> SequenceArgs {
+        let seqids = self.seqids.borrow();
         SequenceArgs {
             session: self.id,
-            sequence: taken[slot as usize].wrapping_add(1),
+            sequence: seqids[slot as usize].wrapping_add(1),
             slot,
-            highest: taken.len() as u32 - 1,
-            keep,
+            highest_slot: seqids.len() as u32 - 1,
+            cache_this,
         }
     }
 }
 
+impl SlotWaiter {
+    fn wake(&self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// The result of SEQUENCE in a reply, or its status.
 fn sequenced(message: &[u8]) -> Result<Result<Sequenced, Status>, RpcError> {
     let mut results = Results::read(result(message)?).map_err(RpcError::BadResult)?;
     match results.get::<Sequence>() {
@@ -127,35 +136,29 @@ fn sequenced(message: &[u8]) -> Result<Result<Sequenced, Status>, RpcError> {
 impl ReplyHandler for Session {
     fn on_reply(&self, slot: u32, reply: Result<&[u8], RpcError>) -> Disposition {
         match reply.and_then(sequenced) {
-            // The call came before, on a connection that broke, and the server is busy with it. In
-            // another slot it would be done twice, and its answer be taken for that of the next call
-            // of this one (RFC 8881, 15.1.1.3).
+            // The server still executes the same call, sent on a connection that broke. In another
+            // slot it would be executed twice, and its reply taken for that of the next call of this
+            // slot (RFC 8881, 15.1.1.3).
             Ok(Err(Status::Delay)) => return Disposition::Retransmit,
-            // The answer to something else: what the server has counted is not known.
+            // The reply to something else: the server's seqid is not known.
             Ok(Ok(done)) if (done.session, done.slot) != (self.id, slot) => self.doubtful.set(true),
             Ok(Ok(done)) => {
-                if let Some(taken) = self.taken.borrow_mut().get_mut(slot as usize) {
-                    *taken = taken.wrapping_add(1);
-                }
+                self.advance(slot);
                 self.status.set(done.status);
                 self.used.set(true);
             }
-            // The server had taken it before, and did not keep its answer.
-            Ok(Err(Status::RetryUncachedRep)) => {
-                if let Some(taken) = self.taken.borrow_mut().get_mut(slot as usize) {
-                    *taken = taken.wrapping_add(1);
-                }
-            }
-            // Before SEQUENCE has succeeded the number is not taken.
+            // The server had executed it before, and did not cache the reply.
+            Ok(Err(Status::RetryUncachedRep)) => self.advance(slot),
+            // A SEQUENCE that fails does not advance the seqid.
             Ok(Err(_)) => {}
             Err(_) => self.doubtful.set(true),
         }
-        self.give_back(slot);
+        self.release(slot);
         Disposition::Complete
     }
 }
 
-/// A slot that a call may be made on. Dropped without a call it is given back.
+/// A slot taken for a call. Dropped without a call, it is released.
 pub(super) struct Slot {
     pub(super) session: Rc<Session>,
     pub(super) number: u32,
@@ -171,7 +174,7 @@ impl Slot {
         }
     }
 
-    /// A call is made, whose end gives the slot back.
+    /// Notes that a call was made, whose end releases the slot.
     pub(super) fn called(mut self) {
         self.called = true;
     }
@@ -180,7 +183,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if !self.called {
-            self.session.give_back(self.number);
+            self.session.release(self.number);
         }
     }
 }
@@ -188,49 +191,48 @@ impl Drop for Slot {
 /// See [`Session::slot`].
 pub(super) struct WaitSlot {
     session: Rc<Session>,
-    place: Option<Rc<SlotWaiter>>,
+    waiter: Option<Rc<SlotWaiter>>,
 }
 
 impl Future for WaitSlot {
     type Output = Option<Slot>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Slot>> {
-        if let Some(place) = &self.place {
-            if let Some(slot) = place.slot.take() {
-                let slot = Slot::new(&self.session, slot);
-                self.place = None;
-                return Poll::Ready(Some(slot));
-            }
-            *place.waker.borrow_mut() = Some(context.waker().clone());
-            return match self.session.is_over() {
-                true => Poll::Ready(None),
-                false => Poll::Pending,
-            };
+        let given = match &self.waiter {
+            Some(waiter) => waiter
+                .slot
+                .take()
+                .map(|slot| Slot::new(&self.session, slot)),
+            None => self.session.try_slot(),
+        };
+        if given.is_some() {
+            self.waiter = None;
+            return Poll::Ready(given);
         }
-        if self.session.is_over() {
+        if self.session.over.get() {
             return Poll::Ready(None);
         }
-        if let Some(slot) = self.session.try_slot() {
-            return Poll::Ready(Some(slot));
-        }
-        let place = Rc::new(SlotWaiter::default());
-        *place.waker.borrow_mut() = Some(context.waker().clone());
-        self.session.waiting.borrow_mut().push_back(place.clone());
-        self.place = Some(place);
+        let this = &mut *self;
+        let waiter = this.waiter.get_or_insert_with(|| {
+            let waiter = Rc::new(SlotWaiter::default());
+            this.session.waiting.borrow_mut().push_back(waiter.clone());
+            waiter
+        });
+        *waiter.waker.borrow_mut() = Some(context.waker().clone());
         Poll::Pending
     }
 }
 
 impl Drop for WaitSlot {
     fn drop(&mut self) {
-        let Some(place) = self.place.take() else {
+        let Some(waiter) = self.waiter.take() else {
             return;
         };
-        match place.slot.take() {
-            Some(slot) => self.session.give_back(slot),
+        match waiter.slot.take() {
+            Some(slot) => self.session.release(slot),
             None => {
                 let mut waiting = self.session.waiting.borrow_mut();
-                waiting.retain(|p| !Rc::ptr_eq(p, &place));
+                waiting.retain(|w| !Rc::ptr_eq(w, &waiter));
             }
         }
     }
@@ -272,10 +274,10 @@ mod tests {
         assert_eq!(over, Disposition::Complete);
         assert!(session.doubtful.get());
         assert_eq!(poll(d.as_mut()), Poll::Pending, "c was first");
-        // Who gives up passes it on.
+        // A waiter that is dropped passes the slot on.
         drop(c);
         assert_eq!(poll(d.as_mut()), Poll::Ready(Some(1)));
-        // A number is only taken by an answer.
+        // Only a reply advances the seqid.
         assert_eq!(session.next(1, true).sequence, 1);
         let mut e = pin!(session.slot());
         assert_eq!(poll(e.as_mut()), Poll::Pending);

@@ -1,62 +1,60 @@
-//! Opening again what a server has lost (RFC 7530, 9.6.2 and RFC 8881, 8.4.2).
+//! Reopening files whose opens the server has lost (RFC 7530, 9.6.2 and RFC 8881, 8.4.2).
 
 use super::*;
 
-/// Times that a file is opened again for one call on it.
+/// The maximum number of times that a file is reopened for one call.
 const MAX_REOPENS: u32 = 2;
 
 impl Client {
-    /// Whether a status says that the server has lost, or has taken away, one open or delegation
-    /// (RFC 7530, 9.1.4 and RFC 8881, 8.2.4).
+    /// Whether a status reports that the server has lost or revoked one open or delegation (RFC 7530,
+    /// 9.1.4 and RFC 8881, 8.2.4).
     pub(in super::super) fn is_of_open(&self, status: Status) -> bool {
         use Status::{AdminRevoked, BadStateId, DelegRevoked, Expired};
         matches!(status, BadStateId | Expired | AdminRevoked | DelegRevoked)
             && !self.is_of_client(status)
     }
 
-    /// What to do about a call on an open file that failed, if `known_by` is what the server knew
-    /// the file by when it was made: `Ok` to make it again. What the server has lost of the file is
-    /// opened again before (RFC 8881, 8.4.2 and 10.4.6).
+    /// Waits until a failed call on an open file is to be repeated; `known_by` is the file's stateid
+    /// when it was made. A file whose open or delegation the server has lost is reopened first (RFC
+    /// 8881, 8.4.2 and 10.4.6).
     ///
     /// # Errors
-    /// The same, if nothing is to be done, or why it cannot be opened.
+    /// `e` if the call is not to be repeated, or the error of reopening the file.
     pub async fn wait_to_repeat(
         &self,
         file: &OpenFile,
         known_by: StateId,
         e: NfsError,
-        patience: &mut RetryState,
+        retries: &mut RetryState,
     ) -> Result<(), NfsError> {
         if self.is_opened_instead(file, e).await {
             return file.state().map(|_| ());
         }
         match e.status() {
             Some(status) if self.is_of_open(status) => {
-                patience.tries += 1;
-                if patience.tries > MAX_REOPENS {
+                retries.tries += 1;
+                if retries.tries > MAX_REOPENS {
                     return Err(e);
                 }
-                self.open_again(&file.state, known_by).await
+                self.reopen_lost(&file.state, known_by).await
             }
-            _ => self.wait_to_retry(e, patience).await,
+            _ => self.wait_to_retry(e, retries).await,
         }
     }
 
-    /// Opens a file again of which the server has lost the open `known_by`, unless that was done
-    /// meanwhile.
-    async fn open_again(&self, state: &Rc<OpenState>, known_by: StateId) -> Result<(), NfsError> {
+    /// Reopens a file whose open `known_by` the server has lost, unless that was done meanwhile.
+    async fn reopen_lost(&self, state: &OpenState, known_by: StateId) -> Result<(), NfsError> {
         let since = self.0.lane.now();
-        let _turn = self.acquire_owner(&state.owner_mutex).await;
+        let _guard = self.acquire_owner(&state.owner).await;
         self.ready().await?;
-        let is_served = state.served.borrow().is_some();
-        if is_served || state.state.get() != known_by || state.lost.get().is_some() {
+        if state.is_served() || state.state.get() != known_by || state.lost.get().is_some() {
             return Ok(());
         }
         let done = self.reopen(state, true).await;
         if let Err(NfsError::Status(_, status)) = done
             && self.is_of_client(status)
         {
-            // The next call has all of it made anew.
+            // The next call re-establishes the client's state and reopens all files.
             return Ok(());
         }
         self.reopened(state, done)?;
@@ -66,15 +64,14 @@ impl Client {
         Ok(())
     }
 
-    /// Opens again what was open, after the server has lost it (RFC 7530, 9.6.2 and RFC 8881,
-    /// 8.4.2): as it was before, if the server still waits for that. Gives what it does not let
-    /// be opened so.
+    /// Reclaims all opens after the server has lost them (RFC 7530, 9.6.2 and RFC 8881, 8.4.2).
+    /// Returns those that the server does not let be reclaimed.
     pub(in super::super) async fn reclaim(&self) -> Result<Vec<Rc<OpenState>>, NfsError> {
         let all: Vec<Rc<OpenState>> = {
             let known = self.0.opens.known.borrow();
             known.values().filter_map(Weak::upgrade).collect()
         };
-        // What delegations served is opened at the server now.
+        // Opens that delegations served are opened at the server.
         self.lose_delegations();
         let mut refused = Vec::new();
         for state in all {
@@ -89,7 +86,7 @@ impl Client {
         Ok(refused)
     }
 
-    /// Opens by their names what could not be opened as it was before.
+    /// Reopens by name the files that could not be reclaimed.
     pub(in super::super) async fn reopen_by_name(
         &self,
         all: Vec<Rc<OpenState>>,
@@ -101,10 +98,10 @@ impl Client {
         Ok(())
     }
 
-    /// Opens by its name what a delegation served that the server has taken away.
+    /// Opens by name a file served by a delegation that the server has revoked.
     pub(in super::super) async fn open_instead(&self, state: &OpenState) {
-        let _turn = self.acquire_owner(&state.owner_mutex).await;
-        if state.needed() == 0 || state.served.borrow().is_none() {
+        let _guard = self.acquire_owner(&state.owner).await;
+        if state.needed() == 0 || !state.is_served() {
             return;
         }
         let since = self.0.lane.now();
@@ -125,7 +122,7 @@ impl Client {
                 state.lost.set(None);
                 state.modes.set(1 << state.access.get());
             }
-            // The others are not to be lost for it.
+            // The error concerns only this file.
             Err(e @ NfsError::Status(_, status)) if !self.is_of_client(status) => {
                 state.lost.set(Some(e));
             }
@@ -140,31 +137,23 @@ impl Client {
             true => (state.dir, Claim::Name(Text(&state.name))),
         };
         let given = self.reopen_as(state, at, claim).await?;
-        // A server may give one although it was not wanted; it must not think that it is held.
+        // A server may grant a delegation that was not wanted, and must not think that it is held.
         self.decline(given.offer, (state.dir, &state.name), given.file);
         if given.file != state.file {
             return Err(NfsError::Status(Some(Op::Open), Status::Stale));
         }
-        match given.flags & MUST_CONFIRM != 0 && self.minor() == 0 {
-            true => {
-                let (owner, state) = (&state.owner, given.state);
-                let seqid = owner.seqid.get();
-                owner.seqid.set(seqid.wrapping_add(1));
-                let confirmed = self.call_during_setup(
-                    Call::OpenConfirm,
-                    |c| {
-                        c.add::<PutFh>(&given.file)
-                            .add::<OpenConfirm>(&ConfirmArgs { state, seqid });
-                    },
-                    |r| {
-                        r.skip::<PutFh>()?;
-                        r.get::<OpenConfirm>()
-                    },
-                );
-                confirmed.await
-            }
-            false => Ok(given.state),
+        if !self.must_confirm(given.flags) {
+            return Ok(given.state);
         }
+        let (owner, state) = (&state.owner, given.state);
+        let seqid = owner.seqid.get();
+        owner.seqid.set(seqid.wrapping_add(1));
+        let build = |c: &mut Compound<'_>| {
+            c.add::<PutFh>(&given.file)
+                .add::<OpenConfirm>(&ConfirmArgs { state, seqid });
+        };
+        self.call_during_setup(Call::OpenConfirm, build, confirmed)
+            .await
     }
 
     async fn reopen_as(
@@ -174,44 +163,21 @@ impl Client {
         claim: Claim<'_>,
     ) -> Result<OpenResult, NfsError> {
         let owner = &state.owner;
-        let mut patience = RetryState::default();
+        let mut retries = RetryState::default();
         loop {
-            let generation = self.0.identity.session_epoch();
-            owner.begin(generation);
-            let seqid = owner.seqid.get();
-            let args = OpenArgs {
-                seqid,
-                access: state.access.get() | self.no_delegation_flag(),
-                deny: 0,
-                owner: self.owner_of(owner),
-                how: OpenHow::Existing,
-                claim,
+            owner.begin(self.0.identity.session_epoch());
+            let args = self.open_args(owner, owner.seqid.get(), state.access.get(), claim);
+            let build = |c: &mut Compound<'_>| {
+                c.add::<PutFh>(&at).add::<Open>(&args);
+                c.add::<GetFh>(&());
             };
-            let done = self
-                .call_during_setup(
-                    Call::Open,
-                    |c| {
-                        c.add::<PutFh>(&at).add::<Open>(&args);
-                        c.add::<GetFh>(&());
-                    },
-                    |r| {
-                        r.skip::<PutFh>()?;
-                        let opened = r.get::<Open>()?;
-                        Ok(OpenResult {
-                            state: opened.state,
-                            flags: opened.flags,
-                            file: r.get::<GetFh>()?,
-                            attributes: Attributes::default(),
-                            offer: OfferedDelegation::of(&opened.delegation),
-                        })
-                    },
-                )
-                .await;
+            let done = self.call_during_setup(Call::Open, build, OpenResult::read);
+            let done = done.await;
             owner.advance_seqid(&done, Op::Open);
             match done {
                 Err(e @ NfsError::Status(_, Status::Delay | Status::Grace)) => {
-                    // A server that waits for reclaims takes no other open meanwhile.
-                    self.wait_to_retry(e, &mut patience).await?;
+                    // A server in its grace period permits no other opens.
+                    self.wait_to_retry(e, &mut retries).await?;
                 }
                 done => return done,
             }

@@ -1,0 +1,99 @@
+//! Data types that versions 3 and 4 share.
+
+use crate::xdr::{Decode, Decoder, Encode, XdrError, choices, put_opaque};
+use rustix::io::Errno;
+use std::fmt;
+
+/// A file handle of at most `MAX` bytes, which is at most 255 (RFC 1813, 2.4 and RFC 7530, 2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileHandle<const MAX: usize> {
+    len: u8,
+    bytes: [u8; MAX],
+}
+
+impl<const MAX: usize> FileHandle<MAX> {
+    /// A handle of these bytes; `None` if there are more than `MAX`.
+    #[must_use]
+    pub fn new(from: &[u8]) -> Option<Self> {
+        let mut bytes = [0; MAX];
+        bytes.get_mut(..from.len())?.copy_from_slice(from);
+        Some(Self {
+            len: u8::try_from(from.len()).ok()?,
+            bytes,
+        })
+    }
+
+    /// The opaque bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl<const MAX: usize> fmt::Debug for FileHandle<MAX> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bytes().iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+
+impl<const MAX: usize> Encode for FileHandle<MAX> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_opaque(self.bytes(), out);
+    }
+}
+
+impl<const MAX: usize> Decode<'_> for FileHandle<MAX> {
+    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+        let bytes = from.opaque(MAX as u32)?;
+        Self::new(bytes).ok_or(XdrError::TooLong(bytes.len() as u32))
+    }
+}
+
+/// The maximum number of bytes of a name, a path or another text where the protocol sets no limit.
+/// No system has a higher one.
+pub const MAX_TEXT_BYTES: u32 = 4096;
+
+/// A name, a path, an owner or other bytes, at most `MAX` of them (RFC 1813, 2.5 and RFC 7530,
+/// 2.1). They are bytes rather than text: a server may send any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Text<'a, const MAX: u32 = MAX_TEXT_BYTES>(pub &'a [u8]);
+
+impl<const MAX: u32> Encode for Text<'_, MAX> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_opaque(self.0, out);
+    }
+}
+
+impl<'a, const MAX: u32> Decode<'a> for Text<'a, MAX> {
+    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+        Ok(Self(from.opaque(MAX)?))
+    }
+}
+
+choices! {
+    /// How stable written data has to be, or is, `stable_how` (RFC 1813, 3.3.7 and RFC 7530, 16.36).
+    Stable {
+        /// The data may be lost until a COMMIT.
+        Unstable = 0,
+        /// The data is on stable storage.
+        DataSync = 1,
+        /// Data and attributes are on stable storage.
+        FileSync = 2,
+    }
+}
+
+/// The error number of the system for a status that means the same in both versions (RFC 1813, 2.6
+/// and RFC 7530, 13.1). The statuses up to 31 are numbers of Unix that all systems have kept.
+pub(crate) fn unix_errno(status: u32) -> Option<Errno> {
+    Some(match status {
+        0 => Errno::IO,
+        1..=31 => Errno::from_raw_os_error(status as i32),
+        63 => Errno::NAMETOOLONG,
+        66 => Errno::NOTEMPTY,
+        69 => Errno::DQUOT,
+        70 => Errno::STALE,
+        71 => Errno::REMOTE,
+        10004 => Errno::OPNOTSUPP,
+        _ => return None,
+    })
+}

@@ -1,0 +1,81 @@
+//! What a channel, its connections and their users agree on.
+
+use super::message::{Credentials, RpcError, Target};
+use plimsoll_lane::Lane;
+use plimsoll_measure::Nanos;
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// An observer of a channel.
+pub trait ChannelObserver {
+    /// A call first sent at `first` was retransmitted because no reply had come.
+    fn retransmitted(&self, target: Target, first: Nanos, now: Nanos);
+
+    /// A connection that broke at `since` was re-established.
+    fn reconnected(&self, since: Nanos, now: Nanos);
+
+    /// Calls without a reply were abandoned, `at_end` because the run is over. `silent_since`: the
+    /// time since when the server has sent nothing, if that was before the calls were made.
+    fn abandoned(&self, _at_end: bool, _silent_since: Option<Nanos>) {}
+}
+
+/// What happens to a call whose reply has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disposition {
+    /// The reply is the outcome of the call.
+    Complete,
+    /// The server is still processing the same call: it is retransmitted unchanged after a pause,
+    /// and the reply is dropped.
+    Retransmit,
+}
+
+/// A handler of replies, called at once and even if no worker waits for the reply.
+pub trait ReplyHandler {
+    /// Handles the message of a reply, or the error of the call, after which it is complete in any
+    /// case. `token` was given with the call.
+    fn on_reply(&self, token: u32, reply: Result<&[u8], RpcError>) -> Disposition;
+}
+
+/// A handler of calls that the server makes on the connections of a channel: the callbacks of
+/// NFS 4.1 (RFC 8881, 2.10.3.1).
+pub trait CallbackHandler {
+    /// Returns the record of the reply to a call; `None` for no reply.
+    fn answer(&self, call: &[u8]) -> Option<Vec<u8>>;
+}
+
+/// The handler of a call's reply, and the token to pass it.
+pub(super) type ReplyToken = Option<(Rc<dyn ReplyHandler>, u32)>;
+
+/// The configuration of a channel.
+#[derive(Debug, Clone)]
+pub struct ChannelSpec {
+    /// The server.
+    pub address: SocketAddr,
+    /// The relay that connections to the server go through, if there is one.
+    pub relay: Option<SocketAddr>,
+    /// The credentials of all calls.
+    pub credentials: Credentials,
+    /// The number of connections among which calls are distributed; at least 1.
+    pub connections: u32,
+    /// The time without a reply after which a call is retransmitted, in nanoseconds.
+    pub timeout: Nanos,
+    /// The number of retransmissions before a call fails.
+    pub retries: u32,
+    /// Whether a call may be retransmitted on the same connection. Version 4 forbids it (RFC 7530,
+    /// 3.1.1 and RFC 8881, 2.9.2): the connection is re-established instead.
+    pub may_retransmit_in_place: bool,
+    /// The maximum number of bytes of a reply.
+    pub max_reply_bytes: usize,
+    /// The time after which all calls fail if the server has sent nothing since the first of them,
+    /// in nanoseconds; without it each call fails when it has waited too long.
+    pub silence: Option<Nanos>,
+}
+
+/// The state that connections and calls of a channel share.
+pub struct ChannelShared {
+    pub(super) lane: Lane,
+    pub(super) spec: ChannelSpec,
+    pub(super) observer: Option<Rc<dyn ChannelObserver>>,
+    pub(super) callbacks: RefCell<Option<Rc<dyn CallbackHandler>>>,
+}
