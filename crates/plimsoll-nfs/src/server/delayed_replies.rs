@@ -1,5 +1,6 @@
-//! Answers that are sent later.
+//! Replies that are sent after a delay.
 
+use crate::lock::lock;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
@@ -7,11 +8,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// Most bytes of one connection that wait; who has more to send waits too.
+/// The maximum number of bytes of queued replies of a connection; senders wait at the limit.
 const MAX_QUEUED_REPLY_BYTES: usize = 64 << 20;
 
-/// A thread that sends answers when they are due. It ends when this is dropped, with the last of them,
-/// and when the client is gone.
+/// A thread that sends replies at their scheduled times. It ends after the last of them when this is
+/// dropped, and when the client has closed the connection.
 pub(super) struct DelayedReplies {
     delay: Duration,
     shared: Arc<DelayQueueShared>,
@@ -25,33 +26,30 @@ struct DelayQueueShared {
 
 #[derive(Default)]
 struct DelayQueue {
-    answers: VecDeque<(Instant, Vec<u8>)>,
+    /// Replies with their scheduled times.
+    replies: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,
-    /// Nothing more comes.
+    /// Whether no further replies are queued.
     over: bool,
-    /// The client takes nothing more.
-    gone: bool,
+    /// Whether the client has closed the connection.
+    closed: bool,
 }
 
 impl DelayQueueShared {
-    fn lock(&self) -> MutexGuard<'_, DelayQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn wait<'a>(&self, queue: MutexGuard<'a, DelayQueue>) -> MutexGuard<'a, DelayQueue> {
         self.changed
             .wait(queue)
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next answer; none after the last.
+    /// Waits for the next reply; `None` after the last.
     fn next(&self) -> Option<(Instant, Vec<u8>)> {
-        let mut queue = self.lock();
+        let mut queue = lock(&self.queue);
         loop {
-            if let Some(answer) = queue.answers.pop_front() {
-                queue.bytes -= answer.1.len();
+            if let Some(reply) = queue.replies.pop_front() {
+                queue.bytes -= reply.1.len();
                 self.changed.notify_all();
-                return Some(answer);
+                return Some(reply);
             }
             if queue.over {
                 return None;
@@ -61,21 +59,21 @@ impl DelayQueueShared {
     }
 
     fn send_loop(&self, mut stream: TcpStream) {
-        while let Some((due, bytes)) = self.next() {
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        while let Some((at, bytes)) = self.next() {
+            std::thread::sleep(at.saturating_duration_since(Instant::now()));
             if stream.write_all(&bytes).is_err() {
                 break;
             }
         }
-        self.lock().gone = true;
+        lock(&self.queue).closed = true;
         self.changed.notify_all();
-        // Wakes who reads.
+        // Wakes the thread that reads.
         let _ = stream.shutdown(Shutdown::Both);
     }
 }
 
 impl DelayedReplies {
-    /// Sends to this stream, `delay` later.
+    /// Starts a thread that sends to this stream, `delay` later.
     pub(super) fn start(stream: TcpStream, delay: Duration) -> io::Result<Self> {
         let shared = Arc::new(DelayQueueShared::default());
         let of_thread = shared.clone();
@@ -85,21 +83,21 @@ impl DelayedReplies {
         Ok(Self { delay, shared })
     }
 
-    /// Waits while too much waits already.
+    /// Queues a reply, after waiting while too many bytes are queued.
     ///
     /// # Errors
-    /// If the client is gone.
+    /// If the client has closed the connection.
     pub(super) fn send(&self, bytes: Vec<u8>) -> io::Result<()> {
-        let due = Instant::now() + self.delay;
-        let mut queue = self.shared.lock();
-        while queue.bytes >= MAX_QUEUED_REPLY_BYTES && !queue.gone {
+        let at = Instant::now() + self.delay;
+        let mut queue = lock(&self.shared.queue);
+        while queue.bytes >= MAX_QUEUED_REPLY_BYTES && !queue.closed {
             queue = self.shared.wait(queue);
         }
-        if queue.gone {
+        if queue.closed {
             return Err(ErrorKind::BrokenPipe.into());
         }
         queue.bytes += bytes.len();
-        queue.answers.push_back((due, bytes));
+        queue.replies.push_back((at, bytes));
         self.shared.changed.notify_all();
         Ok(())
     }
@@ -107,7 +105,7 @@ impl DelayedReplies {
 
 impl Drop for DelayedReplies {
     fn drop(&mut self) {
-        self.shared.lock().over = true;
+        lock(&self.shared.queue).over = true;
         self.shared.changed.notify_all();
     }
 }

@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// Names of a directory. Each has a cookie, by which a listing goes on although names come and go
-/// meanwhile.
+/// The names of a directory. Each has a cookie, at which a listing can resume although names have been
+/// added and removed.
 pub(super) struct Directory {
-    /// Number of the directory that it is in; the root is in itself.
+    /// The number of the parent; the root is its own.
     pub(super) parent: u64,
-    /// Number and cookie of each name.
+    /// The number and the cookie of each name.
     by_name: HashMap<Vec<u8>, (u64, u64)>,
     by_cookie: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Directory {
-    /// An empty one.
+    /// An empty directory.
     pub(super) fn new(parent: u64) -> Self {
         Self {
             parent,
@@ -22,7 +22,7 @@ impl Directory {
         }
     }
 
-    /// How many names it has.
+    /// The number of names.
     pub(super) fn len(&self) -> usize {
         self.by_name.len()
     }
@@ -32,13 +32,19 @@ impl Directory {
         self.by_name.get(name).map(|(number, _)| *number)
     }
 
-    /// Gives a number a name, which must not be there. `cookie`: greater than all before it.
+    /// Adds a name, which must not exist. `cookie` must be greater than all before it.
     pub(super) fn enter(&mut self, name: &[u8], number: u64, cookie: u64) {
-        self.by_name.insert(name.to_vec(), (number, cookie));
+        let last = self.by_cookie.last_key_value();
+        assert!(
+            last.is_none_or(|(last, _)| *last < cookie),
+            "cookie {cookie} is not the next"
+        );
+        let former = self.by_name.insert(name.to_vec(), (number, cookie));
+        assert!(former.is_none(), "a name is added that exists");
         self.by_cookie.insert(cookie, name.to_vec());
     }
 
-    /// Takes a name away; returns its number.
+    /// Removes a name; returns its number.
     pub(super) fn leave(&mut self, name: &[u8]) -> Option<u64> {
         let (number, cookie) = self.by_name.remove(name)?;
         self.by_cookie.remove(&cookie);
@@ -58,8 +64,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A listing that is interrupted and goes on has each name that stays once, whatever comes
-        /// and goes meanwhile.
+        /// A listing that is interrupted and resumed has each name that stays once, whatever names are
+        /// added and removed meanwhile.
         #[test]
         fn listings_go_on(
             before in prop::collection::hash_set(0u8..40, 0..40),

@@ -1,40 +1,40 @@
-//! Faults that a server shows on purpose.
+//! Fault injection.
 
 use crate::v3::{Proc, Status};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What a call comes to.
+/// A fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It fails with this status.
+    /// The call fails with this status.
     Status(Status),
-    /// It is carried out, and its answer never sent.
+    /// The call is executed, and its reply is never sent.
     DropReply,
     /// The connection is closed.
     Close,
-    /// Something is sent that is no answer.
+    /// A message is sent that is not a reply.
     Garbage,
-    /// Four bytes follow what the protocol says.
+    /// Four bytes follow the result.
     Surplus,
     /// The last four bytes are missing.
     Short,
 }
 
 impl Fault {
-    /// Whether it takes an answer that has something in it.
+    /// Whether it requires a reply with a result.
     fn needs_result(self) -> bool {
         matches!(self, Self::Status(_) | Self::Short)
     }
 }
 
-/// Which calls come to a fault: `PROCEDURE=FAULT:RATE`.
+/// A rule that injects a fault into calls: `PROCEDURE=FAULT:RATE`.
 #[derive(Debug)]
 pub struct FaultRule {
-    /// The procedure; without it all of them.
+    /// The procedure; all without it.
     proc: Option<Proc>,
     fault: Fault,
-    /// Share of the calls, 0 to 1.
+    /// The fraction of the calls, from 0 to 1.
     rate: f64,
     calls: AtomicU64,
 }
@@ -49,7 +49,7 @@ impl Clone for FaultRule {
 }
 
 impl FaultRule {
-    /// A rule; calls come to the fault evenly, so that of n calls n times `rate` do.
+    /// A rule that injects the fault at even intervals, so that `rate` times n of n calls have it.
     #[must_use]
     pub fn new(proc: Option<Proc>, fault: Fault, rate: f64) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl FaultRule {
         }
     }
 
-    /// What the next call of a procedure comes to.
+    /// The fault of the next call of a procedure, if it has one.
     pub fn next(&self, proc: Proc) -> Option<Fault> {
         let without_result = proc == Proc::Null && self.fault.needs_result();
         if without_result || self.proc.is_some_and(|p| p != proc) {
@@ -115,18 +115,9 @@ fn procs() -> Vec<String> {
 
 fn faults() -> Vec<String> {
     let short = |s: &Status| s.name().trim_start_matches("NFS3ERR_").to_ascii_lowercase();
-    let special = [
-        "drop-reply",
-        "close",
-        "garbage",
-        "trailing-bytes",
-        "truncated",
-    ]
-    .map(str::to_owned);
-    special
-        .into_iter()
-        .chain(Status::ALL[1..].iter().map(short))
-        .collect()
+    let special = "drop-reply close garbage trailing-bytes truncated".split(' ');
+    let statuses = Status::ALL[1..].iter().map(short);
+    special.map(str::to_owned).chain(statuses).collect()
 }
 
 fn unknown(what: &str, name: &str, known: Vec<String>) -> String {

@@ -1,5 +1,5 @@
 //! A file server in memory, for demonstrations and tests: NFS version 3, MOUNT and the port
-//! mapper on one port, with delays and faults as they are asked for.
+//! mapper on one port, with optional delays and faults.
 
 mod delayed_replies;
 mod directory;
@@ -11,6 +11,7 @@ pub use faults::{Fault, FaultRule};
 pub use service::{MAX_TRANSFER_BYTES, MemoryService, Service};
 pub use tree::{ListedEntry, MAX_NAME_BYTES, Tree};
 
+use crate::lock::lock;
 use crate::rpc::{Accepted, RecordReader, called, reply, seal};
 use crate::v3;
 use crate::xdr::Decoder;
@@ -19,29 +20,29 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Longest call that is taken, in bytes.
+/// The maximum number of bytes of a call.
 const MAX_CALL_BYTES: usize = MAX_TRANSFER_BYTES as usize + (64 << 10);
 
-/// Bytes that are read at a time.
+/// The maximum number of bytes read at a time.
 const READ_CHUNK_BYTES: usize = 256 << 10;
 
-/// Bytes of answers that are sent at once, and not after the next call.
+/// The number of bytes of replies that are sent at once rather than after the received calls.
 const FLUSH_THRESHOLD_BYTES: usize = 1 << 20;
 
-/// How a server behaves.
+/// Options of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// Time between a call and its answer. Calls do not wait for each other.
+    /// The time between a call and its reply. Calls do not wait for each other.
     pub delay: Duration,
-    /// Faults; the first that a call comes to counts.
+    /// The faults to inject; the first that applies to a call counts.
     pub faults: Vec<FaultRule>,
 }
 
-/// What the threads of a server share.
+/// The state that the threads of a server share.
 struct ServerShared {
     service: Box<dyn Service>,
     behaviour: ServerOptions,
@@ -50,22 +51,18 @@ struct ServerShared {
     calls: [AtomicU64; v3::Proc::ALL.len()],
 }
 
-/// A server that runs. Dropping it stops it.
+/// A running server. Dropping it stops it.
 pub struct Server {
     address: SocketAddr,
     shared: Arc<ServerShared>,
     accepting: Option<JoinHandle<()>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Server {
     /// Serves files in memory.
     ///
     /// # Errors
-    /// What the system says to the address.
+    /// If it cannot listen at the address.
     pub fn start(
         listen: SocketAddr,
         tree: Arc<Mutex<Tree>>,
@@ -74,15 +71,16 @@ impl Server {
         let listener = TcpListener::bind(listen)?;
         let port = listener.local_addr()?.port();
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        // A clock before 1970 is as good as any other.
         let life = since.unwrap_or_default().as_nanos() as u64;
         let memory = MemoryService::new(tree, port, life);
         Self::serve(listener, memory, behaviour)
     }
 
-    /// Has a service answer what comes to a socket.
+    /// Serves the connections of a socket.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the system provides no address or thread.
     pub fn serve(
         listener: TcpListener,
         service: impl Service,
@@ -107,31 +105,31 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Calls of a procedure of NFS that came.
+    /// The number of calls of a procedure of NFS.
     #[must_use]
     pub fn calls(&self, procedure: v3::Proc) -> u64 {
         self.shared.calls[procedure as usize].load(Relaxed)
     }
 
-    /// Closes all connections; new ones are taken.
+    /// Closes all connections, and accepts new ones.
     pub fn cut(&self) {
         for stream in lock(&self.shared.streams).values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// Stops: closes all connections and gives the port back.
+    /// Closes all connections and frees the port.
     pub fn stop(mut self) {
         self.end();
     }
 
-    /// Waits until it is stopped from elsewhere, which is never unless a signal ends the program.
+    /// Waits forever, until a signal ends the program.
     pub fn wait(mut self) {
         if let Some(thread) = self.accepting.take() {
             let _ = thread.join();
@@ -161,7 +159,7 @@ fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
             return;
         }
         let Ok(stream) = stream else {
-            // Out of descriptors, most likely: some will come back.
+            // Probably out of descriptors: some will be freed.
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
@@ -171,7 +169,7 @@ fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
         lock(&shared.streams).insert(number, second);
         let of_thread = shared.clone();
         let spawned = Builder::new().name("nfs-serve".into()).spawn(move || {
-            // A client that goes, or sends what is no call, has only its own connection.
+            // A client that disconnects or sends invalid calls affects only its own connection.
             let _ = serve(&stream, &of_thread);
             let _ = stream.shutdown(Shutdown::Both);
             lock(&of_thread.streams).remove(&number);
@@ -182,20 +180,18 @@ fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
     }
 }
 
-/// Answers the calls of one connection.
+/// Replies to the calls of one connection.
 fn serve(mut stream: &TcpStream, shared: &ServerShared) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let late = match shared.behaviour.delay.is_zero() {
+    let delay = shared.behaviour.delay;
+    let delayed = match delay.is_zero() {
         true => None,
-        false => Some(DelayedReplies::start(
-            stream.try_clone()?,
-            shared.behaviour.delay,
-        )?),
+        false => Some(DelayedReplies::start(stream.try_clone()?, delay)?),
     };
     let mut writing = stream;
-    let mut send = |out: &mut Vec<u8>| match &late {
+    let mut send = |out: &mut Vec<u8>| match &delayed {
         _ if out.is_empty() => Ok(()),
-        Some(late) => late.send(std::mem::take(out)),
+        Some(delayed) => delayed.send(std::mem::take(out)),
         None => {
             let sent = writing.write_all(out);
             out.clear();
@@ -215,7 +211,7 @@ fn serve(mut stream: &TcpStream, shared: &ServerShared) -> io::Result<()> {
         let mut sent = Ok(());
         let split = records.push(&bytes[..read], |record| {
             close |= !shared.answer(&record, &mut out);
-            // Short calls may have long answers: a client that takes none gets no more.
+            // Short calls may have long replies: a client that reads none gets no more.
             if out.len() >= FLUSH_THRESHOLD_BYTES && sent.is_ok() {
                 sent = send(&mut out);
             }
@@ -228,7 +224,7 @@ fn serve(mut stream: &TcpStream, shared: &ServerShared) -> io::Result<()> {
 }
 
 impl ServerShared {
-    /// Appends the answer to a call; `false`: the connection is to be closed.
+    /// Appends the reply to a call. Returns whether to keep the connection.
     fn answer(&self, record: &[u8], out: &mut Vec<u8>) -> bool {
         let mut args = Decoder::new(record);
         let Ok(call) = called(&mut args) else {
@@ -239,11 +235,8 @@ impl ServerShared {
         let mut fault = None;
         if let Some(proc) = proc {
             self.calls[proc as usize].fetch_add(1, Relaxed);
-            fault = self
-                .behaviour
-                .faults
-                .iter()
-                .find_map(|rule| rule.next(proc));
+            let mut rules = self.behaviour.faults.iter();
+            fault = rules.find_map(|rule| rule.next(proc));
         }
         match fault {
             Some(Fault::Close) => return false,

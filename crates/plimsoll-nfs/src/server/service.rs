@@ -1,51 +1,54 @@
 //! The procedures of the server, over files in memory.
-#![allow(clippy::result_large_err)] // what fails has attributes beside its status, by the protocol
+#![allow(clippy::result_large_err)] // failures have attributes beside the status, by the protocol
 
-use super::tree::{MAX_NAME_BYTES, Tree};
+use super::tree::{ListedEntry, MAX_NAME_BYTES, NODE_BYTES, Tree};
+use crate::lock::lock;
 use crate::mount::{self, Mounted};
 use crate::portmap;
 use crate::rpc::{Accepted, Flavor, Target};
 use crate::v3::{self, *};
 use crate::xdr::{Decoder, Encode, XdrError};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-/// Most bytes of a READ or WRITE.
+/// The maximum number of bytes of a READ or WRITE.
 pub const MAX_TRANSFER_BYTES: u32 = 1 << 20;
 
-/// Preferred bytes of a READDIR.
+/// The preferred number of bytes of a READDIR.
 const PREFERRED_READDIR_BYTES: u32 = 32 << 10;
 
-/// What answers calls.
+/// A service that replies to calls.
 pub trait Service: Send + Sync + 'static {
-    /// Answers a call: appends what the procedure gives to `out`.
+    /// Executes a call and appends its result to `out`.
     fn answer(&self, target: Target, args: Decoder<'_>, out: &mut Vec<u8>) -> Accepted;
 }
 
 /// NFS version 3, MOUNT and the port mapper over files in memory.
 ///
-/// It exports `/`. Permissions are kept and shown, and not enforced. Nothing is lost by a server
-/// that goes and comes again with the same files; but its write verifier changes, so that a client
-/// has to take unstable data for lost.
+/// It exports `/`. Permissions are stored and shown, but not enforced. A server that restarts with
+/// the same files loses nothing, but its write verifier changes, so that a client must treat
+/// unstable data as lost.
 pub struct MemoryService {
-    tree: std::sync::Arc<Mutex<Tree>>,
+    tree: Arc<Mutex<Tree>>,
     verifier: [u8; 8],
     port: u16,
 }
 
+/// The outcome of a call, or the error of decoding its arguments.
+type CallOutcome = Result<Accepted, XdrError>;
+
+/// The result of a procedure; on failure the status and the result besides it.
+type Outcome<T, F> = Result<T, (Status, F)>;
+
 impl MemoryService {
-    /// Serves these files at a port, which is what the port mapper says. `life`: changes with
-    /// each start of the server.
+    /// Serves these files at a port, which the port mapper reports. `life` must change with each
+    /// start of the server.
     #[must_use]
-    pub fn new(tree: std::sync::Arc<Mutex<Tree>>, port: u16, life: u64) -> Self {
+    pub fn new(tree: Arc<Mutex<Tree>>, port: u16, life: u64) -> Self {
         Self {
             tree,
             verifier: life.to_be_bytes(),
             port,
         }
-    }
-
-    fn tree(&self) -> MutexGuard<'_, Tree> {
-        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn mount(&self, procedure: u32, mut args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
@@ -57,7 +60,7 @@ impl MemoryService {
                 if path.is_empty() {
                     mount::Status::Ok.encode(out);
                     let mounted = Mounted {
-                        root: self.tree().root(),
+                        root: lock(&self.tree).root(),
                         flavors: vec![Flavor::Sys as u32, Flavor::None as u32],
                     };
                     mounted.encode(out);
@@ -69,7 +72,7 @@ impl MemoryService {
                 let _: Name<'_> = args.get()?;
             }
             Some(mount::Proc::Export) => {
-                // One export, which no list of groups follows.
+                // One export without a list of groups.
                 let path: Name<'_> = Name(b"/");
                 (true, path, false, false).encode(out);
             }
@@ -78,46 +81,41 @@ impl MemoryService {
         Ok(Accepted::Success)
     }
 
+    fn portmap(&self, procedure: u32, mut args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
+        match procedure {
+            0 => {}
+            portmap::GET_PORT => {
+                let query: portmap::Mapping = args.get()?;
+                let has = matches!(
+                    (query.program, query.version),
+                    (v3::PROGRAM, v3::VERSION) | (mount::PROGRAM, mount::VERSION)
+                );
+                let serves = has && query.transport == portmap::TCP;
+                let port = if serves { self.port } else { 0 };
+                u32::from(port).encode(out);
+            }
+            _ => return Ok(Accepted::ProcUnavail),
+        }
+        Ok(Accepted::Success)
+    }
+
     fn nfs(&self, procedure: u32, args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
         let Some(procedure) = Proc::of(procedure) else {
             return Ok(Accepted::ProcUnavail);
         };
-        let mut tree = self.tree();
+        let mut tree = lock(&self.tree);
         let tree = &mut *tree;
         match procedure {
-            Proc::Null => return Ok(Accepted::Success),
-            Proc::GetAttr => {
-                answer::<GetAttr>(args, out, |h| tree.attributes(&h).map_err(status_only))
-            }
+            Proc::Null => Ok(()),
+            Proc::GetAttr => answer::<GetAttr>(args, out, |h| tree.attributes(&h).map_err(and(()))),
             Proc::SetAttr => answer::<SetAttr>(args, out, |a| {
                 let done = tree.set(&a.object, &a.set, a.guard);
                 changed(tree, &a.object, done)
             }),
             Proc::Lookup => answer::<Lookup>(args, out, |a| lookup(tree, a)),
-            Proc::Access => answer::<Access>(args, out, |a| {
-                let attributes = tree.attributes(&a.object).map_err(with_attributes(None))?;
-                Ok(Accessible {
-                    attributes: Some(attributes),
-                    granted: a.wanted & 0x3f,
-                })
-            }),
-            Proc::ReadLink => answer::<ReadLink>(args, out, |h| {
-                let attributes = tree.attributes(&h).ok();
-                let path = tree.link_text(&h).map_err(with_attributes(attributes))?;
-                let path = Name(path);
-                Ok(LinkText { attributes, path })
-            }),
-            Proc::Read => answer::<Read>(args, out, |a| {
-                let attributes = tree.attributes(&a.file).ok();
-                let read = tree.read(&a.file, a.offset, a.count.min(MAX_TRANSFER_BYTES));
-                let (data, eof) = read.map_err(with_attributes(attributes))?;
-                Ok(ReadDone {
-                    attributes,
-                    count: data.len() as u32,
-                    eof,
-                    data: Data(data),
-                })
-            }),
+            Proc::Access => answer::<Access>(args, out, |a| access(tree, &a)),
+            Proc::ReadLink => answer::<ReadLink>(args, out, |h| read_link(tree, &h)),
+            Proc::Read => answer::<Read>(args, out, |a| read(tree, &a)),
             Proc::Write => answer::<v3::Write>(args, out, |a| self.write(tree, &a)),
             Proc::Create => answer::<Create>(args, out, |a| {
                 let made = tree.create(&a.at.dir, a.at.name.0, &a.how);
@@ -143,58 +141,24 @@ impl MemoryService {
                 let done = tree.remove_dir(&a.dir, a.name.0);
                 changed(tree, &a.dir, done)
             }),
-            Proc::Rename => answer::<Rename>(args, out, |a| {
-                let done = tree.rename((&a.from.dir, a.from.name.0), (&a.to.dir, a.to.name.0));
-                let both = Renamed {
-                    from: change(tree, &a.from.dir),
-                    to: change(tree, &a.to.dir),
-                };
-                done.map(|()| both).map_err(with_attributes(both))
-            }),
-            Proc::Link => answer::<Link>(args, out, |a| {
-                let done = tree.link(&a.file, &a.at.dir, a.at.name.0);
-                let linked = Linked {
-                    attributes: tree.attributes(&a.file).ok(),
-                    dir: change(tree, &a.at.dir),
-                };
-                done.map(|()| linked).map_err(with_attributes(linked))
-            }),
-            Proc::ReadDir => return read_dir(tree, args, out),
-            Proc::ReadDirPlus => return read_dir_plus(tree, args, out),
+            Proc::Rename => answer::<Rename>(args, out, |a| rename(tree, &a)),
+            Proc::Link => answer::<Link>(args, out, |a| link(tree, &a)),
+            Proc::ReadDir => read_dir(tree, args, out),
+            Proc::ReadDirPlus => read_dir_plus(tree, args, out),
             Proc::FsStat => answer::<FsStat>(args, out, |h| fs_stat(tree, &h)),
             Proc::FsInfo => answer::<FsInfo>(args, out, |h| fs_info(tree, &h)),
-            Proc::PathConf => answer::<PathConf>(args, out, |h| {
-                let attributes = Some(tree.attributes(&h).map_err(with_attributes(None))?);
-                Ok(PathConfDone {
-                    attributes,
-                    most_links: u32::MAX,
-                    longest_name: MAX_NAME_BYTES as u32,
-                    no_trunc: true,
-                    chown_restricted: true,
-                    case_insensitive: false,
-                    case_preserving: true,
-                })
-            }),
-            Proc::Commit => answer::<Commit>(args, out, |a| {
-                let file = change(tree, &a.file);
-                tree.attributes(&a.file).map_err(with_attributes(file))?;
-                Ok(Committed {
-                    file,
-                    verifier: self.verifier,
-                })
-            }),
+            Proc::PathConf => answer::<PathConf>(args, out, |h| path_conf(tree, &h)),
+            Proc::Commit => answer::<Commit>(args, out, |a| self.commit(tree, &a)),
         }?;
         Ok(Accepted::Success)
     }
 
-    fn write(&self, tree: &mut Tree, a: &WriteArgs<'_>) -> Result<Written, (Status, Change)> {
-        let bytes = a.data.0;
-        let bytes = bytes
-            .get(..a.count as usize)
-            .ok_or((Status::Inval, Change::default()))?;
+    fn write(&self, tree: &mut Tree, a: &WriteArgs<'_>) -> Outcome<Written, Change> {
+        let bytes = a.data.0.get(..a.count as usize);
+        let bytes = bytes.ok_or((Status::Inval, Change::default()))?;
         let done = tree.write(&a.file, a.offset, bytes);
         let file = change(tree, &a.file);
-        done.map_err(with_attributes(file))?;
+        done.map_err(and(file))?;
         Ok(Written {
             file,
             count: a.count,
@@ -202,17 +166,22 @@ impl MemoryService {
             verifier: self.verifier,
         })
     }
-}
 
-/// What became of a call, or that its arguments were not understood.
-type CallOutcome = Result<Accepted, XdrError>;
+    fn commit(&self, tree: &Tree, a: &CommitArgs) -> Outcome<Committed, Change> {
+        let file = change(tree, &a.file);
+        tree.attributes(&a.file).map_err(and(file))?;
+        Ok(Committed {
+            file,
+            verifier: self.verifier,
+        })
+    }
+}
 
 impl Service for MemoryService {
     fn answer(&self, target: Target, args: Decoder<'_>, out: &mut Vec<u8>) -> Accepted {
         let begin = out.len();
         let mismatch = |version: u32, out: &mut Vec<u8>| {
-            version.encode(out);
-            version.encode(out);
+            (version, version).encode(out);
             Accepted::ProgMismatch
         };
         let done = match (target.program, target.version) {
@@ -230,38 +199,15 @@ impl Service for MemoryService {
     }
 }
 
-impl MemoryService {
-    fn portmap(&self, procedure: u32, mut args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
-        match procedure {
-            0 => {}
-            portmap::GET_PORT => {
-                let asked: portmap::Mapping = args.get()?;
-                let has = matches!(
-                    (asked.program, asked.version),
-                    (v3::PROGRAM, v3::VERSION) | (mount::PROGRAM, mount::VERSION)
-                );
-                let port = if has && asked.transport == portmap::TCP {
-                    self.port
-                } else {
-                    0
-                };
-                u32::from(port).encode(out);
-            }
-            _ => return Ok(Accepted::ProcUnavail),
-        }
-        Ok(Accepted::Success)
-    }
-}
-
-/// Reads the arguments of a procedure, carries it out and writes what it gives.
+/// Decodes the arguments of a procedure, executes it and encodes its reply.
 fn answer<'t, P: Procedure>(
     mut args: Decoder<'_>,
     out: &mut Vec<u8>,
-    work: impl FnOnce(P::Args<'_>) -> Result<P::ResOk<'t>, (Status, P::Failed)>,
+    execute: impl FnOnce(P::Args<'_>) -> Outcome<P::ResOk<'t>, P::Failed>,
 ) -> Result<(), XdrError> {
     let given = args.get()?;
     args.finish()?;
-    let reply: Reply<'_, P> = match work(given) {
+    let reply: Reply<'_, P> = match execute(given) {
         Ok(done) => Reply::Done(done),
         Err((status, failed)) => Reply::Failed(status, failed),
     };
@@ -269,12 +215,8 @@ fn answer<'t, P: Procedure>(
     Ok(())
 }
 
-fn status_only(status: Status) -> (Status, ()) {
-    (status, ())
-}
-
-/// Adds what a procedure says beside its status.
-fn with_attributes<T>(beside: T) -> impl FnOnce(Status) -> (Status, T) {
+/// Adds the result besides the status of a failure.
+fn and<T>(beside: T) -> impl FnOnce(Status) -> (Status, T) {
     move |status| (status, beside)
 }
 
@@ -285,22 +227,14 @@ fn change(tree: &Tree, object: &Handle) -> Change {
     }
 }
 
-fn changed(
-    tree: &Tree,
-    object: &Handle,
-    done: Result<(), Status>,
-) -> Result<Change, (Status, Change)> {
+fn changed(tree: &Tree, object: &Handle, done: Result<(), Status>) -> Outcome<Change, Change> {
     let change = change(tree, object);
-    done.map(|()| change).map_err(with_attributes(change))
+    done.map(|()| change).map_err(and(change))
 }
 
-fn made_in(
-    tree: &Tree,
-    dir: &Handle,
-    made: Result<Handle, Status>,
-) -> Result<Made, (Status, Change)> {
+fn made_in(tree: &Tree, dir: &Handle, made: Result<Handle, Status>) -> Outcome<Made, Change> {
     let dir = change(tree, dir);
-    let object = made.map_err(with_attributes(dir))?;
+    let object = made.map_err(and(dir))?;
     Ok(Made {
         object: Some(object),
         attributes: tree.attributes(&object).ok(),
@@ -308,11 +242,9 @@ fn made_in(
     })
 }
 
-fn lookup(tree: &Tree, a: Entry<'_>) -> Result<Found, (Status, Option<Attributes>)> {
+fn lookup(tree: &Tree, a: Entry<'_>) -> Outcome<Found, Option<Attributes>> {
     let dir = tree.attributes(&a.dir).ok();
-    let object = tree
-        .lookup(&a.dir, a.name.0)
-        .map_err(with_attributes(dir))?;
+    let object = tree.lookup(&a.dir, a.name.0).map_err(and(dir))?;
     Ok(Found {
         object,
         attributes: tree.attributes(&object).ok(),
@@ -320,15 +252,69 @@ fn lookup(tree: &Tree, a: Entry<'_>) -> Result<Found, (Status, Option<Attributes
     })
 }
 
-fn fs_stat(tree: &Tree, h: &Handle) -> Result<FsStatDone, (Status, Option<Attributes>)> {
-    let attributes = Some(tree.attributes(h).map_err(with_attributes(None))?);
-    let (most, used, nodes) = tree.space();
-    let free = most.saturating_sub(used);
-    // Each file takes at least as much as an empty one.
-    let files = free / 512;
+fn access(tree: &Tree, a: &AccessArgs) -> Outcome<Accessible, Option<Attributes>> {
+    Ok(Accessible {
+        attributes: Some(tree.attributes(&a.object).map_err(and(None))?),
+        granted: a.wanted & 0x3f,
+    })
+}
+
+fn read_link<'t>(tree: &'t Tree, h: &Handle) -> Outcome<LinkText<'t>, Option<Attributes>> {
+    let attributes = tree.attributes(h).ok();
+    let path = Name(tree.link_text(h).map_err(and(attributes))?);
+    Ok(LinkText { attributes, path })
+}
+
+fn read<'t>(tree: &'t Tree, a: &ReadArgs) -> Outcome<ReadDone<'t>, Option<Attributes>> {
+    let attributes = tree.attributes(&a.file).ok();
+    let read = tree.read(&a.file, a.offset, a.count.min(MAX_TRANSFER_BYTES));
+    let (data, eof) = read.map_err(and(attributes))?;
+    Ok(ReadDone {
+        attributes,
+        count: data.len() as u32,
+        eof,
+        data: Data(data),
+    })
+}
+
+fn rename(tree: &mut Tree, a: &RenameArgs<'_>) -> Outcome<Renamed, Renamed> {
+    let done = tree.rename((&a.from.dir, a.from.name.0), (&a.to.dir, a.to.name.0));
+    let both = Renamed {
+        from: change(tree, &a.from.dir),
+        to: change(tree, &a.to.dir),
+    };
+    done.map(|()| both).map_err(and(both))
+}
+
+fn link(tree: &mut Tree, a: &LinkArgs<'_>) -> Outcome<Linked, Linked> {
+    let done = tree.link(&a.file, &a.at.dir, a.at.name.0);
+    let linked = Linked {
+        attributes: tree.attributes(&a.file).ok(),
+        dir: change(tree, &a.at.dir),
+    };
+    done.map(|()| linked).map_err(and(linked))
+}
+
+fn path_conf(tree: &Tree, h: &Handle) -> Outcome<PathConfDone, Option<Attributes>> {
+    Ok(PathConfDone {
+        attributes: Some(tree.attributes(h).map_err(and(None))?),
+        most_links: u32::MAX,
+        longest_name: MAX_NAME_BYTES as u32,
+        no_trunc: true,
+        chown_restricted: true,
+        case_insensitive: false,
+        case_preserving: true,
+    })
+}
+
+fn fs_stat(tree: &Tree, h: &Handle) -> Outcome<FsStatDone, Option<Attributes>> {
+    let attributes = Some(tree.attributes(h).map_err(and(None))?);
+    let (total, used, nodes) = tree.space();
+    let free = total.saturating_sub(used);
+    let files = free / NODE_BYTES;
     Ok(FsStatDone {
         attributes,
-        total_bytes: most,
+        total_bytes: total,
         free_bytes: free,
         available_bytes: free,
         total_files: files + nodes,
@@ -338,8 +324,8 @@ fn fs_stat(tree: &Tree, h: &Handle) -> Result<FsStatDone, (Status, Option<Attrib
     })
 }
 
-fn fs_info(tree: &Tree, h: &Handle) -> Result<FsInfoDone, (Status, Option<Attributes>)> {
-    let attributes = Some(tree.attributes(h).map_err(with_attributes(None))?);
+fn fs_info(tree: &Tree, h: &Handle) -> Outcome<FsInfoDone, Option<Attributes>> {
+    let attributes = Some(tree.attributes(h).map_err(and(None))?);
     Ok(FsInfoDone {
         attributes,
         read_max: MAX_TRANSFER_BYTES,
@@ -359,79 +345,79 @@ fn fs_info(tree: &Tree, h: &Handle) -> Result<FsInfoDone, (Status, Option<Attrib
     })
 }
 
-/// Bytes of an XDR string of so many.
+/// The encoded size of `len` bytes with their length and padding.
 fn padded(len: usize) -> usize {
     4 + len.next_multiple_of(4)
 }
 
-/// Bytes of a READDIR before the entries and after them: status, attributes, verifier, end.
-const FRAME: usize = 4 + 88 + 8 + 8;
+/// The encoded size of a READDIR result without entries: status, attributes, verifier, end.
+const FRAME_BYTES: usize = 4 + 88 + 8 + 8;
 
-fn read_dir(tree: &Tree, mut args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
-    let a: ReadDirArgs = args.get()?;
-    let mut room = (a.count as usize)
-        .min(MAX_TRANSFER_BYTES as usize)
-        .saturating_sub(FRAME);
-    let mut found = Vec::new();
-    let listed = tree.list(&a.dir, a.cookie, |entry| {
-        let bytes = 4 + 8 + padded(entry.name.len()) + 8;
-        let fits = bytes <= room;
-        if fits {
-            room -= bytes;
-            found.push(entry);
-        }
-        fits
-    });
-    let entries = found.iter().map(|e| ListEntry {
-        fileid: e.attributes.fileid,
-        name: Name(&e.name),
-        cookie: e.cookie,
-    });
-    let listing = listing(tree, &a.dir, listed, entries.collect());
-    finish::<ReadDir>(listing, out);
-    Ok(Accepted::Success)
+/// The bytes of entries that fit a result of at most `count` bytes.
+fn entry_bytes(count: u32) -> usize {
+    (count.min(MAX_TRANSFER_BYTES) as usize).saturating_sub(FRAME_BYTES)
 }
 
-fn read_dir_plus(tree: &Tree, mut args: Decoder<'_>, out: &mut Vec<u8>) -> CallOutcome {
-    let a: ReadDirPlusArgs = args.get()?;
-    let mut room = (a.max_count as usize)
-        .min(MAX_TRANSFER_BYTES as usize)
-        .saturating_sub(FRAME);
-    let mut names = a.dir_count as usize;
-    let mut found = Vec::new();
-    let listed = tree.list(&a.dir, a.cookie, |entry| {
-        let name = 8 + padded(entry.name.len()) + 8;
-        let bytes = 4 + name + 88 + 4 + padded(entry.handle.bytes().len());
-        // The first is given even if there is little room for names.
-        let fits = bytes <= room && (name <= names || found.is_empty());
-        if fits {
-            (room, names) = (room - bytes, names.saturating_sub(name));
-            found.push(entry);
-        }
-        fits
-    });
-    let entries = found.iter().map(|e| ListEntryPlus {
-        fileid: e.attributes.fileid,
-        name: Name(&e.name),
-        cookie: e.cookie,
-        attributes: Some(e.attributes),
-        handle: Some(e.handle),
-    });
-    let listing = listing(tree, &a.dir, listed, entries.collect());
-    finish::<ReadDirPlus>(listing, out);
-    Ok(Accepted::Success)
+fn read_dir(tree: &Tree, args: Decoder<'_>, out: &mut Vec<u8>) -> Result<(), XdrError> {
+    let mut found: Vec<ListedEntry> = Vec::new();
+    let found = &mut found;
+    answer::<ReadDir>(args, out, move |a| {
+        let mut room = entry_bytes(a.count);
+        let listed = tree.list(&a.dir, a.cookie, |entry| {
+            let bytes = 4 + 8 + padded(entry.name.len()) + 8;
+            let fits = bytes <= room;
+            if fits {
+                room -= bytes;
+                found.push(entry);
+            }
+            fits
+        });
+        let entries = found.iter().map(|e| ListEntry {
+            fileid: e.attributes.fileid,
+            name: Name(&e.name),
+            cookie: e.cookie,
+        });
+        listing(tree, &a.dir, listed, entries.collect())
+    })
 }
 
-type Listings<E> = Result<Listing<E>, (Status, Option<Attributes>)>;
+fn read_dir_plus(tree: &Tree, args: Decoder<'_>, out: &mut Vec<u8>) -> Result<(), XdrError> {
+    let mut found: Vec<ListedEntry> = Vec::new();
+    let found = &mut found;
+    answer::<ReadDirPlus>(args, out, move |a| {
+        let mut room = entry_bytes(a.max_count);
+        let mut names = a.dir_count as usize;
+        let listed = tree.list(&a.dir, a.cookie, |entry| {
+            let name = 8 + padded(entry.name.len()) + 8;
+            let bytes = 4 + name + 88 + 4 + padded(entry.handle.bytes().len());
+            // The first is returned even if there is little room for names.
+            let fits = bytes <= room && (name <= names || found.is_empty());
+            if fits {
+                (room, names) = (room - bytes, names.saturating_sub(name));
+                found.push(entry);
+            }
+            fits
+        });
+        let entries = found.iter().map(|e| ListEntryPlus {
+            fileid: e.attributes.fileid,
+            name: Name(&e.name),
+            cookie: e.cookie,
+            attributes: Some(e.attributes),
+            handle: Some(e.handle),
+        });
+        listing(tree, &a.dir, listed, entries.collect())
+    })
+}
 
+/// The listing of these entries; `listed` is whether they are the last.
 fn listing<E>(
     tree: &Tree,
     dir: &Handle,
     listed: Result<bool, Status>,
     entries: Vec<E>,
-) -> Listings<E> {
+) -> Outcome<Listing<E>, Option<Attributes>> {
     let attributes = tree.attributes(dir).ok();
-    let eof = listed.map_err(with_attributes(attributes))?;
+    let eof = listed.map_err(and(attributes))?;
     if entries.is_empty() && !eof {
         return Err((Status::TooSmall, attributes));
     }
@@ -441,15 +427,4 @@ fn listing<E>(
         entries,
         eof,
     })
-}
-
-fn finish<'a, P>(done: Result<P::ResOk<'a>, (Status, P::Failed)>, out: &mut Vec<u8>)
-where
-    P: Procedure,
-{
-    let reply: Reply<'_, P> = match done {
-        Ok(done) => Reply::Done(done),
-        Err((status, failed)) => Reply::Failed(status, failed),
-    };
-    reply.encode(out);
 }

@@ -9,16 +9,16 @@ use crate::v3::{
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Longest name, in bytes.
+/// The maximum number of bytes of a name.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// Number of the file system.
+/// The number of the file system.
 const FILESYSTEM_ID: u64 = 0x504c_494d;
 
-/// Bytes that a name takes besides a file's data, as they are counted against the memory.
-const NODE_BYTES: u64 = 512;
+/// The bytes of memory counted for a name, besides its file's data.
+pub(super) const NODE_BYTES: u64 = 512;
 
-/// What a node is, and what is in it.
+/// The type and the content of a node.
 enum Content {
     File(Vec<u8>),
     Dir(Directory),
@@ -35,19 +35,19 @@ struct Node {
     accessed: Time,
     modified: Time,
     changed: Time,
-    /// Of the CREATE that made it.
+    /// The verifier of the CREATE that created it.
     exclusive: Option<[u8; 8]>,
 }
 
-/// An entry of a directory that is listed.
+/// An entry of a listing.
 pub struct ListedEntry {
-    /// Its name.
+    /// The name.
     pub name: Vec<u8>,
-    /// Where to go on after it.
+    /// The position after the entry.
     pub cookie: u64,
-    /// Its handle.
+    /// The handle.
     pub handle: Handle,
-    /// Its attributes.
+    /// The attributes.
     pub attributes: Attributes,
 }
 
@@ -56,16 +56,18 @@ pub struct Tree {
     nodes: HashMap<u64, Node>,
     next: u64,
     next_cookie: u64,
-    /// Tells the handles of this tree from those of others.
+    /// The part of handles that tells them from those of other trees.
     mark: u64,
+    /// The bytes of memory in use.
     used: u64,
-    most: u64,
+    /// The maximum number of bytes of memory.
+    max: u64,
 }
 
-/// The root's number.
+/// The number of the root.
 const ROOT: u64 = 1;
 
-/// Cookies of `.` and `..`; those of names follow.
+/// The cookies of `.` and `..`; those of names follow.
 const DOT: u64 = 1;
 const DOT_DOT: u64 = 2;
 
@@ -81,9 +83,9 @@ fn now() -> Time {
 type TreeResult<T> = Result<T, Status>;
 
 impl Tree {
-    /// An empty root, and room for `most` bytes.
+    /// An empty root, with `max` bytes of memory.
     #[must_use]
-    pub fn new(most: u64) -> Self {
+    pub fn new(max: u64) -> Self {
         let mark = u64::from(std::process::id()) << 32 | u64::from(now().nanoseconds);
         let mut tree = Self {
             nodes: HashMap::new(),
@@ -91,13 +93,13 @@ impl Tree {
             next_cookie: DOT_DOT + 1,
             mark,
             used: 0,
-            most,
+            max,
         };
         tree.add(Content::Dir(Directory::new(ROOT)), &Setting::NOTHING, 0o777);
         tree
     }
 
-    /// Handle of the root.
+    /// The handle of the root.
     #[must_use]
     pub fn root(&self) -> Handle {
         self.handle(ROOT)
@@ -110,10 +112,10 @@ impl Tree {
         Handle::new(&bytes).unwrap_or_else(|| unreachable!("16 bytes are not too many"))
     }
 
-    /// Bytes that may be taken, are taken, and nodes that there are.
+    /// The maximum number of bytes, the number in use, and the number of nodes.
     #[must_use]
     pub fn space(&self) -> (u64, u64, u64) {
-        (self.most, self.used, self.nodes.len() as u64)
+        (self.max, self.used, self.nodes.len() as u64)
     }
 
     fn number(&self, handle: &Handle) -> TreeResult<u64> {
@@ -197,11 +199,7 @@ impl Tree {
         self.next += 1;
         self.used += NODE_BYTES;
         let node = Node {
-            links: if matches!(content, Content::Dir(_)) {
-                2
-            } else {
-                1
-            },
+            links: 1 + u32::from(matches!(content, Content::Dir(_))),
             content,
             mode: set.mode.unwrap_or(mode) & 0o7777,
             uid: set.uid.unwrap_or(0),
@@ -215,10 +213,10 @@ impl Tree {
         number
     }
 
-    /// Takes memory.
+    /// Checks that there is memory for more bytes.
     fn reserve(&mut self, bytes: u64) -> TreeResult<()> {
         match self.used.checked_add(bytes) {
-            Some(used) if used <= self.most => Ok(()),
+            Some(used) if used <= self.max => Ok(()),
             _ => Err(Status::NoSpc),
         }
     }
@@ -242,7 +240,7 @@ impl Tree {
         }
     }
 
-    /// What has a name.
+    /// The handle of a name.
     pub fn lookup(&self, dir: &Handle, name: &[u8]) -> TreeResult<Handle> {
         let number = self.find(self.number(dir)?, name)?;
         Ok(self.handle(number))
@@ -284,7 +282,7 @@ impl Tree {
         Ok(self.handle(number))
     }
 
-    /// Makes a file.
+    /// Creates a file.
     pub fn create(&mut self, dir: &Handle, name: &[u8], how: &CreateHow) -> TreeResult<Handle> {
         let nothing = Setting::NOTHING;
         let (set, verifier) = match how {
@@ -310,7 +308,7 @@ impl Tree {
                 Err(Status::IsDir)
             }
             CreateHow::Unchecked(set) => {
-                // Of the attributes only the size is set (RFC 1813, 3.3.8).
+                // Only the size is set (RFC 1813, 3.3.8).
                 if let Some(size) = set.size {
                     let number = self.number(&there)?;
                     self.resize(number, size)?;
@@ -322,7 +320,7 @@ impl Tree {
         }
     }
 
-    /// Makes a directory.
+    /// Creates a directory.
     pub fn make_dir(&mut self, dir: &Handle, name: &[u8], set: &Setting) -> TreeResult<Handle> {
         let parent = self.number(dir)?;
         let directory = Directory::new(parent);
@@ -331,7 +329,7 @@ impl Tree {
         Ok(made)
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     pub fn make_link(
         &mut self,
         dir: &Handle,
@@ -339,14 +337,14 @@ impl Tree {
         set: &Setting,
         to: &[u8],
     ) -> TreeResult<Handle> {
-        // The whole of it is counted only once it is there.
+        // `make` counts the node, and the path is counted once the link exists.
         self.reserve(NODE_BYTES + to.len() as u64)?;
         let made = self.make(dir, name, Content::Link(to.to_vec()), set)?;
         self.used += to.len() as u64;
         Ok(made)
     }
 
-    /// Makes a device, socket or pipe.
+    /// Creates a device, socket or pipe.
     pub fn make_special(
         &mut self,
         dir: &Handle,
@@ -364,7 +362,7 @@ impl Tree {
         }
     }
 
-    /// Gives a file another name.
+    /// Adds a hard link to a file.
     pub fn link(&mut self, file: &Handle, dir: &Handle, name: &[u8]) -> TreeResult<()> {
         Self::check_name(name)?;
         let (number, parent) = (self.number(file)?, self.number(dir)?);
@@ -385,25 +383,23 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes a link away; what has none left goes.
+    /// Removes a hard link, and the node with its last one.
     fn unlink(&mut self, number: u64) {
-        if let Some(node) = self.nodes.get_mut(&number) {
-            node.links -= 1;
-            node.changed = now();
-            self.used -= NODE_BYTES;
-            if node.links == 0 {
-                let data = match &node.content {
-                    Content::File(data) => data.len() as u64,
-                    Content::Link(path) => path.len() as u64,
-                    Content::Dir(_) | Content::Special(..) => 0,
-                };
-                self.used -= data;
-                self.nodes.remove(&number);
-            }
+        let node = self.nodes.get_mut(&number).expect("a name has a node");
+        assert!(node.links > 0, "node {number} has a name but no links");
+        node.links -= 1;
+        node.changed = now();
+        self.used -= NODE_BYTES;
+        if node.links == 0 {
+            self.used -= match &node.content {
+                Content::File(data) | Content::Link(data) => data.len() as u64,
+                Content::Dir(_) | Content::Special(..) => 0,
+            };
+            self.nodes.remove(&number);
         }
     }
 
-    /// Removes a name that is no directory's.
+    /// Removes a name that is not a directory's.
     pub fn remove(&mut self, dir: &Handle, name: &[u8]) -> TreeResult<()> {
         Self::check_name(name)?;
         let parent = self.number(dir)?;
@@ -432,12 +428,11 @@ impl Tree {
     fn drop_dir(&mut self, parent: u64, number: u64) {
         self.nodes.remove(&number);
         self.used -= NODE_BYTES;
-        if let Some(node) = self.nodes.get_mut(&parent) {
-            node.links -= 1;
-        }
+        let parent = self.nodes.get_mut(&parent);
+        parent.expect("a directory has a parent").links -= 1;
     }
 
-    /// Renames; what has the new name already is replaced.
+    /// Renames, and replaces what has the new name.
     pub fn rename(&mut self, from: (&Handle, &[u8]), to: (&Handle, &[u8])) -> TreeResult<()> {
         Self::check_name(from.1)?;
         Self::check_name(to.1)?;
@@ -475,7 +470,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether a directory is another one or lies below it.
+    /// Whether a directory is another one or is below it.
     fn is_below(&self, mut dir: u64, above: u64) -> bool {
         loop {
             match self.dir(dir) {
@@ -494,7 +489,8 @@ impl Tree {
         }
     }
 
-    /// Entries of a directory after a cookie, `.` and `..` first; as long as `more` takes them.
+    /// Passes the entries of a directory after a cookie to `more`, `.` and `..` first, until it returns
+    /// `false`. Returns whether they were the last.
     pub fn list(
         &self,
         dir: &Handle,
