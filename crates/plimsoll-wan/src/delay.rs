@@ -1,52 +1,54 @@
-//! When what comes to one end of a line comes out of the other.
+//! The times at which data that enters a link leaves it.
 //!
-//! Nothing here waits: instants go in and instants come out.
+//! Nothing here waits: the functions compute instants.
 
-use crate::link::Link;
+use crate::link::{BitRate, Link};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::{Duration, Instant};
 
-/// Bytes of TCP's data in a packet of Ethernet.
+/// The number of bytes of TCP data in an Ethernet packet.
 pub(crate) const TCP_SEGMENT_BYTES: usize = 1448;
 
-/// Shortest timeout after which Linux sends a packet again: `TCP_RTO_MIN`, which is added to the
-/// round trip.
+/// The minimum time that Linux adds to the round-trip time for its retransmission timeout:
+/// `TCP_RTO_MIN`.
 pub(crate) const MIN_RETRANSMIT_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// One direction of a line, which all that goes through it shares: bytes leave one after the other.
-pub(crate) struct LineDirection {
-    link: Link,
+/// The bandwidth of one direction of a link, which all connections share: bytes leave one after the
+/// other.
+pub(crate) struct LinkDirection {
+    bandwidth: Option<BitRate>,
     free_at: Option<Instant>,
 }
 
-impl LineDirection {
+impl LinkDirection {
     pub(crate) fn new(link: &Link) -> Self {
         Self {
-            link: link.clone(),
+            bandwidth: link.bandwidth,
             free_at: None,
         }
     }
 
-    /// When the last of these bytes has left.
-    pub(crate) fn leaves(&mut self, now: Instant, bytes: usize) -> Instant {
-        let Some(rate) = self.link.rate else {
+    /// The time at which the last of these bytes has been sent.
+    pub(crate) fn sent_at(&mut self, now: Instant, bytes: usize) -> Instant {
+        let Some(bandwidth) = self.bandwidth else {
             return now;
         };
         let begins = self.free_at.map_or(now, |free| free.max(now));
-        let leaves = begins + rate.time(bytes);
-        self.free_at = Some(leaves);
-        leaves
+        let sent = begins + bandwidth.time(bytes);
+        self.free_at = Some(sent);
+        sent
     }
 
-    /// Time until what comes now would begin to leave.
+    /// The time that data arriving now would wait before it is sent.
     pub(crate) fn backlog(&self, now: Instant) -> Duration {
         let free_at = self.free_at.unwrap_or(now);
         free_at.saturating_duration_since(now)
     }
 }
 
-/// What must stay in its order: a connection in one direction, or all packets of one.
+/// The propagation of data that must stay in order: of a connection in one direction, or of all
+/// packets in one direction.
 pub(crate) struct DeliveryOrder {
     link: Link,
     random: Xoshiro256PlusPlus,
@@ -54,7 +56,7 @@ pub(crate) struct DeliveryOrder {
 }
 
 impl DeliveryOrder {
-    /// `number` is another for each, so that they differ; the same number gives the same.
+    /// Creates one whose random numbers depend on `number` alone.
     pub(crate) fn new(link: &Link, number: u64) -> Self {
         Self {
             link: link.clone(),
@@ -63,28 +65,29 @@ impl DeliveryOrder {
         }
     }
 
-    /// When what left at `left` comes out.
-    pub(crate) fn comes(&mut self, left: Instant) -> Instant {
+    /// The time at which data sent at `sent` arrives.
+    pub(crate) fn arrives_at(&mut self, sent: Instant) -> Instant {
         let mut delay = self.link.rtt / 2;
         if !self.link.jitter.is_zero() {
             let range = self.link.jitter.as_nanos() as u64;
-            // Evenly from half the jitter too early to half of it too late.
+            // Uniformly distributed from half the jitter early to half of it late.
             let shift = Duration::from_nanos(self.random.random_range(0..=range));
             delay = (delay + shift).saturating_sub(self.link.jitter / 2);
         }
-        let comes = self
+        let arrives = self
             .last
-            .map_or(left + delay, |last| last.max(left + delay));
-        self.last = Some(comes);
-        comes
+            .map_or(sent + delay, |last| last.max(sent + delay));
+        self.last = Some(arrives);
+        arrives
     }
 
-    /// Whether a packet is lost.
+    /// Whether the next packet is lost.
     pub(crate) fn loses(&mut self) -> bool {
         self.link.loss > 0.0 && self.random.random_bool(self.link.loss)
     }
 
-    /// Time for which a chunk of a stream waits because one of its packets was lost and sent again.
+    /// The time by which a chunk of a stream is delayed because one of its packets was lost and
+    /// retransmitted.
     pub(crate) fn stalls(&mut self, bytes: usize) -> Option<Duration> {
         let packets = bytes.div_ceil(TCP_SEGMENT_BYTES);
         let lost = (0..packets).any(|_| self.loses());
@@ -107,19 +110,19 @@ mod tests {
     /// At 8 Mbit/s a kilobyte takes a millisecond, and the next waits for it.
     #[test]
     fn bytes_leave_one_after_the_other() {
-        let mut wire = LineDirection::new(&Link {
-            rate: "8mbit".parse().ok(),
+        let mut wire = LinkDirection::new(&Link {
+            bandwidth: "8mbit".parse().ok(),
             ..Link::default()
         });
         let now = Instant::now();
         let ms = Duration::from_millis;
         assert_eq!(wire.backlog(now), ms(0));
-        assert_eq!(wire.leaves(now, 1000), now + ms(1));
-        assert_eq!(wire.leaves(now, 3000), now + ms(4));
+        assert_eq!(wire.sent_at(now, 1000), now + ms(1));
+        assert_eq!(wire.sent_at(now, 3000), now + ms(4));
         assert_eq!(wire.backlog(now + ms(1)), ms(3));
-        assert_eq!(wire.leaves(now + ms(10), 1000), now + ms(11));
-        let mut free = LineDirection::new(&Link::default());
-        assert_eq!(free.leaves(now, 1 << 30), now);
+        assert_eq!(wire.sent_at(now + ms(10), 1000), now + ms(11));
+        let mut free = LinkDirection::new(&Link::default());
+        assert_eq!(free.sent_at(now, 1 << 30), now);
     }
 
     #[test]
@@ -144,7 +147,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing comes too early, too late, or before what went before it.
+        /// Data arrives neither too early nor too late, and in order.
         #[test]
         fn delays(
             rtt in 1u64..500, jitter in 0u64..500, number: u64,
@@ -157,7 +160,7 @@ mod tests {
             let mut latest = left;
             for gap in gaps {
                 left += Duration::from_micros(gap);
-                let comes = order.comes(left);
+                let comes = order.arrives_at(left);
                 latest = latest.max(left + us(rtt) + us(jitter));
                 prop_assert!(comes >= left + us(rtt) - us(jitter) && comes <= latest);
                 prop_assert!(last.is_none_or(|last| comes >= last));

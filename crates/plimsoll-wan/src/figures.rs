@@ -1,15 +1,16 @@
-//! What went through a line.
+//! Totals of a link.
 
+use crate::lock::lock;
 use hdrhistogram::Histogram;
 use std::fmt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Longest delay that is told apart, in nanoseconds; longer ones count as this.
+/// The maximum delay that is recorded, in nanoseconds; longer ones count as this.
 const MAX_RECORDED_DELAY_NS: u64 = 600_000_000_000;
 
-/// Counters that many threads write.
+/// Totals that many threads add to.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) connections: AtomicU64,
@@ -18,13 +19,13 @@ pub(crate) struct Counters {
     pub(crate) down: Direction,
 }
 
-/// Counters of one direction.
+/// Totals of one direction.
 pub(crate) struct Direction {
     bytes: AtomicU64,
     dropped: AtomicU64,
     stalled: AtomicU64,
-    /// Nanoseconds between the ends of the line.
-    delays: Mutex<Option<Histogram<u64>>>,
+    /// Times between the ends of the link, in nanoseconds.
+    delays: Mutex<Histogram<u64>>,
 }
 
 impl Default for Direction {
@@ -33,7 +34,10 @@ impl Default for Direction {
             bytes: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             stalled: AtomicU64::new(0),
-            delays: Mutex::new(Histogram::new_with_bounds(1, MAX_RECORDED_DELAY_NS, 3).ok()),
+            delays: Mutex::new(
+                Histogram::new_with_bounds(1, MAX_RECORDED_DELAY_NS, 3)
+                    .expect("the bounds are valid"),
+            ),
         }
     }
 }
@@ -41,13 +45,8 @@ impl Default for Direction {
 impl Direction {
     pub(crate) fn passed(&self, bytes: usize, delay: Duration) {
         self.bytes.fetch_add(bytes as u64, Relaxed);
-        if let Some(delays) = self.delays().as_mut() {
-            delays.saturating_record(
-                u64::try_from(delay.as_nanos())
-                    .unwrap_or(MAX_RECORDED_DELAY_NS)
-                    .max(1),
-            );
-        }
+        let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(MAX_RECORDED_DELAY_NS);
+        lock(&self.delays).saturating_record(delay_ns.max(1));
     }
 
     pub(crate) fn dropped(&self) {
@@ -58,15 +57,11 @@ impl Direction {
         self.stalled.fetch_add(1, Relaxed);
     }
 
-    fn delays(&self) -> MutexGuard<'_, Option<Histogram<u64>>> {
-        self.delays.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn summary(&self) -> DirectionTotals {
-        let delays = self.delays();
+        let delays = lock(&self.delays);
         let at = |quantile| {
-            let known = delays.as_ref().filter(|d| !d.is_empty());
-            known.map(|d| Duration::from_nanos(d.value_at_quantile(quantile)))
+            let recorded = !delays.is_empty();
+            recorded.then(|| Duration::from_nanos(delays.value_at_quantile(quantile)))
         };
         DirectionTotals {
             bytes: self.bytes.load(Relaxed),
@@ -89,31 +84,31 @@ impl Counters {
     }
 }
 
-/// What went through a line.
+/// Totals of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Connections that were taken; none in a tunnel, which knows of packets alone.
+    /// The number of connections accepted; 0 in a tunnel, which transfers packets only.
     pub connections: u64,
-    /// Of these, those that the server did not take.
+    /// The number of these that the server did not accept.
     pub refused: u64,
-    /// To the server; in a tunnel, from the first namespace to the second.
+    /// The direction to the server; in a tunnel, from the first namespace to the second.
     pub up: DirectionTotals,
-    /// The other way.
+    /// The other direction.
     pub down: DirectionTotals,
 }
 
-/// What went through a line in one direction.
+/// Totals of a link in one direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectionTotals {
-    /// Bytes: of data, or of packets with the headers of IP.
+    /// The number of bytes: of data, or of packets with their IP headers.
     pub bytes: u64,
-    /// Packets that were lost or found the queue full.
+    /// The number of packets that were lost or found the queue full.
     pub dropped: u64,
-    /// Pieces of connections that waited because a packet of theirs was taken for lost.
+    /// The number of chunks of connections that were delayed because a packet counted as lost.
     pub stalled: u64,
-    /// Median of the times between coming in and going out.
+    /// The median time in the link.
     pub delay_p50: Option<Duration>,
-    /// 99th percentile of the same.
+    /// The 99th percentile of the time in the link.
     pub delay_p99: Option<Duration>,
 }
 

@@ -1,15 +1,16 @@
-//! A wide area network on one machine.
+//! A WAN link on one machine.
 //!
-//! [`Relay`] is one at the level of TCP: it takes connections, makes one to the server for each,
-//! and passes on what comes, later. TCP ends on both sides of it, so that there is neither slow
-//! start nor a window that limits a connection. [`Tunnel`] passes packets between two network
-//! namespaces, so that TCP goes all the way and behaves as it does on such a line.
+//! [`Relay`] works at the level of TCP: it accepts connections, makes one to the server for each, and
+//! passes data on after a delay. TCP ends on both sides of it, so there is neither slow start nor a
+//! window that limits a connection. [`Tunnel`] passes packets between two network namespaces, so TCP
+//! runs end to end and behaves as on such a link.
 //!
-//! Both delay by the same rules, which are a [`Link`].
+//! Both delay by the same rules, those of a [`Link`].
 
 mod delay;
 mod figures;
 mod link;
+mod lock;
 mod relay;
 mod tunnel;
 

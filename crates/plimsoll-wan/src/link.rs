@@ -1,42 +1,42 @@
-//! What a line is like.
+//! The properties of a link.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Longest round trip: two seconds are more than a line by way of a satellite takes.
+/// The maximum round-trip time. A link by satellite takes less than two seconds.
 pub const MAX_RTT: Duration = Duration::from_secs(10);
 
-/// A line between two places, in both directions alike.
+/// A link with the same properties in both directions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Link {
-    /// Time of a round trip, at most [`MAX_RTT`]; half of it each way.
+    /// The round-trip time, at most [`MAX_RTT`]; half of it in each direction.
     pub rtt: Duration,
-    /// By how much a round trip may differ from that, either way; at most the round trip. Each way
-    /// differs by up to half of it, evenly distributed, and nothing overtakes.
+    /// The maximum deviation of the round-trip time, at most that time itself. The delay of each
+    /// direction deviates by up to half of it, uniformly distributed, without reordering.
     pub jitter: Duration,
-    /// Most bits a second each way, of all connections together.
-    pub rate: Option<BitRate>,
-    /// Probability that a packet is lost, from 0 to 1.
+    /// The maximum rate of each direction, of all connections together.
+    pub bandwidth: Option<BitRate>,
+    /// The probability that a packet is lost, from 0 to 1.
     pub loss: f64,
 }
 
-/// Why a line cannot be like that.
+/// A property that is out of its range.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LinkError {
-    /// A round trip that is too long.
-    #[error("a round trip of {0:?} is too long: the longest is {MAX_RTT:?}")]
+    /// The round-trip time is too long.
+    #[error("a round trip of {0:?} is too long: the maximum is {MAX_RTT:?}")]
     Rtt(Duration),
-    /// More jitter than delay.
+    /// The jitter exceeds the round-trip time.
     #[error("a jitter of {0:?} is more than the round trip of {1:?}")]
     Jitter(Duration, Duration),
-    /// No probability.
-    #[error("a loss of {0} is no probability: expected 0 to 1, as in 0.001")]
+    /// The loss is not a probability.
+    #[error("a loss of {0} is not a probability: expected 0 to 1, as in 0.001")]
     Loss(f64),
 }
 
 impl Link {
-    /// A line that only delays.
+    /// A link that only delays.
     #[must_use]
     pub fn of_rtt(rtt: Duration) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Link {
     /// Checks the ranges of all values.
     ///
     /// # Errors
-    /// The first that is out of its range.
+    /// The first value that is out of its range.
     pub fn check(&self) -> Result<(), LinkError> {
         if self.rtt > MAX_RTT {
             return Err(LinkError::Rtt(self.rtt));
@@ -69,8 +69,8 @@ impl fmt::Display for Link {
         if !self.jitter.is_zero() {
             write!(f, " ± {:?}", self.jitter)?;
         }
-        if let Some(rate) = self.rate {
-            write!(f, ", {rate} each way")?;
+        if let Some(bandwidth) = self.bandwidth {
+            write!(f, ", {bandwidth} each way")?;
         }
         if self.loss > 0.0 {
             write!(f, ", loss {}", self.loss)?;
@@ -79,11 +79,11 @@ impl fmt::Display for Link {
     }
 }
 
-/// Bits a second; at least one.
+/// A rate in bits per second; at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BitRate(u64);
 
-/// Units of rates, the largest first.
+/// The units of rates, the largest first.
 const UNITS: [(&str, u64); 4] = [
     ("gbit", 1_000_000_000),
     ("mbit", 1_000_000),
@@ -92,14 +92,14 @@ const UNITS: [(&str, u64); 4] = [
 ];
 
 impl BitRate {
-    /// Time that so many bytes take.
+    /// The time that this number of bytes takes.
     #[must_use]
     pub fn time(self, bytes: usize) -> Duration {
         let nanos = bytes as u128 * 8 * 1_000_000_000 / u128::from(self.0);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Bits a second.
+    /// The number of bits per second.
     #[must_use]
     pub fn bits(self) -> u64 {
         self.0
@@ -111,10 +111,11 @@ impl FromStr for BitRate {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
-            || format!("`{text}` is no rate: expected bits a second, as in 100mbit or 1gbit");
-        let unit = UNITS.iter().find(|(name, _)| text.ends_with(name));
-        let (name, factor) = unit.ok_or_else(wrong)?;
-        let number = text.strip_suffix(name).unwrap_or_default().trim_end();
+            || format!("`{text}` is not a rate: expected bits per second, as in 100mbit or 1gbit");
+        let mut units = UNITS.iter();
+        let split = units.find_map(|(name, factor)| Some((text.strip_suffix(name)?, factor)));
+        let (number, factor) = split.ok_or_else(wrong)?;
+        let number = number.trim_end();
         // `f64` would take `inf` and `1e3` too.
         if number.is_empty() || number.chars().any(|c| !c.is_ascii_digit() && c != '.') {
             return Err(wrong());
@@ -131,8 +132,8 @@ impl FromStr for BitRate {
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = UNITS.iter().find(|(_, factor)| self.0 >= *factor);
-        let (name, factor) = unit.copied().unwrap_or(("bit", 1));
-        write!(f, "{} {name}/s", self.0 as f64 / factor as f64)
+        let (name, factor) = unit.expect("a rate is at least one bit per second");
+        write!(f, "{} {name}/s", self.0 as f64 / *factor as f64)
     }
 }
 
@@ -157,7 +158,7 @@ mod tests {
             "", "bit", "100", "100mb", "-1mbit", "infbit", "1e3bit", "0bit", "1.2.3bit",
         ] {
             let said = wrong.parse::<BitRate>().unwrap_err();
-            assert!(said.contains("expected bits a second"), "{wrong}: {said}");
+            assert!(said.contains("expected bits per second"), "{wrong}: {said}");
         }
     }
 

@@ -1,87 +1,83 @@
-//! A relay of TCP connections that passes on what comes, later.
+//! A relay of TCP connections that passes data on after a delay.
 
-use crate::delay::{DeliveryOrder, LineDirection};
+use crate::delay::{DeliveryOrder, LinkDirection, TCP_SEGMENT_BYTES};
 use crate::figures::{Counters, Direction, Summary};
 use crate::link::Link;
+use crate::lock::{lock, wait};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Most bytes that are taken at a time.
+/// The maximum number of bytes read at a time.
 const MAX_CHUNK_BYTES: usize = 64 << 10;
 
-/// Time on a line of limited rate that a chunk may take: others have to get in between.
-const MAX_CHUNK_LINE_TIME: Duration = Duration::from_millis(2);
+/// The maximum time that a chunk occupies a link of limited bandwidth, so that other connections get
+/// a turn.
+const MAX_CHUNK_LINK_TIME: Duration = Duration::from_millis(2);
 
-/// Least bytes that are taken at a time, on the slowest line.
-const MIN_CHUNK_BYTES: usize = crate::delay::TCP_SEGMENT_BYTES;
-
-/// Most memory that what is on its way in one direction of a connection takes, in bytes.
+/// The maximum memory of delayed data in one direction of a connection, in bytes.
 const MAX_IN_FLIGHT_BYTES: usize = 64 << 20;
 
-/// Most memory of one direction of all connections, which share it evenly.
+/// The maximum memory of delayed data in one direction of all connections, in bytes, which they share
+/// evenly.
 const MAX_TOTAL_IN_FLIGHT_BYTES: usize = 512 << 20;
 
-/// What each connection may have on its way, however many there are.
+/// The memory that one direction of a connection may have however many there are, in bytes.
 const MIN_IN_FLIGHT_BYTES: usize = 256 << 10;
 
-/// Longest time that bytes wait for a line of limited rate; before that nothing more is taken.
-const MAX_LINE_WAIT: Duration = Duration::from_millis(100);
+/// The maximum time that data waits for a link of limited bandwidth; until then nothing more is read.
+const MAX_LINK_WAIT: Duration = Duration::from_millis(100);
 
-/// Longest time that a server may take to take a connection.
+/// The maximum time that the server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A relay that runs. Dropping it closes all its connections.
+/// A running relay. Dropping it closes all its connections.
 pub struct Relay {
     address: SocketAddr,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
 }
 
-/// What the threads of a relay share.
+/// The state that the threads of a relay share.
 struct Shared {
-    to: Vec<SocketAddr>,
+    upstream: Vec<SocketAddr>,
     link: Link,
     counters: Counters,
-    wires: [Mutex<LineDirection>; 2],
+    directions: [Mutex<LinkDirection>; 2],
     stop: AtomicBool,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
-    /// How often all connections were cut: one that was taken before the last time is not to be, and
-    /// may not be among them yet.
+    /// The number of times that all connections were cut. A connection accepted before the last time
+    /// must be cut too, and may not be in the map yet.
     cuts: AtomicU64,
-    /// How many these are.
+    /// The number of connections.
     count: AtomicUsize,
-    /// One of the connections has ended.
-    fewer: Condvar,
+    /// Notified when a connection has ended.
+    ended: Condvar,
 }
 
 impl Shared {
-    /// Most memory that one direction of a connection may take now.
+    /// The maximum memory of one direction of a connection now, in bytes.
     fn room(&self) -> usize {
         let share = MAX_TOTAL_IN_FLIGHT_BYTES / self.count.load(Relaxed).max(1);
         share.clamp(MIN_IN_FLIGHT_BYTES, MAX_IN_FLIGHT_BYTES)
     }
 }
 
-/// A connection of a client and the one to the server that is made for it.
+/// A connection of a client and the one to the server.
 struct Connection {
-    /// The client's, and the server's.
+    /// The client's end, and the server's.
     ends: [TcpStream; 2],
     /// From the first end to the second, and back.
     pipes: [DirectionQueue; 2],
 }
 
 impl Connection {
-    /// Ends it at once, in both directions.
+    /// Closes both ends at once.
     fn cut(&self) {
         for stream in &self.ends {
             // It may be closed already.
@@ -90,45 +86,42 @@ impl Connection {
         self.pipes.iter().for_each(DirectionQueue::cut);
     }
 
-    /// Ends it at once, so that this end is told of a reset and not of an end in order.
+    /// Closes both ends at once, this one with a reset.
     fn reset(&self, end: usize) {
         reset_when_closed(&self.ends[end]);
-        // Wakes who reads, and sends nothing: what is sent is left to closing.
+        // Wakes the thread that reads; closing sends the reset.
         let _ = self.ends[end].shutdown(Shutdown::Read);
         let _ = self.ends[1 - end].shutdown(Shutdown::Both);
         self.pipes.iter().for_each(DirectionQueue::cut);
     }
 }
 
-/// Has closing a connection reset it.
+/// Makes closing a connection reset it.
 fn reset_when_closed(stream: &TcpStream) {
-    // Where that cannot be, it ends in order, which is an end too.
+    // If that fails, the connection is closed in order.
     let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
 }
 
 impl Relay {
-    /// Listens at `listen` (port 0 takes a free one) and passes connections on to `to`: addresses
-    /// of one server, of which the first that takes a connection gets it.
+    /// Listens at `listen` (port 0 takes a free one) and passes connections on to `upstream`:
+    /// addresses of one server, of which the first that accepts a connection gets it.
     ///
     /// # Errors
-    /// What the system says to the address. A server that is not there is no error: each
-    /// connection asks for it anew.
-    pub fn start(listen: SocketAddr, to: &[SocketAddr], link: &Link) -> io::Result<Self> {
+    /// If it cannot listen at the address. A server that is down is not an error: each connection
+    /// tries to reach it.
+    pub fn start(listen: SocketAddr, upstream: &[SocketAddr], link: &Link) -> io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
-            to: to.to_vec(),
+            upstream: upstream.to_vec(),
             link: link.clone(),
             counters: Counters::default(),
-            wires: [
-                Mutex::new(LineDirection::new(link)),
-                Mutex::new(LineDirection::new(link)),
-            ],
+            directions: [(), ()].map(|()| Mutex::new(LinkDirection::new(link))),
             stop: AtomicBool::new(false),
             connections: Mutex::default(),
             cuts: AtomicU64::new(0),
             count: AtomicUsize::new(0),
-            fewer: Condvar::new(),
+            ended: Condvar::new(),
         });
         let of_thread = shared.clone();
         let accepting = Builder::new()
@@ -141,26 +134,26 @@ impl Relay {
         })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What went through it so far.
+    /// The totals so far.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.shared.counters.summary()
     }
 
-    /// Cuts all connections, without what is on its way; new ones are taken.
+    /// Cuts all connections and drops their delayed data. New ones are accepted.
     pub fn cut(&self) {
         let connections = lock(&self.shared.connections);
         self.shared.cuts.fetch_add(1, Relaxed);
         connections.values().for_each(|c| c.cut());
     }
 
-    /// Cuts all connections and gives the port back; returns what went through.
+    /// Cuts all connections and frees the port; returns the totals.
     #[must_use]
     pub fn stop(mut self) -> Summary {
         self.end();
@@ -172,27 +165,21 @@ impl Relay {
             return;
         };
         self.shared.stop.store(true, Relaxed);
-        // Wakes the thread that accepts. Where every address is listened at, the own one is meant.
+        // Wakes the thread that accepts. A listener at all addresses is reached at the local one.
         let mut own = self.address;
         if own.ip().is_unspecified() {
-            let local: IpAddr = match own.ip() {
-                IpAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-                IpAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-            };
-            own.set_ip(local);
+            own.set_ip(match own.is_ipv4() {
+                true => Ipv4Addr::LOCALHOST.into(),
+                false => Ipv6Addr::LOCALHOST.into(),
+            });
         }
         let _ = TcpStream::connect_timeout(&own, Duration::from_secs(1));
         let _ = accepting.join();
         let mut left = lock(&self.shared.connections);
         while !left.is_empty() {
-            for connection in left.values() {
-                connection.cut();
-            }
-            let waited = self
-                .shared
-                .fewer
-                .wait_timeout(left, Duration::from_millis(100));
-            left = waited.unwrap_or_else(PoisonError::into_inner).0;
+            left.values().for_each(|connection| connection.cut());
+            let pause = Some(Duration::from_millis(100));
+            left = wait(&self.shared.ended, left, pause);
         }
     }
 }
@@ -209,7 +196,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             return;
         }
         let Ok(client) = stream else {
-            // Out of descriptors, most likely: some will come back.
+            // Probably out of descriptors: some will be freed.
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
@@ -225,10 +212,10 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Connects to the first of these addresses that takes it.
-fn connect(to: &[SocketAddr]) -> io::Result<TcpStream> {
+/// Connects to the first of these addresses that accepts the connection.
+fn connect(upstream: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
-    for address in to {
+    for address in upstream {
         match TcpStream::connect_timeout(address, CONNECT_TIMEOUT) {
             Ok(stream) => return Ok(stream),
             Err(e) => last = e,
@@ -237,13 +224,13 @@ fn connect(to: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Makes the connection to the server, and passes on until both directions have ended. There had
-/// been so many `cuts` when the client's was taken.
+/// Connects to the server, and passes data on until both directions have ended. `cuts` is the number
+/// of cuts when the client's connection was accepted.
 fn relay(client: TcpStream, number: u64, cuts: u64, shared: &Arc<Shared>) {
-    // The client's connection was made by this machine's kernel, at once. The round trip that
-    // making it takes on such a line is waited for before the first bytes.
+    // This machine's kernel has accepted the client's connection at once. The round trip that this
+    // takes over the link delays the first bytes.
     let opened = Instant::now() + shared.link.rtt;
-    let ready = connect(&shared.to).and_then(|server| {
+    let ready = connect(&shared.upstream).and_then(|server| {
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         Ok(server)
@@ -266,15 +253,16 @@ fn relay(client: TcpStream, number: u64, cuts: u64, shared: &Arc<Shared>) {
     if pass(&connection, number, shared, opened).is_err() {
         shared.counters.refused.fetch_add(1, Relaxed);
     }
-    shared.count.fetch_sub(1, Relaxed);
+    let former = shared.count.fetch_sub(1, Relaxed);
+    assert!(former > 0, "more connections end than have begun");
     lock(&shared.connections).remove(&number);
-    shared.fewer.notify_all();
+    shared.ended.notify_all();
 }
 
-/// Passes on until both directions have ended.
+/// Passes data on until both directions have ended.
 ///
 /// # Errors
-/// If there are no threads for it.
+/// If threads cannot be started.
 fn pass(connection: &Connection, number: u64, shared: &Shared, opened: Instant) -> io::Result<()> {
     let counters = [&shared.counters.up, &shared.counters.down];
     let from = |way| DirectionDelay::new(shared, way, number, opened);
@@ -293,53 +281,53 @@ fn pass(connection: &Connection, number: u64, shared: &Shared, opened: Instant) 
         })();
         match begun {
             Ok(()) => take(from(0), connection, counters[0]),
-            // Without threads there is no relay.
             Err(_) => connection.cut(),
         }
         begun
     })
 }
 
-/// What is on its way in one direction of a connection.
+/// The delayed data of one direction of a connection.
 #[derive(Default)]
 struct DirectionQueue {
     queue: Mutex<Queue>,
-    /// Something came, or it was cut.
+    /// Notified when a chunk is added, or the connection cut.
     more: Condvar,
-    /// Something left, or it was cut.
+    /// Notified when a chunk is removed, or the connection cut.
     less: Condvar,
 }
 
 #[derive(Default)]
 struct Queue {
     chunks: VecDeque<Chunk>,
-    /// Memory that they take, in bytes.
+    /// The memory of the chunks, in bytes.
     memory: usize,
-    /// Nothing more is taken, and nothing put.
+    /// Whether the connection is cut: nothing is read or written.
     cut: bool,
-    /// Nothing more is put.
+    /// Whether the last chunk was removed: nothing more is written.
     over: bool,
 }
 
-/// What comes out of a stream.
+/// The content of a chunk.
 enum StreamItem {
     Bytes(Vec<u8>),
-    /// It ends in order.
+    /// The stream ends in order.
     End,
-    /// It is reset.
+    /// The stream is reset.
     Reset,
 }
 
 /// A piece of a stream.
 struct Chunk {
     what: StreamItem,
-    /// When it came, and not before the connection would have been made.
+    /// The time at which it was read, or the connection was established if that is later.
     came: Instant,
+    /// The time at which it is to be written.
     due: Instant,
 }
 
 impl Chunk {
-    /// Memory that it takes, in bytes.
+    /// Its memory in bytes.
     fn memory(&self) -> usize {
         let bytes = match &self.what {
             StreamItem::Bytes(bytes) => bytes.capacity(),
@@ -356,30 +344,23 @@ impl DirectionQueue {
         self.less.notify_all();
     }
 
-    /// Waits until less than `room` bytes of memory are taken; returns whether the connection
-    /// still is.
+    /// Waits until less than `room` bytes of memory are used; returns `false` if the connection is
+    /// cut.
     fn wait_for_room(&self, room: impl Fn() -> usize) -> bool {
         let mut queue = lock(&self.queue);
         while queue.memory >= room() && !queue.cut {
-            queue = self
-                .less
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            queue = wait(&self.less, queue, None);
         }
         !queue.cut
     }
 
-    /// Waits so long, or until something left; returns whether the connection still is.
+    /// Waits for this time, or until a chunk is removed; returns `false` if the connection is cut.
     fn pause(&self, time: Duration) -> bool {
         let queue = lock(&self.queue);
-        if queue.cut {
-            return false;
-        }
-        let waited = self.less.wait_timeout(queue, time);
-        !waited.unwrap_or_else(PoisonError::into_inner).0.cut
+        !queue.cut && !wait(&self.less, queue, Some(time)).cut
     }
 
-    /// Returns whether it will come out.
+    /// Adds a chunk; returns `false` if it will not be written.
     fn push(&self, chunk: Chunk) -> bool {
         let mut queue = lock(&self.queue);
         if queue.cut || queue.over {
@@ -387,44 +368,38 @@ impl DirectionQueue {
         }
         queue.memory += chunk.memory();
         queue.chunks.push_back(chunk);
-        // Only the first is waited for: nothing overtakes.
+        // The other thread waits only for the first, since chunks stay in order.
         if queue.chunks.len() == 1 {
             self.more.notify_one();
         }
         true
     }
 
-    /// Waits until the first chunk is due and takes it; none if the connection was cut.
+    /// Waits until the first chunk is due and removes it; `None` if the connection is cut.
     fn pop(&self) -> Option<Chunk> {
         let mut queue = lock(&self.queue);
-        loop {
-            if queue.cut {
-                return None;
-            }
+        while !queue.cut {
             let now = Instant::now();
-            let due = queue.chunks.front().map(|c| c.due);
-            queue = match due {
-                None => self
-                    .more
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(due) if due > now => {
-                    let waited = self.more.wait_timeout(queue, due - now);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-                Some(_) => {
-                    let chunk = queue.chunks.pop_front()?;
-                    queue.memory -= chunk.memory();
-                    queue.over = !matches!(chunk.what, StreamItem::Bytes(_));
-                    self.less.notify_one();
-                    return Some(chunk);
-                }
+            let pause = match queue.chunks.front() {
+                Some(chunk) if chunk.due <= now => break,
+                Some(chunk) => Some(chunk.due - now),
+                None => None,
             };
+            queue = wait(&self.more, queue, pause);
         }
+        if queue.cut {
+            return None;
+        }
+        let chunk = queue.chunks.pop_front()?;
+        assert!(queue.memory >= chunk.memory(), "a chunk was not counted");
+        queue.memory -= chunk.memory();
+        queue.over = !matches!(chunk.what, StreamItem::Bytes(_));
+        self.less.notify_one();
+        Some(chunk)
     }
 }
 
-/// What decides when bytes of one direction of a connection come out.
+/// The delay of one direction of a connection.
 struct DirectionDelay<'a> {
     way: usize,
     shared: &'a Shared,
@@ -442,48 +417,48 @@ impl<'a> DirectionDelay<'a> {
         }
     }
 
-    fn chunk(&self) -> usize {
-        let Some(rate) = self.shared.link.rate else {
+    /// The maximum number of bytes to read at a time.
+    fn chunk_bytes(&self) -> usize {
+        let Some(bandwidth) = self.shared.link.bandwidth else {
             return MAX_CHUNK_BYTES;
         };
-        let bits = u128::from(rate.bits()) * MAX_CHUNK_LINE_TIME.as_micros() / 1_000_000;
+        let bits = u128::from(bandwidth.bits()) * MAX_CHUNK_LINK_TIME.as_micros() / 1_000_000;
         usize::try_from(bits / 8)
             .unwrap_or(MAX_CHUNK_BYTES)
-            .clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES)
+            .clamp(TCP_SEGMENT_BYTES, MAX_CHUNK_BYTES)
     }
 
-    /// Waits while too much waits for the line; returns whether the connection still is.
-    fn wait_for_wire(&self, pipe: &DirectionQueue) -> bool {
+    /// Waits while too much data waits for the link; returns `false` if the connection is cut.
+    fn wait_for_link(&self, pipe: &DirectionQueue) -> bool {
         loop {
-            let backlog = lock(&self.shared.wires[self.way]).backlog(Instant::now());
-            match backlog.checked_sub(MAX_LINE_WAIT) {
-                Some(wait) if !wait.is_zero() => {
-                    if !pipe.pause(wait) {
-                        return false;
-                    }
-                }
-                _ => return true,
+            let backlog = lock(&self.shared.directions[self.way]).backlog(Instant::now());
+            let excess = backlog.saturating_sub(MAX_LINK_WAIT);
+            if excess.is_zero() {
+                return true;
+            }
+            if !pipe.pause(excess) {
+                return false;
             }
         }
     }
 
-    /// When bytes come out that came at `came`.
+    /// The time at which bytes that were read at `came` are to be written.
     fn due(&mut self, came: Instant, bytes: usize, counters: &Direction) -> Instant {
-        let left = lock(&self.shared.wires[self.way]).leaves(came, bytes);
+        let sent = lock(&self.shared.directions[self.way]).sent_at(came, bytes);
         let stall = self.order.stalls(bytes);
         if stall.is_some() {
             counters.stalled();
         }
-        self.order.comes(left + stall.unwrap_or_default())
+        self.order.arrives_at(sent + stall.unwrap_or_default())
     }
 }
 
-/// Takes bytes from a stream until it ends.
+/// Reads a stream until it ends.
 fn take(mut from: DirectionDelay<'_>, connection: &Connection, counters: &Direction) {
     let (mut stream, pipe) = (&connection.ends[from.way], &connection.pipes[from.way]);
-    let mut bytes = vec![0; from.chunk()];
+    let mut bytes = vec![0; from.chunk_bytes()];
     loop {
-        if !from.wait_for_wire(pipe) || !pipe.wait_for_room(|| from.shared.room()) {
+        if !from.wait_for_link(pipe) || !pipe.wait_for_room(|| from.shared.room()) {
             return;
         }
         let what = match stream.read(&mut bytes) {
@@ -505,9 +480,9 @@ fn take(mut from: DirectionDelay<'_>, connection: &Connection, counters: &Direct
     }
 }
 
-/// Has the kernel acknowledge what has just been read, instead of up to 40 ms later with bytes of the
-/// other direction: until then a sender whose congestion window is still small waits, a delay
-/// that no option of the line requests. The kernel forgets it again by itself.
+/// Makes the kernel acknowledge at once what has been read, instead of up to 40 ms later with data of
+/// the other direction. A sender with a small congestion window would wait for that, a delay that no
+/// option of the link requests. The setting lasts for this acknowledgement only.
 fn acknowledge(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
@@ -515,10 +490,10 @@ fn acknowledge(stream: &TcpStream) {
     let _ = stream;
 }
 
-/// Puts bytes into a stream when they are due. One that takes no more is reset: so is the other
-/// end then, `delay` later and after what is on its way to it.
+/// Writes chunks to a stream when they are due. When the stream is closed by its peer, the other end
+/// is reset, `delay` later and after the data that is delayed.
 fn put(connection: &Connection, way: usize, delay: Duration, counters: &Direction) {
-    // A kernel that cannot do it wakes the thread up to 50 µs later, which is little here.
+    // Without this the kernel may wake the thread 50 µs late, which is little here.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let (mut stream, pipe) = (&connection.ends[1 - way], &connection.pipes[way]);
     while let Some(chunk) = pipe.pop() {

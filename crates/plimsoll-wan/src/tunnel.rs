@@ -1,8 +1,9 @@
-//! A line of packets between two network namespaces.
+//! A link that passes packets between two network namespaces.
 
-use crate::delay::{DeliveryOrder, LineDirection};
+use crate::delay::{DeliveryOrder, LinkDirection};
 use crate::figures::{Counters, Direction, Summary};
 use crate::link::Link;
+use crate::lock::{lock, wait};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FsWord, fstatfs};
 use rustix::io::Errno;
@@ -19,33 +20,33 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Addresses of the two ends of the tunnel of this number: of 198.18.0.0/15, which is for
+/// The addresses of the ends of the tunnel with this number, from 198.18.0.0/15, which is reserved for
 /// benchmarks (RFC 2544, C.2.2).
 fn addresses(number: u8) -> [Ipv4Addr; 2] {
     [1, 2].map(|last| Ipv4Addr::new(198, 19, number, last))
 }
 
-/// Packets that a device keeps for us while we are not looking; it drops what comes then.
+/// The number of packets that a device queues until they are read; it drops further ones.
 const DEVICE_QUEUE_PACKETS: &str = "10000";
 
-/// Longest packet that a device gives, in bytes.
+/// The maximum number of bytes of a packet.
 const MAX_PACKET_BYTES: usize = 64 << 10;
 
-/// Most packets of one direction that are on their way; what comes then is dropped.
+/// The maximum number of packets in flight in one direction; further ones are dropped.
 const MAX_IN_FLIGHT_PACKETS: usize = 1 << 16;
 
-/// Longest time that packets wait for a line of limited rate, as in the buffer of a router; what
-/// comes then is dropped.
-const MAX_LINE_WAIT: Duration = Duration::from_millis(100);
+/// The maximum time that packets wait for a link of limited bandwidth, as in the buffer of a router;
+/// further ones are dropped.
+const MAX_LINK_WAIT: Duration = Duration::from_millis(100);
 
-/// The file system that namespaces are files of: `NSFS_MAGIC` of Linux's `magic.h`.
+/// The type of the file system of namespaces: `NSFS_MAGIC` of Linux's `magic.h`.
 const NSFS_MAGIC: FsWord = 0x6e73_6673;
 
-/// Time between two looks whether the tunnel is to end.
+/// The time between two checks whether the tunnel is to end.
 const STOP_POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
@@ -54,9 +55,9 @@ const STOP_POLL_INTERVAL: Timespec = Timespec {
 /// A network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Namespace {
-    /// That of this process, `self`.
+    /// The namespace of this process, `self`.
     Own,
-    /// One by a name that `ip netns add` gave it, or by a path, such as `/proc/1/ns/net`.
+    /// A namespace by its path, such as `/proc/1/ns/net`, or its name of `ip netns add`.
     At(PathBuf),
 }
 
@@ -66,7 +67,7 @@ impl FromStr for Namespace {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "self" => Ok(Self::Own),
-            "" | "." | ".." => Err(format!("`{text}` is no network namespace")),
+            "" | "." | ".." => Err(format!("`{text}` is not a network namespace")),
             path if path.contains('/') => Ok(Self::At(path.into())),
             name => Ok(Self::At(PathBuf::from("/run/netns").join(name))),
         }
@@ -88,62 +89,62 @@ impl Namespace {
             _ => Err(Errno::INVAL.into()),
         });
         opened.map_err(|error| match error.kind() {
-            // Those of others' processes, which a tunnel would need root for in any case.
+            // The namespace of another user's process; a tunnel needs root in any case.
             ErrorKind::PermissionDenied if !is_root() => TunnelError::NotRoot,
             _ => TunnelError::Namespace { path, error },
         })
     }
 }
 
-/// Why there is no tunnel.
+/// An error of starting a tunnel.
 #[derive(Debug, thiserror::Error)]
 pub enum TunnelError {
-    /// Devices are for root.
-    #[error("a tunnel needs root: it makes network devices")]
+    /// Only root may create devices.
+    #[error("a tunnel needs root: it creates network devices")]
     NotRoot,
-    /// No such namespace.
-    #[error("network namespace `{}`: {error}{}", path.display(), hint(error, "`ip netns add NAME` makes one"))]
+    /// The namespace cannot be opened.
+    #[error("network namespace `{}`: {error}{}", path.display(), hint(error, "`ip netns add NAME` creates one"))]
     Namespace {
-        /// Its path.
+        /// The path of the namespace.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
-    /// Both ends in one place.
-    #[error("both ends are in the same network namespace: nothing would go through the tunnel")]
+    /// Both ends are in one namespace.
+    #[error("both ends are in the same network namespace: no packets would use the tunnel")]
     Same,
-    /// All addresses are taken.
+    /// All addresses are in use.
     #[error("256 tunnels end in these network namespaces: there are no more addresses")]
     Full,
-    /// No device.
+    /// The device cannot be created.
     #[error("/dev/net/tun: {}{}", .0, hint(.0, "`modprobe tun` may help"))]
     Device(io::Error),
-    /// The device has no address.
+    /// The device cannot be configured.
     #[error("`ip {command}`: {said}")]
     Address {
-        /// The arguments.
+        /// The arguments of `ip`.
         command: String,
-        /// What was said of it.
+        /// Its error message.
         said: String,
     },
-    /// No threads.
+    /// Threads cannot be started.
     #[error("a tunnel needs threads: {0}")]
     Threads(io::Error),
 }
 
-/// What helps against an error, after a colon.
+/// A hint about an error, after a colon.
 fn hint(error: &io::Error, missing: &str) -> String {
     match error.kind() {
         ErrorKind::NotFound => format!(": {missing}"),
         ErrorKind::PermissionDenied => {
-            ": root of a container without CAP_NET_ADMIN and CAP_SYS_ADMIN has no right to".into()
+            ": root of a container needs CAP_NET_ADMIN and CAP_SYS_ADMIN".into()
         }
-        ErrorKind::InvalidInput => ": it is none".into(),
+        ErrorKind::InvalidInput => ": it is not a namespace".into(),
         _ => String::new(),
     }
 }
 
-/// A tunnel that runs. Dropping it removes both devices.
+/// A running tunnel. Dropping it removes both devices.
 pub struct Tunnel {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -151,7 +152,7 @@ pub struct Tunnel {
     addresses: [Ipv4Addr; 2],
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Shared {
     counters: Counters,
     stop: AtomicBool,
@@ -162,6 +163,7 @@ struct Shared {
 #[derive(Default)]
 struct Pipe {
     packets: Mutex<VecDeque<Packet>>,
+    /// Notified when a packet is added, or the tunnel is to end.
     more: Condvar,
 }
 
@@ -171,17 +173,11 @@ struct Packet {
     due: Instant,
 }
 
-impl Pipe {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Packet>> {
-        self.packets.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Tunnel {
-    /// Makes a device in each namespace, and passes packets between them.
+    /// Creates a device in each namespace, and passes packets between them.
     ///
     /// # Errors
-    /// What is missing: the right to, a namespace, a device, `ip`.
+    /// See [`TunnelError`].
     pub fn start(first: &Namespace, second: &Namespace, link: &Link) -> Result<Self, TunnelError> {
         let spaces = [first.open()?, second.open()?];
         if is_same(&spaces[0], &spaces[1]) {
@@ -251,7 +247,7 @@ impl Tunnel {
         self.shared.counters.summary()
     }
 
-    /// Removes both devices; returns what went through.
+    /// Removes both devices; returns the totals.
     #[must_use]
     pub fn stop(mut self) -> Summary {
         self.end();
@@ -261,8 +257,8 @@ impl Tunnel {
     fn end(&mut self) {
         self.shared.stop.store(true, Relaxed);
         for pipe in &self.shared.pipes {
-            // Whoever looks at the flag under the lock, and waits then, is woken.
-            drop(pipe.lock());
+            // A thread checks the flag and begins to wait under the lock, so it is woken.
+            drop(lock(&pipe.packets));
             pipe.more.notify_all();
         }
         for thread in self.threads.drain(..) {
@@ -288,8 +284,8 @@ fn is_same(one: &File, other: &File) -> bool {
     }
 }
 
-/// Does something in a namespace. The thread that enters it ends with that, so that no other is in a
-/// place it does not expect.
+/// Runs `work` in a namespace, on a thread of its own, so that no other thread changes its
+/// namespace.
 fn within<R: Send>(
     space: &File,
     at: &Namespace,
@@ -313,7 +309,7 @@ fn within<R: Send>(
     })
 }
 
-/// Makes a device with an address.
+/// Creates a device with an address.
 fn end(address: Ipv4Addr) -> Result<(File, String), TunnelError> {
     let (end, name) = device().map_err(TunnelError::Device)?;
     ip(&["addr", "add", &format!("{address}/30"), "dev", &name])?;
@@ -330,12 +326,12 @@ fn end(address: Ipv4Addr) -> Result<(File, String), TunnelError> {
     Ok((end, name))
 }
 
-/// Numbers of the tunnels that end here, or of which something else has the addresses.
+/// The numbers of tunnels whose addresses are in use in this namespace.
 fn networks_in_use() -> Result<Vec<u8>, TunnelError> {
     Ok(numbers(&ip(&["-4", "-o", "addr", "show"])?))
 }
 
-/// Reads the lines of `ip -o addr`, in which the address follows the word `inet`.
+/// Parses the output of `ip -o addr`, in which addresses follow the word `inet`.
 fn numbers(listed: &str) -> Vec<u8> {
     let address = |line: &str| {
         let mut words = line.split_whitespace().skip_while(|w| *w != "inet").skip(1);
@@ -353,7 +349,7 @@ fn numbers(listed: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Calls `ip`; returns what it printed.
+/// Runs `ip`; returns its output.
 fn ip(args: &[&str]) -> Result<String, TunnelError> {
     let failed = |said: String| TunnelError::Address {
         command: args.join(" "),
@@ -366,7 +362,7 @@ fn ip(args: &[&str]) -> Result<String, TunnelError> {
     let done = Command::new(program.unwrap_or_else(|| "ip".into()))
         .args(args)
         .output();
-    let done = done.map_err(|e| failed(format!("{e}: the package iproute2 has it")))?;
+    let done = done.map_err(|e| failed(format!("{e}: it is in the package iproute2")))?;
     match done.status.success() {
         true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
         false => Err(failed(
@@ -375,8 +371,8 @@ fn ip(args: &[&str]) -> Result<String, TunnelError> {
     }
 }
 
-/// What the kernel is asked for with [`TUNSETIFF`]: `struct ifreq` of netdevice(7), of which a
-/// device of this kind uses the name and the flags.
+/// The argument of [`TUNSETIFF`]: `struct ifreq` of netdevice(7), of which only the name and the flags
+/// are used.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Request {
@@ -388,10 +384,10 @@ struct Request {
 /// `TUNSETIFF` of `linux/if_tun.h`.
 const TUNSETIFF: Opcode = opcode::write::<i32>(b'T', 202);
 
-/// `IFF_TUN | IFF_NO_PI`: packets of IP, with nothing before them.
+/// `IFF_TUN | IFF_NO_PI`: IP packets without a header.
 const FLAGS: u16 = 0x0001 | 0x1000;
 
-/// Makes a device in the namespace of this thread. It goes with the file.
+/// Creates a device in the namespace of this thread. It disappears when the file is closed.
 fn device() -> io::Result<(File, String)> {
     let end = OpenOptions::new()
         .read(true)
@@ -407,12 +403,13 @@ fn device() -> io::Result<(File, String)> {
     // 16 bytes of name and a short of flags, as `Request` does; every byte of it is initialised,
     // and any bytes are valid in it. It outlives the call.
     unsafe { ioctl(&end, Updater::<TUNSETIFF, Request>::new(&mut request)) }?;
-    let name = request.name.split(|b| *b == 0).next().unwrap_or_default();
+    let name = request.name.split(|b| *b == 0).next();
+    let name = name.expect("a split has a first part");
     let name = String::from_utf8_lossy(name).into_owned();
     Ok((end, name))
 }
 
-/// The figures of the direction that begins at this end.
+/// The totals of the direction that begins at this end.
 fn counters(shared: &Shared, from: usize) -> &Direction {
     match from {
         0 => &shared.counters.up,
@@ -420,83 +417,72 @@ fn counters(shared: &Shared, from: usize) -> &Direction {
     }
 }
 
-/// Takes packets from an end until the tunnel is to end.
+/// Reads packets from an end until the tunnel is to end.
 fn take(shared: &Shared, from: usize, link: &Link) {
     let (mut end, pipe) = (&shared.ends[from], &shared.pipes[from]);
     let counters = counters(shared, from);
-    let (mut wire, mut order) = (
-        LineDirection::new(link),
-        DeliveryOrder::new(link, from as u64),
-    );
+    let mut direction = LinkDirection::new(link);
+    let mut order = DeliveryOrder::new(link, from as u64);
     let mut bytes = vec![0; MAX_PACKET_BYTES];
     while !shared.stop.load(Relaxed) {
         let read = match end.read(&mut bytes) {
             Ok(read) => read,
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 let mut waits = [PollFd::new(end, PollFlags::IN)];
-                // Whatever it says, reading says it better.
+                // Reading reports errors.
                 let _ = poll(&mut waits, Some(&STOP_POLL_INTERVAL));
                 continue;
             }
-            // A device that somebody took down may come up again.
+            // The device is down, and may come up again.
             Err(_) => {
                 std::thread::sleep(Duration::from_millis(10));
                 continue;
             }
         };
         let came = Instant::now();
-        let full = pipe.lock().len() >= MAX_IN_FLIGHT_PACKETS || wire.backlog(came) > MAX_LINE_WAIT;
+        let full = lock(&pipe.packets).len() >= MAX_IN_FLIGHT_PACKETS
+            || direction.backlog(came) > MAX_LINK_WAIT;
         if full || order.loses() {
             counters.dropped();
             continue;
         }
-        let left = wire.leaves(came, read);
+        let sent = direction.sent_at(came, read);
         let packet = Packet {
-            due: order.comes(left),
+            due: order.arrives_at(sent),
             bytes: bytes[..read].to_vec(),
             came,
         };
-        let mut packets = pipe.lock();
+        let mut packets = lock(&pipe.packets);
         packets.push_back(packet);
-        // Only the first is waited for: nothing overtakes.
+        // The other thread waits only for the first, since packets stay in order.
         if packets.len() == 1 {
             pipe.more.notify_one();
         }
     }
 }
 
-/// Puts packets into the other end when they are due.
+/// Writes packets to the other end when they are due.
 fn put(shared: &Shared, from: usize) {
     let (mut end, pipe) = (&shared.ends[1 - from], &shared.pipes[from]);
     let counters = counters(shared, from);
-    // A kernel that cannot do it wakes the thread up to 50 µs later, which is little here.
+    // Without this the kernel may wake the thread 50 µs late, which is little here.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let mut packets = pipe.lock();
+    let mut packets = lock(&pipe.packets);
     while !shared.stop.load(Relaxed) {
         let now = Instant::now();
-        packets = match packets.front().map(|p| p.due) {
-            None => pipe
-                .more
-                .wait(packets)
-                .unwrap_or_else(PoisonError::into_inner),
-            Some(due) if due > now => {
-                let waited = pipe.more.wait_timeout(packets, due - now);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-            Some(_) => {
-                let packet = packets.pop_front();
-                drop(packets);
-                if let Some(packet) = packet {
-                    // A device takes a packet whole or not at all.
-                    match end.write_all(&packet.bytes) {
-                        Ok(()) => counters.passed(packet.bytes.len(), packet.came.elapsed()),
-                        // A device that is down takes none: it is lost, as on any line.
-                        Err(_) => counters.dropped(),
-                    }
-                }
-                pipe.lock()
-            }
+        let Some(packet) = packets.pop_front_if(|p| p.due <= now) else {
+            let pause = packets.front().map(|p| p.due - now);
+            packets = wait(&pipe.more, packets, pause);
+            continue;
         };
+        drop(packets);
+        // A device accepts a packet whole or not at all.
+        match end.write_all(&packet.bytes) {
+            Ok(()) => counters.passed(packet.bytes.len(), packet.came.elapsed()),
+            // A device that is down loses packets, as any link.
+            Err(_) => counters.dropped(),
+        }
+        packets = lock(&pipe.packets);
     }
 }
 

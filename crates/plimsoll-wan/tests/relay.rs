@@ -150,7 +150,7 @@ fn bytes_stay_in_their_order() {
 fn a_rate_is_shared() {
     let echo = Echo::start();
     let link = Link {
-        rate: "1.6mbit".parse().ok(),
+        bandwidth: "1.6mbit".parse().ok(),
         ..Link::default()
     };
     let relay = echo.behind(&link);
@@ -285,7 +285,7 @@ fn what_is_not_taken_is_not_kept() {
 fn a_slow_line_ends_at_once() {
     let echo = Echo::start();
     let link = Link {
-        rate: "9bit".parse().ok(),
+        bandwidth: "9bit".parse().ok(),
         ..Link::default()
     };
     let relay = echo.behind(&link);

@@ -143,7 +143,7 @@ fn packets_are_lost() {
     let link = Link {
         loss: 0.02,
         jitter: Duration::from_millis(1),
-        rate: "200mbit".parse().ok(),
+        bandwidth: "200mbit".parse().ok(),
         ..Link::of_rtt(Duration::from_millis(2))
     };
     let tunnel = Tunnel::start(&spaces[0].namespace(), &spaces[1].namespace(), &link)
@@ -197,7 +197,8 @@ fn what_is_no_pair_of_namespaces_is_refused() {
     );
     let file = start("self", "/etc/passwd").to_string();
     assert!(
-        file.starts_with("network namespace `/etc/passwd`: ") && file.ends_with(": it is none"),
+        file.starts_with("network namespace `/etc/passwd`: ")
+            && file.ends_with(": it is not a namespace"),
         "{file}"
     );
 }

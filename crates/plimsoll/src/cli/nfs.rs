@@ -73,7 +73,7 @@ impl WanArgs {
         Link {
             rtt: self.rtt,
             jitter: self.jitter,
-            rate: self.bandwidth,
+            bandwidth: self.bandwidth,
             loss: self.loss,
         }
     }

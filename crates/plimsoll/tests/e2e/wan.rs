@@ -107,14 +107,14 @@ fn wrong_lines_are_refused() {
             &["--rtt=5ms", "--jitter=6ms"],
             "a jitter of 6ms is more than the round trip of 5ms",
         ),
-        (&["--rtt=5ms", "--loss=2"], "a loss of 2 is no probability"),
+        (&["--rtt=5ms", "--loss=2"], "a loss of 2 is not a probability"),
         (
             &["--rtt=5ms", "--loss=-0.5"],
-            "a loss of -0.5 is no probability",
+            "a loss of -0.5 is not a probability",
         ),
         (
             &["--rtt=5ms", "--bandwidth=100mb"],
-            "expected bits a second, as in 100mbit",
+            "expected bits per second, as in 100mbit",
         ),
         (&["--rtt=-5ms"], "invalid value '-5ms' for '--rtt <TIME>'"),
         (&[], "--rtt <TIME>"),
