@@ -70,8 +70,25 @@ impl<'a, const MAX: u32> Decode<'a> for Text<'a, MAX> {
     }
 }
 
+/// The bits of ACCESS (RFC 1813, 3.3.4 and RFC 7530, 16.1).
+pub mod access {
+    /// Reading a file or a directory.
+    pub const READ: u32 = 1;
+    /// Looking up names.
+    pub const LOOKUP: u32 = 2;
+    /// Rewriting data, and changing entries.
+    pub const MODIFY: u32 = 4;
+    /// Appending data, and adding entries.
+    pub const EXTEND: u32 = 8;
+    /// Removing entries.
+    pub const DELETE: u32 = 16;
+    /// Executing a file.
+    pub const EXECUTE: u32 = 32;
+}
+
 choices! {
-    /// How stable written data has to be, or is, `stable_how` (RFC 1813, 3.3.7 and RFC 7530, 16.36).
+    /// How stable written data has to be, or is, `stable_how` (RFC 1813, 3.3.7 and RFC 7530,
+    /// 16.36).
     Stable {
         /// The data may be lost until a COMMIT.
         Unstable = 0,

@@ -38,9 +38,9 @@ pub trait Decode<'a>: Sized {
     /// See [`XdrError`].
     fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError>;
 
-    /// Decodes a value that [`Decode::decode`] has failed on, to find out where: on an error, `path`
-    /// has the fields that lead to it. It is a separate function so that decoding need not keep
-    /// track of fields.
+    /// Decodes a value that [`Decode::decode`] has failed on, to find out where: on an error,
+    /// `path` has the fields that lead to it. It is a separate function so that decoding need not
+    /// keep track of fields.
     ///
     /// # Errors
     /// See [`XdrError`].
@@ -124,8 +124,8 @@ impl<'a> Decoder<'a> {
         self.left
     }
 
-    /// The number of bytes that a decoded message has beyond what the protocol defines: after it and
-    /// inside its values.
+    /// The number of bytes that a decoded message has beyond what the protocol defines: after it
+    /// and inside its values.
     #[inline]
     #[must_use]
     pub fn surplus(&self) -> u32 {

@@ -1,6 +1,8 @@
-//! NFS version 4: whatever bytes come, decoding gives a value or an error; and what was encoded
-//! comes back.
+//! NFS version 4: decoding any bytes gives a value or an error, and encoded values are decoded.
 
+mod decoding;
+
+use decoding::{bytes_of, comes_back, lengths, takes_bounded_memory, words};
 use plimsoll_nfs::rpc::{Credentials, Target, call, result};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap};
 use plimsoll_nfs::v4::callback::{CallbackGetAttr, CallbackOps, Recall, answer};
@@ -8,26 +10,20 @@ use plimsoll_nfs::v4::operations::*;
 use plimsoll_nfs::v4::state::*;
 use plimsoll_nfs::v4::types::*;
 use plimsoll_nfs::v4::{Compound, NfsError, Request, Results};
-use plimsoll_nfs::xdr::{Decode, Decoder, Encode, FieldPath};
+use plimsoll_nfs::xdr::{Decoder, Encode, FieldPath};
 use proptest::prelude::*;
 
-/// What is a value is encoded to as many bytes as it was decoded from, unless it has a bitmap or
-/// attributes, which have several forms.
+/// Decodes the bytes as arguments and results of an operation. A value is encoded to at most as
+/// many bytes as it was decoded from: zero words at the end of a bitmap are omitted.
 fn survive<O: Operation>(bytes: &[u8]) {
-    fn taken<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) {
-        let mut from = Decoder::new(bytes);
-        if let Ok(value) = from.get::<T>() {
-            let taken = bytes.len() - from.rest().len();
-            let mut out = Vec::new();
-            value.encode(&mut out);
-            // Zero words at the end of a bitmap are left out.
-            assert!(out.len() <= taken, "{taken} bytes became {}", out.len());
-        }
+    let both = [
+        lengths::<O::Args<'_>>(bytes),
+        lengths::<O::ResOk<'_>>(bytes),
+    ];
+    for (taken, encoded) in both.into_iter().flatten() {
+        assert!(encoded <= taken, "{taken} bytes became {encoded}");
     }
-    taken::<O::Args<'_>>(bytes);
-    taken::<O::ResOk<'_>>(bytes);
     if let Ok(mut results) = Results::read(Decoder::new(bytes)) {
-        // One answer after the other, until there is no more.
         while results.skip::<O>().is_ok() {}
     }
 }
@@ -45,44 +41,6 @@ fn survive_all(bytes: &[u8]) {
         Open OpenConfirm OpenDowngrade Renew SetClientId SetClientIdConfirm ReleaseLockOwner
         ExchangeId CreateSession DestroySession Sequence DestroyClientId ReclaimComplete
     );
-}
-
-/// No memory is taken by what a message merely announces, only by what has come.
-fn decode_all(bytes: &[u8]) {
-    let memory = allocation_counter::measure(|| survive_all(bytes));
-    let most = 16 * bytes.len() as u64 + 1024;
-    assert!(
-        memory.bytes_max <= most,
-        "{memory:?} of {} bytes",
-        bytes.len()
-    );
-}
-
-/// Words that messages are made of: small numbers, and some that are far too large.
-fn words() -> impl Strategy<Value = Vec<u8>> {
-    let word = prop_oneof![
-        6 => 0u32..4,
-        3 => 4u32..60,
-        1 => Just(u32::MAX),
-        1 => any::<u32>(),
-    ];
-    prop::collection::vec(word, 0..120)
-        .prop_map(|words| words.iter().flat_map(|w| w.to_be_bytes()).collect())
-}
-
-fn comes_back<'a, T>(value: &T, out: &'a mut Vec<u8>)
-where
-    T: Encode + Decode<'a> + PartialEq + std::fmt::Debug,
-{
-    value.encode(out);
-    assert_eq!(out.len() % 4, 0);
-    let mut from = Decoder::new(out);
-    assert_eq!(from.get::<T>().as_ref(), Ok(value));
-    assert_eq!(from.finish(), Ok(()));
-    // Of a message that is cut short nothing comes.
-    for end in 0..out.len() {
-        assert!(Decoder::new(&out[..end]).get::<T>().is_err());
-    }
 }
 
 fn state() -> impl Strategy<Value = StateId> {
@@ -169,7 +127,11 @@ fn callback(procedure: u32, words: &[u32]) -> Vec<u8> {
 fn answered(call: &[u8], minor: u32, asked: &RecordingCallbacks) -> Vec<u32> {
     let record = answer(call, minor, asked).expect("a call is answered");
     let from = result(&record[4..]).expect("it is accepted");
-    let words = from.rest().chunks(4);
+    words_of(from.rest())
+}
+
+fn words_of(bytes: &[u8]) -> Vec<u32> {
+    let words = bytes.chunks(4);
     words
         .map(|w| u32::from_be_bytes(w.try_into().unwrap()))
         .collect()
@@ -248,20 +210,17 @@ proptest! {
 
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        decode_all(&bytes);
+        takes_bounded_memory(&bytes, survive_all);
     }
 
     #[test]
-    fn any_words(bytes in words()) {
-        decode_all(&bytes);
+    fn any_words(bytes in words(60)) {
+        takes_bounded_memory(&bytes, survive_all);
     }
 
     #[test]
-    fn any_callback(procedure in 0u32..3, minor in 0u32..2, bytes in words(), cut in 0usize..40) {
-        let words: Vec<u32> = bytes
-            .chunks(4)
-            .map(|w| u32::from_be_bytes(w.try_into().unwrap()))
-            .collect();
+    fn any_callback(procedure in 0u32..3, minor in 0u32..2, bytes in words(60), cut in 0usize..40) {
+        let words = words_of(&bytes);
         let mut call = callback(procedure, &words);
         call.truncate(call.len().saturating_sub(cut));
         if let Some(answer) = answer(&call, minor, &RecordingCallbacks::default()) {
@@ -347,10 +306,7 @@ proptest! {
     fn bitmaps_are_words(bits: u64) {
         let mut out = Vec::new();
         Bitmap(bits).encode(&mut out);
-        let words: Vec<u32> = out
-            .chunks(4)
-            .map(|w| u32::from_be_bytes(w.try_into().unwrap()))
-            .collect();
+        let words = words_of(&out);
         prop_assert_eq!(words[0] as usize, words.len() - 1);
         for number in 0..64u32 {
             let word = words.get(1 + number as usize / 32).copied().unwrap_or(0);
@@ -362,8 +318,10 @@ proptest! {
 /// Attributes that are not known cannot be passed over, and are refused.
 #[test]
 fn unknown_attributes_are_refused() {
-    let bytes = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_be_bytes()).collect() };
-    let refused = |words: &[u32]| Decoder::new(&bytes(words)).get::<Attributes>().unwrap_err();
+    let refused = |words: &[u32]| {
+        let bytes = bytes_of(words);
+        Decoder::new(&bytes).get::<Attributes>().unwrap_err()
+    };
     // ACL is attribute 12, and none that we ask for.
     assert_eq!(
         refused(&[1, 1 << 12, 4, 0]).to_string(),
@@ -373,7 +331,7 @@ fn unknown_attributes_are_refused() {
         refused(&[3, 0, 0, 1, 0]).to_string(),
         "64 is none of the protocol's choices"
     );
-    let good = bytes(&[3, 1 << 4, 0, 0, 8, 0, 5]);
+    let good = bytes_of(&[3, 1 << 4, 0, 0, 8, 0, 5]);
     assert_eq!(
         Decoder::new(&good).get::<Attributes>().unwrap().size,
         Some(5)
@@ -384,13 +342,13 @@ fn unknown_attributes_are_refused() {
 #[test]
 fn values_that_are_too_many_are_passed_over() {
     let words = [1u32, 1 << 4, 12, 0, 5, 9];
-    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+    let bytes: Vec<u8> = bytes_of(&words);
     let mut from = Decoder::new(&bytes);
     let size = from.get::<Attributes>().map(|a| a.size);
     assert_eq!(size, Ok(Some(5)));
     assert_eq!(from.surplus(), 4);
     let words = [1u32, 1 << 4, 4, 0];
-    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+    let bytes: Vec<u8> = bytes_of(&words);
     let field = FieldPath::of_failure::<Attributes>(Decoder::new(&bytes));
     assert_eq!(field.to_string(), "size");
 }
@@ -408,14 +366,14 @@ fn compounds_are_in_the_form_of_the_rfc() {
     let mut out = Vec::new();
     request.encode(&mut out);
     let words = [0u32, 1, 2, 22, 3];
-    let mut want: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+    let mut want: Vec<u8> = bytes_of(&words);
     want.extend_from_slice(b"abc\0");
     want.extend_from_slice(&10u32.to_be_bytes());
     assert_eq!(out, want);
 
     // NFS4_OK, no tag, two results: PUTFH, and GETFH with a handle.
     let words = [0u32, 0, 2, 22, 0, 10, 0, 3];
-    let mut reply: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+    let mut reply: Vec<u8> = bytes_of(&words);
     reply.extend_from_slice(b"abc\0");
     let mut results = Results::read(Decoder::new(&reply)).unwrap();
     results.skip::<PutFh>().unwrap();
@@ -427,7 +385,7 @@ fn compounds_are_in_the_form_of_the_rfc() {
 
     // The first operation failed, and the second was not tried.
     let words = [70u32, 0, 1, 22, 70];
-    let reply: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
+    let reply: Vec<u8> = bytes_of(&words);
     let mut results = Results::read(Decoder::new(&reply)).unwrap();
     let failed = results.skip::<PutFh>().unwrap_err();
     assert_eq!(failed, NfsError::Status(Some(Op::PutFh), Status::Stale));

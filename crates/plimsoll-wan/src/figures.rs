@@ -20,53 +20,56 @@ pub(crate) struct Counters {
 }
 
 /// Totals of one direction.
-pub(crate) struct Direction {
-    bytes: AtomicU64,
-    dropped: AtomicU64,
-    stalled: AtomicU64,
+#[derive(Default)]
+pub(crate) struct Direction(Mutex<DirectionCounters>);
+
+struct DirectionCounters {
+    bytes: u64,
+    dropped: u64,
+    stalled: u64,
     /// Times between the ends of the link, in nanoseconds.
-    delays: Mutex<Histogram<u64>>,
+    delays: Histogram<u64>,
 }
 
-impl Default for Direction {
+impl Default for DirectionCounters {
     fn default() -> Self {
         Self {
-            bytes: AtomicU64::new(0),
-            dropped: AtomicU64::new(0),
-            stalled: AtomicU64::new(0),
-            delays: Mutex::new(
-                Histogram::new_with_bounds(1, MAX_RECORDED_DELAY_NS, 3)
-                    .expect("the bounds are valid"),
-            ),
+            bytes: 0,
+            dropped: 0,
+            stalled: 0,
+            delays: Histogram::new_with_bounds(1, MAX_RECORDED_DELAY_NS, 3)
+                .expect("the bounds are valid"),
         }
     }
 }
 
 impl Direction {
     pub(crate) fn passed(&self, bytes: usize, delay: Duration) {
-        self.bytes.fetch_add(bytes as u64, Relaxed);
         let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(MAX_RECORDED_DELAY_NS);
-        lock(&self.delays).saturating_record(delay_ns.max(1));
+        let mut totals = lock(&self.0);
+        totals.bytes += bytes as u64;
+        totals.delays.saturating_record(delay_ns.max(1));
     }
 
     pub(crate) fn dropped(&self) {
-        self.dropped.fetch_add(1, Relaxed);
+        lock(&self.0).dropped += 1;
     }
 
     pub(crate) fn stalled(&self) {
-        self.stalled.fetch_add(1, Relaxed);
+        lock(&self.0).stalled += 1;
     }
 
     fn summary(&self) -> DirectionTotals {
-        let delays = lock(&self.delays);
+        let totals = lock(&self.0);
+        let delays = &totals.delays;
         let at = |quantile| {
             let recorded = !delays.is_empty();
             recorded.then(|| Duration::from_nanos(delays.value_at_quantile(quantile)))
         };
         DirectionTotals {
-            bytes: self.bytes.load(Relaxed),
-            dropped: self.dropped.load(Relaxed),
-            stalled: self.stalled.load(Relaxed),
+            bytes: totals.bytes,
+            dropped: totals.dropped,
+            stalled: totals.stalled,
             delay_p50: at(0.5),
             delay_p99: at(0.99),
         }

@@ -16,21 +16,22 @@ use std::time::{Duration, Instant};
 /// The maximum number of bytes read at a time.
 const MAX_CHUNK_BYTES: usize = 64 << 10;
 
-/// The maximum time that a chunk occupies a link of limited bandwidth, so that other connections get
-/// a turn.
+/// The maximum time that a chunk occupies a link of limited bandwidth, so that other connections
+/// get a turn.
 const MAX_CHUNK_LINK_TIME: Duration = Duration::from_millis(2);
 
 /// The maximum memory of delayed data in one direction of a connection, in bytes.
 const MAX_IN_FLIGHT_BYTES: usize = 64 << 20;
 
-/// The maximum memory of delayed data in one direction of all connections, in bytes, which they share
-/// evenly.
+/// The maximum memory of delayed data in one direction of all connections, in bytes, which they
+/// share evenly.
 const MAX_TOTAL_IN_FLIGHT_BYTES: usize = 512 << 20;
 
 /// The memory that one direction of a connection may have however many there are, in bytes.
 const MIN_IN_FLIGHT_BYTES: usize = 256 << 10;
 
-/// The maximum time that data waits for a link of limited bandwidth; until then nothing more is read.
+/// The maximum time that data waits for a link of limited bandwidth; until then nothing more is
+/// read.
 const MAX_LINK_WAIT: Duration = Duration::from_millis(100);
 
 /// The maximum time that the server may take to accept a connection.
@@ -51,8 +52,8 @@ struct Shared {
     directions: [Mutex<LinkDirection>; 2],
     stop: AtomicBool,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
-    /// The number of times that all connections were cut. A connection accepted before the last time
-    /// must be cut too, and may not be in the map yet.
+    /// The number of times that all connections were cut. A connection accepted before the last
+    /// time must be cut too, and may not be in the map yet.
     cuts: AtomicU64,
     /// The number of connections.
     count: AtomicUsize,
@@ -224,8 +225,8 @@ fn connect(upstream: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Connects to the server, and passes data on until both directions have ended. `cuts` is the number
-/// of cuts when the client's connection was accepted.
+/// Connects to the server, and passes data on until both directions have ended. `cuts` is the
+/// number of cuts when the client's connection was accepted.
 fn relay(client: TcpStream, number: u64, cuts: u64, shared: &Arc<Shared>) {
     // This machine's kernel has accepted the client's connection at once. The round trip that this
     // takes over the link delays the first bytes.
@@ -468,21 +469,21 @@ fn take(mut from: DirectionDelay<'_>, connection: &Connection, counters: &Direct
             Ok(read) => StreamItem::Bytes(bytes[..read].to_vec()),
         };
         acknowledge(stream);
-        let (len, ends) = match &what {
-            StreamItem::Bytes(bytes) => (bytes.len(), false),
-            StreamItem::End | StreamItem::Reset => (0, true),
+        let len = match &what {
+            StreamItem::Bytes(bytes) => bytes.len(),
+            StreamItem::End | StreamItem::Reset => 0,
         };
         let came = Instant::now().max(from.opened);
         let due = from.due(came, len, counters);
-        if !pipe.push(Chunk { what, came, due }) || ends {
+        if !pipe.push(Chunk { what, came, due }) || len == 0 {
             return;
         }
     }
 }
 
-/// Makes the kernel acknowledge at once what has been read, instead of up to 40 ms later with data of
-/// the other direction. A sender with a small congestion window would wait for that, a delay that no
-/// option of the link requests. The setting lasts for this acknowledgement only.
+/// Makes the kernel acknowledge at once what has been read, instead of up to 40 ms later with data
+/// of the other direction. A sender with a small congestion window would wait for that, a delay
+/// that no option of the link requests. The setting lasts for this acknowledgement only.
 fn acknowledge(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
@@ -490,8 +491,8 @@ fn acknowledge(stream: &TcpStream) {
     let _ = stream;
 }
 
-/// Writes chunks to a stream when they are due. When the stream is closed by its peer, the other end
-/// is reset, `delay` later and after the data that is delayed.
+/// Writes chunks to a stream when they are due. When the stream is closed by its peer, the other
+/// end is reset, `delay` later and after the data that is delayed.
 fn put(connection: &Connection, way: usize, delay: Duration, counters: &Direction) {
     // Without this the kernel may wake the thread 50 µs late, which is little here.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));

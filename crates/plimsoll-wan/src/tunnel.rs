@@ -24,8 +24,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The addresses of the ends of the tunnel with this number, from 198.18.0.0/15, which is reserved for
-/// benchmarks (RFC 2544, C.2.2).
+/// The addresses of the ends of the tunnel with this number, from 198.18.0.0/15, which is reserved
+/// for benchmarks (RFC 2544, C.2.2).
 fn addresses(number: u8) -> [Ipv4Addr; 2] {
     [1, 2].map(|last| Ipv4Addr::new(198, 19, number, last))
 }
@@ -39,8 +39,8 @@ const MAX_PACKET_BYTES: usize = 64 << 10;
 /// The maximum number of packets in flight in one direction; further ones are dropped.
 const MAX_IN_FLIGHT_PACKETS: usize = 1 << 16;
 
-/// The maximum time that packets wait for a link of limited bandwidth, as in the buffer of a router;
-/// further ones are dropped.
+/// The maximum time that packets wait for a link of limited bandwidth, as in the buffer of a
+/// router; further ones are dropped.
 const MAX_LINK_WAIT: Duration = Duration::from_millis(100);
 
 /// The type of the file system of namespaces: `NSFS_MAGIC` of Linux's `magic.h`.
@@ -241,7 +241,7 @@ impl Tunnel {
         &self.names
     }
 
-    /// What went through it so far.
+    /// The totals so far.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.shared.counters.summary()
@@ -371,8 +371,8 @@ fn ip(args: &[&str]) -> Result<String, TunnelError> {
     }
 }
 
-/// The argument of [`TUNSETIFF`]: `struct ifreq` of netdevice(7), of which only the name and the flags
-/// are used.
+/// The argument of [`TUNSETIFF`]: `struct ifreq` of netdevice(7), of which only the name and the
+/// flags are used.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Request {
@@ -513,7 +513,7 @@ mod tests {
         assert_eq!(numbers("no list\ninet\ninet x/3\n"), []);
     }
 
-    /// What the kernel reads is a `struct ifreq`.
+    /// The kernel reads a `struct ifreq`.
     #[test]
     fn the_request_has_the_kernels_form() {
         assert_eq!(size_of::<Request>(), 40);

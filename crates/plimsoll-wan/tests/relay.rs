@@ -1,5 +1,5 @@
-//! What comes out of a relay, and how much later at least. How much later at most is measured by a
-//! person: a test does not know what else its machine does.
+//! The data that a relay passes on, and its minimum delay. Benchmarks measure the maximum delay: a
+//! test does not know the other load of its machine.
 
 use plimsoll_wan::{Link, Relay};
 use std::io::{ErrorKind, Read, Write};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 const LOCAL: &str = "127.0.0.1:0";
 
-/// Longest that a test waits for what must come.
+/// The maximum time that a test waits for data.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server that sends back what it gets, on one connection after the other.
+/// A server that sends back what it receives.
 struct Echo {
     address: SocketAddr,
 }
@@ -55,7 +55,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// Sends this and waits for the same; returns how long that took.
+/// Sends data and waits for the echo; returns the time that took.
 fn round_trip(stream: &mut TcpStream, bytes: &[u8]) -> Duration {
     let begun = Instant::now();
     stream.write_all(bytes).unwrap();
@@ -72,7 +72,7 @@ fn a_round_trip_is_no_shorter() {
     let begun = Instant::now();
     let mut stream = connect(&relay);
     round_trip(&mut stream, b"first");
-    // Making the connection takes one too.
+    // Opening the connection takes one too.
     assert!(begun.elapsed() >= ms(80));
     for _ in 0..5 {
         assert!(round_trip(&mut stream, b"next") >= ms(40));
@@ -86,8 +86,8 @@ fn a_round_trip_is_no_shorter() {
     assert_eq!((summary.up.stalled, summary.up.dropped), (0, 0));
 }
 
-/// What follows does not wait for what is on its way: 256 messages take far less than 256 round
-/// trips, however slow the machine is.
+/// Messages do not wait for those in flight: 256 messages take far less than 256 round trips,
+/// however slow the machine is.
 #[test]
 fn many_are_on_their_way_at_once() {
     let echo = Echo::start();
@@ -106,7 +106,7 @@ fn many_are_on_their_way_at_once() {
     assert!(took >= ms(1000) && took < ms(256 * 500), "{took:?}");
 }
 
-/// With jitter and losses every byte comes still, once and in its order, on each connection.
+/// With jitter and loss every byte still arrives, once and in order, on each connection.
 #[test]
 fn bytes_stay_in_their_order() {
     let echo = Echo::start();
@@ -141,11 +141,11 @@ fn bytes_stay_in_their_order() {
     let summary = relay.stop();
     assert_eq!(summary.up.bytes, 600_000);
     assert_eq!(summary.down.bytes, 600_000);
-    // Of 400 packets each way, three of a hundred are taken for lost.
+    // Of 400 packets each way, 3 % count as lost.
     assert!(summary.up.stalled + summary.down.stalled > 0);
 }
 
-/// At 1.6 Mbit a second 100 000 bytes take half a second, and those of two connections a whole one.
+/// At 1.6 Mbit/s 100 000 bytes take half a second, and those of two connections a whole one.
 #[test]
 fn a_rate_is_shared() {
     let echo = Echo::start();
@@ -183,7 +183,7 @@ fn a_server_that_is_not_there() {
     assert_eq!(summary.up.delay_p50, None);
 }
 
-/// Connections that are cut end; new ones are made. A relay that stops gives its port back.
+/// Connections that are cut end, and new ones are accepted. A relay that stops frees its port.
 #[test]
 fn cutting_and_stopping() {
     let echo = Echo::start();
@@ -203,7 +203,7 @@ fn cutting_and_stopping() {
     assert!(TcpStream::connect(address).is_err());
 }
 
-/// Both ends of a connection by way of a relay.
+/// Both ends of a connection through a relay.
 fn ends(link: &Link) -> (Relay, TcpStream, TcpStream) {
     let listener = TcpListener::bind(LOCAL).unwrap();
     let to = [listener.local_addr().unwrap()];
@@ -219,7 +219,7 @@ fn reset(stream: TcpStream) {
     drop(stream);
 }
 
-/// What is reset at one end is reset at the other, after what was sent before.
+/// A reset at one end resets the other, after the data sent before.
 #[test]
 fn resets_are_passed_on() {
     for by_server in [false, true] {
@@ -229,7 +229,7 @@ fn resets_are_passed_on() {
             false => (client, server),
         };
         gone.write_all(b"last").unwrap();
-        // Else the reset takes what was sent with it.
+        // Otherwise the reset would drop the data.
         let mut last = [0; 4];
         stays.read_exact(&mut last).unwrap();
         assert_eq!(&last, b"last");
@@ -240,11 +240,11 @@ fn resets_are_passed_on() {
     }
 }
 
-/// Who sends to an end that is gone is told, although nothing comes from there.
+/// A sender to an end that is closed gets an error, although nothing comes from there.
 #[test]
 fn an_end_that_is_gone_is_told_to_who_sends() {
     let (relay, mut client, mut server) = ends(&Link::of_rtt(ms(10)));
-    // The way back has ended in order before.
+    // The other direction has ended in order before.
     server.shutdown(Shutdown::Write).unwrap();
     assert_eq!(client.read(&mut [0; 4]).unwrap(), 0);
     client.write_all(b"more").unwrap();
@@ -261,7 +261,7 @@ fn an_end_that_is_gone_is_told_to_who_sends() {
     assert_eq!(relay.stop().connections, 1);
 }
 
-/// A server that takes nothing: what the relay takes for it is bounded.
+/// The memory for a server that reads nothing is bounded.
 #[test]
 fn what_is_not_taken_is_not_kept() {
     let (relay, mut client, server) = ends(&Link::default());
@@ -274,13 +274,13 @@ fn what_is_not_taken_is_not_kept() {
             Err(_) => break,
         }
     }
-    // 64 MiB, and buffers of sockets.
+    // 64 MiB, and the buffers of sockets.
     assert!(sent < 200 << 20, "{sent} bytes were taken");
     drop(server);
     drop(relay);
 }
 
-/// A line on which what waits takes hours is ended as any other.
+/// A link whose queue would take hours ends at once.
 #[test]
 fn a_slow_line_ends_at_once() {
     let echo = Echo::start();
@@ -309,7 +309,7 @@ fn a_slow_line_ends_at_once() {
     assert_eq!(summary.connections, 3);
 }
 
-/// Of a server's addresses the first that takes a connection gets it.
+/// The first of a server's addresses that accepts a connection gets it.
 #[test]
 fn a_server_of_several_addresses() {
     let echo = Echo::start();

@@ -1,4 +1,4 @@
-//! TCP through a tunnel, between network namespaces that the tests make.
+//! TCP through a tunnel, between network namespaces that the tests create.
 
 use plimsoll_testbed::needs_root;
 use plimsoll_wan::{Link, Namespace, Tunnel, TunnelError};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A network namespace, as long as its process lives; that ends with the thread that made it.
+/// A network namespace, which exists until its process ends with the thread that created it.
 struct Space {
     holder: Child,
 }
@@ -44,7 +44,7 @@ impl Space {
         self.path().parse().unwrap()
     }
 
-    /// Does something in it, on a thread of its own.
+    /// Runs a function in the namespace, on a thread of its own.
     fn run<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
         let path = File::open(self.path()).unwrap();
         std::thread::spawn(move || {
@@ -62,7 +62,7 @@ impl Drop for Space {
     }
 }
 
-/// Sends what comes back, from one end to the other: how long one byte took, and the rest.
+/// Sends data to an echo at the other end; returns the time of one byte, and of the rest.
 fn echo(spaces: [&Space; 2], to: Ipv4Addr, bytes: Vec<u8>) -> (Duration, Vec<u8>) {
     let at = SocketAddr::new(to.into(), 7007);
     let listening = spaces[1].run(move || TcpListener::bind(at).unwrap());
@@ -121,7 +121,7 @@ fn packets_are_delayed() {
     );
     assert!(summary.up.delay_p50.unwrap() >= link.rtt / 2);
     assert_eq!(summary.up.dropped + summary.down.dropped, 0);
-    // The devices go with the tunnel, once no program that another test starts holds a copy of them.
+    // The devices disappear with the tunnel, once no program of another test holds a copy of them.
     let begun = Instant::now();
     loop {
         let devices = spaces[0].run(|| Command::new("ip").args(["-br", "link"]).output().unwrap());
@@ -135,7 +135,7 @@ fn packets_are_delayed() {
     }
 }
 
-/// TCP sends again what is lost, and every byte comes.
+/// TCP retransmits lost packets, and every byte arrives.
 #[test]
 fn packets_are_lost() {
     needs_root!();
@@ -156,7 +156,7 @@ fn packets_are_lost() {
     assert!(summary.up.dropped + summary.down.dropped > 0, "{summary:?}");
 }
 
-/// Tunnels that end in one namespace have addresses of their own.
+/// Tunnels that end in the same namespace have addresses of their own.
 #[test]
 fn two_tunnels_side_by_side() {
     needs_root!();
@@ -170,7 +170,7 @@ fn two_tunnels_side_by_side() {
     let ends = [&spaces[0], &spaces[2]];
     let (_, came) = echo(ends, its, pattern(1000));
     assert!(came == pattern(1000));
-    // What the first has goes again.
+    // The addresses of the first are free again.
     let first = one.addresses();
     drop(one);
     assert_eq!(start(&near).addresses(), first);

@@ -1,9 +1,9 @@
 //! Replies of a server that deviate from its protocol: longer ones, which are accepted, and those
 //! that cannot be decoded.
 
-use super::message::RpcError;
+use super::message::{RpcError, result};
 use crate::lock::lock;
-use crate::xdr::{FieldPath, XdrError};
+use crate::xdr::{Decode, FieldPath, XdrError};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
@@ -159,6 +159,30 @@ fn malformed(procedure: ProcedureName, field: &FieldPath, error: XdrError) -> St
     }
 }
 
+/// Decodes the result of a procedure (RFC 5531, 9). Bytes that follow it are ignored, as other
+/// clients do. `note` is told how the reply deviates from the protocol.
+///
+/// # Errors
+/// The error of the call, or [`RpcError::BadResult`].
+pub(crate) fn read_reply<'a, T: Decode<'a>>(
+    reply: Result<&'a [u8], RpcError>,
+    note: impl Fn(Deviation<'_>),
+) -> Result<T, RpcError> {
+    let whole = reply
+        .and_then(result)
+        .inspect_err(|e| note(Deviation::Error(*e)))?;
+    let mut from = whole;
+    let value = from.get().map_err(|error| {
+        let field = FieldPath::of_failure::<T>(whole);
+        note(Deviation::Malformed(&field, error));
+        RpcError::BadResult(error)
+    })?;
+    if from.surplus() > 0 {
+        note(Deviation::Surplus(from.surplus()));
+    }
+    Ok(value)
+}
+
 /// Counters of a lane, added to the server's [`Deviations`] when dropped.
 #[derive(Debug)]
 pub(crate) struct LaneDeviations {
@@ -207,6 +231,21 @@ mod tests {
         name: "FSSTAT",
         standard: "RFC 1813",
     };
+
+    #[test]
+    fn bytes_after_a_result_are_a_deviation() {
+        let reply_of =
+            |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_be_bytes()).collect() };
+        let good = reply_of(&[5, 1, 0, 0, 0, 0, 42]);
+        let good = Ok(&good[..]);
+        assert_eq!(read_reply(good, |_| panic!("no deviation")), Ok(42u32));
+        let long = reply_of(&[5, 1, 0, 0, 0, 0, 42, 43]);
+        let surplus = |d: Deviation<'_>| assert!(matches!(d, Deviation::Surplus(4)));
+        assert_eq!(read_reply(Ok(&long), surplus), Ok(42u32));
+        let malformed = |d: Deviation<'_>| assert!(matches!(d, Deviation::Malformed(..)));
+        let short = read_reply::<u64>(good, malformed);
+        assert_eq!(short, Err(RpcError::BadResult(XdrError::Short)));
+    }
 
     #[test]
     fn counters_of_lanes_are_added_up() {

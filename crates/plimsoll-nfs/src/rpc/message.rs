@@ -1,7 +1,6 @@
 //! Calls and replies of ONC RPC version 2 (RFC 5531, 9).
 
-use super::deviations::Deviation;
-use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices, put_opaque, structures};
+use crate::xdr::{Decoder, Encode, XdrError, choices, put_opaque, structures};
 use rustix::io::Errno;
 use std::fmt;
 use std::io::ErrorKind;
@@ -91,7 +90,8 @@ pub enum RpcError {
     /// The server does not have the program.
     #[error("the server does not have the program")]
     ProgUnavail,
-    /// The server does not have the version of the program, only those from the first to the second.
+    /// The server does not have the version of the program, only those from the first to the
+    /// second.
     #[error("the server has versions {0} to {1} of the program")]
     ProgMismatch(u32, u32),
     /// The program does not have the procedure.
@@ -222,8 +222,8 @@ fn skip_auth(from: &mut Decoder<'_>) -> Result<(), XdrError> {
     from.opaque(MAX_AUTH_BYTES).map(|_| ())
 }
 
-/// A random xid to begin with, so that a server that remembers replies does not mistake the calls of
-/// this process for those of an earlier one.
+/// A random xid to begin with, so that a server that remembers replies does not mistake the calls
+/// of this process for those of an earlier one.
 pub(super) fn first_xid() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) as u32
@@ -276,8 +276,8 @@ pub fn called(from: &mut Decoder<'_>) -> Result<IncomingCall, XdrError> {
     Ok(IncomingCall { xid, target })
 }
 
-/// Begins the record of the reply to a call that was accepted (RFC 5531, 9). The result follows, and
-/// [`seal`] completes the record.
+/// Begins the record of the reply to a call that was accepted (RFC 5531, 9). The result follows,
+/// and [`seal`] completes the record.
 #[must_use]
 pub fn reply(xid: u32, accepted: Accepted) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
@@ -340,30 +340,6 @@ fn head(from: &mut Decoder<'_>) -> Result<Option<RpcError>, XdrError> {
     })
 }
 
-/// Decodes the result of a procedure (RFC 5531, 9). Bytes that follow it are ignored, as other
-/// clients do. `note` is told how the reply deviates from the protocol.
-///
-/// # Errors
-/// The error of the call, or [`RpcError::BadResult`].
-pub(crate) fn read_reply<'a, T: Decode<'a>>(
-    reply: Result<&'a [u8], RpcError>,
-    note: impl Fn(Deviation<'_>),
-) -> Result<T, RpcError> {
-    let whole = reply
-        .and_then(result)
-        .inspect_err(|e| note(Deviation::Error(*e)))?;
-    let mut from = whole;
-    let value = from.get().map_err(|error| {
-        let field = FieldPath::of_failure::<T>(whole);
-        note(Deviation::Malformed(&field, error));
-        RpcError::BadResult(error)
-    })?;
-    if from.surplus() > 0 {
-        note(Deviation::Surplus(from.surplus()));
-    }
-    Ok(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -398,15 +374,7 @@ mod tests {
             |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_be_bytes()).collect() };
         let error = |words: &[u32]| result(&reply_of(words)).err();
         let good = reply_of(&[5, 1, 0, 0, 0, 0, 42]);
-        let good = Ok(&good[..]);
-        assert_eq!(read_reply(good, |_| panic!("no deviation")), Ok(42u32));
-        // Bytes after a result are ignored, and counted.
-        let long = reply_of(&[5, 1, 0, 0, 0, 0, 42, 43]);
-        let surplus = |d: Deviation<'_>| assert!(matches!(d, Deviation::Surplus(4)));
-        assert_eq!(read_reply(Ok(&long), surplus), Ok(42u32));
-        let malformed = |d: Deviation<'_>| assert!(matches!(d, Deviation::Malformed(..)));
-        let short = read_reply::<u64>(good, malformed);
-        assert_eq!(short, Err(RpcError::BadResult(XdrError::Short)));
+        assert_eq!(result(&good).unwrap().get(), Ok(42u32));
         assert_eq!(error(&[5, 1, 1, 1, 5]), Some(RpcError::Denied(5)));
         assert_eq!(error(&[5, 1, 1, 0, 2, 2]), Some(RpcError::RpcMismatch));
         assert_eq!(

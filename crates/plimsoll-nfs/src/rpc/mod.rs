@@ -11,9 +11,8 @@ mod shared;
 
 pub use blocking::BlockingTransport;
 pub use channel::{Call, Channel};
-pub(crate) use deviations::{Deviation, LaneDeviations};
+pub(crate) use deviations::{Deviation, LaneDeviations, read_reply};
 pub use deviations::{Deviations, ProcedureName, TrailingBytes};
-pub(crate) use message::read_reply;
 pub use message::{
     Accepted, Credentials, Flavor, IncomingCall, Kind, RpcError, Target, call, called, kind, reply,
     result, seal,

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 #[error("a record is longer than {0} bytes")]
 pub struct RecordTooLong(pub usize);
 
-/// The memory reserved in advance for an unfinished record, in bytes; twice as much for a large one.
+/// The memory reserved in advance for an unfinished record, in bytes; twice as much for a large
+/// one.
 const RETAINED_RECORD_BYTES: usize = 64 << 10;
 
 /// A reader of records in a stream (RFC 5531, 11). Its memory grows by the bytes received, never by

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 /// The maximum number of bytes of queued replies of a connection; senders wait at the limit.
 const MAX_QUEUED_REPLY_BYTES: usize = 64 << 20;
 
-/// A thread that sends replies at their scheduled times. It ends after the last of them when this is
-/// dropped, and when the client has closed the connection.
+/// A thread that sends replies at their scheduled times. It ends after the last of them when this
+/// is dropped, and when the client has closed the connection.
 pub(super) struct DelayedReplies {
     delay: Duration,
     shared: Arc<DelayQueueShared>,

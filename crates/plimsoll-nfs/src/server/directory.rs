@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The names of a directory. Each has a cookie, at which a listing can resume although names have been
-/// added and removed.
+/// The names of a directory. Each has a cookie, at which a listing can resume although names have
+/// been added and removed.
 pub(super) struct Directory {
     /// The number of the parent; the root is its own.
     pub(super) parent: u64,
@@ -64,8 +64,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A listing that is interrupted and resumed has each name that stays once, whatever names are
-        /// added and removed meanwhile.
+        /// A listing that is interrupted and resumed has each name that stays once, whatever names
+        /// are added and removed meanwhile.
         #[test]
         fn listings_go_on(
             before in prop::collection::hash_set(0u8..40, 0..40),

@@ -489,7 +489,8 @@ impl Tree {
         }
     }
 
-    /// Passes the entries of a directory after a cookie to `more`, `.` and `..` first, until it returns
+    /// Passes the entries of a directory after a cookie to `more`, `.` and `..` first, until it
+    /// returns
     /// `false`. Returns whether they were the last.
     pub fn list(
         &self,

@@ -1,5 +1,7 @@
 //! The procedures of NFS version 3 (RFC 1813, 3.3): their numbers, arguments and results.
 
+pub use crate::common::access;
+
 use super::listing::Listing;
 use super::types::{
     Attributes, Change, CreateHow, Data, Entry, Handle, Name, Setting, SpecialNode, Stable, Status,
@@ -145,22 +147,6 @@ impl Proc {
             procedure: self as u32,
         }
     }
-}
-
-/// Bits of [`AccessArgs::wanted`] (RFC 1813, 3.3.4).
-pub mod access {
-    /// Reading a file or a directory (RFC 1813, 3.3.4).
-    pub const READ: u32 = 1;
-    /// Looking up names (RFC 1813, 3.3.4).
-    pub const LOOKUP: u32 = 2;
-    /// Rewriting data, and changing entries (RFC 1813, 3.3.4).
-    pub const MODIFY: u32 = 4;
-    /// Appending data, and adding entries (RFC 1813, 3.3.4).
-    pub const EXTEND: u32 = 8;
-    /// Removing entries (RFC 1813, 3.3.4).
-    pub const DELETE: u32 = 16;
-    /// Executing a file (RFC 1813, 3.3.4).
-    pub const EXECUTE: u32 = 32;
 }
 
 structures! {

@@ -69,8 +69,8 @@ impl BlockingClient {
         })
     }
 
-    /// Calls a compound of one operation outside a session, and repeats it while the server asks for
-    /// that.
+    /// Calls a compound of one operation outside a session, and repeats it while the server asks
+    /// for that.
     ///
     /// # Errors
     /// See [`NfsError`].

@@ -1,5 +1,7 @@
-//! The operations of NFS version 4 (RFC 7530, 16 and RFC 8881, 18), and the arguments and results of
-//! those on files and names. Those on state are in [`state`](super::state).
+//! The operations of NFS version 4 (RFC 7530, 16 and RFC 8881, 18), and the arguments and results
+//! of those on files and names. Those on state are in [`state`](super::state).
+
+pub use crate::common::access;
 
 use super::attributes::{Attributes, Bitmap};
 use super::state::*;
@@ -110,18 +112,6 @@ operations! {
     ReclaimComplete = 58 "RECLAIM_COMPLETE" "RFC 8881, 18.51": bool => (),
         "The argument is `true` for the current file system only.";
     Illegal = 10044 "ILLEGAL" "RFC 7530, 16.39";
-}
-
-/// Bits of ACCESS (RFC 7530, 16.1).
-pub mod access {
-    /// Reading a file or a directory (RFC 7530, 16.1).
-    pub const READ: u32 = 1;
-    /// Looking up names (RFC 7530, 16.1).
-    pub const LOOKUP: u32 = 2;
-    /// Rewriting data, and changing entries (RFC 7530, 16.1).
-    pub const MODIFY: u32 = 4;
-    /// Appending data, and adding entries (RFC 7530, 16.1).
-    pub const EXTEND: u32 = 8;
 }
 
 structures! {
@@ -258,8 +248,8 @@ structures! {
     }
 }
 
-/// Value of [`BindArgs::direction`], `CDFC4_BACK_OR_BOTH`: callbacks, and calls if the server agrees
-/// (RFC 8881, 18.34).
+/// Value of [`BindArgs::direction`], `CDFC4_BACK_OR_BOTH`: callbacks, and calls if the server
+/// agrees (RFC 8881, 18.34).
 pub const BACK_OR_BOTH: u32 = 7;
 
 /// The type of an object that CREATE creates, `createtype4` (RFC 7530, 16.4).

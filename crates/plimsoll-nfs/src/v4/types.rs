@@ -133,8 +133,8 @@ named_choices! {
 const ERRNO_BASE: i32 = 1000;
 
 impl Status {
-    /// The closest error number of the system (RFC 7530, 13.1). Statuses without one have numbers of
-    /// their own, which [`Status::of_errno`] converts back.
+    /// The closest error number of the system (RFC 7530, 13.1). Statuses without one have numbers
+    /// of their own, which [`Status::of_errno`] converts back.
     #[must_use]
     pub fn errno(self) -> Errno {
         match self {

@@ -1,8 +1,8 @@
-//! Servers that are late, go away, or send something else.
+//! Servers that are late, disconnect, or send invalid replies.
 
 use super::*;
 
-/// Of four answers one never comes: the call is sent again, and all come to an end.
+/// One of four replies never comes: the call is retransmitted, and all calls complete.
 #[test]
 fn calls_without_an_answer_are_sent_again() {
     let tree = tree();
@@ -30,13 +30,13 @@ fn a_server_that_never_answers_is_given_up() {
         let gone = c.call::<GetAttr, _>(&root, |_| ()).await;
         assert_eq!(gone, Err(NfsError::Rpc(RpcError::TimedOut)));
     });
-    // Each time nothing was heard, so each time there was another connection, of no more use.
+    // The server was silent each time, so each time there was another connection, in vain.
     assert_eq!(on.told.connected_again.get(), 0);
     assert!(server.calls(Proc::GetAttr) >= 2);
 }
 
-/// Connections that are taken and closed, as by a relay whose server is gone, are one that broke,
-/// from the first to when something came again.
+/// Connections that are accepted and closed, as by a relay whose server is down, count as one
+/// broken connection, from the first until something is received.
 #[test]
 fn connections_of_no_use_are_not_counted() {
     let tree = tree();
@@ -56,12 +56,12 @@ fn connections_of_no_use_are_not_counted() {
         c.call::<GetAttr, _>(&root, |_| ()).await.unwrap();
     });
     assert_eq!(on.told.connected_again.get(), 1);
-    // Between attempts are 10, 20, 40 and 80 ms.
+    // The pauses between attempts are 10, 20, 40 and 80 ms.
     assert!(on.told.away.get() >= 150_000_000, "{}", on.told.away.get());
     drop(serving.join().unwrap());
 }
 
-/// Connections that break are made anew, and what was not answered is sent again.
+/// Broken connections are re-established, and calls without a reply are retransmitted.
 #[test]
 fn broken_connections_are_reestablished() {
     let tree = tree();
@@ -73,12 +73,12 @@ fn broken_connections_are_reestablished() {
             c.call::<GetAttr, _>(&root, |_| ()).await.unwrap();
         }
     });
-    // The calls that were sent again count as well.
+    // The server also counts retransmissions.
     assert!(on.told.connected_again.get() >= 5);
     assert_eq!(on.told.sent_again.get(), on.told.connected_again.get());
 }
 
-/// A server goes and comes again with the same files at the same port.
+/// A server restarts with the same files at the same port.
 #[test]
 fn a_server_may_go_and_come_again() {
     let tree = tree();
@@ -130,12 +130,10 @@ fn an_address_without_a_listener_is_given_up() {
     assert_eq!(refused.to_string(), "Connection refused");
 }
 
-/// What a server noted of a call: the connection that it came on, by its number, where that came
-/// from, and the call's number.
+/// A call received by a server: the number of its connection, the source, and the xid.
 type NotedCall = (usize, SocketAddr, u32);
 
-/// Answers calls but those of procedure 7, which it leaves without an answer until the connection
-/// is a second one.
+/// Replies to calls, but to those of procedure 7 only on the second connection.
 fn note_calls(listener: &TcpListener, noted: &Mutex<Vec<NotedCall>>) {
     use std::io::{Read, Write};
     for number in 0.. {
@@ -166,9 +164,9 @@ fn note_calls(listener: &TcpListener, noted: &Mutex<Vec<NotedCall>>) {
     }
 }
 
-/// A call without an answer is sent again: by version 3 on the connection that it was sent on, as
-/// long as others are answered there, by version 4 only on another one. That begins where the first
-/// did, which is how servers know that the call is the same.
+/// A call without a reply is retransmitted: by version 3 on the same connection, as long as other
+/// calls get replies there, by version 4 only on another one. That has the same source, by which
+/// servers recognise a retransmission.
 #[test]
 fn calls_are_sent_again_where_they_may_be() {
     for in_place in [true, false] {
@@ -239,7 +237,7 @@ fn calls_are_sent_again_where_they_may_be() {
     }
 }
 
-/// A server that asks for it is asked later, and each call is counted.
+/// A call is repeated later when the server asks for it, and each call is counted.
 #[test]
 fn a_server_may_ask_for_time() {
     let tree = tree();
@@ -260,7 +258,7 @@ fn a_server_may_ask_for_time() {
     assert_eq!(server.calls(Proc::GetAttr) as usize, 4 + refused);
 }
 
-/// Faults with a status are errors of exactly their share of the calls.
+/// Faults with a status are errors of exactly their fraction of the calls.
 #[test]
 fn faults_are_named() {
     let tree = tree();
@@ -297,7 +295,7 @@ fn faults_are_named() {
     assert_eq!(full.name(), "NFS3ERR_NOSPC");
 }
 
-/// When the run is over, calls without an answer do not hold it up for long.
+/// Calls without a reply do not delay the end of the run for long.
 #[test]
 fn the_end_of_a_run_ends_calls() {
     let tree = tree();
@@ -311,7 +309,7 @@ fn the_end_of_a_run_ends_calls() {
     });
 }
 
-/// Bytes behind a result are ignored, and counted by procedure.
+/// Bytes after a result are ignored, and counted by procedure.
 #[test]
 fn replies_that_are_too_long_are_taken() {
     let tree = tree();
@@ -330,7 +328,7 @@ fn replies_that_are_too_long_are_taken() {
         }
         let said = c.call::<FsStat, _>(&root, |s| s.total_bytes).await;
         assert_eq!(said, Ok(64 << 20));
-        // What fails has a result too.
+        // A failure has a result too.
         let missing = c.call::<Lookup, _>(&at(root, "none"), |_| ()).await;
         assert_eq!(missing, Err(NfsError::Status(Status::NoEnt)));
         let access = AccessArgs {
@@ -358,7 +356,7 @@ fn replies_that_are_too_long_are_taken() {
     assert_eq!(deviations.malformed(), [""; 0]);
 }
 
-/// A reply that ends too early is an error, and it is known of which procedure and in which field.
+/// A truncated reply is an error with the procedure and the field.
 #[test]
 fn replies_that_are_too_short_are_named() {
     let tree = tree();
@@ -381,7 +379,7 @@ fn replies_that_are_too_short_are_named() {
     );
 }
 
-/// A blocking caller sees the same.
+/// A blocking caller ignores and counts them too.
 #[test]
 fn replies_before_a_run_are_looked_at_too() {
     let tree = tree();

@@ -40,12 +40,12 @@ fn serve(tree: &Arc<Mutex<Tree>>, faults: &[&str]) -> Server {
     Server::start(any_port(), tree.clone(), behaviour(faults)).unwrap()
 }
 
-/// What a channel told.
+/// The events of a channel.
 #[derive(Default)]
 struct RecordingObserver {
     sent_again: Cell<u32>,
     connected_again: Cell<u32>,
-    /// Nanoseconds without a connection, the longest.
+    /// The maximum time without a connection, in nanoseconds.
     away: Cell<Nanos>,
     outcomes: RefCell<Vec<(Proc, Result<(), NfsError>)>>,
 }
@@ -105,7 +105,7 @@ fn client(address: SocketAddr, timeout: Duration, retries: u32) -> OnLane {
     }
 }
 
-/// Runs one worker to its end.
+/// Runs one worker.
 fn run(on: &OnLane, work: impl AsyncFnOnce(&Client)) {
     let ended = Cell::new(false);
     let task: Task<'_> = Box::pin(async {
@@ -158,7 +158,7 @@ fn an_export_is_mounted_and_a_wrong_one_is_not() {
     );
 }
 
-/// A thousand workers share two connections, and each gets the answers to its own calls.
+/// A thousand workers share two connections, and each gets the replies to its own calls.
 #[test]
 fn workers_share_connections() {
     let tree = tree();

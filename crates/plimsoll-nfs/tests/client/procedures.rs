@@ -163,7 +163,7 @@ async fn names(c: &Client, root: Handle, file: Handle) {
         .unwrap();
 }
 
-/// Listings in many small pieces, while names go, give each name once.
+/// Listings in many small parts return each name once while names are removed.
 async fn listings(c: &Client, root: Handle) {
     let args = MkDirArgs {
         at: at(root, "many"),
@@ -207,7 +207,7 @@ async fn listings(c: &Client, root: Handle) {
             break;
         }
         args.cookie = cookie.unwrap();
-        // The last that was given goes; those after it are found all the same.
+        // The last name returned is removed; those after it are still found.
         let last = seen.last().unwrap().clone();
         if last.len() == 3 {
             c.call::<Remove, _>(&at(dir, &last), |_| ()).await.unwrap();

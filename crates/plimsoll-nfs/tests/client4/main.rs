@@ -1,5 +1,4 @@
-//! A client of version 4 against a server that keeps to the rules, and does what a test says: what
-//! servers do rarely, and what no client may get wrong then.
+//! A client of version 4 against a scripted server that does what servers do rarely.
 
 mod server;
 
@@ -23,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a client told.
+/// The calls and events of a client.
 #[derive(Default)]
 struct RecordingObserver {
     calls: RefCell<Vec<(Call, Result<(), NfsError>)>>,
@@ -46,7 +45,7 @@ impl RecordingObserver {
     }
 }
 
-/// A client, and what it is made with.
+/// The configuration of a client.
 struct With {
     minor: u32,
     delegations: bool,
@@ -61,6 +60,11 @@ const PLAIN: With = With {
     timeout: Duration::from_secs(30),
     slots: 1,
     lease: Duration::from_secs(3600),
+};
+
+const DELEGATING: With = With {
+    delegations: true,
+    ..PLAIN
 };
 
 /// Runs a worker with a client of the server.
@@ -110,6 +114,14 @@ fn scripted(script: Script) -> Scripted {
     server
 }
 
+/// A server that delegates files.
+fn delegating() -> Scripted {
+    scripted(Script {
+        delegate: true,
+        ..Script::default()
+    })
+}
+
 fn dir() -> Handle {
     Handle::new(b"directory").unwrap()
 }
@@ -153,8 +165,8 @@ async fn open(client: &Client, owner: &OpenOwner, access: u32) -> Result<OpenFil
     opened.await.map(|(file, _)| file)
 }
 
-/// A server that is busy with a call that came before, on a connection that broke, has the same call
-/// once more, and does it once. Nothing else comes on its slot meanwhile, and would get its answer.
+/// A call that the server is still executing, received on a connection that broke, is retransmitted
+/// and executed once. No other call uses its slot meanwhile, and would get its reply.
 #[test]
 fn a_call_that_the_server_is_busy_with_is_done_once() {
     let server = scripted(Script {
@@ -186,8 +198,8 @@ fn a_call_that_the_server_is_busy_with_is_done_once() {
     assert_eq!(server.known().script.busy[&Op::Create], 0);
 }
 
-/// The number of a slot whose call got no answer is in doubt: there is a new session, and the old
-/// one is ended when the lease is renewed.
+/// The seqid of a slot whose call got no reply is in doubt: there is a new session, and the old one
+/// is ended when the lease is renewed.
 #[test]
 fn a_call_without_an_answer_leaves_its_session() {
     let server = scripted(Script {
@@ -213,8 +225,7 @@ fn a_call_without_an_answer_leaves_its_session() {
     });
 }
 
-/// Which number CREATE_SESSION has to have EXCHANGE_ID says, if the one that is thought to be next
-/// is not.
+/// EXCHANGE_ID returns the sequence number of CREATE_SESSION when the expected one is refused.
 #[test]
 fn an_unexpected_sequence_number_is_queried() {
     let server = Scripted::default();
@@ -228,8 +239,7 @@ fn an_unexpected_sequence_number_is_queried() {
     });
 }
 
-/// Reads and writes of 4.1 say that they are of whichever number the open has now; those of 4.0
-/// have to say which.
+/// Reads and writes of 4.1 use the newest seqid of the open, whatever it is; those of 4.0 state it.
 #[test]
 fn another_open_leaves_those_before_it_their_state() {
     for minor in [0, 1] {
@@ -250,8 +260,8 @@ fn another_open_leaves_those_before_it_their_state() {
     }
 }
 
-/// A file is opened for less only to what it was opened for: of what was opened for all at once,
-/// when it was opened again, the server knows no part.
+/// An open is downgraded only to an access that was itself opened. A reopened file was opened for
+/// all its access at once.
 #[test]
 fn opens_for_less_are_of_what_was_opened() {
     let server = Scripted::default();
@@ -274,7 +284,7 @@ fn opens_for_less_are_of_what_was_opened() {
     });
 }
 
-/// What could not be opened again after one loss may be after the next.
+/// A file that could not be reopened after one loss may be after the next.
 #[test]
 fn a_file_that_was_lost_can_come_back() {
     let server = Scripted::default();
@@ -294,7 +304,7 @@ fn a_file_that_was_lost_can_come_back() {
     });
 }
 
-/// Waits until something has come about.
+/// Waits until a condition is true.
 async fn until(client: &Client, is: impl Fn() -> bool) {
     for _ in 0..1000 {
         if is() {
@@ -305,10 +315,10 @@ async fn until(client: &Client, is: impl Fn() -> bool) {
             .uncancellable_sleep_until(client.lane().now() + 10_000_000)
             .await;
     }
-    panic!("it does not come about");
+    panic!("the condition does not become true");
 }
 
-/// A delegation that is asked back before the answer that brings it goes back at once.
+/// A delegation that is recalled before the reply that grants it is returned at once.
 #[test]
 fn a_recall_may_overtake_the_open() {
     let server = scripted(Script {
@@ -318,8 +328,7 @@ fn a_recall_may_overtake_the_open() {
     });
     let with = With {
         minor: 0,
-        delegations: true,
-        ..PLAIN
+        ..DELEGATING
     };
     run(&server, with, async |client, told| {
         let owner = client.owner(FifoMutex::default());
@@ -328,7 +337,7 @@ fn a_recall_may_overtake_the_open() {
         assert_eq!(server.known().called_back, [Status::Ok]);
         assert_eq!(told.count(Event::Granted), 1);
         assert_eq!(told.count(Event::Recalled), 1);
-        // It serves nothing.
+        // It serves no operation.
         let again = open(client, &owner, share::READ).await.unwrap();
         assert_eq!(server.count(Op::Open), 2);
         client.close(&file).await.unwrap();
@@ -336,7 +345,7 @@ fn a_recall_may_overtake_the_open() {
     });
 }
 
-/// What nobody wanted goes back: the server must not think that it is held.
+/// A delegation that was not wanted is returned: the server must not think that it is held.
 #[test]
 fn delegations_of_reopened_files_go_back() {
     let server = Scripted::default();
@@ -345,7 +354,7 @@ fn delegations_of_reopened_files_go_back() {
         let file = open(client, &owner, share::READ).await.unwrap();
         server.start_anew();
         server.known().script.delegate = true;
-        // On 4.0 it is the operations on state that tell.
+        // On 4.0 operations on state report the loss.
         server.known().script.fail = [(Op::GetAttr, vec![Status::StaleClientId])].into();
         size(client).await.unwrap();
         until(client, || server.count(Op::DelegReturn) == 1).await;
@@ -353,18 +362,11 @@ fn delegations_of_reopened_files_go_back() {
     });
 }
 
-/// Locks are of an open, and what only a delegation serves is none to the server.
+/// Locks need an open that the server knows of.
 #[test]
 fn a_delegated_file_is_opened_for_its_locks() {
-    let server = scripted(Script {
-        delegate: true,
-        ..Script::default()
-    });
-    let with = With {
-        delegations: true,
-        ..PLAIN
-    };
-    run(&server, with, async |client, told| {
+    let server = delegating();
+    run(&server, DELEGATING, async |client, told| {
         let owner = client.owner(FifoMutex::default());
         let file = open(client, &owner, share::READ).await.unwrap();
         client.close(&file).await.unwrap();
@@ -379,18 +381,11 @@ fn a_delegated_file_is_opened_for_its_locks() {
     });
 }
 
-/// A delegation that the server takes away serves nothing any more, and what it served is opened.
+/// A revoked delegation serves no more operations, and the files it served are opened.
 #[test]
 fn a_delegation_may_be_taken_away() {
-    let server = scripted(Script {
-        delegate: true,
-        ..Script::default()
-    });
-    let with = With {
-        delegations: true,
-        ..PLAIN
-    };
-    run(&server, with, async |client, _| {
+    let server = delegating();
+    run(&server, DELEGATING, async |client, _| {
         let owner = client.owner(FifoMutex::default());
         let file = open(client, &owner, share::READ).await.unwrap();
         client.close(&file).await.unwrap();
@@ -404,7 +399,7 @@ fn a_delegation_may_be_taken_away() {
         again.await.unwrap();
         assert_eq!(server.count(Op::Open), 2);
         assert_ne!(file.state().unwrap().other, before.other);
-        // Who comes later with the same has nothing to do, and of the open it is said anew.
+        // A later call with the same error has nothing to do; an error of the open counts again.
         let again = client.wait_to_repeat(&file, known_by, taken, &mut patience);
         again.await.unwrap();
         assert_eq!(server.count(Op::Open), 2);
@@ -412,7 +407,7 @@ fn a_delegation_may_be_taken_away() {
         let again = client.wait_to_repeat(&file, file.known_by(), taken, &mut patience);
         again.await.unwrap();
         assert_eq!(server.count(Op::Open), 3);
-        // It does not go on for ever.
+        // The number of retries is limited.
         let last = client.wait_to_repeat(&file, file.known_by(), taken, &mut patience);
         assert_eq!(last.await, Err(taken));
         client.close(&file).await.unwrap();
@@ -422,18 +417,11 @@ fn a_delegation_may_be_taken_away() {
     });
 }
 
-/// What came with a delegation is not what the file has when its own client has changed it.
+/// The attributes that came with a delegation are not valid once the client has changed the file.
 #[test]
 fn attributes_of_a_delegation_are_those_before_a_change() {
-    let server = scripted(Script {
-        delegate: true,
-        ..Script::default()
-    });
-    let with = With {
-        delegations: true,
-        ..PLAIN
-    };
-    run(&server, with, async |client, _| {
+    let server = delegating();
+    run(&server, DELEGATING, async |client, _| {
         let owner = client.owner(FifoMutex::default());
         let first = open(client, &owner, share::READ).await.unwrap();
         let again = async || {
@@ -450,7 +438,7 @@ fn attributes_of_a_delegation_are_those_before_a_change() {
     });
 }
 
-/// A server that does not take a connection for callbacks is not asked with every call.
+/// A server that refuses a connection for callbacks is not asked with every call.
 #[test]
 fn the_back_channel_is_requested_repeatedly() {
     let server = scripted(Script {
@@ -458,11 +446,7 @@ fn the_back_channel_is_requested_repeatedly() {
         fail: [(Op::BindConnToSession, vec![Status::Inval; 1000])].into(),
         ..Script::default()
     });
-    let with = With {
-        delegations: true,
-        ..PLAIN
-    };
-    run(&server, with, async |client, _| {
+    run(&server, DELEGATING, async |client, _| {
         for _ in 0..200 {
             size(client).await.unwrap();
         }
@@ -471,8 +455,8 @@ fn the_back_channel_is_requested_repeatedly() {
     });
 }
 
-/// An operation of an owner that got no answer may be counted or not: the next one is neither
-/// refused nor taken for it.
+/// An owner's operation without a reply may be counted or not: the next one is neither refused nor
+/// taken for a retransmission.
 #[test]
 fn numbers_in_doubt_are_found_out() {
     for does in [true, false] {

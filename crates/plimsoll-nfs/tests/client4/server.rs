@@ -1,4 +1,4 @@
-//! A server of version 4 that keeps to the rules of sequence numbers, and does what a test says.
+//! A server of version 4 that checks sequence numbers and follows a script.
 
 use plimsoll_nfs::rpc::{Accepted, Credentials, Target, call};
 use plimsoll_nfs::server::Service;
@@ -13,47 +13,47 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// What comes before a delegation's number, and before that of an open.
+/// The first byte of the stateids of delegations and of opens.
 const OPEN: u8 = 1;
 const DELEGATION: u8 = 2;
 
-/// What is done besides the rules.
+/// Deviations from the usual behaviour.
 #[derive(Default)]
 pub struct Script {
     /// Statuses of operations that fail; the next call of each takes the first.
     pub fail: HashMap<Op, Vec<Status>>,
-    /// Operations whose compounds are done, but not answered so many times: the server says that it
-    /// is busy with them.
+    /// Operations whose compounds are executed, but get this many replies that the server is busy
+    /// with them.
     pub busy: HashMap<Op, u32>,
-    /// Operations that wait until they may go on, and whether they are done then.
+    /// Operations that wait until they may proceed, and whether they are executed then.
     pub hang: HashMap<Op, bool>,
-    /// They may go on, and one did.
+    /// Whether they may proceed, and whether one did.
     pub go_on: bool,
     pub hung: bool,
-    /// Every OPEN brings a delegation for reading.
+    /// Whether every OPEN grants a delegation for reading.
     pub delegate: bool,
-    /// It is asked back before the answer of the OPEN goes.
+    /// Whether it is recalled before the reply to the OPEN is sent.
     pub recall: bool,
-    /// What SEQUENCE says of the state of the client.
+    /// The status flags of SEQUENCE.
     pub status: u32,
 }
 
-/// What the server knows, and what it was asked.
+/// The state of the server, and the operations it executed.
 #[derive(Default)]
 pub struct ClientRecord {
     pub script: Script,
-    /// Operations that were done, in their order, with a number that matters.
+    /// The executed operations in order, each with a number that tests check.
     pub done: Vec<(Op, u32)>,
-    /// What the client answered to callbacks.
+    /// The statuses of the client's replies to callbacks.
     pub called_back: Vec<Status>,
-    /// Lives of the server: client ids, sessions and states are of one.
+    /// The number of restarts: client ids, sessions and stateids are valid until the next.
     life: u64,
     sessions: u8,
-    /// Of each slot: the number of the last request, and its answer.
+    /// The seqid of the last request of each slot, and the reply to it.
     slots: HashMap<u32, (u32, Vec<u8>)>,
-    /// Of each owner: the number of its last operation, and its answer (4.0).
+    /// The seqid of the last operation of each owner, and the reply to it (4.0).
     owners: HashMap<Vec<u8>, (u32, Vec<u8>)>,
-    /// Opens by owner: number, count of changes and modes that were asked for.
+    /// Opens by owner: number, number of changes and requested accesses.
     opens: HashMap<Vec<u8>, Opening>,
     client_at: String,
 }
@@ -74,12 +74,12 @@ impl Scripted {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// How often an operation was done.
+    /// The number of times that an operation was executed.
     pub fn count(&self, op: Op) -> usize {
         self.known().done.iter().filter(|d| d.0 == op).count()
     }
 
-    /// Numbers of an operation.
+    /// The numbers of the executions of an operation.
     pub fn numbers(&self, op: Op) -> Vec<u32> {
         let known = self.known();
         known
@@ -90,12 +90,12 @@ impl Scripted {
             .collect()
     }
 
-    /// It has lost its session with the client, and nothing else.
+    /// Loses the session with the client, and nothing else.
     pub fn forget_session(&self) {
         self.known().sessions += 1;
     }
 
-    /// It is started anew and has lost all that it knew of clients.
+    /// Restarts, and loses all state of clients.
     pub fn start_anew(&self) {
         let mut known = self.known();
         known.life += 1;
@@ -105,7 +105,7 @@ impl Scripted {
     }
 }
 
-/// What an operation gives, or its status.
+/// The result of an operation, or its status.
 type DelegationGrant = Result<Vec<u8>, Status>;
 
 fn gives<O: Operation>(done: &O::ResOk<'_>) -> DelegationGrant {
@@ -135,7 +135,7 @@ impl ClientRecord {
         0x100 + self.life
     }
 
-    /// Looks whether an owner's number is the next one.
+    /// Checks that an owner's seqid is the next one.
     fn is_next(&self, owner: &[u8], seqid: u32) -> Result<(), Status> {
         match self.owners.get(owner) {
             Some((last, _)) if last.wrapping_add(1) != seqid => Err(Status::BadSeqId),
@@ -205,12 +205,12 @@ impl ClientRecord {
         })
     }
 
-    /// CB_RECALL on a connection of its own (4.0).
+    /// Sends CB_RECALL on a connection of its own (4.0).
     fn recall(&mut self, state: StateId) {
         struct Words(StateId);
         impl Encode for Words {
             fn encode(&self, out: &mut Vec<u8>) {
-                // No tag, the minor version, who is called, one operation: CB_RECALL.
+                // No tag, the minor version, the identifier, one operation: CB_RECALL.
                 [0u32, 0, 1, 1, 4].iter().for_each(|w| w.encode(out));
                 self.0.encode(out);
                 false.encode(out);
@@ -249,15 +249,14 @@ impl ClientRecord {
     }
 }
 
-/// Takes arguments.
+/// Decodes arguments.
 macro_rules! args {
     ($from:ident, $op:ident) => {
         $from.get::<<$op as Operation>::Args<'_>>()?
     };
 }
 
-/// What is known of an operation besides what it gives: a number that matters, the owner and its
-/// number.
+/// Further data of an operation: a number that tests check, the owner and its seqid.
 #[derive(Default)]
 struct About {
     number: u32,
@@ -265,7 +264,7 @@ struct About {
 }
 
 impl ClientRecord {
-    /// Does one operation.
+    /// Executes one operation.
     fn one(
         &mut self,
         minor: u32,
@@ -418,7 +417,7 @@ impl ClientRecord {
         gives::<Close>(&state)
     }
 
-    /// The place of a compound: the answer that it had before, if it came before.
+    /// Checks the slot of a compound; returns the cached reply to a retransmission.
     fn sequence(&mut self, args: &SequenceArgs) -> Result<Option<Vec<u8>>, Status> {
         if args.session != self.session() {
             return Err(Status::BadSession);
@@ -435,7 +434,7 @@ impl ClientRecord {
     }
 }
 
-/// Answers of operations, after each other.
+/// The results of operations, one after the other.
 #[derive(Default)]
 struct Answers {
     count: u32,
@@ -529,7 +528,7 @@ impl Scripted {
             let mut known = self.known();
             known.slots.entry(slot).or_default().1.clone_from(&message);
             if busy.is_some() {
-                // It came before, and that its answer was lost is what the client does not know.
+                // A retransmission, whose reply the client has not received.
                 return Ok(known.still_busy().unwrap_or(message));
             }
         }
@@ -538,7 +537,7 @@ impl Scripted {
 }
 
 impl ClientRecord {
-    /// The answer of a server that is busy with the call.
+    /// The reply of a server that is busy with the call.
     fn still_busy(&mut self) -> Option<Vec<u8>> {
         let left = self.script.busy.values_mut().find(|n| **n > 0)?;
         *left -= 1;

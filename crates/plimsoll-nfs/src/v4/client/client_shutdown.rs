@@ -1,4 +1,5 @@
-//! The shutdown of a client: a server that is not informed keeps its files open until the lease ends.
+//! The shutdown of a client: a server that is not informed keeps its files open until the lease
+//! ends.
 
 use super::Inner;
 use crate::v4::blocking::{BlockingClient, set_client_id_args, verifier};

@@ -30,8 +30,8 @@ pub(super) struct Delegations {
     slots: RefCell<Vec<(u32, Vec<u8>)>>,
     /// The number of opens in flight, each of which may bring a delegation.
     opening: Cell<u32>,
-    /// Delegations recalled before the reply that grants them was handled: the callback may overtake
-    /// it (RFC 8881, 10.2.1 and 20.9).
+    /// Delegations recalled before the reply that grants them was handled: the callback may
+    /// overtake it (RFC 8881, 10.2.1 and 20.9).
     recalled_before_grant: RefCell<Vec<(Handle, [u8; 12])>>,
 }
 
@@ -124,8 +124,8 @@ impl Client {
         serves.then_some(held)
     }
 
-    /// The number of a name's delegation. As long as it is the same, no other client has changed the
-    /// file (RFC 7530, 10.4).
+    /// The number of a name's delegation. As long as it is the same, no other client has changed
+    /// the file (RFC 7530, 10.4).
     #[must_use]
     pub fn delegation_number(&self, dir: &Handle, name: &[u8]) -> Option<u64> {
         let held = self.delegated((*dir, name), share::READ)?;
@@ -256,9 +256,9 @@ impl Client {
         Ok(())
     }
 
-    /// Whether an operation on a file failed because the server has revoked its delegation (RFC 7530,
-    /// 10.4.6). If so, the files that it served are opened at the server, and the operation may be
-    /// repeated.
+    /// Whether an operation on a file failed because the server has revoked its delegation (RFC
+    /// 7530, 10.4.6). If so, the files that it served are opened at the server, and the operation
+    /// may be repeated.
     pub async fn is_opened_instead(&self, file: &OpenFile, e: NfsError) -> bool {
         let Some(delegation) = file.state.delegation() else {
             return false;

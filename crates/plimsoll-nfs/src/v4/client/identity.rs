@@ -79,8 +79,8 @@ impl Identity {
     }
 }
 
-/// The state that a status reports as lost. An expired lease is that of the client on 4.0 and that of
-/// an open on 4.1, where the session reports the loss of the client.
+/// The state that a status reports as lost. An expired lease is that of the client on 4.0 and that
+/// of an open on 4.1, where the session reports the loss of the client.
 fn lost_state_of(status: Status, minor: u32) -> Option<LostState> {
     match status {
         Status::StaleClientId | Status::StaleStateId => Some(LostState::Client),
@@ -130,8 +130,8 @@ impl Client {
             && !self.0.session.borrow().as_ref().is_some_and(doubtful)
     }
 
-    /// Notes the state that a status reports as lost, unless it has been re-established since the call
-    /// was made, in `session_epoch`.
+    /// Notes the state that a status reports as lost, unless it has been re-established since the
+    /// call was made, in `session_epoch`.
     pub(super) fn note_lost_state(&self, status: Status, session_epoch: u64) {
         let identity = &self.0.identity;
         if let Some(lost) = lost_state_of(status, self.minor())
@@ -276,7 +276,8 @@ impl Client {
         Ok(())
     }
 
-    /// Whether a status reports the loss of the client or its session, rather than of one open file.
+    /// Whether a status reports the loss of the client or its session, rather than of one open
+    /// file.
     pub(super) fn is_of_client(&self, status: Status) -> bool {
         lost_state_of(status, self.minor()).is_some()
     }

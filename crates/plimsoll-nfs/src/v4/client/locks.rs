@@ -58,8 +58,8 @@ impl Client {
         self.unlock(file, offset, len).await
     }
 
-    /// Opens a file at the server if a delegation serves it: locks belong to an open that the server
-    /// knows of (RFC 7530, 16.10.4).
+    /// Opens a file at the server if a delegation serves it: locks belong to an open that the
+    /// server knows of (RFC 7530, 16.10.4).
     async fn at_server(&self, file: &OpenFile) -> Result<(), NfsError> {
         if let Some(delegation) = file.state.delegation() {
             self.open_delegated(&file.state, delegation.state).await;

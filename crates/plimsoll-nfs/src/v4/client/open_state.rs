@@ -26,8 +26,8 @@ pub(super) struct OpenState {
     pub(super) state: Cell<StateId>,
     /// The access for which it is open at the server.
     pub(super) access: Cell<u32>,
-    /// A set, by bit number, of the accesses for which it was opened there: only to one of these may
-    /// it be downgraded (RFC 8881, 18.18.3).
+    /// A set, by bit number, of the accesses for which it was opened there: only to one of these
+    /// may it be downgraded (RFC 8881, 18.18.3).
     pub(super) modes: Cell<u32>,
     /// The numbers of files that are open for reading, for writing, and for both.
     files: [Cell<u32>; 3],
@@ -134,8 +134,8 @@ impl OpenState {
         self.served.borrow().is_some()
     }
 
-    /// Takes a stateid from a reply, and returns whether it is the newest. Replies may overtake each
-    /// other.
+    /// Takes a stateid from a reply, and returns whether it is the newest. Replies may overtake
+    /// each other.
     pub(super) fn renew(&self, new: StateId) -> bool {
         let old = self.state.get();
         let newest = new.other != old.other || new.seqid.wrapping_sub(old.seqid) < 1 << 31;

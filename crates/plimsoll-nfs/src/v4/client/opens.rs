@@ -20,7 +20,8 @@ use std::rc::{Rc, Weak};
 /// The attributes that are returned with an open.
 const OPEN_ATTRIBUTES: Bitmap = Bitmap::of(&[number::KIND, number::CHANGE, number::SIZE]);
 
-/// The pause before a CLOSE that an OPEN of the same file has overtaken is repeated, in nanoseconds.
+/// The pause before a CLOSE that an OPEN of the same file has overtaken is repeated, in
+/// nanoseconds.
 const CLOSE_RETRY_PAUSE_NS: u64 = 2_000_000;
 
 /// The result of an OPEN, without borrowed data.
@@ -106,8 +107,8 @@ impl Client {
         state.filter(|s| s.is_served()).map_or(0, |s| s.needed())
     }
 
-    /// Opens a delegated file without the server; `None` if its owner has it open at the server with
-    /// less access.
+    /// Opens a delegated file without the server; `None` if its owner has it open at the server
+    /// with less access.
     fn open_locally(
         &self,
         owner: &OpenOwner,

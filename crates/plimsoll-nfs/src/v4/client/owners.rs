@@ -37,8 +37,8 @@ impl OpenOwnerState {
         }
     }
 
-    /// Counts an operation of the owner as the server does. Returns whether to repeat it because the
-    /// server has not counted the one before it.
+    /// Counts an operation of the owner as the server does. Returns whether to repeat it because
+    /// the server has not counted the one before it.
     ///
     /// An operation without a reply is assumed to be counted: the server would take the next one
     /// with the same seqid for a retransmission, and send the same reply (RFC 7530, 9.1.8).

@@ -137,8 +137,8 @@ impl ReplyHandler for Session {
     fn on_reply(&self, slot: u32, reply: Result<&[u8], RpcError>) -> Disposition {
         match reply.and_then(sequenced) {
             // The server still executes the same call, sent on a connection that broke. In another
-            // slot it would be executed twice, and its reply taken for that of the next call of this
-            // slot (RFC 8881, 15.1.1.3).
+            // slot it would be executed twice, and its reply taken for that of the next call of
+            // this slot (RFC 8881, 15.1.1.3).
             Ok(Err(Status::Delay)) => return Disposition::Retransmit,
             // The reply to something else: the server's seqid is not known.
             Ok(Ok(done)) if (done.session, done.slot) != (self.id, slot) => self.doubtful.set(true),

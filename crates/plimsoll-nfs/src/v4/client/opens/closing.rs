@@ -38,8 +38,8 @@ impl Client {
         closed.and(self.release_locks(file).await)
     }
 
-    /// Reduces the access to what is needed, which each attempt determines: on 4.1 other workers open
-    /// the file meanwhile.
+    /// Reduces the access to what is needed, which each attempt determines: on 4.1 other workers
+    /// open the file meanwhile.
     async fn downgrade(&self, state: &OpenState) -> Result<(), NfsError> {
         if let Some(e) = state.lost.get() {
             return Err(e);
@@ -80,7 +80,10 @@ impl Client {
     }
 
     /// Closes an open at the server.
-    pub(in super::super) async fn close_last(&self, state: &Rc<OpenState>) -> Result<(), NfsError> {
+    pub(in crate::v4::client) async fn close_last(
+        &self,
+        state: &Rc<OpenState>,
+    ) -> Result<(), NfsError> {
         self.forget(state);
         if let Some(e) = state.lost.get() {
             return Err(e);
@@ -88,8 +91,8 @@ impl Client {
         let mut tries = 0;
         loop {
             match self.call_close(state).await {
-                // On 4.1 an OPEN by the same owner was executed first, and continues the open; on 4.0
-                // it would have waited for the owner's mutex.
+                // On 4.1 an OPEN by the same owner was executed first, and continues the open; on
+                // 4.0 it would have waited for the owner's mutex.
                 Err(NfsError::Status(Some(Op::Close), Status::OldStateId)) if tries < 8 => {
                     if self.is_continued(state) {
                         return Ok(());

@@ -6,17 +6,17 @@ use super::*;
 const MAX_REOPENS: u32 = 2;
 
 impl Client {
-    /// Whether a status reports that the server has lost or revoked one open or delegation (RFC 7530,
-    /// 9.1.4 and RFC 8881, 8.2.4).
-    pub(in super::super) fn is_of_open(&self, status: Status) -> bool {
+    /// Whether a status reports that the server has lost or revoked one open or delegation (RFC
+    /// 7530, 9.1.4 and RFC 8881, 8.2.4).
+    pub(in crate::v4::client) fn is_of_open(&self, status: Status) -> bool {
         use Status::{AdminRevoked, BadStateId, DelegRevoked, Expired};
         matches!(status, BadStateId | Expired | AdminRevoked | DelegRevoked)
             && !self.is_of_client(status)
     }
 
-    /// Waits until a failed call on an open file is to be repeated; `known_by` is the file's stateid
-    /// when it was made. A file whose open or delegation the server has lost is reopened first (RFC
-    /// 8881, 8.4.2 and 10.4.6).
+    /// Waits until a failed call on an open file is to be repeated; `known_by` is the file's
+    /// stateid when it was made. A file whose open or delegation the server has lost is reopened
+    /// first (RFC 8881, 8.4.2 and 10.4.6).
     ///
     /// # Errors
     /// `e` if the call is not to be repeated, or the error of reopening the file.
@@ -66,7 +66,7 @@ impl Client {
 
     /// Reclaims all opens after the server has lost them (RFC 7530, 9.6.2 and RFC 8881, 8.4.2).
     /// Returns those that the server does not let be reclaimed.
-    pub(in super::super) async fn reclaim(&self) -> Result<Vec<Rc<OpenState>>, NfsError> {
+    pub(in crate::v4::client) async fn reclaim(&self) -> Result<Vec<Rc<OpenState>>, NfsError> {
         let all: Vec<Rc<OpenState>> = {
             let known = self.0.opens.known.borrow();
             known.values().filter_map(Weak::upgrade).collect()
@@ -87,7 +87,7 @@ impl Client {
     }
 
     /// Reopens by name the files that could not be reclaimed.
-    pub(in super::super) async fn reopen_by_name(
+    pub(in crate::v4::client) async fn reopen_by_name(
         &self,
         all: Vec<Rc<OpenState>>,
     ) -> Result<(), NfsError> {
@@ -99,7 +99,7 @@ impl Client {
     }
 
     /// Opens by name a file served by a delegation that the server has revoked.
-    pub(in super::super) async fn open_instead(&self, state: &OpenState) {
+    pub(in crate::v4::client) async fn open_instead(&self, state: &OpenState) {
         let _guard = self.acquire_owner(&state.owner).await;
         if state.needed() == 0 || !state.is_served() {
             return;
