@@ -1,13 +1,13 @@
-//! The side of a lane that other threads may touch: wake a worker, wake the lane.
+//! The side of a lane that other threads may use: waking a worker, waking the lane.
 
 use polling::Poller;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, fence};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Wake, Waker};
 use std::thread::Thread;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LaneWaker {
     woken: Mutex<Vec<u32>>,
     has_pending: AtomicBool,
@@ -18,22 +18,17 @@ pub(crate) struct LaneWaker {
 }
 
 impl LaneWaker {
-    pub(crate) fn new() -> Self {
-        Self {
-            woken: Mutex::default(),
-            has_pending: AtomicBool::new(false),
-            asleep: AtomicBool::new(false),
-            thread: OnceLock::new(),
-            poller: OnceLock::new(),
-        }
-    }
-
-    /// Binds the lane to the thread that runs it.
+    /// Binds the lane to the calling thread, which runs it.
     pub(crate) fn bind(&self) {
-        let _ = self.thread.set(std::thread::current());
+        let bound = self.thread.set(std::thread::current());
+        bound.expect("a lane is bound to one thread");
     }
 
-    /// The lane's poller, made when first asked for.
+    fn woken(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.woken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lane's poller, created by the first call.
     pub(crate) fn poller(&self) -> std::io::Result<Arc<Poller>> {
         if let Some(poller) = self.poller.get() {
             return Ok(poller.clone());
@@ -53,17 +48,16 @@ impl LaneWaker {
         self.has_pending.store(true, SeqCst);
         fence(SeqCst);
         if self.asleep.load(Acquire) {
-            match (self.poller.get(), self.thread.get()) {
-                (Some(poller), _) => {
+            match self.poller.get() {
+                Some(poller) => {
                     let _ = poller.notify();
                 }
-                (None, Some(thread)) => thread.unpark(),
-                (None, None) => {}
+                None => self.thread.get().expect("a lane is bound").unpark(),
             }
         }
     }
 
-    /// Says that the lane is about to sleep; `false` if there is something to do first.
+    /// Announces that the lane is about to sleep; returns `false` if there is something to do first.
     pub(crate) fn fall_asleep(&self) -> bool {
         self.asleep.store(true, SeqCst);
         fence(SeqCst);
@@ -78,7 +72,7 @@ impl LaneWaker {
         self.asleep.store(false, Release);
     }
 
-    /// Whether somebody woke the lane or one of its workers since the last [`LaneWaker::take`].
+    /// Whether the lane or one of its workers was woken since the last [`LaneWaker::take`].
     #[inline]
     pub(crate) fn has_pending(&self) -> bool {
         self.has_pending.load(Acquire)
@@ -87,21 +81,21 @@ impl LaneWaker {
     /// Moves the workers that were woken to `into`.
     pub(crate) fn take(&self, into: &mut Vec<u32>) {
         if self.has_pending.swap(false, AcqRel) {
-            into.append(&mut self.woken.lock().unwrap_or_else(PoisonError::into_inner));
+            into.append(&mut self.woken());
         }
     }
 
-    pub(crate) fn waker(self: &Arc<Self>, task: u32) -> Waker {
+    pub(crate) fn task_waker(self: &Arc<Self>, task: u32) -> Waker {
         Waker::from(Arc::new(TaskWaker {
             task,
-            remote: self.clone(),
+            lane: self.clone(),
         }))
     }
 }
 
 struct TaskWaker {
     task: u32,
-    remote: Arc<LaneWaker>,
+    lane: Arc<LaneWaker>,
 }
 
 impl Wake for TaskWaker {
@@ -110,11 +104,7 @@ impl Wake for TaskWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.remote
-            .woken
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(self.task);
-        self.remote.notify();
+        self.lane.woken().push(self.task);
+        self.lane.notify();
     }
 }
