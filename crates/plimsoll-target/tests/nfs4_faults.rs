@@ -168,10 +168,7 @@ impl Case for Forgotten<'_> {
         let Self(bed) = self;
         let mut s = sessions.pop().unwrap();
         bed.make("f");
-        let h = name(&mut s, "f")
-            .open(how(OpenMode::ReadWrite, false))
-            .await
-            .unwrap();
+        let h = opened(&mut s, "f", how(OpenMode::ReadWrite, false)).await;
         s.lock(&h, 0, 4).await.unwrap();
         let once = |at, status| bed.relay.inject(Fault::refuse(at, status));
         once(Op::Sequence, Status::BadSession);
@@ -208,10 +205,7 @@ impl Case for Together<'_> {
     async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
         let Self(bed) = self;
         let mut s = sessions.pop().unwrap();
-        let h = name(&mut s, "f")
-            .open(how(OpenMode::ReadWrite, true))
-            .await
-            .unwrap();
+        let h = opened(&mut s, "f", how(OpenMode::ReadWrite, true)).await;
         let bytes: Vec<u8> = (0..8 * 4096u32).map(|i| (i / 7) as u8).collect();
         let lost = Fault::refuse(Op::Sequence, Status::BadSession);
         bed.relay.inject(lost.clone().of(Op::Write).times(8));
@@ -249,10 +243,7 @@ impl Case for Endless<'_> {
         for (i, (at, status)) in all.into_iter().enumerate() {
             let path = format!("f{i}");
             bed.make(&path);
-            let h = name(&mut s, &path)
-                .open(how(OpenMode::ReadWrite, false))
-                .await
-                .unwrap();
+            let h = opened(&mut s, &path, how(OpenMode::ReadWrite, false)).await;
             let before = bed.relay.fallen();
             if matches!(at, Op::CreateSession | Op::SetClientIdConfirm) {
                 let lost = match at {
@@ -408,7 +399,7 @@ impl Case for Garbled<'_> {
         let mut read = [0; 9];
         let all = [Garbage::NoReply, Garbage::Endless, Garbage::Results];
         for (garbage, i) in all.into_iter().zip(1..) {
-            let h = name(&mut s, "f").open(plain).await.unwrap();
+            let h = opened(&mut s, "f", plain).await;
             bed.relay.inject(Fault::garble(Op::Read, garbage));
             let failed = error(s.read_bytes(&h, 0, &mut read).await);
             assert_eq!(failed, Errno::BADMSG, "{garbage:?}");
@@ -428,7 +419,7 @@ impl Case for Garbled<'_> {
                 Ok(h) => assert_eq!(error(s.close(h).await), Errno::BADMSG),
                 Err(e) => assert_eq!(e.0, Errno::BADMSG),
             }
-            let h = name(&mut s, "f").open(plain).await.unwrap();
+            let h = opened(&mut s, "f", plain).await;
             assert_eq!(s.read_bytes(&h, 0, &mut read).await.unwrap(), 6);
             s.close(h).await.unwrap();
         }
@@ -469,10 +460,7 @@ impl Case for StaleHandles<'_> {
             assert_eq!(seen.count("LOOKUP+GETATTR"), looked + 2);
         }
         bed.make("f");
-        let h = name(&mut s, "f")
-            .open(how(OpenMode::Read, false))
-            .await
-            .unwrap();
+        let h = opened(&mut s, "f", how(OpenMode::Read, false)).await;
         bed.relay
             .inject(Fault::refuse(Op::PutFh, Status::Stale).of(Op::Read));
         let mut read = [0; 6];
@@ -507,10 +495,7 @@ impl Case for Replaced<'_> {
         std::fs::create_dir(dir.join("d")).unwrap();
         write("d/f", b"another");
         assert_eq!(name(&mut s, "d/f").stat().await.unwrap().size, 7);
-        let new = name(&mut s, "d/f")
-            .open(how(OpenMode::ReadWrite, false))
-            .await
-            .unwrap();
+        let new = opened(&mut s, "d/f", how(OpenMode::ReadWrite, false)).await;
         let mut read = [0; 7];
         assert_eq!(s.read_bytes(&new, 0, &mut read).await.unwrap(), 7);
         assert_eq!(&read, b"another");
@@ -519,10 +504,7 @@ impl Case for Replaced<'_> {
         assert_eq!(std::fs::read(dir.join("d/f")).unwrap(), b"after!r");
         // A file that is gone.
         write("g", BEFORE);
-        let gone = name(&mut s, "g")
-            .open(how(OpenMode::Read, false))
-            .await
-            .unwrap();
+        let gone = opened(&mut s, "g", how(OpenMode::Read, false)).await;
         std::fs::remove_file(dir.join("g")).unwrap();
         assert_eq!(error(name(&mut s, "g").stat().await), Errno::NOENT);
         let read = s.read_bytes(&gone, 0, &mut read).await;

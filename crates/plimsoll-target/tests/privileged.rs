@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CString;
 use std::path::Path;
-use support::{Bench, Case, check_in, error, making, name, opened, place_of, take_all};
+use support::{Bench, Case, check_in, error, making, name, opened, place, take_all};
 
 /// A file system in memory, of a size to be full soon.
 struct Small {
@@ -174,7 +174,7 @@ fn read_only() {
     small.make_read_only();
     check_in("posix", small.path(), None, ReadOnly);
     let work = small.path().join("work");
-    let error = connect("posix", &place_of(&work), Purpose::Load, Ask).unwrap_err();
+    let error = connect("posix", &place(&work), Purpose::Load, Ask).unwrap_err();
     let expected = TargetError::Place {
         path: work.clone(),
         error: OpError(Errno::ROFS),
@@ -230,7 +230,7 @@ impl Visitor for Ask {
 }
 
 fn space(dir: &Path) -> Space {
-    let asked = connect("posix", &place_of(dir), Purpose::Inspect, Ask).unwrap();
+    let asked = connect("posix", &place(dir), Purpose::Inspect, Ask).unwrap();
     asked.expect("a file system has space")
 }
 

@@ -2,16 +2,19 @@
 
 #![allow(dead_code)] // each test binary uses its part
 
+mod sessions;
+
+pub use sessions::*;
+
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::Clock;
-use plimsoll_plan::{Content, Stream, WorkDirSpec};
+use plimsoll_plan::Content;
 use plimsoll_target::{
-    AioDone, ContentPool, EntryKind, OpError, OpenHow, OpenMode, Purpose, Session, SessionSpec,
-    Target, Visitor, connect,
+    AioDone, ContentPool, EntryKind, OpenHow, OpenMode, Purpose, Session, SessionSpec, Target,
+    Visitor, connect,
 };
 use plimsoll_testbed::table::{NfsServer, Version};
 use plimsoll_testbed::{BedError, Ganesha, Kind, Viewer};
-use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
@@ -72,9 +75,7 @@ impl<T: Target> Bench<'_, T> {
             content: content.clone(),
             clock: self.clock.clone(),
             number,
-            process: 0,
-            rpc: None,
-            silence: None,
+            ..spec()
         };
         self.target.session(&self.lane, &spec).expect("a session")
     }
@@ -222,16 +223,6 @@ impl<T: Target> Bench<'_, T> {
     }
 }
 
-/// A pool of contents; the same each time.
-pub fn pool(content: Content) -> ContentPool {
-    static RANDOM: OnceLock<ContentPool> = OnceLock::new();
-    let make = || ContentPool::new(content, Stream::new(42)).expect("memory for a pool");
-    match content {
-        Content::Random => RANDOM.get_or_init(make).clone(),
-        _ => make(),
-    }
-}
-
 /// Makes the calling thread one that permissions apply to, even if it belongs to root.
 pub fn obey_permissions() {
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -255,35 +246,9 @@ pub fn is_from(pool: &ContentPool, bytes: &[u8]) -> bool {
     })
 }
 
-/// Chooses the name of the session's next operation.
-pub fn name<S: Session>(session: &mut S, path: impl AsRef<[u8]>) -> &mut S {
-    session.locate(|to| to.extend_from_slice(path.as_ref()));
-    session
-}
-
 /// How to open a file for this, making it if it is not there.
 pub fn making(mode: OpenMode) -> OpenHow {
-    OpenHow {
-        create: true,
-        ..OpenHow::plain(mode)
-    }
-}
-
-/// Opens a file that is there, or is made.
-pub async fn opened<S: Session>(session: &mut S, path: &str, how: OpenHow) -> S::Handle {
-    match name(session, path).open(how).await {
-        Ok(handle) => handle,
-        Err(e) => panic!("open {path}: {e}"),
-    }
-}
-
-/// Takes the error of an operation that must fail.
-#[track_caller]
-pub fn error<R>(result: Result<R, OpError>) -> Errno {
-    match result {
-        Ok(_) => panic!("it must fail"),
-        Err(OpError(e)) => e,
-    }
+    how(mode, true)
 }
 
 /// Takes all writes that are queued.
@@ -411,7 +376,7 @@ fn runs(
     view: View,
     case: impl Case,
 ) -> std::thread::Result<()> {
-    let (url, place, dir) = (url.to_owned(), place_of(place), seen.to_path_buf());
+    let (url, place, dir) = (url.to_owned(), self::place(place), seen.to_path_buf());
     let (ended, end) = channel();
     let runner = std::thread::spawn(move || {
         let on = OnLane {
@@ -427,15 +392,6 @@ fn runs(
         return Err(Box::new("the case hangs"));
     }
     runner.join()
-}
-
-/// A work place that is only a directory.
-pub fn place_of(dir: &Path) -> WorkDirSpec {
-    WorkDirSpec {
-        dir: dir.into(),
-        guards: Vec::new(),
-        temporary: false,
-    }
 }
 
 struct OnLane<C> {

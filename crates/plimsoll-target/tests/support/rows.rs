@@ -2,15 +2,16 @@
 
 #![allow(dead_code)] // each test binary uses its part
 
+#[path = "sessions.rs"]
+mod sessions;
+
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, Collector, Recorder, RowSpec, WindowState};
-use plimsoll_plan::{Content, Stream, WorkDirSpec};
 use plimsoll_target::{
-    ContentPool, OpError, OpenHow, OpenMode, Purpose, RpcRows, Session, SessionSpec, Target,
-    Visitor, connect, procedures,
+    Purpose, RpcRows, Session, SessionSpec, Target, Visitor, connect, procedures,
 };
 use plimsoll_testbed::Ganesha;
-use rustix::io::Errno;
+pub use sessions::*;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -103,16 +104,13 @@ impl<C: Case> Visitor for OnLane<'_, C> {
         let rows = names.iter().map(|n| (*n).to_owned()).zip(0..);
         let rows: Arc<[(String, u32)]> = rows.collect();
         let spec = |number| SessionSpec {
-            buffer: 4096,
-            content: ContentPool::new(Content::Random, Stream::new(5)).unwrap(),
-            clock: Clock::real(),
             number,
             process: number / 2,
             rpc: Some(RpcRows {
                 recorder: recorder.clone(),
                 rows: rows.clone(),
             }),
-            silence: None,
+            ..spec()
         };
         let sessions = (0..self.sessions).map(|n| target.session(&lane, &spec(n)).unwrap());
         let sessions = sessions.collect();
@@ -127,14 +125,6 @@ impl<C: Case> Visitor for OnLane<'_, C> {
     }
 }
 
-pub fn place(dir: &str) -> WorkDirSpec {
-    WorkDirSpec {
-        dir: dir.into(),
-        guards: Vec::new(),
-        temporary: false,
-    }
-}
-
 pub fn run(url: &str, dir: &str, sessions: u64, case: impl Case) -> Counts {
     let on = OnLane {
         url,
@@ -142,18 +132,6 @@ pub fn run(url: &str, dir: &str, sessions: u64, case: impl Case) -> Counts {
         case,
     };
     connect(url, &place(dir), Purpose::Load, on).unwrap_or_else(|e| panic!("{e}"))
-}
-
-pub fn name<'a, S: Session>(session: &'a mut S, path: &str) -> &'a mut S {
-    session.locate(|to| to.extend_from_slice(path.as_bytes()));
-    session
-}
-
-pub fn how(mode: OpenMode, create: bool) -> OpenHow {
-    OpenHow {
-        create,
-        ..OpenHow::plain(mode)
-    }
 }
 
 /// Waits for all of them, under way at once.
@@ -171,13 +149,4 @@ pub async fn all<'a>(futures: impl IntoIterator<Item = Task<'a>>) {
 
 pub fn ganesha() -> Ganesha {
     Ganesha::start().unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// Takes the error of an operation that must fail.
-#[track_caller]
-pub fn error<R>(result: Result<R, OpError>) -> Errno {
-    match result {
-        Ok(_) => panic!("it must fail"),
-        Err(OpError(e)) => e,
-    }
 }

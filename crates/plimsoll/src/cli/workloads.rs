@@ -51,7 +51,7 @@ pub struct CommonRunArgs {
     #[arg(
         long,
         value_name = "URL",
-        default_value = "posix",
+        default_value = plimsoll_target::DEFAULT_TARGET,
         help_heading = "Target"
     )]
     pub target: String,
