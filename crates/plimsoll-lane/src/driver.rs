@@ -3,14 +3,13 @@
 use crate::state::{LaneState, Task};
 use plimsoll_measure::Nanos;
 use polling::Events;
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::collections::binary_heap::PeekMut;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-/// How late the kernel wakes a sleeper on a busy client, in nanoseconds: the lane sleeps that much
-/// shorter and spins for the rest, so that a late start is not charged to the server.
+/// Nanoseconds by which the kernel wakes a sleeper too late on a busy client: the lane sleeps that
+/// much shorter and spins for the rest, so that a late start is not charged to the server.
 const SPIN_BEFORE_DEADLINE_NS: Nanos = 50_000;
 
 /// Nanoseconds between two polls of descriptors while workers keep the lane busy.
@@ -48,16 +47,15 @@ pub(crate) struct Driver<'a, 'f> {
 impl<'a, 'f> Driver<'a, 'f> {
     pub(crate) fn new(state: &'a LaneState, tasks: Vec<Task<'f>>) -> Self {
         let count = tasks.len();
+        let numbers = 0..count as u32;
         state.is_single_worker.set(count == 1);
         // Timers of an earlier call would wake workers of this one.
         state.timers.borrow_mut().clear();
         Self {
             state,
-            wakers: (0..count as u32)
-                .map(|t| state.waker.task_waker(t))
-                .collect(),
+            wakers: numbers.clone().map(|t| state.waker.task_waker(t)).collect(),
             tasks: tasks.into_iter().map(Some).collect(),
-            ready: (0..count as u32).collect(),
+            ready: numbers.collect(),
             queued: vec![true; count],
             woken: Vec::new(),
             workers: count,
@@ -118,17 +116,16 @@ impl<'a, 'f> Driver<'a, 'f> {
         self.state.is_single_worker.set(false);
         for background in self.state.background_tasks.take() {
             // A waker or a timer of the task that ended polls this one once in vain.
-            if let Some(task) = self.free_slots.pop() {
-                let vacated = self.tasks[task as usize].replace(background);
-                debug_assert!(vacated.is_none(), "a live task is replaced");
-                self.make_ready(task);
-                continue;
-            }
-            let task = self.tasks.len() as u32;
-            self.tasks.push(Some(background));
-            self.wakers.push(self.state.waker.task_waker(task));
-            self.queued.push(true);
-            self.ready.push_back(task);
+            let task = self.free_slots.pop().unwrap_or_else(|| {
+                let task = self.tasks.len() as u32;
+                self.tasks.push(None);
+                self.wakers.push(self.state.waker.task_waker(task));
+                self.queued.push(false);
+                task
+            });
+            let vacated = self.tasks[task as usize].replace(background);
+            debug_assert!(vacated.is_none(), "a live task is replaced");
+            self.make_ready(task);
         }
     }
 
@@ -179,35 +176,30 @@ impl<'a, 'f> Driver<'a, 'f> {
 
     /// No task is ready: sleeps, spins or jumps in time until one may be.
     fn wait_for_event(&mut self) -> Result<(), Deadlock> {
-        let timer = self
-            .state
-            .timers
-            .borrow()
-            .peek()
-            .map(|Reverse((due, ..))| *due);
+        let state = self.state;
+        let timer = state.timers.borrow().peek().map(|next| next.0.0);
         let deadline = match self.stopped {
             true => Nanos::MAX,
-            false => self.state.deadline.at(),
+            false => state.deadline.at(),
         };
         let next = timer.unwrap_or(Nanos::MAX).min(deadline);
-        if self.state.is_virtual() {
-            if self.state.waker.has_pending() {
+        if state.is_virtual() {
+            if state.waker.has_pending() {
                 // A worker may proceed at this instant.
                 return Ok(());
             }
             if next == Nanos::MAX {
-                return Err(Deadlock {
-                    waiting: self.live_workers,
-                });
+                let waiting = self.live_workers;
+                return Err(Deadlock { waiting });
             }
             debug_assert!(
-                timer.is_none_or(|due| due > self.state.now()),
+                timer.is_none_or(|due| due > state.now()),
                 "virtual time would go back to a timer that is due"
             );
-            self.state.clock.advance(next);
+            state.clock.advance(next);
             return Ok(());
         }
-        let wait = next.saturating_sub(self.state.now());
+        let wait = next.saturating_sub(state.now());
         if wait <= SPIN_BEFORE_DEADLINE_NS {
             std::hint::spin_loop();
             self.poll_io(Some(Duration::ZERO));
@@ -215,13 +207,13 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
         let timeout =
             (next != Nanos::MAX).then(|| Duration::from_nanos(wait - SPIN_BEFORE_DEADLINE_NS));
-        if self.state.waker.fall_asleep() {
+        if state.waker.fall_asleep() {
             match timeout {
                 _ if self.poll_io(timeout) => {}
                 Some(timeout) => std::thread::park_timeout(timeout),
                 None => std::thread::park(),
             }
-            self.state.waker.wake_up();
+            state.waker.wake_up();
         }
         Ok(())
     }

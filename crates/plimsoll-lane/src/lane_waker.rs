@@ -7,21 +7,26 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Wake, Waker};
 use std::thread::Thread;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LaneWaker {
     woken: Mutex<Vec<u32>>,
     has_pending: AtomicBool,
     /// The lane sleeps or is about to: waking it takes a system call.
     asleep: AtomicBool,
-    thread: OnceLock<Thread>,
-    poller: OnceLock<Arc<Poller>>,
+    thread: Thread,
+    poller: OnceLock<Poller>,
 }
 
 impl LaneWaker {
-    /// Binds the lane to the calling thread, which runs it.
-    pub(crate) fn bind(&self) {
-        let bound = self.thread.set(std::thread::current());
-        bound.expect("a lane is bound to one thread");
+    /// The waker of a lane of the calling thread.
+    pub(crate) fn new() -> Self {
+        Self {
+            woken: Mutex::default(),
+            has_pending: AtomicBool::new(false),
+            asleep: AtomicBool::new(false),
+            thread: std::thread::current(),
+            poller: OnceLock::new(),
+        }
     }
 
     fn woken(&self) -> MutexGuard<'_, Vec<u32>> {
@@ -29,15 +34,17 @@ impl LaneWaker {
     }
 
     /// The lane's poller, created by the first call.
-    pub(crate) fn poller(&self) -> std::io::Result<Arc<Poller>> {
-        if let Some(poller) = self.poller.get() {
-            return Ok(poller.clone());
+    pub(crate) fn poller(&self) -> std::io::Result<&Poller> {
+        match self.poller.get() {
+            Some(poller) => Ok(poller),
+            None => {
+                let created = Poller::new()?;
+                Ok(self.poller.get_or_init(|| created))
+            }
         }
-        let made = Arc::new(Poller::new()?);
-        Ok(self.poller.get_or_init(|| made).clone())
     }
 
-    pub(crate) fn poller_if_any(&self) -> Option<&Arc<Poller>> {
+    pub(crate) fn poller_if_any(&self) -> Option<&Poller> {
         self.poller.get()
     }
 
@@ -49,10 +56,8 @@ impl LaneWaker {
         fence(SeqCst);
         if self.asleep.load(Acquire) {
             match self.poller.get() {
-                Some(poller) => {
-                    let _ = poller.notify();
-                }
-                None => self.thread.get().expect("a lane is bound").unpark(),
+                Some(poller) => poller.notify().expect("a poller can be woken"),
+                None => self.thread.unpark(),
             }
         }
     }

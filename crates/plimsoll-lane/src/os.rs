@@ -6,7 +6,7 @@ use rustix::thread::CpuSet;
 /// Binds the calling thread to a processor.
 ///
 /// # Errors
-/// `EINVAL` if there is no such processor.
+/// `EINVAL` if the processor does not exist.
 pub fn pin(cpu: u32) -> Result<(), Errno> {
     let cpu = cpu as usize;
     if cpu >= CpuSet::MAX_CPU {
@@ -20,9 +20,7 @@ pub fn pin(cpu: u32) -> Result<(), Errno> {
 /// Whether the calling thread may run on a processor.
 #[must_use]
 pub fn may_run_on(cpu: u32) -> bool {
-    let cpu = cpu as usize;
-    cpu < CpuSet::MAX_CPU
-        && rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(cpu))
+    processors().any(|allowed| allowed == cpu)
 }
 
 /// The processors that the calling thread may run on; none if the system does not return them.
@@ -56,7 +54,7 @@ pub fn set_io_priority(priority: u8) -> Result<(), Errno> {
         return Ok(());
     }
     let error = std::io::Error::last_os_error();
-    Err(Errno::from_io_error(&error).unwrap_or(Errno::INVAL))
+    Err(Errno::from_io_error(&error).expect("a failed call sets an error number"))
 }
 
 /// Lets timers of the calling thread fire when they are due instead of up to 50 µs later.
@@ -70,8 +68,7 @@ pub fn set_exact_timers() {
 pub fn raise_open_files() -> u64 {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum;
-    limit.current = most;
+    limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }

@@ -53,8 +53,7 @@ pub(crate) struct LaneState {
 impl LaneState {
     /// The state of a lane of the calling thread.
     pub(crate) fn new(kind: LaneKind, clock: Clock, deadline: Arc<Deadline>) -> Self {
-        let waker = Arc::new(LaneWaker::default());
-        waker.bind();
+        let waker = Arc::new(LaneWaker::new());
         deadline.register(waker.clone());
         Self {
             kind,

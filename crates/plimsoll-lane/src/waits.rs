@@ -78,6 +78,20 @@ pub struct Readable<'a> {
 }
 
 impl Readable<'_> {
+    /// Whether the descriptor is ready; if not, its task is woken when it is.
+    fn ready_or_armed(&mut self) -> io::Result<bool> {
+        if self.ready()? {
+            return Ok(true);
+        }
+        let key = self.watch.lane.current.get() as usize;
+        let event = match self.write {
+            true => Event::writable(key),
+            false => Event::readable(key),
+        };
+        // The poller reports a descriptor once.
+        self.watch.arm(event, PollMode::Oneshot).map(|()| false)
+    }
+
     fn ready(&self) -> io::Result<bool> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let flags = match self.write {
@@ -96,19 +110,9 @@ impl Future for Readable<'_> {
     type Output = io::Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.ready() {
-            Ok(false) => {}
-            other => return Poll::Ready(other.map(|_| ())),
-        }
-        let key = self.watch.lane.current.get() as usize;
-        let event = match self.write {
-            true => Event::writable(key),
-            false => Event::readable(key),
-        };
-        // The poller reports a descriptor once.
-        match self.watch.arm(event, PollMode::Oneshot) {
-            Ok(()) => Poll::Pending,
-            Err(e) => Poll::Ready(Err(e)),
+        match self.ready_or_armed() {
+            Ok(false) => Poll::Pending,
+            done => Poll::Ready(done.map(|_| ())),
         }
     }
 }

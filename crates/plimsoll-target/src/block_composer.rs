@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(composer.blocks, 3);
         composer.take(&pool, 1).unwrap();
         assert_eq!(composer.blocks, 4);
-        // What is left does not begin at a page.
+        // The rest does not begin at a page.
         composer.make(&pool, 10_000).unwrap();
         composer.take(&pool, 100).unwrap();
         let page = composer.take(&pool, 4096).unwrap();

@@ -20,8 +20,7 @@ const MAX_SERVERS: u32 = 1 << 20;
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "null",
-    about: "nothing, to measure Plimsoll itself: null:?latency=10ms completes operations later, \
-            &servers=8 that many at a time, &stall=1s&stall_after=5s none for a while",
+    form: "null:?latency=TIME",
     storage: FileStorage::None,
     row_names: no_rows,
 };

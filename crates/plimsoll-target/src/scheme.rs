@@ -5,8 +5,8 @@
 pub struct TargetScheme {
     /// First part of its URLs.
     pub name: &'static str,
-    /// What load is applied to, for the help.
-    pub about: &'static str,
+    /// The form of its URLs, for the help.
+    pub form: &'static str,
     /// The storage of its files.
     pub storage: FileStorage,
     /// Names of the rows for the procedures that it calls on a server.

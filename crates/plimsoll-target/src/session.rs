@@ -454,7 +454,7 @@ pub trait Session {
     async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError>;
 }
 
-/// Of each 4 KiB that are modified, the first eight bytes are changed.
+/// Bytes of which the first eight are changed when they are modified.
 const MODIFY_STRIDE_BYTES: usize = 4096;
 
 /// Changes some of these bytes, as [`Session::modify`] does.

@@ -90,7 +90,7 @@ impl OpenMode {
     }
 }
 
-/// How a file is opened.
+/// The parameters of an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenHow {
     /// The operations it is opened for.

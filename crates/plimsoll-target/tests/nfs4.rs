@@ -39,8 +39,8 @@ impl Case for Files {
     }
 }
 
-/// Who waits for whom is seen in the rows: on 4.0 the workers of an owner for each other, on 4.1
-/// those of a lane for slots.
+/// The rows show the waits: on 4.0 of the workers of an owner for each other, on 4.1 of those of a
+/// lane for slots.
 #[test]
 fn owners_and_slots() {
     needs_root!();
@@ -133,7 +133,7 @@ fn opens_of_one_owner_and_locks() {
     }
 }
 
-/// A server that is killed and started anew while files are open, locks were held, and directories
+/// A server that is killed and restarted while files are open, locks were held, and directories
 /// are known.
 struct Restart<'a>(&'a mut Ganesha);
 
@@ -253,16 +253,16 @@ impl Case for Promised {
         let (path, first) = Delegated { minor: 2 }.granted(&mut s, seen).await;
         assert_eq!(s.read(&first, 0, 100).await.unwrap(), 9);
         s.close(first).await.unwrap();
-        let asked =
+        let calls =
             || ["OPEN", "CLOSE", "READ", "GETATTR", "LOOKUP+GETATTR"].map(|r| seen.count(r));
-        let (before, used) = (asked(), seen.count("delegations used"));
+        let (before, used) = (calls(), seen.count("delegations used"));
         let read = how(OpenMode::Read, false);
         let again = opened(&mut s, &path, read).await;
         assert_eq!(s.read(&again, 2, 100).await.unwrap(), 7);
         assert_eq!(s.stat_handle(&again).await.unwrap().size, 9);
         s.close(again).await.unwrap();
         assert_eq!(name(&mut s, &path).stat().await.unwrap().size, 9);
-        assert_eq!(asked(), before);
+        assert_eq!(calls(), before);
         assert_eq!(seen.count("delegations used"), used + 5);
         overwritten(path.clone(), seen).await;
         let last = opened(&mut s, &path, read).await;
@@ -294,7 +294,7 @@ thread_local! {
     static OTHER: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
 }
 
-/// Writes a file that somebody else may have a delegation of.
+/// Writes a file that another client may have a delegation of.
 struct Overwrite(String);
 
 impl Case for Overwrite {
@@ -433,7 +433,7 @@ fn servers_that_cannot_be_used() {
         "target `nfs4`: NFS version 4.1 at {at}:1: Connection refused: nothing listens there"
     );
     assert_eq!(says(&format!("nfs4://{at}:1/export")), want);
-    // The port mapper is no NFS server.
+    // The port mapper is not an NFS server.
     let refused = says(&format!("nfs4://{at}:111/export"));
     let want =
         format!("target `nfs4`: NFS version 4.1 at {at}:111: the server does not have the program");
@@ -452,7 +452,7 @@ impl Case for Silence<'_> {
         let mut s = sessions.pop().unwrap();
         let h = opened(&mut s, "f", how(OpenMode::Write, true)).await;
         self.server.pause();
-        // What it had begun it ends before it stands still.
+        // It completes what it has begun before it stops.
         for _ in 0..4 {
             seen.rest().await;
         }

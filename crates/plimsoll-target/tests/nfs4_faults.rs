@@ -22,7 +22,7 @@ fn minor(minor: u32) -> String {
     format!("minor={minor}&timeo=30s")
 }
 
-/// What a server counts of an open owner on 4.0 is refused before the server counts.
+/// Operations that have a seqid on 4.0 are refused before the server counts them.
 fn before_it_counts(what: Do, status: Status, times: u32, minor: u32) -> Meeting {
     match (minor, what) {
         (0, Do::Open | Do::Make | Do::Close) => Meeting::passes_at(Op::PutFh, what, status, times),
@@ -30,7 +30,7 @@ fn before_it_counts(what: Do, status: Status, times: u32, minor: u32) -> Meeting
     }
 }
 
-/// A server that asks to be asked later is, and each time counts as an error of the row.
+/// A call that the server delays is repeated, and each time counts as an error of the row.
 #[test]
 fn delay_and_grace() {
     needs_root!();
@@ -58,7 +58,7 @@ fn delay_and_grace() {
     }
 }
 
-/// What a server refuses fails with the error number that says it, and is counted by its name. An
+/// A refused operation fails with the status's error number, and is counted by the status's name. An
 /// OPEN or CLOSE that the server has not seen takes its owner's number from it on 4.0; the next
 /// open goes on under another name.
 #[test]
@@ -123,7 +123,7 @@ fn opens_that_are_lost() {
     }
 }
 
-/// What is wrong with a session is mended by another one.
+/// A broken session is replaced by another one.
 #[test]
 fn sessions_that_are_lost() {
     needs_root!();
@@ -198,7 +198,7 @@ fn a_client_that_is_forgotten() {
     bed.run(&minor(1), 1, Forgotten(&bed));
 }
 
-/// Many calls under way find the session lost, and it is made anew once.
+/// Many calls in flight find the session lost, and it is re-created once.
 struct Together<'a>(&'a Bed);
 
 impl Case for Together<'_> {
@@ -232,7 +232,7 @@ fn a_session_is_recreated_once_for_all_calls() {
     bed.run("rsize=4k&wsize=4k", 1, Together(&bed));
 }
 
-/// What never gets better fails by its name after a few attempts, and when it does get better, the
+/// A permanent failure is returned by its name after a few attempts, and when it ends, the
 /// client goes on.
 struct Endless<'a>(&'a Bed, Vec<(Op, Status)>);
 
@@ -354,7 +354,7 @@ impl Case for Answers<'_> {
         }
         assert!(seen.count("reconnects") >= count);
         for row in ["REMOVE", "CREATE", "RENAME"] {
-            // What comes again on 4.1 has the answer that was lost.
+            // A retransmission on 4.1 gets the reply that was lost.
             assert!(minor == 0 || seen.errors(row).is_empty(), "{row}");
         }
     }
@@ -387,7 +387,7 @@ fn what_is_done_and_not_answered_is_done_once() {
     }
 }
 
-/// What is no answer fails the call, and the next one has its answer.
+/// A malformed reply fails the call, and the next one gets its reply.
 struct Garbled<'a>(&'a Bed, u32);
 
 impl Case for Garbled<'_> {
@@ -412,7 +412,7 @@ impl Case for Garbled<'_> {
         let errors = seen.errors("READ");
         let counted = ["RPC_NO_REPLY", "RPC_BAD_RESULT"].map(|e| errors[e]);
         assert_eq!(counted, [2, 1]);
-        // What the server counts of an owner is in doubt, too.
+        // The owner's seqid is in doubt, too.
         for (at, garbage) in [(Op::Open, Garbage::Results), (Op::Close, Garbage::NoReply)] {
             bed.relay.inject(Fault::garble(at, garbage));
             match name(&mut s, "f").open(plain).await {
@@ -479,7 +479,7 @@ fn handles_that_stand_for_nothing() {
     }
 }
 
-/// Files and directories that somebody else removes or replaces on the server.
+/// Files and directories that another client removes or replaces on the server.
 struct Replaced<'a>(&'a std::path::Path, u32);
 
 impl Case for Replaced<'_> {

@@ -1,4 +1,4 @@
-//! What a target must do on file systems that are full or read-only. Making those takes the
+//! The behaviour of targets on file systems that are full or read-only. Making those takes the
 //! right to mount.
 
 #[macro_use]
@@ -230,8 +230,8 @@ impl Visitor for Ask {
 }
 
 fn space(dir: &Path) -> Space {
-    let asked = connect("posix", &place(dir), Purpose::Inspect, Ask).unwrap();
-    asked.expect("a file system has space")
+    let space = connect("posix", &place(dir), Purpose::Inspect, Ask).unwrap();
+    space.expect("a file system has space")
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn space_is_what_is_left() {
     assert_eq!(before.bytes - after.bytes, 3 << 20);
     assert_eq!(after.inodes, Some(inodes - 2));
     assert_eq!(after.block, before.block);
-    // The same below it, and where a work directory is to be made.
+    // Also below it, and where a work directory would be created.
     assert_eq!(space(&small.path().join("d")), after);
     assert_eq!(space(&small.path().join("work")), after);
 }

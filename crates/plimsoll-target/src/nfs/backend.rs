@@ -2,8 +2,8 @@
 //! what both make of them.
 
 use super::cache::DelegationId;
+use super::client_state::ClientState;
 use super::dir_handle_cache::{is_plain_component, split};
-use super::lane_state::LaneState;
 use super::open::{Open, Opened, Stability};
 use super::transfer::{self, TransferCalls};
 use super::url::CreateMode;
@@ -28,12 +28,12 @@ pub(crate) type EntryAt<'a, H> = (H, &'a [u8]);
 /// The operations of one version, which the sessions of a lane share. Paths are relative to the
 /// work directory. Methods with bodies are built from the others and are the same in all versions.
 pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
-    /// How the server knows a file.
+    /// The server's identifier of a file.
     type Handle: Copy;
     /// The identity that opens files: one for each session.
     type Opener;
 
-    fn state(&self) -> &LaneState<Self::Handle>;
+    fn state(&self) -> &ClientState<Self::Handle>;
 
     /// The delegation of a name that is held now.
     fn delegation_of(&self, _: &[u8]) -> DelegationId;

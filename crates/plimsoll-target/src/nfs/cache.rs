@@ -13,7 +13,7 @@ const MAX_CACHED_NAMES: usize = 1 << 18;
 /// Row of attributes that the cache served.
 pub(crate) const CACHED_ATTRIBUTES: &str = "attribute cache hits";
 
-/// What is cached.
+/// Models of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CacheModel {
     /// Nothing: every operation goes to the server.
@@ -327,9 +327,9 @@ mod tests {
         assert!(none.name(b"f", 0, || None).is_none() && none.open(b"f", || None).is_none());
     }
 
-    /// What is promised counts as long as the promise does, for names and from one open to the next.
+    /// Cached names and files are valid while their delegation is held, also across opens.
     #[test]
-    fn promises_outlast_times_and_closes() {
+    fn delegations_outlast_lifetimes_and_closes() {
         let cache = Cache::new(CacheModel::OpenToClose, 100, None);
         cache.store_attributes(b"f", file(5), 1000, || Some(7));
         assert_eq!(cache.name(b"f", 1050, || None), Some((file(5), false)));
@@ -352,7 +352,7 @@ mod tests {
         for promise in [Some(8), None] {
             assert_eq!(cache.data(Some(&open(promise)), (0, 1), 0), None);
         }
-        // What another open wrote is in none of them.
+        // None has what another open wrote.
         let other = open(None);
         let third = open(Some(8));
         assert!(third.has_cached_before_open());

@@ -74,7 +74,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any listing that comes to an end is gone through, and any circle is left.
+        /// Every finite listing is read to its end, and every circle is left.
         #[test]
         fn circles_are_left(way in 0u64..500, circle in 0u64..500) {
             let mut place = ListingCursor::default();

@@ -2,10 +2,10 @@
 
 pub(crate) mod backend;
 pub(crate) mod cache;
+pub(crate) mod client_state;
 mod create_verifiers;
 pub(crate) mod deviation_report;
 pub(crate) mod dir_handle_cache;
-pub(crate) mod lane_state;
 pub(crate) mod listing;
 pub(crate) mod open;
 pub(crate) mod rpc_stats;

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// How stable written data is when a WRITE returns (RFC 1813, 3.3.7 and RFC 7530, 16.36).
+/// The stability of written data when a WRITE returns (RFC 1813, 3.3.7 and RFC 7530, 16.36).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stability {
     /// It may be lost until a COMMIT.

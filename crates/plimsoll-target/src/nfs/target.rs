@@ -28,7 +28,7 @@ pub(crate) trait NfsVersion: Send + Sync + 'static {
     /// Connects for questions besides the load.
     fn probe(&self) -> Result<Self::Probe, OpError>;
 
-    /// How the server's replies deviate from the protocol.
+    /// The deviations of the server's replies from the protocol.
     fn deviations(&self) -> &Deviations;
 
     /// The client of a lane.

@@ -40,7 +40,7 @@ pub(crate) trait TransferCalls {
     type Read;
     /// Why a call failed.
     type CallError;
-    /// How often a call was repeated.
+    /// The repetitions of a call.
     type Retries: Default;
 
     fn sizes(&self) -> &TransferSizes;

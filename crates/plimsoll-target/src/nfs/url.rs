@@ -70,7 +70,7 @@ pub fn present_option_name(name: &str) -> &str {
     former.map_or(name, |(_, present)| present)
 }
 
-/// How files are created (RFC 1813, 3.3.8 and RFC 7530, 16.16).
+/// Modes of creating files (RFC 1813, 3.3.8 and RFC 7530, 16.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CreateMode {
     /// The call also opens a file that exists.

@@ -14,7 +14,7 @@ pub(crate) const DIR_MODE: u32 = 0o755;
 
 /// A connection for questions besides the load.
 pub(crate) trait ServerProbe {
-    /// How the server knows a file.
+    /// The server's identifier of a file.
     type Handle: Copy;
 
     /// Looks a name up; returns also whether it is a directory.

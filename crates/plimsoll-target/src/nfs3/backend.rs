@@ -4,7 +4,7 @@ use super::lane_client::{LaneClient, entry};
 use crate::error::OpError;
 use crate::nfs::backend::{EntryAt, NfsBackend, PendingWrite};
 use crate::nfs::cache::DelegationId;
-use crate::nfs::lane_state::LaneState;
+use crate::nfs::client_state::ClientState;
 use crate::nfs::open::{Open, Opened, check_is_file};
 use crate::nfs::transfer::{self, TransferCalls};
 use crate::nfs::url::CreateMode;
@@ -78,7 +78,7 @@ impl NfsBackend for LaneClient {
     type Handle = Handle;
     type Opener = ();
 
-    fn state(&self) -> &LaneState<Handle> {
+    fn state(&self) -> &ClientState<Handle> {
         &self.state
     }
 

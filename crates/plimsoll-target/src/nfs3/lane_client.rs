@@ -1,8 +1,8 @@
-//! What the sessions of a lane share, and how the version's types become those of sessions.
+//! The client of a lane, and conversions of the version's types.
 
 use super::Nfs3;
 use crate::error::OpError;
-use crate::nfs::lane_state::LaneState;
+use crate::nfs::client_state::ClientState;
 use crate::nfs::open::Stability;
 use crate::nfs::rpc_stats::{self, ProcedureStats};
 use crate::session_types::{Attributes, EntryKind, SessionSpec};
@@ -14,10 +14,10 @@ use plimsoll_nfs::v3::{
 };
 use std::rc::Rc;
 
-/// What the sessions of a lane share.
+/// The client that the sessions of a lane share.
 pub(crate) struct LaneClient {
     pub(super) client: Client,
-    pub(super) state: LaneState<Handle>,
+    pub(super) state: ClientState<Handle>,
 }
 
 impl LaneClient {
@@ -29,7 +29,7 @@ impl LaneClient {
         let channel = Channel::new(lane, channel, rpc_stats::connection_stats(spec));
         Self {
             client: Client::new(channel, observer, &server.deviations),
-            state: LaneState::new(lane, &server.work_dir, spec),
+            state: ClientState::new(lane, &server.work_dir, spec),
         }
     }
 }

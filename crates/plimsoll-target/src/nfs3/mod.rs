@@ -12,8 +12,8 @@ mod url;
 
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
+use crate::nfs::client_state::WorkDirConfig;
 use crate::nfs::deviation_report::{explain_no_connection, explain_work_dir_error};
-use crate::nfs::lane_state::WorkDirConfig;
 use crate::nfs::sizes::{TransferSizes, stated_max, transfer_size};
 use crate::nfs::target::{NfsTarget, NfsVersion};
 use crate::nfs::url::{NFS_PORT, ServerUrl};
@@ -36,8 +36,7 @@ use url::Url;
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "nfs3",
-    about: "files of a server, by NFS version 3 and without the kernel's client: \
-            nfs3://host[:port]/export",
+    form: "nfs3://host[:port]/export",
     storage: FileStorage::Server,
     row_names: lane_client::row_names,
 };

@@ -6,8 +6,8 @@ use super::listing::{READDIR_ATTRIBUTES, READDIR_PLUS_ATTRIBUTES, bytes_of};
 use crate::error::OpError;
 use crate::nfs::backend::{EntryAt, NfsBackend, PendingWrite};
 use crate::nfs::cache::DelegationId;
+use crate::nfs::client_state::ClientState;
 use crate::nfs::dir_handle_cache::split;
-use crate::nfs::lane_state::LaneState;
 use crate::nfs::listing::is_name;
 use crate::nfs::open::{Open, Opened, check_is_file};
 use crate::nfs::transfer;
@@ -195,7 +195,7 @@ impl NfsBackend for LaneClient {
     type Handle = Handle;
     type Opener = Rc<OpenOwner>;
 
-    fn state(&self) -> &LaneState<Handle> {
+    fn state(&self) -> &ClientState<Handle> {
         &self.state
     }
 

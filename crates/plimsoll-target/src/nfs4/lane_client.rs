@@ -1,9 +1,9 @@
-//! The client that a lane is to the server, and how the version's types become those of sessions.
+//! The client of a lane, and conversions of the version's types.
 
 use super::Nfs4;
 use super::compounds::{on, result};
 use crate::error::OpError;
-use crate::nfs::lane_state::LaneState;
+use crate::nfs::client_state::ClientState;
 use crate::nfs::open::Stability;
 use crate::nfs::rpc_stats::{self, ProcedureStats};
 use crate::session_types::{self, EntryKind, SessionSpec};
@@ -31,10 +31,10 @@ pub(super) const STAT_ATTRIBUTES: Bitmap = {
     ])
 };
 
-/// What the sessions of a lane share.
+/// The client that the sessions of a lane share.
 pub(crate) struct LaneClient {
     pub(super) client: Client,
-    pub(super) state: LaneState<Handle>,
+    pub(super) state: ClientState<Handle>,
     /// Owners that workers of the lane share.
     owners: RefCell<HashMap<u64, Rc<OpenOwner>>>,
     server: Arc<Nfs4>,
@@ -59,7 +59,7 @@ impl LaneClient {
         client.channel.silence = spec.silence.map(|s| s.as_nanos() as u64);
         Self {
             client: Client::new(lane, client, observer, rpc_stats::connection_stats(spec)),
-            state: LaneState::new(lane, &server.work_dir, spec),
+            state: ClientState::new(lane, &server.work_dir, spec),
             owners: RefCell::default(),
             server: server.clone(),
             number,

@@ -14,8 +14,8 @@ mod url;
 
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
+use crate::nfs::client_state::WorkDirConfig;
 use crate::nfs::deviation_report::{explain_no_connection, explain_work_dir_error};
-use crate::nfs::lane_state::WorkDirConfig;
 use crate::nfs::sizes::{DEFAULT_MAX_TRANSFER_BYTES, MESSAGE_OVERHEAD_BYTES};
 use crate::nfs::target::{NfsTarget, NfsVersion};
 use crate::nfs::url::{NFS_PORT, ServerUrl};
@@ -37,8 +37,7 @@ use url::{Owners, Url};
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "nfs4",
-    about: "files of a server, by NFS version 4.1 or 4.0 and without the kernel's client: \
-            nfs4://host[:port]/path",
+    form: "nfs4://host[:port]/path",
     storage: FileStorage::Server,
     row_names: lane_client::row_names,
 };

@@ -35,7 +35,7 @@ const DEFAULT_LEASE_NS: u64 = 30_000_000_000;
 /// Attributes that state what a directory entry is.
 const KIND: Bitmap = Bitmap::of(&[number::KIND]);
 
-/// How connections for questions are made.
+/// The parameters of connections for questions.
 pub(super) struct ProbeSpec {
     pub(super) address: SocketAddr,
     pub(super) who: Credentials,

@@ -20,8 +20,7 @@ pub(super) fn probe_direct_io(dir: &OwnedFd) -> DirectIo {
 }
 
 fn alignment(file: &OwnedFd) -> DirectIo {
-    let asked = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
-    match asked {
+    match rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) {
         Ok(s) if s.stx_mask & StatxFlags::DIOALIGN.bits() == 0 => DirectIo::Unknown,
         Ok(s) if s.stx_dio_offset_align == 0 => DirectIo::Refused,
         Ok(s) => DirectIo::Aligned {

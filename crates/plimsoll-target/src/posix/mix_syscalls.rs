@@ -205,7 +205,7 @@ fn write_all(
 
 /// A range of a file, and the whole pages around it that are mapped.
 struct MappedRange {
-    /// Where the mapping begins in the file.
+    /// The beginning of the mapping in the file.
     begin: u64,
     /// Bytes of the mapping before the range.
     skip: usize,

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "posix",
-    about: "files in the work directory, through system calls",
+    form: "posix",
     storage: FileStorage::Local,
     row_names: no_rows,
 };

@@ -38,7 +38,7 @@ impl LocatedPath {
         self.path.as_deref().unwrap_or(c"")
     }
 
-    /// How the path has to be resolved to stay in the work directory.
+    /// The flags with which the path is resolved and stays in the work directory.
     #[inline(always)]
     pub(super) fn resolve_flags(&self) -> ResolveFlags {
         match self.goes_down {

@@ -8,7 +8,7 @@ use plimsoll_target::{
 use rustix::io::Errno;
 use std::path::Path;
 
-/// What a target says of itself.
+/// The properties that a target reports.
 #[derive(Debug, PartialEq)]
 struct RecordedDescription {
     text: String,
@@ -51,15 +51,15 @@ fn says(url: &str, message: &str) {
 #[test]
 fn every_scheme_connects() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(SCHEMES.iter().all(|s| !s.about.is_empty()));
-    // What needs a server is tested with one.
+    assert!(SCHEMES.iter().all(|s| s.form.starts_with(s.name)));
+    // Targets that need a server are tested with one.
     for scheme in SCHEMES.iter().filter(|s| !s.name.starts_with("nfs")) {
         let name = scheme.name;
         for url in [name.to_string(), format!("{name}:"), format!("{name}:?")] {
             let said = ask(&url, dir.path(), Purpose::Load).unwrap();
             assert!(said.text.starts_with(name), "{url} says {}", said.text);
             assert!(said.exists);
-            // What is known before the target is connected to is what it then says itself.
+            // The table and the connected target agree.
             assert_eq!(said.keeps_files, scheme.storage != FileStorage::None);
             assert_eq!(keeps_files(&url), said.keeps_files, "{url}");
         }

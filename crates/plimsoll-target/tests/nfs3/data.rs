@@ -25,7 +25,7 @@ fn long_transfers_are_cut() {
             assert_eq!(s.read_bytes(&h, 4, &mut read).await.unwrap(), 100_002);
             assert_eq!(read[0], 0);
             assert_eq!(read[1..100_002], bytes);
-            // More may be asked for than there is, and not all of that is answered for.
+            // More may be requested than there is, and not all of those calls are waited for.
             let reads = bench.server.calls(Proc::Read);
             assert!((25..25 + 8).contains(&reads), "{reads}");
             s.write(&h, 0, 50_000).await.unwrap();
@@ -54,7 +54,7 @@ fn writes_are_committed_and_a_new_server_is_noticed() {
             s.write(&h, 0, 10).await.unwrap();
             self.2.take().unwrap().stop();
             let new = Server::start(self.1, self.0.clone(), ServerOptions::default()).unwrap();
-            // What was not committed may have gone with the old server.
+            // Data that was not committed may be lost with the old server.
             assert_eq!(error(s.fsync(&h).await), Errno::IO);
             s.write(&h, 0, 10).await.unwrap();
             s.fsync(&h).await.unwrap();
@@ -150,7 +150,7 @@ fn data_are_kept_from_open_to_close() {
             s.append(&h, 10).await.unwrap();
             assert_eq!(s.read(&h, 0, 100).await.unwrap(), 15);
             assert_eq!(bench.calls(&before), [("READ", 2), ("WRITE", 1)]);
-            // What is looked at comes from the server.
+            // Bytes that are returned come from the server.
             let mut bytes = [0; 5];
             assert_eq!(s.read_bytes(&h, 0, &mut bytes).await.unwrap(), 5);
             assert_eq!((&bytes, bench.calls(&before)[0]), (b"hello", ("READ", 3)));

@@ -71,18 +71,18 @@ fn next(cookie: u64) -> u64 {
 fn listings_that_never_end() {
     let bench = liar(|proc, mut args, gave| match proc {
         Proc::ReadDir => {
-            let asked: ReadDirArgs = args.get().unwrap();
+            let request: ReadDirArgs = args.get().unwrap();
             let entry = ListEntry {
                 fileid: 9,
                 name: Name(b"x"),
-                cookie: next(asked.cookie),
+                cookie: next(request.cookie),
             };
             gave.clear();
             Reply::<ReadDir>::Done(part(vec![entry], false)).encode(gave);
         }
         Proc::ReadDirPlus => {
-            let asked: ReadDirPlusArgs = args.get().unwrap();
-            let entry = named(b"x", next(asked.cookie));
+            let request: ReadDirPlusArgs = args.get().unwrap();
+            let entry = named(b"x", next(request.cookie));
             gave.clear();
             Reply::<ReadDirPlus>::Done(part(vec![entry], false)).encode(gave);
         }
@@ -133,7 +133,7 @@ fn invalid_names() {
             "",
             case!(bench, s, {
                 assert_eq!(error(name(&mut s, "").entries().await), Errno::BADMSG);
-                // Nothing is asked of it.
+                // The server is not called.
                 assert_eq!(bench.server.calls(Proc::Lookup), 1);
             }),
         );

@@ -23,7 +23,7 @@ fn an_open_is_lookup_access_and_getattr() {
             assert_eq!(s.read(&h, 1, 100).await.unwrap(), 4);
             s.write(&h, 0, 3).await.unwrap();
             s.close(h).await.unwrap();
-            // What was written unstable is committed when the file is closed.
+            // Unstable data is committed when the file is closed.
             assert_eq!(
                 bench.calls(&before),
                 [("READ", 1), ("WRITE", 1), ("COMMIT", 1)]
@@ -249,7 +249,7 @@ fn attributes_are_cached_as_requested() {
             let before = Calls::of(&bench.server);
             assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 5);
             assert_eq!(looks(&before), []);
-            // An open asks anew, and every read goes to the server.
+            // An open asks the server again, and every read goes to it.
             let h = opened(&mut s, "f", how(OpenMode::ReadWrite, false)).await;
             s.read(&h, 0, 5).await.unwrap();
             s.read(&h, 0, 5).await.unwrap();
@@ -272,7 +272,7 @@ fn attributes_are_cached_as_requested() {
             assert_eq!(error(name(&mut s, "g").stat().await), Errno::NOENT);
         }),
     );
-    // After their time they are asked for again.
+    // They are requested again when they have expired.
     bench.run(
         "&cache=attr&actimeo=0s",
         case!(bench, s, {

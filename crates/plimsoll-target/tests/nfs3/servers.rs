@@ -1,4 +1,4 @@
-//! What is recorded, what a target says of itself, and servers that are none.
+//! Recorded calls, descriptions of targets, and servers that cannot be used.
 
 use crate::bench::{Bench, Case, error, how, name, opened, place, spec};
 use crate::case;
@@ -63,7 +63,7 @@ impl<C: Case> Visitor for Record<C> {
     }
 }
 
-/// What a run calls is counted in its row, with errors by the server's own names.
+/// Calls are counted in their rows, and errors by the server's own names.
 #[test]
 fn procedures_are_recorded() {
     let bench = Bench::with_faults(&["write=nospc:1"]);
@@ -171,14 +171,14 @@ fn what_is_no_server_is_named() {
                 (MNT3ERR_NOENT)";
     assert_eq!(wrong, want);
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = free.local_addr().unwrap();
+    let unused = free.local_addr().unwrap();
     drop(free);
-    let refused = says(&format!("nfs3://{nobody}/?mountport={}", at.port()));
+    let refused = says(&format!("nfs3://{unused}/?mountport={}", at.port()));
     let want = format!(
-        "target `nfs3`: NFS version 3 at {nobody}: Connection refused: nothing listens there"
+        "target `nfs3`: NFS version 3 at {unused}: Connection refused: nothing listens there"
     );
     assert_eq!(refused, want);
-    let refused = says(&format!("nfs3://{at}/?mountport={}", nobody.port()));
+    let refused = says(&format!("nfs3://{at}/?mountport={}", unused.port()));
     assert!(
         refused.starts_with("target `nfs3`: MOUNT version 3 at 127.0.0.1:"),
         "{refused}"

@@ -1,4 +1,4 @@
-//! How a conformance case gets a target, a lane to run on and a directory to look into.
+//! The target, lane and directory of a conformance case.
 
 #![allow(dead_code)] // each test binary uses its part
 
@@ -38,7 +38,7 @@ pub trait Case: Send + 'static {
     async fn run<T: Target>(self, at: Bench<'_, T>);
 }
 
-/// What a case works with.
+/// The environment of a case.
 pub struct Bench<'a, T> {
     /// The target, connected to `dir`.
     pub target: &'a T,
@@ -50,11 +50,11 @@ pub struct Bench<'a, T> {
     pub clock: Clock,
     /// The work directory, where this machine sees it.
     pub dir: &'a Path,
-    /// How the case looks at files without the target.
+    /// The view of files without the target.
     view: &'a View,
 }
 
-/// How files are seen without the target.
+/// Views of files without the target.
 enum View {
     /// By the standard library.
     Here,
@@ -90,8 +90,7 @@ impl<T: Target> Bench<'_, T> {
         matches!(self.view, View::Here).then_some(self.dir)
     }
 
-    /// How often something is tried that fails now and then: seldom where all bytes are looked at by
-    /// another client.
+    /// Number of attempts at a race: few where another client reads all bytes.
     pub fn rounds(&self) -> usize {
         if self.local().is_some() { 20 } else { 2 }
     }
@@ -146,7 +145,7 @@ impl<T: Target> Bench<'_, T> {
         self.look(name, here, |v, p| v.hard_link(old(p), p));
     }
 
-    /// What a symbolic link says, read without the target.
+    /// The target of a symbolic link, read without the target under test.
     #[track_caller]
     pub fn read_link(&self, name: &str) -> PathBuf {
         let there =
@@ -174,7 +173,7 @@ impl<T: Target> Bench<'_, T> {
         self.look(name, here, |v, p| v.set_mode(p, mode));
     }
 
-    /// What a file contains, read without the target.
+    /// The contents of a file, read without the target.
     #[track_caller]
     pub fn bytes(&self, name: &str) -> Vec<u8> {
         self.look(name, |p| std::fs::read(p), |v, p| v.bytes(p))
@@ -185,7 +184,7 @@ impl<T: Target> Bench<'_, T> {
         self.kind(name).is_some()
     }
 
-    /// What a name is, without following it.
+    /// The kind of a name, without following it.
     #[track_caller]
     pub fn kind(&self, name: &str) -> Option<EntryKind> {
         let of = |t: std::fs::FileType| match () {
@@ -246,7 +245,7 @@ pub fn is_from(pool: &ContentPool, bytes: &[u8]) -> bool {
     })
 }
 
-/// How to open a file for this, making it if it is not there.
+/// Opens a file for this, and creates it if it does not exist.
 pub fn making(mode: OpenMode) -> OpenHow {
     how(mode, true)
 }
@@ -267,7 +266,7 @@ pub async fn take_all<S: Session>(session: &mut S) -> Vec<AioDone> {
     done
 }
 
-/// Where a case's files lie.
+/// The location of a case's files.
 #[derive(Clone, Copy)]
 pub enum Place {
     /// In memory.

@@ -1,4 +1,4 @@
-//! How a test of an NFS target does things on a lane and sees the rows of the results.
+//! Running cases of NFS targets on a lane, and reading the rows of the results.
 
 #![allow(dead_code)] // each test binary uses its part
 
@@ -21,21 +21,21 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Longest time that something may take to come about.
+/// Maximum time to wait for an event.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The interval that everything is in, in nanoseconds.
 const INTERVAL: u64 = 1 << 60;
 
-/// How often each row of the results was counted, without errors.
+/// The count of each row of the results, without errors.
 pub type Counts = BTreeMap<String, u64>;
 
-/// What is done by several sessions of one lane.
+/// A case for several sessions of one lane.
 pub trait Case {
     async fn run<S: Session>(self, sessions: Vec<S>, seen: &Seen);
 }
 
-/// What the rows say now.
+/// The rows as they are now.
 pub struct Seen {
     names: Vec<&'static str>,
     recorder: Rc<Recorder>,
@@ -134,7 +134,7 @@ pub fn run(url: &str, dir: &str, sessions: u64, case: impl Case) -> Counts {
     connect(url, &place(dir), Purpose::Load, on).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Waits for all of them, under way at once.
+/// Runs all of them concurrently to their end.
 pub async fn all<'a>(futures: impl IntoIterator<Item = Task<'a>>) {
     let mut left: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>> = futures.into_iter().collect();
     poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! How tests of all kinds use a session.
+//! Helpers for tests that use a session.
 
 use plimsoll_measure::Clock;
 use plimsoll_plan::{Content, Stream, WorkDirSpec};

@@ -139,7 +139,7 @@ fn never_more_threads_than_the_most() {
             (Arc::new(AioThreadPool::default()), Clock::real(), zeros());
         let threads = || lock(&pool.shared.jobs).threads;
         let mut queue = SessionAioQueue::new(pool.clone(), clock.clone());
-        assert_eq!(threads(), 0, "a thread that nobody asked for");
+        assert_eq!(threads(), 0, "a thread that no write needed");
         let file = file();
         for tag in 0..5 * MAX_AIO_THREADS as u32 {
             queue

@@ -1,4 +1,4 @@
-//! State that the sessions of a lane share, whatever the version.
+//! The state of a lane's client that its sessions share, whatever the version.
 
 use super::cache::{Cache, CacheModel};
 use super::create_verifiers::CreateVerifiers;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-/// How sessions work in a work directory.
+/// The work directory, and how sessions use it.
 #[derive(Clone, Copy)]
 pub(crate) struct WorkDirConfig<H> {
     /// The work directory; if it does not exist, its parent.
@@ -24,8 +24,8 @@ pub(crate) struct WorkDirConfig<H> {
     pub(crate) cache: (CacheModel, Nanos),
 }
 
-/// State that the sessions of a lane share.
-pub(crate) struct LaneState<H> {
+/// The state of a lane's client that its sessions share.
+pub(crate) struct ClientState<H> {
     pub(crate) lane: Lane,
     pub(crate) config: WorkDirConfig<H>,
     pub(crate) dirs: DirHandleCache<H>,
@@ -35,7 +35,7 @@ pub(crate) struct LaneState<H> {
     pub(crate) links: RefCell<HashSet<Box<[u8]>>>,
 }
 
-impl<H: Copy> LaneState<H> {
+impl<H: Copy> ClientState<H> {
     pub(crate) fn new(lane: &Lane, config: &WorkDirConfig<H>, spec: &SessionSpec) -> Self {
         let (model, lifetime) = config.cache;
         Self {
