@@ -3,9 +3,9 @@
 use crate::lane_waker::LaneWaker;
 use plimsoll_measure::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A wait was cut short because the run stops.
+/// A wait ended early because the run stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -34,7 +34,7 @@ impl Deadline {
         self.at.load(Relaxed)
     }
 
-    /// Brings the deadline forward to `at`, and wakes every lane; later than now it stays.
+    /// Brings the deadline forward to `at` unless it is earlier already, and wakes every lane.
     pub fn bring_forward(&self, at: Nanos) {
         self.at.fetch_min(at, Relaxed);
         for lane in self.lanes().iter() {
@@ -42,7 +42,7 @@ impl Deadline {
         }
     }
 
-    /// Takes the deadline away, for the next part of a run.
+    /// Removes the deadline, for the next part of a run.
     pub fn clear(&self) {
         self.at.store(Nanos::MAX, Relaxed);
     }
@@ -55,7 +55,7 @@ impl Deadline {
         self.lanes().retain(|l| !Arc::ptr_eq(l, lane));
     }
 
-    fn lanes(&self) -> std::sync::MutexGuard<'_, Vec<Arc<LaneWaker>>> {
+    fn lanes(&self) -> MutexGuard<'_, Vec<Arc<LaneWaker>>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

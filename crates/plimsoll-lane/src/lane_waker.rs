@@ -1,9 +1,9 @@
-//! The side of a lane that other threads may touch: wake a worker, wake the lane.
+//! The side of a lane that other threads may use: waking a worker, waking the lane.
 
 use polling::Poller;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, fence};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Wake, Waker};
 use std::thread::Thread;
 
@@ -13,36 +13,38 @@ pub(crate) struct LaneWaker {
     has_pending: AtomicBool,
     /// The lane sleeps or is about to: waking it takes a system call.
     asleep: AtomicBool,
-    thread: OnceLock<Thread>,
-    poller: OnceLock<Arc<Poller>>,
+    thread: Thread,
+    poller: OnceLock<Poller>,
 }
 
 impl LaneWaker {
+    /// The waker of a lane of the calling thread.
     pub(crate) fn new() -> Self {
         Self {
             woken: Mutex::default(),
             has_pending: AtomicBool::new(false),
             asleep: AtomicBool::new(false),
-            thread: OnceLock::new(),
+            thread: std::thread::current(),
             poller: OnceLock::new(),
         }
     }
 
-    /// Binds the lane to the thread that runs it.
-    pub(crate) fn bind(&self) {
-        let _ = self.thread.set(std::thread::current());
+    fn woken(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.woken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lane's poller, made when first asked for.
-    pub(crate) fn poller(&self) -> std::io::Result<Arc<Poller>> {
-        if let Some(poller) = self.poller.get() {
-            return Ok(poller.clone());
+    /// The lane's poller, created by the first call.
+    pub(crate) fn poller(&self) -> std::io::Result<&Poller> {
+        match self.poller.get() {
+            Some(poller) => Ok(poller),
+            None => {
+                let created = Poller::new()?;
+                Ok(self.poller.get_or_init(|| created))
+            }
         }
-        let made = Arc::new(Poller::new()?);
-        Ok(self.poller.get_or_init(|| made).clone())
     }
 
-    pub(crate) fn poller_if_any(&self) -> Option<&Arc<Poller>> {
+    pub(crate) fn poller_if_any(&self) -> Option<&Poller> {
         self.poller.get()
     }
 
@@ -53,17 +55,14 @@ impl LaneWaker {
         self.has_pending.store(true, SeqCst);
         fence(SeqCst);
         if self.asleep.load(Acquire) {
-            match (self.poller.get(), self.thread.get()) {
-                (Some(poller), _) => {
-                    let _ = poller.notify();
-                }
-                (None, Some(thread)) => thread.unpark(),
-                (None, None) => {}
+            match self.poller.get() {
+                Some(poller) => poller.notify().expect("a poller can be woken"),
+                None => self.thread.unpark(),
             }
         }
     }
 
-    /// Says that the lane is about to sleep; `false` if there is something to do first.
+    /// Announces that the lane is about to sleep; returns `false` if there is something to do first.
     pub(crate) fn fall_asleep(&self) -> bool {
         self.asleep.store(true, SeqCst);
         fence(SeqCst);
@@ -78,7 +77,7 @@ impl LaneWaker {
         self.asleep.store(false, Release);
     }
 
-    /// Whether somebody woke the lane or one of its workers since the last [`LaneWaker::take`].
+    /// Whether the lane or one of its workers was woken since the last [`LaneWaker::take`].
     #[inline]
     pub(crate) fn has_pending(&self) -> bool {
         self.has_pending.load(Acquire)
@@ -87,21 +86,21 @@ impl LaneWaker {
     /// Moves the workers that were woken to `into`.
     pub(crate) fn take(&self, into: &mut Vec<u32>) {
         if self.has_pending.swap(false, AcqRel) {
-            into.append(&mut self.woken.lock().unwrap_or_else(PoisonError::into_inner));
+            into.append(&mut self.woken());
         }
     }
 
-    pub(crate) fn waker(self: &Arc<Self>, task: u32) -> Waker {
+    pub(crate) fn task_waker(self: &Arc<Self>, task: u32) -> Waker {
         Waker::from(Arc::new(TaskWaker {
             task,
-            remote: self.clone(),
+            lane: self.clone(),
         }))
     }
 }
 
 struct TaskWaker {
     task: u32,
-    remote: Arc<LaneWaker>,
+    lane: Arc<LaneWaker>,
 }
 
 impl Wake for TaskWaker {
@@ -110,11 +109,7 @@ impl Wake for TaskWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.remote
-            .woken
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(self.task);
-        self.remote.notify();
+        self.lane.woken().push(self.task);
+        self.lane.notify();
     }
 }

@@ -1,4 +1,4 @@
-//! What the operating system lets a thread say of itself.
+//! Properties of threads that the operating system lets them set.
 
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
@@ -6,7 +6,7 @@ use rustix::thread::CpuSet;
 /// Binds the calling thread to a processor.
 ///
 /// # Errors
-/// `EINVAL` if there is no such processor.
+/// `EINVAL` if the processor does not exist.
 pub fn pin(cpu: u32) -> Result<(), Errno> {
     let cpu = cpu as usize;
     if cpu >= CpuSet::MAX_CPU {
@@ -20,12 +20,10 @@ pub fn pin(cpu: u32) -> Result<(), Errno> {
 /// Whether the calling thread may run on a processor.
 #[must_use]
 pub fn may_run_on(cpu: u32) -> bool {
-    let cpu = cpu as usize;
-    cpu < CpuSet::MAX_CPU
-        && rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(cpu))
+    processors().any(|allowed| allowed == cpu)
 }
 
-/// The processors that the calling thread may run on; none if the system does not say.
+/// The processors that the calling thread may run on; none if the system does not return them.
 pub fn processors() -> impl Iterator<Item = u32> {
     let set = rustix::thread::sched_getaffinity(None).ok();
     (0..CpuSet::MAX_CPU)
@@ -36,7 +34,7 @@ pub fn processors() -> impl Iterator<Item = u32> {
 /// Sets the nice value of the calling thread, −20 to 19.
 ///
 /// # Errors
-/// `EACCES` or `EPERM` for a value that needs more rights.
+/// `EACCES` or `EPERM` for a value that needs more privileges.
 pub fn set_nice(nice: i8) -> Result<(), Errno> {
     rustix::process::setpriority_process(None, i32::from(nice))
 }
@@ -44,7 +42,7 @@ pub fn set_nice(nice: i8) -> Result<(), Errno> {
 /// Sets the best-effort I/O priority of the calling thread, 0 (first) to 7.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_io_priority(priority: u8) -> Result<(), Errno> {
     const WHO_PROCESS: libc::c_long = 1;
     const BEST_EFFORT: libc::c_long = 2 << 13;
@@ -56,22 +54,21 @@ pub fn set_io_priority(priority: u8) -> Result<(), Errno> {
         return Ok(());
     }
     let error = std::io::Error::last_os_error();
-    Err(Errno::from_io_error(&error).unwrap_or(Errno::INVAL))
+    Err(Errno::from_io_error(&error).expect("a failed call sets an error number"))
 }
 
 /// Lets timers of the calling thread fire when they are due instead of up to 50 µs later.
 pub fn set_exact_timers() {
-    // A kernel that cannot do it leaves the timers as they are, which costs precision only.
+    // A kernel without the call leaves the timers as they are, which costs only precision.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// Raises the limit of open files to the most this process may have; returns it.
+/// Raises the limit of open files to the maximum of this process; returns it.
 #[must_use]
 pub fn raise_open_files() -> u64 {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum;
-    limit.current = most;
+    limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }

@@ -1,30 +1,21 @@
-//! What a worker can wait for.
+//! The waits of workers.
 
 use crate::deadline::Stopped;
-use crate::lane::Lane;
+use crate::state::LaneState;
 use plimsoll_measure::Nanos;
 use polling::{Event, PollMode};
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// Waits for an instant that does not move. See [`Lane::uncancellable_sleep_until`].
+/// Waits for an instant. See [`Lane::uncancellable_sleep_until`](crate::Lane::uncancellable_sleep_until).
 pub struct Timer {
-    lane: Lane,
-    due: Nanos,
-    set: bool,
-}
-
-impl Timer {
-    pub(crate) fn new(lane: Lane, due: Nanos) -> Self {
-        Self {
-            lane,
-            due,
-            set: false,
-        }
-    }
+    pub(crate) lane: Rc<LaneState>,
+    pub(crate) due: Nanos,
+    pub(crate) set: bool,
 }
 
 impl Future for Timer {
@@ -42,45 +33,26 @@ impl Future for Timer {
     }
 }
 
-/// Waits for an instant or for the end of the run. See [`Lane::sleep_until`].
-pub struct Sleep {
-    timer: Timer,
-}
-
-impl Sleep {
-    pub(crate) fn new(lane: Lane, due: Nanos) -> Self {
-        Self {
-            timer: Timer::new(lane, due),
-        }
-    }
-}
+/// Waits for an instant or for the end of the run. See [`Lane::sleep_until`](crate::Lane::sleep_until).
+pub struct Sleep(pub(crate) Timer);
 
 impl Future for Sleep {
     type Output = Result<(), Stopped>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if Pin::new(&mut self.timer).poll(context).is_ready() {
-            return Poll::Ready(Ok(()));
+        match Pin::new(&mut self.0).poll(context) {
+            Poll::Ready(()) => Poll::Ready(Ok(())),
+            Poll::Pending if self.0.lane.has_stopped() => Poll::Ready(Err(Stopped)),
+            Poll::Pending => Poll::Pending,
         }
-        if self.timer.lane.now() >= self.timer.lane.deadline() {
-            return Poll::Ready(Err(Stopped));
-        }
-        Poll::Pending
     }
 }
 
-/// Lets other workers have a turn. See [`Lane::yield_if_exhausted`].
+/// Lets other workers have a turn. See [`Lane::yield_if_exhausted`](crate::Lane::yield_if_exhausted).
 pub struct Yield {
-    /// In virtual time, until when.
-    timed: Option<(Lane, Nanos)>,
-    pending: bool,
-}
-
-impl Yield {
-    #[inline]
-    pub(crate) fn new(timed: Option<(Lane, Nanos)>, pending: bool) -> Self {
-        Self { timed, pending }
-    }
+    /// In virtual time, the instant of its end.
+    pub(crate) timed: Option<(Rc<LaneState>, Nanos)>,
+    pub(crate) pending: bool,
 }
 
 impl Future for Yield {
@@ -99,26 +71,32 @@ impl Future for Yield {
     }
 }
 
-/// Waits for a descriptor. See [`Lane::readable`].
+/// Waits for a descriptor. See [`Lane::readable`](crate::Lane::readable).
 pub struct Readable<'a> {
-    write: bool,
-    watch: FdWatch<BorrowedFd<'a>>,
+    pub(crate) write: bool,
+    pub(crate) watch: FdWatch<BorrowedFd<'a>>,
 }
 
-impl<'a> Readable<'a> {
-    pub(crate) fn new(lane: Lane, fd: BorrowedFd<'a>, write: bool) -> Self {
-        Self {
-            write,
-            watch: FdWatch::new(lane, fd),
+impl Readable<'_> {
+    /// Whether the descriptor is ready; if not, its task is woken when it is.
+    fn ready_or_armed(&mut self) -> io::Result<bool> {
+        if self.ready()? {
+            return Ok(true);
         }
+        let key = self.watch.lane.current.get() as usize;
+        let event = match self.write {
+            true => Event::writable(key),
+            false => Event::readable(key),
+        };
+        // The poller reports a descriptor once.
+        self.watch.arm(event, PollMode::Oneshot).map(|()| false)
     }
 
     fn ready(&self) -> io::Result<bool> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let flags = if self.write {
-            PollFlags::OUT
-        } else {
-            PollFlags::IN
+        let flags = match self.write {
+            true => PollFlags::OUT,
+            false => PollFlags::IN,
         };
         let now = Timespec {
             tv_sec: 0,
@@ -132,48 +110,29 @@ impl Future for Readable<'_> {
     type Output = io::Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.ready() {
-            Ok(false) => {}
-            other => return Poll::Ready(other.map(|_| ())),
-        }
-        let key = self.watch.lane.current() as usize;
-        let event = if self.write {
-            Event::writable(key)
-        } else {
-            Event::readable(key)
-        };
-        // The poller forgets a descriptor once it has told of it.
-        match self.watch.arm(event, PollMode::Oneshot) {
-            Ok(()) => Poll::Pending,
-            Err(e) => Poll::Ready(Err(e)),
+        match self.ready_or_armed() {
+            Ok(false) => Poll::Pending,
+            done => Poll::Ready(done.map(|_| ())),
         }
     }
 }
 
-/// A descriptor whose every change wakes the task that watches it. See [`Lane::watch`].
+/// A descriptor whose every change wakes the task that watches it. See [`Lane::watch`](crate::Lane::watch).
 pub struct FdWatch<F: AsFd> {
-    lane: Lane,
-    fd: F,
-    armed: bool,
+    pub(crate) lane: Rc<LaneState>,
+    pub(crate) fd: F,
+    pub(crate) armed: bool,
 }
 
 impl<F: AsFd> FdWatch<F> {
-    pub(crate) fn new(lane: Lane, fd: F) -> Self {
-        Self {
-            lane,
-            fd,
-            armed: false,
-        }
-    }
-
-    /// Wakes the current task from now on whenever there is more to read or more room to write
-    /// than before, or the other side has gone: what can be read and written has to be, until it
-    /// would block, before the task waits.
+    /// Wakes the current task from now on whenever there is more to read or more room to write than
+    /// before, or the other side has closed: before the task waits it has to read and write until that
+    /// would block.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn begin(&mut self) -> io::Result<()> {
-        let event = Event::all(self.lane.current() as usize);
+        let event = Event::all(self.lane.current.get() as usize);
         self.arm(event, PollMode::Edge)
     }
 
@@ -183,7 +142,7 @@ impl<F: AsFd> FdWatch<F> {
     }
 
     fn arm(&mut self, event: Event, mode: PollMode) -> io::Result<()> {
-        let poller = self.lane.remote().poller()?;
+        let poller = self.lane.waker.poller()?;
         let fd = self.fd.as_fd();
         if self.armed {
             return poller.modify_with_mode(fd, event, mode);
@@ -199,7 +158,7 @@ impl<F: AsFd> FdWatch<F> {
 impl<F: AsFd> Drop for FdWatch<F> {
     fn drop(&mut self) {
         if self.armed
-            && let Some(poller) = self.lane.remote().poller_if_any()
+            && let Some(poller) = self.lane.waker.poller_if_any()
         {
             let _ = poller.delete(self.fd.as_fd());
         }

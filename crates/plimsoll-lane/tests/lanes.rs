@@ -1,25 +1,16 @@
 //! Lanes drive real threads, descriptors and virtual time.
 
-use plimsoll_lane::{Deadline, Deadlock, Lane, LaneKind, Stopped, Task};
-use plimsoll_measure::Clock;
+mod support;
+
+use plimsoll_lane::{Deadlock, LaneKind, Stopped, Task};
 use std::cell::{Cell, RefCell};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
+use support::lane;
 
 const MS: u64 = 1_000_000;
-
-fn lane(kind: LaneKind) -> (Lane, Arc<Deadline>) {
-    let deadline = Arc::new(Deadline::default());
-    let clock = if kind == LaneKind::Virtual {
-        Clock::simulated()
-    } else {
-        Clock::real()
-    };
-    (Lane::new(kind, clock, deadline.clone()), deadline)
-}
 
 #[test]
 fn virtual_time_jumps_in_the_order_of_the_timers() {

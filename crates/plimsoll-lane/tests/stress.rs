@@ -1,5 +1,7 @@
 //! Lanes under load: no wake is lost, no timer starves, and the deadline ends every wait.
 
+mod support;
+
 use plimsoll_lane::{Deadline, Deadlock, Lane, LaneKind, Stopped, Task};
 use plimsoll_measure::{Clock, Nanos};
 use std::cell::{Cell, RefCell};
@@ -13,6 +15,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
+use support::lane;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -32,16 +35,6 @@ fn in_time(test: impl FnOnce() + Send + 'static) {
     if let Err(panic) = thread.join() {
         std::panic::resume_unwind(panic);
     }
-}
-
-fn lane(kind: LaneKind) -> (Lane, Arc<Deadline>) {
-    let deadline = Arc::new(Deadline::default());
-    let clock = if kind == LaneKind::Virtual {
-        Clock::simulated()
-    } else {
-        Clock::real()
-    };
-    (Lane::new(kind, clock, deadline.clone()), deadline)
 }
 
 /// Numbers that look random enough to shift two threads against each other.

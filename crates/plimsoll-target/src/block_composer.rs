@@ -1,5 +1,5 @@
-//! Bytes that are made for each write: blocks that are copies of each other in part, and come
-//! once otherwise.
+//! Bytes that are composed for each write: blocks of which a part are duplicates, and the others are
+//! unique.
 
 use crate::content::ContentPool;
 use memmap2::MmapMut;
@@ -7,35 +7,36 @@ use plimsoll_plan::Stream;
 use rand::RngExt;
 use rustix::io::Errno;
 
-/// Makes the bytes of one session's writes.
+/// Composes the bytes of one session's writes.
 pub(crate) struct BlockComposer {
-    /// Bytes made so far; begins at a page, for writes past the page cache.
+    /// Bytes composed so far; begins at a page, for direct I/O.
     bytes: MmapMut,
-    /// Of these, bytes that are ready, and how many of them were written.
+    /// The number of these bytes that are composed.
     ready: usize,
+    /// The number of composed bytes that were taken.
     taken: usize,
     rng: plimsoll_plan::Rng,
-    /// What sets the blocks of this stream apart from those of all others.
+    /// Distinguishes the blocks of this stream from those of all others.
     mark: [u8; 16],
     blocks: u64,
-    /// Where the next block's contents come from in the pool.
+    /// The step in the pool of the next block's content.
     step: usize,
 }
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// Bytes of the smallest block of a device.
+/// Bytes of a device's smallest block.
 const SECTOR: usize = 512;
 
-/// Bytes at the beginning of a block that make it one of a kind.
+/// Bytes at the beginning of a block that make it unique.
 const BLOCK_STAMP_BYTES: usize = 24;
 
 impl BlockComposer {
-    /// Makes the bytes of no stream yet.
+    /// A composer that [`BlockComposer::restart`] gives its stream.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// `ENOMEM` if the memory cannot be allocated.
     pub(crate) fn new() -> Result<Self, Errno> {
         Ok(Self {
             bytes: MmapMut::map_anon(PAGE).map_err(|_| Errno::NOMEM)?,
@@ -48,7 +49,7 @@ impl BlockComposer {
         })
     }
 
-    /// Goes on with the bytes of a stream; what was made of another is given up.
+    /// Continues with the bytes of a stream and discards those of another.
     pub(crate) fn restart(&mut self, stream: Stream) {
         (self.ready, self.taken, self.blocks) = (0, 0, 0);
         self.rng = stream.rng();
@@ -56,15 +57,15 @@ impl BlockComposer {
         self.step = self.rng.random::<u32>() as usize;
     }
 
-    /// Makes `len` bytes, unless so many are ready.
+    /// Composes `len` bytes, unless as many are ready.
     pub(crate) fn make(&mut self, pool: &ContentPool, len: usize) -> Result<(), Errno> {
-        // Writes past the page cache are of whole blocks of the device, and have to begin at one.
+        // Direct writes are of whole blocks of the device, and have to begin at one.
         let alignment = match len.is_multiple_of(SECTOR) {
             true => 1 << len.trailing_zeros().min(PAGE.trailing_zeros()),
             false => 1,
         };
-        let begins_well = self.taken.is_multiple_of(alignment);
-        if self.ready - self.taken >= len && begins_well {
+        let is_aligned = self.taken.is_multiple_of(alignment);
+        if self.ready - self.taken >= len && is_aligned {
             return Ok(());
         }
         let block = pool.block();
@@ -75,8 +76,8 @@ impl BlockComposer {
         for at in (0..whole).step_by(block) {
             self.make_block(pool, at, block);
         }
-        // Of a block that is longer than the write, the rest is for the next one: its beginning is
-        // what cannot be compressed.
+        // The rest of a block that is longer than the write is for the next one: only its beginning
+        // cannot be compressed.
         (self.ready, self.taken) = (whole, 0);
         Ok(())
     }
@@ -97,11 +98,15 @@ impl BlockComposer {
         into[..BLOCK_STAMP_BYTES].copy_from_slice(&stamp);
     }
 
-    /// The next `len` bytes; made now if they are not ready.
+    /// The next `len` bytes; composed now if they are not ready.
     pub(crate) fn take(&mut self, pool: &ContentPool, len: usize) -> Result<&[u8], Errno> {
         self.make(pool, len)?;
         let begin = self.taken;
         self.taken += len;
+        debug_assert!(
+            self.taken <= self.ready,
+            "bytes are taken that were not composed"
+        );
         Ok(&self.bytes[begin..begin + len])
     }
 }
@@ -172,7 +177,7 @@ mod tests {
                 all += bytes.len();
             }
             let share = 100.0 * zeros as f64 / all as f64;
-            // What is left of a block that is shorter than the next write is given up.
+            // The rest of a block that is shorter than the next write is discarded.
             assert!((30.0..60.0).contains(&share), "{share} of writes of {len}");
             let exact = 4096 % len == 0;
             assert!(!exact || (share - 50.0).abs() < 1.5, "{share} of {len}");
@@ -186,7 +191,7 @@ mod tests {
             let mut composer = composer(pool.stream_of_session(3));
             let bytes = composer.take(&pool, 1 << 20).unwrap();
             let zeros = bytes.iter().filter(|b| **b == 0).count() as f64;
-            // Of random bytes one in 256 is zero, and stamps take some room.
+            // One of 256 random bytes is zero, and stamps are not.
             let share = 100.0 * zeros / bytes.len() as f64;
             assert!(
                 (share - compressible).abs() < 1.0,
@@ -203,13 +208,13 @@ mod tests {
         let first = composer.take(&pool, 6000).unwrap().to_vec();
         let second = composer.take(&pool, 4000).unwrap().to_vec();
         assert_eq!((first.len(), second.len()), (6000, 4000));
-        assert_eq!(composer.blocks, 3, "nothing more was made");
-        // The rest of the last block is there too.
+        assert_eq!(composer.blocks, 3, "nothing more was composed");
+        // The rest of the last block is ready too.
         composer.take(&pool, 3 * 4096 - 10_000).unwrap();
         assert_eq!(composer.blocks, 3);
         composer.take(&pool, 1).unwrap();
         assert_eq!(composer.blocks, 4);
-        // What is left does not begin at a page.
+        // The rest does not begin at a page.
         composer.make(&pool, 10_000).unwrap();
         composer.take(&pool, 100).unwrap();
         let page = composer.take(&pool, 4096).unwrap();

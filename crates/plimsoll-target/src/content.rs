@@ -1,4 +1,4 @@
-//! What is written: a pool of bytes that all workers share.
+//! The content of writes: a pool of bytes that all workers share.
 
 use memmap2::{Mmap, MmapMut};
 use plimsoll_plan::{Content, DEDUPED_BLOCKS, Stream};
@@ -9,25 +9,24 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes in the pool; a longer transfer takes several calls.
+/// Bytes in the pool; a transfer longer than half of it takes several calls.
 const POOL_BYTES: usize = 8 << 20;
 
 /// Bytes by which transfers step through the pool.
 const POOL_STEP_BYTES: usize = 4096;
 
-/// Unit in which contents are made compressible: that of the smallest device blocks, so that small
-/// writes are as compressible as large ones.
+/// Bytes of which each group is as compressible as the whole: those of the smallest device blocks, so
+/// that small writes are as compressible as large ones.
 const COMPRESSIBLE_UNIT: usize = 512;
 
-/// Most bytes of a piece that are fetched before it is written: of a longer one the processor sees
-/// by itself which come next.
+/// Maximum number of bytes of a piece that are prefetched: in a longer piece the processor predicts
+/// the following ones.
 const MAX_PREFETCH_BYTES: u64 = 4096;
 
 /// Bytes of a processor's cache line.
 const CACHE_LINE: usize = 64;
 
-/// Largest block of contents that are made for each write: all that come again and again fit half
-/// of the pool.
+/// Maximum size of composed blocks: all duplicates fit half of the pool.
 const MAX_COMPOSED_BLOCK_BYTES: usize = POOL_BYTES / 2 / DEDUPED_BLOCKS as usize;
 
 /// Bytes to write. Cheap to clone.
@@ -35,14 +34,14 @@ const MAX_COMPOSED_BLOCK_BYTES: usize = POOL_BYTES / 2 / DEDUPED_BLOCKS as usize
 pub struct ContentPool {
     bytes: Arc<Mmap>,
     file: Arc<OnceLock<OwnedFd>>,
-    /// Block size, percent of copies and number of different ones, if blocks are made for each
-    /// write.
+    /// Block size, percentage of duplicates and number of different ones, if blocks are composed for
+    /// each write.
     blocks: Option<(usize, f64, u64)>,
-    /// Bytes of which each begins with those that cannot be compressed.
+    /// Bytes of a group, which begins with those that cannot be compressed.
     unit: usize,
-    /// Part of a unit that cannot be compressed.
+    /// Fraction of a unit that cannot be compressed.
     incompressible: f64,
-    /// What the bytes of sessions and files follow from.
+    /// The stream from which the bytes of sessions and files follow.
     stream: Stream,
 }
 
@@ -50,12 +49,12 @@ impl ContentPool {
     /// Fills a pool.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// `ENOMEM` if the memory cannot be allocated.
     pub fn new(content: Content, stream: Stream) -> io::Result<Self> {
         let mut bytes = MmapMut::map_anon(POOL_BYTES)?;
-        // A write takes pages that no write took for a while. Of small pages the processor would
-        // have to look each up, through the tables of a virtual machine too. Without huge ones it
-        // does, and nothing else changes.
+        // Writes use pages that were not used for a while. The processor would have to translate the
+        // address of each small page, in a virtual machine twice. Without huge pages it does, and
+        // nothing else changes.
         #[cfg(target_os = "linux")]
         let _ = bytes.advise(memmap2::Advice::HugePage);
         let mut blocks = None;
@@ -81,8 +80,8 @@ impl ContentPool {
             }
         };
         let mut rng = stream.rng();
-        // The halves are the same, unless blocks are made of them: whatever is written in pieces is
-        // then one text, also where it goes on at the beginning.
+        // The halves are equal, unless blocks are composed of them: a piece that passes the middle
+        // then continues as if from the beginning.
         let different = match blocks {
             Some(_) => POOL_BYTES,
             None => POOL_BYTES / 2,
@@ -103,19 +102,19 @@ impl ContentPool {
         })
     }
 
-    /// What the bytes that a session writes follow from.
+    /// The stream from which the bytes of a session follow.
     pub(crate) fn stream_of_session(&self, number: u64) -> Stream {
         self.stream.named("session").branch(number)
     }
 
-    /// What the bytes that the files of a tree begin with follow from, each by its number's branch:
-    /// they are the same whichever session makes a file.
+    /// The stream from which the first bytes of a tree's files follow, each by the branch of its number:
+    /// they do not depend on the session that creates the file.
     #[must_use]
     pub fn stream_of_files(&self, root: &str) -> Stream {
         self.stream.named("file").named(root)
     }
 
-    /// Whether the bytes of a write have to be made for it.
+    /// Whether bytes are composed for each write.
     pub(crate) fn is_composed(&self) -> bool {
         self.blocks.is_some()
     }
@@ -126,46 +125,45 @@ impl ContentPool {
         self.blocks.map_or(POOL_STEP_BYTES, |(block, ..)| block)
     }
 
-    /// Part of the blocks that come again and again.
+    /// Percentage of the blocks that are duplicates.
     pub(crate) fn dedupable_percent(&self) -> f64 {
         self.blocks.map_or(0.0, |(_, percent, _)| percent)
     }
 
-    /// Different blocks that come again and again.
+    /// Number of different blocks among the duplicates.
     pub(crate) fn groups(&self) -> u64 {
         self.blocks.map_or(1, |(.., groups)| groups)
     }
 
-    /// One of the blocks that come again and again: they are the first half of the pool.
+    /// One of the duplicates: they are the first half of the pool.
     pub(crate) fn common_block(&self, which: usize) -> &[u8] {
         let begin = which * self.block();
         &self.bytes[begin..begin + self.block()]
     }
 
-    /// A block that others are made from, of the second half.
+    /// A block from which unique ones are made, of the second half.
     pub(crate) fn own_block(&self, step: usize) -> &[u8] {
         let begin = POOL_BYTES / 2 + step % (POOL_BYTES / 2 / self.block()) * self.block();
         &self.bytes[begin..begin + self.block()]
     }
 
-    /// The block that a number whose bits are all random stands for, and whether it comes only
-    /// once: its beginning is then to be made unlike all others. It is always the same one, in every
-    /// process with a pool of the same content and stream.
+    /// The block of a random number, and whether it is to be unique: the caller then changes its
+    /// beginning. It is the same in every process with a pool of the same content and stream.
     #[must_use]
     pub fn block_of(&self, number: u64) -> (&[u8], bool) {
-        // The share takes the high bits, the choice the low ones.
-        let share = (number >> 11) as f64 / (1_u64 << 53) as f64;
+        // The fraction takes the high bits, the choice the low ones.
+        let fraction = (number >> 11) as f64 / (1_u64 << 53) as f64;
         let Some((_, percent, groups)) = self.blocks else {
             return (self.piece(number as usize, POOL_STEP_BYTES), true);
         };
-        match share * 100.0 < percent {
+        match fraction * 100.0 < percent {
             true => (self.common_block((number % groups) as usize), false),
             false => (self.own_block(number as usize), true),
         }
     }
 
-    /// Copies the beginning of a block of [`ContentPool::block_of`]. One that is cut short is as
-    /// compressible all the same.
+    /// Copies the beginning of a block of [`ContentPool::block_of`], which is as compressible as the
+    /// whole block.
     pub fn copy_block(&self, block: &[u8], into: &mut [u8]) {
         for (into, unit) in into.chunks_mut(self.unit).zip(block.chunks(self.unit)) {
             let random = (into.len() as f64 * self.incompressible).ceil() as usize;
@@ -175,20 +173,20 @@ impl ContentPool {
         }
     }
 
-    /// Longest piece the pool gives.
+    /// Maximum length of a piece.
     #[must_use]
     pub fn longest(&self) -> usize {
         POOL_BYTES / 2
     }
 
-    /// Steps to go on by after a piece of `len` bytes, so that the next one does not repeat it.
+    /// Number of steps after a piece of `len` bytes, so that the next one does not repeat it.
     #[inline]
     #[must_use]
     pub fn steps(len: usize) -> usize {
         len.div_ceil(POOL_STEP_BYTES)
     }
 
-    /// A piece of `len` bytes, at most [`ContentPool::longest`]; the next step gives another.
+    /// A piece of `len` bytes, at most [`ContentPool::longest`]; the next step has another.
     #[inline]
     #[must_use]
     pub fn piece(&self, step: usize, len: usize) -> &[u8] {
@@ -196,9 +194,9 @@ impl ContentPool {
         &self.bytes[begin..begin + len.min(POOL_BYTES / 2)]
     }
 
-    /// Has the processor fetch the beginning of the piece of a step, while it does other things:
-    /// the pool is larger than its caches, and that a write finds its bytes far away would be
-    /// charged to the target. An application has made what it writes just before.
+    /// Prefetches the beginning of the piece of a step: the pool is larger than the processor's caches,
+    /// and fetching the bytes from memory must not count as the target's time. An application has
+    /// made what it writes just before.
     #[inline]
     pub(crate) fn fetch(&self, step: usize, len: u64) {
         let len = len.min(MAX_PREFETCH_BYTES) as usize;
@@ -207,14 +205,14 @@ impl ContentPool {
         }
     }
 
-    /// Where the piece of a step begins in the pool.
+    /// The position of the piece of a step in the pool.
     #[inline]
     #[must_use]
     pub(crate) fn begin(&self, step: usize) -> usize {
         (step % (POOL_BYTES / 2 / POOL_STEP_BYTES)) * POOL_STEP_BYTES
     }
 
-    /// The pool as a file in memory, which the kernel can copy from; made once for all workers.
+    /// The pool as a file in memory, from which the kernel can copy; created once for all workers.
     pub(crate) fn file(&self) -> Result<BorrowedFd<'_>, Errno> {
         if let Some(file) = self.file.get() {
             return Ok(file.as_fd());
@@ -229,12 +227,12 @@ impl ContentPool {
     }
 }
 
-/// Has the processor fetch the cache line that these bytes begin in.
+/// Prefetches the cache line in which these bytes begin.
 #[inline(always)]
 fn fetch_line(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint. It reads nothing that a program could see, and cannot fault
-    // whatever the address; SSE, which it belongs to, is a part of x86-64.
+    // whatever the address; it belongs to SSE, which is a part of x86-64.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().cast());

@@ -14,120 +14,84 @@ impl From<Errno> for OpError {
     }
 }
 
-/// Names of the error numbers that file operations give.
-const NAMES: &[(Errno, &str)] = &[
-    (Errno::PERM, "EPERM"),
-    (Errno::NOENT, "ENOENT"),
-    (Errno::INTR, "EINTR"),
-    (Errno::IO, "EIO"),
-    (Errno::NXIO, "ENXIO"),
-    (Errno::BADF, "EBADF"),
-    (Errno::AGAIN, "EAGAIN"),
-    (Errno::NOMEM, "ENOMEM"),
-    (Errno::ACCESS, "EACCES"),
-    (Errno::FAULT, "EFAULT"),
-    (Errno::BUSY, "EBUSY"),
-    (Errno::EXIST, "EEXIST"),
-    (Errno::XDEV, "EXDEV"),
-    (Errno::NODEV, "ENODEV"),
-    (Errno::NOTDIR, "ENOTDIR"),
-    (Errno::ISDIR, "EISDIR"),
-    (Errno::INVAL, "EINVAL"),
-    (Errno::NFILE, "ENFILE"),
-    (Errno::MFILE, "EMFILE"),
-    (Errno::FBIG, "EFBIG"),
-    (Errno::NOSPC, "ENOSPC"),
-    (Errno::ROFS, "EROFS"),
-    (Errno::MLINK, "EMLINK"),
-    (Errno::NAMETOOLONG, "ENAMETOOLONG"),
-    (Errno::DEADLK, "EDEADLK"),
-    (Errno::NOLCK, "ENOLCK"),
-    (Errno::NOSYS, "ENOSYS"),
-    (Errno::NOTEMPTY, "ENOTEMPTY"),
-    (Errno::LOOP, "ELOOP"),
-    (Errno::OVERFLOW, "EOVERFLOW"),
-    (Errno::OPNOTSUPP, "EOPNOTSUPP"),
-    (Errno::TIMEDOUT, "ETIMEDOUT"),
-    (Errno::CONNREFUSED, "ECONNREFUSED"),
-    (Errno::STALE, "ESTALE"),
-    (Errno::DQUOT, "EDQUOT"),
-    (Errno::CANCELED, "ECANCELED"),
-    (Errno::HOSTDOWN, "EHOSTDOWN"),
-    (Errno::NODATA, "ENODATA"),
-    (Errno::BADMSG, "EBADMSG"),
-    (Errno::REMOTEIO, "EREMOTEIO"),
-    (Errno::REMOTE, "EREMOTE"),
-    (Errno::CONNRESET, "ECONNRESET"),
-    (Errno::PIPE, "EPIPE"),
-    (Errno::HOSTUNREACH, "EHOSTUNREACH"),
-    (Errno::NETUNREACH, "ENETUNREACH"),
-    (Errno::PROTONOSUPPORT, "EPROTONOSUPPORT"),
-];
+impl From<nix::errno::Errno> for OpError {
+    fn from(e: nix::errno::Errno) -> Self {
+        Self(Errno::from_raw_os_error(e as i32))
+    }
+}
 
-/// Statuses of NFS (RFC 1813, 2.6) that have no error number of applications: the Linux kernel's
-/// own numbers for them, their names and what they mean.
+impl From<std::io::Error> for OpError {
+    fn from(e: std::io::Error) -> Self {
+        Self(Errno::from_io_error(&e).unwrap_or(Errno::IO))
+    }
+}
+
+/// Lists error numbers with their symbols, which are their names here after an E.
+macro_rules! symbols {
+    ($($name:ident)*) => { &[$((Errno::$name, concat!("E", stringify!($name))),)*] };
+}
+
+/// Symbols of the error numbers of file operations; ACCESS has another name here than its symbol.
+const SYMBOLS: &[(Errno, &str)] = symbols! {
+    PERM NOENT INTR IO NXIO BADF AGAIN NOMEM FAULT BUSY EXIST XDEV NODEV NOTDIR ISDIR INVAL
+    NFILE MFILE FBIG NOSPC ROFS MLINK NAMETOOLONG DEADLK NOLCK NOSYS NOTEMPTY LOOP OVERFLOW
+    OPNOTSUPP TIMEDOUT CONNREFUSED STALE DQUOT CANCELED HOSTDOWN NODATA BADMSG REMOTEIO REMOTE
+    CONNRESET PIPE HOSTUNREACH NETUNREACH PROTONOSUPPORT
+};
+
+/// Statuses of NFS (RFC 1813, 2.6) that have no error number for applications: the numbers that the
+/// Linux kernel uses for them, their names and their meanings.
 const OF_NFS: &[(i32, &str, &str)] = &[
-    (
-        521,
-        "NFS3ERR_BADHANDLE",
-        "The server takes the handle for none",
-    ),
+    (521, "NFS3ERR_BADHANDLE", "The server rejects the handle"),
     (522, "NFS3ERR_NOT_SYNC", "The file was changed meanwhile"),
-    (
-        523,
-        "NFS3ERR_BAD_COOKIE",
-        "The server cannot go on with the listing",
-    ),
-    (
-        525,
-        "NFS3ERR_TOOSMALL",
-        "The server says that the buffer is too small",
-    ),
+    (523, "NFS3ERR_BAD_COOKIE", "The listing cannot continue"),
+    (525, "NFS3ERR_TOOSMALL", "The buffer is too small"),
     (526, "NFS3ERR_SERVERFAULT", "The server failed"),
     (
         527,
         "NFS3ERR_BADTYPE",
-        "The server has no objects of the type",
+        "The server does not support objects of this type",
     ),
-    (528, "NFS3ERR_JUKEBOX", "The server asks to be asked later"),
+    (
+        528,
+        "NFS3ERR_JUKEBOX",
+        "The server is busy and asks for a later retry",
+    ),
 ];
 
 impl OpError {
-    /// Symbol of the error, such as `ENOSPC`; `errno N` for one without a name here.
+    /// The symbol of the error, such as `ENOSPC`; `errno N` for one that is not in [`SYMBOLS`].
     #[must_use]
     pub fn name(self) -> String {
-        if let Some((_, name, _)) = self.of_nfs() {
-            return (*name).into();
+        if let Some((name, _)) = self.of_nfs() {
+            return name.into();
         }
-        if let Some(status) = Status::of_errno(self.0) {
-            return status.name().into();
+        if self.0 == Errno::ACCESS {
+            return "EACCES".into();
         }
-        let known = NAMES
-            .iter()
-            .find(|(e, _)| *e == self.0)
-            .map(|(_, name)| (*name).to_string());
-        known.unwrap_or_else(|| format!("errno {}", self.0.raw_os_error()))
+        match SYMBOLS.iter().find(|(e, _)| *e == self.0) {
+            Some((_, symbol)) => (*symbol).into(),
+            None => format!("errno {}", self.0.raw_os_error()),
+        }
     }
 
-    fn of_nfs(self) -> Option<&'static (i32, &'static str, &'static str)> {
+    /// Name and meaning of a status of NFS without an error number for applications.
+    fn of_nfs(self) -> Option<(&'static str, &'static str)> {
         let number = self.0.raw_os_error();
-        OF_NFS.iter().find(|(n, ..)| *n == number)
+        let version_3 = OF_NFS.iter().find(|(n, ..)| *n == number);
+        let version_3 = version_3.map(|(_, name, text)| (*name, *text));
+        version_3.or_else(|| Status::of_errno(self.0).map(|s| (s.name(), s.says())))
     }
 
-    /// What the error means, in the system's words.
+    /// The meaning of the error, in the system's words.
     #[must_use]
     pub fn text(self) -> String {
-        if let Some((_, _, text)) = self.of_nfs() {
-            return (*text).into();
-        }
-        if let Some(status) = Status::of_errno(self.0) {
-            return status.says().into();
+        if let Some((_, text)) = self.of_nfs() {
+            return text.into();
         }
         let text = std::io::Error::from(self.0).to_string();
-        text.split(" (os error")
-            .next()
-            .unwrap_or_default()
-            .to_string()
+        let meaning = text.split_once(" (os error").map(|(meaning, _)| meaning);
+        meaning.unwrap_or(&text).into()
     }
 }
 

@@ -1,10 +1,25 @@
-//! Targets: what load is put on.
+//! Targets: what load is applied to.
 //!
 //! A [`Target`] is connected to once; each worker opens a [`Session`] on it and calls the
-//! session's operations. A target knows nothing of workloads. A new one is a module here and one
-//! line in [`registry::connect`]; `tests/conformance.rs` says what all of them must do.
+//! session's operations. A target knows nothing of workloads. `tests/conformance.rs` tests what all
+//! of them must do.
+//!
+//! | modules | contents |
+//! | --- | --- |
+//! | `session`, `session_types`, `error` | the traits [`Target`] and [`Session`], their arguments and errors |
+//! | `connect`, `scheme`, `url_options` | what a target needs to be connected to: errors, its entry in the table, options |
+//! | `content`, `write_data`, `block_composer` | the bytes that writes store |
+//! | `posix` | system calls: open files, names, asynchronous writes, operations of mixes |
+//! | `null` | nothing, or a fixed latency |
+//! | `nfs` | what both versions share: target, sessions, pipelined transfers, caches, URLs |
+//! | `nfs3`, `nfs4` | the calls of each version, by the traits of `nfs::backend` and `nfs::transfer` |
+//! | `registry` | the table of targets, and all that follows from a URL's scheme |
+//!
+//! A new target is a module with a `SCHEME` and a function `connect`, and its name in
+//! `registry::targets!`.
 
 mod block_composer;
+mod connect;
 mod content;
 mod error;
 mod long_replies;
@@ -14,17 +29,22 @@ mod nfs4;
 mod null;
 mod posix;
 pub mod registry;
+mod scheme;
 mod session;
 mod session_types;
+mod url_options;
 mod write_data;
 
+pub use connect::{Purpose, TargetError, Visitor};
 pub use content::ContentPool;
 pub use error::OpError;
 pub use long_replies::LongReplies;
 pub use nfs::present_option_name;
 pub use registry::{
-    Purpose, TargetError, Visitor, absolute, connect, keeps_files, procedures, with_silence_limit,
+    DEFAULT_TARGET, absolute, connect, is_local, is_remote, keeps_files, procedures, scheme_of,
+    with_silence_limit,
 };
+pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};
 pub use session_types::{
     AioDone, Attributes, DirectIo, EntryKind, ListTotals, OpenHow, OpenMode, RpcRows, SessionSpec,

@@ -1,4 +1,4 @@
-//! Replies of a server that have more than its protocol says.
+//! Replies of a server that are longer than its protocol allows.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,18 +8,18 @@ use std::fmt;
 pub struct LongReplies {
     /// Name of the procedure, such as `FSSTAT`.
     pub procedure: String,
-    /// What describes it, such as `RFC 1813`.
+    /// The document that defines it, such as `RFC 1813`.
     pub standard: String,
-    /// How many replies had too much.
+    /// Number of such replies.
     pub count: u64,
-    /// Fewest bytes that one of them had beyond its result.
+    /// Minimum number of bytes beyond a result.
     pub min_bytes: u32,
-    /// Most bytes.
+    /// Maximum number of bytes.
     pub max_bytes: u32,
 }
 
 impl LongReplies {
-    /// Adds replies to those of before, procedure by procedure.
+    /// Adds replies to `all`, procedure by procedure.
     pub fn add(all: &mut Vec<Self>, more: Vec<Self>) {
         for new in more {
             let same = |known: &&mut Self| {

@@ -1,25 +1,33 @@
-//! The target that does nothing, for measuring Plimsoll itself and for trying workloads out.
+//! The target that does nothing, for measuring Plimsoll itself and for trying out workloads.
 
+use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
-use crate::registry::{TargetError, UrlOptions};
+use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::{Session, Target};
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
+use crate::url_options::UrlOptions;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos};
-use plimsoll_plan::{OpKind, show_duration};
+use plimsoll_plan::{OpKind, WorkDirSpec, show_duration};
 use rustix::io::Errno;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Most servers: each takes eight bytes.
+/// Maximum number of servers: each takes eight bytes.
 const MAX_SERVERS: u32 = 1 << 20;
 
-/// Answers every operation with success, at once or after a fixed latency; it may stand still for a
-/// time.
+pub(crate) const SCHEME: TargetScheme = TargetScheme {
+    name: "null",
+    form: "null:?latency=TIME",
+    storage: FileStorage::None,
+    row_names: no_rows,
+};
+
+/// Completes every operation with success, at once or after a fixed latency; it may stall for a time.
 ///
-/// Files have the size the workload planned, so that reading one to its end ends.
+/// Files have the size that the workload planned, so that reading one to its end ends.
 pub(crate) struct Null {
     latency: Nanos,
     servers: Option<ServerQueue>,
@@ -34,24 +42,24 @@ struct ServiceOutage {
 }
 
 impl ServiceOutage {
-    /// When service that takes `latency` is over, where it may begin at `start`.
+    /// When service that takes `latency` and may begin at `start` completes.
     fn done_at(self, start: Nanos, latency: Nanos) -> Nanos {
         let done = start + latency;
         match self {
             s if done <= s.from || start >= s.until => done,
             s if start >= s.from => s.until + latency,
-            // What is under way goes on where it was stopped.
+            // Service in progress continues after the stall.
             s => done + (s.until - s.from),
         }
     }
 }
 
-/// Servers that take one operation at a time, in the order they come: as many operations as there
-/// are servers are carried in each latency, and no more.
+/// Servers that take one operation at a time, in order of arrival: in each latency they complete one
+/// operation each.
 #[derive(Clone)]
 struct ServerQueue {
     count: u32,
-    /// When each is free again.
+    /// When each becomes free.
     free_at: Arc<Mutex<BinaryHeap<Reverse<Nanos>>>>,
 }
 
@@ -64,42 +72,51 @@ impl ServerQueue {
         }
     }
 
-    /// When an operation that comes `now` is done: the server that is free first takes it, and is
-    /// done with one that it begins at some instant when `done_at` says.
+    /// When an operation that arrives `now` completes: the server that is free first takes it, and
+    /// completes one that it begins at some instant when `done_at` says.
     fn done_at(&self, now: Nanos, done_at: impl FnOnce(Nanos) -> Nanos) -> Nanos {
-        // A worker that panicked elsewhere has left whole times here.
+        // A worker that panicked has left no partial change here.
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = free_at.pop().map_or(0, |Reverse(at)| at);
+        let Reverse(first) = free_at.pop().expect("there is at least one server");
         let done = done_at(first.max(now));
+        debug_assert!(
+            done >= first && done >= now,
+            "service ends before it begins"
+        );
         free_at.push(Reverse(done));
         done
     }
 }
 
+pub(crate) fn connect(url: &str, _: &WorkDirSpec, _: Purpose) -> Result<Null, TargetError> {
+    Null::parse(url)
+}
+
 impl Null {
-    pub(crate) fn connect(rest: &str) -> Result<Self, TargetError> {
-        let mut options = UrlOptions::parse("null", rest)?;
+    fn parse(url: &str) -> Result<Self, TargetError> {
+        let mut options = UrlOptions::parse(SCHEME.name, url)?;
         let latency = options.duration("latency")?.unwrap_or_default();
         let servers = options.count("servers", MAX_SERVERS)?;
         let length = options.duration("stall")?;
         let after = options.duration("stall_after")?;
         options
             .finish("latency=DURATION, servers=NUMBER, stall=DURATION or stall_after=DURATION")?;
-        let refused = |reason: &str| {
-            Err(TargetError::Option {
-                target: "null",
-                reason: reason.into(),
-            })
-        };
+        let refused = |reason: &str| Err(TargetError::of(SCHEME.name, reason));
         if length.is_none() && after.is_some() {
             return refused(
-                "`stall_after` says when a stall begins: give its length too, stall=1s",
+                "`stall_after` is the beginning of a stall: give its length too, stall=1s",
             );
         }
-        if length.is_some() && latency.is_zero() {
+        if latency.is_zero() && length.is_some() {
             return refused(
-                "what takes no time cannot be stalled: give a latency too, such as \
+                "operations that take no time cannot be stalled: give a latency too, such as \
                  latency=1ms&stall=1s&stall_after=5s",
+            );
+        }
+        if latency.is_zero() && servers.is_some() {
+            return refused(
+                "servers that take no time sustain any load: give a latency too, such as \
+                 latency=1ms&servers=8",
             );
         }
         let nanos = |d: Duration| d.as_nanos() as Nanos;
@@ -108,12 +125,6 @@ impl Null {
             let until = from + nanos(length);
             ServiceOutage { from, until }
         });
-        if servers.is_some() && latency.is_zero() {
-            return refused(
-                "servers that take no time carry any load: give a latency too, such as \
-                 latency=1ms&servers=8",
-            );
-        }
         Ok(Self {
             latency: nanos(latency),
             servers: servers.map(ServerQueue::new),
@@ -153,7 +164,7 @@ impl Target for Null {
     }
 
     fn can_be_virtual(&self) -> bool {
-        // Without a latency time would stand still for ever.
+        // Without a latency time would never advance.
         self.latency > 0
     }
 
@@ -188,15 +199,15 @@ pub(crate) struct NullSession {
 
 impl NullSession {
     #[inline(always)]
-    async fn answer(&self) {
+    async fn answer(&self) -> Result<(), OpError> {
         if self.latency > 0 {
-            self.lane
-                .uncancellable_sleep_until(self.done_at(self.lane.now()))
-                .await;
+            let done_at = self.done_at(self.lane.now());
+            self.lane.uncancellable_sleep_until(done_at).await;
         }
+        Ok(())
     }
 
-    /// When an operation that begins at `start` is answered.
+    /// When an operation that arrives at `start` completes.
     #[inline(always)]
     fn done_at(&self, start: Nanos) -> Nanos {
         let done_at = |start| match self.stall {
@@ -238,7 +249,7 @@ impl Session for NullSession {
 
     #[inline(always)]
     async fn open(&mut self, how: OpenHow) -> Result<NullHandle, OpError> {
-        self.answer().await;
+        self.answer().await?;
         Ok(NullHandle {
             size: how.planned_size,
         })
@@ -246,20 +257,18 @@ impl Session for NullSession {
 
     #[inline(always)]
     async fn close(&mut self, _: NullHandle) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     #[inline(always)]
     async fn read(&mut self, handle: &NullHandle, offset: u64, len: u64) -> Result<u64, OpError> {
-        self.answer().await;
+        self.answer().await?;
         Ok(handle.size.saturating_sub(offset).min(len))
     }
 
     #[inline(always)]
     async fn write(&mut self, _: &NullHandle, _: u64, _: u64) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     #[inline]
@@ -269,28 +278,25 @@ impl Session for NullSession {
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<u64, OpError> {
-        self.answer().await;
+        self.answer().await?;
         Ok(handle.size.saturating_sub(offset).min(bytes.len() as u64))
     }
 
     #[inline]
     async fn write_bytes(&mut self, _: &NullHandle, _: u64, _: &[u8]) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn append(&mut self, _: &NullHandle, _: u64) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn fsync(&mut self, _: &NullHandle) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn stat_handle(&mut self, handle: &NullHandle) -> Result<Attributes, OpError> {
-        self.answer().await;
+        self.answer().await?;
         Ok(Attributes {
             kind: EntryKind::File,
             size: handle.size,
@@ -303,7 +309,7 @@ impl Session for NullSession {
 
     #[inline(always)]
     async fn stat(&mut self) -> Result<Attributes, OpError> {
-        self.answer().await;
+        self.answer().await?;
         Ok(Attributes {
             kind: EntryKind::File,
             size: 0,
@@ -312,22 +318,19 @@ impl Session for NullSession {
 
     #[inline(always)]
     async fn unlink(&mut self) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn make_dir(&mut self) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn remove_dir(&mut self) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn list(&mut self) -> Result<ListTotals, OpError> {
-        self.answer().await;
+        self.answer().await?;
         Ok(ListTotals::default())
     }
 
@@ -339,43 +342,35 @@ impl Session for NullSession {
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn stat_missing(&mut self) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn access(&mut self) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn chmod(&mut self, _: u32) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn statfs(&mut self) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn pathconf(&mut self) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn truncate(&mut self, _: &NullHandle, _: u64) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn lock(&mut self, _: &NullHandle, _: u64, _: u64) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn write_stable(
@@ -384,12 +379,11 @@ impl Session for NullSession {
         _: Option<u64>,
         _: u64,
     ) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn modify(&mut self, _: &NullHandle, _: u64, len: u64) -> Result<u64, OpError> {
-        self.answer().await;
+        self.answer().await?;
         Ok(len.saturating_mul(2))
     }
 
@@ -400,23 +394,20 @@ impl Session for NullSession {
         offset: u64,
         len: u64,
     ) -> Result<u64, OpError> {
-        self.answer().await;
+        self.answer().await?;
         Ok(from.size.saturating_sub(offset).min(len))
     }
 
     async fn map_read(&mut self, _: &NullHandle, _: u64, _: u64) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn map_write(&mut self, _: &NullHandle, _: u64, _: u64, _: bool) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn lookup(&mut self) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn prepare_link(&mut self) -> Result<(), OpError> {
@@ -424,12 +415,11 @@ impl Session for NullSession {
     }
 
     async fn read_link(&mut self) -> Result<(), OpError> {
-        self.answer().await;
-        Ok(())
+        self.answer().await
     }
 
     async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
-        self.answer().await;
+        self.answer().await?;
         Ok(ListTotals::default())
     }
 
@@ -455,7 +445,7 @@ impl Session for NullSession {
     fn aio_abandon(&mut self) {}
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
-        // All take the same time from their begin, so they complete in the order they were queued.
+        // All take the same time from their start, so they complete in the order they were queued.
         let mut waited = Ok(());
         if let Some(last) = self.queued[..count.min(self.queued.len())].last() {
             waited = self.lane.sleep_until(last.end).await;
@@ -496,9 +486,11 @@ mod tests {
 
     #[test]
     fn servers_need_a_latency_and_a_number() {
-        let reason = |rest: &str| match Null::connect(rest) {
-            Err(e) => e.to_string(),
-            Ok(_) => String::new(),
+        let reason = |rest: &str| {
+            Null::parse(&format!("null:{rest}"))
+                .err()
+                .unwrap()
+                .to_string()
         };
         assert!(reason("?servers=8").contains("give a latency too"));
         for bad in ["0", "x", "-1", "1048577", ""] {
@@ -507,11 +499,7 @@ mod tests {
         }
         let text = reason("?latency=1ms&serves=1");
         assert!(text.contains("unknown option `serves`"), "{text}");
-        let target = Null::connect("?latency=1ms&servers=8").unwrap_or(Null {
-            latency: 0,
-            servers: None,
-            stall: None,
-        });
+        let target = Null::parse("null:?latency=1ms&servers=8").ok().unwrap();
         assert_eq!(target.describe(), "null, 8 servers, latency 1000 us");
     }
 
@@ -530,15 +518,15 @@ mod tests {
 
     #[test]
     fn a_stall_needs_a_length_and_a_latency() {
-        let reason = |rest: &str| Null::connect(rest).err().map(|e| e.to_string());
-        let text = reason("?stall=1s").unwrap();
+        let reason = |rest: &str| Null::parse(rest).err().unwrap().to_string();
+        let text = reason("null:?stall=1s");
         assert!(
             text.contains("cannot be stalled: give a latency too"),
             "{text}"
         );
-        let text = reason("?latency=1ms&stall_after=1s").unwrap();
+        let text = reason("null:?latency=1ms&stall_after=1s");
         assert!(text.contains("give its length too"), "{text}");
-        let target = Null::connect("?latency=1ms&stall=1s&stall_after=5s").ok();
+        let target = Null::parse("null:?latency=1ms&stall=1s&stall_after=5s").ok();
         let text = target.map(|t| t.describe());
         let expected = "null, latency 1000 us, stalled for 1s after 5s";
         assert_eq!(text.as_deref(), Some(expected));

@@ -1,4 +1,4 @@
-//! What a target can do.
+//! The traits of targets: connecting, and the operations of a worker.
 
 use crate::error::OpError;
 use crate::long_replies::LongReplies;
@@ -13,38 +13,38 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Something that load can be put on.
+/// Something that load can be applied to.
 pub trait Target: Send + Sync + 'static {
-    /// What a worker does its operations with.
+    /// Executes the operations of a worker.
     type Session: Session + 'static;
 
     /// One line for the results: what this is and its parameters.
     fn describe(&self) -> String;
 
-    /// Kind of lane its sessions want in real time.
+    /// Kind of lane that its sessions need in real time.
     fn lane_kind(&self) -> LaneKind;
 
-    /// Whether its sessions take time only from their lane, so that it may be virtual.
+    /// Whether its sessions wait only through their lane, so that time may be virtual.
     fn can_be_virtual(&self) -> bool {
         false
     }
 
-    /// Whether files that are made are there afterwards; without it nothing is populated.
+    /// Whether created files exist afterwards; if not, nothing is populated.
     fn keeps_files(&self) -> bool {
         true
     }
 
-    /// Whether an open file takes a descriptor of this process, of which there is a limit.
+    /// Whether an open file takes a descriptor of this process, whose number is limited.
     fn takes_descriptors(&self) -> bool {
         false
     }
 
-    /// Whether the work directory exists; only a target that is looked at may say no.
+    /// Whether the work directory exists; it may be missing only if the purpose is to inspect.
     fn exists(&self) -> bool {
         true
     }
 
-    /// Whether connecting made the work directory.
+    /// Whether connecting created the work directory.
     fn created_work_dir(&self) -> bool {
         false
     }
@@ -52,15 +52,15 @@ pub trait Target: Send + Sync + 'static {
     /// Removes the work directory, which must be empty.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's or the server's error.
     fn remove_work_dir(&self) -> Result<(), OpError> {
         Ok(())
     }
 
-    /// Whether the work directory can be written to.
+    /// Checks that the work directory can be written to.
     ///
     /// # Errors
-    /// What stands against it.
+    /// Why it cannot.
     fn writable(&self) -> Result<(), OpError> {
         Ok(())
     }
@@ -68,37 +68,37 @@ pub trait Target: Send + Sync + 'static {
     /// Free space and inodes; `None` where that has no meaning.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's or the server's error.
     fn space(&self) -> Result<Option<Space>, OpError> {
         Ok(None)
     }
 
-    /// What the work directory's file system says of direct I/O. Asked before a run.
+    /// Whether the work directory's file system supports direct I/O. Called before a run.
     fn direct_io(&self) -> DirectIo {
         DirectIo::Refused
     }
 
-    /// Why dropping files from this machine's page cache changes nothing; `None` if it may. Asked
-    /// before a run.
+    /// Why dropping files from this machine's page cache has no effect; `None` if it may have one.
+    /// Called before a run.
     fn uncacheable_reason(&self) -> Option<&'static str>;
 
-    /// Why operations of this kind cannot be done; `None` if they can. Asked before a run.
+    /// Why operations of this kind are not supported; `None` if they are. Called before a run.
     fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
         match kind {
-            OpKind::Lookup | OpKind::ReadLink | OpKind::ListDirPlus => Some(
-                "procedures of NFS that no system call asks for alone need a target that speaks NFS",
-            ),
+            OpKind::Lookup | OpKind::ReadLink | OpKind::ListDirPlus => {
+                Some("NFS procedures that no system call requests alone need an NFS target")
+            }
             _ => None,
         }
     }
 
-    /// What an error of an operation means, with what the target knows of how it came about.
+    /// Explains an error of an operation, with what the target knows of its cause.
     fn explain(&self, e: OpError) -> String {
         e.to_string()
     }
 
-    /// Replies of a server that had more than its protocol says, since this was last called. Those
-    /// to sessions count once their lane has ended.
+    /// Replies that were longer than the protocol allows, since the last call. Replies to sessions are
+    /// included once their lane has ended.
     fn take_long_replies(&self) -> Vec<LongReplies> {
         vec![]
     }
@@ -106,7 +106,7 @@ pub trait Target: Send + Sync + 'static {
     /// A session for a worker that runs on `lane`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<Self::Session, OpError>;
 }
 
@@ -119,14 +119,14 @@ pub trait Session {
     /// An open file.
     type Handle;
 
-    /// Chooses the name that the next operation works on: `push` appends the path, relative to
-    /// the work directory. A target that needs no names never calls it.
+    /// Sets the name that the next operation works on: `push` appends the path, relative to the work
+    /// directory. A target that needs no names never calls it.
     fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>));
 
-    /// Chooses likewise the name that `push_name` appends to the path of a directory.
+    /// Sets the name that the next operation works on to the path of a directory and a name in it.
     ///
-    /// Names of one directory often follow each other. `dir` is a number that no other directory
-    /// of the run has, so that a target need not have the path appended again that it has still.
+    /// Consecutive names are often in one directory. `dir` is a number that no other directory of the
+    /// run has, so that a target composes the path of the directory only when it changes.
     #[inline]
     fn locate_in(
         &mut self,
@@ -141,52 +141,52 @@ pub trait Session {
         });
     }
 
-    /// Whether every operation on a file or a name is over when its call returns: the futures of
-    /// all of them, [`Session::aio_take`] apart, are ready when they are first polled. A worker
-    /// then calls those that end in `_now` where there is one.
+    /// Whether every operation on a file or a name completes in its call: all futures, except that of
+    /// [`Session::aio_take`], are ready when they are first polled. A worker then calls the functions
+    /// that end in `_now` where they exist.
     ///
-    /// A target whose operations are system calls has these as functions of its own that are
-    /// always inlined. A function that returns after the system call inside it makes the
-    /// processor guess where to, from a stack of return addresses that the kernel has used since:
-    /// the wrong guess takes a tenth of the time of the whole call.
+    /// A target whose operations are system calls implements these itself, always inlined. When a
+    /// function returns after a system call inside it, the processor predicts the return address from
+    /// a stack that the kernel has used since: the misprediction takes a tenth of the whole call's
+    /// time.
     #[inline]
     fn is_immediate(&self) -> bool {
         false
     }
 
-    /// Makes room for transfers of `len` bytes, so that none has to be made while one is timed.
+    /// Allocates room for transfers of `len` bytes, so that none is allocated while one is timed.
     fn reserve(&mut self, len: u64) -> Result<(), OpError>;
 
-    /// Makes the bytes that the next write of `len` bytes takes, if they have to be made, or has
-    /// them brought near the processor, so that they need not be while it is timed.
+    /// Composes the next `len` bytes to write, if they have to be composed, or prefetches them, so that
+    /// this does not happen while the write is timed.
     fn compose(&mut self, _len: u64) -> Result<(), OpError> {
         Ok(())
     }
 
-    /// Has what is written next follow from a stream, not from what this session wrote before.
+    /// Makes the next content follow from a stream, not from what this session wrote before.
     fn begin_content(&mut self, _stream: Stream) {}
 
-    /// Makes sure that the directory of the located name lies in the work directory and is
-    /// reached without a symbolic link. Called before operations that change a directory, which
-    /// are plain calls on the whole path as an application's would be.
+    /// Checks that the directory of the located name is in the work directory and is reached without
+    /// a symbolic link. Called before operations that change a directory, which are plain calls on the
+    /// whole path, as an application's would be.
     async fn check_parent(&mut self) -> Result<(), OpError>;
 
     /// Opens the file.
     ///
     /// # Errors
-    /// What the target says; so for every operation below.
+    /// The target's error; so for every operation below.
     async fn open(&mut self, how: OpenHow) -> Result<Self::Handle, OpError>;
 
     /// Closes the file, after its asynchronous writes have completed.
     async fn close(&mut self, handle: Self::Handle) -> Result<(), OpError>;
 
-    /// Reads up to `len` bytes at `offset`; returns how many there were.
+    /// Reads up to `len` bytes at `offset`; returns the number of bytes.
     async fn read(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError>;
 
     /// Writes `len` bytes at `offset`.
     async fn write(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError>;
 
-    /// Reads into `bytes` from `offset`; returns how many there were.
+    /// Reads into `bytes` from `offset`; returns the number of bytes.
     async fn read_bytes(
         &mut self,
         handle: &Self::Handle,
@@ -220,28 +220,28 @@ pub trait Session {
     /// Removes the file.
     async fn unlink(&mut self) -> Result<(), OpError>;
 
-    /// Makes the directory.
+    /// Creates the directory.
     async fn make_dir(&mut self) -> Result<(), OpError>;
 
     /// Removes the empty directory.
     async fn remove_dir(&mut self) -> Result<(), OpError>;
 
-    /// Opens the directory, reads it to the end and closes it.
+    /// Opens the directory, reads it to its end and closes it.
     async fn list(&mut self) -> Result<ListTotals, OpError>;
 
-    /// Chooses a second name, for [`Session::rename`].
+    /// Sets a second name, for [`Session::rename`].
     fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>));
 
-    /// [`Session::check_parent`] of the second name.
+    /// [`Session::check_parent`] for the second name.
     async fn check_second_parent(&mut self) -> Result<(), OpError>;
 
-    /// Gives what has the located name the second name.
+    /// Renames the located name to the second name.
     async fn rename(&mut self) -> Result<(), OpError>;
 
-    /// Finds that nothing has the located name.
+    /// Looks up a name that must not exist.
     ///
     /// # Errors
-    /// `EEXIST` if something has it.
+    /// `EEXIST` if it exists.
     async fn stat_missing(&mut self) -> Result<(), OpError> {
         match self.stat().await {
             Err(OpError(Errno::NOENT)) => Ok(()),
@@ -250,29 +250,29 @@ pub trait Session {
         }
     }
 
-    /// Asks whether the name may be read and written.
+    /// Checks that the name may be read and written.
     async fn access(&mut self) -> Result<(), OpError>;
 
     /// Sets the permissions of the name, which must not be a symbolic link; the lowest nine bits
     /// of `mode`.
     async fn chmod(&mut self, mode: u32) -> Result<(), OpError>;
 
-    /// Asks for the space of the file system.
+    /// Requests the space of the file system.
     async fn statfs(&mut self) -> Result<(), OpError>;
 
-    /// Asks for the length that a name may have in the work directory.
+    /// Requests the maximum length of a name in the work directory.
     async fn pathconf(&mut self) -> Result<(), OpError>;
 
     /// Sets the length of an open file.
     async fn truncate(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError>;
 
-    /// Locks `len` bytes at `offset` for writing, waiting while somebody else has them, and
-    /// unlocks them. Locks belong to the handle, so that workers of one process keep each other
-    /// out as those of several do.
+    /// Locks `len` bytes at `offset` for writing, waiting while another handle has locked them, and
+    /// unlocks them. Locks belong to the handle, so that they also exclude workers of one process from
+    /// each other.
     async fn lock(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError>;
 
-    /// Writes `len` bytes at `offset`, or at the end without one; they are on stable storage when
-    /// it returns.
+    /// Writes `len` bytes at `offset`, or at the end without one; they are on stable storage when it
+    /// completes.
     async fn write_stable(
         &mut self,
         handle: &Self::Handle,
@@ -280,9 +280,8 @@ pub trait Session {
         len: u64,
     ) -> Result<(), OpError>;
 
-    /// Reads `len` bytes at `offset`, which must be there, changes some in each 4 KiB, and writes
-    /// them to the same place. Returns the bytes that were read and those that were written,
-    /// together.
+    /// Reads `len` bytes at `offset`, which must exist, changes some in each 4 KiB, and writes them
+    /// back. Returns the sum of the bytes read and written.
     async fn modify(
         &mut self,
         handle: &Self::Handle,
@@ -290,8 +289,8 @@ pub trait Session {
         len: u64,
     ) -> Result<u64, OpError>;
 
-    /// Reads up to `len` bytes at `offset` of one file and writes them at the same place of
-    /// another. Returns how many there were.
+    /// Reads up to `len` bytes at `offset` of one file and writes them to the same offset of another.
+    /// Returns the number of bytes.
     async fn copy(
         &mut self,
         from: &Self::Handle,
@@ -300,7 +299,7 @@ pub trait Session {
         len: u64,
     ) -> Result<u64, OpError>;
 
-    /// Maps `len` bytes at `offset`, which must be there, reads all of them and unmaps them.
+    /// Maps `len` bytes at `offset`, which must exist, reads all of them and unmaps them.
     async fn map_read(
         &mut self,
         handle: &Self::Handle,
@@ -308,8 +307,8 @@ pub trait Session {
         len: u64,
     ) -> Result<(), OpError>;
 
-    /// Maps `len` bytes at `offset`, which must be there, writes all of them, flushes them to
-    /// stable storage if asked, and unmaps them.
+    /// Maps `len` bytes at `offset`, which must exist, writes all of them, flushes them to stable
+    /// storage if `flush` is set, and unmaps them.
     async fn map_write(
         &mut self,
         handle: &Self::Handle,
@@ -323,13 +322,13 @@ pub trait Session {
         Err(OpError(Errno::OPNOTSUPP))
     }
 
-    /// Makes sure that a symbolic link to the second name has the name, before it is read: a
-    /// target that can read links makes those that are missing.
+    /// Creates the symbolic link from the name to the second name, unless it exists, before it is
+    /// read.
     async fn prepare_link(&mut self) -> Result<(), OpError> {
         Err(OpError(Errno::OPNOTSUPP))
     }
 
-    /// Reads the symbolic link that has the name.
+    /// Reads the symbolic link of the name.
     async fn read_link(&mut self) -> Result<(), OpError> {
         Err(OpError(Errno::OPNOTSUPP))
     }
@@ -339,37 +338,37 @@ pub trait Session {
         Err(OpError(Errno::OPNOTSUPP))
     }
 
-    /// [`Session::check_parent`] of a target that answers at once.
+    /// [`Session::check_parent`] of a target whose operations complete at once.
     #[inline(always)]
     fn check_parent_now(&mut self) -> Result<(), OpError> {
         now(self.check_parent())
     }
 
-    /// [`Session::open`] of a target that answers at once.
+    /// [`Session::open`] of a target whose operations complete at once.
     #[inline(always)]
     fn open_now(&mut self, how: OpenHow) -> Result<Self::Handle, OpError> {
         now(self.open(how))
     }
 
-    /// [`Session::close`] of a target that answers at once.
+    /// [`Session::close`] of a target whose operations complete at once.
     #[inline(always)]
     fn close_now(&mut self, handle: Self::Handle) -> Result<(), OpError> {
         now(self.close(handle))
     }
 
-    /// [`Session::read`] of a target that answers at once.
+    /// [`Session::read`] of a target whose operations complete at once.
     #[inline(always)]
     fn read_now(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError> {
         now(self.read(handle, offset, len))
     }
 
-    /// [`Session::write`] of a target that answers at once.
+    /// [`Session::write`] of a target whose operations complete at once.
     #[inline(always)]
     fn write_now(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError> {
         now(self.write(handle, offset, len))
     }
 
-    /// [`Session::read_bytes`] of a target that answers at once.
+    /// [`Session::read_bytes`] of a target whose operations complete at once.
     #[inline(always)]
     fn read_bytes_now(
         &mut self,
@@ -380,7 +379,7 @@ pub trait Session {
         now(self.read_bytes(handle, offset, bytes))
     }
 
-    /// [`Session::write_bytes`] of a target that answers at once.
+    /// [`Session::write_bytes`] of a target whose operations complete at once.
     #[inline(always)]
     fn write_bytes_now(
         &mut self,
@@ -391,30 +390,30 @@ pub trait Session {
         now(self.write_bytes(handle, offset, bytes))
     }
 
-    /// [`Session::fsync`] of a target that answers at once.
+    /// [`Session::fsync`] of a target whose operations complete at once.
     #[inline(always)]
     fn fsync_now(&mut self, handle: &Self::Handle) -> Result<(), OpError> {
         now(self.fsync(handle))
     }
 
-    /// [`Session::stat`] of a target that answers at once.
+    /// [`Session::stat`] of a target whose operations complete at once.
     #[inline(always)]
     fn stat_now(&mut self) -> Result<Attributes, OpError> {
         now(self.stat())
     }
 
-    /// [`Session::unlink`] of a target that answers at once.
+    /// [`Session::unlink`] of a target whose operations complete at once.
     #[inline(always)]
     fn unlink_now(&mut self) -> Result<(), OpError> {
         now(self.unlink())
     }
 
-    /// As [`Session::compose`] for a write that is queued.
+    /// [`Session::compose`] for a write that is queued.
     fn aio_compose(&mut self, _len: u64) -> Result<(), OpError> {
         Ok(())
     }
 
-    /// Queues a write; `tag` comes back in [`AioDone`].
+    /// Queues a write; `tag` is returned in [`AioDone`].
     fn aio_write(
         &mut self,
         handle: &Self::Handle,
@@ -423,22 +422,22 @@ pub trait Session {
         tag: u32,
     ) -> Result<(), OpError>;
 
-    /// Asynchronous writes that were queued and not yet taken by [`Session::aio_take`].
+    /// Number of asynchronous writes that were queued and not yet taken by [`Session::aio_take`].
     fn aio_pending(&self) -> usize;
 
-    /// Tag and begin of each that has not completed, once those that have were taken. Not for the
+    /// Tag and start of each write that has not completed, once those that have were taken. Not for the
     /// hot path.
     fn aio_under_way(&self) -> Vec<(u32, Nanos)>;
 
-    /// Waits until at least `count` queued writes have completed, and appends all that have to
-    /// `done`; cut short when the run stops.
+    /// Waits until at least `count` queued writes have completed or the run stops, and appends all that
+    /// have completed to `done`.
     fn aio_take(
         &mut self,
         count: usize,
         done: &mut Vec<AioDone>,
     ) -> impl Future<Output = Result<(), Stopped>>;
 
-    /// Forgets queued writes that have not begun, because the run is over.
+    /// Discards queued writes that have not begun, because the run has ended.
     fn aio_abandon(&mut self);
 
     /// Names and kinds of the directory's entries. Not for the hot path.
@@ -447,19 +446,31 @@ pub trait Session {
     /// Contents of a small file. Not for the hot path.
     async fn get(&mut self) -> Result<Vec<u8>, OpError>;
 
-    /// Makes or replaces a small file. Not for the hot path.
+    /// Creates or replaces a small file. Not for the hot path.
     async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError>;
 
-    /// Removes a file or an empty directory, making sure that no component of its path is a
-    /// symbolic link. Not for the hot path.
+    /// Removes a file or an empty directory after checking that no component of its path is a symbolic
+    /// link. Not for the hot path.
     async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError>;
 }
 
-/// What a future gives that is ready when it is first polled.
+/// Bytes of which the first eight are changed when they are modified.
+const MODIFY_STRIDE_BYTES: usize = 4096;
+
+/// Changes some of these bytes, as [`Session::modify`] does.
+pub(crate) fn modify_blocks(bytes: &mut [u8]) {
+    for block in bytes.chunks_mut(MODIFY_STRIDE_BYTES) {
+        for byte in block.iter_mut().take(8) {
+            *byte = byte.wrapping_add(1);
+        }
+    }
+}
+
+/// The output of a future that is ready when it is first polled.
 #[inline(always)]
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
-        Poll::Pending => unreachable!("the target says that it answers at once"),
+        Poll::Pending => unreachable!("the target states that its operations complete at once"),
     }
 }

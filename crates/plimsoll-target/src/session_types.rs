@@ -6,37 +6,37 @@ use plimsoll_measure::{Clock, Nanos, Recorder};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a file system says of direct I/O: transfers past the page cache (`O_DIRECT`).
+/// Support of a file system for direct I/O (`O_DIRECT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectIo {
-    /// It takes none, or there is no page cache to go past.
+    /// Not supported, or there is no page cache to bypass.
     Refused,
-    /// It takes transfers whose offsets and sizes are multiples of so many bytes.
+    /// Supported for transfers whose offsets and sizes are multiples of a number of bytes.
     Aligned {
         /// Bytes, a power of two.
         to: u64,
     },
-    /// It does not say.
+    /// The file system does not state it.
     Unknown,
 }
 
-/// What a session is for.
+/// The parameters of a session.
 #[derive(Clone)]
 pub struct SessionSpec {
-    /// Bytes that reads rotate through.
+    /// Bytes of the buffer that reads rotate through.
     pub buffer: u64,
-    /// What is written.
+    /// The content of writes.
     pub content: ContentPool,
     /// The run's clock.
     pub clock: Clock,
-    /// Tells sessions apart: what each writes follows from it.
+    /// A number that no other session has; the content that the session writes follows from it.
     pub number: u64,
-    /// Process of the workload that the worker belongs to.
+    /// The process of the workload that the worker belongs to.
     pub process: u64,
-    /// Where targets that call procedures of a server write down what those did.
+    /// The rows in which a target that calls procedures of a server records them.
     pub rpc: Option<RpcRows>,
-    /// How long a server may say nothing until what is asked of it fails; without it, as long as the
-    /// target lets each call take.
+    /// Time without a reply of the server after which all calls fail; without it, each call fails after
+    /// the target's own time limit.
     pub silence: Option<std::time::Duration>,
 }
 
@@ -45,12 +45,12 @@ pub struct SessionSpec {
 pub struct RpcRows {
     /// The recorder of the lane.
     pub recorder: Rc<Recorder>,
-    /// Names of the rows, and their numbers.
+    /// Names and numbers of the rows.
     pub rows: Arc<[(String, u32)]>,
 }
 
 impl RpcRows {
-    /// The row of a name.
+    /// The number of a row.
     #[must_use]
     pub fn row(&self, name: &str) -> Option<u32> {
         let found = self.rows.iter().find(|(n, _)| n == name);
@@ -63,13 +63,13 @@ impl RpcRows {
 pub struct Space {
     /// Bytes free to this user.
     pub bytes: u64,
-    /// Inodes free to this user; `None` if the file system has no limit.
+    /// Inodes free to this user; `None` if their number is not limited.
     pub inodes: Option<u64>,
-    /// Bytes in a block: each file takes a whole number of them.
+    /// Bytes of a block: each file takes a whole number of blocks.
     pub block: u64,
 }
 
-/// How a file is opened for.
+/// The operations that a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
     /// Reading.
@@ -80,27 +80,37 @@ pub enum OpenMode {
     ReadWrite,
 }
 
-/// How a file is opened.
+impl OpenMode {
+    pub(crate) fn reads(self) -> bool {
+        self != Self::Write
+    }
+
+    pub(crate) fn writes(self) -> bool {
+        self != Self::Read
+    }
+}
+
+/// The parameters of an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenHow {
-    /// What for.
+    /// The operations it is opened for.
     pub mode: OpenMode,
-    /// Make it if it is not there.
+    /// Create it if it does not exist.
     pub create: bool,
-    /// Cut it to nothing if it is there.
+    /// Truncate it to zero bytes if it exists.
     pub truncate: bool,
-    /// Past the page cache.
+    /// Direct I/O.
     pub direct: bool,
-    /// Synchronous data.
+    /// Writes return when their data is on stable storage.
     pub dsync: bool,
     /// Advise against read-ahead.
     pub no_read_ahead: bool,
-    /// Size the workload planned, for targets that keep no files.
+    /// The size that the workload planned, for targets that keep no files.
     pub planned_size: u64,
 }
 
 impl OpenHow {
-    /// For this mode, nothing special.
+    /// Opens an existing file for these operations.
     #[must_use]
     pub fn plain(mode: OpenMode) -> Self {
         Self {
@@ -115,10 +125,10 @@ impl OpenHow {
     }
 }
 
-/// What stat tells.
+/// Attributes of a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// Bytes.
     pub size: u64,
@@ -137,19 +147,19 @@ pub enum EntryKind {
     Other,
 }
 
-/// What listing a directory gave.
+/// Totals of a directory listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListTotals {
-    /// Entries but `.` and `..`.
+    /// Entries without `.` and `..`.
     pub entries: u64,
-    /// Bytes of the records the system returned: names and their overhead.
+    /// Bytes of the records that the system returned: names and their overhead.
     pub bytes: u64,
 }
 
 /// An asynchronous write that has completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AioDone {
-    /// Number the caller gave it.
+    /// The number that the caller gave it.
     pub tag: u32,
     /// When it was queued.
     pub start: Nanos,

@@ -1,4 +1,4 @@
-//! Where the bytes of one session's writes come from.
+//! The bytes of one session's writes.
 
 use crate::block_composer::BlockComposer;
 use crate::content::ContentPool;
@@ -8,31 +8,31 @@ use rand::RngExt;
 use rustix::io::Errno;
 
 /// The bytes of a session's writes, one after the other. They follow from the pool, the stream that
-/// the source began with, and the lengths of the writes before.
+/// they began with, and the lengths of the earlier writes.
 pub(crate) struct WriteData {
     pool: ContentPool,
-    /// Makes the bytes, if they are not those of the pool as it is.
+    /// Composes the bytes, unless they are those of the pool.
     composer: Option<BlockComposer>,
-    /// Where the next piece of the pool begins.
+    /// The step in the pool at which the next piece begins.
     step: usize,
-    /// What the next write that others make later will write.
-    apart: Option<MmapMut>,
+    /// The bytes of the next detached write.
+    detached: Option<MmapMut>,
 }
 
-/// The bytes of a write that others make later.
+/// The bytes of a write that another thread does later.
 pub(crate) struct DetachedData {
     pool: ContentPool,
     step: usize,
-    /// Bytes that were made for this write.
-    made: Option<MmapMut>,
+    /// Bytes that were composed for this write.
+    composed: Option<MmapMut>,
 }
 
 impl DetachedData {
-    /// The bytes from `done` on of a write of `len`, as many as there are at once.
+    /// The bytes from `done` on of a write of `len`, as many as are contiguous.
     pub(crate) fn piece(&self, done: usize, len: usize) -> &[u8] {
         let want = (len - done).min(self.pool.longest());
-        match &self.made {
-            Some(made) => &made[done..][..want],
+        match &self.composed {
+            Some(bytes) => &bytes[done..][..want],
             None => {
                 let step = self.step.wrapping_add(ContentPool::steps(done));
                 self.pool.piece(step, want)
@@ -42,22 +42,22 @@ impl DetachedData {
 }
 
 impl WriteData {
-    /// The source of the session with this number.
+    /// The bytes of the session with this number.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// `ENOMEM` if the memory cannot be allocated.
     pub(crate) fn new(pool: &ContentPool, session: u64) -> Result<Self, Errno> {
         let mut source = Self {
             pool: pool.clone(),
             composer: pool.is_composed().then(BlockComposer::new).transpose()?,
             step: 0,
-            apart: None,
+            detached: None,
         };
         source.restart(pool.stream_of_session(session));
         Ok(source)
     }
 
-    /// Goes on with the bytes that follow from a stream, whatever was written before.
+    /// Continues with the bytes that follow from a stream, whatever was written before.
     pub(crate) fn restart(&mut self, stream: Stream) {
         match &mut self.composer {
             Some(composer) => composer.restart(stream),
@@ -69,10 +69,10 @@ impl WriteData {
         &self.pool
     }
 
-    /// Has the bytes of the next write made or fetched, so that the write itself need not.
+    /// Composes or prefetches the bytes of the next write.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// `ENOMEM` if the memory cannot be allocated.
     #[inline]
     pub(crate) fn prepare(&mut self, len: u64) -> Result<(), Errno> {
         match self.composer {
@@ -93,13 +93,13 @@ impl WriteData {
         Ok(())
     }
 
-    /// The next bytes: at most `most`, and at most as many as the pool gives at once.
+    /// The next bytes: at most `max`, and at most [`ContentPool::longest`].
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// `ENOMEM` if the memory cannot be allocated.
     #[inline]
-    pub(crate) fn next_chunk(&mut self, most: u64) -> Result<&[u8], Errno> {
-        let want = most.min(self.pool.longest() as u64) as usize;
+    pub(crate) fn next_chunk(&mut self, max: u64) -> Result<&[u8], Errno> {
+        let want = max.min(self.pool.longest() as u64) as usize;
         match &mut self.composer {
             None => {
                 let step = self.step;
@@ -110,37 +110,37 @@ impl WriteData {
         }
     }
 
-    /// Where the next piece begins in the pool, whose bytes are written as they are.
+    /// The position in the pool of the next piece, whose bytes are not composed.
     pub(crate) fn next_in_pool(&mut self, len: usize) -> usize {
         assert!(
             self.composer.is_none(),
-            "bytes that are made lie in no pool"
+            "composed bytes are not in the pool"
         );
         let step = self.step;
         self.step = step.wrapping_add(ContentPool::steps(len));
         self.pool.begin(step)
     }
 
-    /// Has the bytes of the next write that others make later ready in memory of their own.
+    /// Composes or prefetches the bytes of the next detached write.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// `ENOMEM` if the memory cannot be allocated.
     pub(crate) fn prepare_detached(&mut self, len: u64) -> Result<(), Errno> {
         match self.composer {
             None => self.pool.fetch(self.step, len),
-            Some(_) => self.apart = Some(self.copy_next(len)?),
+            Some(_) => self.detached = Some(self.copy_next(len)?),
         }
         Ok(())
     }
 
-    /// The bytes of a write that others make later, as they were prepared.
+    /// The bytes of a detached write, which may have been prepared.
     ///
     /// # Errors
-    /// When they were not, and the memory cannot be had.
+    /// `ENOMEM` if they were not and the memory cannot be allocated.
     pub(crate) fn take_detached(&mut self, len: u64) -> Result<DetachedData, Errno> {
-        let made = match (self.apart.take(), self.composer.is_some()) {
+        let composed = match (self.detached.take(), self.composer.is_some()) {
             (_, false) => None,
-            (Some(made), true) if made.len() as u64 == len.max(1) => Some(made),
+            (Some(bytes), true) if bytes.len() as u64 == len.max(1) => Some(bytes),
             (_, true) => Some(self.copy_next(len)?),
         };
         let step = self.step;
@@ -148,7 +148,7 @@ impl WriteData {
         Ok(DetachedData {
             pool: self.pool.clone(),
             step,
-            made,
+            composed,
         })
     }
 

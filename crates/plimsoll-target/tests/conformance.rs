@@ -1,4 +1,4 @@
-//! What every target must do, done by every target.
+//! The operations of all targets, tested on every target.
 //!
 //! A case is written once, over [`plimsoll_target::Session`], and checks what it did with the
 //! standard library, byte for byte. A new target that keeps files is one more test in

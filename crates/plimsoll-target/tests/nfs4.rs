@@ -25,10 +25,7 @@ impl Case for Files {
             Box::pin(async move {
                 for i in 0..5 {
                     let path = format!("f{n}.{i}");
-                    let h = name(&mut s, &path)
-                        .open(how(OpenMode::ReadWrite, true))
-                        .await
-                        .unwrap();
+                    let h = opened(&mut s, &path, how(OpenMode::ReadWrite, true)).await;
                     let bytes = vec![n; 5000];
                     s.write_bytes(&h, 0, &bytes).await.unwrap();
                     let mut read = vec![0; 6000];
@@ -42,8 +39,8 @@ impl Case for Files {
     }
 }
 
-/// Who waits for whom is seen in the rows: on 4.0 the workers of an owner for each other, on 4.1
-/// those of a lane for slots.
+/// The rows show the waits: on 4.0 of the workers of an owner for each other, on 4.1 of those of a
+/// lane for slots.
 #[test]
 fn owners_and_slots() {
     needs_root!();
@@ -81,19 +78,10 @@ impl Case for Twice {
     async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
         let mut other = sessions.pop().unwrap();
         let mut s = sessions.pop().unwrap();
-        let w = name(&mut s, "f")
-            .open(how(OpenMode::ReadWrite, true))
-            .await
-            .unwrap();
+        let w = opened(&mut s, "f", how(OpenMode::ReadWrite, true)).await;
         s.write_bytes(&w, 0, b"hello").await.unwrap();
-        let r = name(&mut other, "f")
-            .open(how(OpenMode::Read, false))
-            .await
-            .unwrap();
-        let again = name(&mut s, "f")
-            .open(how(OpenMode::Read, false))
-            .await
-            .unwrap();
+        let r = opened(&mut other, "f", how(OpenMode::Read, false)).await;
+        let again = opened(&mut s, "f", how(OpenMode::Read, false)).await;
         s.close(w).await.unwrap();
         assert_eq!(seen.count("OPEN_DOWNGRADE"), 1);
         other.close(r).await.unwrap();
@@ -114,10 +102,7 @@ impl Case for Locks {
         let count = sessions.len() as u64;
         all(sessions.into_iter().map(|mut s| -> Task<'_> {
             Box::pin(async move {
-                let h = name(&mut s, "locked")
-                    .open(how(OpenMode::ReadWrite, true))
-                    .await
-                    .unwrap();
+                let h = opened(&mut s, "locked", how(OpenMode::ReadWrite, true)).await;
                 for i in 0..10 {
                     s.lock(&h, i, 10).await.unwrap();
                 }
@@ -148,17 +133,14 @@ fn opens_of_one_owner_and_locks() {
     }
 }
 
-/// A server that is killed and started anew while files are open, locks were held, and directories
+/// A server that is killed and restarted while files are open, locks were held, and directories
 /// are known.
 struct Restart<'a>(&'a mut Ganesha);
 
 impl Case for Restart<'_> {
     async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
         let mut s = sessions.pop().unwrap();
-        let h = name(&mut s, "d/f")
-            .open(how(OpenMode::ReadWrite, true))
-            .await
-            .unwrap();
+        let h = opened(&mut s, "d/f", how(OpenMode::ReadWrite, true)).await;
         s.write_bytes(&h, 0, b"before").await.unwrap();
         s.fsync(&h).await.unwrap();
         s.lock(&h, 0, 4).await.unwrap();
@@ -173,10 +155,7 @@ impl Case for Restart<'_> {
         s.lock(&h, 0, 4).await.unwrap();
         s.close(h).await.unwrap();
         let all = seen.count("OPEN");
-        let h = name(&mut s, "d/f")
-            .open(how(OpenMode::Read, false))
-            .await
-            .unwrap();
+        let h = opened(&mut s, "d/f", how(OpenMode::Read, false)).await;
         assert_eq!(seen.count("OPEN"), all + 1);
         s.close(h).await.unwrap();
     }
@@ -208,10 +187,7 @@ impl Delegated {
     async fn granted<S: Session>(&self, s: &mut S, seen: &Seen) -> (String, S::Handle) {
         for i in 0..FRESH {
             let path = fresh(self.minor, i);
-            let h = name(s, &path)
-                .open(how(OpenMode::Read, false))
-                .await
-                .unwrap();
+            let h = opened(s, &path, how(OpenMode::Read, false)).await;
             if seen.count("delegations granted") > 0 {
                 return (path, h);
             }
@@ -237,17 +213,11 @@ impl Case for Delegated {
         s.close(first).await.unwrap();
         // It is opened and closed without the server, and read with it.
         let (opens, closes) = (seen.count("OPEN"), seen.count("CLOSE"));
-        let second = name(&mut s, &path)
-            .open(how(OpenMode::Read, false))
-            .await
-            .unwrap();
+        let second = opened(&mut s, &path, how(OpenMode::Read, false)).await;
         let mut read = [0; 9];
         assert_eq!(s.read_bytes(&second, 0, &mut read).await.unwrap(), 9);
         assert_eq!(&read, b"delegated");
-        let third = name(&mut s, &path)
-            .open(how(OpenMode::Read, false))
-            .await
-            .unwrap();
+        let third = opened(&mut s, &path, how(OpenMode::Read, false)).await;
         s.close(third).await.unwrap();
         assert_eq!((seen.count("OPEN"), seen.count("CLOSE")), (opens, closes));
         assert_eq!(seen.count("delegations used"), 3);
@@ -267,10 +237,7 @@ impl Case for Delegated {
         s.close(second).await.unwrap();
         assert_eq!(seen.count("CLOSE"), closes + 1);
         // Now it is a file like any other.
-        let h = name(&mut s, &path)
-            .open(how(OpenMode::Read, false))
-            .await
-            .unwrap();
+        let h = opened(&mut s, &path, how(OpenMode::Read, false)).await;
         assert_eq!(seen.count("OPEN"), opens + 2);
         s.close(h).await.unwrap();
     }
@@ -286,19 +253,19 @@ impl Case for Promised {
         let (path, first) = Delegated { minor: 2 }.granted(&mut s, seen).await;
         assert_eq!(s.read(&first, 0, 100).await.unwrap(), 9);
         s.close(first).await.unwrap();
-        let asked =
+        let calls =
             || ["OPEN", "CLOSE", "READ", "GETATTR", "LOOKUP+GETATTR"].map(|r| seen.count(r));
-        let (before, used) = (asked(), seen.count("delegations used"));
+        let (before, used) = (calls(), seen.count("delegations used"));
         let read = how(OpenMode::Read, false);
-        let again = name(&mut s, &path).open(read).await.unwrap();
+        let again = opened(&mut s, &path, read).await;
         assert_eq!(s.read(&again, 2, 100).await.unwrap(), 7);
         assert_eq!(s.stat_handle(&again).await.unwrap().size, 9);
         s.close(again).await.unwrap();
         assert_eq!(name(&mut s, &path).stat().await.unwrap().size, 9);
-        assert_eq!(asked(), before);
+        assert_eq!(calls(), before);
         assert_eq!(seen.count("delegations used"), used + 5);
         overwritten(path.clone(), seen).await;
-        let last = name(&mut s, &path).open(read).await.unwrap();
+        let last = opened(&mut s, &path, read).await;
         assert_eq!(s.read(&last, 0, 100).await.unwrap(), 9);
         s.close(last).await.unwrap();
         assert_eq!(seen.count("READ"), before[2] + 1);
@@ -327,16 +294,13 @@ thread_local! {
     static OTHER: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
 }
 
-/// Writes a file that somebody else may have a delegation of.
+/// Writes a file that another client may have a delegation of.
 struct Overwrite(String);
 
 impl Case for Overwrite {
     async fn run<S: Session>(self, mut sessions: Vec<S>, _: &Seen) {
         let mut s = sessions.pop().unwrap();
-        let h = name(&mut s, &self.0)
-            .open(how(OpenMode::Write, false))
-            .await
-            .unwrap();
+        let h = opened(&mut s, &self.0, how(OpenMode::Write, false)).await;
         s.write_bytes(&h, 0, b"overwrote").await.unwrap();
         s.close(h).await.unwrap();
     }
@@ -352,7 +316,7 @@ impl Case for Revoked<'_> {
         let (path, first) = Delegated { minor: 1 }.granted(&mut s, seen).await;
         s.close(first).await.unwrap();
         let plain = how(OpenMode::Read, false);
-        let second = name(&mut s, &path).open(plain).await.unwrap();
+        let second = opened(&mut s, &path, plain).await;
         assert_eq!(seen.count("delegations used"), 1);
         let opens = seen.count("OPEN");
         self.0.inject(Fault::refuse(Op::Read, Status::DelegRevoked));
@@ -365,7 +329,7 @@ impl Case for Revoked<'_> {
         let closes = seen.count("CLOSE");
         s.close(second).await.unwrap();
         assert_eq!(seen.count("CLOSE"), closes + 1);
-        let third = name(&mut s, &path).open(plain).await.unwrap();
+        let third = opened(&mut s, &path, plain).await;
         assert_eq!(seen.count("OPEN"), opens + 2);
         s.close(third).await.unwrap();
     }
@@ -469,7 +433,7 @@ fn servers_that_cannot_be_used() {
         "target `nfs4`: NFS version 4.1 at {at}:1: Connection refused: nothing listens there"
     );
     assert_eq!(says(&format!("nfs4://{at}:1/export")), want);
-    // The port mapper is no NFS server.
+    // The port mapper is not an NFS server.
     let refused = says(&format!("nfs4://{at}:111/export"));
     let want =
         format!("target `nfs4`: NFS version 4.1 at {at}:111: the server does not have the program");
@@ -486,12 +450,9 @@ struct Silence<'a> {
 impl Case for Silence<'_> {
     async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
         let mut s = sessions.pop().unwrap();
-        let h = name(&mut s, "f")
-            .open(how(OpenMode::Write, true))
-            .await
-            .unwrap();
+        let h = opened(&mut s, "f", how(OpenMode::Write, true)).await;
         self.server.pause();
-        // What it had begun it ends before it stands still.
+        // It completes what it has begun before it stops.
         for _ in 0..4 {
             seen.rest().await;
         }
@@ -560,10 +521,7 @@ fn errors_are_named() {
             let dir = name(&mut s, "d").open(plain).await.err();
             assert_eq!(dir, Some(OpError(Errno::ISDIR)));
             assert_eq!(name(&mut s, "d").unlink().await, Err(OpError(Errno::ISDIR)));
-            let h = name(&mut s, "d/f")
-                .open(how(OpenMode::Write, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "d/f", how(OpenMode::Write, true)).await;
             assert_eq!(s.read(&h, 0, 1).await, Err(OpError(Errno::BADF)));
             s.close(h).await.unwrap();
             assert_eq!(

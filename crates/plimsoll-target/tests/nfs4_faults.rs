@@ -22,7 +22,7 @@ fn minor(minor: u32) -> String {
     format!("minor={minor}&timeo=30s")
 }
 
-/// What a server counts of an open owner on 4.0 is refused before the server counts.
+/// Operations that have a seqid on 4.0 are refused before the server counts them.
 fn before_it_counts(what: Do, status: Status, times: u32, minor: u32) -> Meeting {
     match (minor, what) {
         (0, Do::Open | Do::Make | Do::Close) => Meeting::passes_at(Op::PutFh, what, status, times),
@@ -30,7 +30,7 @@ fn before_it_counts(what: Do, status: Status, times: u32, minor: u32) -> Meeting
     }
 }
 
-/// A server that asks to be asked later is, and each time counts as an error of the row.
+/// A call that the server delays is repeated, and each time counts as an error of the row.
 #[test]
 fn delay_and_grace() {
     needs_root!();
@@ -58,7 +58,7 @@ fn delay_and_grace() {
     }
 }
 
-/// What a server refuses fails with the error number that says it, and is counted by its name. An
+/// A refused operation fails with the status's error number, and is counted by the status's name. An
 /// OPEN or CLOSE that the server has not seen takes its owner's number from it on 4.0; the next
 /// open goes on under another name.
 #[test]
@@ -123,7 +123,7 @@ fn opens_that_are_lost() {
     }
 }
 
-/// What is wrong with a session is mended by another one.
+/// A broken session is replaced by another one.
 #[test]
 fn sessions_that_are_lost() {
     needs_root!();
@@ -168,10 +168,7 @@ impl Case for Forgotten<'_> {
         let Self(bed) = self;
         let mut s = sessions.pop().unwrap();
         bed.make("f");
-        let h = name(&mut s, "f")
-            .open(how(OpenMode::ReadWrite, false))
-            .await
-            .unwrap();
+        let h = opened(&mut s, "f", how(OpenMode::ReadWrite, false)).await;
         s.lock(&h, 0, 4).await.unwrap();
         let once = |at, status| bed.relay.inject(Fault::refuse(at, status));
         once(Op::Sequence, Status::BadSession);
@@ -201,17 +198,14 @@ fn a_client_that_is_forgotten() {
     bed.run(&minor(1), 1, Forgotten(&bed));
 }
 
-/// Many calls under way find the session lost, and it is made anew once.
+/// Many calls in flight find the session lost, and it is re-created once.
 struct Together<'a>(&'a Bed);
 
 impl Case for Together<'_> {
     async fn run<S: Session>(self, mut sessions: Vec<S>, seen: &Seen) {
         let Self(bed) = self;
         let mut s = sessions.pop().unwrap();
-        let h = name(&mut s, "f")
-            .open(how(OpenMode::ReadWrite, true))
-            .await
-            .unwrap();
+        let h = opened(&mut s, "f", how(OpenMode::ReadWrite, true)).await;
         let bytes: Vec<u8> = (0..8 * 4096u32).map(|i| (i / 7) as u8).collect();
         let lost = Fault::refuse(Op::Sequence, Status::BadSession);
         bed.relay.inject(lost.clone().of(Op::Write).times(8));
@@ -238,7 +232,7 @@ fn a_session_is_recreated_once_for_all_calls() {
     bed.run("rsize=4k&wsize=4k", 1, Together(&bed));
 }
 
-/// What never gets better fails by its name after a few attempts, and when it does get better, the
+/// A permanent failure is returned by its name after a few attempts, and when it ends, the
 /// client goes on.
 struct Endless<'a>(&'a Bed, Vec<(Op, Status)>);
 
@@ -249,10 +243,7 @@ impl Case for Endless<'_> {
         for (i, (at, status)) in all.into_iter().enumerate() {
             let path = format!("f{i}");
             bed.make(&path);
-            let h = name(&mut s, &path)
-                .open(how(OpenMode::ReadWrite, false))
-                .await
-                .unwrap();
+            let h = opened(&mut s, &path, how(OpenMode::ReadWrite, false)).await;
             let before = bed.relay.fallen();
             if matches!(at, Op::CreateSession | Op::SetClientIdConfirm) {
                 let lost = match at {
@@ -363,7 +354,7 @@ impl Case for Answers<'_> {
         }
         assert!(seen.count("reconnects") >= count);
         for row in ["REMOVE", "CREATE", "RENAME"] {
-            // What comes again on 4.1 has the answer that was lost.
+            // A retransmission on 4.1 gets the reply that was lost.
             assert!(minor == 0 || seen.errors(row).is_empty(), "{row}");
         }
     }
@@ -396,7 +387,7 @@ fn what_is_done_and_not_answered_is_done_once() {
     }
 }
 
-/// What is no answer fails the call, and the next one has its answer.
+/// A malformed reply fails the call, and the next one gets its reply.
 struct Garbled<'a>(&'a Bed, u32);
 
 impl Case for Garbled<'_> {
@@ -408,7 +399,7 @@ impl Case for Garbled<'_> {
         let mut read = [0; 9];
         let all = [Garbage::NoReply, Garbage::Endless, Garbage::Results];
         for (garbage, i) in all.into_iter().zip(1..) {
-            let h = name(&mut s, "f").open(plain).await.unwrap();
+            let h = opened(&mut s, "f", plain).await;
             bed.relay.inject(Fault::garble(Op::Read, garbage));
             let failed = error(s.read_bytes(&h, 0, &mut read).await);
             assert_eq!(failed, Errno::BADMSG, "{garbage:?}");
@@ -421,14 +412,14 @@ impl Case for Garbled<'_> {
         let errors = seen.errors("READ");
         let counted = ["RPC_NO_REPLY", "RPC_BAD_RESULT"].map(|e| errors[e]);
         assert_eq!(counted, [2, 1]);
-        // What the server counts of an owner is in doubt, too.
+        // The owner's seqid is in doubt, too.
         for (at, garbage) in [(Op::Open, Garbage::Results), (Op::Close, Garbage::NoReply)] {
             bed.relay.inject(Fault::garble(at, garbage));
             match name(&mut s, "f").open(plain).await {
                 Ok(h) => assert_eq!(error(s.close(h).await), Errno::BADMSG),
                 Err(e) => assert_eq!(e.0, Errno::BADMSG),
             }
-            let h = name(&mut s, "f").open(plain).await.unwrap();
+            let h = opened(&mut s, "f", plain).await;
             assert_eq!(s.read_bytes(&h, 0, &mut read).await.unwrap(), 6);
             s.close(h).await.unwrap();
         }
@@ -469,10 +460,7 @@ impl Case for StaleHandles<'_> {
             assert_eq!(seen.count("LOOKUP+GETATTR"), looked + 2);
         }
         bed.make("f");
-        let h = name(&mut s, "f")
-            .open(how(OpenMode::Read, false))
-            .await
-            .unwrap();
+        let h = opened(&mut s, "f", how(OpenMode::Read, false)).await;
         bed.relay
             .inject(Fault::refuse(Op::PutFh, Status::Stale).of(Op::Read));
         let mut read = [0; 6];
@@ -491,7 +479,7 @@ fn handles_that_stand_for_nothing() {
     }
 }
 
-/// Files and directories that somebody else removes or replaces on the server.
+/// Files and directories that another client removes or replaces on the server.
 struct Replaced<'a>(&'a std::path::Path, u32);
 
 impl Case for Replaced<'_> {
@@ -507,10 +495,7 @@ impl Case for Replaced<'_> {
         std::fs::create_dir(dir.join("d")).unwrap();
         write("d/f", b"another");
         assert_eq!(name(&mut s, "d/f").stat().await.unwrap().size, 7);
-        let new = name(&mut s, "d/f")
-            .open(how(OpenMode::ReadWrite, false))
-            .await
-            .unwrap();
+        let new = opened(&mut s, "d/f", how(OpenMode::ReadWrite, false)).await;
         let mut read = [0; 7];
         assert_eq!(s.read_bytes(&new, 0, &mut read).await.unwrap(), 7);
         assert_eq!(&read, b"another");
@@ -519,10 +504,7 @@ impl Case for Replaced<'_> {
         assert_eq!(std::fs::read(dir.join("d/f")).unwrap(), b"after!r");
         // A file that is gone.
         write("g", BEFORE);
-        let gone = name(&mut s, "g")
-            .open(how(OpenMode::Read, false))
-            .await
-            .unwrap();
+        let gone = opened(&mut s, "g", how(OpenMode::Read, false)).await;
         std::fs::remove_file(dir.join("g")).unwrap();
         assert_eq!(error(name(&mut s, "g").stat().await), Errno::NOENT);
         let read = s.read_bytes(&gone, 0, &mut read).await;

@@ -1,4 +1,4 @@
-//! What a target must do on file systems that are full or read-only. Making those takes the
+//! The behaviour of targets on file systems that are full or read-only. Making those takes the
 //! right to mount.
 
 #[macro_use]
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CString;
 use std::path::Path;
-use support::{Bench, Case, check_in, error, making, name, opened, place_of, take_all};
+use support::{Bench, Case, check_in, error, making, name, opened, place, take_all};
 
 /// A file system in memory, of a size to be full soon.
 struct Small {
@@ -174,7 +174,7 @@ fn read_only() {
     small.make_read_only();
     check_in("posix", small.path(), None, ReadOnly);
     let work = small.path().join("work");
-    let error = connect("posix", &place_of(&work), Purpose::Load, Ask).unwrap_err();
+    let error = connect("posix", &place(&work), Purpose::Load, Ask).unwrap_err();
     let expected = TargetError::Place {
         path: work.clone(),
         error: OpError(Errno::ROFS),
@@ -230,8 +230,8 @@ impl Visitor for Ask {
 }
 
 fn space(dir: &Path) -> Space {
-    let asked = connect("posix", &place_of(dir), Purpose::Inspect, Ask).unwrap();
-    asked.expect("a file system has space")
+    let space = connect("posix", &place(dir), Purpose::Inspect, Ask).unwrap();
+    space.expect("a file system has space")
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn space_is_what_is_left() {
     assert_eq!(before.bytes - after.bytes, 3 << 20);
     assert_eq!(after.inodes, Some(inodes - 2));
     assert_eq!(after.block, before.block);
-    // The same below it, and where a work directory is to be made.
+    // Also below it, and where a work directory would be created.
     assert_eq!(space(&small.path().join("d")), after);
     assert_eq!(space(&small.path().join("work")), after);
 }

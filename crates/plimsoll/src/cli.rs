@@ -474,7 +474,7 @@ pub struct CleanArgs {
     #[arg(long)]
     pub force: bool,
     /// Target of the directory; on a server, DIR is its path below the export
-    #[arg(long, value_name = "URL", default_value = "posix")]
+    #[arg(long, value_name = "URL", default_value = plimsoll_target::DEFAULT_TARGET)]
     pub target: String,
 }
 

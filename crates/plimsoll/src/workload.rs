@@ -10,6 +10,7 @@ use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::{Diagnostics, nearest};
 use plimsoll_engine::{ClockKind, Settings};
 use plimsoll_plan::{Cold, Overrides, Parameter, Plan, RelPath, RunOptions, SourceKind};
+use plimsoll_target::is_remote;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -251,11 +252,6 @@ pub fn diagnosed(d: Diagnostics) -> CommandError {
         exit: Exit::Usage,
         message: d.render(Stream::Err.color(), Stream::Err.width()),
     }
-}
-
-/// Whether a target's files are on a server, where paths of this machine mean nothing.
-pub fn is_remote(target: &str) -> bool {
-    matches!(target.split(':').next(), Some("nfs3" | "nfs4"))
 }
 
 /// A directory in the root of an export that most likely does not exist yet.

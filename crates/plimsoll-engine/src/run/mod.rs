@@ -62,7 +62,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            target: "posix".into(),
+            target: plimsoll_target::DEFAULT_TARGET.into(),
             clock: ClockKind::Real,
             lanes: None,
             interval: Duration::from_secs(1),

@@ -507,7 +507,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
 /// directory.
 pub(crate) fn clean_commands(plan: &Plan, guards: &[RelPath], target: &str) -> Option<String> {
     let target = match target {
-        "posix" => String::new(),
+        plimsoll_target::DEFAULT_TARGET => String::new(),
         url => format!(" --target {}", shell_word(url)),
     };
     let commands = guards

@@ -1,144 +1,127 @@
-//! What the sessions of NFS targets are made of: operations on paths and open files, as one version
-//! of the protocol does them.
+//! The operations of NFS sessions on paths and open files: the calls that each version makes, and
+//! what both make of them.
 
-use super::cache::{Cache, DelegationId};
+use super::cache::DelegationId;
+use super::client_state::ClientState;
+use super::dir_handle_cache::{is_plain_component, split};
+use super::open::{Open, Opened, Stability};
+use super::transfer::{self, TransferCalls};
+use super::url::CreateMode;
 use crate::error::OpError;
-use crate::session_types::{Attributes, EntryKind, ListTotals, OpenHow};
+use crate::session_types::{Attributes, EntryKind, ListTotals, OpenHow, OpenMode};
 use crate::write_data::WriteData;
-use plimsoll_lane::Lane;
+use plimsoll_nfs::v4::types::Status;
+use rustix::io::Errno;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// How stable written data has to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stability {
-    /// As the file was opened for.
-    AsOpened,
-    /// Data and attributes are on stable storage.
-    Stable,
-}
+/// Maximum size of a small file that is read whole, in bytes.
+const MAX_WHOLE_READ_BYTES: u64 = 64 << 20;
 
-/// A write that nobody waits for yet.
+/// An asynchronous write in flight; returns the number of bytes.
 pub(crate) type PendingWrite = Pin<Box<dyn Future<Output = Result<u64, OpError>>>>;
 
-/// An open file.
-pub(crate) trait OpenFile {
-    /// Whether it was opened for reading.
-    fn may_read(&self) -> Result<(), OpError>;
-
-    /// Whether it was opened for writing.
-    fn may_write(&self) -> Result<(), OpError>;
-
-    /// Its attributes, if they came with the open.
-    fn attributes(&self) -> Option<Attributes>;
-}
+/// A name in a directory.
+pub(crate) type EntryAt<'a, H> = (H, &'a [u8]);
 
 /// The operations of one version, which the sessions of a lane share. Paths are relative to the
-/// work directory.
-pub(crate) trait NfsBackend: 'static {
-    /// An open file.
-    type Open: OpenFile;
-    /// Who opens files: one for each session.
+/// work directory. Methods with bodies are built from the others and are the same in all versions.
+pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
+    /// The server's identifier of a file.
+    type Handle: Copy;
+    /// The identity that opens files: one for each session.
     type Opener;
 
-    /// The lane.
-    fn lane(&self) -> &Lane;
+    fn state(&self) -> &ClientState<Self::Handle>;
 
-    /// What is kept of what the server said.
-    fn cache(&self) -> &Cache;
+    /// The delegation of a name that is held now.
+    fn delegation_of(&self, _: &[u8]) -> DelegationId;
 
-    /// What the server promises of a name now.
-    fn delegation_of(&self, _path: &[u8]) -> DelegationId {
-        None
-    }
+    /// Counts an operation that was served from the cache because of a delegation.
+    fn note_delegation_hit(&self);
 
-    /// What was kept because of a promise has served an operation.
-    fn note_delegation_hit(&self) {}
+    /// Looks up a directory in another.
+    async fn sub_dir(&self, at: EntryAt<'_, Self::Handle>) -> Result<Self::Handle, OpError>;
 
-    /// Goes to a directory, through no symbolic link.
-    async fn change_dir(&self, dir: &[u8]) -> Result<(), OpError>;
-
-    async fn open(
+    /// Opens an existing file.
+    async fn open_existing(
         &self,
-        who: &Self::Opener,
+        opener: &Self::Opener,
         path: &[u8],
-        how: OpenHow,
-    ) -> Result<Rc<Self::Open>, OpError>;
+        mode: OpenMode,
+        truncate: bool,
+    ) -> Result<Opened<Self::File>, OpError>;
 
-    async fn close(&self, open: &Rc<Self::Open>) -> Result<(), OpError>;
-
-    /// Reads up to `len` bytes, which `sink` is given with their place in the range; returns how
-    /// many there were.
-    async fn read(
+    /// Creates a file and opens it.
+    ///
+    /// # Errors
+    /// `EEXIST` if the file exists, and is not opened by the same call.
+    async fn create(
         &self,
-        open: &Self::Open,
-        offset: u64,
-        len: u64,
-        sink: impl FnMut(usize, &[u8]),
-    ) -> Result<u64, OpError>;
+        opener: &Self::Opener,
+        path: &[u8],
+        mode: OpenMode,
+        how: (CreateMode, bool),
+    ) -> Result<Opened<Self::File>, OpError>;
 
-    /// Writes `len` bytes from a source.
-    async fn write(
-        &self,
-        open: &Self::Open,
-        source: &mut WriteData,
-        offset: u64,
-        len: u64,
-        stable: Stability,
-    ) -> Result<(), OpError>;
-
-    /// Writes these bytes.
-    async fn write_bytes(
-        &self,
-        open: &Self::Open,
-        offset: u64,
-        bytes: &[u8],
-    ) -> Result<(), OpError>;
+    /// Tells the server that a file is closed.
+    async fn close_file(&self, file: &Self::File) -> Result<(), OpError>;
 
     /// Begins to write `len` bytes from a source.
     fn write_later(
         self: &Rc<Self>,
-        open: &Rc<Self::Open>,
+        open: &Rc<Open<Self::File>>,
         source: &mut WriteData,
         offset: u64,
         len: u64,
     ) -> Result<PendingWrite, OpError>;
 
-    /// Puts what was written on stable storage, and makes sure that it was all there still.
-    async fn commit(&self, open: &Self::Open) -> Result<(), OpError>;
+    /// COMMIT of a whole file; returns the server's verifier.
+    async fn commit_file(&self, file: &Self::File) -> Result<[u8; 8], OpError>;
 
-    async fn stat_open(&self, open: &Self::Open) -> Result<Attributes, OpError>;
+    async fn stat_open(&self, file: &Self::File) -> Result<Attributes, OpError>;
 
-    async fn set_len(&self, open: &Self::Open, len: u64) -> Result<(), OpError>;
+    async fn set_len(&self, file: &Self::File, len: u64) -> Result<(), OpError>;
 
     /// Locks a range and unlocks it.
-    async fn lock(&self, open: &Self::Open, offset: u64, len: u64) -> Result<(), OpError>;
+    async fn lock(&self, file: &Self::File, offset: u64, len: u64) -> Result<(), OpError>;
 
     async fn stat(&self, path: &[u8]) -> Result<Attributes, OpError>;
 
     async fn lookup(&self, path: &[u8]) -> Result<(), OpError>;
 
-    /// Asks whether a file may be read and written.
+    /// Checks whether a file may be read and written.
     async fn access_read_write(&self, path: &[u8]) -> Result<(), OpError>;
 
     async fn chmod(&self, path: &[u8], mode: u32) -> Result<(), OpError>;
 
-    async fn remove(&self, path: &[u8]) -> Result<(), OpError>;
+    /// Removes a file, or an empty directory.
+    async fn remove_entry(
+        &self,
+        at: EntryAt<'_, Self::Handle>,
+        is_dir: bool,
+    ) -> Result<(), OpError>;
 
-    async fn make_dir(&self, path: &[u8]) -> Result<(), OpError>;
+    async fn make_dir_entry(&self, at: EntryAt<'_, Self::Handle>) -> Result<(), OpError>;
 
-    async fn remove_dir(&self, path: &[u8]) -> Result<(), OpError>;
+    async fn make_link_entry(
+        &self,
+        at: EntryAt<'_, Self::Handle>,
+        to: &[u8],
+    ) -> Result<(), OpError>;
 
-    async fn rename(&self, from: &[u8], to: &[u8]) -> Result<(), OpError>;
+    async fn rename_entry(
+        &self,
+        from: EntryAt<'_, Self::Handle>,
+        to: EntryAt<'_, Self::Handle>,
+    ) -> Result<(), OpError>;
 
-    /// How many entries a directory has, with or without their attributes.
+    /// Counts the entries of a directory, read with or without their attributes.
     async fn list(&self, path: &[u8], plus: bool) -> Result<ListTotals, OpError>;
 
+    /// Names and kinds of a directory's entries.
     async fn entries(&self, path: &[u8]) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError>;
-
-    /// Makes a symbolic link, unless it is known to be there.
-    async fn ensure_link(&self, path: &[u8], to: &[u8]) -> Result<(), OpError>;
 
     async fn read_link(&self, path: &[u8]) -> Result<(), OpError>;
 
@@ -146,9 +129,204 @@ pub(crate) trait NfsBackend: 'static {
 
     async fn pathconf(&self) -> Result<(), OpError>;
 
-    /// Contents of a small file.
-    async fn get(&self, who: &Self::Opener, path: &[u8]) -> Result<Vec<u8>, OpError>;
+    /// The handle of a directory of the work directory. A component that is not a directory, also
+    /// a symbolic link, is an error.
+    async fn walk(&self, path: &[u8]) -> Result<Self::Handle, OpError> {
+        let state = self.state();
+        let step = async |dir, name: &[u8]| {
+            check_plain_component(name)?;
+            self.sub_dir((dir, name)).await
+        };
+        state.dirs.walk(state.config.root, path, step).await
+    }
 
-    /// Makes or replaces a small file.
-    async fn put(&self, who: &Self::Opener, path: &[u8], bytes: &[u8]) -> Result<(), OpError>;
+    /// Calls `work` with a name in a directory. A directory whose cached handle has become stale is
+    /// looked up once more.
+    async fn with_entry<R>(
+        &self,
+        path: &[u8],
+        work: impl AsyncFn(EntryAt<'_, Self::Handle>) -> Result<R, OpError>,
+    ) -> Result<R, OpError> {
+        let (dir, name) = split(path);
+        check_plain_component(name)?;
+        let work = async || work((self.walk(dir).await?, name)).await;
+        self.state().dirs.within(dir, is_stale, work).await
+    }
+
+    async fn open(
+        &self,
+        opener: &Self::Opener,
+        path: &[u8],
+        how: OpenHow,
+    ) -> Result<Rc<Open<Self::File>>, OpError> {
+        if path.is_empty() {
+            return Err(OpError(Errno::ISDIR));
+        }
+        let stability = match how.dsync {
+            true => Stability::Data,
+            false => Stability::Unstable,
+        };
+        if how.create {
+            let create = (self.state().config.create, how.truncate);
+            match self.create(opener, path, how.mode, create).await {
+                // It is opened like any other.
+                Err(OpError(Errno::EXIST)) => {}
+                created => return Ok(Open::new(created?, how.mode, stability)),
+            }
+        }
+        let opened = self.open_existing(opener, path, how.mode, how.truncate);
+        Ok(Open::new(opened.await?, how.mode, stability))
+    }
+
+    /// Commits unstable data, so that other clients see it as after a close by a kernel's client, and
+    /// closes the file.
+    async fn close(&self, open: &Open<Self::File>) -> Result<(), OpError> {
+        let committed = match open.is_dirty() {
+            true => self.commit(open).await,
+            false => Ok(()),
+        };
+        let closed = self.close_file(&open.file).await;
+        committed.and(closed)
+    }
+
+    /// Puts what was written on stable storage, and checks that nothing of it was lost.
+    async fn commit(&self, open: &Open<Self::File>) -> Result<(), OpError> {
+        open.begin_commit();
+        open.committed(self.commit_file(&open.file).await)
+    }
+
+    async fn remove(&self, path: &[u8], is_dir: bool) -> Result<(), OpError> {
+        let removed = self.with_entry(path, async |at| self.remove_entry(at, is_dir).await);
+        removed.await?;
+        if is_dir {
+            self.state().dirs.invalidate(path);
+        }
+        Ok(())
+    }
+
+    async fn make_dir(&self, path: &[u8]) -> Result<(), OpError> {
+        if path.is_empty() {
+            return Err(OpError(Errno::EXIST));
+        }
+        self.with_entry(path, async |at| self.make_dir_entry(at).await)
+            .await
+    }
+
+    /// Creates a symbolic link, unless it is known to exist.
+    async fn ensure_link(&self, path: &[u8], to: &[u8]) -> Result<(), OpError> {
+        let links = &self.state().links;
+        if links.borrow().contains(path) {
+            return Ok(());
+        }
+        let made = self.with_entry(path, async |at| self.make_link_entry(at, to).await);
+        match made.await {
+            Ok(()) | Err(OpError(Errno::EXIST)) => {}
+            Err(e) => return Err(e),
+        }
+        links.borrow_mut().insert(path.into());
+        Ok(())
+    }
+
+    /// RENAME. Either of the two directories may be stale, and the status does not say which.
+    async fn rename(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
+        let (from_dir, from_name) = split(from);
+        let (to_dir, to_name) = split(to);
+        let rename = async || {
+            let from = (self.walk(from_dir).await?, from_name);
+            let to = (self.walk(to_dir).await?, to_name);
+            self.rename_entry(from, to).await
+        };
+        let dirs = &self.state().dirs;
+        let done = match rename().await {
+            Err(e) if is_stale(&e) => {
+                dirs.invalidate_path(from_dir);
+                dirs.invalidate_path(to_dir);
+                rename().await
+            }
+            done => done,
+        };
+        // A directory has another path now.
+        dirs.invalidate(from);
+        dirs.invalidate(to);
+        done
+    }
+
+    /// Contents of a small file.
+    async fn get(&self, opener: &Self::Opener, path: &[u8]) -> Result<Vec<u8>, OpError> {
+        let how = OpenHow::plain(OpenMode::Read);
+        let open = self.open(opener, path, how).await?;
+        let read = read_whole(self, &open).await;
+        let closed = self.close(&open).await;
+        let read = read?;
+        closed.map(|()| read)
+    }
+
+    /// Creates or replaces a small file: written under another name and renamed, so that a crash
+    /// leaves the old one or the new one whole.
+    async fn put(&self, opener: &Self::Opener, path: &[u8], bytes: &[u8]) -> Result<(), OpError> {
+        let new = [path, b".new"].concat();
+        let mode = OpenMode::Write;
+        let how = (CreateMode::Guarded, false);
+        let created = match self.create(opener, &new, mode, how).await {
+            // Left by a crash, or a hard link to a user's file: it is never written to.
+            Err(OpError(Errno::EXIST)) => {
+                self.remove(&new, false).await?;
+                self.create(opener, &new, mode, how).await?
+            }
+            other => other?,
+        };
+        let open = Open::new(created, mode, Stability::File);
+        let written = transfer::write_bytes(self, &open, 0, bytes, Stability::File).await;
+        let closed = self.close(&open).await;
+        match written.and(closed) {
+            Ok(()) => self.replace(&new, path).await,
+            Err(e) => {
+                // No half of a file must stay behind.
+                let _ = self.remove(&new, false).await;
+                Err(e)
+            }
+        }
+    }
+
+    /// Renames a file onto another, or removes it where that is impossible. Servers may refuse to
+    /// replace a file that they have open, even for themselves (RFC 8881, 18.26.3): such a file is
+    /// removed first.
+    async fn replace(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
+        let Err(refused) = self.rename(from, to).await else {
+            return Ok(());
+        };
+        let is_open = Status::of_errno(refused.0) == Some(Status::FileOpen);
+        if is_open && self.remove(to, false).await.is_ok() {
+            // Even if this fails the new file stays: it is the only one.
+            return self.rename(from, to).await;
+        }
+        let _ = self.remove(from, false).await;
+        Err(refused)
+    }
+}
+
+/// The contents of a small file that is open.
+async fn read_whole<B: NfsBackend>(backend: &B, open: &Open<B::File>) -> Result<Vec<u8>, OpError> {
+    let size = backend.stat_open(&open.file).await?.size;
+    if size > MAX_WHOLE_READ_BYTES {
+        return Err(OpError(Errno::FBIG));
+    }
+    let mut out = vec![0; size as usize];
+    let put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+    let read = transfer::read(backend, open, (0, size), put).await?;
+    out.truncate(read as usize);
+    Ok(out)
+}
+
+/// Checks that a name does not lead to the directory above.
+fn check_plain_component(name: &[u8]) -> Result<(), OpError> {
+    match is_plain_component(name) {
+        true => Ok(()),
+        false => Err(OpError(Errno::INVAL)),
+    }
+}
+
+/// Whether the server no longer knows a handle.
+fn is_stale(e: &OpError) -> bool {
+    *e == OpError(Errno::STALE)
 }

@@ -1,4 +1,4 @@
-//! What a client keeps of what the server said, as the clients of kernels do.
+//! The client's cache of attributes and data, as kernels' clients have.
 
 use crate::session_types::{Attributes, RpcRows};
 use plimsoll_measure::Nanos;
@@ -7,95 +7,93 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// Names whose attributes are kept; above that all are forgotten.
+/// Maximum number of names with cached attributes; when it is reached all are dropped.
 const MAX_CACHED_NAMES: usize = 1 << 18;
 
-/// Row of attributes that were kept still.
+/// Row of attributes that the cache served.
 pub(crate) const CACHED_ATTRIBUTES: &str = "attribute cache hits";
 
-/// What is kept.
+/// Models of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CacheModel {
     /// Nothing: every operation goes to the server.
     None,
-    /// Attributes of names, for a while.
+    /// Attributes of names, for their lifetime.
     Attributes,
-    /// These, and size and data of a file from when it is opened until it is closed.
+    /// Also size and data of a file from its open to its close.
     OpenToClose,
 }
 
-/// What a server promises of a name, by a number: that nobody else changes it as long as the promise
-/// holds. Versions without such promises give none.
+/// The number of a delegation: while it is held, no other client changes the file. Versions without
+/// delegations have none.
 pub(crate) type DelegationId = Option<u64>;
 
-/// Attributes by path, until when they count, and as long as which promise they count besides.
+/// Attributes by path, the instant of their expiry, and the delegation while which they are valid in
+/// any case.
 type Names = HashMap<Box<[u8]>, (Attributes, Nanos, DelegationId)>;
 
-/// What is kept of files by path, and as long as which promise.
+/// Cached files by path, each with the delegation while which it is valid.
 type DelegatedFiles = HashMap<Box<[u8]>, (u64, Rc<CachedFile>)>;
 
-/// What the sessions of a lane keep together.
+/// The cache that the sessions of a lane share.
 pub(crate) struct Cache {
     model: CacheModel,
-    /// How long attributes count, in nanoseconds.
-    timeout: Nanos,
-    /// By path: the attributes, and until when they count.
+    /// Lifetime of attributes, in nanoseconds.
+    lifetime: Nanos,
     names: RefCell<Names>,
-    /// What is kept of files as long as a promise holds, by path.
-    promised: RefCell<DelegatedFiles>,
+    delegated: RefCell<DelegatedFiles>,
     rows: Option<RpcRows>,
     attributes_row: Option<u32>,
     data_row: Option<u32>,
 }
 
 impl Cache {
-    pub(crate) fn new(model: CacheModel, timeout: Nanos, rows: Option<RpcRows>) -> Self {
+    pub(crate) fn new(model: CacheModel, lifetime: Nanos, rows: Option<RpcRows>) -> Self {
         let row = |name| rows.as_ref().and_then(|rows| rows.row(name));
         Self {
             model,
-            timeout,
+            lifetime,
             names: RefCell::default(),
-            promised: RefCell::default(),
+            delegated: RefCell::default(),
             attributes_row: row(CACHED_ATTRIBUTES),
             data_row: row(CACHED_DATA),
             rows,
         }
     }
 
-    /// An answer was still kept, and this number of bytes of data.
+    /// Counts a hit that served a number of bytes.
     fn count_hit(&self, row: Option<u32>, now: Nanos, bytes: u64) {
         if let (Some(rows), Some(row)) = (&self.rows, row) {
             rows.recorder.record(row, now, now, None, bytes);
         }
     }
 
-    /// Attributes of a name, if they are kept still, and whether they are because of the promise
-    /// that holds now.
+    /// Valid attributes of a name, and whether they are valid because of the delegation held now.
     pub(crate) fn name(
         &self,
         path: &[u8],
         now: Nanos,
-        promise: impl FnOnce() -> DelegationId,
+        delegation: impl FnOnce() -> DelegationId,
     ) -> Option<(Attributes, bool)> {
         if self.model == CacheModel::None {
             return None;
         }
-        let (attributes, until, promised) = self.names.borrow().get(path).copied()?;
-        let holds = promised.is_some() && promise() == promised;
-        if now >= until && !holds {
+        let (attributes, expiry, since) = self.names.borrow().get(path).copied()?;
+        let is_delegated = since.is_some() && delegation() == since;
+        if now >= expiry && !is_delegated {
             return None;
         }
         self.count_hit(self.attributes_row, now, 0);
-        Some((attributes, holds))
+        Some((attributes, is_delegated))
     }
 
-    /// The server said what a name has, and promises as much.
+    /// Stores the attributes of a name as the server returned them.
     pub(crate) fn store_attributes(
         &self,
         path: &[u8],
         attributes: Attributes,
         now: Nanos,
-        promise: impl FnOnce() -> DelegationId,
+        delegation: impl FnOnce() -> DelegationId,
     ) {
         if self.model == CacheModel::None {
             return;
@@ -104,31 +102,28 @@ impl Cache {
         if names.len() >= MAX_CACHED_NAMES {
             names.clear();
         }
-        names.insert(path.into(), (attributes, now + self.timeout, promise()));
+        names.insert(path.into(), (attributes, now + self.lifetime, delegation()));
     }
 
-    /// A name has something else, or nothing.
+    /// Drops what is cached of a name.
     pub(crate) fn invalidate(&self, path: &[u8]) {
         if self.model != CacheModel::None {
             self.names.borrow_mut().remove(path);
-            self.promised.borrow_mut().remove(path);
+            self.delegated.borrow_mut().remove(path);
         }
     }
 
-    /// An open file was changed.
-    pub(crate) fn invalidate_other_opens(&self, kept: &Rc<CachedFile>) {
-        self.names.borrow_mut().remove(&kept.path);
-        let mut promised = self.promised.borrow_mut();
-        // What another open keeps knows nothing of it.
-        if promised
-            .get(&kept.path)
-            .is_some_and(|(_, k)| !Rc::ptr_eq(k, kept))
-        {
-            promised.remove(&kept.path);
+    /// Drops what is cached of a file other than by the open that changes it.
+    pub(crate) fn invalidate_other_opens(&self, cached: &Rc<CachedFile>) {
+        self.names.borrow_mut().remove(&cached.path);
+        let mut delegated = self.delegated.borrow_mut();
+        let other = delegated.get(&cached.path);
+        if other.is_some_and(|(_, other)| !Rc::ptr_eq(other, cached)) {
+            delegated.remove(&cached.path);
         }
     }
 
-    /// What names below a directory have may be something else.
+    /// Drops what is cached of a directory and of all names below it.
     pub(crate) fn invalidate_below(&self, dir: &[u8]) {
         if self.model != CacheModel::None {
             let below = |p: &[u8]| {
@@ -136,95 +131,94 @@ impl Cache {
                 rest.is_some_and(|r| r.is_empty() || r[0] == b'/')
             };
             self.names.borrow_mut().retain(|p, _| !below(p));
-            self.promised.borrow_mut().retain(|p, _| !below(p));
+            self.delegated.borrow_mut().retain(|p, _| !below(p));
         }
     }
 
-    /// What is kept of a file that is opened: what was kept before, if the server has promised since
-    /// then that nobody changes it.
+    /// The cache of a file that is opened: an earlier one if its delegation has been held since.
     pub(crate) fn open(
         &self,
         path: &[u8],
-        promise: impl FnOnce() -> DelegationId,
+        delegation: impl FnOnce() -> DelegationId,
     ) -> Option<Rc<CachedFile>> {
         let data = match self.model {
             CacheModel::None => return None,
             CacheModel::Attributes => false,
             CacheModel::OpenToClose => true,
         };
-        let promise = promise().filter(|_| data);
-        let mut promised = self.promised.borrow_mut();
-        if let (Some(number), Some((since, kept))) = (promise, promised.get(path))
+        let delegation = delegation().filter(|_| data);
+        let mut delegated = self.delegated.borrow_mut();
+        if let (Some(number), Some((since, cached))) = (delegation, delegated.get(path))
             && number == *since
         {
-            kept.promised.set(true);
-            return Some(kept.clone());
+            cached.reopened.set(true);
+            return Some(cached.clone());
         }
-        let kept = Rc::new(CachedFile {
+        let cached = Rc::new(CachedFile {
             path: path.into(),
             data,
-            promised: Cell::new(false),
+            reopened: Cell::new(false),
             attributes: Cell::new(None),
             ranges: RefCell::default(),
         });
-        if let Some(number) = promise {
-            if promised.len() >= MAX_CACHED_NAMES {
-                promised.clear();
+        if let Some(number) = delegation {
+            if delegated.len() >= MAX_CACHED_NAMES {
+                delegated.clear();
             }
-            promised.insert(path.into(), (number, kept.clone()));
+            delegated.insert(path.into(), (number, cached.clone()));
         }
-        Some(kept)
+        Some(cached)
     }
 
-    /// Attributes of an open file, if they are kept.
+    /// Cached attributes of an open file.
     pub(crate) fn open_attributes(
         &self,
-        kept: Option<&CachedFile>,
+        cached: Option<&CachedFile>,
         now: Nanos,
     ) -> Option<Attributes> {
-        let attributes = kept.filter(|k| k.data)?.attributes.get()?;
+        let attributes = cached.filter(|c| c.data)?.attributes.get()?;
         self.count_hit(self.attributes_row, now, 0);
         Some(attributes)
     }
 
-    /// How many bytes there are in a range of an open file, if all of them are kept.
+    /// The number of bytes in a range of an open file, if all of them are cached.
     pub(crate) fn data(
         &self,
-        kept: Option<&CachedFile>,
+        cached: Option<&CachedFile>,
         (offset, len): (u64, u64),
         now: Nanos,
     ) -> Option<u64> {
-        let there = kept.filter(|k| k.data)?.read(offset, len)?;
-        self.count_hit(self.data_row, now, there);
-        Some(there)
+        let bytes = cached.filter(|c| c.data)?.read(offset, len)?;
+        self.count_hit(self.data_row, now, bytes);
+        Some(bytes)
     }
 }
 
-/// What is kept of an open file.
+/// The cache of an open file.
 pub(crate) struct CachedFile {
     /// Its name.
     pub(crate) path: Box<[u8]>,
-    /// Its attributes and data are.
+    /// Attributes and data are cached.
     data: bool,
-    /// Some of it is from before the file was opened, by the server's promise.
-    promised: Cell<bool>,
+    /// Some of it is from before the file was opened, by a delegation.
+    reopened: Cell<bool>,
     attributes: Cell<Option<Attributes>>,
-    /// Data that were read or written: begins of ranges, and their ends. None touch.
+    /// Ranges of data that were read or written: their ends by their beginnings. None touch.
     ranges: RefCell<BTreeMap<u64, u64>>,
 }
 
 impl CachedFile {
     /// Whether some of it is from before the file was opened.
     pub(crate) fn has_cached_before_open(&self) -> bool {
-        self.promised.get()
+        self.reopened.get()
     }
 
-    /// The server said what the file has.
+    /// Stores the attributes that the server returned.
     pub(crate) fn note_attributes(&self, attributes: Attributes) {
         self.attributes.set(Some(attributes));
     }
 
-    /// How many bytes there are in a range, if all of them are kept.
+    /// The number of bytes in a range, if all of them are cached.
     fn read(&self, offset: u64, len: u64) -> Option<u64> {
         let size = self.attributes.get()?.size;
         let end = offset.saturating_add(len).min(size);
@@ -236,7 +230,7 @@ impl CachedFile {
         (*range_end >= end).then_some(end - offset)
     }
 
-    /// A range is kept from now on.
+    /// Adds a range, united with those that it touches.
     fn add(&self, offset: u64, len: u64) {
         if len == 0 {
             return;
@@ -254,19 +248,19 @@ impl CachedFile {
         ranges.insert(begin, end);
     }
 
-    /// Of `asked` bytes so many were read.
-    pub(crate) fn note_read(&self, offset: u64, asked: u64, read: u64) {
+    /// Notes that `read` of `requested` bytes were read.
+    pub(crate) fn note_read(&self, offset: u64, requested: u64, read: u64) {
         if !self.data {
             return;
         }
         self.add(offset, read);
-        if read < asked && read > 0 {
+        if read < requested && read > 0 {
             // The file ends there.
             self.set_size(offset + read);
         }
     }
 
-    /// So many bytes were written.
+    /// Notes that `len` bytes were written.
     pub(crate) fn note_write(&self, offset: u64, len: u64) {
         if !self.data || len == 0 {
             return;
@@ -277,7 +271,7 @@ impl CachedFile {
         }
     }
 
-    /// The file was cut, or made longer.
+    /// Notes that the length of the file was set.
     pub(crate) fn note_truncate(&self, len: u64) {
         let mut ranges = self.ranges.borrow_mut();
         ranges.retain(|begin, _| *begin < len);
@@ -322,7 +316,7 @@ mod tests {
         assert_eq!(name(b"df", 1000), Some(file(2)));
         cache.invalidate(b"df");
         assert_eq!(name(b"df", 1000), None);
-        // Of an open file nothing is kept in this model.
+        // Nothing of an open file is cached in this model.
         let kept = cache.open(b"f", || None).unwrap();
         kept.note_attributes(file(9));
         kept.note_write(0, 9);
@@ -333,9 +327,9 @@ mod tests {
         assert!(none.name(b"f", 0, || None).is_none() && none.open(b"f", || None).is_none());
     }
 
-    /// What is promised counts as long as the promise does, for names and from one open to the next.
+    /// Cached names and files are valid while their delegation is held, also across opens.
     #[test]
-    fn promises_outlast_times_and_closes() {
+    fn delegations_outlast_lifetimes_and_closes() {
         let cache = Cache::new(CacheModel::OpenToClose, 100, None);
         cache.store_attributes(b"f", file(5), 1000, || Some(7));
         assert_eq!(cache.name(b"f", 1050, || None), Some((file(5), false)));
@@ -358,7 +352,7 @@ mod tests {
         for promise in [Some(8), None] {
             assert_eq!(cache.data(Some(&open(promise)), (0, 1), 0), None);
         }
-        // What another open wrote is in none of them.
+        // None has what another open wrote.
         let other = open(None);
         let third = open(Some(8));
         assert!(third.has_cached_before_open());
@@ -374,7 +368,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is kept is what was read or written and not cut off, as a map of bytes says it.
+        /// Exactly the bytes are cached that were read or written and not truncated.
         #[test]
         fn ranges_are_those_of_a_map(
             size in 0u64..60,

@@ -3,19 +3,19 @@
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 
-/// Gives verifiers that no other create has, so that a server tells a create that comes again from
-/// another of the same name (RFC 1813, 3.3.8 and RFC 7530, 16.16.5).
+/// Generates verifiers that no other create has, so that a server distinguishes a retransmitted create
+/// from another of the same name (RFC 1813, 3.3.8 and RFC 7530, 16.16.5).
 pub(crate) struct CreateVerifiers(Cell<u64>);
 
 impl Default for CreateVerifiers {
     fn default() -> Self {
-        // Where each begins is drawn: of a few thousand creates of each of two beginnings none meet.
+        // The first is random, so that the ranges of two lanes do not overlap.
         Self(Cell::new(RandomState::new().hash_one(0u8)))
     }
 }
 
 impl CreateVerifiers {
-    /// The next one.
+    /// The next verifier.
     pub(crate) fn next(&self) -> [u8; 8] {
         let next = self.0.get().wrapping_add(1);
         self.0.set(next);

@@ -1,12 +1,12 @@
-//! What the replies of a server have beyond its protocol, and what they lack.
+//! How a server's replies deviate from its protocol, in words.
 
+use crate::connect::TargetError;
 use crate::error::OpError;
 use crate::long_replies::LongReplies;
-use crate::registry::TargetError;
-use plimsoll_nfs::rpc::Deviations;
+use plimsoll_nfs::rpc::{Deviations, RpcError};
 use rustix::io::Errno;
 
-/// What an error means, and which replies of the server led to it if they could not be decoded.
+/// Explains an error, with the replies of the server that caused it if they could not be decoded.
 pub(crate) fn explain_io_error(deviations: &Deviations, e: OpError) -> String {
     let malformed = match e {
         OpError(Errno::BADMSG) => deviations.malformed(),
@@ -18,7 +18,7 @@ pub(crate) fn explain_io_error(deviations: &Deviations, e: OpError) -> String {
     }
 }
 
-/// The same for an error of looking for the work directory.
+/// Explains in the same way an error of looking for the work directory.
 pub(crate) fn explain_work_dir_error(deviations: &Deviations, e: TargetError) -> TargetError {
     match e {
         TargetError::Place { path, error } if error == OpError(Errno::BADMSG) => {
@@ -29,7 +29,26 @@ pub(crate) fn explain_work_dir_error(deviations: &Deviations, e: TargetError) ->
     }
 }
 
-/// Replies that had more than they may have, and counts from nothing again.
+/// The text of an RPC error; of a reply that cannot be decoded, which one and where.
+pub(crate) fn rpc_error_text(deviations: &Deviations, e: RpcError) -> String {
+    let malformed = match e {
+        RpcError::BadResult(_) => deviations.malformed().pop(),
+        _ => None,
+    };
+    malformed.unwrap_or_else(|| e.to_string())
+}
+
+/// Explains why there is no connection to a server, with a hint at what is wrong.
+pub(crate) fn explain_no_connection(deviations: &Deviations, e: RpcError) -> String {
+    let hint = match e {
+        RpcError::Connection(Errno::CONNREFUSED) => ": nothing listens there",
+        RpcError::NoReply(_) | RpcError::BadResult(_) => ": is this its port?",
+        _ => "",
+    };
+    rpc_error_text(deviations, e) + hint
+}
+
+/// Takes the counts of replies that were longer than they may be.
 pub(crate) fn drain_long_replies(deviations: &Deviations) -> Vec<LongReplies> {
     let long = deviations.take_surplus().into_iter();
     long.map(|(procedure, surplus)| LongReplies {

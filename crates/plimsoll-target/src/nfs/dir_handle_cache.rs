@@ -1,11 +1,11 @@
-//! Handles of directories that are kept, and the paths that lead to them.
+//! Cached handles of directories, and the paths that lead to them.
 
 use crate::error::OpError;
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Directories whose handles are kept; above that all are forgotten and found anew.
+/// Maximum number of cached handles; when it is reached all are dropped.
 const MAX_DIR_HANDLES: usize = 1 << 18;
 
 /// Handles of directories by their path in the work directory.
@@ -22,19 +22,19 @@ impl<H> Default for DirHandleCache<H> {
 }
 
 impl<H: Copy> DirHandleCache<H> {
-    /// The handle of a directory.
+    /// The cached handle of a directory.
     pub(crate) fn get(&self, path: &[u8]) -> Option<H> {
         self.dirs.borrow().get(path).copied()
     }
 
-    /// The handle of the nearest directory above a path, and where what is below it begins.
-    pub(crate) fn nearest_ancestor(&self, path: &[u8]) -> Option<(usize, H)> {
+    /// The handle of the nearest cached ancestor of a path, and the position of the rest.
+    fn nearest_ancestor(&self, path: &[u8]) -> Option<(usize, H)> {
         let ends = path.iter().enumerate().rev().filter(|(_, b)| **b == b'/');
         ends.map(|(end, _)| end)
             .find_map(|end| Some((end + 1, self.get(&path[..end])?)))
     }
 
-    /// Goes from the root to a directory, with `step` where the way is not known.
+    /// Goes from the root to a directory, by `step` where a handle is not cached.
     pub(crate) async fn walk<E>(
         &self,
         root: H,
@@ -61,8 +61,7 @@ impl<H: Copy> DirHandleCache<H> {
         Ok(at)
     }
 
-    /// Does something in a directory. One whose handle was kept and has become stale is looked for
-    /// once more.
+    /// Calls `work`, once more if a handle on the path to the directory has become stale.
     pub(crate) async fn within<R, E>(
         &self,
         dir: &[u8],
@@ -78,8 +77,8 @@ impl<H: Copy> DirHandleCache<H> {
         }
     }
 
-    /// Keeps the handle of a directory.
-    pub(crate) fn remember(&self, path: &[u8], dir: H) {
+    /// Caches the handle of a directory.
+    fn remember(&self, path: &[u8], dir: H) {
         let mut dirs = self.dirs.borrow_mut();
         if dirs.len() >= MAX_DIR_HANDLES {
             dirs.clear();
@@ -87,7 +86,7 @@ impl<H: Copy> DirHandleCache<H> {
         dirs.insert(path.into(), dir);
     }
 
-    /// A directory is not what it was: it and what is below it are found anew.
+    /// Drops the handles of a directory and of all below it.
     pub(crate) fn invalidate(&self, path: &[u8]) {
         let mut dirs = self.dirs.borrow_mut();
         if dirs.remove(path).is_some() {
@@ -99,7 +98,7 @@ impl<H: Copy> DirHandleCache<H> {
         }
     }
 
-    /// Nor is anything of the way to a directory.
+    /// Drops the handles of a directory and of its ancestors.
     pub(crate) fn invalidate_path(&self, mut path: &[u8]) {
         while !path.is_empty() {
             self.invalidate(path);
@@ -108,7 +107,7 @@ impl<H: Copy> DirHandleCache<H> {
     }
 }
 
-/// A path's directory and the name in it.
+/// Splits a path into its directory and the name in it.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|b| *b == b'/') {
         Some(at) => (&path[..at], &path[at + 1..]),
@@ -116,13 +115,12 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Whether a name does not lead to the directory above.
+/// Whether a name does not lead to the parent directory.
 pub(crate) fn is_plain_component(name: &[u8]) -> bool {
     name != b".."
 }
 
-/// Checks that a path stays in the work directory: its names come from plans, which make sure of
-/// it too.
+/// Checks that a path stays in the work directory. Paths come from Plans, which check it too.
 pub(crate) fn check(path: &[u8]) -> Result<(), OpError> {
     match path.split(|b| *b == b'/').any(|name| name == b"..") {
         true => Err(OpError(Errno::INVAL)),

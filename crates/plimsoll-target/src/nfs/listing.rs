@@ -3,30 +3,31 @@
 use crate::error::OpError;
 use rustix::io::Errno;
 
-/// How a part of a listing ends: the cookie of its last entry, the verifier to be sent back, and
-/// whether nothing follows.
+/// The end of a part of a listing: the cookie of its last entry, the verifier to send with the next
+/// request, and whether nothing follows.
 pub(crate) type ListingEnd = (Option<u64>, [u8; 8], bool);
 
-/// Where a listing goes on.
+/// The position at which a listing continues.
 #[derive(Default)]
 pub(crate) struct ListingCursor {
     /// Cookie of the last entry; 0 at the beginning.
     pub(crate) cookie: u64,
-    /// What the server said with the last part.
+    /// The server's verifier from the last part.
     pub(crate) verifier: [u8; 8],
-    /// A cookie that was come to before, with which each one is compared.
+    /// An earlier cookie, with which each one is compared (Brent's cycle detection).
     seen: u64,
-    /// Parts since then, and parts after which another is remembered.
+    /// Parts since then.
     parts: u64,
-    most: u64,
+    /// Parts after which another cookie is remembered.
+    max_parts: u64,
 }
 
 impl ListingCursor {
-    /// Goes on after a part; `false` after the last.
+    /// Continues after a part; returns `false` after the last.
     ///
     /// # Errors
-    /// `EBADMSG` if the server leads back to where the listing was before, which would go on for
-    /// ever. That is found out after at most three times the parts that there are.
+    /// `EBADMSG` if the server leads back to an earlier position, so that the listing would never end:
+    /// at the latest after three times the number of parts.
     pub(crate) fn next_part(&mut self, (next, verifier, eof): ListingEnd) -> Result<bool, OpError> {
         if eof {
             return Ok(false);
@@ -35,15 +36,15 @@ impl ListingCursor {
         self.cookie = next.ok_or(OpError(Errno::BADMSG))?;
         self.verifier = verifier;
         self.parts += 1;
-        if self.parts >= self.most {
+        if self.parts >= self.max_parts {
             (self.seen, self.parts) = (self.cookie, 0);
-            self.most = (2 * self.most).max(1);
+            self.max_parts = (2 * self.max_parts).max(1);
         }
         Ok(true)
     }
 }
 
-/// Whether a name that a server gives is one: it is to become a component of a path.
+/// Whether a server's name may become a component of a path.
 pub(crate) fn is_name(name: &[u8]) -> bool {
     let leads_away = |b: &u8| matches!(b, b'/' | 0);
     !matches!(name, b"" | b"." | b"..") && !name.iter().any(leads_away)
@@ -73,7 +74,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any listing that comes to an end is gone through, and any circle is left.
+        /// Every finite listing is read to its end, and every circle is left.
         #[test]
         fn circles_are_left(way in 0u64..500, circle in 0u64..500) {
             let mut place = ListingCursor::default();

@@ -1,41 +1,51 @@
 //! An open file on a server, whatever the version.
 
-use super::backend::OpenFile;
 use crate::error::OpError;
-use crate::session_types::Attributes;
+use crate::session_types::{Attributes, EntryKind, OpenMode};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// An open file: `F` is what the version knows it by, `S` how it says that writes are stable.
-pub(crate) struct Open<F, S> {
-    pub(crate) file: F,
-    pub(crate) reads: bool,
-    pub(crate) writes: bool,
-    /// Every write is to be stable.
-    pub(crate) stable: S,
-    /// As they came with the open.
-    attributes: Option<Attributes>,
-    /// Something was written that a COMMIT has to follow.
-    pub(crate) dirty: Cell<bool>,
-    /// What the server said with the writes since the last COMMIT.
-    pub(crate) verifier: Cell<Option<[u8; 8]>>,
-    /// The server has changed its verifier since: unstable data may be lost.
-    pub(crate) lost: Cell<bool>,
+/// The stability of written data when a WRITE returns (RFC 1813, 3.3.7 and RFC 7530, 16.36).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stability {
+    /// It may be lost until a COMMIT.
+    Unstable,
+    /// The data is on stable storage.
+    Data,
+    /// The data and all attributes are on stable storage.
+    File,
 }
 
-impl<F, S> Open<F, S> {
+/// A file, and its attributes if they came with the open.
+pub(crate) type Opened<F> = (F, Option<Attributes>);
+
+/// An open file: `F` is what the version knows it by.
+pub(crate) struct Open<F> {
+    pub(crate) file: F,
+    mode: OpenMode,
+    /// Stability of every write that requests no other.
+    pub(crate) stability: Stability,
+    /// The attributes that came with the open.
+    pub(crate) attributes: Option<Attributes>,
+    /// A COMMIT has to follow what was written.
+    dirty: Cell<bool>,
+    /// The server's write verifier since the last COMMIT.
+    verifier: Cell<Option<[u8; 8]>>,
+    /// The verifier has changed since then: unstable data may be lost.
+    lost: Cell<bool>,
+}
+
+impl<F> Open<F> {
     pub(crate) fn new(
-        (file, attributes): (F, Option<Attributes>),
-        reads: bool,
-        writes: bool,
-        stable: S,
+        (file, attributes): Opened<F>,
+        mode: OpenMode,
+        stability: Stability,
     ) -> Rc<Self> {
         Rc::new(Self {
             file,
-            reads,
-            writes,
-            stable,
+            mode,
+            stability,
             attributes,
             dirty: Cell::new(false),
             verifier: Cell::new(None),
@@ -43,18 +53,35 @@ impl<F, S> Open<F, S> {
         })
     }
 
+    pub(crate) fn may_read(&self) -> Result<(), OpError> {
+        self.mode.reads().then_some(()).ok_or(OpError(Errno::BADF))
+    }
+
+    pub(crate) fn may_write(&self) -> Result<(), OpError> {
+        self.mode.writes().then_some(()).ok_or(OpError(Errno::BADF))
+    }
+
     pub(crate) fn is_dirty(&self) -> bool {
         self.dirty.get()
     }
 
-    /// A COMMIT has its answer: the server's verifier.
+    /// Notes that unstable data is being or was written.
+    pub(crate) fn set_dirty(&self) {
+        self.dirty.set(true);
+    }
+
+    /// Notes that a COMMIT is sent, which need not be repeated unless it fails.
+    pub(crate) fn begin_commit(&self) {
+        self.dirty.set(false);
+    }
+
+    /// Takes the server's verifier from the reply to a COMMIT.
     ///
     /// # Errors
-    /// `EIO` if the server went and came again since the last one, and what it had not committed
-    /// went with it.
+    /// `EIO` if the server was restarted since the last COMMIT and lost what it had not committed.
     pub(crate) fn committed(&self, verifier: Result<[u8; 8], OpError>) -> Result<(), OpError> {
-        // What was not committed has to be still.
-        self.note_verifier(verifier.inspect_err(|_| self.dirty.set(true))?);
+        // After a failure there is still data to commit.
+        self.note_verifier(verifier.inspect_err(|_| self.set_dirty())?);
         self.verifier.set(None);
         match self.lost.replace(false) {
             true => Err(OpError(Errno::IO)),
@@ -62,7 +89,7 @@ impl<F, S> Open<F, S> {
         }
     }
 
-    /// A server that was started anew has another verifier (RFC 1813, 3.3.7 and RFC 7530, 16.36.4).
+    /// A restarted server has another verifier (RFC 1813, 3.3.7 and RFC 7530, 16.36.4).
     pub(crate) fn note_verifier(&self, verifier: [u8; 8]) {
         match self.verifier.replace(Some(verifier)) {
             Some(before) if before != verifier => self.lost.set(true),
@@ -71,16 +98,12 @@ impl<F, S> Open<F, S> {
     }
 }
 
-impl<F, S> OpenFile for Open<F, S> {
-    fn may_read(&self) -> Result<(), OpError> {
-        self.reads.then_some(()).ok_or(OpError(Errno::BADF))
-    }
-
-    fn may_write(&self) -> Result<(), OpError> {
-        self.writes.then_some(()).ok_or(OpError(Errno::BADF))
-    }
-
-    fn attributes(&self) -> Option<Attributes> {
-        self.attributes
+/// Checks that something can be opened and read like a file.
+pub(crate) fn check_is_file(kind: EntryKind) -> Result<(), OpError> {
+    match kind {
+        EntryKind::File => Ok(()),
+        EntryKind::Dir => Err(OpError(Errno::ISDIR)),
+        EntryKind::Link => Err(OpError(Errno::LOOP)),
+        EntryKind::Other => Err(OpError(Errno::INVAL)),
     }
 }

@@ -1,40 +1,56 @@
-//! What connections did, in the rows of the results.
+//! Statistics of calls and connections, in the rows of the results.
 
-use crate::session_types::RpcRows;
+use super::cache::{CACHED_ATTRIBUTES, CACHED_DATA};
+use crate::session_types::{RpcRows, SessionSpec};
 use plimsoll_measure::Nanos;
 use plimsoll_nfs::rpc;
+use std::rc::Rc;
 
-/// Row of calls that were sent again, timed from when they were first sent.
-pub(crate) const RETRANSMISSIONS_ROW: &str = "retransmissions";
+/// Row of retransmitted calls, timed from when they were first sent.
+const RETRANSMISSIONS_ROW: &str = "retransmissions";
 
-/// Row of connections that were made anew, timed from when they broke.
-pub(crate) const RECONNECTS_ROW: &str = "reconnects";
+/// Row of re-established connections, timed from when they broke.
+const RECONNECTS_ROW: &str = "reconnects";
 
-/// Writes down what calls did, each kind of call in its row.
+/// Names of all rows of a target that calls these procedures.
+pub(crate) fn row_names(procedures: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    procedures
+        .chain([CACHED_ATTRIBUTES, CACHED_DATA])
+        .chain([RETRANSMISSIONS_ROW, RECONNECTS_ROW])
+        .collect()
+}
+
+/// Records calls, each procedure in its row.
 pub(crate) struct ProcedureStats {
     rows: RpcRows,
-    /// Of each kind by its number, unless it has no row.
+    /// The rows of procedures by their numbers; `None` for one without a row.
     numbers: Vec<Option<u32>>,
 }
 
 impl ProcedureStats {
-    /// Kinds of these names, in the order of their numbers.
-    pub(crate) fn of(rows: &RpcRows, names: impl Iterator<Item = &'static str>) -> Self {
-        Self {
-            numbers: names.map(|n| rows.row(n)).collect(),
-            rows: rows.clone(),
-        }
+    /// The statistics of a lane, if it has rows for them; `procedures` are in the order of their
+    /// numbers.
+    pub(crate) fn of(
+        spec: &SessionSpec,
+        procedures: impl Iterator<Item = &'static str>,
+    ) -> Option<Rc<Self>> {
+        spec.rpc.as_ref().map(|rows| {
+            Rc::new(Self {
+                numbers: procedures.map(|name| rows.row(name)).collect(),
+                rows: rows.clone(),
+            })
+        })
     }
 
-    /// A call of a kind was over; what failed says why.
-    pub(crate) fn done(
+    /// Records a call, or its error by name.
+    pub(crate) fn record(
         &self,
-        kind: usize,
+        procedure: usize,
         start: Nanos,
         end: Nanos,
         outcome: Result<(), &'static str>,
     ) {
-        let Some(row) = self.numbers[kind] else {
+        let Some(row) = self.numbers[procedure] else {
             return;
         };
         match outcome {
@@ -44,34 +60,38 @@ impl ProcedureStats {
     }
 }
 
-/// Writes it down.
-pub(crate) struct ConnectionStats {
+/// Records what happens to connections.
+struct ConnectionStats {
     rows: RpcRows,
-    sent_again: Option<u32>,
-    connected_again: Option<u32>,
+    retransmissions: Option<u32>,
+    reconnects: Option<u32>,
+}
+
+/// The observer of a lane's connections, if it has rows for them.
+pub(crate) fn connection_stats(spec: &SessionSpec) -> Option<Rc<dyn rpc::ChannelObserver>> {
+    let rows = spec.rpc.clone()?;
+    Some(Rc::new(ConnectionStats {
+        retransmissions: rows.row(RETRANSMISSIONS_ROW),
+        reconnects: rows.row(RECONNECTS_ROW),
+        rows,
+    }))
 }
 
 impl ConnectionStats {
-    pub(crate) fn of(rows: &RpcRows) -> Self {
-        Self {
-            sent_again: rows.row(RETRANSMISSIONS_ROW),
-            connected_again: rows.row(RECONNECTS_ROW),
-            rows: rows.clone(),
+    fn record(&self, row: Option<u32>, start: Nanos, end: Nanos) {
+        if let Some(row) = row {
+            self.rows.recorder.record(row, start, end, None, 0);
         }
     }
 }
 
 impl rpc::ChannelObserver for ConnectionStats {
     fn retransmitted(&self, _: rpc::Target, first: Nanos, now: Nanos) {
-        if let Some(row) = self.sent_again {
-            self.rows.recorder.record(row, first, now, None, 0);
-        }
+        self.record(self.retransmissions, first, now);
     }
 
     fn reconnected(&self, since: Nanos, now: Nanos) {
-        if let Some(row) = self.connected_again {
-            self.rows.recorder.record(row, since, now, None, 0);
-        }
+        self.record(self.reconnects, since, now);
     }
 
     fn abandoned(&self, at_end: bool, silent_since: Option<Nanos>) {

@@ -1,33 +1,45 @@
-//! What URLs of NFS targets have in common: `nfs…://host[:port]/path?name=value&…`.
+//! URLs of NFS targets: `nfs…://host[:port]/path?name=value&…`.
 
-use crate::nfs::cache::CacheModel;
-use crate::registry::TargetError;
-use plimsoll_nfs::rpc::Credentials;
+use super::cache::CacheModel;
+use super::sizes::{MESSAGE_OVERHEAD_BYTES, TransferSizes};
+use crate::connect::TargetError;
+use plimsoll_measure::Nanos;
+use plimsoll_nfs::rpc::{ChannelSpec, Credentials};
 use plimsoll_plan::{parse_duration, parse_size, show_duration};
 use plimsoll_wan::{Link, MAX_RTT, Relay};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::ops::Range;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Most connections of a lane.
+/// Port of NFS where nothing states another (RFC 1813, 2.1 and RFC 7530, 3.1).
+pub(crate) const NFS_PORT: u16 = 2049;
+
+/// Maximum number of connections of a lane.
 const MAX_CONNECTIONS: u64 = 64;
 
-/// Most bytes of a READ or WRITE that may be asked for.
+/// Maximum number of bytes of a READ or WRITE.
 const MAX_TRANSFER_BYTES: u64 = 16 << 20;
 
-/// Longest time without an answer before a call is sent again.
+/// Longest reply that is always accepted, in bytes: a server may return more of a directory than was
+/// requested.
+const MIN_MAX_REPLY_BYTES: usize = 2 << 20;
+
+/// Shortest time without a reply after which a call is retransmitted.
+const MIN_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Longest such time.
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Most times that a call is sent again.
+/// Maximum number of retransmissions of a call.
 const MAX_RETRIES: u64 = 100;
 
-/// Longest look whether one of several addresses is the server's.
+/// Maximum time to find out whether one of several addresses is the server's.
 const MAX_ADDRESS_PROBE: Duration = Duration::from_secs(3);
 
-/// How long attributes that are kept count, unless the URL says.
+/// Lifetime of cached attributes for which the URL gives none.
 const DEFAULT_ATTRIBUTE_LIFETIME: Duration = Duration::from_secs(3);
 
-/// Options that every URL may have.
+/// Options of both versions.
 pub(crate) const OPTIONS: [&str; 12] = [
     "actimeo",
     "added_rtt",
@@ -43,7 +55,7 @@ pub(crate) const OPTIONS: [&str; 12] = [
     "wsize",
 ];
 
-/// Former names of options, which are read as the present ones.
+/// Former names of options, and the present ones.
 const FORMER_NAMES: [(&str, &str); 4] = [
     ("deleg", "delegations"),
     ("minor", "minorversion"),
@@ -51,30 +63,30 @@ const FORMER_NAMES: [(&str, &str); 4] = [
     ("rtt", "added_rtt"),
 ];
 
-/// The present name of an option of the targets `nfs3` and `nfs4`, whatever version of Plimsoll a URL was written for.
+/// The present name of an option of the targets `nfs3` and `nfs4`, which may have a former one.
 #[must_use]
 pub fn present_option_name(name: &str) -> &str {
     let former = FORMER_NAMES.iter().find(|(former, _)| *former == name);
     former.map_or(name, |(_, present)| present)
 }
 
-/// How files are made (RFC 1813, 3.3.8 and RFC 7530, 16.16).
+/// Modes of creating files (RFC 1813, 3.3.8 and RFC 7530, 16.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CreateMode {
-    /// One that is there is opened.
+    /// The call also opens a file that exists.
     Unchecked,
-    /// One that is there is found by failing first.
+    /// The call fails if the file exists.
     Guarded,
-    /// The same, so that a request that is sent twice makes one file.
+    /// As guarded, and a retransmitted call creates no second file.
     Exclusive,
 }
 
-/// What every URL says.
+/// The part of a URL that both versions have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Server {
+pub(crate) struct ServerUrl {
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
-    /// What follows the server, with its slash.
+    /// The export or path, with its slash.
     pub(crate) path: String,
     pub(crate) uid: Option<u32>,
     pub(crate) gid: Option<u32>,
@@ -84,89 +96,143 @@ pub(crate) struct Server {
     pub(crate) timeout: Duration,
     pub(crate) retries: u32,
     pub(crate) create: CreateMode,
-    /// Time of a round trip in addition to the network's own; none if zero.
-    pub(crate) rtt: Duration,
+    /// Added to the network's round-trip time.
+    pub(crate) added_rtt: Duration,
     pub(crate) cache: CacheModel,
-    /// How long attributes count that are kept.
-    pub(crate) attributes_for: Duration,
+    pub(crate) attribute_lifetime: Duration,
 }
 
-/// A URL that is being read.
+/// A URL that is being parsed.
 pub(crate) struct UrlParser<'a> {
     pub(crate) scheme: &'static str,
     pub(crate) url: &'a str,
 }
 
 impl<'a> UrlParser<'a> {
-    /// What is wrong with a part of the URL, with a picture of the place.
+    /// The error that a part of the URL, which is a slice of it, is wrong.
     pub(crate) fn wrong(&self, part: &str, reason: impl Into<String>) -> TargetError {
+        let begin = (part.as_ptr() as usize).checked_sub(self.url.as_ptr() as usize);
+        let begin = begin.expect("the part is a slice of the URL");
+        assert!(
+            begin + part.len() <= self.url.len(),
+            "`{part}` is not a slice of `{}`",
+            self.url
+        );
         TargetError::Url {
             target: self.scheme,
             reason: reason.into(),
             url: self.url.into(),
-            at: self.place(part),
+            at: begin..begin + part.len(),
         }
     }
 
-    /// Where a part of the URL, which is a slice of it, is.
-    fn place(&self, part: &str) -> Range<usize> {
-        let begin = (part.as_ptr() as usize).wrapping_sub(self.url.as_ptr() as usize);
-        let begin = begin.min(self.url.len());
-        begin..(begin + part.len()).min(self.url.len())
+    /// The error that an option has a wrong value.
+    fn wrong_value(&self, name: &str, value: &str, expected: &str) -> TargetError {
+        self.wrong(value, format!("{name} `{value}`: expected {expected}"))
+    }
+
+    /// The error that an option cannot be used.
+    pub(crate) fn wrong_option(&self, name: &str, reason: &str) -> TargetError {
+        let at = self.url.find(&format!("{name}="));
+        let at = at.expect("the option is in the URL");
+        self.wrong(&self.url[at..at + name.len()], reason)
     }
 
     pub(crate) fn port(&self, text: &str) -> Result<u16, TargetError> {
         let port = text.parse().ok().filter(|p| *p != 0);
-        port.ok_or_else(|| self.wrong(text, format!("`{text}` is no port: expected 1 to 65535")))
+        port.ok_or_else(|| self.wrong(text, format!("`{text}` is not a port: expected 1 to 65535")))
     }
 
     pub(crate) fn number(
         &self,
         name: &str,
-        text: &str,
-        range: Range<u64>,
-    ) -> Result<u64, TargetError> {
-        let n = text.parse().ok().filter(|n| range.contains(n));
-        n.ok_or_else(|| {
-            let (from, to) = (range.start, range.end - 1);
-            self.wrong(text, format!("{name} `{text}`: expected {from} to {to}"))
+        value: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<u32, TargetError> {
+        let number = value.parse().ok().filter(|n| range.contains(n));
+        let number = number.and_then(|n| u32::try_from(n).ok());
+        number.ok_or_else(|| {
+            let expected = format!("{} to {}", range.start(), range.end());
+            self.wrong_value(name, value, &expected)
         })
     }
 
+    /// One of a few words.
+    pub(crate) fn word<T: Copy>(
+        &self,
+        name: &str,
+        value: &str,
+        words: &[(&str, T)],
+    ) -> Result<T, TargetError> {
+        let known = words.iter().find(|(word, _)| *word == value);
+        known.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            let (last, first) = words.split_last().expect("an option has a value");
+            let first: Vec<&str> = first.iter().map(|(word, _)| *word).collect();
+            let expected = match first[..] {
+                [] => last.0.to_owned(),
+                _ => format!("{} or {}", first.join(", "), last.0),
+            };
+            self.wrong_value(name, value, &expected)
+        })
+    }
+
+    /// A duration within a range, which `expected` describes.
+    fn duration(
+        &self,
+        name: &str,
+        value: &str,
+        (range, expected): (RangeInclusive<Duration>, &str),
+    ) -> Result<Duration, TargetError> {
+        let time = parse_duration(value).map_err(|e| self.wrong(value, e))?;
+        match range.contains(&time) {
+            true => Ok(time),
+            false => Err(self.wrong_value(name, value, expected)),
+        }
+    }
+
     /// Bytes of a transfer.
-    fn transfer(&self, name: &str, text: &str) -> Result<u32, TargetError> {
-        let size = parse_size(text).map_err(|e| self.wrong(text, e))?;
+    fn transfer(&self, name: &str, value: &str) -> Result<u32, TargetError> {
+        let size = parse_size(value).map_err(|e| self.wrong(value, e))?;
         match u32::try_from(size) {
             Ok(n) if (512..=MAX_TRANSFER_BYTES).contains(&size) => Ok(n),
-            _ => Err(self.wrong(text, format!("{name} `{text}`: expected 512 to 16m"))),
+            _ => Err(self.wrong_value(name, value, "512 to 16m")),
         }
+    }
+
+    fn unknown_option(&self, name: &str, options: &[&str]) -> TargetError {
+        let near = |o: &&&str| strsim::damerau_levenshtein(o, &name.to_ascii_lowercase()) <= 2;
+        let hint = match options.iter().find(near) {
+            Some(option) => format!(", did you mean `{option}`?"),
+            None => String::new(),
+        };
+        let known = options.join(", ");
+        let reason = format!("unknown option `{name}`: expected one of {known}{hint}");
+        self.wrong(name, reason)
     }
 }
 
-impl Server {
-    /// Reads a URL; options that not every URL may have are given to `other`, which says whether
-    /// it has them. `path` is what follows the server.
+impl ServerUrl {
+    /// Parses a URL. `path` is what follows the server. `other` is given options that only one
+    /// version has, `own`, and says whether it knows them.
     pub(crate) fn parse(
         text: &UrlParser<'_>,
         path: &str,
+        own: &[&str],
         mut other: impl FnMut(&str, &str) -> Result<bool, TargetError>,
-        options: &[&str],
     ) -> Result<Self, TargetError> {
         let scheme = text.scheme;
         let form = format!("expected {scheme}://host[:port]/{path}?name=value&name=value");
-        let after_scheme = text.url.split_once(':').map_or("", |(_, rest)| rest);
+        let end = &text.url[text.url.len()..];
+        let after_scheme = text.url.split_once(':').map_or(end, |(_, rest)| rest);
         let Some(rest) = after_scheme.strip_prefix("//") else {
             return Err(text.wrong(after_scheme, format!("there is no server: {form}")));
         };
-        let (place, pairs) = match rest.split_once('?') {
-            Some((place, pairs)) => (place, pairs),
-            None => (rest, &rest[rest.len()..]),
+        let (place, pairs) = rest.split_once('?').unwrap_or((rest, end));
+        let Some(slash) = place.find('/') else {
+            return Err(text.wrong(place, format!("there is no {path}: {form}")));
         };
-        let (server, after) = match place.find('/') {
-            Some(at) => place.split_at(at),
-            None => return Err(text.wrong(place, format!("there is no {path}: {form}"))),
-        };
-        let (host, port) = Self::server(text, server, path)?;
+        let (server, after) = place.split_at(slash);
+        let (host, port) = host_and_port(text, server, path)?;
         let mut parsed = Self {
             host,
             port,
@@ -179,10 +245,12 @@ impl Server {
             timeout: Duration::from_secs(10),
             retries: 2,
             create: CreateMode::Unchecked,
-            rtt: Duration::ZERO,
+            added_rtt: Duration::ZERO,
             cache: CacheModel::None,
-            attributes_for: DEFAULT_ATTRIBUTE_LIFETIME,
+            attribute_lifetime: DEFAULT_ATTRIBUTE_LIFETIME,
         };
+        let mut options = [&OPTIONS[..], own].concat();
+        options.sort_unstable();
         let mut seen = Vec::new();
         for pair in pairs.split('&').filter(|p| !p.is_empty()) {
             let Some((name, value)) = pair.split_once('=') else {
@@ -194,128 +262,62 @@ impl Server {
             }
             seen.push(present);
             if !parsed.set(text, present, value)? && !other(present, value)? {
-                return Err(unknown(text, name, options));
+                return Err(text.unknown_option(name, &options));
             }
         }
         if seen.contains(&"actimeo") && parsed.cache == CacheModel::None {
-            let at = text.url.find("actimeo=").unwrap_or_default();
-            let reason = "actimeo is for attributes that are kept: cache=attr keeps them";
-            return Err(text.wrong(&text.url[at..at + 7], reason));
+            let reason = "actimeo is the lifetime of cached attributes: cache=attr caches them";
+            return Err(text.wrong_option("actimeo", reason));
         }
         Ok(parsed)
     }
 
-    /// Host and port; an address of IP version 6 is in brackets.
-    fn server(
-        text: &UrlParser<'_>,
-        server: &str,
-        path: &str,
-    ) -> Result<(String, Option<u16>), TargetError> {
-        let none = || text.wrong(server, format!("there is no host before the {path}"));
-        let (host, rest) = match server.strip_prefix('[') {
-            Some(inner) => inner
-                .split_once(']')
-                .ok_or_else(|| text.wrong(server, "the bracket is not closed"))?,
-            None => match server.find(':') {
-                Some(at) => server.split_at(at),
-                None => (server, ""),
-            },
-        };
-        if host.is_empty() {
-            return Err(none());
-        }
-        let port = match rest.strip_prefix(':') {
-            Some(port) => Some(text.port(port)?),
-            None if rest.is_empty() => None,
-            None => return Err(text.wrong(rest, "expected a colon and the port")),
-        };
-        Ok((host.into(), port))
-    }
-
-    /// Takes an option; `false` if it is none of these.
+    /// Takes an option; `false` if it is not one of [`OPTIONS`].
     fn set(&mut self, text: &UrlParser<'_>, name: &str, value: &str) -> Result<bool, TargetError> {
-        let any = 0..u64::from(u32::MAX) + 1;
+        let any = 0..=u64::from(u32::MAX);
         match name {
-            "uid" => self.uid = Some(text.number(name, value, any)? as u32),
-            "gid" => self.gid = Some(text.number(name, value, any)? as u32),
-            "nconnect" => {
-                self.connections = text.number(name, value, 1..MAX_CONNECTIONS + 1)? as u32;
-            }
+            "uid" => self.uid = Some(text.number(name, value, any)?),
+            "gid" => self.gid = Some(text.number(name, value, any)?),
+            "nconnect" => self.connections = text.number(name, value, 1..=MAX_CONNECTIONS)?,
             "rsize" => self.read_size = Some(text.transfer(name, value)?),
             "wsize" => self.write_size = Some(text.transfer(name, value)?),
-            "retrans" => self.retries = text.number(name, value, 0..MAX_RETRIES + 1)? as u32,
+            "retrans" => self.retries = text.number(name, value, 0..=MAX_RETRIES)?,
             "timeo" => {
-                self.timeout = parse_duration(value).map_err(|e| text.wrong(value, e))?;
-                if !(Duration::from_millis(100)..=MAX_TIMEOUT).contains(&self.timeout) {
-                    let reason = format!("timeo `{value}`: expected 100ms to 10m");
-                    return Err(text.wrong(value, reason));
-                }
+                let range = (MIN_TIMEOUT..=MAX_TIMEOUT, "100ms to 10m");
+                self.timeout = text.duration(name, value, range)?;
             }
             "added_rtt" => {
-                self.rtt = parse_duration(value).map_err(|e| text.wrong(value, e))?;
-                if self.rtt > MAX_RTT {
-                    let reason = format!("{name} `{value}`: expected 0ms to 10s");
-                    return Err(text.wrong(value, reason));
-                }
-            }
-            "cache" => {
-                self.cache = match value {
-                    "none" => CacheModel::None,
-                    "attr" => CacheModel::Attributes,
-                    "open-to-close" => CacheModel::OpenToClose,
-                    _ => {
-                        let reason =
-                            format!("cache `{value}`: expected none, attr or open-to-close");
-                        return Err(text.wrong(value, reason));
-                    }
-                }
+                let range = (Duration::ZERO..=MAX_RTT, "0ms to 10s");
+                self.added_rtt = text.duration(name, value, range)?;
             }
             "actimeo" => {
-                self.attributes_for = parse_duration(value).map_err(|e| text.wrong(value, e))?;
-                if self.attributes_for > MAX_TIMEOUT {
-                    let reason = format!("actimeo `{value}`: expected at most 10m");
-                    return Err(text.wrong(value, reason));
-                }
+                let range = (Duration::ZERO..=MAX_TIMEOUT, "at most 10m");
+                self.attribute_lifetime = text.duration(name, value, range)?;
             }
-            "sec" if value == "sys" => {}
-            "sec" => {
-                let reason = format!("sec `{value}` is not spoken: expected sys");
-                return Err(text.wrong(value, reason));
+            "cache" => {
+                let models = [
+                    ("none", CacheModel::None),
+                    ("attr", CacheModel::Attributes),
+                    ("open-to-close", CacheModel::OpenToClose),
+                ];
+                self.cache = text.word(name, value, &models)?;
             }
+            "sec" => text.word(name, value, &[("sys", ())])?,
             "create" => {
-                self.create = match value {
-                    "unchecked" => CreateMode::Unchecked,
-                    "guarded" => CreateMode::Guarded,
-                    "exclusive" => CreateMode::Exclusive,
-                    _ => {
-                        let reason =
-                            format!("create `{value}`: expected unchecked, guarded or exclusive");
-                        return Err(text.wrong(value, reason));
-                    }
-                }
+                let modes = [
+                    ("unchecked", CreateMode::Unchecked),
+                    ("guarded", CreateMode::Guarded),
+                    ("exclusive", CreateMode::Exclusive),
+                ];
+                self.create = text.word(name, value, &modes)?;
             }
             _ => return Ok(false),
         }
         Ok(true)
     }
-}
 
-fn unknown(text: &UrlParser<'_>, name: &str, options: &[&str]) -> TargetError {
-    let near = |o: &&&str| strsim::damerau_levenshtein(o, &name.to_ascii_lowercase()) <= 2;
-    let hint = match options.iter().find(near) {
-        Some(option) => format!(", did you mean `{option}`?"),
-        None => String::new(),
-    };
-    let known = options.join(", ");
-    text.wrong(
-        name,
-        format!("unknown option `{name}`: expected one of {known}{hint}"),
-    )
-}
-
-impl Server {
-    /// The address of the host. Of several, as `localhost` may have, the first at which something
-    /// listens at `port`; the first if none does.
+    /// The address of the host. If it has several, as `localhost` may have, the first at which
+    /// something listens at `port`; the first if nothing listens at any.
     pub(crate) fn resolve(&self, scheme: &'static str, port: u16) -> Result<IpAddr, TargetError> {
         let found = (&*self.host, port).to_socket_addrs();
         let reason = match found.map(Iterator::collect::<Vec<_>>).as_deref() {
@@ -329,64 +331,106 @@ impl Server {
             }
             Err(e) => format!("host `{}` cannot be found: {e}", self.host),
         };
-        Err(TargetError::Option {
-            target: scheme,
-            reason,
-        })
+        Err(TargetError::of(scheme, reason))
     }
 
-    /// A relay in this process that makes the way to the server longer, if it is to be.
+    /// Starts a relay in this process that adds the URL's round-trip time, if there is one.
     pub(crate) fn start_rtt_relay(
         &self,
         scheme: &'static str,
         to: SocketAddr,
     ) -> Result<Option<Relay>, TargetError> {
-        if self.rtt.is_zero() {
+        if self.added_rtt.is_zero() {
             return Ok(None);
         }
         let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let relay = Relay::start(here, &[to], &Link::of_rtt(self.rtt));
-        relay.map(Some).map_err(|e| TargetError::Option {
-            target: scheme,
-            reason: format!("added_rtt: no relay can be started: {e}"),
+        let relay = Relay::start(here, &[to], &Link::of_rtt(self.added_rtt));
+        relay.map(Some).map_err(|e| {
+            TargetError::of(scheme, format!("added_rtt: no relay can be started: {e}"))
         })
     }
 
-    /// What the description of a target says of the way to the server.
-    pub(crate) fn rtt_description(&self) -> String {
-        match self.rtt.is_zero() {
-            true => String::new(),
-            false => format!(
-                ", round trip +{} (TCP relay: no slow start seen)",
-                show_duration(self.rtt)
-            ),
+    /// The cache, and the lifetime of its attributes in nanoseconds.
+    pub(crate) fn cached(&self) -> (CacheModel, Nanos) {
+        (self.cache, self.attribute_lifetime.as_nanos() as Nanos)
+    }
+
+    /// The connections of a lane to the server.
+    pub(crate) fn channel(
+        &self,
+        address: SocketAddr,
+        relay: Option<&Relay>,
+        read_size: u32,
+        may_retransmit_in_place: bool,
+    ) -> ChannelSpec {
+        ChannelSpec {
+            address,
+            relay: relay.map(Relay::address),
+            credentials: self.credentials(),
+            connections: self.connections,
+            timeout: self.timeout.as_nanos() as u64,
+            retries: self.retries,
+            may_retransmit_in_place,
+            max_reply_bytes: MIN_MAX_REPLY_BYTES.max((read_size + MESSAGE_OVERHEAD_BYTES) as usize),
+            silence: None,
         }
     }
 
-    /// What is kept, and how many nanoseconds attributes count.
-    pub(crate) fn cached(&self) -> (CacheModel, u64) {
-        (self.cache, self.attributes_for.as_nanos() as u64)
-    }
-
-    /// The same for people; nothing if nothing is kept.
-    pub(crate) fn cache_description(&self) -> String {
-        let model = match self.cache {
-            CacheModel::None => return String::new(),
-            CacheModel::Attributes => "attr",
-            CacheModel::OpenToClose => "open-to-close",
+    /// The end of a target's description: transfers, connections, cache and added round-trip time.
+    pub(crate) fn description(&self, sizes: &TransferSizes) -> String {
+        let cache = match self.cache {
+            CacheModel::None => None,
+            CacheModel::Attributes => Some("attr"),
+            CacheModel::OpenToClose => Some("open-to-close"),
         };
-        format!(", cache {model}, actimeo {:?}", self.attributes_for)
+        let lifetime = self.attribute_lifetime;
+        let cache = cache.map(|model| format!(", cache {model}, actimeo {lifetime:?}"));
+        let rtt = (!self.added_rtt.is_zero()).then(|| {
+            let rtt = show_duration(self.added_rtt);
+            format!(", round trip +{rtt} (TCP relay: no slow start seen)")
+        });
+        format!(
+            "rsize {}, wsize {}, nconnect {}{}{}",
+            sizes.read,
+            sizes.write,
+            self.connections,
+            cache.unwrap_or_default(),
+            rtt.unwrap_or_default()
+        )
     }
 
-    /// Who calls: the user of this process, unless the URL says another.
+    /// The caller: the user of this process, unless the URL gives another.
     pub(crate) fn credentials(&self) -> Credentials {
         let uname = rustix::system::uname();
-        let uid = self
-            .uid
-            .unwrap_or_else(|| rustix::process::geteuid().as_raw());
-        let gid = self
-            .gid
-            .unwrap_or_else(|| rustix::process::getegid().as_raw());
-        Credentials::sys(&uname.nodename().to_string_lossy(), uid, gid)
+        let own_uid = || rustix::process::geteuid().as_raw();
+        let own_gid = || rustix::process::getegid().as_raw();
+        Credentials::sys(
+            &uname.nodename().to_string_lossy(),
+            self.uid.unwrap_or_else(own_uid),
+            self.gid.unwrap_or_else(own_gid),
+        )
     }
+}
+
+/// Host and port; an address of IP version 6 is in brackets.
+fn host_and_port(
+    text: &UrlParser<'_>,
+    server: &str,
+    path: &str,
+) -> Result<(String, Option<u16>), TargetError> {
+    let (host, rest) = match server.strip_prefix('[') {
+        Some(inner) => inner
+            .split_once(']')
+            .ok_or_else(|| text.wrong(server, "the bracket is not closed"))?,
+        None => server.split_at(server.find(':').unwrap_or(server.len())),
+    };
+    if host.is_empty() {
+        return Err(text.wrong(server, format!("there is no host before the {path}")));
+    }
+    let port = match rest.strip_prefix(':') {
+        Some(port) => Some(text.port(port)?),
+        None if rest.is_empty() => None,
+        None => return Err(text.wrong(rest, "expected a colon and the port")),
+    };
+    Ok((host.into(), port))
 }

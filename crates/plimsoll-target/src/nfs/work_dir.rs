@@ -1,54 +1,57 @@
-//! Where a run works on a server.
+//! The work directory of a run on a server.
 
+use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
-use crate::registry::{Purpose, TargetError};
+use crate::session_types::Space;
 use rustix::io::Errno;
 use std::path::{Component, Path, PathBuf};
 
-/// Smallest longest reply that is taken, in bytes: a server may give more of a directory than it
-/// was asked for.
-pub(crate) const MIN_MAX_REPLY_BYTES: usize = 2 << 20;
-
-/// Most bytes of a transfer, if neither side asks for less.
-pub(crate) const DEFAULT_MAX_TRANSFER_BYTES: u32 = 1 << 20;
-
-/// Bytes of a message around the data of a READ or WRITE, and a little more.
-pub(crate) const MESSAGE_OVERHEAD_BYTES: u32 = 4 << 10;
-
-/// Permissions of files that are made.
+/// Permissions of files that are created.
 pub(crate) const FILE_MODE: u32 = 0o644;
 
-/// Permissions of directories that are made.
+/// Permissions of directories that are created.
 pub(crate) const DIR_MODE: u32 = 0o755;
 
-/// A server that is asked before a run.
-pub(crate) trait DirProbe {
-    /// How it knows a file.
+/// A connection for questions besides the load.
+pub(crate) trait ServerProbe {
+    /// The server's identifier of a file.
     type Handle: Copy;
 
-    /// What has a name in a directory, and whether it is a directory itself.
+    /// Looks a name up; returns also whether it is a directory.
     fn look_up(&mut self, dir: Self::Handle, name: &[u8]) -> Result<(Self::Handle, bool), OpError>;
 
-    /// Makes a directory; says the same of it.
+    /// Creates a directory; returns the same of it.
     fn make_dir(&mut self, dir: Self::Handle, name: &[u8])
     -> Result<(Self::Handle, bool), OpError>;
+
+    /// Removes an empty directory.
+    fn remove_dir(&mut self, dir: Self::Handle, name: &[u8]) -> Result<(), OpError>;
+
+    /// Whether names in a directory may be changed.
+    fn may_write(&mut self, dir: Self::Handle) -> Result<bool, OpError>;
+
+    /// The free space; `None` if the server does not know it.
+    fn space(&mut self, dir: Self::Handle) -> Result<Option<Space>, OpError>;
+
+    /// Ends the connection, also for the server.
+    fn end(self);
 }
 
 /// The work directory as it was found.
 pub(crate) struct WorkDir<H> {
-    /// The work directory; of one that is missing, the directory that would hold it.
+    /// The work directory; if it does not exist, its parent.
     pub(crate) dir: H,
-    /// Where it is, for making and removing it.
+    /// The parent and the name in it, unless it is the root.
     pub(crate) parent: Option<(H, Vec<u8>)>,
     pub(crate) exists: bool,
     pub(crate) created: bool,
 }
 
 impl<H: Copy> WorkDir<H> {
-    /// Goes from the root to the work directory, of which the last component is made if it is
-    /// missing, unless it is only looked for.
+    /// Goes from the root to the work directory, whose last component is created if it does not
+    /// exist and the purpose is load.
     pub(crate) fn find(
-        server: &mut impl DirProbe<Handle = H>,
+        server: &mut impl ServerProbe<Handle = H>,
         root: H,
         dir: &Path,
         purpose: Purpose,

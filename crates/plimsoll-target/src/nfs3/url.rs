@@ -1,40 +1,31 @@
 //! The URL of an NFSv3 target: `nfs3://host[:port]/export?name=value&…`.
 
-use crate::nfs::url::{OPTIONS, Server, UrlParser};
-use crate::registry::TargetError;
+use super::SCHEME;
+use crate::connect::TargetError;
+use crate::nfs::url::{ServerUrl, UrlParser};
 
-/// Name of the scheme.
-pub(super) const SCHEME: &str = "nfs3";
-
-/// What a URL says.
+/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Url {
     /// The server; its path is the export.
-    pub(super) server: Server,
+    pub(super) server: ServerUrl,
     pub(super) mount_port: Option<u16>,
 }
 
 impl Url {
-    /// Reads a URL.
     pub(super) fn parse(url: &str) -> Result<Self, TargetError> {
         let text = UrlParser {
-            scheme: SCHEME,
+            scheme: SCHEME.name,
             url,
         };
-        let mut options = [&OPTIONS[..], &["mountport"]].concat();
-        options.sort_unstable();
         let mut mount_port = None;
-        let other = |name: &str, value: &str| match name {
-            "mountport" => {
+        let server = ServerUrl::parse(&text, "export", &["mountport"], |name, value| {
+            if name == "mountport" {
                 mount_port = Some(text.port(value)?);
-                Ok(true)
             }
-            _ => Ok(false),
-        };
-        Ok(Self {
-            server: Server::parse(&text, "export", other, &options)?,
-            mount_port,
-        })
+            Ok(name == "mountport")
+        })?;
+        Ok(Self { server, mount_port })
     }
 }
 
@@ -52,7 +43,7 @@ mod tests {
             "nfs3://h.example:12049/a/b?mountport=12050&sec=sys&uid=7&gid=8&nconnect=4&rsize=64k\
              &wsize=32k&timeo=2s&retrans=5&create=exclusive&cache=attr&actimeo=9s",
         );
-        let server = Server {
+        let server = ServerUrl {
             host: "h.example".into(),
             port: Some(12049),
             path: "/a/b".into(),
@@ -64,9 +55,9 @@ mod tests {
             timeout: Duration::from_secs(2),
             retries: 5,
             create: CreateMode::Exclusive,
-            rtt: Duration::ZERO,
+            added_rtt: Duration::ZERO,
             cache: CacheModel::Attributes,
-            attributes_for: Duration::from_secs(9),
+            attribute_lifetime: Duration::from_secs(9),
         };
         let want = Url {
             server,
@@ -86,7 +77,7 @@ mod tests {
                      ^^^^^^^
         ");
         insta::assert_snapshot!(says("nfs3://h:0/x"), @r"
-        target `nfs3`: `0` is no port: expected 1 to 65535
+        target `nfs3`: `0` is not a port: expected 1 to 65535
           nfs3://h:0/x
                    ^
         ");
@@ -99,7 +90,7 @@ mod tests {
         assert!(says("nfs3:///x").contains("there is no host"));
         assert!(says("nfs3://[::1/x").contains("the bracket is not closed"));
         assert!(says("nfs3://[::1]2/x").contains("expected a colon and the port"));
-        assert!(says("nfs3://h/x?sec=krb5").contains("sec `krb5` is not spoken: expected sys"));
+        assert!(says("nfs3://h/x?sec=krb5").contains("sec `krb5`: expected sys"));
         assert!(says("nfs3://h/x?rsize=1").contains("expected 512 to 16m"));
         assert!(says("nfs3://h/x?rsize=1x").contains("is not a size"));
         assert!(says("nfs3://h/x?uid=1&uid=2").contains("given twice"));
@@ -108,7 +99,7 @@ mod tests {
         assert!(says("nfs3://h/x?timeo=1ms").contains("expected 100ms to 10m"));
         assert!(says("nfs3://h/x?cache=all").contains("expected none, attr or open-to-close"));
         assert!(says("nfs3://h/x?cache=attr&actimeo=1h").contains("expected at most 10m"));
-        assert!(says("nfs3://h/x?actimeo=1s").contains("cache=attr keeps them"));
+        assert!(says("nfs3://h/x?actimeo=1s").contains("cache=attr caches them"));
         assert!(says("nfs3://h/x?create=x").contains("expected unchecked, guarded or exclusive"));
     }
 

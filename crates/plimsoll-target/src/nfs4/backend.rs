@@ -1,27 +1,35 @@
 //! The operations of sessions, as the compounds that they become.
 
-use super::data::{Open, PendingWriteState};
+use super::compounds::{on, result, success};
 use super::lane_client::{LaneClient, STAT_ATTRIBUTES};
-use super::names::attributes;
-use super::of_nfs;
+use super::listing::{READDIR_ATTRIBUTES, READDIR_PLUS_ATTRIBUTES, bytes_of};
 use crate::error::OpError;
-use crate::nfs::backend::{NfsBackend, PendingWrite, Stability};
-use crate::nfs::cache::{Cache, DelegationId};
+use crate::nfs::backend::{EntryAt, NfsBackend, PendingWrite};
+use crate::nfs::cache::DelegationId;
+use crate::nfs::client_state::ClientState;
 use crate::nfs::dir_handle_cache::split;
-use crate::session_types;
-use crate::session_types::{EntryKind, ListTotals, OpenHow};
+use crate::nfs::listing::is_name;
+use crate::nfs::open::{Open, Opened, check_is_file};
+use crate::nfs::transfer;
+use crate::nfs::url::CreateMode;
+use crate::nfs::work_dir::{DIR_MODE, FILE_MODE};
+use crate::session_types::{self, EntryKind, ListTotals, OpenMode};
 use crate::write_data::WriteData;
-use plimsoll_lane::Lane;
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{
-    Access, CreateType, GetAttr, GetFh, PutFh, ReadLink, SetAttr, SetAttrArgs, access,
+    Access, Commit, Create, CreateArgs, CreateType, GetFh, ListEntry, Lookup, NVerify, Operation,
+    PutFh, Range, ReadLink, Remove, Rename, RenameArgs, SaveFh, SetAttr, SetAttrArgs, Verify,
+    access,
 };
-use plimsoll_nfs::v4::types::{FileType, Handle, Stable, StateId, Text};
-use plimsoll_nfs::v4::{Call, OpenOwner};
+use plimsoll_nfs::v4::state::{OpenHow as How, share};
+use plimsoll_nfs::v4::types::{FileType, Handle, StateId, Status, Text};
+use plimsoll_nfs::v4::{Call, Compound, NfsError, OpenFile, OpenOwner, Results, RetryState};
 use rustix::io::Errno;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::task::{Poll, Waker};
 
-/// What a statfs asks for.
+/// Attributes that a statfs requests.
 const STATFS_ATTRIBUTES: Bitmap = {
     use number::{
         FILES_AVAILABLE, FILES_FREE, FILES_TOTAL, SPACE_AVAILABLE, SPACE_FREE, SPACE_TOTAL,
@@ -36,48 +44,167 @@ const STATFS_ATTRIBUTES: Bitmap = {
     ])
 };
 
-/// What a pathconf asks for.
+/// Attributes that a pathconf requests.
 const PATHCONF_ATTRIBUTES: Bitmap = Bitmap::of(&[number::MAX_LINK, number::MAX_NAME]);
 
+/// Attributes that set nothing but the permissions.
+fn only_mode(mode: u32) -> Attributes {
+    Attributes {
+        mode: Some(mode),
+        ..Attributes::default()
+    }
+}
+
+/// Attributes that set nothing but the length.
+fn only_size(size: u64) -> Attributes {
+    Attributes {
+        size: Some(size),
+        ..Attributes::default()
+    }
+}
+
+/// The call that works on a path: on the root itself, or together with the LOOKUP of its name.
+fn call_on(path: &[u8], on_root: Call, with_lookup: Call) -> Call {
+    match path {
+        b"" => on_root,
+        _ => with_lookup,
+    }
+}
+
 impl LaneClient {
-    /// Attributes of a handle.
-    pub(super) async fn attributes_of(&self, handle: &Handle) -> Result<Attributes, OpError> {
-        self.get_attributes(handle, &STAT_ATTRIBUTES).await
+    async fn open_named(
+        &self,
+        owner: &OpenOwner,
+        path: &[u8],
+        mode: OpenMode,
+        how: How,
+    ) -> Result<Opened<OpenFile>, OpError> {
+        let mut access = 0;
+        if mode.reads() {
+            access |= share::READ;
+        }
+        if mode.writes() {
+            access |= share::WRITE;
+        }
+        let opened = self.with_entry(path, async |at| {
+            Ok(self.client.open(owner, at, access, how).await?)
+        });
+        let (file, found) = opened.await?;
+        if let Some(kind) = found.kind
+            && let Err(e) = check_is_file(kind.into())
+        {
+            let _ = self.client.close(&file).await;
+            return Err(e);
+        }
+        Ok((file, found.try_into().ok()))
     }
 
-    async fn get_attributes(&self, handle: &Handle, which: &Bitmap) -> Result<Attributes, OpError> {
-        let asked = self.client.call(
-            Call::GetAttr,
-            |c| {
-                c.add::<PutFh>(handle).add::<GetAttr>(which);
-            },
-            |r| {
-                r.skip::<PutFh>()?;
-                r.get::<GetAttr>()
-            },
-        );
-        asked.await.map_err(of_nfs)
+    /// Sets attributes of an open file.
+    async fn set_open(&self, file: &OpenFile, set: Attributes) -> Result<(), OpError> {
+        self.client.changes(file);
+        let mut retries = RetryState::default();
+        loop {
+            let permit = self.client.permit().await?;
+            let state = file.state()?;
+            let known_by = file.known_by();
+            let args = SetAttrArgs { state, set };
+            let build = on::<SetAttr>(file.handle(), &args);
+            let sent = self.client.send(Call::SetAttr, permit, build);
+            let Err(e) = sent.done(success::<SetAttr>).await else {
+                return Ok(());
+            };
+            let waited = self.client.wait_to_repeat(file, known_by, e, &mut retries);
+            waited.await?;
+        }
+    }
+
+    /// Works on what a path names, as the current file handle: one compound.
+    pub(super) async fn compound_on_name<R>(
+        &self,
+        call: Call,
+        path: &[u8],
+        build: impl Fn(&mut Compound<'_>),
+        take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
+    ) -> Result<R, OpError> {
+        let take = RefCell::new(take);
+        let work = async |dir: Handle, name: Option<&[u8]>| {
+            let done = self.client.call(
+                call,
+                |c| {
+                    c.add::<PutFh>(&dir);
+                    if let Some(name) = name {
+                        c.add::<Lookup>(&Text(name));
+                    }
+                    build(c);
+                },
+                |r| {
+                    r.skip::<PutFh>()?;
+                    if name.is_some() {
+                        r.skip::<Lookup>()?;
+                    }
+                    (take.borrow_mut())(r)
+                },
+            );
+            Ok(done.await?)
+        };
+        match path {
+            b"" => work(self.state.config.root, None).await,
+            _ => {
+                self.with_entry(path, async |(dir, name)| work(dir, Some(name)).await)
+                    .await
+            }
+        }
+    }
+
+    /// Does one operation on what a path names.
+    async fn operate_on_name<O: Operation>(
+        &self,
+        call: Call,
+        path: &[u8],
+        args: &O::Args<'_>,
+    ) -> Result<(), OpError> {
+        let build = |c: &mut Compound<'_>| {
+            c.add::<O>(args);
+        };
+        self.compound_on_name(call, path, build, |r| r.skip::<O>())
+            .await
+    }
+
+    /// Creates a directory or a symbolic link.
+    async fn make(
+        &self,
+        (dir, name): EntryAt<'_, Handle>,
+        what: CreateType<'_>,
+        set: Attributes,
+    ) -> Result<(), OpError> {
+        let args = CreateArgs {
+            what,
+            name: Text(name),
+            set,
+        };
+        let build = on::<Create>(&dir, &args);
+        let existed = |status| status == Status::Exist;
+        let made = self
+            .client
+            .call_once(Call::Create, build, success::<Create>, existed);
+        Ok(made.await?)
     }
 }
 
 impl NfsBackend for LaneClient {
-    type Open = Open;
+    type Handle = Handle;
     type Opener = Rc<OpenOwner>;
 
-    fn lane(&self) -> &Lane {
-        &self.lane
+    fn state(&self) -> &ClientState<Handle> {
+        &self.state
     }
 
-    fn cache(&self) -> &Cache {
-        &self.cache
-    }
-
-    /// A delegation that serves what is opened for reading: nobody else writes meanwhile.
+    /// A delegation that serves what is opened for reading: no other client writes meanwhile.
     fn delegation_of(&self, path: &[u8]) -> DelegationId {
         let (dir, name) = split(path);
         let dir = match dir {
-            b"" => self.config.root,
-            dir => self.dirs.get(dir)?,
+            b"" => self.state.config.root,
+            dir => self.state.dirs.get(dir)?,
         };
         self.client.delegation_number(&dir, name)
     }
@@ -86,62 +213,66 @@ impl NfsBackend for LaneClient {
         self.client.promise_served();
     }
 
-    async fn change_dir(&self, dir: &[u8]) -> Result<(), OpError> {
-        self.walk(dir).await.map(|_| ()).map_err(of_nfs)
+    async fn sub_dir(&self, at: EntryAt<'_, Handle>) -> Result<Handle, OpError> {
+        let (found, attributes) = self.look_up(at).await?;
+        match attributes.kind {
+            Some(FileType::Directory) => Ok(found),
+            _ => Err(OpError(Errno::NOTDIR)),
+        }
     }
 
-    async fn open(
+    /// OPEN; SETATTR if the file is to be truncated.
+    async fn open_existing(
         &self,
-        who: &Rc<OpenOwner>,
+        owner: &Rc<OpenOwner>,
         path: &[u8],
-        how: OpenHow,
-    ) -> Result<Rc<Open>, OpError> {
-        self.open_file(who, path, how).await
+        mode: OpenMode,
+        truncate: bool,
+    ) -> Result<Opened<OpenFile>, OpError> {
+        let opened = self.open_named(owner, path, mode, How::Existing).await?;
+        if truncate && let Err(e) = self.set_open(&opened.0, only_size(0)).await {
+            let _ = self.client.close(&opened.0).await;
+            return Err(e);
+        }
+        Ok(opened)
     }
 
-    /// COMMIT, if unstable data was written since the last one; then CLOSE.
-    async fn close(&self, open: &Rc<Open>) -> Result<(), OpError> {
-        let committed = match open.is_dirty() {
-            true => self.commit_file(open).await,
-            false => Ok(()),
-        };
-        let closed = self.client.close(&open.file).await.map_err(of_nfs);
-        committed.and(closed)
-    }
-
-    async fn read(
+    async fn create(
         &self,
-        open: &Open,
-        offset: u64,
-        len: u64,
-        sink: impl FnMut(usize, &[u8]),
-    ) -> Result<u64, OpError> {
-        self.read_range(open, offset, len, sink).await
-    }
-
-    async fn write(
-        &self,
-        open: &Open,
-        source: &mut WriteData,
-        offset: u64,
-        len: u64,
-        stable: Stability,
-    ) -> Result<(), OpError> {
-        let stable = match stable {
-            Stability::AsOpened => open.stable,
-            Stability::Stable => Stable::FileSync,
+        owner: &Rc<OpenOwner>,
+        path: &[u8],
+        mode: OpenMode,
+        (create, truncate): (CreateMode, bool),
+    ) -> Result<Opened<OpenFile>, OpError> {
+        let set = Attributes {
+            size: truncate.then_some(0),
+            ..only_mode(FILE_MODE)
         };
-        self.write_from(open, source, (offset, len), stable).await
+        let verifier = || self.state.verifiers.next();
+        let how = match (create, self.client.minor()) {
+            (CreateMode::Unchecked, _) => How::Unchecked(set),
+            (CreateMode::Guarded, _) => How::Guarded(set),
+            (CreateMode::Exclusive, 0) => How::Exclusive(verifier()),
+            (CreateMode::Exclusive, _) => How::ExclusiveWith(verifier(), only_mode(FILE_MODE)),
+        };
+        let created = self.open_named(owner, path, mode, how).await?;
+        if let How::Exclusive(_) = how {
+            // The server may keep the verifier in the file's attributes, so they have to be set now
+            // (RFC 7530, 16.16.5).
+            self.set_open(&created.0, only_mode(FILE_MODE)).await?;
+        }
+        Ok(created)
     }
 
-    async fn write_bytes(&self, open: &Open, offset: u64, bytes: &[u8]) -> Result<(), OpError> {
-        self.write_all(open, offset, open.stable, bytes).await
+    async fn close_file(&self, file: &OpenFile) -> Result<(), OpError> {
+        Ok(self.client.close(file).await?)
     }
 
-    /// The lane writes beside the worker: what waits for a slot must not wait for its worker.
+    /// The lane writes beside the worker: a write that waits for a slot must not wait for its
+    /// worker.
     fn write_later(
         self: &Rc<Self>,
-        open: &Rc<Open>,
+        open: &Rc<Open<OpenFile>>,
         source: &mut WriteData,
         offset: u64,
         len: u64,
@@ -153,65 +284,57 @@ impl NfsBackend for LaneClient {
             bytes.extend_from_slice(next);
         }
         let job = Rc::new(PendingWriteState::default());
-        let (local, open, ending) = (Rc::downgrade(self), open.clone(), job.clone());
-        self.lane.spawn_background(Box::pin(async move {
-            if let Some(local) = local.upgrade() {
-                let written = local.write_all(&open, offset, open.stable, &bytes).await;
-                ending.end(written.map(|()| len));
+        let (client, open, ending) = (Rc::downgrade(self), open.clone(), job.clone());
+        self.state.lane.spawn_background(Box::pin(async move {
+            if let Some(client) = client.upgrade() {
+                let stability = open.stability;
+                let written = transfer::write_bytes(&*client, &open, offset, &bytes, stability);
+                ending.end(written.await.map(|()| len));
             }
         }));
         Ok(Box::pin(async move { job.ended().await }))
     }
 
-    async fn commit(&self, open: &Open) -> Result<(), OpError> {
-        self.commit_file(open).await
-    }
-
-    async fn stat_open(&self, open: &Open) -> Result<session_types::Attributes, OpError> {
-        attributes(&self.attributes_of(open.file.handle()).await?)
-    }
-
-    async fn set_len(&self, open: &Open, len: u64) -> Result<(), OpError> {
-        let set = Attributes {
-            size: Some(len),
-            ..Attributes::default()
+    async fn commit_file(&self, file: &OpenFile) -> Result<[u8; 8], OpError> {
+        let all = Range {
+            offset: 0,
+            count: 0,
         };
-        self.set_open(&open.file, set).await
+        let build = on::<Commit>(file.handle(), &all);
+        let committed = self.client.call(Call::Commit, build, result::<Commit>);
+        Ok(committed.await?)
     }
 
-    async fn lock(&self, open: &Open, offset: u64, len: u64) -> Result<(), OpError> {
-        let locked = self.client.lock_and_unlock(&open.file, offset, len);
-        locked.await.map_err(of_nfs)
+    async fn stat_open(&self, file: &OpenFile) -> Result<session_types::Attributes, OpError> {
+        let attributes = self.attributes(file.handle(), &STAT_ATTRIBUTES);
+        attributes.await?.try_into()
+    }
+
+    async fn set_len(&self, file: &OpenFile, len: u64) -> Result<(), OpError> {
+        self.set_open(file, only_size(len)).await
+    }
+
+    async fn lock(&self, file: &OpenFile, offset: u64, len: u64) -> Result<(), OpError> {
+        Ok(self.client.lock_and_unlock(file, offset, len).await?)
     }
 
     async fn stat(&self, path: &[u8]) -> Result<session_types::Attributes, OpError> {
         if path.is_empty() {
-            return attributes(&self.attributes_of(&self.config.root).await?);
+            let root = &self.state.config.root;
+            return self.attributes(root, &STAT_ATTRIBUTES).await?.try_into();
         }
-        let looked = self.with_entry(path, async |dir, name| self.look_up(dir, name).await);
-        attributes(&looked.await?.1)
+        let found = self.with_entry(path, async |at| self.look_up(at).await);
+        found.await?.1.try_into()
     }
 
     async fn lookup(&self, path: &[u8]) -> Result<(), OpError> {
-        self.compound_on_name(
-            Call::Lookup,
-            path,
-            |c| {
-                c.add::<GetFh>(&());
-            },
-            |r| r.skip::<GetFh>(),
-        )
-        .await
+        self.operate_on_name::<GetFh>(Call::Lookup, path, &()).await
     }
 
     async fn access_read_write(&self, path: &[u8]) -> Result<(), OpError> {
         let wanted = access::READ | access::MODIFY | access::EXTEND;
-        let call = match path {
-            b"" => Call::Access,
-            _ => Call::LookupAccess,
-        };
         let granted = self.compound_on_name(
-            call,
+            call_on(path, Call::Access, Call::LookupAccess),
             path,
             |c| {
                 c.add::<Access>(&wanted);
@@ -227,96 +350,166 @@ impl NfsBackend for LaneClient {
     async fn chmod(&self, path: &[u8], mode: u32) -> Result<(), OpError> {
         let args = SetAttrArgs {
             state: StateId::ANONYMOUS,
-            set: Attributes {
-                mode: Some(mode),
-                ..Attributes::default()
-            },
+            set: only_mode(mode),
         };
-        let call = match path {
-            b"" => Call::SetAttr,
-            _ => Call::LookupSetAttr,
+        let call = call_on(path, Call::SetAttr, Call::LookupSetAttr);
+        self.operate_on_name::<SetAttr>(call, path, &args).await
+    }
+
+    /// REMOVE removes files and directories alike; so the same compound first checks which of them
+    /// the name is.
+    async fn remove_entry(
+        &self,
+        (dir, name): EntryAt<'_, Handle>,
+        is_dir: bool,
+    ) -> Result<(), OpError> {
+        let directory = Attributes {
+            kind: Some(FileType::Directory),
+            ..Attributes::default()
         };
-        self.compound_on_name(
-            call,
-            path,
+        self.client.forget_name(&dir, name);
+        let removed = self.client.call_once(
+            Call::Remove,
             |c| {
-                c.add::<SetAttr>(&args);
+                c.add::<PutFh>(&dir).add::<Lookup>(&Text(name));
+                match is_dir {
+                    true => c.add::<Verify>(&directory),
+                    false => c.add::<NVerify>(&directory),
+                };
+                c.add::<PutFh>(&dir).add::<Remove>(&Text(name));
             },
-            |r| r.skip::<SetAttr>(),
-        )
-        .await
+            |r| {
+                r.skip::<PutFh>()?;
+                r.skip::<Lookup>()?;
+                match is_dir {
+                    true => r.skip::<Verify>()?,
+                    false => r.skip::<NVerify>()?,
+                }
+                r.skip::<PutFh>()?;
+                r.skip::<Remove>()
+            },
+            |status| status == Status::NoEnt,
+        );
+        removed.await.map_err(|e| match e.status() {
+            Some(Status::Same) => OpError(Errno::ISDIR),
+            Some(Status::NotSame) => OpError(Errno::NOTDIR),
+            _ => e.into(),
+        })
     }
 
-    async fn remove(&self, path: &[u8]) -> Result<(), OpError> {
-        self.remove_entry(path, false).await
+    async fn make_dir_entry(&self, at: EntryAt<'_, Handle>) -> Result<(), OpError> {
+        let directory = CreateType::Other(FileType::Directory);
+        self.make(at, directory, only_mode(DIR_MODE)).await
     }
 
-    async fn make_dir(&self, path: &[u8]) -> Result<(), OpError> {
-        self.make(path, CreateType::Other(FileType::Directory))
-            .await
+    async fn make_link_entry(&self, at: EntryAt<'_, Handle>, to: &[u8]) -> Result<(), OpError> {
+        let link = CreateType::Link(Text(to));
+        self.make(at, link, Attributes::default()).await
     }
 
-    async fn remove_dir(&self, path: &[u8]) -> Result<(), OpError> {
-        self.remove_entry(path, true).await?;
-        self.dirs.invalidate(path);
-        Ok(())
-    }
-
-    async fn rename(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
-        self.rename_entry(from, to).await
+    async fn rename_entry(
+        &self,
+        (from, from_name): EntryAt<'_, Handle>,
+        (to, to_name): EntryAt<'_, Handle>,
+    ) -> Result<(), OpError> {
+        let args = RenameArgs {
+            from: Text(from_name),
+            to: Text(to_name),
+        };
+        let renamed = self.client.call_once(
+            Call::Rename,
+            |c| {
+                c.add::<PutFh>(&from).add::<SaveFh>(&());
+                c.add::<PutFh>(&to).add::<Rename>(&args);
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.skip::<SaveFh>()?;
+                r.skip::<PutFh>()?;
+                r.skip::<Rename>()
+            },
+            |status| status == Status::NoEnt,
+        );
+        self.client.forget_name(&from, from_name);
+        self.client.forget_name(&to, to_name);
+        Ok(renamed.await?)
     }
 
     async fn list(&self, path: &[u8], plus: bool) -> Result<ListTotals, OpError> {
-        self.list_dir(path, plus).await
+        let mut listed = ListTotals::default();
+        let attributes = match plus {
+            true => READDIR_PLUS_ATTRIBUTES,
+            false => READDIR_ATTRIBUTES,
+        };
+        self.read_dir(path, attributes, |entry| {
+            listed.entries += 1;
+            listed.bytes += bytes_of(entry);
+        })
+        .await?;
+        Ok(listed)
     }
 
     async fn entries(&self, path: &[u8]) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
-        self.entries_of(path).await
-    }
-
-    async fn ensure_link(&self, path: &[u8], to: &[u8]) -> Result<(), OpError> {
-        if self.links.borrow().contains(path) {
-            return Ok(());
+        // A symbolic link is not listed, nor is what it leads to.
+        self.walk(path).await?;
+        let mut all = Vec::new();
+        let mut malformed = false;
+        let add = |entry: &ListEntry<'_>| match entry.attributes.kind {
+            Some(kind) if is_name(entry.name.0) => {
+                all.push((entry.name.0.to_vec(), kind.into()));
+            }
+            _ => malformed = true,
+        };
+        self.read_dir(path, READDIR_ATTRIBUTES, add).await?;
+        match malformed {
+            true => Err(OpError(Errno::BADMSG)),
+            false => Ok(all),
         }
-        match self.make(path, CreateType::Link(Text(to))).await {
-            Ok(()) | Err(OpError(Errno::EXIST)) => {}
-            Err(e) => return Err(e),
-        }
-        self.links.borrow_mut().insert(path.into());
-        Ok(())
     }
 
     async fn read_link(&self, path: &[u8]) -> Result<(), OpError> {
-        self.compound_on_name(
-            Call::LookupReadLink,
-            path,
-            |c| {
-                c.add::<ReadLink>(&());
-            },
-            |r| r.skip::<ReadLink>(),
-        )
-        .await
+        self.operate_on_name::<ReadLink>(Call::LookupReadLink, path, &())
+            .await
     }
 
     async fn statfs(&self) -> Result<(), OpError> {
-        let asked = self
-            .get_attributes(&self.config.root, &STATFS_ATTRIBUTES)
-            .await;
-        asked.map(|_| ())
+        let root = &self.state.config.root;
+        self.attributes(root, &STATFS_ATTRIBUTES).await.map(|_| ())
     }
 
     async fn pathconf(&self) -> Result<(), OpError> {
-        let asked = self
-            .get_attributes(&self.config.root, &PATHCONF_ATTRIBUTES)
-            .await;
-        asked.map(|_| ())
+        let root = &self.state.config.root;
+        self.attributes(root, &PATHCONF_ATTRIBUTES)
+            .await
+            .map(|_| ())
+    }
+}
+
+/// An asynchronous write, which the lane carries out beside the worker.
+#[derive(Default)]
+struct PendingWriteState {
+    result: Cell<Option<Result<u64, OpError>>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl PendingWriteState {
+    /// Completes it.
+    fn end(&self, result: Result<u64, OpError>) {
+        self.result.set(Some(result));
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
     }
 
-    async fn get(&self, who: &Rc<OpenOwner>, path: &[u8]) -> Result<Vec<u8>, OpError> {
-        self.get_file(who, path).await
-    }
-
-    async fn put(&self, who: &Rc<OpenOwner>, path: &[u8], bytes: &[u8]) -> Result<(), OpError> {
-        self.put_file(who, path, bytes).await
+    /// Waits for its end.
+    async fn ended(&self) -> Result<u64, OpError> {
+        std::future::poll_fn(|context| match self.result.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                *self.waker.borrow_mut() = Some(context.waker().clone());
+                Poll::Pending
+            }
+        })
+        .await
     }
 }

@@ -1,28 +1,27 @@
-//! What the sessions of a lane share: the client that it is to the server, and handles of
-//! directories.
+//! The client of a lane, and conversions of the version's types.
 
-use super::Config;
+use super::Nfs4;
+use super::compounds::{on, result};
 use crate::error::OpError;
-use crate::nfs::cache::{CACHED_ATTRIBUTES, CACHED_DATA, Cache};
-use crate::nfs::create_verifiers::CreateVerifiers;
-use crate::nfs::dir_handle_cache::{self, DirHandleCache, split};
-use crate::nfs::rpc_stats::{ConnectionStats, ProcedureStats, RECONNECTS_ROW, RETRANSMISSIONS_ROW};
-use crate::session_types::{RpcRows, SessionSpec};
+use crate::nfs::client_state::ClientState;
+use crate::nfs::open::Stability;
+use crate::nfs::rpc_stats::{self, ProcedureStats};
+use crate::session_types::{self, EntryKind, SessionSpec};
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
-use plimsoll_nfs::rpc;
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{GetAttr, GetFh, Lookup, PutFh};
-use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
+use plimsoll_nfs::v4::types::{FileType, Handle, Stable, Text};
 use plimsoll_nfs::v4::{
     Call, Client, ClientSpec, Event, FifoMutex, NfsError, OpenOwner, RpcObserver,
 };
+use rustix::io::Errno;
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Attributes that a stat asks for, as a kernel's client would.
+/// Attributes that a stat requests, as a kernel's client would.
 pub(super) const STAT_ATTRIBUTES: Bitmap = {
     use number::{
         ACCESSED, CHANGE, CHANGED, FILE_ID, FSID, KIND, LINKS, MODE, MODIFIED, SIZE, SPACE_USED,
@@ -32,87 +31,70 @@ pub(super) const STAT_ATTRIBUTES: Bitmap = {
     ])
 };
 
-/// What the sessions of a lane share.
+/// The client that the sessions of a lane share.
 pub(crate) struct LaneClient {
-    pub(super) lane: Lane,
     pub(super) client: Client,
-    pub(super) config: Arc<Config>,
-    pub(super) dirs: DirHandleCache<Handle>,
-    pub(super) cache: Cache,
-    pub(super) verifiers: CreateVerifiers,
-    /// Symbolic links that are known to be there.
-    pub(super) links: RefCell<HashSet<Box<[u8]>>>,
+    pub(super) state: ClientState<Handle>,
     /// Owners that workers of the lane share.
     owners: RefCell<HashMap<u64, Rc<OpenOwner>>>,
+    server: Arc<Nfs4>,
     number: u32,
 }
 
 impl Drop for LaneClient {
     fn drop(&mut self) {
-        self.config.give_number(self.number);
+        self.server.release_client_number(self.number);
     }
 }
 
 impl LaneClient {
-    pub(super) fn new(lane: &Lane, config: &Arc<Config>, spec: &SessionSpec) -> Rc<Self> {
-        let rows = spec.rpc.clone().map(|rows| Rc::new(RpcRecorder::of(&rows)));
-        let tally = spec
-            .rpc
-            .clone()
-            .map(|rows| -> Rc<dyn rpc::ChannelObserver> { Rc::new(ConnectionStats::of(&rows)) });
-        let observe = rows.map(|r| -> Rc<dyn RpcObserver> { r });
-        let number = config.take_number();
+    pub(super) fn new(lane: &Lane, server: &Arc<Nfs4>, spec: &SessionSpec) -> Self {
+        let observer = ProcedureStats::of(spec, procedure_names());
+        let observer = observer.map(|stats| -> Rc<dyn RpcObserver> { stats });
+        let number = server.take_client_number();
         let mut client = ClientSpec {
-            id: format!("{} {number}", config.client.id),
-            ..config.client.clone()
+            id: format!("{} {number}", server.client.id),
+            ..server.client.clone()
         };
         client.channel.silence = spec.silence.map(|s| s.as_nanos() as u64);
-        Rc::new(Self {
-            lane: lane.clone(),
-            client: Client::new(lane, client, observe, tally),
-            config: config.clone(),
-            dirs: DirHandleCache::default(),
-            cache: Cache::new(config.cache.0, config.cache.1, spec.rpc.clone()),
-            verifiers: CreateVerifiers::default(),
-            links: RefCell::default(),
+        Self {
+            client: Client::new(lane, client, observer, rpc_stats::connection_stats(spec)),
+            state: ClientState::new(lane, &server.work_dir, spec),
             owners: RefCell::default(),
+            server: server.clone(),
             number,
-        })
+        }
     }
 
-    /// Who opens the files of a worker of a process.
+    /// The owner that opens the files of a worker of a process.
     pub(super) fn owner(&self, process: u64) -> Rc<OpenOwner> {
-        match self.config.shared_owner(process) {
+        match self.server.shared_owner(process) {
             None => self.client.owner(FifoMutex::default()),
-            Some((key, turns)) => {
+            Some((key, lock)) => {
                 let mut owners = self.owners.borrow_mut();
                 let owner = owners.entry(key);
-                owner.or_insert_with(|| self.client.owner(turns)).clone()
+                owner.or_insert_with(|| self.client.owner(lock)).clone()
             }
         }
     }
 
-    /// The handle of a directory of the work directory. A component that is no directory, a
-    /// symbolic link also, is none.
-    pub(super) async fn walk(&self, path: &[u8]) -> Result<Handle, NfsError> {
-        let step = async |dir, name: &[u8]| {
-            check_plain_component(name)?;
-            let (found, attributes) = self.look_up(dir, name).await?;
-            match attributes.kind {
-                Some(FileType::Directory) => Ok(found),
-                _ => Err(NfsError::Status(None, Status::NotDir)),
-            }
-        };
-        self.dirs.walk(self.config.root, path, step).await
+    /// Attributes of a handle.
+    pub(super) async fn attributes(
+        &self,
+        handle: &Handle,
+        which: &Bitmap,
+    ) -> Result<Attributes, OpError> {
+        let build = on::<GetAttr>(handle, which);
+        let got = self.client.call(Call::GetAttr, build, result::<GetAttr>);
+        Ok(got.await?)
     }
 
     /// Handle and attributes of a name.
     pub(super) async fn look_up(
         &self,
-        dir: Handle,
-        name: &[u8],
-    ) -> Result<(Handle, Attributes), NfsError> {
-        let looked = self.client.call(
+        (dir, name): (Handle, &[u8]),
+    ) -> Result<(Handle, Attributes), OpError> {
+        let found = self.client.call(
             Call::LookupGetAttr,
             |c| {
                 c.add::<PutFh>(&dir).add::<Lookup>(&Text(name));
@@ -124,70 +106,70 @@ impl LaneClient {
                 Ok((r.get::<GetFh>()?, r.get::<GetAttr>()?))
             },
         );
-        looked.await
-    }
-
-    /// Does something to a name in a directory. A directory whose handle was kept and has become
-    /// stale is looked for once more.
-    pub(super) async fn with_entry<R>(
-        &self,
-        path: &[u8],
-        work: impl AsyncFn(Handle, &[u8]) -> Result<R, NfsError>,
-    ) -> Result<R, OpError> {
-        let (dir, name) = split(path);
-        check_plain_component(name).map_err(super::of_nfs)?;
-        let work = async || work(self.walk(dir).await?, name).await;
-        let done = self.dirs.within(dir, |e| is_stale(*e), work).await;
-        done.map_err(super::of_nfs)
+        Ok(found.await?)
     }
 }
 
-/// Checks that a name does not lead to the directory above.
-fn check_plain_component(name: &[u8]) -> Result<(), NfsError> {
-    match dir_handle_cache::is_plain_component(name) {
-        true => Ok(()),
-        false => Err(NfsError::Status(None, Status::Inval)),
+/// Names of calls, then of events.
+fn procedure_names() -> impl Iterator<Item = &'static str> {
+    let calls = Call::ALL.iter().map(|c| c.name());
+    calls.chain(Event::ALL.iter().map(|e| e.name()))
+}
+
+/// Names of all rows.
+pub(super) fn row_names() -> Vec<&'static str> {
+    rpc_stats::row_names(procedure_names())
+}
+
+impl RpcObserver for ProcedureStats {
+    fn done(&self, call: Call, start: Nanos, end: Nanos, outcome: Result<(), NfsError>) {
+        let outcome = outcome.map_err(NfsError::name);
+        self.record(call as usize, start, end, outcome);
+    }
+
+    fn event(&self, event: Event, start: Nanos, end: Nanos) {
+        self.record(Call::ALL.len() + event as usize, start, end, Ok(()));
     }
 }
 
-/// Whether a handle stands for nothing any more.
-pub(super) fn is_stale(e: NfsError) -> bool {
-    matches!(e.status(), Some(Status::Stale | Status::FhExpired))
+impl From<NfsError> for OpError {
+    fn from(e: NfsError) -> Self {
+        Self(e.errno())
+    }
 }
 
-/// Writes down what calls did, in the rows of the results.
-struct RpcRecorder {
-    calls: ProcedureStats,
-    events: ProcedureStats,
-}
-
-impl RpcRecorder {
-    fn of(rows: &RpcRows) -> Self {
-        Self {
-            calls: ProcedureStats::of(rows, Call::ALL.iter().map(|c| c.name())),
-            events: ProcedureStats::of(rows, Event::ALL.iter().map(|e| e.name())),
+impl From<Stability> for Stable {
+    fn from(stability: Stability) -> Self {
+        match stability {
+            Stability::Unstable => Self::Unstable,
+            Stability::Data => Self::DataSync,
+            Stability::File => Self::FileSync,
         }
     }
 }
 
-/// Names of all rows.
-pub(crate) fn row_names() -> Vec<&'static str> {
-    let calls = Call::ALL.iter().map(|c| c.name());
-    let events = Event::ALL.iter().map(|e| e.name());
-    calls
-        .chain(events)
-        .chain([CACHED_ATTRIBUTES, CACHED_DATA])
-        .chain([RETRANSMISSIONS_ROW, RECONNECTS_ROW])
-        .collect()
+impl From<FileType> for EntryKind {
+    fn from(kind: FileType) -> Self {
+        match kind {
+            FileType::Regular => Self::File,
+            FileType::Directory => Self::Dir,
+            FileType::Link => Self::Link,
+            _ => Self::Other,
+        }
+    }
 }
 
-impl RpcObserver for RpcRecorder {
-    fn done(&self, call: Call, start: Nanos, end: Nanos, outcome: Result<(), NfsError>) {
-        let outcome = outcome.map_err(NfsError::name);
-        self.calls.done(call as usize, start, end, outcome);
-    }
+/// A server has to return kind and size.
+impl TryFrom<Attributes> for session_types::Attributes {
+    type Error = OpError;
 
-    fn event(&self, event: Event, start: Nanos, end: Nanos) {
-        self.events.done(event as usize, start, end, Ok(()));
+    fn try_from(a: Attributes) -> Result<Self, OpError> {
+        match (a.kind, a.size) {
+            (Some(kind), Some(size)) => Ok(Self {
+                kind: kind.into(),
+                size,
+            }),
+            _ => Err(OpError(Errno::BADMSG)),
+        }
     }
 }

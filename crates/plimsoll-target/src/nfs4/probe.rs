@@ -1,124 +1,79 @@
-//! Questions besides the load: the root, its limits, and the work directory.
+//! Questions to a server besides the load: the exported directory, its limits, and the work
+//! directory.
 
-use super::url::{SCHEME, Url};
-use super::{cannot_use, error_text, of_nfs};
+use super::compounds::{on, result, success};
+use super::refused;
+use crate::connect::TargetError;
 use crate::error::OpError;
-use crate::nfs::work_dir::{
-    DEFAULT_MAX_TRANSFER_BYTES, DIR_MODE, DirProbe, MESSAGE_OVERHEAD_BYTES,
-};
-use crate::registry::TargetError;
+use crate::nfs::deviation_report::rpc_error_text;
+use crate::nfs::sizes::{MESSAGE_OVERHEAD_BYTES, TransferSizes, transfer_size};
+use crate::nfs::url::ServerUrl;
+use crate::nfs::work_dir::{DIR_MODE, ServerProbe};
+use crate::session_types::Space;
 use plimsoll_nfs::rpc::{Credentials, Deviations};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{
-    Create, CreateArgs, CreateType, GetAttr, GetFh, Lookup, PutFh, PutRootFh,
+    Access, Create, CreateArgs, CreateType, GetAttr, GetFh, Lookup, PutFh, PutRootFh, Remove,
+    access,
 };
 use plimsoll_nfs::v4::state::ChannelAttributes;
 use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
-use plimsoll_nfs::v4::{BlockingClient, Compound, NfsError, Results};
+use plimsoll_nfs::v4::{BlockingClient, NfsError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a transfer that every server takes.
+/// Bytes of a transfer that every server accepts.
 const MIN_TRANSFER_BYTES: u32 = 512;
 
-/// Nanoseconds of a lease where the server does not say.
+/// Maximum number of bytes of a part of a directory.
+pub(super) const MAX_LIST_BYTES: u32 = 64 << 10;
+
+/// Nanoseconds of a lease where the server does not state them.
 const DEFAULT_LEASE_NS: u64 = 30_000_000_000;
 
-/// Makes connections for questions.
-pub(super) struct ProbeConnector {
+/// Attributes that state what a directory entry is.
+const KIND: Bitmap = Bitmap::of(&[number::KIND]);
+
+/// The parameters of connections for questions.
+pub(super) struct ProbeSpec {
     pub(super) address: SocketAddr,
     pub(super) who: Credentials,
     pub(super) minor: u32,
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     pub(super) id: String,
-    pub(super) longest: u32,
+    pub(super) max_message_bytes: u32,
     pub(super) deviations: Arc<Deviations>,
 }
 
-/// A connection for questions.
-pub(super) struct ProbeConnection {
+/// A connection for questions besides the load.
+pub(crate) struct Probe {
     client: BlockingClient,
-    /// What a session may have in its messages (4.1).
+    /// Limits of messages in a session (4.1).
     limits: Option<ChannelAttributes>,
 }
 
-impl ProbeConnector {
-    pub(super) fn ask(&self) -> Result<ProbeConnection, NfsError> {
-        let (patience, deviations) = (self.patience, &self.deviations);
-        let mut client =
-            BlockingClient::connect(self.address, &self.who, self.minor, patience, deviations)?;
-        let limits = client.begin(&self.id, self.longest)?;
-        Ok(ProbeConnection { client, limits })
-    }
-
-    /// Asks one question.
-    pub(super) fn ask_one<R>(
-        &self,
-        build: impl Fn(&mut Compound<'_>),
-        take: impl FnMut(&mut Results<'_>) -> Result<R, NfsError>,
-    ) -> Result<R, NfsError> {
-        let mut asking = self.ask()?;
-        let answer = asking.client.call(build, take);
-        asking.end();
-        answer
-    }
-}
-
-impl ProbeConnection {
-    /// Leaves; a server that cannot be told forgets by itself.
-    pub(super) fn end(self) {
-        let _ = self.client.end();
-    }
-}
-
-/// Bytes of transfers, and what else the server says once.
-pub(super) struct Sizes {
-    pub(super) read: u32,
-    pub(super) write: u32,
-    /// Bytes of a part of a directory.
-    pub(super) list: u32,
+/// Limits that the server states once.
+pub(super) struct Limits {
+    pub(super) sizes: TransferSizes,
     /// Nanoseconds.
     pub(super) lease: u64,
 }
 
-impl Sizes {
-    /// Bytes of the longest message that may be needed.
-    pub(super) fn longest(url: &Url) -> u32 {
-        let asked = [url.server.read_size, url.server.write_size];
-        let each = asked.map(|size| size.unwrap_or(DEFAULT_MAX_TRANSFER_BYTES));
-        each[0].max(each[1]).max(64 << 10) + MESSAGE_OVERHEAD_BYTES
-    }
-
-    fn of(url: &Url, said: &Attributes, limits: Option<&ChannelAttributes>) -> Self {
-        // A server that says nothing takes what every one does.
-        let most = |said: Option<u64>| match said {
-            None | Some(0) => 8192,
-            Some(n) => u32::try_from(n).unwrap_or(u32::MAX),
-        };
-        let fit = |longest: u32| match longest.saturating_sub(MESSAGE_OVERHEAD_BYTES) {
+impl Limits {
+    fn of(server: &ServerUrl, said: &Attributes, session: Option<&ChannelAttributes>) -> Self {
+        let fit = |message: u32| match message.saturating_sub(MESSAGE_OVERHEAD_BYTES) {
             n if n > 4096 => n / 4096 * 4096,
             n => n.max(MIN_TRANSFER_BYTES),
         };
-        let size = |asked: Option<u32>, said, longest: Option<u32>| {
-            let size = asked.unwrap_or(DEFAULT_MAX_TRANSFER_BYTES).min(most(said));
-            size.min(longest.map_or(u32::MAX, fit))
-        };
-        let read = size(
-            url.server.read_size,
-            said.max_read,
-            limits.map(|l| l.max_reply_bytes),
-        );
+        let max_reply = session.map_or(u32::MAX, |s| fit(s.max_reply_bytes));
+        let max_request = session.map_or(u32::MAX, |s| fit(s.max_request_bytes));
         Self {
-            read,
-            write: size(
-                url.server.write_size,
-                said.max_write,
-                limits.map(|l| l.max_request_bytes),
-            ),
-            list: limits
-                .map_or(64 << 10, |l| fit(l.max_reply_bytes))
-                .min(64 << 10),
+            sizes: TransferSizes {
+                read: transfer_size(server.read_size, said.max_read).min(max_reply),
+                write: transfer_size(server.write_size, said.max_write).min(max_request),
+                list: max_reply.min(MAX_LIST_BYTES),
+            },
             lease: match said.lease_time {
                 None | Some(0) => DEFAULT_LEASE_NS,
                 Some(seconds) => u64::from(seconds) * 1_000_000_000,
@@ -127,118 +82,147 @@ impl Sizes {
     }
 }
 
-/// Attributes that tell what a directory is.
-const KIND: Bitmap = Bitmap::of(&[number::KIND]);
-
-/// Goes to the path of the URL.
-pub(super) fn root(
-    asking: &mut ProbeConnection,
-    url: &Url,
-    at: SocketAddr,
-    deviations: &Deviations,
-) -> Result<(Handle, Sizes), TargetError> {
-    let path = &url.server.path;
-    let names: Vec<&str> = path.split('/').filter(|n| !n.is_empty()).collect();
-    if names.contains(&"..") || names.contains(&".") {
-        return Err(TargetError::Option {
-            target: SCHEME,
-            reason: format!("path `{path}` has a dot for a name"),
-        });
+impl Probe {
+    pub(super) fn connect(spec: &ProbeSpec) -> Result<Self, NfsError> {
+        let mut client = BlockingClient::connect(
+            spec.address,
+            &spec.who,
+            spec.minor,
+            spec.timeout,
+            &spec.deviations,
+        )?;
+        let limits = client.begin(&spec.id, spec.max_message_bytes)?;
+        Ok(Self { client, limits })
     }
-    let root = asking.client.call(
-        |c| {
-            c.add::<PutRootFh>(&()).add::<GetFh>(&());
-        },
-        |r| {
-            r.skip::<PutRootFh>()?;
-            r.get::<GetFh>()
-        },
-    );
-    let mut dir = root.map_err(|e| cannot_use(url, at, e, deviations))?;
-    let refused = |e: NfsError| TargetError::Option {
-        target: SCHEME,
-        reason: format!(
-            "the path `{path}` cannot be used: {}",
-            error_text(e, deviations)
-        ),
-    };
-    for name in names {
-        let (found, kind) = look_up(asking, dir, name.as_bytes()).map_err(refused)?;
-        if kind != Some(FileType::Directory) {
-            return Err(refused(NfsError::Status(None, Status::NotDir)));
+
+    /// The root of the server.
+    pub(super) fn root(&mut self) -> Result<Handle, NfsError> {
+        self.client.call(
+            |c| {
+                c.add::<PutRootFh>(&()).add::<GetFh>(&());
+            },
+            |r| {
+                r.skip::<PutRootFh>()?;
+                r.get::<GetFh>()
+            },
+        )
+    }
+
+    /// The directory of the URL's path, and its limits.
+    pub(super) fn export(
+        &mut self,
+        root: Handle,
+        server: &ServerUrl,
+        deviations: &Deviations,
+    ) -> Result<(Handle, Limits), TargetError> {
+        let path = &server.path;
+        let names: Vec<&str> = path.split('/').filter(|n| !n.is_empty()).collect();
+        if names.contains(&"..") || names.contains(&".") {
+            return Err(refused(format!("path `{path}` has a dot for a name")));
         }
-        dir = found;
+        let unusable = |e: NfsError| {
+            let why = match e {
+                NfsError::Rpc(e) => rpc_error_text(deviations, e),
+                e => e.to_string(),
+            };
+            refused(format!("the path `{path}` cannot be used: {why}"))
+        };
+        let mut dir = root;
+        for name in names {
+            let (found, is_dir) = self.find(dir, name.as_bytes()).map_err(unusable)?;
+            if !is_dir {
+                return Err(unusable(NfsError::Status(None, Status::NotDir)));
+            }
+            dir = found;
+        }
+        use number::{LEASE_TIME, MAX_READ, MAX_WRITE};
+        let wanted = Bitmap::of(&[LEASE_TIME, MAX_READ, MAX_WRITE]);
+        let said = self.attributes(&dir, &wanted).map_err(unusable)?;
+        Ok((dir, Limits::of(server, &said, self.limits.as_ref())))
     }
-    use number::{LEASE_TIME, MAX_READ, MAX_WRITE};
-    let wanted = Bitmap::of(&[LEASE_TIME, MAX_READ, MAX_WRITE]);
-    let said = asking.client.call(
-        |c| {
-            c.add::<PutFh>(&dir).add::<GetAttr>(&wanted);
-        },
-        |r| {
-            r.skip::<PutFh>()?;
-            r.get::<GetAttr>()
-        },
-    );
-    let said = said.map_err(refused)?;
-    Ok((dir, Sizes::of(url, &said, asking.limits.as_ref())))
+
+    fn attributes(&mut self, handle: &Handle, which: &Bitmap) -> Result<Attributes, NfsError> {
+        let build = on::<GetAttr>(handle, which);
+        self.client.call(build, result::<GetAttr>)
+    }
+
+    /// Looks a name up; returns also whether it is a directory.
+    fn find(&mut self, dir: Handle, name: &[u8]) -> Result<(Handle, bool), NfsError> {
+        let (found, attributes) = self.client.call(
+            |c| {
+                c.add::<PutFh>(&dir).add::<Lookup>(&Text(name));
+                c.add::<GetFh>(&()).add::<GetAttr>(&KIND);
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.skip::<Lookup>()?;
+                Ok((r.get::<GetFh>()?, r.get::<GetAttr>()?))
+            },
+        )?;
+        Ok((found, attributes.kind == Some(FileType::Directory)))
+    }
 }
 
-fn look_up(
-    asking: &mut ProbeConnection,
-    dir: Handle,
-    name: &[u8],
-) -> Result<(Handle, Option<FileType>), NfsError> {
-    asking.client.call(
-        |c| {
-            c.add::<PutFh>(&dir).add::<Lookup>(&Text(name));
-            c.add::<GetFh>(&()).add::<GetAttr>(&KIND);
-        },
-        |r| {
-            r.skip::<PutFh>()?;
-            r.skip::<Lookup>()?;
-            Ok((r.get::<GetFh>()?, r.get::<GetAttr>()?.kind))
-        },
-    )
-}
-
-impl DirProbe for ProbeConnection {
+impl ServerProbe for Probe {
     type Handle = Handle;
 
     fn look_up(&mut self, dir: Handle, name: &[u8]) -> Result<(Handle, bool), OpError> {
-        let (found, kind) = look_up(self, dir, name).map_err(of_nfs)?;
-        Ok((found, kind == Some(FileType::Directory)))
+        Ok(self.find(dir, name)?)
     }
 
     fn make_dir(&mut self, dir: Handle, name: &[u8]) -> Result<(Handle, bool), OpError> {
-        let (made, kind) = make(self, dir, name).map_err(of_nfs)?;
-        Ok((made, kind == Some(FileType::Directory)))
+        let args = CreateArgs {
+            what: CreateType::Other(FileType::Directory),
+            name: Text(name),
+            set: Attributes {
+                mode: Some(DIR_MODE),
+                ..Attributes::default()
+            },
+        };
+        let (made, attributes) = self.client.call(
+            |c| {
+                c.add::<PutFh>(&dir).add::<Create>(&args);
+                c.add::<GetFh>(&()).add::<GetAttr>(&KIND);
+            },
+            |r| {
+                r.skip::<PutFh>()?;
+                r.skip::<Create>()?;
+                Ok((r.get::<GetFh>()?, r.get::<GetAttr>()?))
+            },
+        )?;
+        Ok((made, attributes.kind == Some(FileType::Directory)))
     }
-}
 
-/// Makes the work directory.
-fn make(
-    asking: &mut ProbeConnection,
-    dir: Handle,
-    name: &[u8],
-) -> Result<(Handle, Option<FileType>), NfsError> {
-    let args = CreateArgs {
-        what: CreateType::Other(FileType::Directory),
-        name: Text(name),
-        set: Attributes {
-            mode: Some(DIR_MODE),
-            ..Attributes::default()
-        },
-    };
-    asking.client.call(
-        |c| {
-            c.add::<PutFh>(&dir).add::<Create>(&args);
-            c.add::<GetFh>(&()).add::<GetAttr>(&KIND);
-        },
-        |r| {
-            r.skip::<PutFh>()?;
-            r.skip::<Create>()?;
-            Ok((r.get::<GetFh>()?, r.get::<GetAttr>()?.kind))
-        },
-    )
+    fn remove_dir(&mut self, dir: Handle, name: &[u8]) -> Result<(), OpError> {
+        let name = Text(name);
+        let build = on::<Remove>(&dir, &name);
+        Ok(self.client.call(build, success::<Remove>)?)
+    }
+
+    fn may_write(&mut self, dir: Handle) -> Result<bool, OpError> {
+        let wanted = access::MODIFY | access::EXTEND | access::LOOKUP;
+        let build = on::<Access>(&dir, &wanted);
+        let access = self.client.call(build, result::<Access>)?;
+        Ok(access.granted & wanted == wanted)
+    }
+
+    fn space(&mut self, dir: Handle) -> Result<Option<Space>, OpError> {
+        use number::{FILES_AVAILABLE, FILES_TOTAL, SPACE_AVAILABLE, SPACE_TOTAL};
+        let wanted = Bitmap::of(&[FILES_AVAILABLE, FILES_TOTAL, SPACE_AVAILABLE, SPACE_TOTAL]);
+        let said = self.attributes(&dir, &wanted)?;
+        // A server that does not know them returns zeros, or nothing.
+        let known = said.space_available.filter(|_| said.space_total != Some(0));
+        Ok(known.map(|bytes| Space {
+            bytes,
+            inodes: said
+                .files_available
+                .filter(|_| said.files_total.is_some_and(|n| n > 0)),
+            block: 4096,
+        }))
+    }
+
+    /// A server that cannot be told forgets the client by itself.
+    fn end(self) {
+        let _ = self.client.end();
+    }
 }

@@ -1,21 +1,19 @@
 //! The URL of an NFSv4 target: `nfs4://host[:port]/path?name=value&…`.
 
-use crate::nfs::url::{OPTIONS, Server, UrlParser};
-use crate::registry::TargetError;
+use super::SCHEME;
+use crate::connect::TargetError;
+use crate::nfs::url::{ServerUrl, UrlParser};
 
-/// Name of the scheme.
-pub(super) const SCHEME: &str = "nfs4";
-
-/// Most calls of a session that may be under way at once.
+/// Maximum number of calls of a session in flight at once.
 const MAX_SESSION_SLOTS: u64 = 1024;
 
-/// Slots that are asked for without the option.
+/// Slots that are requested without the option.
 const DEFAULT_SESSION_SLOTS: u32 = 64;
 
-/// Who opens files.
+/// Which open owners there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owners {
-    /// Each worker is an owner.
+    /// Each worker is one.
     Worker,
     /// Each process of the workload is one.
     Process,
@@ -23,80 +21,53 @@ pub(super) enum Owners {
     One,
 }
 
-/// What a URL says.
+/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Url {
-    pub(super) server: Server,
+    pub(super) server: ServerUrl,
     pub(super) minor: u32,
     pub(super) owners: Owners,
     pub(super) slots: u32,
     pub(super) delegations: bool,
 }
 
+/// The options that only this version has.
+const OWN_OPTIONS: [&str; 4] = ["delegations", "minorversion", "open_owner", "slots"];
+
 impl Url {
-    /// Reads a URL.
     pub(super) fn parse(url: &str) -> Result<Self, TargetError> {
         let text = UrlParser {
-            scheme: SCHEME,
+            scheme: SCHEME.name,
             url,
         };
-        let mut options = [
-            &OPTIONS[..],
-            &["delegations", "minorversion", "open_owner", "slots"],
-        ]
-        .concat();
-        options.sort_unstable();
         let mut minor = 1;
         let mut owners = Owners::Worker;
         let mut slots = None;
         let mut delegations = false;
-        let other = |name: &str, value: &str| {
-            match name {
-                "minorversion" => {
-                    minor = match value {
-                        "0" => 0,
-                        "1" => 1,
-                        _ => {
-                            let reason =
-                                format!("{name} `{value}` is not supported: expected 0 or 1");
-                            return Err(text.wrong(value, reason));
-                        }
-                    }
+        let server = ServerUrl::parse(&text, "path", &OWN_OPTIONS, |name, value| {
+            match (name, value) {
+                ("minorversion", _) => minor = text.word(name, value, &[("0", 0), ("1", 1)])?,
+                // A former name of `shared`.
+                ("open_owner", "one") => owners = Owners::One,
+                ("open_owner", _) => {
+                    let known = [
+                        ("worker", Owners::Worker),
+                        ("process", Owners::Process),
+                        ("shared", Owners::One),
+                    ];
+                    owners = text.word(name, value, &known)?;
                 }
-                "open_owner" => {
-                    owners = match value {
-                        "worker" => Owners::Worker,
-                        "process" => Owners::Process,
-                        "shared" | "one" => Owners::One,
-                        _ => {
-                            let reason =
-                                format!("{name} `{value}`: expected worker, process or shared");
-                            return Err(text.wrong(value, reason));
-                        }
-                    }
+                ("delegations", _) => {
+                    delegations = text.word(name, value, &[("on", true), ("off", false)])?;
                 }
-                "delegations" => {
-                    delegations = match value {
-                        "on" => true,
-                        "off" => false,
-                        _ => {
-                            let reason = format!("{name} `{value}`: expected on or off");
-                            return Err(text.wrong(value, reason));
-                        }
-                    }
-                }
-                "slots" => {
-                    slots = Some(text.number(name, value, 1..MAX_SESSION_SLOTS + 1)? as u32);
-                }
+                ("slots", _) => slots = Some(text.number(name, value, 1..=MAX_SESSION_SLOTS)?),
                 _ => return Ok(false),
             }
             Ok(true)
-        };
-        let server = Server::parse(&text, "path", other, &options)?;
+        })?;
         if minor == 0 && slots.is_some() {
-            let at = url.find("slots=").unwrap_or_default();
-            let reason = "NFSv4.0 has no slots: minorversion=1 has";
-            return Err(text.wrong(&url[at..at + 5], reason));
+            let reason = "NFSv4.0 has no slots, only minorversion=1 has them";
+            return Err(text.wrong_option("slots", reason));
         }
         Ok(Self {
             server,
@@ -152,12 +123,12 @@ mod tests {
                      ^^^^^^^^^
         ");
         insta::assert_snapshot!(says("nfs4://h/x?minorversion=2"), @r"
-        target `nfs4`: minorversion `2` is not supported: expected 0 or 1
+        target `nfs4`: minorversion `2`: expected 0 or 1
           nfs4://h/x?minorversion=2
                                   ^
         ");
         insta::assert_snapshot!(says("nfs4://h/x?slots=8&minorversion=0"), @r"
-        target `nfs4`: NFSv4.0 has no slots: minorversion=1 has
+        target `nfs4`: NFSv4.0 has no slots, only minorversion=1 has them
           nfs4://h/x?slots=8&minorversion=0
                      ^^^^^
         ");

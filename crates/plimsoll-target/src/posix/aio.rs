@@ -11,11 +11,11 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-/// Threads of the pool: writes in progress at the same time.
+/// Maximum number of threads of the pool, and so of writes in progress.
 const MAX_AIO_THREADS: usize = 32;
 
 struct AioRequest {
-    /// Keeps the file open, even when the worker lets go of it before the write is done.
+    /// Keeps the file open, even if the worker drops it before the write completes.
     file: Arc<OwnedFd>,
     offset: u64,
     len: u64,
@@ -31,9 +31,11 @@ struct AioQueueState {
     queue: VecDeque<AioRequest>,
     idle: usize,
     threads: usize,
+    /// Threads end when the queue is empty.
+    closed: bool,
 }
 
-/// The pool; its threads are started as they are needed and end when idle pools are dropped.
+/// The pool; its threads are started as they are needed and end when the pool is dropped.
 #[derive(Default)]
 pub(super) struct AioThreadPool {
     shared: Arc<AioPoolShared>,
@@ -41,11 +43,11 @@ pub(super) struct AioThreadPool {
 
 #[derive(Default)]
 struct AioPoolShared {
-    jobs: Mutex<(AioQueueState, bool)>,
-    some: Condvar,
+    jobs: Mutex<AioQueueState>,
+    changed: Condvar,
 }
 
-/// What became of one worker's writes.
+/// The results of one worker's writes.
 #[derive(Default)]
 struct Completions {
     state: Mutex<CompletedAio>,
@@ -80,10 +82,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    let woken = condition.wait(guard);
+    woken.unwrap_or_else(PoisonError::into_inner)
+}
+
 impl AioThreadPool {
     fn submit(&self, job: AioRequest) -> Result<(), Errno> {
-        let mut guard = lock(&self.shared.jobs);
-        let jobs = &mut guard.0;
+        let mut jobs = lock(&self.shared.jobs);
         if jobs.idle <= jobs.queue.len() && jobs.threads < MAX_AIO_THREADS {
             let shared = self.shared.clone();
             let started = std::thread::Builder::new()
@@ -91,42 +97,39 @@ impl AioThreadPool {
                 .spawn(move || shared.run_worker_thread());
             match started {
                 Ok(_) => jobs.threads += 1,
-                // With no thread at all the write would never be done.
+                // Without a thread the write would never complete.
                 Err(_) if jobs.threads == 0 => return Err(Errno::AGAIN),
                 Err(_) => {}
             }
         }
         jobs.queue.push_back(job);
-        drop(guard);
-        self.shared.some.notify_one();
+        drop(jobs);
+        self.shared.changed.notify_one();
         Ok(())
     }
 }
 
 impl Drop for AioThreadPool {
     fn drop(&mut self) {
-        lock(&self.shared.jobs).1 = true;
-        self.shared.some.notify_all();
+        lock(&self.shared.jobs).closed = true;
+        self.shared.changed.notify_all();
     }
 }
 
 impl AioPoolShared {
     fn run_worker_thread(&self) {
-        let mut guard = lock(&self.jobs);
+        let mut jobs = lock(&self.jobs);
         loop {
-            if let Some(job) = guard.0.queue.pop_front() {
-                drop(guard);
+            if let Some(job) = jobs.queue.pop_front() {
+                drop(jobs);
                 job.run();
-                guard = lock(&self.jobs);
-            } else if guard.1 {
+                jobs = lock(&self.jobs);
+            } else if jobs.closed {
                 return;
             } else {
-                guard.0.idle += 1;
-                guard = self
-                    .some
-                    .wait(guard)
-                    .unwrap_or_else(PoisonError::into_inner);
-                guard.0.idle -= 1;
+                jobs.idle += 1;
+                jobs = wait(&self.changed, jobs);
+                jobs.idle -= 1;
             }
         }
     }
@@ -137,8 +140,7 @@ impl AioRequest {
         let result = self.write();
         let end = self.clock.now();
         let write = self.active();
-        // Before the write is reported, so that a file is not open any more when its close
-        // returns.
+        // Before the write is reported, so that a file is no longer open when its close returns.
         drop(self.file);
         let mut state = lock(&self.to.state);
         state.forget(write);
@@ -248,27 +250,27 @@ impl SessionAioQueue {
             Poll::Pending
         })
         .await;
-        // What has completed is handed over also when the wait was cut short.
+        // Completed writes are taken also when the wait ended early.
         let mut state = lock(&self.completions.state);
         self.pending -= state.done.len();
         done.append(&mut state.done);
         waited
     }
 
-    /// Tag and begin of each write that has not completed.
+    /// Tag and start of each write that has not completed.
     pub(super) fn under_way(&self) -> Vec<(u32, Nanos)> {
         let state = lock(&self.completions.state);
         state.active.iter().map(|a| (a.tag, a.start)).collect()
     }
 
-    /// Takes back what no thread has begun.
+    /// Removes writes that no thread has begun.
     pub(super) fn abandon(&mut self) {
         if self.pending == 0 {
             return;
         }
         let mine = |job: &AioRequest| Arc::ptr_eq(&job.to, &self.completions);
         let mut taken = Vec::new();
-        lock(&self.pool.shared.jobs).0.queue.retain(|job| {
+        lock(&self.pool.shared.jobs).queue.retain(|job| {
             if mine(job) {
                 taken.push(job.active());
             }
@@ -287,11 +289,7 @@ impl SessionAioQueue {
         }
         let mut state = lock(&self.completions.state);
         while state.active.iter().any(|a| a.fd == fd) {
-            state = self
-                .completions
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = wait(&self.completions.changed, state);
         }
     }
 }
@@ -300,11 +298,7 @@ impl Drop for SessionAioQueue {
     fn drop(&mut self) {
         let mut state = lock(&self.completions.state);
         while !state.active.is_empty() {
-            state = self
-                .completions
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = wait(&self.completions.changed, state);
         }
     }
 }

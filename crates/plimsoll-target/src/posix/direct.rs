@@ -1,11 +1,11 @@
-//! What a file system says of direct I/O.
+//! Whether a file system supports direct I/O.
 
 use crate::session_types::DirectIo;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
-/// Looks with a file without a name in the directory, of which nothing is left.
+/// Tries with a file without a name in the directory, of which nothing is left.
 pub(super) fn probe_direct_io(dir: &OwnedFd) -> DirectIo {
     let open = |more: OFlags| {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | more;
@@ -13,15 +13,14 @@ pub(super) fn probe_direct_io(dir: &OwnedFd) -> DirectIo {
     };
     match open(OFlags::DIRECT) {
         Ok(file) => alignment(&file),
-        // It may also be files without a name that it does not have.
+        // The file system may also not support files without names.
         Err(Errno::INVAL) if open(OFlags::empty()).is_ok() => DirectIo::Refused,
         Err(_) => DirectIo::Unknown,
     }
 }
 
 fn alignment(file: &OwnedFd) -> DirectIo {
-    let asked = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
-    match asked {
+    match rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) {
         Ok(s) if s.stx_mask & StatxFlags::DIOALIGN.bits() == 0 => DirectIo::Unknown,
         Ok(s) if s.stx_dio_offset_align == 0 => DirectIo::Refused,
         Ok(s) => DirectIo::Aligned {

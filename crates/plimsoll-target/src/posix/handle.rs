@@ -3,24 +3,17 @@
 use super::names::LocatedPath;
 use crate::error::OpError;
 use crate::session_types::{OpenHow, OpenMode};
-use rustix::fs::{Advice, Mode, OFlags, ResolveFlags};
+use nix::fcntl::FcntlArg;
+use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
 use std::cell::OnceCell;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// No component may be a symbolic link, and the path may not climb out of the work directory.
-pub(super) const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
-
-/// No component may be a symbolic link. A path that is relative and without `..` can then not climb
-/// out either, and the kernel need not look whether it did: that costs an open 190 ns of 1.5 µs (it
-/// takes the lock of all mounts).
-const RESOLVE_NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS;
-
 /// An open file.
 pub(crate) struct PosixHandle {
     pub(super) fd: OwnedFd,
-    /// A second descriptor that asynchronous writes share and keep open; made by the first.
+    /// A second descriptor that asynchronous writes share and keep open; opened by the first.
     pub(super) shared: OnceCell<Arc<OwnedFd>>,
 }
 
@@ -43,12 +36,8 @@ impl PosixHandle {
         } else {
             Mode::empty()
         };
-        let resolve = match name.goes_down() {
-            true => RESOLVE_NO_LINKS,
-            false => BENEATH,
-        };
         let fd = loop {
-            match rustix::fs::openat2(root, name.get(), flags, mode, resolve) {
+            match rustix::fs::openat2(root, name.get(), flags, mode, name.resolve_flags()) {
                 // The kernel gives up when a rename elsewhere races with the lookup.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 other => break other?,
@@ -63,12 +52,38 @@ impl PosixHandle {
         })
     }
 
-    /// A second descriptor, made by the first call.
+    /// A second descriptor, opened by the first call.
     pub(super) fn shared(&self) -> Result<Arc<OwnedFd>, Errno> {
         if let Some(fd) = self.shared.get() {
             return Ok(fd.clone());
         }
         let fd = Arc::new(rustix::io::fcntl_dupfd_cloexec(&self.fd, 0)?);
         Ok(self.shared.get_or_init(|| fd).clone())
+    }
+
+    /// Locks a range for writing, waiting while another open file has a part of it, and unlocks it.
+    ///
+    /// The lock belongs to the open file (`F_OFD_SETLKW`): a lock of the process would exclude no
+    /// other worker, and closing any descriptor of the file would drop it.
+    pub(super) fn lock_and_unlock(&self, offset: u64, len: u64) -> Result<(), OpError> {
+        let signed = |n: u64| i64::try_from(n).map_err(|_| Errno::OVERFLOW);
+        let (l_start, l_len) = (signed(offset)?, signed(len)?);
+        for kind in [libc::F_WRLCK, libc::F_UNLCK] {
+            let range = libc::flock {
+                l_type: kind as libc::c_short,
+                l_whence: libc::SEEK_SET as libc::c_short,
+                l_start,
+                l_len,
+                l_pid: 0,
+            };
+            loop {
+                match nix::fcntl::fcntl(&self.fd, FcntlArg::F_OFD_SETLKW(&range)) {
+                    Ok(_) => break,
+                    Err(nix::errno::Errno::EINTR) => {}
+                    Err(e) => return Err(e.into()),
+                }
+            }
+        }
+        Ok(())
     }
 }

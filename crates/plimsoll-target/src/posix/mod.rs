@@ -5,12 +5,15 @@ mod direct;
 mod handle;
 mod mix_syscalls;
 mod names;
+mod operations;
 mod session;
 
+use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
-use crate::registry::{Purpose, TargetError, UrlOptions};
+use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
 use crate::session_types::{DirectIo, SessionSpec, Space};
+use crate::url_options::UrlOptions;
 use aio::AioThreadPool;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_plan::WorkDirSpec;
@@ -18,18 +21,25 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use session::PosixSession;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub(crate) const SCHEME: TargetScheme = TargetScheme {
+    name: "posix",
+    form: "posix",
+    storage: FileStorage::Local,
+    row_names: no_rows,
+};
 
 /// A work directory.
 pub(crate) struct Posix {
     root: Arc<OwnedFd>,
-    path: std::path::PathBuf,
+    path: PathBuf,
     aio: Arc<AioThreadPool>,
     found: WorkDirOrigin,
 }
 
-/// How the work directory came to be.
+/// Whether the work directory existed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WorkDirOrigin {
     Existing,
@@ -37,30 +47,28 @@ enum WorkDirOrigin {
     Missing,
 }
 
-impl Posix {
-    /// Opens the work directory, which is made if only its last component is missing.
-    pub(crate) fn connect(
-        rest: &str,
-        place: &WorkDirSpec,
-        purpose: Purpose,
-    ) -> Result<Self, TargetError> {
-        UrlOptions::parse("posix", rest)?.finish("none: the place is given by --dir")?;
-        let path = if place.dir.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            &place.dir
-        };
-        let (root, found) = open_root(path, purpose)?;
-        Ok(Self {
-            root: Arc::new(root),
-            path: path.into(),
-            aio: Arc::default(),
-            found,
-        })
-    }
+/// Opens the work directory, which is created if only its last component is missing.
+pub(crate) fn connect(
+    url: &str,
+    place: &WorkDirSpec,
+    purpose: Purpose,
+) -> Result<Posix, TargetError> {
+    let options = UrlOptions::parse(SCHEME.name, url)?;
+    options.finish("none: the directory is given by --dir")?;
+    let path = match place.dir.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => &place.dir,
+    };
+    let (root, found) = open_root(path, purpose)?;
+    Ok(Posix {
+        root: Arc::new(root),
+        path: path.into(),
+        aio: Arc::default(),
+        found,
+    })
 }
 
-/// Opens the work directory; when it is only looked for and missing, the one that would hold it.
+/// Opens the work directory; if it does not exist and the purpose is to inspect, its parent.
 fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), TargetError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = |path: &Path| rustix::fs::openat(CWD, path, flags, Mode::empty());
@@ -81,7 +89,7 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
         Some(p) if !p.as_os_str().is_empty() => p,
         _ => Path::new("."),
     };
-    // A whole missing path is most often a file system that is not mounted: making it would
+    // If the parent is missing too, most likely a file system is not mounted: creating the path would
     // measure the disk below.
     let holder = open(parent).map_err(|e| match e {
         Errno::NOENT => TargetError::NoParent(parent.into()),
@@ -136,10 +144,9 @@ impl Target for Posix {
 
     fn space(&self) -> Result<Option<Space>, OpError> {
         let s = rustix::fs::fstatvfs(&*self.root)?;
-        let block = if s.f_frsize > 0 {
-            s.f_frsize
-        } else {
-            s.f_bsize
+        let block = match s.f_frsize {
+            0 => s.f_bsize,
+            size => size,
         };
         Ok(Some(Space {
             bytes: s.f_bavail.saturating_mul(block),

@@ -1,6 +1,6 @@
 //! Permissions: what is denied says so, and nothing is changed.
 
-use crate::support::{error, making, name, obey_permissions, opened, place_of, take_all};
+use crate::support::{error, making, name, obey_permissions, opened, place, take_all};
 use plimsoll_target::{
     EntryKind, OpError, OpenHow, OpenMode, Purpose, Session, Target, TargetError, Visitor, connect,
 };
@@ -99,14 +99,14 @@ on_posix! {
             ("d/new", Purpose::Load),
         ] {
             let path = at.path(path);
-            let denied = connect("posix", &place_of(&path), purpose, Connects).unwrap_err();
+            let denied = connect("posix", &place(&path), purpose, Connects).unwrap_err();
             let text = format!("`{}`: Permission denied (EACCES)", path.display());
             assert_eq!(denied.to_string(), text);
             let error = OpError(Errno::ACCESS);
             assert_eq!(denied, TargetError::Place { path, error });
         }
         at.set_mode("d", 0o500);
-        let new = place_of(&at.path("d/new"));
+        let new = place(&at.path("d/new"));
         let denied = connect("posix", &new, Purpose::Load, Connects).unwrap_err();
         let error = OpError(Errno::ACCESS);
         assert_eq!(denied, TargetError::Place { path: new.dir, error });

@@ -43,7 +43,7 @@ fn flags_of(path: &Path) -> OFlags {
 }
 
 on_files! {
-    /// A file is made when that is asked for, and only then; what is there is not cut.
+    /// A file is created only on request; an existing one is not truncated.
     async fn opening(at, s) {
         let missing = name(&mut s, "f").open(OpenHow::plain(OpenMode::Write)).await;
         assert_eq!(error(missing), Errno::NOENT);
@@ -64,7 +64,7 @@ on_files! {
         assert_eq!(error(dir), Errno::ISDIR);
     }
 
-    /// What a file is opened for is all that it can be used for.
+    /// A file can be used only for the operations that it was opened for.
     async fn modes(at, s) {
         at.file("f", b"stays");
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
@@ -131,7 +131,7 @@ on_posix! {
 }
 
 on_files! {
-    /// Exactly the bytes asked for are written, where they were asked for, out of the pool.
+    /// Exactly the requested range is written, with bytes of the pool.
     async fn writing(at, s) {
         let content = pool(Content::Random);
         let h = opened(&mut s, "f", making(OpenMode::Write)).await;
@@ -171,7 +171,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// Contents are what the run asked for, and one write is not like the next.
+    /// Contents are as requested, and consecutive writes differ.
     async fn contents(at, s) {
         for (content, least, most) in [
             (Content::Zero, 0, 0),
@@ -259,7 +259,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// What was dropped from the cache is read again, the same; dirty data is not lost.
+    /// Data dropped from the cache is read again unchanged; dirty data is not lost.
     async fn dropping_the_cache(at, s) {
         let h = opened(&mut s, "f", making(OpenMode::ReadWrite)).await;
         s.write(&h, 0, 1 << 20).await.unwrap();
@@ -302,7 +302,7 @@ on_files! {
 }
 
 on_posix! {
-    /// How a file is opened reaches the system.
+    /// The flags of an open reach the system.
     async fn ways_to_open(at, s) {
         at.file("f", &pattern(8192));
         let path = at.path("f").canonicalize().unwrap();
@@ -366,7 +366,7 @@ on_files! {
             for page in 0..4 {
                 assert_eq!(s.read(&h, page * 4096, 4096).await.unwrap(), 4096);
             }
-            // What is read ahead comes a moment later; to ask for it makes it come too.
+            // Read-ahead completes a moment later; requesting it would cause it.
             std::thread::sleep(Duration::from_millis(50));
             *ahead = at.local().and_then(|dir| cached(&dir.join("f"), 5 * 4096));
             s.close(h).await.unwrap();

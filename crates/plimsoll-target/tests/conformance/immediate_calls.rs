@@ -16,7 +16,7 @@ fn name_in<'a, S: Session>(session: &'a mut S, dir: u64, name: &str) -> &'a mut 
 }
 
 on_files! {
-    /// What is called plainly does the same as what is awaited.
+    /// Plain calls do the same as awaited ones.
     async fn plain_calls(at, s) {
         if !s.is_immediate() {
             return;
@@ -69,7 +69,7 @@ on_posix! {
         }
         std::fs::rename(at.path("dir7"), at.path("elsewhere")).unwrap();
         at.link("dir7", "elsewhere");
-        // What was found is believed for a millisecond.
+        // A check is valid for a millisecond.
         std::thread::sleep(Duration::from_millis(3));
         for dir in 0..dirs {
             let checked = name_in(&mut s, dir, "/f").check_parent().await;

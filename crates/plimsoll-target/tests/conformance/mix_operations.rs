@@ -29,7 +29,7 @@ on_files! {
         s.rename().await.unwrap();
         assert_eq!(at.names(""), ["d"]);
         assert_eq!(at.bytes("d/f"), b"one");
-        // What is there already is replaced, unless it is a directory.
+        // An existing file is replaced, but not a directory.
         name(&mut s, "d/f");
         second(&mut s, "d/g");
         s.rename().await.unwrap();
@@ -68,7 +68,7 @@ on_posix! {
         second(&mut s, "out/g");
         s.check_parent().await.unwrap();
         assert_eq!(error(s.check_second_parent().await), Errno::LOOP);
-        // What was asked for the second name leaves the first as it was.
+        // Setting the second name does not change the first.
         assert_eq!(s.stat().await.unwrap().size, 1);
         second(&mut s, "real/g");
         s.check_second_parent().await.unwrap();
@@ -136,7 +136,7 @@ on_posix! {
 }
 
 on_files! {
-    /// The file system is asked, and changes nothing.
+    /// Requests to the file system that change nothing.
     async fn asking_the_file_system(at, s) {
         at.file("f", b"x");
         s.statfs().await.unwrap();
@@ -213,7 +213,7 @@ on_posix! {
 }
 
 on_files! {
-    /// What is written to stay is at its place, or at the end.
+    /// Stable writes are at their offset, or at the end.
     async fn writing_to_stay(at, s) {
         at.file("f", &marked(8192));
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Write)).await;
@@ -233,7 +233,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// What is modified is read, changed and written to the same place, and nothing else is.
+    /// Modified bytes are read, changed and written back, and no others.
     async fn modifying(at, s) {
         let before = marked(20_000);
         at.file("f", &before);
@@ -302,7 +302,7 @@ on_posix! {
         assert_eq!(at.bytes("f"), b"short");
     }
 
-    /// A mapping is written where it was asked, with contents of the pool, and nothing else is.
+    /// A mapping is written in the requested range, with contents of the pool, and nowhere else.
     async fn writing_a_mapping(at, s) {
         let before = marked(3_000_000);
         at.file("f", &before);
@@ -325,7 +325,7 @@ on_posix! {
         s.close(reader).await.unwrap();
     }
 
-    /// What no system call asks for is said beforehand, and done by nobody.
+    /// Operations that no system call requests are reported in advance, and are not executed.
     async fn what_cannot_be_done(at, s) {
         at.file("f", b"x");
         at.link("l", "f");

@@ -1,4 +1,4 @@
-//! What a target that keeps no files must do.
+//! The behaviour of targets that keep no files.
 
 use crate::support::{Bench, Case, check_null, opened, take_all};
 use plimsoll_lane::{LaneKind, Stopped};

@@ -1,12 +1,14 @@
 //! Targets by their URL: what is accepted, and what is said to what is not.
 
-use crate::support::place_of;
+use crate::support::place;
 use plimsoll_target::registry::{SCHEMES, keeps_files};
-use plimsoll_target::{OpError, Purpose, Space, Target, TargetError, Visitor, connect};
+use plimsoll_target::{
+    FileStorage, OpError, Purpose, Space, Target, TargetError, Visitor, connect,
+};
 use rustix::io::Errno;
 use std::path::Path;
 
-/// What a target says of itself.
+/// The properties that a target reports.
 #[derive(Debug, PartialEq)]
 struct RecordedDescription {
     text: String,
@@ -31,7 +33,7 @@ impl Visitor for DescribeVisitor {
 }
 
 fn ask(url: &str, dir: &Path, purpose: Purpose) -> Result<RecordedDescription, TargetError> {
-    connect(url, &place_of(dir), purpose, DescribeVisitor)
+    connect(url, &place(dir), purpose, DescribeVisitor)
 }
 
 #[track_caller]
@@ -49,17 +51,17 @@ fn says(url: &str, message: &str) {
 #[test]
 fn every_scheme_connects() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(SCHEMES.iter().all(|s| !s.about.is_empty()));
-    // What needs a server is tested with one.
+    assert!(SCHEMES.iter().all(|s| s.form.starts_with(s.name)));
+    // Targets that need a server are tested with one.
     for scheme in SCHEMES.iter().filter(|s| !s.name.starts_with("nfs")) {
         let name = scheme.name;
         for url in [name.to_string(), format!("{name}:"), format!("{name}:?")] {
             let said = ask(&url, dir.path(), Purpose::Load).unwrap();
             assert!(said.text.starts_with(name), "{url} says {}", said.text);
             assert!(said.exists);
-            // What is known before the target is connected to is what it then says itself.
-            assert_eq!(said.keeps_files, scheme.keeps_files);
-            assert_eq!(keeps_files(&url), scheme.keeps_files, "{url}");
+            // The table and the connected target agree.
+            assert_eq!(said.keeps_files, scheme.storage != FileStorage::None);
+            assert_eq!(keeps_files(&url), said.keeps_files, "{url}");
         }
     }
     assert!(!keeps_files("null:?latency=1ms"));
@@ -99,11 +101,11 @@ fn unknown_schemes() {
 fn unknown_options() {
     says(
         "posix:?direct=1",
-        "target `posix`: unknown option `direct`: expected none: the place is given by --dir",
+        "target `posix`: unknown option `direct`: expected none: the directory is given by --dir",
     );
     says(
         "posix:/mnt",
-        "target `posix`: `/mnt` means nothing here: expected ?name=value",
+        "target `posix`: `/mnt` has no meaning here: expected ?name=value",
     );
     says(
         "posix:?direct",
@@ -119,7 +121,7 @@ fn unknown_options() {
     );
     says(
         "null:latency=1ms",
-        "target `null`: `latency=1ms` means nothing here: expected ?name=value",
+        "target `null`: `latency=1ms` has no meaning here: expected ?name=value",
     );
     says(
         "null:?latency=1ms&latency=2ms",

@@ -90,7 +90,7 @@ async fn refuses<T: Target>(at: &Bench<'_, T>, path: &str, errors: &[Errno]) {
     }
 }
 
-/// The same for what changes entries by way of their parent.
+/// Also for operations that change entries through their parent.
 async fn refuses_changes<T: Target>(at: &Bench<'_, T>, path: &str, errors: &[Errno]) {
     let mut s = at.session();
     for (what, result) in [
@@ -192,7 +192,7 @@ on_posix! {
                 refuses_changes(&at, path, &[Errno::XDEV]).await;
             }
         }
-        // The parent of a name at the very top is nothing at all.
+        // A name at the top has no parent to check.
         refuses_changes(&at, "/f", &[Errno::XDEV, Errno::NOENT]).await;
         refuses(&at, "/", &[Errno::XDEV, Errno::ISDIR]).await;
         assert_eq!(at.bytes("f"), b"stays");
@@ -265,7 +265,7 @@ on_posix! {
         }
         at.dir("real");
         at.link("link", "real");
-        let place = crate::support::place_of(&at.path("link"));
+        let place = crate::support::place(&at.path("link"));
         let (text, exists) = connect("posix", &place, Purpose::Inspect, Describe).unwrap();
         assert_eq!(text, format!("posix, {}", at.path("link").display()));
         assert!(exists);

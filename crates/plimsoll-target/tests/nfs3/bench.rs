@@ -1,15 +1,15 @@
 //! The server in memory, and sessions on it.
 
+#[path = "../support/sessions.rs"]
+#[allow(dead_code)] // the conformance suite uses more
+mod sessions;
+
 use plimsoll_lane::{Deadline, Lane, Task};
 use plimsoll_measure::Clock;
 use plimsoll_nfs::server::{MemoryService, Server, ServerOptions, Service, Tree};
 use plimsoll_nfs::v3::{CreateHow, Handle, Proc, Setting, Status};
-use plimsoll_plan::{Content, Stream, WorkDirSpec};
-use plimsoll_target::{
-    ContentPool, OpError, OpenHow, OpenMode, Purpose, RpcRows, Session, SessionSpec, Target,
-    TargetError, Visitor, connect,
-};
-use rustix::io::Errno;
+use plimsoll_target::{Purpose, Session, Target, TargetError, Visitor, connect};
+pub use sessions::*;
 use std::cell::Cell;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -95,9 +95,12 @@ impl Bench {
     }
 
     pub fn try_run(&self, more: &str, case: impl Case) -> Result<(), TargetError> {
-        let place = place("/work");
-        let on = OnLane { case };
-        connect(&self.url(more), &place, Purpose::Load, on)
+        connect(
+            &self.url(more),
+            &place("/work"),
+            Purpose::Load,
+            OnLane { case },
+        )
     }
 }
 
@@ -109,32 +112,12 @@ impl Calls {
     }
 }
 
-pub fn place(dir: &str) -> WorkDirSpec {
-    WorkDirSpec {
-        dir: dir.into(),
-        guards: Vec::new(),
-        temporary: false,
-    }
-}
-
 pub trait Case {
     async fn run<S: Session>(self, session: S);
 }
 
 pub struct OnLane<C> {
     pub case: C,
-}
-
-pub fn spec(rpc: Option<RpcRows>) -> SessionSpec {
-    SessionSpec {
-        buffer: 4096,
-        content: ContentPool::new(Content::Random, Stream::new(5)).unwrap(),
-        clock: Clock::real(),
-        number: 0,
-        process: 0,
-        rpc,
-        silence: None,
-    }
 }
 
 impl<C: Case> Visitor for OnLane<C> {
@@ -146,7 +129,7 @@ impl<C: Case> Visitor for OnLane<C> {
             Clock::real(),
             Arc::new(Deadline::default()),
         );
-        let session = target.session(&lane, &spec(None)).unwrap();
+        let session = target.session(&lane, &spec()).unwrap();
         let ended = Cell::new(false);
         let task: Task<'_> = Box::pin(async {
             self.case.run(session).await;
@@ -171,25 +154,4 @@ macro_rules! case {
         }
         This(&$bench)
     }};
-}
-
-pub fn name<'a, S: Session>(session: &'a mut S, path: &str) -> &'a mut S {
-    session.locate(|to| to.extend_from_slice(path.as_bytes()));
-    session
-}
-
-pub fn second<S: Session>(session: &mut S, path: &str) {
-    session.locate_second(|to| to.extend_from_slice(path.as_bytes()));
-}
-
-pub fn how(mode: OpenMode, create: bool) -> OpenHow {
-    OpenHow {
-        create,
-        ..OpenHow::plain(mode)
-    }
-}
-
-#[track_caller]
-pub fn error<R>(result: Result<R, OpError>) -> Errno {
-    result.err().expect("it must fail").0
 }

@@ -1,6 +1,6 @@
 //! Reading and writing.
 
-use crate::bench::{Bench, Calls, Case, OnLane, error, how, name, place};
+use crate::bench::{Bench, Calls, Case, OnLane, error, how, opened, place};
 use crate::case;
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_nfs::v3::Proc;
@@ -16,10 +16,7 @@ fn long_transfers_are_cut() {
     bench.run(
         "&rsize=4k&wsize=8k",
         case!(bench, s, {
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::ReadWrite, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "f", how(OpenMode::ReadWrite, true)).await;
             let bytes: Vec<u8> = (0..100_001u32).map(|i| (i / 7) as u8).collect();
             s.write_bytes(&h, 5, &bytes).await.unwrap();
             assert_eq!(bench.server.calls(Proc::Write), 13);
@@ -28,7 +25,7 @@ fn long_transfers_are_cut() {
             assert_eq!(s.read_bytes(&h, 4, &mut read).await.unwrap(), 100_002);
             assert_eq!(read[0], 0);
             assert_eq!(read[1..100_002], bytes);
-            // More may be asked for than there is, and not all of that is answered for.
+            // More may be requested than there is, and not all of those calls are waited for.
             let reads = bench.server.calls(Proc::Read);
             assert!((25..25 + 8).contains(&reads), "{reads}");
             s.write(&h, 0, 50_000).await.unwrap();
@@ -51,16 +48,13 @@ fn writes_are_committed_and_a_new_server_is_noticed() {
     struct This(Arc<Mutex<Tree>>, std::net::SocketAddr, Cell<Option<Server>>);
     impl Case for This {
         async fn run<S: Session>(self, mut s: S) {
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::Write, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "f", how(OpenMode::Write, true)).await;
             s.write(&h, 0, 10).await.unwrap();
             s.fsync(&h).await.unwrap();
             s.write(&h, 0, 10).await.unwrap();
             self.2.take().unwrap().stop();
             let new = Server::start(self.1, self.0.clone(), ServerOptions::default()).unwrap();
-            // What was not committed may have gone with the old server.
+            // Data that was not committed may be lost with the old server.
             assert_eq!(error(s.fsync(&h).await), Errno::IO);
             s.write(&h, 0, 10).await.unwrap();
             s.fsync(&h).await.unwrap();
@@ -82,10 +76,7 @@ fn ends_of_files() {
     bench.run(
         "",
         case!(bench, s, {
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::ReadWrite, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "f", how(OpenMode::ReadWrite, true)).await;
             s.append(&h, 10).await.unwrap();
             s.append(&h, 20).await.unwrap();
             s.write_stable(&h, None, 5).await.unwrap();
@@ -97,16 +88,10 @@ fn ends_of_files() {
             assert_eq!(s.modify(&h, 0, 8).await.unwrap(), 16);
             let changed: Vec<u8> = before.iter().map(|b| b.wrapping_add(1)).collect();
             assert_eq!(bench.bytes("work/f"), changed);
-            let to = name(&mut s, "g")
-                .open(how(OpenMode::Write, true))
-                .await
-                .unwrap();
+            let to = opened(&mut s, "g", how(OpenMode::Write, true)).await;
             assert_eq!(s.copy(&h, &to, 2, 100).await.unwrap(), 6);
             assert_eq!(bench.bytes("work/g")[2..], changed[2..]);
-            let reading = name(&mut s, "f")
-                .open(how(OpenMode::Read, false))
-                .await
-                .unwrap();
+            let reading = opened(&mut s, "f", how(OpenMode::Read, false)).await;
             assert_eq!(error(s.write(&reading, 0, 1).await), Errno::BADF);
             assert_eq!(error(s.read(&to, 0, 1).await), Errno::BADF);
         }),
@@ -119,10 +104,7 @@ fn asynchronous_writes() {
     bench.run(
         "&wsize=4k",
         case!(bench, s, {
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::Write, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "f", how(OpenMode::Write, true)).await;
             for tag in 0..10 {
                 s.aio_write(&h, u64::from(tag) * 10_000, 10_000, tag)
                     .unwrap();
@@ -154,10 +136,7 @@ fn data_are_kept_from_open_to_close() {
         "&cache=open-to-close",
         case!(bench, s, {
             bench.make("work", "f", b"hello");
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::ReadWrite, false))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "f", how(OpenMode::ReadWrite, false)).await;
             let before = Calls::of(&bench.server);
             assert_eq!(s.read(&h, 1, 100).await.unwrap(), 4);
             assert_eq!(bench.calls(&before), [("READ", 1)]);
@@ -171,7 +150,7 @@ fn data_are_kept_from_open_to_close() {
             s.append(&h, 10).await.unwrap();
             assert_eq!(s.read(&h, 0, 100).await.unwrap(), 15);
             assert_eq!(bench.calls(&before), [("READ", 2), ("WRITE", 1)]);
-            // What is looked at comes from the server.
+            // Bytes that are returned come from the server.
             let mut bytes = [0; 5];
             assert_eq!(s.read_bytes(&h, 0, &mut bytes).await.unwrap(), 5);
             assert_eq!((&bytes, bench.calls(&before)[0]), (b"hello", ("READ", 3)));
@@ -180,10 +159,7 @@ fn data_are_kept_from_open_to_close() {
             s.close(h).await.unwrap();
             assert_eq!(bench.bytes("work/f"), b"hel");
             let before = Calls::of(&bench.server);
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::Read, false))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "f", how(OpenMode::Read, false)).await;
             assert_eq!(s.read(&h, 0, 100).await.unwrap(), 3);
             s.close(h).await.unwrap();
             let calls = bench.calls(&before);

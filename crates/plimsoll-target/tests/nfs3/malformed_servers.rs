@@ -1,6 +1,6 @@
 //! Servers that answer what none should: every answer ends in a result or an error.
 
-use crate::bench::{Bench, error, how, name};
+use crate::bench::{Bench, error, how, name, opened};
 use crate::case;
 use plimsoll_nfs::rpc::{Accepted, Target};
 use plimsoll_nfs::server::{MemoryService, Service};
@@ -52,10 +52,7 @@ fn the_longest_file() {
     bench.run(
         "",
         case!(bench, s, {
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::ReadWrite, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "f", how(OpenMode::ReadWrite, true)).await;
             assert_eq!(s.stat_handle(&h).await.unwrap().size, u64::MAX);
             assert_eq!(error(s.append(&h, 10).await), Errno::FBIG);
             assert_eq!(error(s.write(&h, u64::MAX - 1, 10).await), Errno::FBIG);
@@ -74,18 +71,18 @@ fn next(cookie: u64) -> u64 {
 fn listings_that_never_end() {
     let bench = liar(|proc, mut args, gave| match proc {
         Proc::ReadDir => {
-            let asked: ReadDirArgs = args.get().unwrap();
+            let request: ReadDirArgs = args.get().unwrap();
             let entry = ListEntry {
                 fileid: 9,
                 name: Name(b"x"),
-                cookie: next(asked.cookie),
+                cookie: next(request.cookie),
             };
             gave.clear();
             Reply::<ReadDir>::Done(part(vec![entry], false)).encode(gave);
         }
         Proc::ReadDirPlus => {
-            let asked: ReadDirPlusArgs = args.get().unwrap();
-            let entry = named(b"x", next(asked.cookie));
+            let request: ReadDirPlusArgs = args.get().unwrap();
+            let entry = named(b"x", next(request.cookie));
             gave.clear();
             Reply::<ReadDirPlus>::Done(part(vec![entry], false)).encode(gave);
         }
@@ -136,7 +133,7 @@ fn invalid_names() {
             "",
             case!(bench, s, {
                 assert_eq!(error(name(&mut s, "").entries().await), Errno::BADMSG);
-                // Nothing is asked of it.
+                // The server is not called.
                 assert_eq!(bench.server.calls(Proc::Lookup), 1);
             }),
         );
@@ -166,10 +163,7 @@ fn modes_with_more_bits() {
         "",
         case!(bench, s, {
             name(&mut s, "d").make_dir().await.unwrap();
-            let h = name(&mut s, "d/f")
-                .open(how(OpenMode::ReadWrite, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "d/f", how(OpenMode::ReadWrite, true)).await;
             s.write(&h, 0, 10).await.unwrap();
             assert_eq!(s.stat_handle(&h).await.unwrap().size, 10);
             s.close(h).await.unwrap();

@@ -1,6 +1,6 @@
 //! Names, directories and attributes.
 
-use crate::bench::{Bench, Calls, Case, error, how, name, second};
+use crate::bench::{Bench, Calls, Case, error, how, name, opened, second};
 use crate::case;
 use plimsoll_nfs::v3::{Proc, Setting};
 use plimsoll_target::{EntryKind, OpenHow, OpenMode, Session};
@@ -14,10 +14,7 @@ fn an_open_is_lookup_access_and_getattr() {
         case!(bench, s, {
             bench.make("work", "f", b"hello");
             let before = Calls::of(&bench.server);
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::ReadWrite, false))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "f", how(OpenMode::ReadWrite, false)).await;
             assert_eq!(
                 bench.calls(&before),
                 [("GETATTR", 1), ("LOOKUP", 1), ("ACCESS", 1)]
@@ -26,7 +23,7 @@ fn an_open_is_lookup_access_and_getattr() {
             assert_eq!(s.read(&h, 1, 100).await.unwrap(), 4);
             s.write(&h, 0, 3).await.unwrap();
             s.close(h).await.unwrap();
-            // What was written unstable is committed when the file is closed.
+            // Unstable data is committed when the file is closed.
             assert_eq!(
                 bench.calls(&before),
                 [("READ", 1), ("WRITE", 1), ("COMMIT", 1)]
@@ -35,10 +32,7 @@ fn an_open_is_lookup_access_and_getattr() {
             assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 5);
             assert_eq!(bench.calls(&before), [("LOOKUP", 1)]);
             let before = Calls::of(&bench.server);
-            let h = name(&mut s, "g")
-                .open(how(OpenMode::Write, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "g", how(OpenMode::Write, true)).await;
             s.close(h).await.unwrap();
             name(&mut s, "g").unlink().await.unwrap();
             assert_eq!(bench.calls(&before), [("CREATE", 1), ("REMOVE", 1)]);
@@ -111,10 +105,7 @@ fn stale_directories_are_looked_up_again() {
         "",
         case!(bench, s, {
             name(&mut s, "d").make_dir().await.unwrap();
-            let h = name(&mut s, "d/f")
-                .open(how(OpenMode::Write, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "d/f", how(OpenMode::Write, true)).await;
             {
                 let work = bench.find("work").unwrap();
                 let d = bench.find("work/d").unwrap();
@@ -124,10 +115,7 @@ fn stale_directories_are_looked_up_again() {
                 tree.make_dir(&work, b"d", &Setting::NOTHING).unwrap();
             }
             assert_eq!(error(s.write(&h, 0, 1).await), Errno::STALE);
-            let h = name(&mut s, "d/f")
-                .open(how(OpenMode::Write, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "d/f", how(OpenMode::Write, true)).await;
             s.write(&h, 0, 7).await.unwrap();
             s.close(h).await.unwrap();
             assert_eq!(bench.bytes("work/d/f").len(), 7);
@@ -228,24 +216,18 @@ fn ways_to_create() {
         impl Case for This<'_> {
             async fn run<S: Session>(self, mut s: S) {
                 let before = Calls::of(&self.0.server);
-                let h = name(&mut s, "f")
-                    .open(how(OpenMode::Write, true))
-                    .await
-                    .unwrap();
+                let h = opened(&mut s, "f", how(OpenMode::Write, true)).await;
                 assert_eq!(self.0.calls(&before), self.1);
                 s.write_bytes(&h, 0, b"stays").await.unwrap();
                 s.close(h).await.unwrap();
-                let h = name(&mut s, "f")
-                    .open(how(OpenMode::Write, true))
-                    .await
-                    .unwrap();
+                let h = opened(&mut s, "f", how(OpenMode::Write, true)).await;
                 s.close(h).await.unwrap();
                 assert_eq!(self.0.bytes("work/f"), b"stays");
                 let cut = OpenHow {
                     truncate: true,
                     ..how(OpenMode::Write, true)
                 };
-                let h = name(&mut s, "f").open(cut).await.unwrap();
+                let h = opened(&mut s, "f", cut).await;
                 s.close(h).await.unwrap();
                 assert_eq!(self.0.bytes("work/f"), b"");
             }
@@ -267,11 +249,8 @@ fn attributes_are_cached_as_requested() {
             let before = Calls::of(&bench.server);
             assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 5);
             assert_eq!(looks(&before), []);
-            // An open asks anew, and every read goes to the server.
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::ReadWrite, false))
-                .await
-                .unwrap();
+            // An open asks the server again, and every read goes to it.
+            let h = opened(&mut s, "f", how(OpenMode::ReadWrite, false)).await;
             s.read(&h, 0, 5).await.unwrap();
             s.read(&h, 0, 5).await.unwrap();
             s.stat_handle(&h).await.unwrap();
@@ -293,7 +272,7 @@ fn attributes_are_cached_as_requested() {
             assert_eq!(error(name(&mut s, "g").stat().await), Errno::NOENT);
         }),
     );
-    // After their time they are asked for again.
+    // They are requested again when they have expired.
     bench.run(
         "&cache=attr&actimeo=0s",
         case!(bench, s, {

@@ -1,19 +1,18 @@
-//! What is recorded, what a target says of itself, and servers that are none.
+//! Recorded calls, descriptions of targets, and servers that cannot be used.
 
-use crate::bench::{Bench, Case, error, how, name, place, spec};
+use crate::bench::{Bench, Case, error, how, name, opened, place, spec};
 use crate::case;
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, Recorder, RowSpec, WindowState};
 use plimsoll_nfs::v3::Proc;
 use plimsoll_plan::OpKind;
 use plimsoll_target::{
-    OpenMode, Purpose, RpcRows, Target, TargetError, Visitor, connect, procedures,
+    OpenMode, Purpose, RpcRows, SessionSpec, Target, TargetError, Visitor, connect, procedures,
 };
 use rustix::io::Errno;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a run calls is counted in its row, with errors by the server's own names.
 /// Runs a case and gives the rows that were counted: how often, and how often of late.
 fn recorded(bench: &Bench, more: &str, case: impl Case) -> Vec<(String, u64, u64)> {
     let url = bench.url(more);
@@ -40,7 +39,15 @@ impl<C: Case> Visitor for Record<C> {
         };
         let deadline = Arc::new(Deadline::default());
         let lane = Lane::new(LaneKind::Reactor, Clock::real(), deadline);
-        let session = target.session(&lane, &spec(Some(rows))).unwrap();
+        let session = target
+            .session(
+                &lane,
+                &SessionSpec {
+                    rpc: Some(rows),
+                    ..spec()
+                },
+            )
+            .unwrap();
         let task: Task<'_> = Box::pin(self.0.run(session));
         lane.run(vec![task]).unwrap();
         let progress = recorder.progress();
@@ -56,7 +63,7 @@ impl<C: Case> Visitor for Record<C> {
     }
 }
 
-/// What a run calls is counted in its row, with errors by the server's own names.
+/// Calls are counted in their rows, and errors by the server's own names.
 #[test]
 fn procedures_are_recorded() {
     let bench = Bench::with_faults(&["write=nospc:1"]);
@@ -64,10 +71,7 @@ fn procedures_are_recorded() {
         &bench,
         "",
         case!(bench, s, {
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::Write, true))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "f", how(OpenMode::Write, true)).await;
             assert_eq!(error(s.write(&h, 0, 5).await), Errno::NOSPC);
             assert_eq!(error(name(&mut s, "none").stat().await), Errno::NOENT);
         }),
@@ -84,10 +88,7 @@ fn reads_beyond_the_end_are_recorded() {
         "&rsize=4k",
         case!(bench, s, {
             bench.make("work", "f", &[7; 10_000]);
-            let h = name(&mut s, "f")
-                .open(how(OpenMode::Read, false))
-                .await
-                .unwrap();
+            let h = opened(&mut s, "f", how(OpenMode::Read, false)).await;
             assert_eq!(s.read(&h, 0, 100_000).await.unwrap(), 10_000);
             s.close(h).await.unwrap();
         }),
@@ -170,14 +171,14 @@ fn what_is_no_server_is_named() {
                 (MNT3ERR_NOENT)";
     assert_eq!(wrong, want);
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = free.local_addr().unwrap();
+    let unused = free.local_addr().unwrap();
     drop(free);
-    let refused = says(&format!("nfs3://{nobody}/?mountport={}", at.port()));
+    let refused = says(&format!("nfs3://{unused}/?mountport={}", at.port()));
     let want = format!(
-        "target `nfs3`: NFS version 3 at {nobody}: Connection refused: nothing listens there"
+        "target `nfs3`: NFS version 3 at {unused}: Connection refused: nothing listens there"
     );
     assert_eq!(refused, want);
-    let refused = says(&format!("nfs3://{at}/?mountport={}", nobody.port()));
+    let refused = says(&format!("nfs3://{at}/?mountport={}", unused.port()));
     assert!(
         refused.starts_with("target `nfs3`: MOUNT version 3 at 127.0.0.1:"),
         "{refused}"

@@ -1,17 +1,20 @@
-//! How a conformance case gets a target, a lane to run on and a directory to look into.
+//! The target, lane and directory of a conformance case.
 
 #![allow(dead_code)] // each test binary uses its part
 
+mod sessions;
+
+pub use sessions::*;
+
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::Clock;
-use plimsoll_plan::{Content, Stream, WorkDirSpec};
+use plimsoll_plan::Content;
 use plimsoll_target::{
-    AioDone, ContentPool, EntryKind, OpError, OpenHow, OpenMode, Purpose, Session, SessionSpec,
-    Target, Visitor, connect,
+    AioDone, ContentPool, EntryKind, OpenHow, OpenMode, Purpose, Session, SessionSpec, Target,
+    Visitor, connect,
 };
 use plimsoll_testbed::table::{NfsServer, Version};
 use plimsoll_testbed::{BedError, Ganesha, Kind, Viewer};
-use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
@@ -35,7 +38,7 @@ pub trait Case: Send + 'static {
     async fn run<T: Target>(self, at: Bench<'_, T>);
 }
 
-/// What a case works with.
+/// The environment of a case.
 pub struct Bench<'a, T> {
     /// The target, connected to `dir`.
     pub target: &'a T,
@@ -47,11 +50,11 @@ pub struct Bench<'a, T> {
     pub clock: Clock,
     /// The work directory, where this machine sees it.
     pub dir: &'a Path,
-    /// How the case looks at files without the target.
+    /// The view of files without the target.
     view: &'a View,
 }
 
-/// How files are seen without the target.
+/// Views of files without the target.
 enum View {
     /// By the standard library.
     Here,
@@ -72,9 +75,7 @@ impl<T: Target> Bench<'_, T> {
             content: content.clone(),
             clock: self.clock.clone(),
             number,
-            process: 0,
-            rpc: None,
-            silence: None,
+            ..spec()
         };
         self.target.session(&self.lane, &spec).expect("a session")
     }
@@ -89,8 +90,7 @@ impl<T: Target> Bench<'_, T> {
         matches!(self.view, View::Here).then_some(self.dir)
     }
 
-    /// How often something is tried that fails now and then: seldom where all bytes are looked at by
-    /// another client.
+    /// Number of attempts at a race: few where another client reads all bytes.
     pub fn rounds(&self) -> usize {
         if self.local().is_some() { 20 } else { 2 }
     }
@@ -145,7 +145,7 @@ impl<T: Target> Bench<'_, T> {
         self.look(name, here, |v, p| v.hard_link(old(p), p));
     }
 
-    /// What a symbolic link says, read without the target.
+    /// The target of a symbolic link, read without the target under test.
     #[track_caller]
     pub fn read_link(&self, name: &str) -> PathBuf {
         let there =
@@ -173,7 +173,7 @@ impl<T: Target> Bench<'_, T> {
         self.look(name, here, |v, p| v.set_mode(p, mode));
     }
 
-    /// What a file contains, read without the target.
+    /// The contents of a file, read without the target.
     #[track_caller]
     pub fn bytes(&self, name: &str) -> Vec<u8> {
         self.look(name, |p| std::fs::read(p), |v, p| v.bytes(p))
@@ -184,7 +184,7 @@ impl<T: Target> Bench<'_, T> {
         self.kind(name).is_some()
     }
 
-    /// What a name is, without following it.
+    /// The kind of a name, without following it.
     #[track_caller]
     pub fn kind(&self, name: &str) -> Option<EntryKind> {
         let of = |t: std::fs::FileType| match () {
@@ -222,16 +222,6 @@ impl<T: Target> Bench<'_, T> {
     }
 }
 
-/// A pool of contents; the same each time.
-pub fn pool(content: Content) -> ContentPool {
-    static RANDOM: OnceLock<ContentPool> = OnceLock::new();
-    let make = || ContentPool::new(content, Stream::new(42)).expect("memory for a pool");
-    match content {
-        Content::Random => RANDOM.get_or_init(make).clone(),
-        _ => make(),
-    }
-}
-
 /// Makes the calling thread one that permissions apply to, even if it belongs to root.
 pub fn obey_permissions() {
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -255,35 +245,9 @@ pub fn is_from(pool: &ContentPool, bytes: &[u8]) -> bool {
     })
 }
 
-/// Chooses the name of the session's next operation.
-pub fn name<S: Session>(session: &mut S, path: impl AsRef<[u8]>) -> &mut S {
-    session.locate(|to| to.extend_from_slice(path.as_ref()));
-    session
-}
-
-/// How to open a file for this, making it if it is not there.
+/// Opens a file for this, and creates it if it does not exist.
 pub fn making(mode: OpenMode) -> OpenHow {
-    OpenHow {
-        create: true,
-        ..OpenHow::plain(mode)
-    }
-}
-
-/// Opens a file that is there, or is made.
-pub async fn opened<S: Session>(session: &mut S, path: &str, how: OpenHow) -> S::Handle {
-    match name(session, path).open(how).await {
-        Ok(handle) => handle,
-        Err(e) => panic!("open {path}: {e}"),
-    }
-}
-
-/// Takes the error of an operation that must fail.
-#[track_caller]
-pub fn error<R>(result: Result<R, OpError>) -> Errno {
-    match result {
-        Ok(_) => panic!("it must fail"),
-        Err(OpError(e)) => e,
-    }
+    how(mode, true)
 }
 
 /// Takes all writes that are queued.
@@ -302,7 +266,7 @@ pub async fn take_all<S: Session>(session: &mut S) -> Vec<AioDone> {
     done
 }
 
-/// Where a case's files lie.
+/// The location of a case's files.
 #[derive(Clone, Copy)]
 pub enum Place {
     /// In memory.
@@ -411,7 +375,7 @@ fn runs(
     view: View,
     case: impl Case,
 ) -> std::thread::Result<()> {
-    let (url, place, dir) = (url.to_owned(), place_of(place), seen.to_path_buf());
+    let (url, place, dir) = (url.to_owned(), self::place(place), seen.to_path_buf());
     let (ended, end) = channel();
     let runner = std::thread::spawn(move || {
         let on = OnLane {
@@ -427,15 +391,6 @@ fn runs(
         return Err(Box::new("the case hangs"));
     }
     runner.join()
-}
-
-/// A work place that is only a directory.
-pub fn place_of(dir: &Path) -> WorkDirSpec {
-    WorkDirSpec {
-        dir: dir.into(),
-        guards: Vec::new(),
-        temporary: false,
-    }
 }
 
 struct OnLane<C> {

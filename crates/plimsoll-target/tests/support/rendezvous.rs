@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// What a file has in it before, and after it was written.
+/// The contents of a file before and after it is written.
 pub const BEFORE: &[u8] = b"before";
 pub const AFTER: &[u8] = b"after!";
 
@@ -61,7 +61,7 @@ impl Bed {
     }
 }
 
-/// An operation that comes to a fault.
+/// An operation that meets a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Do {
     Open,
@@ -117,7 +117,7 @@ impl Do {
         matches!(self, Read | Write | Close | Commit | Cut)
     }
 
-    /// What has to be on the server before.
+    /// Prepares the server.
     fn prepare(self, bed: &Bed, path: &str) {
         match self {
             Self::List => {
@@ -175,7 +175,7 @@ impl Do {
         Ok(())
     }
 
-    /// What is on the server afterwards, if it was done or was not.
+    /// The state of the server afterwards, whether the operation was executed or not.
     fn check(self, bed: &Bed, path: &str, done: bool) {
         match self {
             Self::Make => assert_eq!(bed.there(&format!("{path}.new")), done),
@@ -195,14 +195,14 @@ impl Do {
     }
 }
 
-/// An operation, the fault that it comes to, and what has to come of it.
+/// An operation, the fault that it meets, and the expected result.
 #[derive(Debug, Clone)]
 pub struct Meeting {
     pub what: Do,
     pub fault: Fault,
     /// The error's name, if it fails.
     pub want: Result<(), &'static str>,
-    /// What is counted as errors of its row.
+    /// The expected errors of its row.
     pub errors: Vec<(&'static str, u64)>,
     /// Times that state is recovered.
     pub recovered: u64,
@@ -214,7 +214,7 @@ impl Meeting {
         Self::passes_at(what.is().0, what, status, times)
     }
 
-    /// The same, with the status at another operation of the compound.
+    /// A case with the status at another operation of the compound.
     pub fn passes_at(at: Op, what: Do, status: Status, times: u32) -> Self {
         let op = what.is().0;
         Self {
@@ -250,7 +250,7 @@ impl Meeting {
         if what.is_of_open() {
             Do::Open.carry_out(s, &mut h, path).await.unwrap();
         } else {
-            // What the one before has lost is not to be recovered by this.
+            // This one must not have to recover the state that the previous one lost.
             name(s, path).stat().await.unwrap();
         }
         let (_, row) = what.is();

@@ -1,16 +1,17 @@
-//! How a test of an NFS target does things on a lane and sees the rows of the results.
+//! Running cases of NFS targets on a lane, and reading the rows of the results.
 
 #![allow(dead_code)] // each test binary uses its part
 
+#[path = "sessions.rs"]
+mod sessions;
+
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, Collector, Recorder, RowSpec, WindowState};
-use plimsoll_plan::{Content, Stream, WorkDirSpec};
 use plimsoll_target::{
-    ContentPool, OpError, OpenHow, OpenMode, Purpose, RpcRows, Session, SessionSpec, Target,
-    Visitor, connect, procedures,
+    Purpose, RpcRows, Session, SessionSpec, Target, Visitor, connect, procedures,
 };
 use plimsoll_testbed::Ganesha;
-use rustix::io::Errno;
+pub use sessions::*;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -20,21 +21,21 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Longest time that something may take to come about.
+/// Maximum time to wait for an event.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The interval that everything is in, in nanoseconds.
 const INTERVAL: u64 = 1 << 60;
 
-/// How often each row of the results was counted, without errors.
+/// The count of each row of the results, without errors.
 pub type Counts = BTreeMap<String, u64>;
 
-/// What is done by several sessions of one lane.
+/// A case for several sessions of one lane.
 pub trait Case {
     async fn run<S: Session>(self, sessions: Vec<S>, seen: &Seen);
 }
 
-/// What the rows say now.
+/// The rows as they are now.
 pub struct Seen {
     names: Vec<&'static str>,
     recorder: Rc<Recorder>,
@@ -103,16 +104,13 @@ impl<C: Case> Visitor for OnLane<'_, C> {
         let rows = names.iter().map(|n| (*n).to_owned()).zip(0..);
         let rows: Arc<[(String, u32)]> = rows.collect();
         let spec = |number| SessionSpec {
-            buffer: 4096,
-            content: ContentPool::new(Content::Random, Stream::new(5)).unwrap(),
-            clock: Clock::real(),
             number,
             process: number / 2,
             rpc: Some(RpcRows {
                 recorder: recorder.clone(),
                 rows: rows.clone(),
             }),
-            silence: None,
+            ..spec()
         };
         let sessions = (0..self.sessions).map(|n| target.session(&lane, &spec(n)).unwrap());
         let sessions = sessions.collect();
@@ -127,14 +125,6 @@ impl<C: Case> Visitor for OnLane<'_, C> {
     }
 }
 
-pub fn place(dir: &str) -> WorkDirSpec {
-    WorkDirSpec {
-        dir: dir.into(),
-        guards: Vec::new(),
-        temporary: false,
-    }
-}
-
 pub fn run(url: &str, dir: &str, sessions: u64, case: impl Case) -> Counts {
     let on = OnLane {
         url,
@@ -144,19 +134,7 @@ pub fn run(url: &str, dir: &str, sessions: u64, case: impl Case) -> Counts {
     connect(url, &place(dir), Purpose::Load, on).unwrap_or_else(|e| panic!("{e}"))
 }
 
-pub fn name<'a, S: Session>(session: &'a mut S, path: &str) -> &'a mut S {
-    session.locate(|to| to.extend_from_slice(path.as_bytes()));
-    session
-}
-
-pub fn how(mode: OpenMode, create: bool) -> OpenHow {
-    OpenHow {
-        create,
-        ..OpenHow::plain(mode)
-    }
-}
-
-/// Waits for all of them, under way at once.
+/// Runs all of them concurrently to their end.
 pub async fn all<'a>(futures: impl IntoIterator<Item = Task<'a>>) {
     let mut left: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>> = futures.into_iter().collect();
     poll_fn(|context| {
@@ -171,13 +149,4 @@ pub async fn all<'a>(futures: impl IntoIterator<Item = Task<'a>>) {
 
 pub fn ganesha() -> Ganesha {
     Ganesha::start().unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// Takes the error of an operation that must fail.
-#[track_caller]
-pub fn error<R>(result: Result<R, OpError>) -> Errno {
-    match result {
-        Ok(_) => panic!("it must fail"),
-        Err(OpError(e)) => e,
-    }
 }

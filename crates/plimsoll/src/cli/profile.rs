@@ -81,7 +81,8 @@ fn file_system(value: OsString) -> Result<FileSystem, String> {
     }
     // The name of a target comes before a colon; a directory with one there is written ./a:b.
     let scheme = place.split_once(':').map(|(scheme, _)| scheme);
-    let is_target = scheme.is_some_and(|s| !s.contains('/')) || place == "null";
+    let needs_no_dir = plimsoll_target::scheme_of(place).is_some_and(|s| !s.keeps_files());
+    let is_target = scheme.is_some_and(|s| !s.contains('/')) || needs_no_dir;
     let (dir, target) = match (is_target, value.to_str()) {
         (true, _) => (None, Some(place.to_owned())),
         (false, Some(_)) => (Some(place.into()), None),

@@ -65,7 +65,7 @@ pub fn with_aliases(mut cli: Command) -> Command {
 pub fn notes(arguments: &[OsString]) -> Vec<String> {
     let mut notes = notes_of_options(arguments);
     let urls = arguments.iter().filter_map(|a| a.to_str());
-    for url in urls.filter(|a| a.contains("nfs3://") || a.contains("nfs4://")) {
+    for url in urls.filter(|a| has_server_url(a)) {
         let query = url.split_once('?').map_or("", |(_, query)| query);
         for name in query.split('&').filter_map(|pair| pair.split('=').next()) {
             let present = plimsoll_target::present_option_name(name);
@@ -77,6 +77,13 @@ pub fn notes(arguments: &[OsString]) -> Vec<String> {
         }
     }
     notes
+}
+
+/// Whether an argument contains the URL of a target on a server.
+fn has_server_url(argument: &str) -> bool {
+    let schemes = plimsoll_target::registry::SCHEMES.iter().map(|s| s.name);
+    let mut remote = schemes.filter(|name| plimsoll_target::is_remote(name));
+    remote.any(|name| argument.contains(&format!("{name}://")))
 }
 
 fn notes_of_options(arguments: &[OsString]) -> Vec<String> {

@@ -38,20 +38,24 @@ pub struct WorkloadArgs {
     pub rate: Option<f64>,
 }
 
+/// Help on targets, with the form of each one's URL.
+fn target_help() -> String {
+    let forms = plimsoll_target::registry::SCHEMES.iter().map(|s| s.form);
+    let forms: Vec<&str> = forms.collect();
+    format!("Target of the load: {}", forms.join(", "))
+}
+
 /// How a workload is run, whatever its load.
 #[derive(Debug, Args)]
 pub struct CommonRunArgs {
     /// Directory for the files; every path of the workload is re-rooted below it
     #[arg(allow_hyphen_values = true, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Target")]
     pub dir: Option<PathBuf>,
-    // The brackets are of the URL's form, and no link.
-    #[allow(rustdoc::broken_intra_doc_links)]
-    /// What is measured: posix, nfs3://host[:port]/export, nfs4://host[:port]/path, or
-    /// null:?latency=TIME
     #[arg(
         long,
+        help = target_help(),
         value_name = "URL",
-        default_value = "posix",
+        default_value = plimsoll_target::DEFAULT_TARGET,
         help_heading = "Target"
     )]
     pub target: String,

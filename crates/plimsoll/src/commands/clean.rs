@@ -15,7 +15,7 @@ const MAX_SEARCH_DEPTH: u32 = 3;
 /// Cleans the directory, or those below it that carry a marker.
 pub fn run(args: &CleanArgs) -> Result<Exit, CommandError> {
     let dir = &args.dir;
-    if crate::workload::is_remote(&args.target) {
+    if plimsoll_target::is_remote(&args.target) {
         return clean(args, vec![Path::new("/").join(dir)]);
     }
     if !dir.is_dir() {

@@ -153,7 +153,7 @@ fn is_empty(plan: &Plan, options: &Options) -> bool {
         && matches!(&options.pattern, PatternOptions::Workbench(w) if w.phases.precreate);
     let root = options.place.dir.join(options.place.root.as_str());
     let entries = std::fs::read_dir(root).map(|mut entries| entries.next().is_none());
-    makes_root && options.target == "posix" && entries.unwrap_or(false)
+    makes_root && options.target == plimsoll_target::DEFAULT_TARGET && entries.unwrap_or(false)
 }
 
 /// What rank 0 does: it works too, and tells of it.

@@ -223,7 +223,7 @@ pub(crate) fn refuse_results_among_files(
     plan: &Plan,
     settings: &Settings,
 ) -> Result<(), CommandError> {
-    if !is_local(settings) {
+    if !plimsoll_target::is_local(&settings.target) {
         return Ok(());
     }
     let results = resolved(results);
@@ -256,11 +256,6 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
         }
     }
     path
-}
-
-/// Whether files are in a directory of this machine: only the posix target's are.
-pub(crate) fn is_local(settings: &Settings) -> bool {
-    settings.target.split(':').next() == Some("posix")
 }
 
 /// What is known of a run before it begins. Only rank 0 looks for the work directory, which it
@@ -305,9 +300,9 @@ pub(crate) fn environment(plan: &Plan, settings: &Settings) -> Environment {
     if dirs.is_empty() {
         dirs.push(plan.work_dir.dir.clone());
     }
-    let local = is_local(settings);
+    let local = plimsoll_target::is_local(&settings.target);
     Environment {
-        read_source: match workload::is_remote(&settings.target) {
+        read_source: match plimsoll_target::is_remote(&settings.target) {
             _ if local => ReadSource::of_directories(&dirs),
             true => Some(ReadSource::NfsClient),
             false => None,

@@ -53,7 +53,7 @@ pub fn run(args: StudyArgs) -> Result<Exit, CommandError> {
     let file = match args.study {
         Study::Nfs4Opens => NFS4_OPENS,
     };
-    if args.how.target != "posix" {
+    if args.how.target != plimsoll_target::DEFAULT_TARGET {
         return Err(CommandError::usage(
             "a study has targets of its own: --nfs3 and --nfs4 say on which server",
         ));

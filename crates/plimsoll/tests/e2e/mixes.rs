@@ -215,8 +215,8 @@ fn what_needs_nfs_is_refused_on_posix_by_name() {
     let ended = bench.run("nfs-sfs2008", &["--scale=0.001"]).expect_code(2);
     assert_eq!(
         ended.stderr.trim(),
-        "error: target `posix` cannot do `lookup`, `readlink`, `readdirplus`: procedures of NFS \
-         that no system call asks for alone need a target that speaks NFS"
+        "error: target `posix` cannot do `lookup`, `readlink`, `readdirplus`: NFS procedures \
+         that no system call requests alone need an NFS target"
     );
     let mut args = vec!["--scale=0.01", "--time=60s", "--warmup=0s", "--load=10"];
     args.extend(VIRTUAL);

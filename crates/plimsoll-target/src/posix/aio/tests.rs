@@ -87,7 +87,7 @@ fn eight_workers_miss_no_write_and_no_wake() {
                 scope.spawn(move || work(pool, clock, zeros(), 1000, 1 + worker * 3));
             }
         });
-        let jobs = &lock(&pool.shared.jobs).0;
+        let jobs = lock(&pool.shared.jobs);
         assert!(jobs.queue.is_empty());
         assert!(
             (1..=MAX_AIO_THREADS).contains(&jobs.threads),
@@ -137,9 +137,9 @@ fn never_more_threads_than_the_most() {
     in_time(|| {
         let (pool, clock, mut content) =
             (Arc::new(AioThreadPool::default()), Clock::real(), zeros());
-        let threads = || lock(&pool.shared.jobs).0.threads;
+        let threads = || lock(&pool.shared.jobs).threads;
         let mut queue = SessionAioQueue::new(pool.clone(), clock.clone());
-        assert_eq!(threads(), 0, "a thread that nobody asked for");
+        assert_eq!(threads(), 0, "a thread that no write needed");
         let file = file();
         for tag in 0..5 * MAX_AIO_THREADS as u32 {
             queue

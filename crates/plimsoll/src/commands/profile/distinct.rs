@@ -1,9 +1,9 @@
 //! File systems that are to be compared are several: no two are one directory by two names.
 
 use crate::exit::CommandError;
-use crate::workload::is_remote;
 use plimsoll_profile::directory_name;
 use plimsoll_results::ProfileCase;
+use plimsoll_target::is_remote;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 

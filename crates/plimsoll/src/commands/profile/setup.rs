@@ -212,7 +212,7 @@ fn changes(args: &ProfileArgs) -> ProfileOverrides {
     ProfileOverrides {
         places: args.filesystem.iter().map(place).collect(),
         dir: args.how.dir.clone(),
-        has_target: args.how.target != "posix",
+        has_target: args.how.target != plimsoll_target::DEFAULT_TARGET,
         has_time: args.how.time.is_some(),
         has_warmup: args.how.warmup.is_some(),
         sets: args.how.set.clone(),

@@ -1,0 +1,247 @@
+//! The loop of a lane.
+
+use crate::state::{LaneState, Task};
+use plimsoll_measure::Nanos;
+use polling::Events;
+use std::collections::VecDeque;
+use std::collections::binary_heap::PeekMut;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+/// Nanoseconds by which the kernel wakes a sleeper too late on a busy client: the lane sleeps that
+/// much shorter and spins for the rest, so that a late start is not charged to the server.
+const SPIN_BEFORE_DEADLINE_NS: Nanos = 50_000;
+
+/// Nanoseconds between two polls of descriptors while workers keep the lane busy.
+const IO_POLL_INTERVAL_NS: Nanos = 50_000;
+
+/// Operations that a worker may do before others on its lane get their turn.
+const POLL_BUDGET: u32 = 128;
+
+/// No worker can ever proceed: all wait for each other, and no timer and no deadline is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadlock {
+    /// Number of workers that wait.
+    pub waiting: usize,
+}
+
+/// One call of [`Lane::run`](crate::Lane::run).
+pub(crate) struct Driver<'a, 'f> {
+    state: &'a LaneState,
+    tasks: Vec<Option<Task<'f>>>,
+    wakers: Vec<Waker>,
+    ready: VecDeque<u32>,
+    queued: Vec<bool>,
+    woken: Vec<u32>,
+    /// Tasks from this number on are background tasks.
+    workers: usize,
+    /// Numbers of background tasks that have ended.
+    free_slots: Vec<u32>,
+    live_workers: usize,
+    stopped: bool,
+    events: Events,
+    /// When descriptors were last polled.
+    last_io_poll: Nanos,
+}
+
+impl<'a, 'f> Driver<'a, 'f> {
+    pub(crate) fn new(state: &'a LaneState, tasks: Vec<Task<'f>>) -> Self {
+        let count = tasks.len();
+        let numbers = 0..count as u32;
+        state.is_single_worker.set(count == 1);
+        // Timers of an earlier call would wake workers of this one.
+        state.timers.borrow_mut().clear();
+        Self {
+            state,
+            wakers: numbers.clone().map(|t| state.waker.task_waker(t)).collect(),
+            tasks: tasks.into_iter().map(Some).collect(),
+            ready: numbers.collect(),
+            queued: vec![true; count],
+            woken: Vec::new(),
+            workers: count,
+            free_slots: Vec::new(),
+            live_workers: count,
+            stopped: false,
+            events: Events::new(),
+            last_io_poll: 0,
+        }
+    }
+
+    pub(crate) fn run(&mut self) -> Result<(), Deadlock> {
+        while self.live_workers > 0 {
+            self.take_background_tasks();
+            // Only those that are ready now: workers that keep waking themselves or each other must
+            // not delay timers, descriptors and the deadline for the rest.
+            for _ in 0..self.ready.len() {
+                let task = self.ready.pop_front().expect("polling takes none away");
+                self.poll(task);
+            }
+            self.take_woken();
+            if self.live_workers > 0 {
+                match self.fire_timers() {
+                    true => self.poll_io_if_due(),
+                    false => self.wait_for_event()?,
+                }
+            }
+            self.take_woken();
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, task: u32) {
+        self.queued[task as usize] = false;
+        let Some(future) = &mut self.tasks[task as usize] else {
+            return;
+        };
+        self.state.current.set(task);
+        self.state.poll_budget.set(POLL_BUDGET);
+        let mut context = Context::from_waker(&self.wakers[task as usize]);
+        if future.as_mut().poll(&mut context).is_ready() {
+            self.tasks[task as usize] = None;
+            if (task as usize) < self.workers {
+                debug_assert!(self.live_workers > 0, "more workers end than there were");
+                self.live_workers -= 1;
+            } else {
+                debug_assert!(!self.free_slots.contains(&task), "a task is vacated twice");
+                self.free_slots.push(task);
+            }
+        }
+    }
+
+    /// Takes on the background tasks that workers spawned.
+    fn take_background_tasks(&mut self) {
+        if self.state.background_tasks.borrow().is_empty() {
+            return;
+        }
+        self.state.is_single_worker.set(false);
+        for background in self.state.background_tasks.take() {
+            // A waker or a timer of the task that ended polls this one once in vain.
+            let task = self.free_slots.pop().unwrap_or_else(|| {
+                let task = self.tasks.len() as u32;
+                self.tasks.push(None);
+                self.wakers.push(self.state.waker.task_waker(task));
+                self.queued.push(false);
+                task
+            });
+            let vacated = self.tasks[task as usize].replace(background);
+            debug_assert!(vacated.is_none(), "a live task is replaced");
+            self.make_ready(task);
+        }
+    }
+
+    fn make_ready(&mut self, task: u32) {
+        // A waker from an earlier run may belong to a worker that is not in this one.
+        if let Some(queued) = self.queued.get_mut(task as usize)
+            && !std::mem::replace(queued, true)
+        {
+            self.ready.push_back(task);
+        }
+    }
+
+    fn take_woken(&mut self) {
+        if !self.state.waker.has_pending() {
+            return;
+        }
+        let mut woken = std::mem::take(&mut self.woken);
+        self.state.waker.take(&mut woken);
+        for task in woken.drain(..) {
+            self.make_ready(task);
+        }
+        self.woken = woken;
+    }
+
+    /// Makes the workers ready whose timers are due, and all of them at the deadline; returns whether
+    /// any task is ready.
+    fn fire_timers(&mut self) -> bool {
+        let (state, now) = (self.state, self.state.now());
+        let next_due = || {
+            let mut timers = state.timers.borrow_mut();
+            let next = timers.peek_mut()?;
+            (next.0.0 <= now).then(|| PeekMut::pop(next).0)
+        };
+        let mut last = None;
+        while let Some(timer) = next_due() {
+            debug_assert!(last < Some(timer), "timers fire out of order");
+            last = Some(timer);
+            self.make_ready(timer.2);
+        }
+        if now >= self.state.deadline.at() && !self.stopped {
+            self.stopped = true;
+            for task in 0..self.tasks.len() as u32 {
+                self.make_ready(task);
+            }
+        }
+        !self.ready.is_empty() || !self.state.background_tasks.borrow().is_empty()
+    }
+
+    /// No task is ready: sleeps, spins or jumps in time until one may be.
+    fn wait_for_event(&mut self) -> Result<(), Deadlock> {
+        let state = self.state;
+        let timer = state.timers.borrow().peek().map(|next| next.0.0);
+        let deadline = match self.stopped {
+            true => Nanos::MAX,
+            false => state.deadline.at(),
+        };
+        let next = timer.unwrap_or(Nanos::MAX).min(deadline);
+        if state.is_virtual() {
+            if state.waker.has_pending() {
+                // A worker may proceed at this instant.
+                return Ok(());
+            }
+            if next == Nanos::MAX {
+                let waiting = self.live_workers;
+                return Err(Deadlock { waiting });
+            }
+            debug_assert!(
+                timer.is_none_or(|due| due > state.now()),
+                "virtual time would go back to a timer that is due"
+            );
+            state.clock.advance(next);
+            return Ok(());
+        }
+        let wait = next.saturating_sub(state.now());
+        if wait <= SPIN_BEFORE_DEADLINE_NS {
+            std::hint::spin_loop();
+            self.poll_io(Some(Duration::ZERO));
+            return Ok(());
+        }
+        let timeout =
+            (next != Nanos::MAX).then(|| Duration::from_nanos(wait - SPIN_BEFORE_DEADLINE_NS));
+        if state.waker.fall_asleep() {
+            match timeout {
+                _ if self.poll_io(timeout) => {}
+                Some(timeout) => std::thread::park_timeout(timeout),
+                None => std::thread::park(),
+            }
+            state.waker.wake_up();
+        }
+        Ok(())
+    }
+
+    /// Polls descriptors now and then while workers are busy.
+    fn poll_io_if_due(&mut self) {
+        if self.state.waker.poller_if_any().is_none() {
+            return;
+        }
+        let now = self.state.now();
+        if now.saturating_sub(self.last_io_poll) >= IO_POLL_INTERVAL_NS {
+            self.last_io_poll = now;
+            self.poll_io(Some(Duration::ZERO));
+        }
+    }
+
+    /// Waits for descriptors or a wakeup; returns `false` at once if no worker waits for descriptors.
+    fn poll_io(&mut self, timeout: Option<Duration>) -> bool {
+        let Some(poller) = self.state.waker.poller_if_any() else {
+            return false;
+        };
+        self.events.clear();
+        // An interrupted wait finds nothing.
+        let _ = poller.wait(&mut self.events, timeout);
+        let tasks: Vec<u32> = self.events.iter().map(|e| e.key as u32).collect();
+        for task in tasks {
+            self.make_ready(task);
+        }
+        true
+    }
+}

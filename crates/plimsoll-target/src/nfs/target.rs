@@ -1,0 +1,128 @@
+//! A work directory on a server, whichever the version of NFS.
+
+use super::backend::NfsBackend;
+use super::deviation_report;
+use super::session::NfsSession;
+use super::work_dir::{ServerProbe, WorkDir};
+use crate::error::OpError;
+use crate::long_replies::LongReplies;
+use crate::session::Target;
+use crate::session_types::{SessionSpec, Space};
+use plimsoll_lane::{Lane, LaneKind};
+use plimsoll_nfs::rpc::Deviations;
+use plimsoll_plan::OpKind;
+use plimsoll_wan::Relay;
+use rustix::io::Errno;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A server as one version of the protocol connects to it.
+pub(crate) trait NfsVersion: Send + Sync + 'static {
+    type Handle: Copy + Send + Sync;
+    type Probe: ServerProbe<Handle = Self::Handle>;
+    type Backend: NfsBackend;
+
+    /// Why locks are not supported; `None` if they are.
+    const NO_LOCKS: Option<&'static str>;
+
+    /// Connects for questions besides the load.
+    fn probe(&self) -> Result<Self::Probe, OpError>;
+
+    /// The deviations of the server's replies from the protocol.
+    fn deviations(&self) -> &Deviations;
+
+    /// The client of a lane.
+    fn lane_client(self: &Arc<Self>, lane: &Lane, spec: &SessionSpec) -> Rc<Self::Backend>;
+
+    /// The identity that opens the files of a worker of a process.
+    fn opener(client: &Self::Backend, process: u64) -> <Self::Backend as NfsBackend>::Opener;
+}
+
+/// A work directory on a server.
+pub(crate) struct NfsTarget<V: NfsVersion> {
+    pub(crate) version: Arc<V>,
+    pub(crate) work_dir: WorkDir<V::Handle>,
+    pub(crate) description: String,
+    /// Connections go through it as long as it lives.
+    pub(crate) _added_rtt_relay: Option<Relay>,
+}
+
+impl<V: NfsVersion> NfsTarget<V> {
+    /// Asks over a connection of its own: the server may have been restarted since the last question.
+    fn ask<R>(
+        &self,
+        question: impl FnOnce(&mut V::Probe) -> Result<R, OpError>,
+    ) -> Result<R, OpError> {
+        let mut probe = self.version.probe()?;
+        let answer = question(&mut probe);
+        probe.end();
+        answer
+    }
+}
+
+impl<V: NfsVersion> Target for NfsTarget<V> {
+    type Session = NfsSession<V::Backend>;
+
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+
+    fn lane_kind(&self) -> LaneKind {
+        LaneKind::Reactor
+    }
+
+    fn exists(&self) -> bool {
+        self.work_dir.exists
+    }
+
+    fn created_work_dir(&self) -> bool {
+        self.work_dir.created
+    }
+
+    fn remove_work_dir(&self) -> Result<(), OpError> {
+        let Some((dir, name)) = &self.work_dir.parent else {
+            return Err(OpError(Errno::BUSY));
+        };
+        self.ask(|probe| probe.remove_dir(*dir, name))
+    }
+
+    fn writable(&self) -> Result<(), OpError> {
+        match self.ask(|probe| probe.may_write(self.work_dir.dir))? {
+            true => Ok(()),
+            false => Err(OpError(Errno::ACCESS)),
+        }
+    }
+
+    fn space(&self) -> Result<Option<Space>, OpError> {
+        self.ask(|probe| probe.space(self.work_dir.dir))
+    }
+
+    fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
+        match kind {
+            OpKind::Lock => V::NO_LOCKS,
+            OpKind::MmapRead | OpKind::MmapWrite => {
+                Some("files are mapped by the kernel's client, which is not used")
+            }
+            _ => None,
+        }
+    }
+
+    fn explain(&self, e: OpError) -> String {
+        deviation_report::explain_io_error(self.version.deviations(), e)
+    }
+
+    fn take_long_replies(&self) -> Vec<LongReplies> {
+        deviation_report::drain_long_replies(self.version.deviations())
+    }
+
+    fn uncacheable_reason(&self) -> Option<&'static str> {
+        Some("this client keeps no pages of files, and the server's cache is out of reach")
+    }
+
+    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<Self::Session, OpError> {
+        let key = Arc::as_ptr(&self.version) as usize;
+        let client = lane.lane_shared(key, || self.version.lane_client(lane, spec));
+        let opener = V::opener(&client, spec.process);
+        NfsSession::new(client, opener, spec)
+    }
+}

@@ -1,0 +1,364 @@
+//! Reading and writing: pieces of at most `rsize` and `wsize` bytes, several of them in flight at
+//! once.
+
+use super::open::{Open, Stability};
+use super::sizes::TransferSizes;
+use crate::error::OpError;
+use crate::write_data::WriteData;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+
+/// Pieces of one transfer that are in flight at once.
+const MAX_PIPELINED_CALLS: usize = 8;
+
+/// The reply to a WRITE.
+pub(crate) struct Written {
+    /// Bytes that were written.
+    pub(crate) count: u32,
+    /// The data needs a COMMIT.
+    pub(crate) unstable: bool,
+    pub(crate) verifier: [u8; 8],
+}
+
+/// The reply to a READ whose bytes were taken.
+pub(crate) struct PieceRead {
+    /// Bytes that were read.
+    pub(crate) count: u32,
+    /// The file ends with them.
+    pub(crate) eof: bool,
+}
+
+/// The calls of one version that transfer pieces.
+pub(crate) trait TransferCalls {
+    /// An open file.
+    type File;
+    /// Leave to make one call.
+    type Permit;
+    /// A WRITE in flight.
+    type Write;
+    /// A READ in flight.
+    type Read;
+    /// Why a call failed.
+    type CallError;
+    /// The repetitions of a call.
+    type Retries: Default;
+
+    fn sizes(&self) -> &TransferSizes;
+
+    /// Waits until a call may be made.
+    async fn permit(&self) -> Result<Self::Permit, OpError>;
+
+    /// Returns a permit if there is one without waiting.
+    fn try_permit(&self) -> Option<Self::Permit>;
+
+    fn send_write(
+        &self,
+        file: &Self::File,
+        permit: Self::Permit,
+        offset: u64,
+        bytes: &[u8],
+        stability: Stability,
+    ) -> Result<Self::Write, OpError>;
+
+    async fn write_reply(&self, sent: Self::Write) -> Result<Written, Self::CallError>;
+
+    fn send_read(
+        &self,
+        file: &Self::File,
+        permit: Self::Permit,
+        offset: u64,
+        count: u32,
+    ) -> Result<Self::Read, OpError>;
+
+    /// Waits for the bytes of a READ of at most `limit`, which `sink` is given; `None` if the server
+    /// sent more.
+    async fn read_reply(
+        &self,
+        sent: Self::Read,
+        limit: u32,
+        sink: impl FnOnce(&[u8]),
+    ) -> Result<Option<PieceRead>, Self::CallError>;
+
+    /// Waits until a call that failed is to be repeated.
+    ///
+    /// # Errors
+    /// The call's error, if it is not to be repeated.
+    async fn wait_to_repeat(
+        &self,
+        file: &Self::File,
+        e: Self::CallError,
+        retries: &mut Self::Retries,
+    ) -> Result<(), OpError>;
+}
+
+/// A part of a transfer that is in flight.
+pub(crate) struct Piece<C> {
+    offset: u64,
+    len: u32,
+    call: C,
+}
+
+/// Sends a WRITE; `bytes` are at most `wsize`.
+pub(crate) fn send_write<T: TransferCalls>(
+    calls: &T,
+    open: &Open<T::File>,
+    permit: T::Permit,
+    (offset, bytes): (u64, &[u8]),
+    stability: Stability,
+) -> Result<Piece<T::Write>, OpError> {
+    debug_assert!(
+        bytes.len() <= calls.sizes().write as usize,
+        "a piece of {} bytes is longer than wsize",
+        bytes.len()
+    );
+    let call = calls.send_write(&open.file, permit, offset, bytes, stability)?;
+    if stability == Stability::Unstable {
+        open.set_dirty();
+    }
+    Ok(Piece {
+        offset,
+        len: bytes.len() as u32,
+        call,
+    })
+}
+
+/// Waits for a WRITE that cannot be repeated, since its bytes are gone: a short one is an error.
+pub(crate) async fn written_whole<T: TransferCalls<CallError: Into<OpError>>>(
+    calls: &T,
+    open: &Open<T::File>,
+    piece: Piece<T::Write>,
+) -> Result<(), OpError> {
+    let written = calls.write_reply(piece.call).await.map_err(Into::into)?;
+    match take_written(open, piece.len, written)? {
+        0 => Ok(()),
+        _ => Err(OpError(Errno::IO)),
+    }
+}
+
+/// Takes the reply to a WRITE of `len` bytes; returns how many were not written.
+fn take_written<F>(open: &Open<F>, len: u32, written: Written) -> Result<u32, OpError> {
+    if written.unstable {
+        open.set_dirty();
+    }
+    open.note_verifier(written.verifier);
+    match written.count {
+        0 if len > 0 => Err(OpError(Errno::IO)),
+        n => len.checked_sub(n).ok_or(OpError(Errno::BADMSG)),
+    }
+}
+
+/// Waits for a WRITE; returns how many of its bytes were not written: all if it is to be repeated.
+async fn written<T: TransferCalls>(
+    calls: &T,
+    open: &Open<T::File>,
+    piece: Piece<T::Write>,
+    retries: &mut T::Retries,
+) -> Result<u32, OpError> {
+    match calls.write_reply(piece.call).await {
+        Ok(written) => {
+            *retries = T::Retries::default();
+            take_written(open, piece.len, written)
+        }
+        Err(e) => {
+            let repeated = calls.wait_to_repeat(&open.file, e, retries);
+            repeated.await.map(|()| piece.len)
+        }
+    }
+}
+
+/// Writes these bytes, one piece after the other.
+pub(crate) async fn write_bytes<T: TransferCalls>(
+    calls: &T,
+    open: &Open<T::File>,
+    mut offset: u64,
+    mut bytes: &[u8],
+    stability: Stability,
+) -> Result<(), OpError> {
+    let mut retries = T::Retries::default();
+    while !bytes.is_empty() {
+        let permit = calls.permit().await?;
+        let piece = &bytes[..bytes.len().min(calls.sizes().write as usize)];
+        let len = piece.len();
+        let piece = send_write(calls, open, permit, (offset, piece), stability)?;
+        let done = len - written(calls, open, piece, &mut retries).await? as usize;
+        offset += done as u64;
+        bytes = &bytes[done..];
+    }
+    Ok(())
+}
+
+/// Writes `len` bytes from a source, several pieces at once.
+pub(crate) async fn write<T: TransferCalls>(
+    calls: &T,
+    open: &Open<T::File>,
+    source: &mut WriteData,
+    (offset, len): (u64, u64),
+    stability: Stability,
+) -> Result<(), OpError> {
+    let end = offset.checked_add(len).ok_or(OpError(Errno::FBIG))?;
+    let mut at = offset;
+    if len > 0 && len <= u64::from(calls.sizes().write) {
+        // Most transfers are one piece; the queue is not for them.
+        let permit = calls.permit().await?;
+        let bytes = source.next_chunk(len)?;
+        let piece = send_write(calls, open, permit, (offset, bytes), stability)?;
+        at += u64::from(piece.len);
+        finish_piece(calls, open, source, piece, stability).await?;
+        if at == end {
+            return Ok(());
+        }
+    }
+    let mut pieces = VecDeque::with_capacity(MAX_PIPELINED_CALLS);
+    let range = (at, end);
+    let done = write_pieces(calls, open, source, range, stability, &mut pieces).await;
+    // If one failed, the others are still in flight. They are waited for, so that nothing of an
+    // operation reaches the server after it, and all of its calls are counted.
+    for piece in pieces {
+        if let Ok(written) = calls.write_reply(piece.call).await {
+            open.note_verifier(written.verifier);
+        }
+    }
+    done
+}
+
+async fn write_pieces<T: TransferCalls>(
+    calls: &T,
+    open: &Open<T::File>,
+    source: &mut WriteData,
+    (mut at, end): (u64, u64),
+    stability: Stability,
+    pieces: &mut VecDeque<Piece<T::Write>>,
+) -> Result<(), OpError> {
+    let max = u64::from(calls.sizes().write);
+    while at < end || !pieces.is_empty() {
+        while at < end && pieces.len() < MAX_PIPELINED_CALLS {
+            let Some(permit) = next_permit(calls, pieces).await? else {
+                break;
+            };
+            let bytes = source.next_chunk((end - at).min(max))?;
+            let piece = send_write(calls, open, permit, (at, bytes), stability)?;
+            at += u64::from(piece.len);
+            pieces.push_back(piece);
+        }
+        let piece = pieces.pop_front().expect("a piece is in flight");
+        finish_piece(calls, open, source, piece, stability).await?;
+    }
+    Ok(())
+}
+
+/// Leave to send the next piece; `None` if one that is in flight has to be waited for first.
+async fn next_permit<T: TransferCalls, P>(
+    calls: &T,
+    pieces: &VecDeque<P>,
+) -> Result<Option<T::Permit>, OpError> {
+    match pieces.is_empty() {
+        true => calls.permit().await.map(Some),
+        // A worker that holds a slot must not wait for another, or all might.
+        false => Ok(calls.try_permit()),
+    }
+}
+
+/// Waits for a WRITE, and writes what the server left of it.
+async fn finish_piece<T: TransferCalls>(
+    calls: &T,
+    open: &Open<T::File>,
+    source: &mut WriteData,
+    piece: Piece<T::Write>,
+    stability: Stability,
+) -> Result<(), OpError> {
+    let end = piece.offset + u64::from(piece.len);
+    let mut retries = T::Retries::default();
+    let mut left = written(calls, open, piece, &mut retries).await?;
+    while left > 0 {
+        let permit = calls.permit().await?;
+        let bytes = source.next_chunk(u64::from(left))?;
+        let offset = end - u64::from(left);
+        let piece = send_write(calls, open, permit, (offset, bytes), stability)?;
+        left -= piece.len;
+        left += written(calls, open, piece, &mut retries).await?;
+    }
+    Ok(())
+}
+
+/// Reads up to `len` bytes, which `sink` is given with their position in the range; returns the
+/// number of bytes.
+pub(crate) async fn read<T: TransferCalls>(
+    calls: &T,
+    open: &Open<T::File>,
+    (offset, len): (u64, u64),
+    mut sink: impl FnMut(usize, &[u8]),
+) -> Result<u64, OpError> {
+    let end = offset.checked_add(len).ok_or(OpError(Errno::OVERFLOW))?;
+    let mut pieces = VecDeque::new();
+    let done = read_pieces(calls, open, (offset, end), &mut sink, &mut pieces).await;
+    // The file ended before them, or one failed: they are waited for, so that all calls of the
+    // operation are counted, and are in its time.
+    for piece in pieces {
+        let _ = calls.read_reply(piece.call, piece.len, |_| ()).await;
+    }
+    done
+}
+
+fn send_read<T: TransferCalls>(
+    calls: &T,
+    open: &Open<T::File>,
+    permit: T::Permit,
+    (offset, end): (u64, u64),
+) -> Result<Piece<T::Read>, OpError> {
+    let len = (end - offset).min(u64::from(calls.sizes().read)) as u32;
+    Ok(Piece {
+        offset,
+        len,
+        call: calls.send_read(&open.file, permit, offset, len)?,
+    })
+}
+
+async fn read_pieces<T: TransferCalls>(
+    calls: &T,
+    open: &Open<T::File>,
+    (offset, end): (u64, u64),
+    sink: &mut impl FnMut(usize, &[u8]),
+    pieces: &mut VecDeque<Piece<T::Read>>,
+) -> Result<u64, OpError> {
+    let (mut at, mut done) = (offset, offset);
+    while at < end || !pieces.is_empty() {
+        while at < end && pieces.len() < MAX_PIPELINED_CALLS {
+            let Some(permit) = next_permit(calls, pieces).await? else {
+                break;
+            };
+            let piece = send_read(calls, open, permit, (at, end))?;
+            at += u64::from(piece.len);
+            pieces.push_back(piece);
+        }
+        let mut piece = pieces.pop_front().expect("a piece is in flight");
+        let mut retries = T::Retries::default();
+        loop {
+            let (begin, len) = (piece.offset, piece.len);
+            let position = (begin - offset) as usize;
+            let take = |bytes: &[u8]| sink(position, bytes);
+            let read = match calls.read_reply(piece.call, len, take).await {
+                Ok(read) => {
+                    let read = read.ok_or(OpError(Errno::BADMSG))?;
+                    retries = T::Retries::default();
+                    done = begin + u64::from(read.count);
+                    if read.eof || read.count == 0 {
+                        return Ok(done - offset);
+                    }
+                    read.count
+                }
+                Err(e) => {
+                    calls.wait_to_repeat(&open.file, e, &mut retries).await?;
+                    0
+                }
+            };
+            if read == len {
+                break;
+            }
+            // A server may return less than was requested.
+            let permit = calls.permit().await?;
+            let rest = (begin + u64::from(read), begin + u64::from(len));
+            piece = send_read(calls, open, permit, rest)?;
+        }
+    }
+    Ok(done - offset)
+}

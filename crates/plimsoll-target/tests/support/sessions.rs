@@ -1,0 +1,76 @@
+//! Helpers for tests that use a session.
+
+use plimsoll_measure::Clock;
+use plimsoll_plan::{Content, Stream, WorkDirSpec};
+use plimsoll_target::{ContentPool, OpError, OpenHow, OpenMode, Session, SessionSpec};
+use rustix::io::Errno;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// A work directory without anything else.
+pub fn place(dir: impl AsRef<Path>) -> WorkDirSpec {
+    WorkDirSpec {
+        dir: dir.as_ref().into(),
+        guards: Vec::new(),
+        temporary: false,
+    }
+}
+
+/// A pool of contents; the same each time.
+pub fn pool(content: Content) -> ContentPool {
+    static RANDOM: OnceLock<ContentPool> = OnceLock::new();
+    let make = || ContentPool::new(content, Stream::new(42)).expect("memory for a pool");
+    match content {
+        Content::Random => RANDOM.get_or_init(make).clone(),
+        _ => make(),
+    }
+}
+
+/// A session that writes random bytes and records nothing.
+pub fn spec() -> SessionSpec {
+    SessionSpec {
+        buffer: 4096,
+        content: pool(Content::Random),
+        clock: Clock::real(),
+        number: 0,
+        process: 0,
+        rpc: None,
+        silence: None,
+    }
+}
+
+/// Chooses the name of the session's next operation.
+pub fn name<S: Session>(session: &mut S, path: impl AsRef<[u8]>) -> &mut S {
+    session.locate(|to| to.extend_from_slice(path.as_ref()));
+    session
+}
+
+/// Chooses the second name of the session's next operation.
+pub fn second<S: Session>(session: &mut S, path: &str) {
+    session.locate_second(|to| to.extend_from_slice(path.as_bytes()));
+}
+
+/// Opens a file for this, and creates it if it is not there and `create` is set.
+pub fn how(mode: OpenMode, create: bool) -> OpenHow {
+    OpenHow {
+        create,
+        ..OpenHow::plain(mode)
+    }
+}
+
+/// Opens a file that is there, or is created.
+pub async fn opened<S: Session>(session: &mut S, path: &str, how: OpenHow) -> S::Handle {
+    match name(session, path).open(how).await {
+        Ok(handle) => handle,
+        Err(e) => panic!("open {path}: {e}"),
+    }
+}
+
+/// Takes the error of an operation that must fail.
+#[track_caller]
+pub fn error<R>(result: Result<R, OpError>) -> Errno {
+    match result {
+        Ok(_) => panic!("it must fail"),
+        Err(OpError(e)) => e,
+    }
+}
