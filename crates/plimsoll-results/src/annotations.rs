@@ -2,7 +2,8 @@
 
 use crate::document::{self, Directory, Document};
 use crate::renames::Rename;
-use crate::{Kind, ResultsError};
+use crate::whole_file::replace;
+use crate::{ANNOTATIONS_FILE, Kind, ResultsError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -12,9 +13,6 @@ use std::str::FromStr;
 
 /// Version of `annotations.json`; raised when a field changes meaning or goes.
 pub const ANNOTATIONS_SCHEMA: u32 = 2;
-
-/// Name of the file that holds the [`Annotations`].
-pub const ANNOTATIONS_FILE: &str = "annotations.json";
 
 /// Most characters of a tag.
 const MAX_TAG_BYTES: usize = 64;
@@ -135,7 +133,7 @@ impl Annotations {
         if now == Self::default() && before != now {
             std::fs::remove_file(&path).map_err(ResultsError::io("remove", &path))?;
         } else if before != now {
-            document::replace(&path, &document::json(&now))?;
+            replace(&path, &document::json(&now))?;
         }
         Ok(now)
     }

@@ -3,20 +3,22 @@
 use crate::client_cache::{CacheDoubt, ClientCache};
 use crate::hooks::CommandRun;
 use crate::latency::{LatencyFigures, SummaryLatency};
-use crate::mix::{MixFigures, ProcessCounts};
+use crate::mix::MixFigures;
 use crate::percentile::{PercentileFigure, Percentiles};
 use crate::run::{
-    ClockKind, CompletedFigures, Failure, OperationFigures, Populated, Program, Reason, Run, Stage,
-    Summary, Target, Validity, VariableFigures, Verdict, Window,
+    CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
+    VariableFigures, Verdict, Window,
 };
 use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Environment, SCHEMA};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    Gap, InFlightAges, Latency, Nanos, OpTotals, RankStage, RankStall, Stall, WindowTotals,
-    WorkersDone,
+    ClockKind, Gap, InFlightAges, Latency, Nanos, OpTotals, ProcessCounts, RankStage, RankStall,
+    Stall, WindowTotals, WorkersDone,
 };
-use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan};
+use plimsoll_plan::{
+    Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset, Reason,
+};
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
@@ -45,7 +47,7 @@ pub struct MeasuredRun {
     /// What each process of an operation mix did in the last window.
     pub processes: Vec<ProcessCounts>,
     /// Trees made or found before the run.
-    pub populated: Vec<Populated>,
+    pub populated: Vec<PopulatedFileset>,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
     /// The error that ended the run.
@@ -102,10 +104,7 @@ impl Run {
                 memory: m.environment.memory_bytes,
             })
         });
-        notes.extend(doubt.map(|text| Note {
-            text,
-            location: None,
-        }));
+        notes.extend(doubt.map(Note::from));
         Run {
             schema_version: SCHEMA,
             workload: m.plan.name.clone(),
@@ -117,10 +116,7 @@ impl Run {
             operations: last.operations,
             procedures: last.procedures,
             percentiles_shown: m.percentiles,
-            program: Program {
-                name: "plimsoll".into(),
-                version: env!("CARGO_PKG_VERSION").into(),
-            },
+            program: Program::plimsoll(),
             target: m.target,
             clock: m.clock,
             workers: m.plan.workers(),
@@ -453,12 +449,7 @@ fn per_second(n: u64, seconds: f64) -> f64 {
 
 fn validate(m: &MeasuredRun, last: &Window) -> Validity {
     let mut reasons = Vec::new();
-    let mut say = |code: &str, text: String| {
-        reasons.push(Reason {
-            code: code.into(),
-            text,
-        });
-    };
+    let mut say = |code: &str, text: String| reasons.push(Reason::new(code, text));
     if let Some(failure) = &m.failure {
         say("failed", failure.to_string());
     }

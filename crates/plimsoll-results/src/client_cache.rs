@@ -2,10 +2,9 @@
 
 use crate::Environment;
 use crate::read_source::ReadSource;
-use crate::run::{ClockKind, Populated};
-use plimsoll_measure::OpTotals;
 use plimsoll_measure::system::SystemUse;
-use plimsoll_plan::{Bytes, CACHED_DATA, Cold, OpKind, Plan};
+use plimsoll_measure::{ClockKind, OpTotals};
+use plimsoll_plan::{Bytes, CACHED_DATA, Cold, OpKind, Plan, PopulatedFileset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -139,7 +138,7 @@ pub(crate) struct CacheDoubt<'a> {
     /// Clock of the run.
     pub(crate) clock: ClockKind,
     /// Its files.
-    pub(crate) populated: &'a [Populated],
+    pub(crate) populated: &'a [PopulatedFileset],
     /// Memory of the machine in bytes.
     pub(crate) memory: Option<u64>,
 }

@@ -1,9 +1,8 @@
 //! Where a run took place: the machine and the work directory's file system.
 
+use crate::mounts::{find_mount, mounts};
 use crate::read_source::ReadSource;
-use plimsoll_measure::system::unescaped;
-use procfs::process::{MountInfo, MountInfos};
-use procfs::{Current, FromRead};
+use procfs::Current;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -108,50 +107,9 @@ impl WorkDir {
     }
 }
 
-/// What is mounted, as this process sees it; nothing where the system does not tell.
-pub(crate) fn mounts() -> Vec<MountInfo> {
-    let found = MountInfos::from_file("/proc/self/mountinfo");
-    let mut mounts = found.map_or_else(|_| vec![], |mounts| mounts.0);
-    for mount in &mut mounts {
-        mount.mount_point = unescaped(&mount.mount_point.to_string_lossy()).into();
-    }
-    mounts
-}
-
-/// The mount that a path lies on: the longest mount point that is a parent of the path with its
-/// symbolic links followed, and of several there the latest, which hides the others.
-pub(crate) fn find_mount<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
-    let existing = path.ancestors().find_map(|p| p.canonicalize().ok())?;
-    mounts
-        .iter()
-        .filter(|m| existing.starts_with(&m.mount_point))
-        .max_by_key(|m| m.mount_point.components().count())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mount(line: &str) -> procfs::process::MountInfo {
-        procfs::process::MountInfo::from_line(line).unwrap()
-    }
-
-    #[test]
-    fn the_nearest_and_latest_mount_is_found() {
-        let dir = tempfile::tempdir().unwrap();
-        let real = dir.path().canonicalize().unwrap();
-        let at = real.display();
-        let mounts = vec![
-            mount("1 0 8:1 / / rw - ext4 /dev/sda1 rw"),
-            mount(&format!(
-                "2 1 8:2 / {at} rw,noatime - xfs /dev/sdb1 rw,attr2"
-            )),
-            mount(&format!("3 1 0:9 / {at} rw - tmpfs tmpfs rw,size=1024k")),
-            mount(&format!("4 1 0:8 / {at}/other rw - nfs4 host:/x rw")),
-        ];
-        let found = find_mount(&real.join("not/there/yet"), &mounts).unwrap();
-        assert_eq!(found.fs_type, "tmpfs");
-    }
 
     #[test]
     fn this_machine_has_a_name_and_processors() {

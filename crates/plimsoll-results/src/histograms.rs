@@ -1,7 +1,6 @@
 //! Reading `histograms.hlog` back.
 
 use crate::ResultsError;
-use crate::series::WINDOW_MARK;
 use crate::sparse::{Inflater, SparseHistogram};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,6 +14,9 @@ use plimsoll_plan::OpKind;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
+
+/// Start of the comment line that states to which window the histograms below it belong.
+pub(crate) const WINDOW_MARK: &str = "#[Window: ";
 
 /// Histograms of a window by tag.
 pub type Histograms = BTreeMap<String, Histogram<u64>>;

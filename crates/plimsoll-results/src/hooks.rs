@@ -4,9 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Name of the file in a results directory that holds what such commands printed.
-pub const COMMANDS_FILE: &str = "commands.log";
-
 /// Commands of the user around the phases of each run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hooks {

@@ -6,7 +6,7 @@
 use crate::document::{Directory, Document};
 use crate::renames::Rename;
 use crate::staging;
-use crate::{ClockKind, INTERVALS_FILE, IntervalRow, ResultsError};
+use crate::{ClockKind, INTERVALS_FILE, IntervalRow, LIVE_FILE, ResultsError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -16,9 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// Version of `live.json`; raised when a field changes meaning or goes.
 pub const LIVE_SCHEMA: u32 = 2;
-
-/// Name of the file that says which run is in progress. Finished results do not have it.
-pub const LIVE_FILE: &str = "live.json";
 
 /// Most bytes that are read at a time.
 const MAX_READ_BYTES: u64 = 1 << 22;

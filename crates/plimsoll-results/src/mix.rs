@@ -2,23 +2,10 @@
 
 use crate::latency::LatencyFigures;
 use crate::standstill::oldest_ms;
-use plimsoll_measure::{InFlightAges, Latency, OpTotals};
+use plimsoll_measure::{InFlightAges, Latency, OpTotals, ProcessCounts};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// What a process of an operation mix did in the measured window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ProcessCounts {
-    /// Its group in the Plan.
-    pub group: u32,
-    /// Operations its schedule had due; 0 if it has none.
-    pub scheduled: u64,
-    /// Operations that succeeded.
-    pub completed: u64,
-    /// Operations that were due and given up, because the process was too far behind.
-    pub dropped: u64,
-}
 
 /// How much of a load of an operation mix was carried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,11 +1,13 @@
 //! A profile's results: a directory with `profile.json`, and the results of each run below it.
 
-use crate::document::{self, Directory, Document, Writer};
+use crate::collection::{Collection, CollectionWriter};
+use crate::document::{self, Directory, Document};
 use crate::renames::{self, Rename};
-use crate::repeats::{RepeatsWriter, read_runs};
+use crate::repeats::{Repeats, RepeatsWriter, read_runs};
+use crate::whole_file::replace;
 use crate::{
-    ClockKind, Environment, Hooks, Percentiles, Program, ResultsError, Run, RunDir, RunWriter,
-    Verdict,
+    ClockKind, Environment, Hooks, PROFILE_FILE, Percentiles, Program, ResultsError, Run, RunDir,
+    RunWriter, Verdict,
 };
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
@@ -15,9 +17,6 @@ use std::time::SystemTime;
 
 /// Version of `profile.json`; raised when a field changes meaning or goes.
 pub const PROFILE_SCHEMA: u32 = 2;
-
-/// Name of the file that holds the [`ProfileResults`].
-pub const PROFILE_FILE: &str = "profile.json";
 
 /// What `profile.json` holds: the runs of a profile, and how far they have come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -172,48 +171,19 @@ impl Directory<ProfileResults> {
     }
 }
 
-/// A profile's results that are being written; `profile.json` is replaced as a whole after every
-/// run, so that a process that is killed leaves what it had measured. The directory belongs to one
-/// writer at a time.
-pub struct ProfileWriter(Writer<ProfileResults>);
-
-impl ProfileWriter {
-    /// Makes a directory below `root`, which is made if it is missing.
-    ///
-    /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses.
-    pub fn create(
-        root: &Path,
-        results: ProfileResults,
-        started: SystemTime,
-    ) -> Result<Self, ResultsError> {
-        let name = format!("{}-profile", results.profile);
-        Ok(Self(Writer::create(root, results, &name, started)?))
+impl Collection for ProfileResults {
+    fn directory_name(&self) -> String {
+        format!("{}-profile", self.profile)
     }
 
-    /// Goes on with the profile in a directory. A run that was written although the process ended
-    /// before it was listed is listed now.
-    ///
-    /// # Errors
-    /// As [`ProfileDir::read`]; [`ResultsError::InUse`] if another process writes to the directory.
-    pub fn resume(path: &Path) -> Result<Self, ResultsError> {
-        let mut writer = Self(Writer::resume(path)?);
-        writer.list_unlisted_runs()?;
-        Ok(writer)
-    }
-
-    /// Lists the run that is there and not listed.
-    fn list_unlisted_runs(&mut self) -> Result<(), ResultsError> {
-        let next = self
-            .results()
-            .cases
-            .iter()
-            .position(ProfileCase::is_missing);
-        let Some(number) = next.filter(|_| self.results().repeat == 1) else {
+    fn list_unlisted_runs(writer: &mut ProfileWriter) -> Result<(), ResultsError> {
+        let results = writer.document();
+        let next = results.cases.iter().position(ProfileCase::is_missing);
+        let Some(number) = next.filter(|_| results.repeat == 1) else {
             return Ok(());
         };
-        let case = &self.results().cases[number];
-        let (root, name) = self.place_of(number);
+        let case = &results.cases[number];
+        let (root, name) = writer.place_of(number);
         let path = root.join(name);
         let Ok(run) = RunDir::at(&path).read() else {
             return Ok(());
@@ -221,26 +191,19 @@ impl ProfileWriter {
         let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
         let is_it = run.plan.seed == case.plan.seed && run.plan.filesets == case.plan.filesets;
         match ended && is_it {
-            true => self.add(number, &path, run.validity.verdict),
+            true => writer.add(number, &path, run.validity.verdict),
             false => Ok(()),
         }
     }
+}
 
-    /// The directory.
-    #[must_use]
-    pub fn dir(&self) -> &ProfileDir {
-        self.0.dir()
-    }
+/// A directory of a profile's results that is being written.
+pub type ProfileWriter = CollectionWriter<ProfileResults>;
 
-    /// The results as they were last written.
-    #[must_use]
-    pub fn results(&self) -> &ProfileResults {
-        self.0.document()
-    }
-
+impl CollectionWriter<ProfileResults> {
     /// Where the results of a case go, and their name there.
     fn place_of(&self, number: usize) -> (PathBuf, String) {
-        let directory = Path::new(&self.results().cases[number].directory);
+        let directory = Path::new(&self.document().cases[number].directory);
         let normal = directory.components().filter_map(|c| match c {
             Component::Normal(name) => Some(name),
             // No program of ours wrote what leads out of the directory.
@@ -279,10 +242,10 @@ impl ProfileWriter {
     /// # Errors
     /// As [`RepeatsWriter::create`].
     pub fn repeats(&self, number: usize) -> Result<RepeatsWriter, ResultsError> {
-        let case = &self.results().cases[number];
-        let asked = self.results().repeat;
+        let case = &self.document().cases[number];
+        let requested = self.document().repeat;
         let (root, name) = self.place_of(number);
-        RepeatsWriter::create_as(&name, &root, &case.plan.name, asked)
+        RepeatsWriter::create_as(&name, &root, Repeats::new(&case.plan.name, requested))
     }
 
     /// Says where the results of a case are and how it ended.
@@ -303,30 +266,22 @@ impl ProfileWriter {
         })
     }
 
-    /// Changes what is said of the profile, and writes it.
-    ///
-    /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
-    pub fn change(&mut self, change: impl FnOnce(&mut ProfileResults)) -> Result<(), ResultsError> {
-        self.0.change(change)
-    }
-
     /// Writes another file of the results, such as a page, over the one there is.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
     pub fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
-        document::replace(&self.dir().path().join(name), text)
+        replace(&self.dir().path().join(name), text)
     }
 
     /// Takes the directory away if no run is in it, for instance because the first was refused.
     pub fn remove_if_empty(self) {
-        if self.results().cases.iter().all(|c| c.results.is_none()) {
-            for number in 0..self.results().cases.len() {
+        if self.document().cases.iter().all(|c| c.results.is_none()) {
+            for number in 0..self.document().cases.len() {
                 let _ = std::fs::remove_dir(self.place_of(number).0);
             }
             // A run that could not be listed stays, and with it the directory.
-            let _ = self.0.remove_empty();
+            let _ = self.withdraw();
         }
     }
 }
@@ -391,7 +346,7 @@ mod tests {
         ));
         drop(writer);
         let resumed = ProfileWriter::resume(&path).unwrap();
-        let results = resumed.results();
+        let results = resumed.document();
         assert_eq!(results.filesystems(), ["ext4", "x/fs"]);
         assert_eq!(results.missing(), 2);
         let dir = resumed.dir();

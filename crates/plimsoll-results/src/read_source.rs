@@ -1,6 +1,6 @@
 //! How it can be known what of the data that a run reads comes from the storage.
 
-use crate::environment::{find_mount, mounts};
+use crate::mounts::{find_mount, mounts};
 use procfs::process::MountInfo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

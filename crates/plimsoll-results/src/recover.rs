@@ -3,16 +3,17 @@
 //! A run keeps a draft of its `run.json`, without figures, and writes both series as it goes on. An
 //! interval is whole if all its lines are in both; what follows the last whole one is cut off.
 
-use crate::dir::{name_of, publish};
-use crate::histograms::{LogLine, log_line, tag_of_text};
-use crate::staging::{self, OWNER_FILE};
+use crate::histograms::{LogLine, WINDOW_MARK, log_line, tag_of_text};
+use crate::publish::{name_of, publish};
+use crate::staging::{self, forget_progress};
+use crate::whole_file::replace;
 use crate::{
-    DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LIVE_FILE, LiveDir, MeasuredRun,
-    RUN_FILE, ResultsError, Run, RunDir, Verdict, document, open_regular,
+    DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LiveDir, MeasuredRun, RUN_FILE,
+    ResultsError, Run, RunDir, Verdict, document, open_regular,
 };
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Latency, OpTotals, RankStage, WindowTotals};
-use plimsoll_plan::{Note, Phase, Plan};
+use plimsoll_plan::{Phase, Plan};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -76,7 +77,7 @@ impl AbandonedRun {
             Ok(run) => run,
             Err(_) => {
                 let run = run_from_series(&self.dir)?;
-                document::replace(&self.dir.join(RUN_FILE), &run.to_json())?;
+                replace(&self.dir.join(RUN_FILE), &run.to_json())?;
                 run
             }
         };
@@ -137,14 +138,6 @@ fn add_directories(dir: &Path, depth: u32, dirs: &mut Vec<PathBuf>) {
     }
 }
 
-/// Removes from finished results what only runs in progress have. Should any of it stay, it does no
-/// harm.
-pub(crate) fn forget_progress(dir: &Path) {
-    for name in [LIVE_FILE, DRAFT_FILE, OWNER_FILE] {
-        let _ = std::fs::remove_file(dir.join(name));
-    }
-}
-
 fn started(run: &Run) -> SystemTime {
     let stamp = run.started_at.parse::<jiff::Timestamp>();
     stamp.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
@@ -176,10 +169,7 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
         interrupted: true,
         reasons: vec![],
         stuck: vec![],
-        notes: vec![Note {
-            text,
-            location: None,
-        }],
+        notes: vec![text.into()],
         variables: vec![],
         environment: draft.environment,
         plan: draft.plan,
@@ -411,7 +401,7 @@ impl LogLines<'_> {
     fn head(&self) -> usize {
         let lines = self.text.split_inclusive('\n');
         let head = lines.take_while(|line| {
-            let is_window = line.starts_with(crate::series::WINDOW_MARK);
+            let is_window = line.starts_with(WINDOW_MARK);
             !is_window && (line.starts_with('#') || line.starts_with('"')) && line.ends_with('\n')
         });
         head.map(str::len).sum()

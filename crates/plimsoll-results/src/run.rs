@@ -7,9 +7,9 @@ use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
-use plimsoll_measure::RankStage;
 use plimsoll_measure::system::SystemUse;
-use plimsoll_plan::{Note, OpClass, OpKind, Plan, SourcePosition};
+use plimsoll_measure::{ClockKind, RankStage};
+use plimsoll_plan::{Failure, Note, OpClass, OpKind, Plan, PopulatedFileset, Reason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ pub struct Run {
     #[serde(default)]
     pub mix: Option<MixFigures>,
     /// Trees of files made or found before the run.
-    pub filesets: Vec<Populated>,
+    pub filesets: Vec<PopulatedFileset>,
     /// Commands of the user that ran before and after its phases, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,
@@ -129,15 +129,6 @@ impl fmt::Display for Verdict {
             Self::Interrupted => "interrupted",
         })
     }
-}
-
-/// Why a run is not valid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Reason {
-    /// A word for programs, such as `errors`.
-    pub code: String,
-    /// A sentence for people.
-    pub text: String,
 }
 
 /// All operations of a window that count: file operations and asynchronous writes.
@@ -356,6 +347,17 @@ pub struct Program {
     pub version: String,
 }
 
+impl Program {
+    /// This program.
+    #[must_use]
+    pub fn plimsoll() -> Self {
+        Self {
+            name: "plimsoll".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        }
+    }
+}
+
 /// What the load was put on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
@@ -363,16 +365,6 @@ pub struct Target {
     pub url: String,
     /// As the target describes itself.
     pub description: String,
-}
-
-/// Clocks of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ClockKind {
-    /// Time that passes.
-    Real,
-    /// Time that jumps to the next event.
-    Virtual,
 }
 
 /// A measured window.
@@ -438,66 +430,6 @@ pub struct Stage {
     pub window: Window,
     /// What each rank did.
     pub ranks: Vec<RankStage>,
-}
-
-/// A tree of files that was made or found before the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Populated {
-    /// Name of the fileset.
-    pub fileset: String,
-    /// Files that existed when the run began.
-    pub files: u64,
-    /// Directories, the root among them.
-    pub dirs: u64,
-    /// Bytes in the files.
-    pub bytes: u64,
-    /// Seconds it took.
-    pub seconds: f64,
-    /// An identical tree of an earlier run was found and used.
-    pub reused: bool,
-}
-
-/// The error that ended a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Failure {
-    /// Name of the operation, or what was done instead, such as `populate`; `run` if nothing in
-    /// particular.
-    pub operation: String,
-    /// Kind of the operation.
-    pub kind: Option<OpKind>,
-    /// Worker that met the error.
-    pub worker: Option<String>,
-    /// Path the operation worked on; empty if there is none.
-    pub path: Option<String>,
-    /// What went wrong.
-    pub error: String,
-    /// Where the operation is written in the workload.
-    pub location: Option<SourcePosition>,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut what = match (self.operation.as_str(), self.kind) {
-            (operation, Some(kind)) => format!("{operation} ({kind})"),
-            // Of the run as a whole the error itself says enough.
-            ("run", None) => String::new(),
-            (operation, None) => operation.to_owned(),
-        };
-        if let Some(path) = &self.path {
-            let space = if what.is_empty() { "" } else { " " };
-            what.push_str(&format!("{space}on {path}"));
-        }
-        if !what.is_empty() {
-            write!(f, "{what}: ")?;
-        }
-        f.write_str(&self.error)?;
-        match (&self.worker, &self.location) {
-            (Some(w), Some(p)) => write!(f, " (worker {w}, {p})"),
-            (Some(w), None) => write!(f, " (worker {w})"),
-            (None, Some(p)) => write!(f, " ({p})"),
-            (None, None) => Ok(()),
-        }
-    }
 }
 
 /// What a `testrandvar` drew.

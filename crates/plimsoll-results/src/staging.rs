@@ -2,7 +2,7 @@
 
 use crate::{
     COMMANDS_FILE, CURVE_FILE, DRAFT_FILE, FIND_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE,
-    PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError, recover,
+    PROFILE_FILE, REPEATS_FILE, RUN_FILE, ResultsError,
 };
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
@@ -70,7 +70,15 @@ impl StagingDir {
     /// Lets go of the directory, which has been renamed to `path`.
     pub(crate) fn published(self, path: &Path) {
         let _moved = self.dir.keep();
-        recover::forget_progress(path);
+        forget_progress(path);
+    }
+}
+
+/// Removes from finished results the files that only runs in progress have; one that stays does no
+/// harm.
+pub(crate) fn forget_progress(dir: &Path) {
+    for name in [LIVE_FILE, DRAFT_FILE, OWNER_FILE] {
+        let _ = std::fs::remove_file(dir.join(name));
     }
 }
 

@@ -3,6 +3,7 @@
 //! what of foreign texts reaches a terminal: everything that is written goes through here.
 
 use plimsoll_diagnostics::foreign;
+use plimsoll_report::terminal::Layout;
 use rustix::termios::tcgetwinsize;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -37,6 +38,14 @@ impl Stream {
     /// Whether what is written takes colours.
     pub fn color(self) -> bool {
         color(self.is_screen(), variable)
+    }
+
+    /// Width and colours of a report on the stream.
+    pub fn layout(self) -> Layout {
+        Layout {
+            width: self.width(),
+            color: self.color(),
+        }
     }
 
     /// Whether a line can be written again and again in the same place.

@@ -1,5 +1,14 @@
-//! The command line of Plimsoll: reads the arguments, calls the other crates, and chooses how
-//! to end.
+//! The command line of Plimsoll: reads the arguments, calls the other crates, and chooses the exit
+//! code.
+//!
+//! - `cli`: the types of the arguments, by command; `cli/values.rs` parses the values of options.
+//! - `commands`: one module per subcommand.
+//! - `workload`: finds and parses workloads, with one module per language.
+//! - `run_context`: one run by all ranks, for `run`, `md` and `profile`; `load_runner`: runs at
+//!   several loads, for `curve` and `find`.
+//! - Observers of a run: `progress_display` (terminal), `results_writer` with `measured_run`
+//!   (results), `hook` and `monitor` (commands of the user), `signals` (interrupts).
+//! - Input and output: `console`, `output_options`, `exit`, `communicator` (ranks).
 
 mod cli;
 mod commands;
@@ -10,13 +19,15 @@ mod hook;
 mod load_runner;
 mod measured_run;
 mod monitor;
+mod output_options;
 mod progress_display;
 mod results_writer;
+mod run_context;
 mod signals;
 mod workload;
 
+use clap::FromArgMatches;
 use clap::error::Error;
-use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
 use console::Stream;
 use exit::{CommandError, Exit};
@@ -74,11 +85,10 @@ fn lost_output() -> ExitCode {
 /// Reads the command line.
 fn arguments() -> Result<Cli, Error> {
     let given: Vec<_> = std::env::args_os().collect();
-    let mut definition =
-        cli::renamed::with_aliases(Cli::command()).term_width(Stream::Out.help_width());
+    let mut definition = cli::definition().term_width(Stream::Out.help_width());
     let mut matches = definition.try_get_matches_from_mut(&given)?;
     if plimsoll_ranks::is_reporting_rank() {
-        for note in cli::renamed::notes(&given) {
+        for note in cli::notes_of_former_names(&given) {
             console::err(&note);
         }
     }

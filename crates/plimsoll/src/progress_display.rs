@@ -7,9 +7,9 @@ use crate::results_writer::{ResultsWriter, Written};
 use crate::signals;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_diagnostics::foreign;
-use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, PopulatedFileset, Stop};
+use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo, Stop};
 use plimsoll_measure::{Interval, Latency, OpTotals};
-use plimsoll_plan::{Bytes, Phase, Plan, counted, show_duration};
+use plimsoll_plan::{Bytes, Phase, Plan, PopulatedFileset, counted, show_duration};
 use plimsoll_report::{filebench, live, terminal};
 use plimsoll_results::{HookTime, Percentile, Percentiles, figures};
 use std::time::{Duration, Instant};
@@ -27,6 +27,15 @@ enum MessageSink {
     Out,
     /// Standard output belongs to the JSON.
     Err,
+}
+
+/// How a run is displayed.
+#[derive(Debug, Clone, Default)]
+pub struct RunTitle {
+    /// Start of the live line.
+    pub label: String,
+    /// First line, printed once the run has begun.
+    pub opening_line: Option<String>,
 }
 
 /// Shows a run to a person and writes its series.
@@ -89,14 +98,10 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Sets what is said first, once the run has begun: one that is refused only says why.
-    pub fn set_opening_line(&mut self, line: String) {
-        self.headline = Some(line);
-    }
-
-    /// Sets what the live line begins with, such as the load of a point.
-    pub fn label(&mut self, label: String) {
-        self.label = label;
+    /// Sets the first line, which is printed once the run has begun (a run that is refused prints
+    /// only the reason), and the start of the live line.
+    pub fn set_title(&mut self, title: RunTitle) {
+        (self.headline, self.label) = (title.opening_line, title.label);
     }
 
     /// Runs these commands around the phases.
@@ -238,7 +243,10 @@ impl<'a> ProgressDisplay<'a> {
         self.bar.finish_and_clear();
         let how = match p.reused {
             true => "found as an earlier run left it".to_owned(),
-            false => format!("made in {}", show_duration(p.time)),
+            false => format!(
+                "made in {}",
+                show_duration(Duration::from_secs_f64(p.seconds))
+            ),
         };
         self.report_progress(&format!("{}: {how}", p.fileset));
     }
@@ -299,15 +307,11 @@ impl<'a> ProgressDisplay<'a> {
             MessageSink::Err => Stream::Err,
             MessageSink::Quiet | MessageSink::Out => Stream::Out,
         };
-        let layout = terminal::Layout {
-            width: stream.width(),
-            color: stream.color(),
-        };
         self.print_message(&format!(
             "\nat {}, the last {}:\n{}{}",
             show_duration(elapsed),
             show_duration(period),
-            terminal::table(&operations, shown, layout),
+            terminal::table(&operations, shown, stream.layout()),
             filebench::io_summary(&summary)
         ));
     }

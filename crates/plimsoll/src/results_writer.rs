@@ -6,7 +6,7 @@ use crate::measured_run::{self, RunMetadata};
 use crate::{console, signals};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::Interval;
-use plimsoll_plan::Note;
+use plimsoll_plan::{Failure, Note};
 use plimsoll_results::{CommandRun, MeasuredRun, ResultsError, Run, RunDir, RunWriter};
 use std::path::Path;
 
@@ -192,8 +192,7 @@ impl<'a> ResultsWriter<'a> {
             Err(error) => {
                 // It was this error that stopped the run, not a person.
                 outcome.interrupted = false;
-                outcome.failure =
-                    measured_run::failed("write the results", error.to_string()).failure;
+                outcome.failure = Some(Failure::of("write the results", error.to_string()));
                 Written {
                     run: Run::assemble(frame.measured(outcome)),
                     dir: Err(error),
@@ -285,10 +284,8 @@ impl Published {
 
 /// A run with one more note.
 fn with(mut run: Run, text: Option<&str>) -> Run {
-    run.notes.extend(text.map(|text| Note {
-        text: text.to_owned(),
-        location: None,
-    }));
+    run.notes
+        .extend(text.map(|text| Note::from(text.to_owned())));
     run
 }
 

@@ -4,11 +4,11 @@ mod mix;
 mod netmist;
 mod wml;
 
-use crate::cli::{ClockArg, CommonRunArgs, WorkloadArgs};
+use crate::cli::{CommonRunArgs, WorkloadArgs};
 use crate::console::Stream;
 use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::{Diagnostics, nearest};
-use plimsoll_engine::{ClockKind, Settings};
+use plimsoll_engine::Settings;
 use plimsoll_plan::{Cold, Overrides, Parameter, Plan, RelPath, RunOptions, SourceKind};
 use std::ffi::OsStr;
 use std::io::Read;
@@ -158,14 +158,21 @@ pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
     plan.add_procedures(plimsoll_target::procedures(target));
 }
 
+/// Makes the work directory absolute, for a run that may be resumed in another directory.
+///
+/// # Errors
+/// If there is no current directory.
+pub fn make_absolute(plan: &mut Plan, target: &str) -> Result<(), CommandError> {
+    plan.work_dir.dir = plimsoll_target::absolute(target, &plan.work_dir.dir)
+        .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
+    Ok(())
+}
+
 /// How the engine is to run it.
 pub fn settings(args: &CommonRunArgs) -> Settings {
     Settings {
         target: args.target.clone(),
-        clock: match args.clock {
-            ClockArg::Real => ClockKind::Real,
-            ClockArg::Virtual => ClockKind::Virtual,
-        },
+        clock: args.clock.into(),
         lanes: args.lanes.map(|n| n as usize),
         interval: args.interval,
         holds: false,

@@ -1,7 +1,7 @@
 //! Arguments of load curves and of the search for the load line.
 
-use super::values::{directory, limit, load, share, some_runs};
-use super::{CommonRunArgs, OutputArgs};
+use super::values::{limit, load, share, some_runs};
+use super::{CommonRunArgs, OutputArgs, ResultsRoot};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -46,21 +46,11 @@ pub struct CurveArgs {
     pub monitor: Option<PathBuf>,
     /// Resume the curve in this directory, with its own settings
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
-    #[arg(conflicts_with_all = ["workload", "load", "points", "max_load", "latency_limit", "min_total_rate",
-        "min_process_rate", "stop_after_invalid", "continue_past_peak", "monitor", "results", "dir", "target", "keep",
-        "scale", "time", "warmup", "set", "seed", "on_error", "content", "drop_caches", "cpus",
-        "allow_commands", "clock", "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
-    /// Directory in which the results directory is created
-    #[arg(
-        allow_hyphen_values = true, value_parser = directory(),
-        long,
-        value_name = "DIR",
-        default_value = "plimsoll-results"
-    )]
-    #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
-    pub results: PathBuf,
+    /// Directory of the results.
+    #[command(flatten)]
+    pub root: ResultsRoot,
     /// What is printed, and by how many processes it is made.
     #[command(flatten)]
     pub manner: OutputArgs,
@@ -125,21 +115,11 @@ pub struct FindArgs {
 
     /// Resume the search in this directory, with its own settings
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
-    #[arg(conflicts_with_all = ["workload", "max_load", "start_load", "resolution", "confirm_runs", "max_runs",
-        "latency_limit", "min_total_rate", "min_process_rate", "results", "dir", "target", "keep", "scale",
-        "time", "warmup", "set", "seed", "on_error", "content", "drop_caches", "cpus", "allow_commands", "clock",
-        "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
-    /// Directory in which the results directory is created
-    #[arg(
-        allow_hyphen_values = true, value_parser = directory(),
-        long,
-        value_name = "DIR",
-        default_value = "plimsoll-results"
-    )]
-    #[arg(value_hint = ValueHint::DirPath, help_heading = "Output")]
-    pub results: PathBuf,
+    /// Directory of the results.
+    #[command(flatten)]
+    pub root: ResultsRoot,
     /// What is printed, and by how many processes it is made.
     #[command(flatten)]
     pub manner: OutputArgs,

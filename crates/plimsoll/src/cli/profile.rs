@@ -17,7 +17,7 @@ pub struct ProfileArgs {
     #[arg(required_unless_present = "resume")]
     pub file: Option<PathBuf>,
     /// Print the profile's source only
-    #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
+    #[arg(long, conflicts_with = "dry_run")]
     pub print_source: bool,
     /// What every command that runs workloads takes.
     #[command(flatten)]
@@ -36,14 +36,11 @@ pub struct ProfileArgs {
     #[arg(allow_hyphen_values = true, default_value_t = 1, help_heading = "Load")]
     pub repeat: u32,
     /// List the runs without running them
-    #[arg(long, help_heading = "Output", conflicts_with = "resume")]
+    #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
     /// Make the runs that are left of the profile in this directory, as it was begun
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Behaviour")]
-    #[arg(conflicts_with_all = ["file", "filesystem", "only", "repeat", "results", "dir", "target", "keep",
-        "scale", "time", "warmup", "set", "seed", "on_error", "content", "drop_caches", "cpus",
-        "allow_commands", "clock", "lanes", "interval", "before", "after", "command_timeout"])]
     pub resume: Option<PathBuf>,
 
     /// Directory in which the results directory is created, instead of the profile's `stats`

@@ -101,13 +101,12 @@ fn notes_of_options(arguments: &[OsString]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::Cli;
-    use clap::CommandFactory;
+    use crate::cli::definition;
 
     /// An alias of an option that there is not, or that another option has, is an error of the definition.
     #[test]
     fn every_former_name_is_an_alias_of_an_option() {
-        let cli = with_aliases(Cli::command());
+        let cli = definition();
         cli.clone().debug_assert();
         for renamed in &RENAMED {
             for command in renamed.commands {

@@ -6,6 +6,7 @@ use super::values::{
     rate, scale, seed, setting, window,
 };
 use clap::{Args, ValueEnum, ValueHint};
+use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Content, OpsLimit};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -181,4 +182,13 @@ pub enum ClockArg {
     Real,
     /// Time that jumps to the next event
     Virtual,
+}
+
+impl From<ClockArg> for ClockKind {
+    fn from(clock: ClockArg) -> Self {
+        match clock {
+            ClockArg::Real => Self::Real,
+            ClockArg::Virtual => Self::Virtual,
+        }
+    }
 }

@@ -8,7 +8,6 @@ use crate::exit::{CommandError, Exit};
 use plimsoll_disclosure::{Disclosure, LoadPoint};
 use plimsoll_measure::curve::{Curve, CurveError, Point};
 use plimsoll_report::compare::{self, Comparison, CurveSet, Results, side_by_side};
-use plimsoll_report::terminal::Layout;
 use plimsoll_results::{Percentile, Percentiles};
 use std::path::Path;
 
@@ -58,10 +57,8 @@ fn percentiles(args: &CompareArgs) -> Option<Percentiles> {
 }
 
 fn shown(comparison: &Comparison, args: &CompareArgs) -> Result<String, CommandError> {
-    let layout = Layout {
-        width: Stream::Out.width(),
-        color: Stream::Out.color() && args.output.is_none(),
-    };
+    let mut layout = Stream::Out.layout();
+    layout.color &= args.output.is_none();
     Ok(match args.format {
         CompareFormat::Text => compare::text(comparison, layout),
         CompareFormat::Markdown => compare::markdown(comparison),

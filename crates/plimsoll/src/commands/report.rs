@@ -97,10 +97,8 @@ pub fn write_output(text: &str, output: Option<&Path>) -> Result<Exit, CommandEr
 }
 
 fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
-    let layout = terminal::Layout {
-        width: Stream::Out.width(),
-        color: Stream::Out.color() && args.output.is_none(),
-    };
+    let mut layout = Stream::Out.layout();
+    layout.color &= args.output.is_none();
     let one = |found: &LoadedResult| {
         let path = Some(found.path.as_path());
         let text = match &found.what {

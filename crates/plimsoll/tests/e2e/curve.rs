@@ -188,14 +188,14 @@ fn a_curve_on_nothing_is_what_arithmetic_says() {
     // Once more: the same figures, in a directory of their own.
     let again = virtual_curve(&bench, "10ms", &["--load=1,2,4,8"]).expect_code(0);
     let figures = |curve: LoadCurve| {
-        let points = curve.points.into_iter();
+        let points = curve.results.points.into_iter();
         let points: Vec<CurvePoint> = points
             .map(|p| CurvePoint {
                 started_at: String::new(),
                 ..p
             })
             .collect();
-        (points, curve.ort_ms, curve.usl)
+        (points, curve.results.ort_ms, curve.results.usl)
     };
     assert_eq!(figures(parsed(&again)), figures(curve));
     assert_eq!(bench.results().len(), 2);
@@ -311,7 +311,10 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
         (curve.load_line, curve.highest_valid_load),
         (Some(3), Some(3))
     );
-    assert_eq!(curve.stop_reason.unwrap().code, "consecutive_invalid");
+    assert_eq!(
+        curve.stop_reason.as_ref().unwrap().code,
+        "consecutive_invalid"
+    );
     // A queue that grows for 10 s, of which a fifth or a third of what was asked for is not done.
     let queued = curve.points[3].mean_ms.unwrap();
     assert!(
@@ -320,7 +323,7 @@ fn a_system_of_known_capacity_has_its_load_line_there() {
     );
     // Of the shape, all points tell.
     assert_eq!(curve.knee, Some(3.0));
-    let usl = curve.usl.unwrap();
+    let usl = curve.usl.as_ref().unwrap();
     assert_eq!(usl.residuals.len(), 5);
     assert!(usl.sigma > 0.0 || usl.kappa > 0.0);
 }

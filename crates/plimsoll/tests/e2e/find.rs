@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, Ended, schema, started, tree};
 use plimsoll_points::{Agreement, Purpose, SearchEnd as End};
-use plimsoll_results::{FindDir, LoadSearch, Verdict};
+use plimsoll_results::{FindDir, LoadSearch, SearchState, Verdict};
 use std::ffi::OsStr;
 use std::process::Command;
 
@@ -104,9 +104,9 @@ fn the_load_line_of_a_known_system_is_found() {
     let search = parsed(&ended.expect_code(0));
     // 20 000 operations in 10 s are 95 % of those of 21 users, and of no more.
     assert!(carried(21, 20_000) && !carried(22, 20_000));
-    assert_eq!(search.load_line.termination, End::Found);
-    assert_eq!(search.load_line.sustained, support(21, 3, 3));
-    assert_eq!(search.load_line.not_sustained, support(22, 0, 3));
+    assert_eq!(search.selection.load_line.termination, End::Found);
+    assert_eq!(search.selection.load_line.sustained, support(21, 3, 3));
+    assert_eq!(search.selection.load_line.not_sustained, support(22, 0, 3));
     for run in &search.runs {
         let load = run.point.load;
         assert_eq!(run.passed, carried(load, 20_000), "load {load}");
@@ -124,7 +124,7 @@ fn the_load_line_of_a_known_system_is_found() {
     assert_eq!(loads(&search)[..4], [6, 12, 24, 18]);
     assert_eq!(search.runs[0].purpose, Purpose::Doubling);
     assert_eq!(search.runs[3].purpose, Purpose::Bisection);
-    assert!(search.comparable && search.failure.is_none());
+    assert!(search.comparable && search.selection.failure.is_none());
 }
 
 #[test]
@@ -142,8 +142,11 @@ fn what_is_written_is_what_is_printed_and_every_run_is_there() {
     assert_eq!(dir.read().unwrap(), search);
     assert!(!search.comparable && search.scale == 0.5);
     // Half of the rate: all 24 users are carried.
-    assert_eq!(search.load_line.termination, End::MaxLoadSustained);
-    assert_eq!(search.load_line.sustained, support(24, 3, 3));
+    assert_eq!(
+        search.selection.load_line.termination,
+        End::MaxLoadSustained
+    );
+    assert_eq!(search.selection.load_line.sustained, support(24, 3, 3));
     assert_eq!(loads(&search), [20, 24, 24, 24]);
     let names = [
         "find.json",
@@ -169,9 +172,12 @@ fn where_no_load_is_sustained_the_exit_code_says_it() {
     let more = ["--max-load=32", "--latency-limit=5ms"];
     let ended = virtual_find(&bench, "--target=null:?latency=10ms", &more);
     let search = parsed(&ended.expect_code(3));
-    assert_eq!(search.load_line.termination, End::NoneSustained);
+    assert_eq!(search.selection.load_line.termination, End::NoneSustained);
     assert_eq!(
-        (search.load_line.sustained, search.load_line.not_sustained),
+        (
+            search.selection.load_line.sustained,
+            search.selection.load_line.not_sustained
+        ),
         (None, support(1, 0, 3))
     );
     assert_eq!(loads(&search), [4, 2, 1, 1, 1]);
@@ -190,12 +196,12 @@ fn the_number_of_runs_and_confirmations_is_as_requested() {
     let bench = Bench::on_tmpfs();
     let more = ["--max-load=50", "--start-load=4", "--max-runs=3"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
-    assert_eq!(search.load_line.termination, End::MaxRunsReached);
+    assert_eq!(search.selection.load_line.termination, End::MaxRunsReached);
     assert_eq!(loads(&search), [4, 8, 16]);
-    assert_eq!(search.load_line.sustained, support(16, 1, 1));
+    assert_eq!(search.selection.load_line.sustained, support(16, 1, 1));
     let more = ["--max-load=10", "--start-load=10", "--confirm-runs=1"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
-    assert_eq!(search.load_line.sustained, support(10, 1, 1));
+    assert_eq!(search.selection.load_line.sustained, support(10, 1, 1));
 }
 
 #[test]
@@ -270,8 +276,11 @@ fn an_interrupted_search_says_what_it_knows() {
     let going = started(command, "measuring");
     going.interrupt();
     let search = parsed(&going.end().expect_code(130));
-    assert_eq!(search.load_line.termination, End::Interrupted);
-    assert_eq!((search.load_line.sustained, search.runs.len()), (None, 0));
+    assert_eq!(search.selection.load_line.termination, End::Interrupted);
+    assert_eq!(
+        (search.selection.load_line.sustained, search.runs.len()),
+        (None, 0)
+    );
     let dir = directory(&bench);
     assert_eq!(dir.read().unwrap(), search);
     assert_eq!(entries(&dir), ["find.json", "run-01-load-1-interrupted"]);
@@ -346,11 +355,11 @@ fn a_search_that_was_killed_goes_on_to_the_same_end() {
     // As it was after the third run.
     let mut killed = whole.clone();
     killed.runs.truncate(3);
-    killed.load_line = killed.search.load_line(&killed.trials());
-    assert_eq!(killed.load_line.termination, End::Unfinished);
+    killed.selection.load_line = killed.selection.search.load_line(&killed.trials());
+    assert_eq!(killed.selection.load_line.termination, End::Unfinished);
     std::fs::write(dir.path().join("find.json"), killed.to_json()).unwrap();
     let resumed = parsed(&resume(&bench, &[]).expect_code(0));
-    assert_eq!(resumed.load_line, whole.load_line);
+    assert_eq!(resumed.selection.load_line, whole.selection.load_line);
     assert_eq!(resumed.runs[..3], whole.runs[..3]);
     assert_eq!(loads(&resumed), loads(&whole));
     for (again, before) in resumed.runs.iter().zip(&whole.runs) {
@@ -373,11 +382,9 @@ fn what_cannot_go_on_is_refused() {
     let bench = Bench::on_tmpfs();
     let more = ["--max-load=10", "--start-load=10", "--confirm-runs=1"];
     let search = parsed(&virtual_find(&bench, EIGHT_SERVERS, &more).expect_code(0));
-    let cut = LoadSearch {
-        runs: vec![],
-        load_line: search.search.load_line(&[]),
-        ..search
-    };
+    let mut cut = search.clone();
+    cut.runs = vec![];
+    cut.selection = SearchState::new(search.selection.search);
     let json = cut.to_json();
     std::fs::write(directory(&bench).path().join("find.json"), &json).unwrap();
     let two = resume(&bench, &["--processes=2"]).refusal();

@@ -211,8 +211,8 @@ fn a_load_with_a_stall_is_not_carried_in_a_search() {
         command.arg("--results").arg(bench.path("results"));
         let ended = Ended::of(command);
         let search: LoadSearch = serde_json::from_str(&ended.stdout).unwrap();
-        let line = search.load_line.sustained.map(|s| s.load);
-        assert_eq!(line, carried, "{:?}", search.load_line);
+        let line = search.selection.load_line.sustained.map(|s| s.load);
+        assert_eq!(line, carried, "{:?}", search.selection.load_line);
         for run in &search.runs {
             assert_eq!(run.passed, carried.is_some());
             let criteria = &run.point.criteria;

@@ -156,9 +156,7 @@ impl WorkloadCatalog {
                 case.config, plan.name
             ));
         }
-        // It may go on from another directory.
-        plan.work_dir.dir = plimsoll_target::absolute(target, &plan.work_dir.dir)
-            .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
+        workload::make_absolute(&mut plan, target)?;
         let system = directory_name(&case.place.label);
         Ok(ProfileCase {
             name: case.name.clone(),

@@ -116,7 +116,7 @@ fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
     let ended = Ended::of(command).expect_code(1);
     let curve = parsed(&ended);
     assert_eq!((curve.state, loads(&curve)), (CurveState::Failed, vec![1]));
-    let stopped = curve.stop_reason.unwrap();
+    let stopped = curve.results.stop_reason.unwrap();
     assert_eq!(stopped.code, "refused");
     assert!(
         stopped.text.contains("was not made by Plimsoll"),

@@ -92,10 +92,7 @@ impl CurvePoint {
         if let Some(failure) = &run.failure
             && !reasons.iter().any(|r| r.code == "failed")
         {
-            reasons.push(Reason {
-                code: "failed".into(),
-                text: failure.to_string(),
-            });
+            reasons.push(Reason::new("failed", failure.to_string()));
         }
         let criteria = match (&run.plan.metric, run.window_number) {
             (Some(metric), 1..) => results(run, &metric.criteria),
