@@ -3,15 +3,15 @@
 mod keys;
 mod sweeps;
 
-use crate::filesystems::{self, CaseFilesystem, at_system, directory_name};
+use crate::filesystems::{self, at_system, directory_name};
 use crate::functions::{Step, WORKING_SET, size};
 use crate::names::{OF_PROFILE, PASSED_APART};
+use crate::overrides::{CaseFilesystem, ProfileOverrides};
 use crate::parse::{Config, Entry, Keys, Profile, Value, parse_keys};
 use crate::values::ChosenValue;
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use plimsoll_plan::Parameter;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,25 +59,6 @@ pub struct NamedText {
     pub name: String,
     /// The text.
     pub text: String,
-}
-
-/// What a command line changes of a profile.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ProfileOverrides {
-    /// File systems instead of the profile's; empty: the profile's.
-    pub places: Vec<CaseFilesystem>,
-    /// Directory instead of the profile's, which must then have one file system.
-    pub dir: Option<PathBuf>,
-    /// Whether a target was given, instead of the profile's.
-    pub has_target: bool,
-    /// Whether the length of the measured window was given, instead of the profile's.
-    pub has_time: bool,
-    /// Whether the length of the warm-up was given, instead of the profile's.
-    pub has_warmup: bool,
-    /// Parameters and their values, instead of the profile's.
-    pub sets: Vec<(String, String)>,
-    /// Configurations that are run; empty: all.
-    pub only: Vec<String>,
 }
 
 /// One run of a profile.
@@ -482,7 +463,11 @@ impl<'a> CaseLister<'a> {
         let (personality, at) = match ground.chosen.get("personality") {
             Some(v) => (ground.chosen.resolve(v)?, v.span),
             None => (
-                ground.function.personality.clone().unwrap_or_default(),
+                ground
+                    .function
+                    .personality
+                    .clone()
+                    .expect("cases_of refuses a configuration without one"),
                 ground.function.span,
             ),
         };
@@ -529,8 +514,7 @@ impl<'a> CaseLister<'a> {
             n => format!("{name}-{n}"),
         });
         let mut free = names.filter(|n| self.taken.insert((n.clone(), label.clone())));
-        // There are fewer runs than numbers.
-        case.name = free.next().unwrap_or_default();
+        case.name = free.next().expect("there are fewer runs than numbers");
         case
     }
 

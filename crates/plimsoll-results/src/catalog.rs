@@ -65,7 +65,7 @@ impl FromStr for Status {
         let found = Self::ALL.into_iter().find(|s| s.word() == text);
         found.ok_or_else(|| {
             let all = Self::ALL.map(Self::word).join(", ");
-            format!("`{text}` is no status: expected one of {all}")
+            format!("`{text}` is not a status: expected one of {all}")
         })
     }
 }

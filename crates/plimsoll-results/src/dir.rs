@@ -4,14 +4,14 @@ use crate::document::{self, Directory, Document};
 use crate::error::MISSING_RUN_HINT;
 use crate::histograms::{self, IntervalHistogram, SparseInterval};
 use crate::intervals::{self, IntervalRow};
-use crate::publish::{CreatedRoot, name_of, publish};
+use crate::publish::{CreatedRoot, name_of, name_with_verdict, publish};
 use crate::renames::{self, Rename};
 use crate::series::SeriesWriter;
 use crate::staging::StagingDir;
 use crate::whole_file::{replace, write_new};
 use crate::{
     COMMANDS_FILE, ClockKind, DRAFT_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LIVE_SCHEMA,
-    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, SCHEMA, Verdict, recompute, upgrade,
+    LiveRun, Percentiles, RUN_FILE, ResultsError, Run, SCHEMA, recompute, upgrade,
 };
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
@@ -133,12 +133,7 @@ impl RunWriter {
         self.series.finish()?;
         // Whole or not at all, so that one that is there can be relied on.
         replace(&hidden.join(RUN_FILE), &run.to_json())?;
-        let name = match run.validity.verdict {
-            verdict @ (Verdict::Interrupted | Verdict::Failed) if self.tells_verdict => {
-                format!("{}-{verdict}", self.name)
-            }
-            _ => self.name,
-        };
+        let name = name_with_verdict(self.name, self.tells_verdict, run.validity.verdict);
         let path = publish(&hidden, &self.root, &name)?;
         self.dir.published(&path);
         Ok(RunDir::at(&path))

@@ -150,7 +150,7 @@ fn current<D: Document>(
         Some(from) if D::upgrade(&mut value, from, dir) => Ok(value),
         _ => Err(ResultsError::Schema {
             path: path.to_owned(),
-            found: found.map_or("none".into(), |n| n.to_string()),
+            found: found.map(|n| n.to_string()),
             reads: D::SCHEMA,
         }),
     }

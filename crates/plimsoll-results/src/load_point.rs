@@ -169,16 +169,16 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     let mix = run.mix.as_ref();
     let mut met = Vec::new();
     if let Some(slowest) = mix.and_then(|m| m.total.slowest_process_percent) {
-        let asked = criteria.process_percent;
+        let required = criteria.process_percent;
         let text = format!(
-            "every process did at least {slowest:.1} % of its operations; {asked} % are asked for"
+            "every process completed at least {slowest:.1} % of its scheduled operations; {required} % are required"
         );
         met.push(("process_rate", text));
     }
     if let Some(percent) = mix.and_then(sustained_percent) {
-        let asked = criteria.total_percent;
+        let required = criteria.total_percent;
         let text = format!(
-            "all processes together did {percent:.1} % of their operations; {asked} % are asked for"
+            "all processes together completed {percent:.1} % of their scheduled operations; {required} % are required"
         );
         met.push(("total_rate", text));
     }
@@ -195,13 +195,12 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     }
     if let Some(late) = mix.and_then(|m| m.total.start_delay) {
         let text = format!(
-            "the client began operations {:.3} ms after they were due, on average",
+            "the client began operations {:.3} ms after their scheduled start, on average",
             late.mean_ms
         );
         met.push(("client_start_delay", text));
     }
-    let text =
-        "the target did not stand still at the end, nor for more than a twentieth of the time";
+    let text = "the target did not stall at the end, nor for more than a twentieth of the time";
     met.push(("stalled", text.to_owned()));
     let missed = |code: &str| run.validity.reasons.iter().find(|r| r.code == code);
     let result = |(code, text): (&str, String)| CriterionResult {

@@ -1,7 +1,7 @@
 //! Names and roots of results directories.
 
-use crate::ResultsError;
 use crate::whole_file::sync_dir;
+use crate::{ResultsError, Verdict};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -58,6 +58,14 @@ pub(crate) fn publish(hidden: &Path, root: &Path, name: &str) -> Result<PathBuf,
         "too many results of that name",
     );
     Err(ResultsError::io("create", &root.join(name))(full))
+}
+
+/// The name of results, which ends with the verdict of a run that was cut short if `tells_verdict`.
+pub(crate) fn name_with_verdict(name: String, tells_verdict: bool, verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Interrupted | Verdict::Failed if tells_verdict => format!("{name}-{verdict}"),
+        _ => name,
+    }
 }
 
 /// `WORKLOAD-YYYYmmdd-HHMMSS` in local time, with nothing but letters, digits, `.`, `_`, `-`.

@@ -3,8 +3,8 @@
 //! A run keeps a draft of its `run.json`, without figures, and writes both series as it goes on. An
 //! interval is whole if all its lines are in both; what follows the last whole one is cut off.
 
-use crate::histograms::{LogLine, WINDOW_MARK, log_line, tag_of_text};
-use crate::publish::{name_of, publish};
+use crate::histograms::{SparseInterval, WINDOW_MARK, log_line, tag_of_text};
+use crate::publish::{name_of, name_with_verdict, publish};
 use crate::staging::{self, forget_progress};
 use crate::whole_file::replace;
 use crate::{
@@ -72,8 +72,7 @@ impl AbandonedRun {
     /// # Errors
     /// [`ResultsError`] if what was written cannot be read, or the file system refuses.
     pub fn finish(self) -> Result<RunDir, ResultsError> {
-        let written = RunDir::at(&self.dir).read();
-        let run = match written {
+        let run = match RunDir::at(&self.dir).read() {
             Ok(run) => run,
             Err(_) => {
                 let run = run_from_series(&self.dir)?;
@@ -86,12 +85,7 @@ impl AbandonedRun {
             Some(live) => (live.name, live.tells_verdict),
             None => (name_of(&run.workload, started(&run)), false),
         };
-        let verdict = run.validity.verdict;
-        let is_cut_short = matches!(verdict, Verdict::Interrupted | Verdict::Failed);
-        let name = match tells_verdict && is_cut_short {
-            true => format!("{name}-{verdict}"),
-            false => name,
-        };
+        let name = name_with_verdict(name, tells_verdict, run.validity.verdict);
         let root = self.dir.parent().unwrap_or(Path::new("."));
         let path = publish(&self.dir, root, &name)?;
         forget_progress(&path);
@@ -258,7 +252,7 @@ struct LogLines<'a> {
 
 impl LogLines<'_> {
     /// The next distribution; `None` at the end, or where a line is damaged.
-    fn next(&mut self) -> Option<LogLine> {
+    fn next(&mut self) -> Option<SparseInterval> {
         loop {
             let rest = &self.text[self.at..];
             let line = &rest[..=rest.find('\n')?];
@@ -271,7 +265,7 @@ impl LogLines<'_> {
     }
 
     /// The distribution of a tag, if it comes next.
-    fn take(&mut self, window: u32, tag: &str) -> Option<LogLine> {
+    fn take(&mut self, window: u32, tag: &str) -> Option<SparseInterval> {
         let (at, before) = (self.at, self.window);
         let found = self.next();
         let found = found.filter(|line| line.window == window && line.tag == tag);
@@ -426,7 +420,7 @@ fn of_row(row: &IntervalRow, lines: &mut LogLines<'_>) -> Option<(OpTotals, Opti
     }
     let tag = tag_of_text(&row.operation, &row.kind);
     let service = lines.take(row.window, &tag)?;
-    let latency = |line: &LogLine, mean_ms: f64, max_ms: f64| {
+    let latency = |line: &SparseInterval, mean_ms: f64, max_ms: f64| {
         let count = line.histogram.count();
         let sum = ns(mean_ms / 1e3 * count as f64);
         Latency::of_counts(&line.histogram.counts, sum, ns(max_ms / 1e3))

@@ -54,13 +54,7 @@ impl Removal {
             });
         }
         let kind = Kind::of(dir)?;
-        let mut removal = Self {
-            _lock: lock(dir)?,
-            dir: dir.to_owned(),
-            parts: vec![],
-            places: vec![],
-            bytes: 0,
-        };
+        let mut removal = Self::nothing_of(dir)?;
         // What is damaged may be anything: it is not taken for Plimsoll's.
         match kind {
             Kind::Run => _ = Entry::read(dir)?,
@@ -82,15 +76,19 @@ impl Removal {
     /// # Errors
     /// As [`of`](Self::of).
     pub fn abandoned(dir: &Path) -> Result<Self, ResultsError> {
-        let mut removal = Self {
+        let mut removal = Self::nothing_of(dir)?;
+        removal.unfinished(dir)?;
+        Ok(removal)
+    }
+
+    fn nothing_of(dir: &Path) -> Result<Self, ResultsError> {
+        Ok(Self {
             _lock: lock(dir)?,
             dir: dir.to_owned(),
             parts: vec![],
             places: vec![],
             bytes: 0,
-        };
-        removal.unfinished(dir)?;
-        Ok(removal)
+        })
     }
 
     /// The directory.

@@ -256,8 +256,8 @@ fn a_point_has_the_figures_of_its_run() {
     assert_eq!(
         texts[..2],
         [
-            "every process did at least 97.0 % of its operations; 75 % are asked for",
-            "all processes together did 98.0 % of their operations; 95 % are asked for"
+            "every process completed at least 97.0 % of its scheduled operations; 75 % are required",
+            "all processes together completed 98.0 % of their scheduled operations; 95 % are required"
         ]
     );
     assert_eq!(texts[3], "latency was missed");
@@ -434,7 +434,7 @@ fn what_is_not_a_curve_is_refused_and_left_as_it_is() {
     let path = path.display();
     assert_eq!(
         error("{\"schema\": 7}"),
-        format!("{path} has schema 7; this program reads schema 3")
+        format!("{path} has schema version 7; this program reads version 3")
     );
     let cut = error(&empty().to_json()[..400]);
     assert!(

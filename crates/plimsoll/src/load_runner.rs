@@ -221,7 +221,7 @@ impl LoadTestConfig {
             return Ok(());
         }
         plimsoll_engine::release_claim(&self.plan.work_dir.dir, &self.settings())
-            .map_err(|e| format!("the directory could not be given up: {e}"))
+            .map_err(|e| format!("the directory could not be released: {e}"))
     }
 }
 

@@ -148,7 +148,7 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
                         plimsoll_engine::kill_commands();
                         let written = status().are_written;
                         if !written {
-                            say("interrupted a third time: what was measured is written, and nothing else is waited for");
+                            say("interrupted a third time: the program ends once the results so far are written");
                         }
                         await_results();
                         say(&last_interrupt_message(&status()));

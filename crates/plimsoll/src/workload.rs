@@ -116,14 +116,14 @@ pub fn read_text(what: &str, path: &Path) -> Result<String, String> {
         .and_then(|file| file.take(MAX_WORKLOAD_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|e| format!("cannot read the {what} {shown}: {e}"))?;
     if bytes.len() as u64 > MAX_WORKLOAD_BYTES {
-        return Err(format!("{shown} is no {what}: it has more than 16 MiB"));
+        return Err(format!("{shown} is not a {what}: it has more than 16 MiB"));
     }
     String::from_utf8(bytes).map_err(|e| {
         let good = e.utf8_error().valid_up_to();
         let before = String::from_utf8_lossy(&e.as_bytes()[..good]).into_owned();
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        format!("{shown}:{line}:{column}: this byte is no UTF-8; convert the file with iconv")
+        format!("{shown}:{line}:{column}: this byte is not UTF-8; convert the file with iconv")
     })
 }
 
@@ -309,7 +309,7 @@ mod tests {
         std::fs::write(&path, b"# a\nset $a\xe4=1\n").unwrap();
         let message = read(&path).unwrap_err();
         assert!(
-            message.contains("x.f:2:7: this byte is no UTF-8"),
+            message.contains("x.f:2:7: this byte is not UTF-8"),
             "{message}"
         );
     }

@@ -49,7 +49,7 @@ impl<'a> CaseLister<'a> {
             } else if key == "eventrate" {
                 let rate = event_rate(value);
                 let rate = rate.ok_or_else(|| {
-                    let message = format!("--set eventrate: `{value}` is no rate");
+                    let message = format!("--set eventrate: `{value}` is not a rate");
                     let label = "of this configuration; expected events per second, such as 250";
                     Problem::new(config.span, message, label)
                 })?;
@@ -81,7 +81,7 @@ impl<'a> CaseLister<'a> {
             "eventrate" if !has(known, key) => {
                 let rate = event_rate(&text);
                 let rate = rate.ok_or_else(|| {
-                    let message = format!("`{text}` is no rate");
+                    let message = format!("`{text}` is not a rate");
                     let label = "expected events per second, such as 250";
                     Problem::new(value.span, message, label)
                 })?;
@@ -205,7 +205,7 @@ fn event_rate(text: &str) -> Option<f64> {
 fn time(value: &Value, text: &str, zero: bool) -> Result<Duration, Problem> {
     let time = parse_duration(text).ok().filter(|t| zero || !t.is_zero());
     time.ok_or_else(|| {
-        let message = format!("`{text}` is no time");
+        let message = format!("`{text}` is not a time");
         Problem::new(value.span, message, "expected seconds, such as 60, or 5m")
     })
 }

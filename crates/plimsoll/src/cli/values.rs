@@ -112,7 +112,9 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
 /// A time in the past: of days and weeks too, which no run lasts.
 pub(super) fn age(text: &str) -> Result<Duration, String> {
     let wrong = || {
-        format!("`{text}` is no age: expected a number and m, h, d or w, such as 12h, 30d or 8w")
+        format!(
+            "`{text}` is not an age: expected a number and m, h, d or w, such as 12h, 30d or 8w"
+        )
     };
     let unit = text.chars().next_back().ok_or_else(wrong)?;
     let seconds = match unit {
@@ -219,7 +221,7 @@ pub(super) fn ops_limit(text: &str) -> Result<OpsLimit, String> {
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(r) if r.is_finite() && r >= 0.0 => Ok(r),
-        _ => Err("expected a number of events a second, such as 250, or 0 for no limit".into()),
+        _ => Err("expected a number of events per second, such as 250, or 0 for no limit".into()),
     }
 }
 

@@ -20,7 +20,7 @@ pub fn run(args: &CleanArgs) -> Result<Exit, CommandError> {
     }
     if !dir.is_dir() {
         let dir = dir.display();
-        return Err(CommandError::usage(format!("`{dir}` is no directory")));
+        return Err(CommandError::usage(format!("`{dir}` is not a directory")));
     }
     let mut marked = Vec::new();
     find(dir, MAX_SEARCH_DEPTH, &mut marked)

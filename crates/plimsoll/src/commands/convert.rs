@@ -19,7 +19,7 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, CommandError> {
     let found = workload::find(&args.file)?;
     if found.kind != SourceKind::File || !netmist::is_custom_workload(&found.text) {
         return Err(CommandError::usage(format!(
-            "{} is no custom workload file of netmist: its first line must be `Workload name NAME`",
+            "{} is not a custom workload file of netmist: its first line must be `Workload name NAME`",
             args.file.display()
         )));
     }

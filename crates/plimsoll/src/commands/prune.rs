@@ -23,7 +23,7 @@ struct PruneDecisions {
 pub fn run(args: &PruneArgs) -> Result<Exit, CommandError> {
     if !args.yes && !args.dry_run && !io::stdin().is_terminal() {
         return Err(CommandError::usage(
-            "nobody can be asked here: --yes deletes, and --dry-run lists what would be deleted",
+            "standard input is not a terminal: pass --yes to delete the results, or --dry-run to list them",
         ));
     }
     let before = Timestamp::now()

@@ -22,7 +22,7 @@ fn init(output: &Path, dir: &Path) -> Result<Exit, CommandError> {
     if !dir.is_dir() {
         let dir = dir.display();
         return Err(CommandError::usage(format!(
-            "--dir {dir} is no directory; give one on the file system that is measured"
+            "--dir {dir} is not a directory; give one on the file system that is measured"
         )));
     }
     let place = output.display();

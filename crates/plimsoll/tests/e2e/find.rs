@@ -1,43 +1,18 @@
 //! The search for a load line through the command line.
 
+use crate::common::load_tests::{self, FILES_PER_USER, USERS};
 use crate::common::{Bench, Ended, schema, started, tree};
 use plimsoll_points::{Agreement, Purpose, SearchEnd as End};
 use plimsoll_results::{FindDir, LoadSearch, SearchState, Verdict};
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// Users of two processes, which look at 100 files of 4 KiB each, 50 times a second.
-const USERS: &str = r#"title = "looks"
-
-[metric]
-name = "users"
-
-[[component]]
-name = "looker"
-processes = 2
-rate = 50
-
-[component.mix]
-stat = 100
-
-[component.files]
-count = 100
-size = "4k"
-"#;
-
-/// Files of each user.
-const FILES: usize = 200;
-
 /// Eight servers of 4 ms carry 2000 operations a second: 20 users of 100 each, and as many more as
 /// the criteria let go short.
 const EIGHT_SERVERS: &str = "--target=null:?latency=4ms&servers=8";
 
-/// `plimsoll find` of the users, with results in the place and JSON on standard output.
 fn find(bench: &Bench, more: &[&str]) -> Command {
-    std::fs::write(bench.path("users.toml"), USERS).unwrap();
-    let mut command = bench.plimsoll(["find", "users.toml", "--format=json", "--results"]);
-    command.arg(bench.path("results")).args(more);
-    command
+    load_tests::command(bench, "find", more)
 }
 
 /// The same in virtual time, 10 s a run.
@@ -47,35 +22,24 @@ fn virtual_find(bench: &Bench, target: &str, more: &[&str]) -> Ended {
     Ended::of(command)
 }
 
-/// The same on files of [`Bench::work`], as quick as can be.
+/// A search of short runs on files of [`Bench::work`].
 fn quick_find(bench: &Bench, more: &[&str]) -> Command {
     let quick = ["--time=200ms", "--warmup=0s", "--interval=100ms"];
-    let mut command = find(bench, &quick);
-    command.arg("--dir").arg(bench.work()).args(more);
-    command
+    load_tests::command_in_work(bench, "find", &quick, more)
 }
 
 #[track_caller]
 fn parsed(ended: &Ended) -> LoadSearch {
-    let search = serde_json::from_str(&ended.stdout);
-    search.unwrap_or_else(|e| panic!("no find.json: {e}\n{}\n{}", ended.stdout, ended.stderr))
+    load_tests::parsed(ended)
 }
 
-/// The only results directory there is.
 #[track_caller]
 fn directory(bench: &Bench) -> FindDir {
-    let dirs = bench.results();
-    assert_eq!(dirs.len(), 1, "{dirs:?}");
-    FindDir::at(dirs[0].path())
+    FindDir::at(&load_tests::only_results(bench))
 }
 
 fn entries(dir: &FindDir) -> Vec<String> {
-    let entries = std::fs::read_dir(dir.path()).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
+    load_tests::entries(dir.path())
 }
 
 fn loads(search: &LoadSearch) -> Vec<u64> {
@@ -244,9 +208,9 @@ fn files_are_made_as_far_as_they_are_needed_and_go_at_the_end() {
     command.arg("--keep");
     assert_eq!(loads(&one_run(command)), [2]);
     // As many files as the load that was tried works on, not as the greatest of all.
-    assert_eq!(tree(&bench.work()).0.len(), 2 * FILES);
+    assert_eq!(tree(&bench.work()).0.len(), 2 * FILES_PER_USER as usize);
     let bytes: u64 = tree(&bench.work()).0.values().sum();
-    assert_eq!(bytes, 2 * FILES as u64 * 4096);
+    assert_eq!(bytes, 2 * FILES_PER_USER * 4096);
     // The same files again, and now they go.
     assert_eq!(loads(&one_run(quick_find(&bench, &more))), [2]);
     assert_eq!(bench.left_but(&["results", "users.toml"]), [""; 0]);
@@ -285,7 +249,7 @@ fn an_interrupted_search_says_what_it_knows() {
     assert_eq!(dir.read().unwrap(), search);
     assert_eq!(entries(&dir), ["find.json", "run-01-load-1-interrupted"]);
     // Its files wait for it to go on.
-    assert_eq!(tree(&bench.work()).0.len(), FILES);
+    assert_eq!(tree(&bench.work()).0.len(), FILES_PER_USER as usize);
     let mut command = bench.plimsoll(["find", "--resume"]);
     command.arg(dir.path());
     let again = started(command, "measuring");
@@ -315,7 +279,7 @@ fn a_search_goes_on_from_another_directory() {
     let going = started(find(&bench, &args), "measuring");
     going.interrupt();
     going.end().expect_code(130);
-    assert_eq!(tree(&bench.work()).0.len(), 2 * FILES);
+    assert_eq!(tree(&bench.work()).0.len(), 2 * FILES_PER_USER as usize);
     let elsewhere = bench.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     let mut command = bench.plimsoll(["find", "--resume"]);
@@ -351,7 +315,7 @@ fn a_search_that_was_killed_goes_on_to_the_same_end() {
     assert!(whole.runs.len() > 4);
     let dir = directory(&bench);
     let refused = resume(&bench, &[]).refusal();
-    assert!(refused.contains("has come to its end"), "{refused}");
+    assert!(refused.contains("is complete"), "{refused}");
     // As it was after the third run.
     let mut killed = whole.clone();
     killed.runs.truncate(3);
