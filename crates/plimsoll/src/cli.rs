@@ -394,7 +394,7 @@ pub struct RunArgs {
     /// Directory of the results.
     #[command(flatten)]
     pub root: ResultsRoot,
-    /// What is printed, and by how many processes it is made.
+    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
     /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
@@ -445,7 +445,7 @@ pub struct OutputArgs {
     pub cleanup: CleanupArgs,
 }
 
-/// What a clean-up that is not complete comes to.
+/// Effect of an incomplete cleanup on the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
 pub struct CleanupArgs {
     /// Exit with 1 if files of a run cannot be removed; otherwise they are named, and the exit code is

@@ -1,4 +1,4 @@
-//! How the program ends.
+//! Exit codes and errors of commands.
 
 use crate::cli::CleanupArgs;
 use plimsoll_results::{Reason, Verdict};
@@ -47,7 +47,7 @@ impl CleanupArgs {
     }
 }
 
-/// Why a command ended without doing what was asked.
+/// The error that ended a command.
 #[derive(Debug)]
 pub struct CommandError {
     /// The code to end with.

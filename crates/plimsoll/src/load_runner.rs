@@ -183,7 +183,7 @@ impl LoadTestConfig {
         }
     }
 
-    /// Says that the files are being removed.
+    /// Reports that the files are being removed.
     pub fn report_removal(&self, output: &OutputOptions) {
         if let Some(command) = plimsoll_engine::clean_commands(&self.plan, &self.target) {
             signals::cleans_by(Some(command));
@@ -227,7 +227,7 @@ impl LoadTestConfig {
 
 /// The arguments that the commands of load tests share, and the number of ranks.
 pub struct LoadTestArgs<'a> {
-    /// How the workload is run.
+    /// Options of the run.
     pub how: &'a CommonRunArgs,
     /// Output and hooks.
     pub output: &'a OutputArgs,
@@ -244,7 +244,7 @@ pub struct PreparedRun<W> {
 }
 
 impl<W> PreparedRun<W> {
-    /// `open` makes the place of the results, or goes on in it.
+    /// `open` creates the results directory, or resumes it.
     pub fn new(
         config: LoadTestConfig,
         open: impl FnOnce() -> Result<W, ResultsError> + 'static,
@@ -256,10 +256,11 @@ impl<W> PreparedRun<W> {
     }
 }
 
-/// Measures loads with all processes: rank 0 begins and leads, the others follow.
+/// Measures loads with all ranks: rank 0 calls `begin` and `run_as_root`, the others measure the
+/// loads that it chooses.
 ///
 /// # Errors
-/// What `begin` or `lead` refuse; if the results have no place, or Ctrl-C cannot be caught.
+/// Errors of `begin` and `run_as_root`; if the results cannot be created, or Ctrl-C cannot be caught.
 pub fn run_on_all_ranks<W>(
     how: &OutputArgs,
     begin: impl FnOnce(&Communicator) -> Result<PreparedRun<W>, CommandError>,
@@ -298,29 +299,29 @@ pub fn run_on_all_ranks<W>(
 pub struct LoadRunner<'a> {
     /// The ranks.
     pub communicator: &'a Communicator,
-    /// What is measured.
+    /// Configuration of the runs.
     pub config: &'a LoadTestConfig,
-    /// Asked to stop by Ctrl-C.
+    /// Requested by Ctrl-C.
     pub stop: &'a Stop,
-    /// How much is said.
+    /// Format and amount of the output.
     pub output: OutputOptions,
-    /// Is told of the phases; only at rank 0.
+    /// Program that is informed of the phases; only at rank 0.
     pub monitor: Option<Monitor>,
     /// Commands of the user around the phases of each run; only at rank 0.
     pub hooks: Option<Hooks>,
-    /// Runs that were begun, by this process and before it.
+    /// Number of runs begun, including those of earlier processes.
     pub runs: u64,
     /// Whether a run has used the directory of the files.
     pub used: bool,
 }
 
-/// What came of measuring a load.
+/// Result of measuring a load.
 pub struct MeasuredLoad {
     /// The run.
     pub run: Run,
     /// Its results, or why they could not be written.
     pub dir: Result<RunDir, ResultsError>,
-    /// What went wrong with calls of the monitor.
+    /// Failed calls of the monitor and failed commands, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -460,11 +461,11 @@ pub fn ranks_of(ranks: u32) -> String {
     }
 }
 
-/// The Plan of a workload for the greatest load, whose files are laid out so that every smaller
-/// load works on a part of them.
+/// The Plan of a workload for the load `max`, whose files are laid out so that every smaller load
+/// works on a part of them.
 ///
 /// # Errors
-/// If there is no such workload, it has no business metric, or it cannot be so many.
+/// If there is no such workload, it has no business metric, or the load is out of range.
 fn plan(
     name: &OsStr,
     how: &CommonRunArgs,
@@ -497,12 +498,12 @@ fn plan(
     Ok(plan)
 }
 
-/// A share in percent, to the digits a person writes.
+/// A fraction in percent, rounded to six decimals.
 fn percent(share: f64) -> f64 {
     (share * 1e8).round() / 1e6
 }
 
-/// Why the run at a load failed.
+/// The reason why the run at a load failed.
 pub fn failure_at(load: u64, reasons: &[Reason]) -> Reason {
     let texts: Vec<&str> = reasons.iter().map(|r| r.text.as_str()).collect();
     Reason::new("failed", format!("load {load}: {}", texts.join("; ")))

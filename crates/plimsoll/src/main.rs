@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     code
 }
 
-/// Says that what was printed is not all there was to say; results are where they belong.
+/// Reports that standard output is incomplete; the results directory is not affected.
 fn lost_output() -> ExitCode {
     console::err("error: cannot write all of it to standard output\n");
     Exit::Failed.into()
@@ -95,9 +95,9 @@ fn arguments() -> Result<Cli, Error> {
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }
 
-/// Says what is wrong with the arguments, or prints the help that they ask for.
+/// Prints the error in the arguments, or the requested help.
 fn explain(e: &Error) -> ExitCode {
-    // Of the processes of a launcher one answers for all.
+    // One process of a launcher answers for all.
     if plimsoll_ranks::is_reporting_rank() {
         let stream = match e.use_stderr() {
             true => Stream::Err,
@@ -108,7 +108,7 @@ fn explain(e: &Error) -> ExitCode {
             false => e.render().to_string(),
         };
         match stream {
-            // A reader that has gone needs no help.
+            // A reader that has gone is not an error.
             Stream::Out => _ = console::out(&text),
             Stream::Err => console::err(&text),
         }

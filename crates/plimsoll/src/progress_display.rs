@@ -1,4 +1,4 @@
-//! What is shown while a run goes on, and the series that are written meanwhile.
+//! The display of a run in progress, which also passes the series to the results.
 
 use crate::cli::Format;
 use crate::console::{self, Stream};
@@ -14,13 +14,13 @@ use plimsoll_report::{filebench, live, terminal};
 use plimsoll_results::{HookTime, Percentile, Percentiles, figures};
 use std::time::{Duration, Instant};
 
-/// Time between two lines where there is no terminal to rewrite one on.
+/// Time between two lines of progress without a terminal that can rewrite one.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Time that the rates of the live line are taken over, at least.
+/// Minimum time over which the rates of the live line are computed.
 const MIN_RATE_PERIOD: Duration = Duration::from_millis(500);
 
-/// Where messages go.
+/// Destination of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessageSink {
     Quiet,
@@ -29,7 +29,7 @@ enum MessageSink {
     Err,
 }
 
-/// How a run is displayed.
+/// The label and the first line of a run's display.
 #[derive(Debug, Clone, Default)]
 pub struct RunTitle {
     /// Start of the live line.
@@ -43,13 +43,13 @@ pub struct ProgressDisplay<'a> {
     plan: &'a Plan,
     format: Format,
     voice: MessageSink,
-    /// Said before anything else.
+    /// First line, until it is printed.
     headline: Option<String>,
-    /// What the live line begins with; may be empty.
+    /// Start of the live line; may be empty.
     label: String,
     /// Requested percentiles.
     percentiles: Option<Percentiles>,
-    /// Whether there is a terminal to rewrite a line on.
+    /// Whether the terminal can rewrite a line.
     rewrites: bool,
     bar: ProgressBar,
     last_line: Instant,
@@ -57,15 +57,15 @@ pub struct ProgressDisplay<'a> {
     stop: Stop,
     /// Commands of the user around the phases.
     hooks: Option<HookRunner>,
-    /// What went wrong with those after a phase.
+    /// Errors of commands after a phase.
     notes: Vec<String>,
     moment: live::LiveFigures,
-    /// Time, operations and bytes that the latest rates were taken at.
+    /// Time, operations and bytes at the start of the period of the next rates.
     mark: (Duration, u64, u64),
 }
 
 impl<'a> ProgressDisplay<'a> {
-    /// A screen for a run of `plan` whose results the scribe writes; if that fails, `stop` is
+    /// A display of a run of `plan`, whose results the scribe writes; if that fails, `stop` is
     /// requested.
     pub fn new(
         format: Format,
@@ -133,7 +133,7 @@ impl<'a> ProgressDisplay<'a> {
         ran
     }
 
-    /// Sets the percentiles of tables, if others than the usual ones were requested.
+    /// Sets the percentiles of tables; `None` stands for the usual ones.
     pub fn show(&mut self, percentiles: Option<&Percentiles>) {
         self.percentiles = percentiles.cloned();
     }
@@ -152,8 +152,7 @@ impl<'a> ProgressDisplay<'a> {
         self.scribe.publish(outcome.clone(), hooks, remarks);
     }
 
-    /// Whether what comes after the measurement may take its time: a command of the user, or of the
-    /// workload.
+    /// Whether a command of the user or of the workload, which may take long, follows the measurement.
     fn goes_on_unmeasured(&self) -> bool {
         let has_command = |hooks: &HookRunner| hooks.has(HookTime::After);
         let rest = self.plan.script.iter().rev();
@@ -162,11 +161,11 @@ impl<'a> ProgressDisplay<'a> {
             || rest.any(|p| matches!(p, Phase::System { .. } | Phase::Wait { .. }))
     }
 
-    /// Says a line, above the one that is rewritten.
+    /// Prints a line above the one that is rewritten.
     pub fn print_message(&self, line: &str) {
         self.bar.suspend(|| match self.voice {
             MessageSink::Quiet => {}
-            // A run does not end because nobody reads what it says.
+            // A reader that has gone does not end the run.
             MessageSink::Out => _ = console::out(&format!("{line}\n")),
             MessageSink::Err => console::err(&format!("{line}\n")),
         });
@@ -181,7 +180,7 @@ impl<'a> ProgressDisplay<'a> {
         });
     }
 
-    /// Says how far the run is: on a terminal nothing, for there the bar shows it.
+    /// Prints progress, except on a terminal, where the bar shows it.
     fn report_progress(&mut self, line: &str) {
         if !self.rewrites && self.voice != MessageSink::Quiet {
             self.last_line = Instant::now();
@@ -189,7 +188,7 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Says how far the run is, unless its stages are told of as they end.
+    /// Prints progress, unless the plan has stages, which are reported as they end.
     fn report_progress_unless_stages(&mut self, line: &str) {
         if self.plan.pattern().is_none() {
             self.report_progress(line);
@@ -211,7 +210,7 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Sets what the line says that is rewritten.
+    /// Sets the text of the line that is rewritten.
     fn message(&self, text: &str) {
         self.bar.set_message(foreign::escaped(text).into_owned());
     }
@@ -277,7 +276,7 @@ impl<'a> ProgressDisplay<'a> {
 
     fn interval(&mut self, interval: &Interval) {
         if !self.scribe.interval(interval) {
-            // Figures that cannot be kept need not be measured.
+            // Figures that cannot be written need not be measured.
             self.stop.request();
         }
         let rows = || self.plan.operations.iter().zip(&interval.rows);
@@ -380,7 +379,7 @@ impl Observer for ProgressDisplay<'_> {
                 rows,
             } => self.snapshot(elapsed, period, rows),
             Event::Echo(text) => self.print_message(text),
-            // Commands that run patterns say these in their own way.
+            // Commands that run patterns report these themselves.
             Event::StageEnd { .. } | Event::Samples { .. } => {}
             Event::Cleaning => {
                 signals::note_removal(true);

@@ -1,4 +1,4 @@
-//! From a name or a path on the command line to a Plan.
+//! Workloads: from a name or a path on the command line to a Plan.
 
 mod mix;
 mod netmist;
@@ -32,13 +32,13 @@ const FRONT_ENDS: &[FrontEnd] = &[netmist::FRONT_END, mix::FRONT_END, wml::FRONT
 
 /// A workload that was read.
 pub trait ParsedWorkload {
-    /// One line that says what it stands for; may be empty.
+    /// One line about what it models; may be empty.
     fn title(&self) -> String;
 
-    /// What `--set` can change.
+    /// The parameters that `--set` can change.
     fn parameters(&self) -> Vec<Parameter>;
 
-    /// What the workload itself says of its use.
+    /// The workload's own usage texts.
     fn usage(&self) -> Vec<String>;
 
     /// Makes its Plan.
@@ -53,7 +53,7 @@ pub struct WorkloadSource {
     pub path: PathBuf,
     /// The text.
     pub text: String,
-    /// Where it comes from.
+    /// Kind of its source.
     pub kind: SourceKind,
 }
 
@@ -108,7 +108,7 @@ fn read(path: &Path) -> Result<String, String> {
 /// Reads the text of something, such as a `profile`.
 ///
 /// # Errors
-/// One sentence, with the place of a byte that is no UTF-8.
+/// One sentence, with the position of a byte that is not UTF-8.
 pub fn read_text(what: &str, path: &Path) -> Result<String, String> {
     let shown = path.display();
     let mut bytes = Vec::new();
@@ -134,7 +134,7 @@ pub fn parse(found: &WorkloadSource) -> Result<Box<dyn ParsedWorkload>, CommandE
     (front_end.read)(found)
 }
 
-/// Makes the Plan of a workload.
+/// Lowers a workload to its Plan.
 pub fn lower(found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, CommandError> {
     parse(found)?.lower(found, overrides)
 }
@@ -151,9 +151,9 @@ pub fn adapt_to_target(plan: &mut Plan, how: &CommonRunArgs) {
     adapt_to(plan, how.dir.is_some(), &how.target);
 }
 
-/// The same, of any target; `has_dir`: somebody named a directory.
+/// Adds to a Plan what depends on this target; `has_dir`: the user named a directory.
 pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
-    // A directory on a server that nobody named is one of this run.
+    // A directory on a server that the user did not name belongs to this run only.
     plan.work_dir.temporary |= !has_dir && is_remote(target);
     plan.add_procedures(plimsoll_target::procedures(target));
 }
@@ -168,7 +168,7 @@ pub fn make_absolute(plan: &mut Plan, target: &str) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// How the engine is to run it.
+/// The settings of the engine.
 pub fn settings(args: &CommonRunArgs) -> Settings {
     Settings {
         target: args.target.clone(),
@@ -179,7 +179,7 @@ pub fn settings(args: &CommonRunArgs) -> Settings {
     }
 }
 
-/// The directories a Plan keeps its files in, as a person reads them.
+/// The directories of a Plan's files, for messages.
 pub fn place(plan: &Plan) -> String {
     let whole = [RelPath::default()];
     let guards = match plan.work_dir.guards.as_slice() {
@@ -209,12 +209,12 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
     overrides
 }
 
-/// What the options that every command has change of the workload of a name.
+/// The overrides of the common options, for a workload of this name.
 pub fn changes(args: &CommonRunArgs, workload: impl AsRef<OsStr>) -> Overrides {
     changes_at(args, workload, args.dir.as_deref(), &args.target)
 }
 
-/// The same, for files in another directory or on another target than the options say.
+/// The overrides of the common options with another directory and target.
 pub fn changes_at(
     args: &CommonRunArgs,
     workload: impl AsRef<OsStr>,
@@ -252,7 +252,7 @@ fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// Errors in a text, as the program ends with them.
+/// The command error of errors in a text.
 pub fn diagnosed(d: Diagnostics) -> CommandError {
     CommandError {
         exit: Exit::Usage,
@@ -265,7 +265,7 @@ pub fn is_remote(target: &str) -> bool {
     matches!(target.split(':').next(), Some("nfs3" | "nfs4"))
 }
 
-/// A directory in the root of an export that most likely does not exist yet.
+/// A directory in the root of an export whose name contains the process id.
 fn dir_on_server(workload: impl AsRef<OsStr>) -> PathBuf {
     let name = Path::new(&workload).file_stem().unwrap_or_default();
     let (name, pid) = (name.to_string_lossy(), std::process::id());

@@ -14,7 +14,7 @@ pub struct CurveArgs {
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "resume")]
     pub workload: Option<OsString>,
-    /// What every command that runs workloads takes.
+    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -51,7 +51,7 @@ pub struct CurveArgs {
     /// Directory of the results.
     #[command(flatten)]
     pub root: ResultsRoot,
-    /// What is printed, and by how many processes it is made.
+    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }
@@ -81,7 +81,7 @@ pub struct FindArgs {
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "resume")]
     pub workload: Option<OsString>,
-    /// What every command that runs workloads takes.
+    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -120,7 +120,7 @@ pub struct FindArgs {
     /// Directory of the results.
     #[command(flatten)]
     pub root: ResultsRoot,
-    /// What is printed, and by how many processes it is made.
+    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }

@@ -19,7 +19,7 @@ pub struct ProfileArgs {
     /// Print the profile's source only
     #[arg(long, conflicts_with = "dry_run")]
     pub print_source: bool,
-    /// What every command that runs workloads takes.
+    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -47,7 +47,7 @@ pub struct ProfileArgs {
     /// [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
-    /// What is printed, and by how many processes it is made.
+    /// Output and ranks.
     #[command(flatten)]
     pub manner: OutputArgs,
 }
@@ -55,7 +55,7 @@ pub struct ProfileArgs {
 /// Value of `--filesystem`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
-    /// What it is called in results.
+    /// Name in results.
     pub label: String,
     /// Directory of the files; `None` with a target of its own.
     pub dir: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Former names of options: hidden aliases of the present ones, and a note that says those.
+//! Former names of options: hidden aliases of the present names, and notes that state those.
 
 use clap::Command;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Arguments of what is done with workloads.
+//! Arguments of commands that take workloads.
 
 use super::Format;
 use super::values::{
@@ -12,13 +12,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What `run` and `plan` have in common.
+/// Arguments that `run` and `plan` have in common.
 #[derive(Debug, Args)]
 pub struct WorkloadArgs {
     /// Built-in name, or path of a workload file
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub workload: OsString,
-    /// What every command that runs workloads takes.
+    /// Options of every command that runs workloads.
     #[command(flatten)]
     pub how: CommonRunArgs,
 
@@ -39,7 +39,7 @@ pub struct WorkloadArgs {
     pub rate: Option<f64>,
 }
 
-/// How a workload is run, whatever its load.
+/// Options of every command that runs workloads.
 #[derive(Debug, Args)]
 pub struct CommonRunArgs {
     /// Directory for the files; every path of the workload is re-rooted below it
@@ -125,7 +125,7 @@ pub struct CommonRunArgs {
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// What would be run.
+    /// The workload.
     #[command(flatten)]
     pub workload: WorkloadArgs,
     /// Output format; json prints the whole Plan
