@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Most load points of one curve: at the usual ten minutes each, a week.
 pub const MAX_POINTS: u64 = 1000;
 
-/// Greatest load that can be asked for.
+/// Greatest load that can be requested.
 pub const MAX_LOAD: u64 = 1_000_000_000_000;
 
 /// Loads in increasing order, each at least 1; never empty.
@@ -192,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds what somebody who writes this may have meant.
+    /// Adds what the user who writes this may have meant.
     fn with_hint(&self, problem: Problem, digits: &str) -> Problem {
         let parts = |by: char| -> Option<(u64, u64)> {
             let (a, b) = digits.split_once(by)?;

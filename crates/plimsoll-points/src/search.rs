@@ -48,7 +48,7 @@ pub struct TrialRun {
     pub load: u64,
     /// Whether it met every criterion.
     pub passed: bool,
-    /// How near it came to a criterion, see [`margin`](crate::margin()); null where nothing can
+    /// How near it came to a criterion, see [`margin`](crate::margin()); null if nothing can
     /// be compared.
     pub margin: Option<f64>,
     /// Whether another run may say otherwise, however near this one came to a criterion: the

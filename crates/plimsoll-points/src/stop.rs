@@ -41,11 +41,11 @@ pub enum CurveEnd {
     PastPeak {
         /// The load that did.
         load: f64,
-        /// Operations a second that it achieved.
+        /// Operations per second that it achieved.
         achieved_ops_per_s: f64,
         /// Load of the point before.
         before_load: f64,
-        /// Operations a second that the point before achieved.
+        /// Operations per second that the point before achieved.
         before_achieved_ops_per_s: f64,
     },
 }

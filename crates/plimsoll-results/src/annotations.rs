@@ -1,4 +1,4 @@
-//! What a person says of results: tags and a note, in a file of their own beside the figures.
+//! Annotations of results by the user: tags and a note, in a file of their own beside the figures.
 
 use crate::document::{self, Directory, Document};
 use crate::renames::Rename;
@@ -14,14 +14,14 @@ use std::str::FromStr;
 /// Version of `annotations.json`; raised when a field changes meaning or goes.
 pub const ANNOTATIONS_SCHEMA: u32 = 2;
 
-/// Most characters of a tag.
+/// Maximum number of characters of a tag.
 const MAX_TAG_BYTES: usize = 64;
 
 /// Tags and a note on results. They are no part of what was measured: `run.json` and the other
 /// files stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Annotations {
-    /// Version of this form.
+    /// Schema version of the document.
     pub schema_version: u32,
     /// Tags, in the order of their letters.
     #[serde(default)]
@@ -48,7 +48,7 @@ impl Default for Annotations {
     }
 }
 
-/// A word that results are found by.
+/// A word by which results are found.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -102,7 +102,7 @@ impl FromStr for Tag {
 }
 
 impl Annotations {
-    /// Reads those of a results directory; without the file there are none.
+    /// Reads the annotations of a results directory; without the file there are none.
     ///
     /// # Errors
     /// [`ResultsError`] if the file is there and cannot be read, or holds something else.
@@ -113,8 +113,8 @@ impl Annotations {
         }
     }
 
-    /// Changes those of a results directory, and returns what they are now. The file goes when
-    /// nothing is left in it.
+    /// Changes the annotations of a results directory and returns them. A file that becomes empty is
+    /// removed.
     ///
     /// # Errors
     /// [`ResultsError::None`] if the directory holds no results; as [`Annotations::read`];
@@ -122,7 +122,7 @@ impl Annotations {
     pub fn change(dir: &Path, change: impl FnOnce(&mut Self)) -> Result<Self, ResultsError> {
         let kind = Kind::of(dir)?;
         // Two that change it at a time must not lose each other's tags. The file with the figures
-        // is locked for that, which nobody else locks. Where that cannot be, there is no lock.
+        // is locked for that, which nothing else locks. If it cannot be locked, there is no lock.
         let head = dir.join(kind.file());
         let head = crate::open_regular(&head).map_err(ResultsError::io("open", &head))?;
         let _ = head.lock();
@@ -138,7 +138,7 @@ impl Annotations {
         Ok(now)
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tags.is_empty() && self.note.is_empty()

@@ -1,4 +1,4 @@
-//! From what was measured to the figures of a [`Run`].
+//! From the measurements to the figures of a [`Run`].
 
 use crate::client_cache::{CacheDoubt, ClientCache};
 use crate::hooks::CommandRun;
@@ -22,12 +22,12 @@ use plimsoll_plan::{
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-/// What a run measured, before any figure is computed.
+/// The measurements of a run, before any figure is computed.
 #[derive(Debug, Clone)]
 pub struct MeasuredRun {
-    /// What was run.
+    /// The Plan.
     pub plan: Plan,
-    /// What the load was put on.
+    /// Target of the load.
     pub target: Target,
     /// Clock of the run.
     pub clock: ClockKind,
@@ -39,22 +39,21 @@ pub struct MeasuredRun {
     pub windows: Vec<(WindowTotals, SystemUse)>,
     /// Processes that ran the Plan together.
     pub ranks: u32,
-    /// Stages of a pattern that have ended, each with the window of the same place: its number
-    /// and what each rank did.
+    /// Stages of a pattern that have ended, one per window: number and figures of each rank.
     pub stages: Vec<(u32, Vec<RankStage>)>,
     /// Requested percentiles, that tables are to show.
     pub percentiles: Option<Percentiles>,
-    /// What each process of an operation mix did in the last window.
+    /// Counts of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
-    /// Trees made or found before the run.
+    /// Filesets created or found before the run.
     pub populated: Vec<PopulatedFileset>,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
     /// The error that ended the run.
     pub failure: Option<Failure>,
-    /// Somebody ended the run.
+    /// The user ended the run.
     pub interrupted: bool,
-    /// Why the run is not what its Plan says.
+    /// Reasons against the result.
     pub reasons: Vec<Reason>,
     /// Workers that were still in a system call long after the end.
     pub stuck: Vec<String>,
@@ -62,15 +61,15 @@ pub struct MeasuredRun {
     pub notes: Vec<Note>,
     /// Random variables under test.
     pub variables: Vec<VariableFigures>,
-    /// The machine and the place of the files.
+    /// The machine and the file system of the work directory.
     pub environment: Environment,
 }
 
 impl Run {
     /// Computes all figures of a run and judges it.
     ///
-    /// A run with a failure has failed; else one that somebody ended was interrupted; else one
-    /// with any reason against it is invalid. Failed operations and stuck workers are reasons.
+    /// A run with a failure has failed; else one that the user ended was interrupted; else one with
+    /// any reason against it is invalid. Failed operations and hung workers are reasons.
     #[must_use]
     pub fn assemble(measured: MeasuredRun) -> Run {
         let m = measured;
@@ -164,7 +163,7 @@ fn whole(m: &MeasuredRun, kept: &Percentiles) -> Window {
     let Some(((first, _), others)) = m.windows.split_first() else {
         return no_window();
     };
-    // Workers come to their ends stage by stage.
+    // Workers finish stage by stage.
     let mut all = WindowTotals {
         done: None,
         ..first.clone()
@@ -182,7 +181,7 @@ fn whole(m: &MeasuredRun, kept: &Percentiles) -> Window {
     window(m, &all, &SystemUse::default(), kept)
 }
 
-/// Adds the gaps and stalls of a window that follows what lasted so long.
+/// Adds the gaps and stalls of a window that begins `before` nanoseconds after the first.
 fn append_standstill(all: &mut WindowTotals, totals: &WindowTotals, before: Nanos) {
     let later = |gap: Gap| Gap {
         from: gap.from + before,
@@ -243,10 +242,8 @@ fn unused_implicit_opens(plan: &Plan) -> BTreeSet<OperationId> {
     implicit.difference(&explicit).copied().collect()
 }
 
-/// Figures of what the operations of a Plan did in a time: the summary, and a row each, with these
-/// percentiles.
-///
-/// Processor time and gaps are not known here and are left out.
+/// Computes the summary and a row per operation of a Plan for a time of this length, with these
+/// percentiles, but without processor time and gaps.
 #[must_use]
 pub fn figures(
     plan: &Plan,
@@ -270,7 +267,7 @@ fn operations(
         .iter()
         .zip(rows)
         .enumerate()
-        // Starts are no operations: how late they were is in the figures of the mix.
+        // Starts are not operations: their delays are in the figures of the mix.
         .filter(|(_, (op, _))| !matches!(op.kind, OpKind::Start | OpKind::Rpc))
         .filter(|(i, (op, t))| {
             let id = OperationId(u32::try_from(*i).unwrap_or(u32::MAX));
@@ -367,7 +364,7 @@ fn window(
     }
 }
 
-/// How far the workers were when the first and the last of them came to their ends.
+/// Figures of all workers at the instants at which the first and the last of them finished.
 fn done(
     plan: &Plan,
     totals: &WindowTotals,

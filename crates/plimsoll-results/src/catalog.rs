@@ -1,5 +1,4 @@
-//! What there is below a results root, told from the first lines a person asks for: an [`Entry`] a
-//! results directory, of which kind it may be.
+//! The list of the results below a root: an [`Entry`] per results directory of any kind.
 
 use crate::document::read_part;
 use crate::{
@@ -23,7 +22,7 @@ pub enum Status {
     Invalid,
     /// An error ended it.
     Failed,
-    /// Somebody ended it.
+    /// The user ended it.
     Interrupted,
     /// Loads are missing: they are being measured, or the process was killed.
     Unfinished,
@@ -81,7 +80,7 @@ impl From<Verdict> for Status {
     }
 }
 
-/// What a list says of results.
+/// The entry of results in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// Name of the directory.
@@ -90,19 +89,19 @@ pub struct Entry {
     pub kind: Kind,
     /// Name of the workload, or of the profile.
     pub workload: String,
-    /// What the load was put on, as given on the command line; empty if no run says it, or if runs
-    /// of a profile say different ones.
+    /// Target as given on the command line; empty if no run states it, or if runs of a profile differ
+    /// in it.
     pub target: String,
-    /// When it was begun: RFC 3339, in UTC; empty if no run says it.
+    /// When it was begun: RFC 3339, in UTC; empty if no run states it.
     pub started_at: String,
     /// Whether the figures may be used.
     pub status: Status,
     /// Runs: one, those that were repeated, those at the loads of a curve or a search, or the
     /// configurations of a profile that have ended.
     pub runs: u64,
-    /// Operations a second: of a run, or the mean over repeated runs.
+    /// Operations per second: of a run, or the mean over repeated runs.
     pub ops_per_s: Option<f64>,
-    /// Bytes a second, likewise.
+    /// Bytes per second: of a run, or the mean over repeated runs.
     pub bytes_per_s: Option<f64>,
     /// Mean latency in milliseconds: response time of paced operations, service time of the others.
     pub mean_ms: Option<f64>,
@@ -114,7 +113,7 @@ pub struct Entry {
     pub service_p99_ms: Option<f64>,
     /// The load line of a curve or a search.
     pub load_line: Option<u64>,
-    /// What loads are numbers of, such as `streams`.
+    /// Unit of loads, such as `streams`.
     pub metric: Option<String>,
     /// Overall response time of a curve in milliseconds.
     pub ort_ms: Option<f64>,
@@ -132,7 +131,7 @@ pub struct EntryAnnotations {
     pub note: String,
 }
 
-/// What is read of `run.json`; the rest is passed over, which is much quicker.
+/// The part of `run.json` that is read; skipping the rest is much faster.
 #[derive(Deserialize)]
 struct RunPart {
     workload: String,
@@ -191,7 +190,7 @@ struct CasePart {
 }
 
 impl Entry {
-    /// Reads what a list says of the results in a directory.
+    /// Reads the entry of the results in a directory.
     ///
     /// # Errors
     /// [`ResultsError`] if it holds none, or damaged ones, or those of another version.
@@ -307,7 +306,7 @@ fn of_repeats(dir: &Path) -> Result<Entry, ResultsError> {
         let values: Vec<f64> = runs.iter().filter_map(pick).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
-    // The first that is not valid stands for all.
+    // The first status that is not valid is that of all.
     let doubtful = runs.iter().map(|r| r.status).find(|s| *s != Status::Valid);
     let status = match doubtful {
         Some(status) => status,

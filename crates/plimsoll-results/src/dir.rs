@@ -29,7 +29,7 @@ pub type RunDir = Directory<Run>;
 pub struct RunWriter {
     root: PathBuf,
     name: String,
-    /// The name says so if the run was interrupted or failed.
+    /// Whether the name states that the run was interrupted or failed.
     tells_verdict: bool,
     dir: StagingDir,
     series: SeriesWriter,
@@ -38,7 +38,7 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
-    /// Makes a hidden directory below `root`, which is made if it is missing.
+    /// Creates a hidden directory below `root`, which is created if it is missing.
     ///
     /// Times in the histogram log count from `started`, or from zero with a virtual clock: two
     /// virtual runs of one seed write the same bytes.
@@ -55,7 +55,7 @@ impl RunWriter {
         Self::make(&name, root, plan, (started, clock), false)
     }
 
-    /// The same, with a name of one's own for the finished directory; a number follows it if it is
+    /// Creates a hidden directory whose finished form has this name; a number follows it if it is
     /// taken. The name of a run that was interrupted or failed ends with that word.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl RunWriter {
         self.series.write(interval)
     }
 
-    /// Where the results are while they are written.
+    /// The directory of the results while they are written.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
@@ -131,7 +131,7 @@ impl RunWriter {
     pub fn finish(self, run: &Run) -> Result<RunDir, ResultsError> {
         let hidden = self.dir.path().to_owned();
         self.series.finish()?;
-        // Whole or not at all, so that one that is there can be relied on.
+        // As a whole, so that an existing file is always complete.
         replace(&hidden.join(RUN_FILE), &run.to_json())?;
         let name = name_with_verdict(self.name, self.tells_verdict, run.validity.verdict);
         let path = publish(&hidden, &self.root, &name)?;
@@ -140,7 +140,7 @@ impl RunWriter {
     }
 }
 
-/// What is known of a run that begins.
+/// The facts about a run that begins.
 fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> LiveRun {
     let started = jiff::Timestamp::try_from(started).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     LiveRun {

@@ -1,4 +1,4 @@
-//! JSON files with a version, written whole or not at all, and the directories that they are in.
+//! JSON documents with a schema version, and their directories.
 
 use crate::renames::{self, Rename};
 use crate::{ResultsError, Run, read_regular};
@@ -8,20 +8,20 @@ use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-/// What a JSON file of results holds.
+/// A JSON document of results.
 pub trait Document: Serialize + DeserializeOwned + JsonSchema {
     /// Name of the file.
     const FILE: &str;
-    /// Version of its form; raised when a field changes meaning or goes.
+    /// Schema version; raised when a field changes meaning or is removed.
     const SCHEMA: u32;
-    /// What it is the result of, for errors.
+    /// Kind of the document, for errors.
     const KIND_NAME: &str;
 
-    /// Fields that the version before this one called otherwise.
+    /// Fields that have another name in the previous version.
     const RENAMES: &[&[Rename]];
 
-    /// Gives a document of an older version the form of this one; `false` if that version is not
-    /// read. `dir` is the directory that it is in.
+    /// Converts a document of an older version to this one; `false` if that version is not read. `dir`
+    /// is its directory.
     fn upgrade(value: &mut serde_json::Value, from: u64, dir: &Path) -> bool {
         let _ = dir;
         let is_read = from + 1 == u64::from(Self::SCHEMA);
@@ -34,7 +34,7 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
 
 /// The form of a document in its file: pretty-printed, with a newline at the end.
 pub(crate) fn json<D: Document>(document: &D) -> String {
-    // Every field has a JSON form; only a map with keys that are no text could fail.
+    // Every field has a JSON form; only a map with keys that are not text could fail.
     serde_json::to_string_pretty(document).expect("results always have a JSON form") + "\n"
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn schema<D: Document>() -> String {
     serde_json::to_string_pretty(schema.as_value()).expect("a JSON value always prints") + "\n"
 }
 
-/// A directory that holds a document, and what belongs to it.
+/// A directory that holds a document and its results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory<D> {
     path: PathBuf,
@@ -52,7 +52,7 @@ pub struct Directory<D> {
 }
 
 impl<D: Document> Directory<D> {
-    /// A directory, which need not be whole: reading says what is wrong with it.
+    /// A directory, which is not checked: reading it reports errors.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl<D: Document> Directory<D> {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -74,7 +74,7 @@ impl<D: Document> Directory<D> {
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether there is such a document in it.
+    /// Whether it holds such a document.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.file().is_file()
@@ -108,7 +108,7 @@ pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     serde_json::from_value(value).map_err(not_json::<D>(path))
 }
 
-/// Reads a part of a document, which is quicker than all of it; errors as [`Directory::read`].
+/// Reads a part of a document, which is faster than all of it; errors as [`Directory::read`].
 pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<T, ResultsError> {
     #[derive(serde::Deserialize)]
     struct Version {

@@ -1,4 +1,4 @@
-//! Where a run took place: the machine and the work directory's file system.
+//! The environment of a run: the machine and the work directory's file system.
 
 use crate::mounts::{find_mount, mounts};
 use crate::read_source::ReadSource;
@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The machine and the place of the files. What the system does not tell is null.
+/// The machine and the file system of the work directory. Facts that the system does not state are
+/// null.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Name of the host.
@@ -24,8 +25,7 @@ pub struct Environment {
     pub memory_bytes: Option<u64>,
     /// The work directory and its file system; null for a target that is not a directory here.
     pub work_dir: Option<WorkDir>,
-    /// How it is known what of the data that a run reads comes from the storage; null where it is
-    /// not.
+    /// Counters that tell which data a run reads from the storage; null if there are none.
     #[serde(default)]
     pub read_source: Option<ReadSource>,
 }
@@ -39,9 +39,9 @@ pub struct WorkDir {
     pub path: PathBuf,
     /// Type of the file system, such as `ext4`.
     pub fs_type: Option<String>,
-    /// What is mounted: a device, or the name of a remote file system.
+    /// The mounted device, or the name of a remote file system.
     pub device: Option<String>,
-    /// Where it is mounted.
+    /// Mount point.
     #[serde(default, with = "plimsoll_plan::path_text::option")]
     #[schemars(with = "Option<String>")]
     pub mount_point: Option<PathBuf>,

@@ -3,15 +3,22 @@
 //! A results directory holds `run.json` (a [`Run`]: everything known about the run and its
 //! figures), `histograms.hlog` (every latency distribution, by interval, in HdrHistogram's log
 //! format) and `intervals.csv` (throughput and latency over time). [`RunWriter`] writes the
-//! series while the run goes on and gives the directory its name when it is complete;
+//! series while the run is in progress and gives the directory its name when it is complete;
 //! [`RunDir`] reads one back. A curve directory holds `curve.json` (a [`LoadCurve`]) and the
 //! results directory of each load point; [`CurveWriter`] writes one, [`CurveDir`] reads it. The
 //! directory of a search holds `find.json` (a [`LoadSearch`]) and those of its runs in the same way.
 //! Repeated runs are a directory with `repeats.json` and the results directory of each run; a
 //! profile's runs are one with `profile.json`.
 //!
-//! [`Entry`] is what a list says of any of these, [`Annotations`] what a person said of it, and
-//! [`Removal`] takes it away. [`LiveDir`] is a run in progress, seen from another process.
+//! [`Entry`] is the line of any of these in a list, [`Annotations`] are the user's tags and note, and
+//! [`Removal`] deletes results. [`LiveDir`] is a run in progress, seen from another process.
+//!
+//! Modules, from the lowest: `file_names`, `error`, `whole_file` and `publish` (files and
+//! directories), `staging` (hidden directories of results being written), `document` (JSON with a
+//! version, `renames` and `upgrade` for older ones); `run` and its parts (`latency`, `percentile`,
+//! `mix`, `standstill`, `client_cache`, `environment`), computed by `assemble`; `series` and
+//! `histograms` (over time), `recompute` and `recover` (from those files); `dir` (one run), and
+//! `collection` (several runs) with `curve`, `find`, `repeats` and `profile`.
 
 mod annotations;
 mod assemble;

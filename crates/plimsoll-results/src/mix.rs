@@ -1,4 +1,4 @@
-//! Figures of operation mixes: how much of the load was carried.
+//! Figures of operation mixes: the part of the load that was sustained.
 
 use crate::latency::LatencyFigures;
 use crate::standstill::oldest_ms;
@@ -7,10 +7,10 @@ use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much of a load of an operation mix was carried.
+/// The part of the load of an operation mix that was sustained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixFigures {
-    /// Business metrics asked for; 0 if the Plan has no business metric.
+    /// Offered load in business metrics; 0 if the Plan has no business metric.
     pub load: u64,
     /// Name of several business metrics, such as `streams`; empty if there is none.
     pub metric: String,
@@ -30,40 +30,41 @@ pub struct ComponentFigures {
     pub name: String,
     /// Processes of it.
     pub processes: u64,
-    /// What they did.
+    /// Their figures.
     #[serde(flatten)]
     pub carried: ScheduledFigures,
 }
 
-/// Operations that were due, and what became of them.
+/// Scheduled operations and their fate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduledFigures {
-    /// Operations a second asked for; null if there is no schedule.
+    /// Offered operations per second; null without a schedule.
     pub offered_ops_per_s: Option<f64>,
-    /// Operations a second done.
+    /// Achieved operations per second.
     pub achieved_ops_per_s: f64,
-    /// Operations due in the window.
+    /// Operations scheduled in the window.
     pub scheduled: u64,
-    /// Operations done in the window.
+    /// Operations completed in the window.
     pub completed: u64,
-    /// Operations given up, because their process was more than a second behind.
+    /// Operations dropped, because their process was more than a second behind.
     pub dropped: u64,
-    /// Least part of its operations that a process did, in percent; null without a schedule.
+    /// Minimum percentage of its scheduled operations that a process completed; null without a
+    /// schedule.
     pub slowest_process_percent: Option<f64>,
-    /// Response time of all operations: from when they were due to their return; null without a
-    /// schedule. Where none was done and some were under way at the end, its percentiles and its
-    /// greatest are lower bounds, and the others are 0.
+    /// Response time of all operations, from intended start to return; null without a schedule. If none
+    /// completed and some were in flight at the end, percentiles and maximum are lower bounds, and the
+    /// other figures are 0.
     pub response: Option<LatencyFigures>,
     /// Figures of the response time that are so great, in milliseconds, are known only as lower bounds,
-    /// from operations under way at the end; null where none is.
+    /// from operations in flight at the end; null if none is.
     #[serde(default)]
     pub response_at_least_ms: Option<f64>,
-    /// How late operations began that their process was free for: the client's own doing; null
-    /// without a schedule.
+    /// Start delay of operations whose process was free: the client's own fault; null without a
+    /// schedule.
     pub start_delay: Option<LatencyFigures>,
 }
 
-/// What is added up of processes and rows.
+/// Sums over processes and rows.
 #[derive(Default)]
 struct MixSum {
     asked: f64,

@@ -18,10 +18,10 @@ use std::time::SystemTime;
 /// Version of `profile.json`; raised when a field changes meaning or goes.
 pub const PROFILE_SCHEMA: u32 = 2;
 
-/// What `profile.json` holds: the runs of a profile, and how far they have come.
+/// The content of `profile.json`: the runs of a profile and their state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileResults {
-    /// Version of this form.
+    /// Schema version of the document.
     pub schema_version: u32,
     /// Name of the profile: that of its file without the ending.
     pub profile: String,
@@ -29,7 +29,7 @@ pub struct ProfileResults {
     pub file: String,
     /// Its text.
     pub text: String,
-    /// What the profile says of itself; may be empty.
+    /// The profile's own description; may be empty.
     pub description: String,
     /// When the first run was begun: RFC 3339, in UTC.
     pub started_at: String,
@@ -46,7 +46,7 @@ pub struct ProfileResults {
     pub program: Program,
     /// Clock of the runs.
     pub clock: ClockKind,
-    /// Threads that drive the workers, if their number was asked for.
+    /// Requested number of threads that drive the workers; null if none was requested.
     pub lanes: Option<u64>,
     /// Seconds of an interval of the runs' series.
     pub interval_s: f64,
@@ -58,7 +58,7 @@ pub struct ProfileResults {
     /// Commands of the user around the phases of each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Hooks>,
-    /// What was left out of the profile or taken to mean something else.
+    /// Notes on parts of the profile that were left out or reinterpreted.
     pub notes: Vec<String>,
     /// The machine.
     pub environment: Environment,
@@ -69,7 +69,7 @@ pub struct ProfileResults {
 pub struct ProfileNotRun {
     /// The configuration, and the values that differ between its runs.
     pub name: String,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
 }
 
@@ -80,23 +80,23 @@ pub struct ProfileCase {
     pub name: String,
     /// The configuration.
     pub config: String,
-    /// What the profile calls the file system.
+    /// Name of the file system in the profile.
     pub filesystem: String,
     /// URL of the target.
     pub target: String,
-    /// Where its results go, relative to this file: a directory a file system, and one a case.
+    /// Directory of its results, relative to this file: one per file system, and in it one per case.
     pub directory: String,
     /// Everything the run does.
     pub plan: Plan,
     /// Its results directory, or that of its repeated runs, relative to this file's; null until
     /// it has ended.
     pub results: Option<String>,
-    /// How it ended, of repeated runs the worst; null until it has ended.
+    /// Its verdict, of repeated runs the worst; null until it has ended.
     pub verdict: Option<Verdict>,
 }
 
 impl ProfileCase {
-    /// Whether it is still to be run: it was not reached, or an error or somebody ended it.
+    /// Whether it remains to be run: it was not reached, or an error or the user ended it.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         !matches!(self.verdict, Some(Verdict::Valid | Verdict::Invalid))
@@ -116,7 +116,7 @@ impl ProfileResults {
         names
     }
 
-    /// Runs that are still to be made.
+    /// Number of runs that remain to be made.
     #[must_use]
     pub fn missing(&self) -> usize {
         self.cases.iter().filter(|c| c.is_missing()).count()
@@ -201,7 +201,7 @@ impl Collection for ProfileResults {
 pub type ProfileWriter = CollectionWriter<ProfileResults>;
 
 impl CollectionWriter<ProfileResults> {
-    /// Where the results of a case go, and their name there.
+    /// Parent directory and name of the results of a case.
     fn place_of(&self, number: usize) -> (PathBuf, String) {
         let directory = Path::new(&self.document().cases[number].directory);
         let normal = directory.components().filter_map(|c| match c {
@@ -248,7 +248,7 @@ impl CollectionWriter<ProfileResults> {
         RepeatsWriter::create_as(&name, &root, Repeats::new(&case.plan.name, requested))
     }
 
-    /// Says where the results of a case are and how it ended.
+    /// Notes the results directory and the verdict of a case.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
@@ -274,7 +274,7 @@ impl CollectionWriter<ProfileResults> {
         replace(&self.dir().path().join(name), text)
     }
 
-    /// Takes the directory away if no run is in it, for instance because the first was refused.
+    /// Removes the directory if no run is in it, for instance because the first was refused.
     pub fn remove_if_empty(self) {
         if self.document().cases.iter().all(|c| c.results.is_none()) {
             for number in 0..self.document().cases.len() {

@@ -6,14 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Most runs of one workload that may begin in the same second.
+/// Maximum number of results with one name and time.
 const MAX_RUNS_PER_SECOND: u32 = 10_000;
 
-/// A root that did not exist before; removed if nothing came to be in it.
+/// A root that did not exist before; removed if it remains empty.
 pub(crate) struct CreatedRoot(PathBuf);
 
 impl CreatedRoot {
-    /// Makes a root if it is missing.
+    /// Creates a root if it is missing.
     pub(crate) fn make(root: &Path) -> Result<Option<Self>, ResultsError> {
         let made = (!root.exists()).then(|| Self(root.to_owned()));
         std::fs::create_dir_all(root).map_err(ResultsError::io("create", root))?;
@@ -23,7 +23,7 @@ impl CreatedRoot {
 
 impl Drop for CreatedRoot {
     fn drop(&mut self) {
-        // One that is not empty is meant to stay.
+        // A root that is not empty stays.
         let _ = std::fs::remove_dir(&self.0);
     }
 }

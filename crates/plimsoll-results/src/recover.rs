@@ -1,4 +1,4 @@
-//! Results of runs whose processes were killed, made of what they had written.
+//! Results of runs whose processes were killed, made from the files that they had written.
 //!
 //! A run keeps a draft of its `run.json`, without figures, and writes both series as it goes on. An
 //! interval is whole if all its lines are in both; what follows the last whole one is cut off.
@@ -20,7 +20,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What a killed run left: its hidden directory, which no other process finishes meanwhile.
+/// The hidden directory of a killed run, locked so that no other process finishes it.
 #[derive(Debug)]
 pub struct AbandonedRun {
     dir: PathBuf,
@@ -28,8 +28,8 @@ pub struct AbandonedRun {
 }
 
 impl AbandonedRun {
-    /// What killed runs left in some directories that results can be made of, in the order of their
-    /// places.
+    /// Finds the killed runs in some directories of which results can be made, in the order of their
+    /// paths.
     #[must_use]
     pub fn find(dirs: &[PathBuf]) -> Vec<Self> {
         let entries = dirs.iter().flat_map(|dir| std::fs::read_dir(dir).ok());
@@ -39,7 +39,7 @@ impl AbandonedRun {
         paths.iter().filter_map(|path| Self::at(path)).collect()
     }
 
-    /// What killed runs left in a directory of results, and in those of curves, repeated runs and
+    /// Finds the killed runs in a directory of results, and in those of curves, repeated runs and
     /// profiles there.
     #[must_use]
     pub fn below(path: &Path) -> Vec<Self> {
@@ -48,7 +48,7 @@ impl AbandonedRun {
         Self::find(&dirs)
     }
 
-    /// What a killed run left in this directory; `None` if that is not what it is.
+    /// The killed run in this hidden directory; `None` if it is not one.
     #[must_use]
     pub fn at(dir: &Path) -> Option<Self> {
         let is_dir = std::fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir());
@@ -61,13 +61,13 @@ impl AbandonedRun {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// Makes results of it, which get the name that they would have had.
+    /// Makes results of it, with the name that they would have had.
     ///
     /// # Errors
     /// [`ResultsError`] if what was written cannot be read, or the file system refuses.
@@ -170,8 +170,7 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     }))
 }
 
-/// What a killed process wrote of a series, up to the end of its last line: what follows was being
-/// written, and may end within a character.
+/// The complete lines of a series of a killed process; what follows them may end within a character.
 fn written(path: &Path) -> Result<Vec<u8>, ResultsError> {
     let mut bytes = Vec::new();
     let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes));
@@ -215,7 +214,7 @@ fn truncate_to_complete(path: &Path, bytes: usize) -> Result<(), ResultsError> {
     cut.map_err(ResultsError::io("write", path))
 }
 
-/// Which stages the windows of a pattern were of; what each rank did in them is not known.
+/// The stages of the windows of a pattern, without the unknown figures of each rank.
 fn stages(plan: &Plan, windows: usize) -> Vec<(u32, Vec<RankStage>)> {
     let (mut stages, mut now) = (Vec::new(), None);
     for phase in &plan.script {
@@ -323,7 +322,7 @@ impl CompleteIntervals {
         whole
     }
 
-    /// What is said of a run of so many processes.
+    /// The note on a run of this number of processes.
     fn said(&self, ranks: u32) -> String {
         let gathered = "are gathered when the workers of a part of the run have ended";
         match (self.windows.is_empty(), self.has_dropped) {
@@ -402,8 +401,8 @@ impl LogLines<'_> {
     }
 }
 
-/// What an operation did in an interval, and when the window opened; `None` if its distributions
-/// are not there.
+/// Totals of an operation in an interval, and when the window opened; `None` if its distributions are
+/// missing.
 fn of_row(row: &IntervalRow, lines: &mut LogLines<'_>) -> Option<(OpTotals, Option<u64>)> {
     let mut total = OpTotals {
         ops: row.ops,

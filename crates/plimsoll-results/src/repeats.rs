@@ -13,14 +13,14 @@ use std::time::SystemTime;
 /// Version of `repeats.json`; raised when a field changes meaning or goes.
 pub const REPEATS_SCHEMA: u32 = 2;
 
-/// What `repeats.json` holds: which runs are one result.
+/// The content of `repeats.json`: the runs that are one result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeats {
-    /// Version of this form.
+    /// Schema version of the document.
     pub schema_version: u32,
     /// Name of the workload.
     pub workload: String,
-    /// Runs that were asked for.
+    /// Requested number of runs.
     pub requested_runs: u32,
     /// Results directories of the runs that ended, in their order, relative to this file's.
     pub runs: Vec<String>,
@@ -56,8 +56,8 @@ impl Document for Repeats {
 pub type RepeatsDir = Directory<Repeats>;
 
 impl Directory<Repeats> {
-    /// The results of each run, in their order. A name that leads out of the directory is left
-    /// out: no program of ours wrote it.
+    /// The results of each run, in their order, without names that lead out of the directory, which
+    /// this program never writes.
     ///
     /// # Errors
     /// As [`RunDir::read`], of `repeats.json`.

@@ -1,4 +1,4 @@
-//! What is written while the run goes on: `intervals.csv` and `histograms.hlog`.
+//! The series that are written during the run: `intervals.csv` and `histograms.hlog`.
 
 use crate::histograms::{WINDOW_MARK, tag_of};
 use crate::latency::ms;

@@ -1,17 +1,16 @@
-//! Files that are written as a whole or not at all.
+//! Files that are written completely or not at all.
 
 use crate::ResultsError;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Brings the names in a directory to the disk. Where that cannot be asked for, they get there by
-/// themselves.
+/// Writes the names in a directory to the disk. If that cannot be requested, the system does so later.
 pub(crate) fn sync_dir(dir: &Path) {
     let _ = File::open(dir).and_then(|dir| dir.sync_all());
 }
 
-/// Writes a file that is not there yet, down to the device.
+/// Writes a new file to the device.
 ///
 /// # Errors
 /// [`ResultsError::Io`] if the file system refuses, or if the file is there.
@@ -24,7 +23,7 @@ pub(crate) fn write_new(path: &Path, text: &str) -> Result<(), ResultsError> {
     write().map_err(ResultsError::io("write", path))
 }
 
-/// Puts a file in the place of the one there is, so that at any time one of the two is whole.
+/// Replaces a file, so that at any time the old or the new one is complete.
 ///
 /// # Errors
 /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.

@@ -202,7 +202,7 @@ fn print_report(output: &OutputOptions, run: &Run, dir: Option<&Path>) -> Result
     }
 }
 
-/// Keeps where the next run of a phase begins, if this one came to its end.
+/// Keeps where the next run of a phase begins, if this one ended.
 fn keep_position(
     options: &Options,
     plan: &Plan,

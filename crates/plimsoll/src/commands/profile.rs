@@ -147,7 +147,7 @@ impl ProfileRunner<'_> {
         Ok(self.output.exit(exit, !self.unclean.get()))
     }
 
-    /// Makes the runs of one case: one, or as many as were asked for.
+    /// Makes the runs of one case: one, or as many as were requested.
     fn case(&self, writer: &mut ProfileWriter, number: usize) -> Result<(), CommandError> {
         let times = writer.document().repeat;
         if times <= 1 {

@@ -81,7 +81,7 @@ pub(super) struct PreparedProfile {
 }
 
 impl PreparedProfile {
-    /// Reads what is asked for.
+    /// Reads what is requested.
     pub(super) fn read(args: &ProfileArgs) -> Result<Self, CommandError> {
         distinct::check_labels(args.filesystem.iter().map(|f| f.label.as_str()))?;
         let file = args.file.as_deref().unwrap_or(Path::new(""));
