@@ -270,7 +270,7 @@ fn operations(
         // Starts are not operations: their delays are in the figures of the mix.
         .filter(|(_, (op, _))| !matches!(op.kind, OpKind::Start | OpKind::Rpc))
         .filter(|(i, (op, t))| {
-            let id = OperationId(u32::try_from(*i).unwrap_or(u32::MAX));
+            let id = OperationId(u32::try_from(*i).expect("a Plan has fewer than 2^32 rows"));
             let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
             t.ops + t.error_count() + t.in_flight.count() > 0 || !hidden
         })
@@ -334,6 +334,7 @@ fn window(
     kept: &Percentiles,
 ) -> Window {
     let plan = &measured.plan;
+    assert!(totals.start <= totals.end, "a window ends after its start");
     let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
     let (rows, gaps) = (&totals.rows, &totals.gaps.rows);
     let operations = operations(plan, rows, gaps, seconds, kept);

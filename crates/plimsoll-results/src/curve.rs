@@ -243,6 +243,11 @@ impl CollectionWriter<LoadCurve> {
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
     pub fn add(&mut self, point: CurvePoint) -> Result<(), ResultsError> {
+        let last = self.document().points.last().map_or(0, |p| p.load);
+        assert!(
+            last < point.load,
+            "points are added in increasing order of load"
+        );
         self.change(|curve| curve.points.push(point))
     }
 }

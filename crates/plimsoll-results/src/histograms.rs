@@ -75,8 +75,9 @@ pub fn window_histograms(intervals: &[IntervalHistogram], window: u32) -> Histog
     let mut sums = Histograms::new();
     for interval in intervals.iter().filter(|i| i.window == window) {
         match sums.get_mut(&interval.tag) {
-            // It grows as needed, so adding cannot fail.
-            Some(sum) => _ = sum.add(&interval.histogram),
+            Some(sum) => sum
+                .add(&interval.histogram)
+                .expect("a histogram that resizes itself takes every value"),
             None => {
                 let mut first = interval.histogram.clone();
                 first.auto(true);

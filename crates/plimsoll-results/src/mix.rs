@@ -67,29 +67,29 @@ pub struct ScheduledFigures {
 /// Sums over processes and rows.
 #[derive(Default)]
 struct MixSum {
-    asked: f64,
+    offered: f64,
     paced: bool,
-    due: u64,
-    done: u64,
-    missed: u64,
+    scheduled: u64,
+    completed: u64,
+    dropped: u64,
     slowest: Option<f64>,
     response: Latency,
     in_flight: InFlightAges,
-    late: Latency,
+    start_delay: Latency,
 }
 
 impl MixSum {
     fn add(&mut self, other: &Self) {
-        self.asked += other.asked;
+        self.offered += other.offered;
         self.paced |= other.paced;
-        self.due += other.due;
-        self.done += other.done;
-        self.missed += other.missed;
+        self.scheduled += other.scheduled;
+        self.completed += other.completed;
+        self.dropped += other.dropped;
         let both = [self.slowest, other.slowest].into_iter().flatten();
         self.slowest = both.reduce(f64::min);
         self.response.add(&other.response);
         self.in_flight.merge(&other.in_flight);
-        self.late.add(&other.late);
+        self.start_delay.add(&other.start_delay);
     }
 
     fn figures(&self, seconds: f64) -> ScheduledFigures {
@@ -100,19 +100,19 @@ impl MixSum {
         let response = latency(&self.response, &self.in_flight);
         let oldest = oldest_ms(&self.in_flight);
         ScheduledFigures {
-            offered_ops_per_s: self.paced.then_some(self.asked),
+            offered_ops_per_s: self.paced.then_some(self.offered),
             achieved_ops_per_s: match seconds > 0.0 {
-                true => self.done as f64 / seconds,
+                true => self.completed as f64 / seconds,
                 false => 0.0,
             },
-            scheduled: self.due,
-            completed: self.done,
-            dropped: self.missed,
+            scheduled: self.scheduled,
+            completed: self.completed,
+            dropped: self.dropped,
             slowest_process_percent: self.slowest,
             response,
             response_at_least_ms: oldest
                 .filter(|ms| response.is_some_and(|r| r.is_at_least(*ms, oldest))),
-            start_delay: latency(&self.late, &InFlightAges::default()),
+            start_delay: latency(&self.start_delay, &InFlightAges::default()),
         }
     }
 }
@@ -140,14 +140,20 @@ impl MixFigures {
         for (i, group) in plan.groups.iter().enumerate() {
             let mix = group.program.mix()?;
             let mut sum = MixSum {
-                asked: mix.pacing.map_or(0.0, |p| p.rate * group.workers() as f64),
+                offered: mix.pacing.map_or(0.0, |p| p.rate * group.workers() as f64),
                 paced: mix.pacing.is_some(),
                 ..MixSum::default()
             };
             for p in processes.iter().filter(|p| p.group as usize == i) {
-                sum.due += p.scheduled;
-                sum.done += p.completed;
-                sum.missed += p.dropped;
+                assert!(
+                    p.dropped <= p.scheduled,
+                    "a process dropped {} of {} scheduled operations",
+                    p.dropped,
+                    p.scheduled
+                );
+                sum.scheduled += p.scheduled;
+                sum.completed += p.completed;
+                sum.dropped += p.dropped;
                 if p.scheduled > 0 {
                     let part = 100.0 * p.completed as f64 / p.scheduled as f64;
                     sum.slowest = Some(sum.slowest.map_or(part, |s| s.min(part)));
@@ -163,7 +169,7 @@ impl MixFigures {
                 }
             }
             if let Some(totals) = mix.pacing.and_then(|p| row(p.start)) {
-                sum.late.add(&totals.service);
+                sum.start_delay.add(&totals.service);
             }
             total.add(&sum);
             components.push(ComponentFigures {

@@ -123,7 +123,8 @@ impl FromStr for Percentile {
         if decimals.len() > MAX_DECIMALS {
             return Err(NotAPercentile("a percentile has at most six decimals"));
         }
-        let millionths = format!("{decimals:0<MAX_DECIMALS$}").parse().unwrap_or(0);
+        let millionths = format!("{decimals:0<MAX_DECIMALS$}");
+        let millionths: u32 = millionths.parse().expect("six digits are a number");
         let whole: u32 = whole
             .parse()
             .ok()

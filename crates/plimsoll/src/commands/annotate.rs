@@ -1,4 +1,4 @@
-//! `tag` and `note`: what a person says of results.
+//! `tag` and `note`: annotations of results by the user.
 
 use super::print;
 use crate::cli::{NoteArgs, TagArgs};

@@ -107,7 +107,7 @@ fn published(path: &Path, name: &str) -> Result<Results, CommandError> {
     }))
 }
 
-/// The curve with the points at which nothing was done, so that no line is taken across them.
+/// The curve, including points without operations, so that no line is drawn across them.
 fn curve_with_zero_points(d: &Disclosure) -> Result<Curve, CurveError> {
     let point = |p: &LoadPoint| Point {
         load: p.load,

@@ -63,7 +63,7 @@ fn run_as_root(runner: &mut LoadRunner<'_>, mut writer: CurveWriter) -> Result<E
     cleaned.map(|is_clean| runner.output.exit(exit, is_clean))
 }
 
-/// Why points were not measured to the end.
+/// Reasons why points were not measured to the end.
 enum CurveAbort {
     /// The run of a point was refused.
     Refused(CommandError),

@@ -18,7 +18,7 @@ pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
     )
 }
 
-/// Why the search ended before it was complete.
+/// Reasons why a search ended before it was complete.
 enum SearchAbort {
     /// A run was refused.
     Refused(CommandError),

@@ -101,7 +101,7 @@ struct MdOutputs {
 }
 
 impl MdOutputs {
-    /// Makes sure that what is to be written can be, before anything is done.
+    /// Checks that all outputs can be written, before anything is run.
     fn ready(args: &MdArgs, options: &Options, plan: &Plan) -> Result<Self, CommandError> {
         if let PatternOptions::Workbench(w) = &options.pattern
             && w.writes_position()
@@ -202,7 +202,7 @@ fn print_report(output: &OutputOptions, run: &Run, dir: Option<&Path>) -> Result
     }
 }
 
-/// Keeps where the next run of a phase begins, if this one ended.
+/// Stores the position at which the next run of a phase begins, if this one was complete.
 fn keep_position(
     options: &Options,
     plan: &Plan,
@@ -246,7 +246,7 @@ fn local_time() -> String {
 struct MdObserver<'a> {
     screen: ProgressDisplay<'a>,
     report: Report<'a>,
-    /// What is printed first, once the run has begun: one that is refused only says why.
+    /// First lines, printed once the run has begun: a run that is refused prints only the reason.
     head: String,
     latency: Option<LatencyFiles>,
     /// For each stage that has ended, what its ranks did.
@@ -258,7 +258,7 @@ struct MdObserver<'a> {
 /// The outcome, unless the run was stopped because the time of an operation could not be kept.
 fn with_latency_failure(mut outcome: Outcome, broken: Option<&LatencyError>) -> Outcome {
     if let Some(error) = broken {
-        // It was this error that stopped the run, not a person.
+        // This error stopped the run, not the user.
         outcome.interrupted = false;
         let what = "keep the time of every operation";
         outcome.failure = Some(Failure::of(what, error.to_string()));

@@ -128,7 +128,7 @@ impl ProfileRunner<'_> {
                     writer.remove_if_empty();
                     return Err(stopped);
                 }
-                // What was measured is shown, with how to go on: a server may be gone for a while.
+                // The report states how to resume: a server may be down for a while.
                 self.report(&writer)?;
                 return Err(CommandError {
                     exit: Exit::Failed,
@@ -147,7 +147,7 @@ impl ProfileRunner<'_> {
         Ok(self.output.exit(exit, !self.unclean.get()))
     }
 
-    /// Makes the runs of one case: one, or as many as were requested.
+    /// Makes the runs of one case.
     fn case(&self, writer: &mut ProfileWriter, number: usize) -> Result<(), CommandError> {
         let times = writer.document().repeat;
         if times <= 1 {

@@ -27,7 +27,7 @@ fn init(output: &Path, dir: &Path) -> Result<Exit, CommandError> {
     }
     let place = output.display();
     let text = template(&Sut::of_this_machine(dir));
-    // What a person has completed is worth more than what the machine tells.
+    // A description that the user has completed is worth more than a generated one.
     let mut file = File::create_new(output).map_err(|e| match e.kind() {
         std::io::ErrorKind::AlreadyExists => CommandError::usage(format!(
             "{place} exists and is not overwritten; --output chooses another file"

@@ -76,7 +76,7 @@ fn loads(args: &CurveArgs) -> Result<Loads, CommandError> {
     loads.map_err(workload::diagnosed)
 }
 
-/// A path that means the same in another directory.
+/// An absolute path, which remains valid in another directory.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -120,7 +120,7 @@ pub(super) fn headline(curve: &LoadCurve, config: &LoadTestConfig, ranks: u32) -
     )
 }
 
-/// Bytes of data files of the greatest load.
+/// Bytes of data files of the highest load.
 fn data_of(plan: &Plan) -> u64 {
     plan.metric.as_ref().map_or(0, |m| {
         let data = m.data as f64 * m.load as f64 * m.scale;

@@ -1,5 +1,5 @@
-//! What a profile begins with: its runs, from the text and the command line, or from the directory
-//! of one that goes on.
+//! The start of a profile: its runs, from the text and the command line, or from the directory of one
+//! that is resumed.
 
 use super::catalog::WorkloadCatalog;
 use super::distinct;
@@ -22,7 +22,7 @@ use plimsoll_results::{
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Where results go that neither the profile nor the command line has a place for.
+/// Results directory if neither the profile nor the command line names one.
 const DEFAULT_RESULTS_DIR: &str = "plimsoll-results";
 
 /// The results of a profile before its first run, or before the next; rank 0 calls this.
@@ -57,9 +57,15 @@ pub(super) fn open(
     ProfileWriter::create(&ready.root, results, started).map_err(results_path_error)
 }
 
+/// Name or path of the profile.
+fn file(args: &ProfileArgs) -> &Path {
+    let file = args.file.as_deref();
+    file.expect("clap requires it without --resume")
+}
+
 /// The text of the profile: a built-in name, else a path.
 pub(super) fn text(args: &ProfileArgs) -> Result<String, CommandError> {
-    let file = args.file.as_deref().unwrap_or(Path::new(""));
+    let file = file(args);
     let name = file.to_str().unwrap_or_default();
     if let Some(text) = library::find(name) {
         return Ok(text.to_owned());
@@ -81,17 +87,17 @@ pub(super) struct PreparedProfile {
 }
 
 impl PreparedProfile {
-    /// Reads what is requested.
+    /// Reads the profile and prepares its runs.
     pub(super) fn read(args: &ProfileArgs) -> Result<Self, CommandError> {
         distinct::check_labels(args.filesystem.iter().map(|f| f.label.as_str()))?;
-        let file = args.file.as_deref().unwrap_or(Path::new(""));
+        let file = file(args);
         let text = text(args)?;
         let name = file.display().to_string();
         let profile = plimsoll_profile::parse(&text, &name).map_err(workload::diagnosed)?;
         check_only(args, &profile)?;
         let shelf = WorkloadCatalog::beside(file);
         let listed = profile.cases(&shelf, &changes(args));
-        // What is wrong with a workload itself says more than that it cannot be had.
+        // The error of a workload says more than that it is not available.
         if let Some(broken) = shelf.broken.take() {
             return Err(broken);
         }
@@ -112,7 +118,7 @@ impl PreparedProfile {
         })
     }
 
-    /// Why runs would be refused; a sentence each.
+    /// Reasons why runs would be refused, in sentences.
     pub(super) fn refusals(&self) -> Result<Vec<String>, CommandError> {
         let mut refused = Vec::new();
         for case in &self.results.cases {
@@ -129,7 +135,7 @@ impl PreparedProfile {
         super::settings(&config)
     }
 
-    /// What a run takes, and what there is.
+    /// The needs of a run, and the available resources.
     pub(super) fn look(&self, case: &ProfileCase) -> Result<Preflight, CommandError> {
         plimsoll_engine::preflight(&case.plan, &self.settings(case))
             .map_err(|e| CommandError::usage(format!("{} on {}: {e}", case.name, case.filesystem)))
@@ -175,7 +181,7 @@ fn not_run(skipped: SkippedConfiguration) -> ProfileNotRun {
     }
 }
 
-/// What the command line changes of a profile.
+/// The overrides of the command line.
 fn changes(args: &ProfileArgs) -> ProfileOverrides {
     let place = |f: &FileSystem| CaseFilesystem {
         label: f.label.clone(),

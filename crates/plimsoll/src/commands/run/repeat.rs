@@ -64,7 +64,7 @@ pub fn run(
     Ok(worst)
 }
 
-/// Says how far the runs are from each other.
+/// Prints the spread of the runs.
 fn report_run_spread(context: &RunContext<'_>, writer: &RepeatsWriter) -> Result<(), CommandError> {
     if context.output.format == Format::Json {
         return Ok(());
