@@ -260,10 +260,6 @@ impl Search {
             (Some(_), None) => {}
             (sustained, Some(upper)) => {
                 let lower = sustained.unwrap_or(0);
-                assert!(
-                    lower < upper,
-                    "a sustained load {lower} is not below {upper}"
-                );
                 if upper - lower > self.resolution_at(lower) {
                     let middle = lower + (upper - lower) / 2;
                     return Step::Measure(middle, Purpose::Bisection);
